@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from py_ort.runtime.available import set_seed as set_seed
     from py_ort.runtime.available import unregister_execution_provider_library as unregister_execution_provider_library
     from py_ort.runtime.jsep import JsepBackend as JsepBackend
+    from py_ort.runtime.log_callback import set_default_logger_callback as set_default_logger_callback
     from py_ort.runtime.model_compiler import ModelCompiler as ModelCompiler
     from py_ort.runtime.options.run_options import RunOptions as RunOptions
     from py_ort.runtime.options.session_options import ExecutionMode as ExecutionMode
@@ -99,6 +100,7 @@ _WHERE = {
     "print_debug_info": "runtime.available",
     "register_execution_provider_library": "runtime.available",
     "register_kernel": "user_kernels.registry",
+    "set_default_logger_callback": "runtime.log_callback",
     "set_default_logger_severity": "runtime.available",
     "set_default_logger_verbosity": "runtime.available",
     "set_global_thread_pool_sizes": "runtime.available",

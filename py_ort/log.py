@@ -30,14 +30,15 @@ class SessionLog:
             raise InvalidArgument(f"log_severity_level is -1, or 0 (verbose) to 4 (fatal), not {severity}")
         self._logger = logging.getLogger("py_ort")
         self._level = None if severity < 0 else LEVELS[severity]
-        self._prefix = f"{name}: " if name else ""
+        self._name, self._prefix = name, f"{name}: " if name else ""
 
     def log(self, level: int, message: str, *args: object) -> None:
         """Log a message of one of Python's levels."""
         if not self.enabled(level):
             return
         text = self._prefix + (message % args if args else message)
-        self._logger.handle(self._logger.makeRecord(self._logger.name, level, "", 0, text, (), None))
+        told = {"logid": self._name}
+        self._logger.handle(self._logger.makeRecord(self._logger.name, level, "", 0, text, (), None, extra=told))
 
     def enabled(self, level: int) -> bool:
         """Whether messages of this level are wanted."""
@@ -60,7 +61,8 @@ class SessionLog:
         made = SessionLog(severity, name)
         if severity < 0:
             made._level = self._level
-        made._prefix = made._prefix or self._prefix
+        if not name:
+            made._name, made._prefix = self._name, self._prefix
         return made
 
 

@@ -21,11 +21,15 @@ from py_ort.unsupported import refusing
 _NO_COMPILED = (
     "No provider of a browser has compiled contexts: every session compiles its plan, and keeps it in a cache."
 )
+_NO_PACKAGES = "Packages of models for devices are native onnxruntime's: py_ort.export writes a file for web pages."
 _NO_CUDA = "There is no CUDA in a browser."
 #: Names that exist so that code which mentions them runs, with what is said to code that uses them.
 _CLASSES = {
     "OrtEpContextData": _NO_COMPILED,
     "OrtEpContextDataBuffer": _NO_COMPILED,
+    **dict.fromkeys(
+        ("ModelPackage", "ModelPackageComponentContext", "ModelPackageContext", "ModelPackageOptions"), _NO_PACKAGES
+    ),
     "OrtSyncStream": "A browser has no streams.",
     "SessionObjectInitializer": "SessionOptions and RunOptions are made by their names.",
     "SparseBlockSparseView": "Sparse tensors of blocks are not supported: no operator takes one.",
@@ -38,6 +42,7 @@ _FUNCTIONS = {
     "quantize_qdq_matmul_2bits": "ONNX's DequantizeLinear has no use for it: quantize_matmul_2bits is for MatMulNBits.",
 }
 _ENUMS: dict[str, dict[str, int]] = {
+    "ModelPackageWriteMode": {"PRESERVE": 0, "DENSE": 1},
     "OrtCompileApiFlags": {"NONE": 0, "ERROR_IF_NO_NODES_COMPILED": 1, "ERROR_IF_OUTPUT_FILE_EXISTS": 2},
     "OrtDeviceEpIncompatibilityReason": {
         "NONE": 0,
@@ -53,6 +58,8 @@ _ENUMS: dict[str, dict[str, int]] = {
 }
 #: Names of the package itself; all others are those of its native module only.
 _PUBLIC = (
+    *("ModelPackage", "ModelPackageComponentContext", "ModelPackageContext", "ModelPackageOptions"),
+    "ModelPackageWriteMode",
     *("OrtAllocatorType", "OrtArenaCfg", "OrtDeviceMemoryType", "OrtDeviceVendorId", "OrtMemType", "OrtMemoryInfo"),
     *("OrtMemoryInfoDeviceType", "OrtCompileApiFlags", "OrtEpAssignedNode", "OrtEpAssignedSubgraph"),
     *("OrtEpContextData", "OrtEpContextDataBuffer", "OrtEpDevice", "OrtExecutionProviderDevicePolicy"),

@@ -36,9 +36,18 @@ def set_default_logger_severity(severity: int) -> None:
 
     It is the level of `logging.getLogger("py_ort")`, which may be set directly as well.
     """
+    logging.getLogger("py_ort").setLevel(level_of(severity))
+
+
+def level_of(severity: int) -> int:
+    """Return the level of Python's logging for a severity.
+
+    Raises:
+        InvalidArgument: There is no such severity.
+    """
     if severity not in range(len(LEVELS)):
         raise InvalidArgument(f"severity is 0 (verbose) to 4 (fatal), not {severity}")
-    logging.getLogger("py_ort").setLevel(LEVELS[severity])
+    return LEVELS[severity]
 
 
 @public_function

@@ -139,6 +139,22 @@ class ModelCompiler:
     def clear_ep_context_data_write_func(self) -> None:
         """Nothing to do."""
 
+    def set_ep_context_binary_information(self, output_directory: str | os.PathLike[str], model_name: str) -> None:
+        """Check the names: there are no compiled parts to write.
+
+        Args:
+            output_directory: Where native onnxruntime would write them: it ends with a slash, or has an extension.
+            model_name: Of the files.
+
+        Raises:
+            InvalidArgument: A name is empty, or the first is not that of a directory.
+        """
+        folder = os.fspath(output_directory)
+        if not folder or not model_name:
+            raise InvalidArgument("output_directory and model_name are both needed")
+        if not folder.endswith("/") and not Path(folder).suffix:
+            raise InvalidArgument(f"output_directory {folder!r} is taken for a file: end it with a slash")
+
     def _check_flags(self) -> None:
         if self._flags & _NODES_COMPILED:
             raise Fail(

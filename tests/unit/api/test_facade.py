@@ -11,6 +11,7 @@ import pytest
 import py_ort
 from py_ort import OrtValue, exceptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.log import SessionLog
 
 ERRORS = [kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, PyOrtError)]
 
@@ -78,6 +79,52 @@ def test_values():
     assert OrtValue.ortvalue_from_shape_and_type([2], 1).numpy().dtype == np.float32
     with pytest.raises(InvalidArgument, match="abacus"):
         OrtValue.ortvalue_from_numpy(array, "abacus")
+
+
+@pytest.fixture
+def messages():
+    """What a function is given that messages go to."""
+    logger, given = logging.getLogger("py_ort"), []
+    before = logger.level
+    yield given
+    py_ort.set_default_logger_callback(None)
+    logger.setLevel(before)
+
+
+def test_messages_go_to_a_function(messages):
+    py_ort.set_default_logger_callback(lambda *told: messages.append(told), 1)
+    SessionLog(name="mine").warning("%d left", 3)
+    SessionLog().info("a number: %s", "mine: 4")
+    SessionLog().debug("not wanted")
+    logging.getLogger("py_ort.bridge").error("lost")
+    assert [told[0] for told in messages] == [2, 1, 3]
+    assert [told[1] for told in messages] == ["onnxruntime"] * 3
+    assert [told[2] for told in messages] == ["mine", "Default", "Default"]
+    assert [told[4] for told in messages] == ["3 left", "a number: mine: 4", "lost"]
+    assert messages[2][3].startswith("test_facade.py:")
+    py_ort.set_default_logger_callback(None, 0)
+    assert logging.getLogger("py_ort").level == logging.INFO, "only a function sets it"
+    SessionLog().warning("nobody is told")
+    assert len(messages) == 3
+    for wrong in ((3,), (print, 9), (None, 9)):
+        with pytest.raises(InvalidArgument):
+            py_ort.set_default_logger_callback(*wrong)
+
+
+def test_a_function_that_fails_loses_no_message(messages, monkeypatch):
+    lost, printed = [], []
+    monkeypatch.setattr(sys, "unraisablehook", lost.append)
+    monkeypatch.setattr(logging, "lastResort", logging.Handler())
+    monkeypatch.setattr(logging.lastResort, "emit", lambda record: printed.append(record.getMessage()))
+
+    def fails(severity, category, logid, place, text):
+        SessionLog().warning("inside")
+        raise ValueError("no")
+
+    py_ort.set_default_logger_callback(fails)
+    SessionLog().warning("first")
+    assert printed == ["inside", "first"]
+    assert [told.exc_type for told in lost] == [ValueError] and lost[0].object is fails
 
 
 def test_severity_is_the_loggers_level():

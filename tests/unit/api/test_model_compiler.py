@@ -123,3 +123,12 @@ def test_what_is_no_model(model):
         ModelCompiler(SessionOptions(), model, False, "w.bin", get_initializer_location_func=lambda *_: None)
     level = GraphOptimizationLevel.ORT_ENABLE_ALL
     assert ModelCompiler(SessionOptions(), model, graph_optimization_level=level).compile_to_bytes()
+
+
+def test_names_of_compiled_parts_are_checked_as_native_does(model):
+    compiler = ModelCompiler(SessionOptions(), model)
+    for fits in ("/tmp/x/", "/tmp/x.onnx"):
+        compiler.set_ep_context_binary_information(fits, "m")
+    for wrong in (("", ""), ("", "m"), ("/tmp/x/", ""), ("/tmp/x", "m")):
+        with pytest.raises(InvalidArgument, match="output_directory"):
+            compiler.set_ep_context_binary_information(*wrong)

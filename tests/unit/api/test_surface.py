@@ -56,6 +56,16 @@ LEFT_OUT = {
         ("OrtCompileApiFlags", "OrtEpContextData", "OrtEpContextDataBuffer", "OrtExternalInitializerInfo"),
         "arguments of ModelCompiler, in the module that stands in for onnxruntime",
     ),
+    **dict.fromkeys(
+        (
+            "ModelPackage",
+            "ModelPackageComponentContext",
+            "ModelPackageContext",
+            "ModelPackageOptions",
+            "ModelPackageWriteMode",
+        ),
+        "packages are for native devices; the module that stands in for onnxruntime has classes that say so",
+    ),
     "OrtSparseFormat": "what SparseTensor.format gives has its numbers",
     "OrtSyncStream": "a browser has no streams",
 }
