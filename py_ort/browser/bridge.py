@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from py_ort.browser.http_server import HttpServer
@@ -18,6 +19,10 @@ from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import ConnectionLost, PyOrtError
 from py_ort.wire import Connection
 from py_ort.wire.framing import FRAME_SIZE
+
+if TYPE_CHECKING:
+    from py_ort.browser.gateway import Gateway
+    from py_ort.browser.options import BrowserOptions
 
 _log = logging.getLogger("py_ort.browser")
 
@@ -48,6 +53,9 @@ class Bridge:
         self._server: asyncio.Server | None = None
         self._sockets: set[WebSocket] = set()
         self._strangers = Strangers()
+        #: For browsers of other machines, by where it listens.
+        self._gateways: dict[tuple[object, ...], Gateway] = {}
+        self._opening = asyncio.Lock()
 
     @classmethod
     async def start(cls) -> Bridge:
@@ -66,6 +74,18 @@ class Bridge:
         """Return the URL to open in a browser, and the page's future."""
         port, token, future = self.expect_worker()
         return f"{self.http.origin}/index.html?{urlencode({'port': port, 'token': token})}", future
+
+    async def gateway(self, options: BrowserOptions) -> Gateway:
+        """Return what browsers of other machines reach, started if it is not yet."""
+        from py_ort.browser.gateway import Gateway  # aiohttp takes a while to import
+
+        where = (options.host, options.port, options.public_url, options.certificate)
+        async with self._opening:
+            if where not in self._gateways:
+                made = Gateway(self.http.origin, f"ws://127.0.0.1:{self.port}/", options)
+                await made.start()
+                self._gateways[where] = made
+        return self._gateways[where]
 
     def expect_worker(self) -> tuple[int, str, asyncio.Future[Page]]:
         """Return the port and the token that a worker shall connect with, and the connection's future."""
@@ -86,7 +106,9 @@ class Bridge:
             expected.wanting = wanting
 
     async def close(self) -> None:
-        """Stop both servers."""
+        """Stop all servers."""
+        for gateway in self._gateways.values():
+            await gateway.close()
         if self._server:
             self._server.close()
         for socket in list(self._sockets):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -71,6 +72,12 @@ class BrowserOptions:
         idle_timeout: Seconds that a browser lives on after its last session was closed.
         pages: Over how many workers a browser spreads its sessions. Those of one worker share its core, its devices and
             its turn to run; those of different ones run at the same time. A new one is started when all are in use.
+        host: An address of this machine where browsers of other machines reach it, "0.0.0.0" for all; "": loopback
+            only. One port serves page, weights and websocket to who has the URL, which holds a secret.
+        port: That port; 0: any that is free.
+        public_url: What browsers call it, where that is not https://ADDRESS:PORT: of a reverse proxy or a tunnel.
+        certificate: Files (PEM) of a TLS certificate and its key. Without TLS, by this or by a proxy, browsers
+            elsewhere give a page neither WebGPU nor threads.
     """
 
     browser: str = field(default_factory=lambda: os.environ.get("PY_ORT_BROWSER") or "chromium")
@@ -83,6 +90,10 @@ class BrowserOptions:
     launch_timeout: float = 60.0
     idle_timeout: float = 60.0
     pages: int = 1
+    host: str = ""
+    port: int = 0
+    public_url: str = ""
+    certificate: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in (("launcher", LAUNCHERS), ("webgpu", WEBGPU)):
@@ -92,6 +103,13 @@ class BrowserOptions:
             raise InvalidArgument(f"browser is a name, a path or a URL, not {type(self.browser).__name__}")
         if operator.index(self.pages) < 1:
             raise InvalidArgument(f"pages is 1 or more, not {self.pages}")
+        if not self.host and (self.port or self.public_url or self.certificate):
+            raise InvalidArgument("port, public_url and certificate are for a host: host='0.0.0.0', or an address")
+        if self.public_url and not re.match(r"https?://[^/?#]+/?$", self.public_url):
+            raise InvalidArgument(f"public_url is like https://tests.example:8443, not {self.public_url!r}")
+        if self.certificate is not None:
+            certificate, key = self.certificate
+            object.__setattr__(self, "certificate", (os.fspath(certificate), os.fspath(key)))
         if isinstance(self.flags, str):
             object.__setattr__(self, "flags", tuple(shlex.split(self.flags)))
         # Hashable, so that equal options find the same browser.

@@ -43,7 +43,10 @@ class Starter:
         return await sandbox.once_more_without(options, lambda: self._try_to_start(bridge, options))
 
     async def _try_to_start(self, bridge: Bridge, options: BrowserOptions) -> tuple[Launcher, Page]:
+        gateway = await bridge.gateway(options) if options.host else None
         url, connected = bridge.expect()
+        if gateway:
+            url = gateway.url(url)
         host: Page | None = None
 
         def on_lost(error: PyOrtError) -> None:

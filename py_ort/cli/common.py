@@ -89,7 +89,7 @@ kernels_option = click.option(
 
 
 def browser_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --browser, --launcher and --webgpu; the command gets them as `browser: BrowserOptions`."""
+    """Add --browser, and how it is started and reached; the command gets them as `browser: BrowserOptions`."""
     return _with_browsers(command, False)
 
 
@@ -99,10 +99,11 @@ def browsers_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., Any]:
-    def with_browser(*args: Any, browser: Any, launcher: str | None, webgpu: str | None, **options: Any) -> Any:
+    def with_browser(*args: Any, browser: Any, **options: Any) -> Any:
         chosen = []
+        how = {name: options.pop(name) for name in ("launcher", "webgpu", "host", "public_url", "certificate")}
         for name in dict.fromkeys(browser or (None,)) if several else (browser,):
-            given = {"browser": name, "launcher": launcher, "webgpu": webgpu}
+            given = {"browser": name, **how}
             chosen.append(BrowserOptions(**{k: v for k, v in given.items() if v is not None}))
         return command(*args, **({"browsers": chosen} if several else {"browser": chosen[0]}), **options)
 
@@ -110,6 +111,17 @@ def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., 
     with_browser.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
     again = " Repeat it for several." if several else ""
     for option in (
+        click.option(
+            "--certificate",
+            nargs=2,
+            type=click.Path(exists=True, dir_okay=False),
+            metavar="FILE KEY",
+            help="For --host: TLS, without which browsers elsewhere have neither WebGPU nor threads.",
+        ),
+        click.option("--public-url", metavar="URL", help="For --host: what browsers elsewhere call it."),
+        click.option(
+            "--host", metavar="ADDRESS", help="Where browsers of other machines reach this one; 0.0.0.0: everywhere."
+        ),
         click.option("--webgpu", type=click.Choice(WEBGPU), help="WebGPU on the GPU, on the CPU (software), or off."),
         click.option("--launcher", type=click.Choice(LAUNCHERS), help="How the browser is started."),
         click.option(

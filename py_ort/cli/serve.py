@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from py_ort.browser.address import ANY, own_address
 from py_ort.cli.common import KERNEL_FILES, err, kernels_option, out, provider_option
 from py_ort.cli.inputs import dim_option
 
@@ -79,7 +79,7 @@ def serve(
 
 async def _serve(server: DevServer, options: ServeOptions) -> None:
     async with server.serving() as port:
-        name = options.host if options.host not in ("0.0.0.0", "::") else _own_address()
+        name = own_address() if options.host in ANY else options.host
         url = f"http://{f'[{name}]' if ':' in name else name}:{port}/"
         if server.token:
             import segno
@@ -94,13 +94,3 @@ async def _serve(server: DevServer, options: ServeOptions) -> None:
         out.print(url, soft_wrap=True)
         out.file.flush()
         await asyncio.Event().wait()
-
-
-def _own_address() -> str:
-    """Return this machine's address in its network: what it would send from. Nothing is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-            return str(probe.getsockname()[0])
-        except OSError:
-            return socket.gethostname()

@@ -9,7 +9,7 @@ from py_ort.browser.launchers.launcher import Launcher
 
 
 class CaptureLauncher(Launcher):
-    """Waits for a person, or another tool, to open the URL in a browser on this machine."""
+    """Waits for a person, or another tool, to open the URL in a browser on this machine, or with `host` on another."""
 
     name: ClassVar[str] = "capture"
     replaceable: ClassVar[bool] = False
@@ -20,6 +20,10 @@ class CaptureLauncher(Launcher):
             file=sys.stderr,
             flush=True,
         )
+        if self.options.host:  # a phone's camera reads it
+            import segno
+
+            segno.make(url, error="l").terminal(out=sys.stderr, compact=True)
 
     async def close(self) -> None:
         """The browser is not ours to close."""

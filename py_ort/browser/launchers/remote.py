@@ -9,7 +9,7 @@ from py_ort.exceptions import BrowserNotFound
 
 
 class RemoteLauncher(PlaywrightLauncher):
-    """Opens a page in somebody else's browser. It must run on this machine, as pages talk to loopback."""
+    """Opens a page in somebody else's browser. Where it runs elsewhere, pages need `host` (see `BrowserOptions`)."""
 
     name: ClassVar[str] = "remote"
     replaceable: ClassVar[bool] = False

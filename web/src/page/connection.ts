@@ -3,6 +3,7 @@ import { Body, ErrorT, HelloT, LogT, ProgressT, ProtocolVersion } from '../schem
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { Assembler } from '../wire/frames';
 import { downloadChunks } from '../wire/download';
+import { socketUrl } from './gateway';
 import {
   type Announced,
   type BodyObject,
@@ -42,7 +43,7 @@ export class Connection {
   }
 
   static open(port: string, token: string, receive: Receive): Promise<Connection> {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/?token=${encodeURIComponent(token)}`);
+    const socket = new WebSocket(socketUrl(port, token));
     socket.binaryType = 'arraybuffer';
     const connection = new Connection(socket);
     socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer>) => {

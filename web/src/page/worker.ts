@@ -3,6 +3,7 @@
 import { messageOf } from '../errors';
 import { firstBufferId } from '../gpu/buffers';
 import { Connection } from './connection';
+import { fetchThroughGateway } from './gateway';
 import { Requests } from './requests';
 
 /** What is written to the console goes to Python too. */
@@ -37,6 +38,7 @@ function forwardConsole(connection: Connection): void {
 }
 
 async function start(): Promise<void> {
+  fetchThroughGateway();
   firstBufferId(Number(new URLSearchParams(self.location.search).get('buffers') ?? 1));
   // Messages can only come after Hello, so `requests` is there by then.
   let requests: Requests | undefined;

@@ -1,0 +1,18 @@
+"""This machine's address in its network."""
+
+from __future__ import annotations
+
+import socket
+
+#: What means all addresses.
+ANY = ("0.0.0.0", "::")
+
+
+def own_address() -> str:
+    """Return what this machine would send from. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()

@@ -1,0 +1,153 @@
+"""What browsers of other machines reach: one port for page, weights and websocket, which hands on to our own servers.
+
+Those stay on loopback, whatever is asked of this one. Its URLs begin with a secret; without it there is nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import ssl
+from urllib.parse import urlsplit
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, WSMessage, WSMsgType, web
+from yarl import URL
+
+from py_ort.browser.address import ANY, own_address
+from py_ort.browser.options import BrowserOptions
+from py_ort.exceptions import BrowserError, InvalidArgument
+
+_log = logging.getLogger("py_ort.browser")
+_CHUNK = 1 << 20
+#: Headers of one connection only.
+_HOP_BY_HOP = {"connection", "date", "keep-alive", "server", "transfer-encoding", "upgrade"}
+_ASKED = ("Accept", "Range")
+
+
+class Gateway:
+    """Lives in the loop's thread; see `start`.
+
+    Args:
+        files: The origin of our HTTP server.
+        socket: The URL of our websocket server.
+        options: Of a browser elsewhere: host, port, public_url, certificate.
+
+    Attributes:
+        origin: What browsers call it.
+    """
+
+    def __init__(self, files: str, socket: str, options: BrowserOptions) -> None:
+        self._files, self._socket, self._options = files, socket, options
+        self._secret = secrets.token_urlsafe(18)
+        self._runner: web.AppRunner | None = None
+        self._client: ClientSession | None = None
+        self.origin = ""
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            InvalidArgument: The certificate cannot be used.
+            BrowserError: The address is taken, or none of this machine's.
+        """
+        options = self._options
+        tls = None
+        if options.certificate:
+            tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            try:
+                tls.load_cert_chain(*options.certificate)
+            except (OSError, ssl.SSLError) as e:
+                raise InvalidArgument(f"certificate={options.certificate} cannot be used: {e}") from e
+        app = web.Application()
+        app.router.add_get(f"/{self._secret}/socket", self._hand_on_socket)
+        app.router.add_get(f"/{self._secret}/{{path:.*}}", self._hand_on_file)  # HEAD, too
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, options.host, options.port, ssl_context=tls).start()
+        except OSError as e:
+            await self._runner.cleanup()
+            raise BrowserError(f"nothing can be served at {options.host}:{options.port}: {e.strerror or e}") from e
+        self._client = ClientSession(auto_decompress=False, timeout=ClientTimeout(total=None, sock_connect=10))
+        port = self._runner.addresses[0][1]
+        address = own_address() if options.host in ANY else options.host
+        if ":" in address:
+            address = f"[{address}]"
+        self.origin = options.public_url.rstrip("/") or f"{'https' if tls else 'http'}://{address}:{port}"
+        _log.warning("py_ort listens at %s:%d, for browsers that open %s", options.host, port, self.origin)
+        if self.origin.startswith("http:"):
+            _log.warning(
+                "without TLS a browser elsewhere gives a page neither WebGPU nor threads: BrowserOptions(certificate="
+                "(FILE, KEY)), or a reverse proxy with TLS and its public_url"
+            )
+
+    def url(self, local: str) -> str:
+        """Return what a browser elsewhere opens for a URL of our HTTP server."""
+        there = urlsplit(local)
+        return f"{self.origin}/{self._secret}{there.path}?{there.query}"
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._runner:
+            await self._runner.cleanup()
+        if self._client:
+            await self._client.close()
+
+    async def _hand_on_file(self, request: web.Request) -> web.StreamResponse:
+        assert self._client is not None
+        target = request.rel_url.raw_path.removeprefix(f"/{self._secret}")
+        if request.rel_url.raw_query_string:
+            target += f"?{request.rel_url.raw_query_string}"
+        asked = {name: request.headers[name] for name in _ASKED if name in request.headers}
+        try:
+            async with self._client.request(
+                request.method, URL(self._files + target, encoded=True), headers=asked, allow_redirects=False
+            ) as answer:
+                headers = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
+                response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
+                await response.prepare(request)
+                if request.method != "HEAD":
+                    async for chunk in answer.content.iter_chunked(_CHUNK):
+                        await response.write(chunk)
+                await response.write_eof()
+                return response
+        except ClientError as e:
+            # It broke off: so does this, and who asks why by HEAD is answered.
+            raise ConnectionResetError(str(e)) from e
+
+    async def _hand_on_socket(self, request: web.Request) -> web.StreamResponse:
+        assert self._client is not None
+        if request.headers.get("Origin") != self.origin:
+            raise web.HTTPForbidden
+        outer = web.WebSocketResponse(compress=False, max_msg_size=0)
+        url = URL(f"{self._socket}?{request.rel_url.raw_query_string}", encoded=True)
+        try:
+            async with self._client.ws_connect(url, origin=self._files, compress=0, max_msg_size=0) as inner:
+                await outer.prepare(request)
+
+                async def out() -> None:
+                    async for message in inner:
+                        await _send(outer, message)
+
+                async def into() -> None:
+                    async for message in outer:
+                        await _send(inner, message)
+
+                ways = [asyncio.ensure_future(out()), asyncio.ensure_future(into())]
+                try:
+                    await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for way in ways:
+                        way.cancel()
+                    await asyncio.gather(*ways, return_exceptions=True)
+                    await outer.close(code=inner.close_code or 1000)
+                    await inner.close()
+        except ClientError:
+            raise web.HTTPForbidden from None
+        return outer
+
+
+async def _send(to: object, message: WSMessage) -> None:
+    if message.type is WSMsgType.BINARY:
+        await to.send_bytes(message.data)  # type: ignore[attr-defined]

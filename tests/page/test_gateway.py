@@ -1,0 +1,153 @@
+"""Browsers of other machines: one port with TLS and a secret, at an address that is not loopback."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small_models
+
+import py_ort
+from py_ort.browser import find
+from py_ort.browser.address import own_address
+from py_ort.exceptions import BrowserError, InvalidArgument
+
+TLS = Path(__file__).parents[1] / "helpers/tls"
+CERTIFICATE = (TLS / "certificate.pem", TLS / "key.pem")
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+FEEDS = {"x": X, "scale": np.ones(3, np.float32)}
+
+
+def elsewhere(**options: object) -> py_ort.BrowserOptions:
+    """Options of a browser that reaches us as one of another machine would."""
+    flags = ("--ignore-certificate-errors",)
+    given = {"host": "0.0.0.0", "certificate": CERTIFICATE, "flags": flags, "webgpu": "software", **options}
+    return py_ort.BrowserOptions(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_a_session_through_the_gateway(provider: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING", "py_ort")
+    if own_address().startswith("127."):
+        pytest.skip("this machine has no address in a network")
+    with py_ort.InferenceSession(small_models.add(), providers=[provider], browser=elsewhere()) as session:
+        assert session.run(None, FEEDS)[0].tolist() == (X + 1).tolist()
+        assert session.placement().counts()[provider] == 1
+        large = np.ones((1 << 21, 3), np.float32)  # 25 MB: fetched by the page, as weights are
+        np.testing.assert_array_equal(session.run(None, {**FEEDS, "x": large})[0], large + 1)
+        if provider == "wasm":
+            assert session.stats()["created"]["wasm"]["threads"] >= 1
+    assert not [text for text in caplog.messages if "without TLS" in text]
+
+
+@pytest.fixture
+def other_machine(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Our address as another machine sees it, and a Chromium there: a network namespace with a loopback of its own."""
+    name, ours, theirs = f"py-ort-{os.getpid()}", "10.213.7.1", "10.213.7.2"
+
+    def ip(*args: str, check: bool = True) -> None:
+        subprocess.run(["ip", *args], check=check, capture_output=True)
+
+    try:
+        ip("netns", "add", name)
+        ip("link", "add", "py-ort-0", "type", "veth", "peer", "name", "py-ort-1", "netns", name)
+        ip("addr", "add", f"{ours}/30", "dev", "py-ort-0")
+        ip("link", "set", "py-ort-0", "up")
+        ip("-n", name, "addr", "add", f"{theirs}/30", "dev", "py-ort-1")
+        ip("-n", name, "link", "set", "py-ort-1", "up")
+        ip("-n", name, "link", "set", "lo", "up")
+        browser = tmp_path / "chromium-elsewhere"
+        browser.write_text(f'#!/bin/sh\nexec ip netns exec {name} {find.binary()} "$@"\n')
+        browser.chmod(0o755)
+        yield ours, browser
+    except (OSError, subprocess.CalledProcessError) as e:
+        pytest.skip(f"network namespaces cannot be made here: {e}")
+    finally:
+        if shutil.which("ip"):
+            ip("netns", "del", name, check=False)
+            ip("link", "del", "py-ort-0", check=False)
+
+
+def test_a_browser_of_another_machine(other_machine: tuple[str, Path]) -> None:
+    ours, browser = other_machine
+    options = elsewhere(browser=str(browser), host=ours)
+    with py_ort.InferenceSession(small_models.add(), providers=["webgpu", "wasm"], browser=options) as session:
+        assert session.run(None, FEEDS)[0].tolist() == (X + 1).tolist()
+        assert session.placement().counts()["webgpu"] == 1
+    with pytest.raises(BrowserError):  # on loopback it is not reached
+        py_ort.InferenceSession(
+            small_models.add(), browser=py_ort.BrowserOptions(browser=str(browser), launch_timeout=10)
+        )
+
+
+def test_two_browsers_share_it() -> None:
+    options = elsewhere()
+    one = py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=options)
+    other = py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=elsewhere(env={"ANOTHER": "1"}))
+    with one, other:
+        for session in (one, other):
+            assert session.run(None, FEEDS)[0].tolist() == (X + 1).tolist()
+
+
+def test_strangers_get_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """Without the secret there is no file; with it no websocket for pages of other origins, or without a token."""
+    options = elsewhere(browser="capture", launch_timeout=3)
+    with pytest.raises(BrowserError):
+        py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=options)
+    printed = capfd.readouterr().err
+    found = re.search(r"(https://[\d.]+:\d+)(/[\w-]+)/index.html\S+", printed)
+    assert found and "█" in printed, printed  # and a QR code
+    origin, secret = found.groups()
+
+    def status(path: str, **headers: str) -> int:
+        request = urllib.request.Request(origin + path, headers=headers)
+        context = ssl._create_unverified_context()
+        try:
+            with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+                return answer.status
+        except urllib.error.HTTPError as e:
+            return e.code
+
+    assert status(f"{secret}/index.html") == 200
+    assert status(f"{secret}/core.wasm", Range="bytes=0-9") == 206
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    upgrade |= {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    for path in ("/", "/index.html", "/core.wasm", "/x/index.html", f"{secret}x/index.html", "/../index.html"):
+        assert status(path) == 404, path
+    for path in ("/../../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd"):
+        assert status(secret + path) in (400, 404), path
+    assert status(f"{secret}/socket?token=x", Origin="https://other.example", **upgrade) == 403
+    assert status(f"{secret}/socket?token=x", Origin=origin, **upgrade) == 403
+
+
+def test_what_is_wrong_is_told(tmp_path: Path) -> None:
+    for wrong, text in (
+        ({"host": ""}, "are for a host"),
+        ({"public_url": "tests.example"}, "public_url is like"),
+    ):
+        with pytest.raises(InvalidArgument, match=text):
+            elsewhere(**wrong)
+    broken = tmp_path / "broken.pem"
+    broken.write_text("no certificate")
+    with pytest.raises(InvalidArgument, match=r"broken\.pem.* cannot be used"):
+        py_ort.InferenceSession(small_models.add(), browser=elsewhere(certificate=(broken, broken)))
+    with pytest.raises(BrowserError, match=r"nothing can be served at 192\.0\.2\.77:0"):
+        py_ort.InferenceSession(small_models.add(), browser=elsewhere(host="192.0.2.77"))
+
+
+def test_without_tls_it_says_what_lacks(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING", "py_ort")
+    options = elsewhere(certificate=None)
+    with py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
+        assert session.run(None, FEEDS)[0].tolist() == (X + 1).tolist()
+    assert any("py_ort listens at 0.0.0.0" in text for text in caplog.messages)
+    assert any("without TLS" in text for text in caplog.messages)
