@@ -88,7 +88,7 @@ def _print(found: Comparison, tested: str, reference: str) -> None:
     if found.outputs and found.fused is not None:
         say("only outputs differ where all values are looked at, which keeps nodes from being fused. Alone, and fused:")
     if (first := found.first) is not None:
-        say(f"first: {first.name!r} of {first.op_type} {first.node!r}: {first.error or first.difference}")
+        say(f"first: {first}")
         for value in wrong:
             if value.origin and value is not first:
                 say(f"also, with inputs that agree: {value.name!r} of {value.op_type} {value.node!r}")

@@ -116,6 +116,9 @@ class Value:
         """Whether it differs or fails."""
         return bool(self.difference or self.error)
 
+    def __str__(self) -> str:
+        return f"{self.name!r} of {self.op_type} {self.node!r}: {self.error or self.difference}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         return asdict(self)

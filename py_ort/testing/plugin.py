@@ -72,6 +72,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
 
 
+#: What says in which browser the next session is made, and what is told of it there.
+Place = tuple[Callable[[], "BrowserOptions"], Callable[[str], None]]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test that asks for `ort_target`, itself or by `ort_session`, in each browser on each provider."""
@@ -114,7 +118,7 @@ def ort_page_errors() -> Iterator[list[str]]:
 
 @pytest.fixture
 def ort_session(
-    request: pytest.FixtureRequest, ort_target: Target, ort_page_errors: list[str]
+    request: pytest.FixtureRequest, ort_target: Target, ort_page_errors: list[str], _ort_place: Place
 ) -> Iterator[Callable[..., InferenceSession]]:
     """Make sessions as `InferenceSession` does; they are closed after the test. `engine="onnxruntime-web"` makes one
     of the runtime that others ship.
@@ -129,9 +133,8 @@ def ort_session(
     if given("--ort-no-fallback") or request.node.get_closest_marker("ort_no_fallback"):
         entries["session.disable_cpu_ep_fallback"] = "1"
     providers = list(dict.fromkeys([ort_target.provider, "wasm"]))
-    with ExitStack() as stack:
-        browser, tell = _browser(request, wanted, stack)
-        make_session = stack.enter_context(sessions_in(browser, providers, entries))
+    browser, tell = _ort_place
+    with sessions_in(browser, providers, entries) as make_session:
 
         def make(*args: Any, **options: Any) -> InferenceSession:
             from py_ort.exceptions import EPFail
@@ -153,22 +156,23 @@ def ort_session(
         yield make
 
 
-def _browser(
-    request: pytest.FixtureRequest, wanted: Wanted, stack: ExitStack
-) -> tuple[Callable[[], BrowserOptions], Callable[[str], None]]:
-    """Return what says in which browser the next session is made, and what is told of it there."""
+@pytest.fixture
+def _ort_place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    wanted = Wanted.of(request.node, request.config.getoption("--ort-within"))
     if not wanted.within:
         browser = request.getfixturevalue("ort_browser")
         settled = replace(browser, webgpu=wanted.webgpu) if wanted.webgpu else browser
-        return lambda: settled, lambda text: None
+        yield (lambda: settled), (lambda text: None)
+        return
     from py_ort.testing.in_playwright import Within
 
     try:
         fixture = request.getfixturevalue(wanted.within)
     except pytest.FixtureLookupError:
         raise pytest.UsageError(f"within={wanted.within!r} needs pytest-playwright: pip install it") from None
-    place = Within(wanted.within, fixture, stack)
-    return place.options, place.tell
+    with ExitStack() as stack:
+        place = Within(wanted.within, fixture, stack)
+        yield place.options, place.tell
 
 
 def _lacks(wanted: Wanted, browser: BrowserOptions) -> str:
@@ -211,9 +215,10 @@ def ort_page(page: Any) -> Callable[..., PageSession]:
 
 @pytest.fixture
 def assert_matches_reference(
-    ort_session: Callable[..., InferenceSession], ort_target: Target
+    ort_session: Callable[..., InferenceSession], ort_target: Target, _ort_place: Place
 ) -> Callable[..., InferenceSession]:
-    """Compare a model's outputs with native onnxruntime's, and return the session.
+    """Compare a model's outputs with native onnxruntime's, and return the session. Where they differ, the test fails,
+    and says which node's result is the first that does.
 
     It is called with a model (a file, or its bytes), feeds (arrays by input name; random numbers for the others), a
     tolerance (see `py_ort.testing.closeness.closeness`) and, by name, what else `InferenceSession` takes. The reference
@@ -230,11 +235,29 @@ def assert_matches_reference(
         fed, wanted = reference(model, feeds)
         session = ort_session(model, **options)
         if wrong := differences(session, fed, wanted, tolerance):
+            wrong += _first_difference(model, fed, ort_target.provider, _ort_place[0](), tolerance)
             where = "-".join(ort_target)
             pytest.fail(f"on {where} outputs differ from native onnxruntime's:\n  " + "\n  ".join(wrong))
         return session
 
     return check
+
+
+def _first_difference(
+    model: Any, feeds: Mapping[str, Any], provider: str, browser: BrowserOptions, tolerance: float | None
+) -> list[str]:
+    """Return which value of the model is the first that differs, in a line; none where it cannot be looked for."""
+    from py_ort.compiler.package.format import is_package
+    from py_ort.exceptions import PyOrtError
+    from py_ort.testing.compare import Native, Ours, compare
+
+    if is_package(model):
+        return []
+    try:
+        found = compare(model, feeds, Ours(provider, browser), Native(), tolerance=tolerance)
+    except PyOrtError as e:
+        return [f"which node is the first was not found: {e}"]
+    return [f"the first value that differs is {found.first}"] if found.first else []
 
 
 def _fallbacks(placement: Placement) -> str:
