@@ -35,8 +35,10 @@ inline void finish(const I8End& g, v128_t (&values)[R], int32_t row, int32_t col
   const v128_t zero = wasm_i16x8_splat(static_cast<int16_t>(g.c_zero));
 #pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r) {
-    const v128_t steps =
-        wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(simd::mul(wasm_f32x4_convert_i32x4(values[r]), scale)));
+    // Added to 1.5 * 2^23, a number is rounded to the nearest even, and its last bits are an integer's.
+    const v128_t scaled = simd::mul(wasm_f32x4_convert_i32x4(values[r]), scale);
+    const v128_t near = wasm_f32x4_pmin(wasm_f32x4_pmax(scaled, simd::splat(-1024.0f)), simd::splat(1024.0f));
+    const v128_t steps = wasm_i32x4_sub(simd::add(near, simd::splat(12582912.0f)), wasm_i32x4_splat(0x4b400000));
     const v128_t words = wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(steps, steps), zero);
     const v128_t bytes =
         g.form == I8End::bytes ? wasm_u8x16_narrow_i16x8(words, words) : wasm_i8x16_narrow_i16x8(words, words);
