@@ -119,7 +119,8 @@ def test_http_strangers_have_little_time(server, words):
     page.request("GET", url)
     page.getresponse().read()
     kept = page.sock
-    (stranger, *_), before = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)], time.monotonic()
+    three = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
+    stranger, before = three[0], time.monotonic()
     stranger.sendall(words)
     stranger.settimeout(20)
     with contextlib.suppress(OSError):
@@ -129,6 +130,8 @@ def test_http_strangers_have_little_time(server, words):
     time.sleep(1)
     page.request("GET", url)
     assert page.getresponse().read() == b"weights" and page.sock is kept, "who knows a secret may wait"
+    for one in (*three, page):
+        one.close()
 
 
 def test_four_ranges_at_once_from_many_pages(server):
@@ -200,8 +203,10 @@ def test_websocket_strangers_have_little_time():
         silent = await asyncio.open_connection("127.0.0.1", made.port)
         slow = await asyncio.open_connection("127.0.0.1", made.port)
         slow[1].write(b"GET / HTTP/1.1\r\nHost:")
-        for reader, _ in (silent, slow):
+        for reader, writer in (silent, slow):
             assert await asyncio.wait_for(reader.read(), 10) == b""
+            writer.close()
+            await writer.wait_closed()
         await asyncio.sleep(0.5)
         assert page.lost is None, "a page stays as long as it likes"
         await socket.close()
