@@ -206,12 +206,12 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
             PackedGates(target),
             ConvAffine(),
             *([ScaleShift()] if level >= Level.LAYOUT else []),
-            Residual(target, "Conv"),
+            Residual(target, "Conv", "ConvTranspose"),
             SkipNorm(target),
             *products,
             Activation(target),
             ActivationOffset(target),
-            Residual(target, "Conv"),
+            Residual(target, "Conv", "ConvTranspose"),
             *products,
         ]
     return [*passes, DeadCode()]

@@ -247,6 +247,12 @@ def _residual(g: RandomGraph, x: str, shape: Shape) -> str:
 
 
 @_motif("residual")
+def _residual_of_a_transposed(g: RandomGraph, x: str, shape: Shape) -> str:
+    y = g.op("ConvTranspose", [x, g.floats(shape[1], shape[1], 1, 1)], shape)
+    return g.op("Relu", [g.op("Add", [y, x] if g.chance() else [x, y], shape)], shape)
+
+
+@_motif("residual")
 def _residual_of_rows(g: RandomGraph, x: str, shape: Shape) -> str:
     rows, made = _rows(g, x, shape, 6)
     kept = g.op("Abs", [rows], made)

@@ -103,6 +103,8 @@ CASES = [
         tolerance="loose",
     ),
     *_both("ConvTranspose", (1, 24, 5, 6), (24, 24, 2, 2), {**K2, "strides": [2, 2]}, "Relu"),
+    *_both("ConvTranspose", (1, 24, 5, 6), (24, 8, 2, 2), {**K2, "strides": [2, 2]}, "Relu", residual=True),
+    *_both("ConvTranspose", (2, 8, 5, 6), (8, 3, 3, 3), {**K3, "strides": [2, 2], "group": 2}, residual=True),
     *_both("ConvTranspose", (1, 24, 5, 6), (24, 1, 2, 2), {**K2, "strides": [2, 2]}, "Sigmoid"),
     *_both(
         "ConvTranspose",

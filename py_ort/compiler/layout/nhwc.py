@@ -16,7 +16,7 @@ from py_ort.compiler.layout.attention_rules import ROWS
 from py_ort.compiler.layout.forms import Forms, Perm, channels_last, identity
 from py_ort.compiler.layout.reshape_rules import source_order
 from py_ort.compiler.layout.rules import rule
-from py_ort.compiler.layout.windows import JOINING, TRANSPARENT, Supports, is_window, to_nhwc
+from py_ort.compiler.layout.windows import JOINING, TRANSPARENT, Supports, is_window, takes_residual, to_nhwc
 from py_ort.compiler.passes.contracts import check_channels_first
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.graph import all_nodes, attribute, rank, remove, subgraphs
@@ -92,7 +92,7 @@ class Nhwc(Pass):
             layout = operator(node.domain, node.op_type).layout
             if is_window(node, self._supports):
                 vote(node.inputs[0], channels_last(rank(node.inputs[0]) or 0))
-                if node.op_type == "Conv" and len(node.inputs) > 3:
+                if takes_residual(node) and len(node.inputs) > 3 and node.inputs[3] is not None:
                     vote(node.inputs[3], channels_last(rank(node.inputs[0]) or 0))
                 continue
             wanted = most_preferred(*node.outputs)

@@ -44,6 +44,11 @@ def is_window(node: ir.Node, supports: Supports) -> bool:
     return supports(node)
 
 
+def takes_residual(node: ir.Node) -> bool:
+    """Whether input 3, if there is one, is an image of the output's shape."""
+    return node.op_type in ("Conv", "ConvTranspose")
+
+
 def to_nhwc(node: ir.Node, forms: Forms) -> None:
     """Make the node again in the NHWC domain."""
     x = node.inputs[0]
@@ -51,7 +56,7 @@ def to_nhwc(node: ir.Node, forms: Forms) -> None:
     count = rank(x)
     perm = channels_last(count or 4)
     if count == 4:
-        conv = node.op_type == "Conv"
+        conv = takes_residual(node)
         inputs = [forms.form(x, perm), *(forms.plain(v) for v in node.inputs[1 : 3 if conv else None])]
         if conv and len(node.inputs) > 3 and node.inputs[3] is not None:
             inputs += [None] * (3 - len(inputs)) + [forms.form(node.inputs[3], perm)]

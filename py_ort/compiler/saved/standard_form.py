@@ -169,7 +169,7 @@ def get(node: ir.Node, name: str, default: Any = None) -> Any:
 
 def _inputs_of(op_type: str) -> int:
     """How many inputs ONNX's form has, of the operators whose kernels take one more."""
-    return {"Conv": 3, "Gemm": 3, "MatMul": 2}.get(op_type, 1 << 30)
+    return {"Conv": 3, "ConvTranspose": 3, "Gemm": 3, "MatMul": 2}.get(op_type, 1 << 30)
 
 
 def _since(node: ir.Node) -> int:

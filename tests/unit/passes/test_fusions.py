@@ -179,6 +179,12 @@ CASES = {
         {"w": W, "v": _f(4, 3, 3, 3)},
         {"nhwc.Conv": 2, "Transpose": 2},
     ),
+    "an upsampling with what it joins": (
+        "g (float[1,4,5,6] x, float[1,3,10,12] z) => (float[1,3,10,12] y) { c = ConvTranspose<strides=[2,2]>(x, w)  "
+        "e = Add(c, z)  y = Relu(e) }",
+        {"w": _f(4, 3, 2, 2)},
+        {"nhwc.ConvTranspose": 1, "Transpose": 3},
+    ),
     "a gate with a shortcut": (
         f"g ({IN}, float[1,3,1,1] g) => ({OUT}) {{ p = Mul(x, g)  y = Add(x, p) }}",
         {},
