@@ -7,17 +7,22 @@
 
 namespace py_ort::PY_ORT_TARGET {
 
-// The costly ones, out of line and many vectors at a time: they would only swell the loops of the cheap ones.
+// The costly ones, out of line and many vectors at a time: they would only swell the loops of the cheap ones. Each is a
+// function of its own: browsers optimize functions as a whole, and only those in use shall need it.
+#define PY_ORT_EACH(kind, ...)                                                                                       \
+  [[gnu::noinline]] inline void kind##_each(const Activation& activation, float more, v128_t* values, int count) {   \
+    const v128_t a = simd::splat(activation.a), b = simd::splat(activation.b), offset = simd::splat(more);           \
+    for (int i = 0; i < count; ++i) values[i] = simd::add(simd::functions::kind(values[i], a, b), offset);           \
+  }
+PY_ORT_ACTIVATIONS(PY_ORT_EACH)
+#undef PY_ORT_EACH
 [[gnu::noinline]] inline void activate_slowly(const Activation& activation, float more, v128_t* values, int count) {
-  const v128_t a = simd::splat(activation.a), b = simd::splat(activation.b), offset = simd::splat(more);
   switch (activation.kind) {
     case Activation::none:
-      for (int i = 0; i < count; ++i) values[i] = simd::add(values[i], offset);
+      for (int i = 0; i < count; ++i) values[i] = simd::add(values[i], simd::splat(more));
       return;
-#define PY_ORT_CASE(kind, ...)                                                                             \
-  case Activation::kind:                                                                                   \
-    for (int i = 0; i < count; ++i) values[i] = simd::add(simd::functions::kind(values[i], a, b), offset); \
-    return;
+#define PY_ORT_CASE(kind, ...) \
+  case Activation::kind: return kind##_each(activation, more, values, count);
       PY_ORT_ACTIVATIONS(PY_ORT_CASE)
 #undef PY_ORT_CASE
   }

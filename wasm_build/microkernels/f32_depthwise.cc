@@ -45,8 +45,9 @@ inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_co
   }
 }
 
+// Out of line, as the tiles of f32_gemm.cc are.
 template <int P>
-void pixels(const F32Depthwise& d, const float* const* taps, int32_t tap_count, int32_t pixel) {
+[[gnu::noinline]] void pixels(const F32Depthwise& d, const float* const* taps, int32_t tap_count, int32_t pixel) {
   int32_t channel = 0;
   for (; channel + 8 <= d.channels; channel += 8) tile<P, 2>(d, taps, tap_count, pixel, channel);
   for (; channel < d.channels; channel += 4) tile<P, 1>(d, taps, tap_count, pixel, channel);
@@ -64,11 +65,10 @@ PY_ORT_MICROKERNEL(f32_depthwise_4x8)(const void* arguments, void* scratch, int3
     const int32_t pixel = unit * kPixels;
     const int32_t count = kPixels < pixel_count - pixel ? kPixels : pixel_count - pixel;
     locate_taps<kPixels>(w, at, count, d.x, d.zeros, taps);
-    switch (count) {
-      case 4: pixels<4>(d, taps, tap_count, pixel); break;
-      case 3: pixels<3>(d, taps, tap_count, pixel); break;
-      case 2: pixels<2>(d, taps, tap_count, pixel); break;
-      default: pixels<1>(d, taps, tap_count, pixel); break;
+    if (count == kPixels) {
+      pixels<kPixels>(d, taps, tap_count, pixel);
+    } else {
+      for (int32_t p = 0; p < count; ++p) pixels<1>(d, taps + p, tap_count, pixel + p);
     }
   }
 }

@@ -40,8 +40,8 @@ inline void transform_line(v128_t& a, v128_t& b, v128_t& c, v128_t& d) {
   a = first, b = second, c = third, d = fourth;
 }
 
-// B^T d B of every channel of a tile: to[plane][channel], planes `step` apart.
-void transform_input(const F32Winograd& f, const float* const (&pixels)[16], float* to, size_t step) {
+// B^T d B of every channel of a tile: to[plane][channel], planes `step` apart. Out of line, as f32_gemm.cc's tiles.
+[[gnu::noinline]] void transform_input(const F32Winograd& f, const float* const (&pixels)[16], float* to, size_t step) {
   for (int32_t c = 0; c < f.k; c += 4) {
     const int32_t left = f.k - c;
     v128_t d[16];
@@ -57,7 +57,7 @@ void transform_input(const F32Winograd& f, const float* const (&pixels)[16], flo
 }
 
 // A^T m A of every channel of a tile, plus bias and Z, activated, to the up to four pixels of the result.
-void transform_output(const F32Winograd& f, const Tile& tile, const float* from, size_t step) {
+[[gnu::noinline]] void transform_output(const F32Winograd& f, const Tile& tile, const float* from, size_t step) {
   const Window& w = *f.window;
   const bool below = tile.row + 1 < w.out[1], beside = tile.column + 1 < w.out[2];
   const size_t first = static_cast<size_t>((tile.batch * w.out[1] + tile.row) * w.out[2] + tile.column) * f.n;
