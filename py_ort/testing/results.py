@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -56,6 +57,8 @@ class Results:
         error: Why no case could be run; "".
         known: Failures that are expected, by case id.
         seconds: All of it took.
+        system: Where the browser ran: "Linux x86_64"; "" if it was not started here.
+        date: When, e.g. "2026-11-22".
     """
 
     cases: dict[str, Outcome] = field(default_factory=dict)
@@ -67,6 +70,8 @@ class Results:
     error: str = ""
     known: Mapping[str, Expectation] = field(default_factory=dict)
     seconds: float = 0.0
+    system: str = ""
+    date: str = field(default_factory=lambda: time.strftime("%Y-%m-%d"))
 
     @property
     def title(self) -> str:
@@ -89,8 +94,8 @@ class Results:
         return {"providers": list(self.providers), "browser": self.browser, "adapter": self.adapter, **self._counted()}
 
     def as_run(self) -> dict[str, Any]:
-        """Return {browser, browser_version, engine, provider, adapter, error, seconds, passed, failed, skipped,
-        cases}; cases as in `as_dict`.
+        """Return {browser, browser_version, engine, provider, adapter, error, seconds, system, date, passed, failed,
+        skipped, cases}; cases as in `as_dict`.
         """
         return {
             "browser": self.asked,
@@ -100,6 +105,8 @@ class Results:
             "adapter": self.adapter,
             "error": self.error,
             "seconds": self.seconds,
+            "system": self.system,
+            "date": self.date,
             **self._counted(),
         }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import platform
 import signal
 import time
 from collections import Counter
@@ -123,7 +124,12 @@ async def _try_providers(options: RunnerOptions, browser: BrowserOptions) -> Res
     runtime = PageRuntime(await pool().acquire(browser), browser)
     try:
         await runtime.open(_wanted(options), options.timeout)
-        return options.results(browser=runtime.lease.launcher.description, adapter=runtime.adapter)
+        launcher = runtime.lease.launcher
+        return options.results(
+            browser=launcher.description,
+            adapter=runtime.adapter,
+            system=f"{platform.system()} {platform.machine()}" if launcher.replaceable else "",
+        )
     finally:
         runtime.release()
 
