@@ -28,7 +28,8 @@ struct OutputPixel {
 // Calls visit(row) for each row of the window at `o`, in order: where the image's row begins, or null outside of the
 // image.
 template <class T, class Visit>
-inline void for_window_rows(const Window& w, const OutputPixel& o, const T* image, const Visit& visit) {
+[[gnu::always_inline]] inline void for_window_rows(const Window& w, const OutputPixel& o, const T* image,
+                                                   const Visit& visit) {
   const auto inside = [&](int axis, int32_t i) { return static_cast<uint32_t>(i) < static_cast<uint32_t>(w.in[axis]); };
   for (int32_t k0 = 0; k0 < w.kernel[0]; ++k0) {
     const int32_t i0 = o.at[0] * w.stride[0] - w.pad[0] + k0 * w.dilation[0];
@@ -43,7 +44,7 @@ inline void for_window_rows(const Window& w, const OutputPixel& o, const T* imag
 
 // Calls place(tap, pixel) for each tap of the window at `o`: pixel is null outside of the image.
 template <class T, class Place>
-inline void for_taps(const Window& w, const OutputPixel& o, const T* image, const Place& place) {
+[[gnu::always_inline]] inline void for_taps(const Window& w, const OutputPixel& o, const T* image, const Place& place) {
   const int32_t first = o.at[2] * w.stride[2] - w.pad[2];
   int32_t tap = 0;
   for_window_rows(w, o, image, [&](const T* row) {
@@ -69,8 +70,8 @@ inline bool all_inside(const Window& w, const OutputPixel& o, int32_t count) {
 // Where the taps of the windows at `o` and the next count - 1 places lie: taps[tap * P + place]; `zeros` outside of the
 // image. `o` moves on behind them.
 template <int P, class T>
-inline void locate_taps(const Window& w, OutputPixel& o, int32_t count, const T* image, const T* zeros,
-                        const T** taps) {
+[[gnu::always_inline]] inline void locate_taps(const Window& w, OutputPixel& o, int32_t count, const T* image,
+                                               const T* zeros, const T** taps) {
   if (count == P && all_inside(w, o, P)) {  // one window after the other, a step apart
     const size_t step = static_cast<size_t>(w.stride[2]) * w.pixel_stride;
     for_taps(w, o, image, [&](int32_t tap, const T* from) {
