@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 
@@ -22,6 +23,23 @@ os.environ["PY_ORT_CHECK_PASSES"] = "1"
 def page_errors(ort_page_errors: list[str]) -> list[str]:
     """In every test; see `ort_page_errors`."""
     return ort_page_errors
+
+
+def loggers() -> list[logging.Logger]:
+    """Ours."""
+    known = logging.root.manager.loggerDict
+    return [logging.getLogger(name) for name in list(known) if name.partition(".")[0] == "py_ort"]
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_they_were() -> Iterator[None]:
+    """No test changes for those behind it which messages are told, and to whom."""
+    before = [(logger, logger.level, logger.propagate, logger.disabled) for logger in loggers()]
+    yield
+    for logger, level, propagate, disabled in before:
+        if logger.level != level:
+            logger.setLevel(level)
+        logger.propagate, logger.disabled = propagate, disabled
 
 
 @pytest.fixture
