@@ -9,10 +9,10 @@ namespace py_ort::PY_ORT_TARGET {
 
 // The costly ones, out of line and many vectors at a time: they would only swell the loops of the cheap ones. Each is a
 // function of its own: browsers optimize functions as a whole, and only those in use shall need it.
-#define PY_ORT_EACH(kind, ...)                                                                                       \
-  [[gnu::noinline]] inline void kind##_each(const Activation& activation, float more, v128_t* values, int count) {   \
-    const v128_t a = simd::splat(activation.a), b = simd::splat(activation.b), offset = simd::splat(more);           \
-    for (int i = 0; i < count; ++i) values[i] = simd::add(simd::functions::kind(values[i], a, b), offset);           \
+#define PY_ORT_EACH(kind, ...)                                                                                     \
+  [[gnu::noinline]] inline void kind##_each(const Activation& activation, float more, v128_t* values, int count) { \
+    const v128_t a = simd::splat(activation.a), b = simd::splat(activation.b), offset = simd::splat(more);         \
+    for (int i = 0; i < count; ++i) values[i] = simd::add(simd::functions::kind(values[i], a, b), offset);         \
   }
 PY_ORT_ACTIVATIONS(PY_ORT_EACH)
 #undef PY_ORT_EACH

@@ -56,15 +56,15 @@ class TextPart {
     } else {
       kind_ = Kind::range;
       items_ = {&range, [](std::string& out, const void* range) {
-                  out += '[';
-                  bool first = true;
-                  for (const auto& item : *static_cast<const Range*>(range)) {
-                    if (!first) out += ',';
-                    first = false;
-                    TextPart(item).append_to(out);
-                  }
-                  out += ']';
-                }};
+        out += '[';
+        bool first = true;
+        for (const auto& item : *static_cast<const Range*>(range)) {
+          if (!first) out += ',';
+          first = false;
+          TextPart(item).append_to(out);
+        }
+        out += ']';
+      }};
     }
   }
 
