@@ -71,6 +71,15 @@ def split_constant(node: ir.Node) -> tuple[ir.Value, np.ndarray] | None:
     return None
 
 
+def with_row_bias(node: ir.Node, columns: int) -> tuple[ir.Node, ir.Value | None]:
+    """For a product that only an Add of a constant row reads: return (the Add, that row); else (the node, None)."""
+    add = only_user(node.outputs[0])
+    found = split_constant(add) if add is not None and add.domain == "" and add.op_type == "Add" else None
+    if add is None or found is None or found[0] is not node.outputs[0] or found[1].shape != (columns,):
+        return node, None
+    return add, next(value for value in add.inputs if value is not found[0])
+
+
 def split_mul_add(add: ir.Node) -> tuple[ir.Node, ir.Value, np.ndarray, np.ndarray] | None:
     """For x * factor + shift, both of them constants: return (the Mul, which only the Add reads, x, factor, shift)."""
     shifted = split_constant(add)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_user, split_constant
+from py_ort.compiler.passes.match import drop, made_by, nodes_of, with_row_bias
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
@@ -64,7 +64,7 @@ def _fuse(node: ir.Node) -> bool:
     count = -(-k // block)
     weights = np.zeros((count * block, n), np.uint8)
     weights[:k] = integers.astype(np.int16) + offset
-    last, bias = _with_bias(node, n)
+    last, bias = with_row_bias(node, n)
     build = Builder(last, origin=[*origins(source), *origins(node), *(origins(last) if last is not node else ())])
     packed_zeros = None
     shifted = np.broadcast_to(zeros.astype(np.int16) + offset, (count, n)).astype(np.uint8)
@@ -107,12 +107,3 @@ def _packed(values: np.ndarray, bits: int) -> np.ndarray:
         return values
     even = values if values.shape[1] % 2 == 0 else np.pad(values, ((0, 0), (0, 1)))
     return np.asarray(even[:, ::2] | (even[:, 1::2] << 4), np.uint8)
-
-
-def _with_bias(node: ir.Node, n: int) -> tuple[ir.Node, ir.Value | None]:
-    """The last node to take, and the constant that it adds to each row."""
-    user = only_user(node.outputs[0])
-    found = split_constant(user) if user is not None and user.domain == "" and user.op_type == "Add" else None
-    if user is None or found is None or found[0] is not node.outputs[0] or found[1].shape != (n,):
-        return node, None
-    return user, next(value for value in user.inputs if value is not found[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_user, split_constant
+from py_ort.compiler.passes.match import made_by, nodes_of, only_user, with_row_bias
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
@@ -48,7 +48,7 @@ def _fuse(node: ir.Node) -> bool:
     of_columns = next((v for v in scales.inputs if v is not of_rows), None)
     if of_rows is None or of_columns is None or not (_is_number(of_columns) or dims(of_columns) == [columns]):
         return False
-    last, bias = _with_bias(scaled, columns)
+    last, bias = with_row_bias(scaled, columns)
     a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
     build = Builder(last, origin=[o for each in dict.fromkeys((node, cast, scaled, last)) for o in origins(each)])
     inputs = [a, b, of_rows, of_columns, a_zero, b_zero, bias]
@@ -71,12 +71,3 @@ def _columns(node: ir.Node) -> int | None:
 
 def _is_number(value: ir.Value | None) -> bool:
     return value is not None and value.dtype == ir.DataType.FLOAT and dims(value) in ([], [1])
-
-
-def _with_bias(scaled: ir.Node, columns: int) -> tuple[ir.Node, ir.Value | None]:
-    """The last node to take, and the constant that it adds to each row."""
-    add = only_user(scaled.outputs[0])
-    found = split_constant(add) if add is not None and add.domain == "" and add.op_type == "Add" else None
-    if add is None or found is None or found[0] is not scaled.outputs[0] or found[1].shape != (columns,):
-        return scaled, None
-    return add, next(value for value in add.inputs if value is not found[0])
