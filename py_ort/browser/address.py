@@ -1,4 +1,4 @@
-"""This machine's address in its network."""
+"""This machine's addresses, as others name them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import socket
 
 #: What means all addresses.
 ANY = ("0.0.0.0", "::")
+
+
+def in_url(host: str) -> str:
+    """Return what a URL has for an address that a server listens at."""
+    address = own_address() if host in ANY else host
+    return f"[{address}]" if ":" in address else address
 
 
 def own_address() -> str:

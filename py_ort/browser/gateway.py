@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from aiohttp import ClientError, ClientSession, ClientTimeout, WSMessage, WSMsgType, web
 from yarl import URL
 
-from py_ort.browser.address import ANY, own_address
+from py_ort.browser.address import in_url
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import BrowserError, InvalidArgument
 
@@ -71,10 +71,8 @@ class Gateway:
             raise BrowserError(f"nothing can be served at {options.host}:{options.port}: {e.strerror or e}") from e
         self._client = ClientSession(auto_decompress=False, timeout=ClientTimeout(total=None, sock_connect=10))
         port = self._runner.addresses[0][1]
-        address = own_address() if options.host in ANY else options.host
-        if ":" in address:
-            address = f"[{address}]"
-        self.origin = options.public_url.rstrip("/") or f"{'https' if tls else 'http'}://{address}:{port}"
+        local = f"{'https' if tls else 'http'}://{in_url(options.host)}:{port}"
+        self.origin = options.public_url.rstrip("/") or local
         _log.warning("py_ort listens at %s:%d, for browsers that open %s", options.host, port, self.origin)
         if self.origin.startswith("http:"):
             _log.warning(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from py_ort.browser.address import ANY, own_address
+from py_ort.browser.address import in_url
 from py_ort.cli.common import KERNEL_FILES, err, kernels_option, out, provider_option
 from py_ort.cli.inputs import dim_option
 
@@ -79,8 +79,7 @@ def serve(
 
 async def _serve(server: DevServer, options: ServeOptions) -> None:
     async with server.serving() as port:
-        name = own_address() if options.host in ANY else options.host
-        url = f"http://{f'[{name}]' if ':' in name else name}:{port}/"
+        url = f"http://{in_url(options.host)}:{port}/"
         if server.token:
             import segno
 
