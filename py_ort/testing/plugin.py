@@ -118,7 +118,11 @@ def ort_page_errors() -> Iterator[list[str]]:
 
 @pytest.fixture
 def ort_session(
-    request: pytest.FixtureRequest, ort_target: Target, ort_page_errors: list[str], _ort_place: Place
+    request: pytest.FixtureRequest,
+    ort_target: Target,
+    ort_page_errors: list[str],
+    _ort_wanted: Wanted,
+    _ort_place: Place,
 ) -> Iterator[Callable[..., InferenceSession]]:
     """Make sessions as `InferenceSession` does; they are closed after the test. `engine="onnxruntime-web"` makes one
     of the runtime that others ship.
@@ -128,7 +132,7 @@ def ort_session(
     ort_no_fallback. A test decides otherwise for a session by the configuration entries behind this,
     session.require_providers and session.disable_cpu_ep_fallback.
     """
-    given, wanted = request.config.getoption, Wanted.of(request.node, request.config.getoption("--ort-within"))
+    given, wanted = request.config.getoption, _ort_wanted
     entries = {"session.require_providers": "1"}
     if given("--ort-no-fallback") or request.node.get_closest_marker("ort_no_fallback"):
         entries["session.disable_cpu_ep_fallback"] = "1"
@@ -157,8 +161,13 @@ def ort_session(
 
 
 @pytest.fixture
-def _ort_place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    wanted = Wanted.of(request.node, request.config.getoption("--ort-within"))
+def _ort_wanted(request: pytest.FixtureRequest) -> Wanted:
+    return Wanted.of(request.node, request.config.getoption("--ort-within"))
+
+
+@pytest.fixture
+def _ort_place(request: pytest.FixtureRequest, _ort_wanted: Wanted) -> Iterator[Place]:
+    wanted = _ort_wanted
     if not wanted.within:
         browser = request.getfixturevalue("ort_browser")
         settled = replace(browser, webgpu=wanted.webgpu) if wanted.webgpu else browser
