@@ -24,3 +24,10 @@ def write(folder: Path, wanted: np.ndarray, x: np.ndarray = X, model: str = "mod
     )
     for kind, array in (("input", x), ("output", wanted)):
         (folder / f"test_data_set_0/{kind}_0.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
+
+
+def right_and_wrong(folder: Path) -> Path:
+    """A folder of two cases, of which one must fail."""
+    write(folder / "right", np.maximum(X, 0))
+    write(folder / "wrong", X)
+    return folder

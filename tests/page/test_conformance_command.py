@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from relu_cases import X, write
+from relu_cases import X, right_and_wrong, write
 
 from py_ort.testing.results import expectations_of
 
@@ -20,9 +20,7 @@ WITHOUT = ("--provider", "webgpu", "--webgpu", "off")
 
 @pytest.fixture
 def cases(tmp_path: Path) -> Path:
-    write(tmp_path / "cases/right", np.maximum(X, 0))
-    write(tmp_path / "cases/wrong", X)
-    return tmp_path / "cases"
+    return right_and_wrong(tmp_path / "cases")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from relu_cases import X, write
+from relu_cases import X, right_and_wrong, write
 
 from py_ort.testing.sources import load_cases
 
@@ -18,9 +18,7 @@ WASM = ("--provider", "wasm")
 
 @pytest.fixture
 def cases(tmp_path: Path) -> Path:
-    write(tmp_path / "cases/right", np.maximum(X, 0))
-    write(tmp_path / "cases/wrong", X)
-    return tmp_path / "cases"
+    return right_and_wrong(tmp_path / "cases")
 
 
 @pytest.fixture
