@@ -324,11 +324,7 @@ def _feeds(
     model: bytes, given: Mapping[str, np.ndarray], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]
 ) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
     """Return the first of the candidate feeds that native onnxruntime accepts, and its outputs for them."""
-    native = NativeModel(model)
     inputs = ModelInputs.of(model)
     tried = list(candidates(inputs.args, shapes, given=given, dims=dims, values=inputs.accepted))
-    for feeds in tried:
-        # Of another size than the model wants: what native onnxruntime says of the last one, ours will say too.
-        if (outputs := native.run(feeds)) is not None:
-            return feeds, dict(zip(native.output_names(), outputs, strict=True))
-    return tried[0], None
+    # Where it takes none, ours will say why, too.
+    return NativeModel(model).first_taken(tried) or (tried[0], None)

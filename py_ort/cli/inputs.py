@@ -119,8 +119,9 @@ class Inputs:
             tried = list(
                 candidates(described.args, self.shapes, given=self.files, dims=self.dims, values=described.accepted)
             )
-        found = next((feeds for feeds in tried if native.run({**self.files, **feeds}) is not None), tried[0])
-        return {**self.files, **found}
+        whole = [{**self.files, **feeds} for feeds in tried]
+        found = native.first_taken(whole)
+        return found[0] if found else whole[0]
 
     def feeds(
         self,

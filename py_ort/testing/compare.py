@@ -55,11 +55,10 @@ class Native:
     def run(self, model: bytes, folder: Path | None, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
         """Run it once."""
         native = NativeModel(model, folder)
-        outputs = native.run(feeds)
-        if outputs is None:
+        found = native.first_taken([dict(feeds)])
+        if found is None:
             raise NotImplemented(native.trouble)
-        found = dict(zip(native.output_names(), outputs, strict=True))
-        return [found[name] for name in names]
+        return [found[1][name] for name in names]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
@@ -56,9 +56,15 @@ class NativeModel:
         self.trouble = ""
         return outputs
 
-    def output_names(self) -> list[str]:
-        """Return the names of its outputs; none if it does not run."""
-        return [] if self._session is None else [output.name for output in self._session.get_outputs()]
+    def first_taken(self, tried: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Return the first feeds that it takes, and its outputs by name, in the model's order; None: it takes none."""
+        if self._session is None:
+            return None
+        names = [output.name for output in self._session.get_outputs()]
+        for feeds in tried:
+            if (outputs := self.run(feeds)) is not None:
+                return feeds, dict(zip(names, outputs, strict=True))
+        return None
 
     def _refuses(self, error: Exception) -> None:
         self.trouble = f"{self.name} refuses the model or its inputs: {str(error).splitlines()[0]}"

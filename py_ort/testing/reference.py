@@ -33,10 +33,10 @@ def reference(
     """
     native = NativeModel(model)
     needed = ModelInputs.of(model)
-    for fed in candidates(needed.args, given=feeds or {}, values=needed.accepted):
-        extra = {name: value for name, value in (feeds or {}).items() if name not in fed}
-        if (outputs := native.run({**fed, **extra})) is not None:
-            return {**fed, **extra}, dict(zip(native.output_names(), outputs, strict=True))
+    given = feeds or {}
+    tried = candidates(needed.args, given=given, values=needed.accepted)
+    if found := native.first_taken({**given, **fed} for fed in tried):
+        return found
     raise NotImplemented(f"there is no reference to compare with: {native.trouble}")
 
 

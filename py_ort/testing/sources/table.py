@@ -164,9 +164,9 @@ def _data(model: Path, tried: Iterator[dict[str, np.ndarray]], wanted: Mapping[s
     if wanted:
         return DataSet(next(tried), list(wanted.values()), list(wanted))
     native = NativeModel(model)
-    for feeds in tried:
-        if (outputs := native.run(feeds)) is not None:
-            return DataSet(feeds, outputs)
+    if found := native.first_taken(tried):
+        feeds, outputs = found
+        return DataSet(feeds, list(outputs.values()))
     raise InvalidArgument(f"nothing to compare with: {native.trouble}. Name expected outputs, or give inputs or shapes")
 
 
