@@ -114,7 +114,7 @@ class Pool:
 
         Args:
             lease: The browser.
-            script: The worker's URL on our HTTP server.
+            script: The worker's URL, seen from the browser's page: a browser elsewhere has another one for our server.
             timeout: Seconds to wait for its hello.
         """
         return await self._starter.worker(lease.host, script, timeout)

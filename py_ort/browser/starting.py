@@ -83,7 +83,7 @@ class Starter:
 
         Args:
             host: The browser's page.
-            script: The worker's URL on our HTTP server.
+            script: The worker's URL, seen from that page.
             timeout: Seconds to wait for its hello.
         """
         assert self._bridge is not None

@@ -20,7 +20,8 @@ import small_models
 import py_ort
 from py_ort.browser import find
 from py_ort.browser.address import own_address
-from py_ort.exceptions import BrowserError, InvalidArgument
+from py_ort.exceptions import BrowserError, EngineError, InvalidArgument
+from py_ort.runtime.peer.files import find_dist
 
 TLS = Path(__file__).parents[1] / "helpers/tls"
 CERTIFICATE = (TLS / "certificate.pem", TLS / "key.pem")
@@ -57,6 +58,19 @@ def test_a_session_through_the_gateway(provider: str, caplog: pytest.LogCaptureF
         if provider == "wasm":
             assert session.stats()["created"]["wasm"]["threads"] >= 1
     assert not [text for text in caplog.messages if "without TLS" in text]
+
+
+@pytest.mark.usefixtures("in_a_network")
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_the_other_engine_through_the_gateway(provider: str) -> None:
+    try:
+        find_dist()
+    except EngineError as e:
+        pytest.skip(str(e))
+    options = elsewhere()
+    engine = {"engine": "onnxruntime-web", "browser": options}
+    with py_ort.InferenceSession(small_models.add(), providers=[provider], **engine) as session:
+        assert session.run(None, FEEDS)[0].tolist() == (X + 1).tolist()
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ class PeerWorker:
     def __init__(self, lease: Lease, flavor: str, threads: int, timeout: float) -> None:
         dist, build = find_dist(), FLAVORS[flavor]
         self._http = lease.http
-        self._page: Page = loop_thread().call(pool().open_worker(lease, f"{lease.http.origin}/peer.js", timeout))
+        self._page: Page = loop_thread().call(pool().open_worker(lease, "peer.js", timeout))
         self._urls: list[str] = []
         self._options = {
             "module": self._publish(dist / build.module, "text/javascript"),

@@ -14,6 +14,7 @@ import {
 } from '../schema';
 import { RuntimeError } from '../errors';
 import { type Answer, Connection } from '../page/connection';
+import { fetchThroughGateway, reachable } from '../page/gateway';
 import { fetchedBytes } from '../wire/fetching';
 import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
 import { isOnGpu } from '../wire/values';
@@ -69,8 +70,8 @@ async function create({ plan, options }: CreateSessionT): Promise<Answer> {
   const { module, mjs, wasm, provider, threads, fallback, session: more } = JSON.parse(options as string) as Options;
   const start = performance.now();
   if (!ort) {
-    ort = (await import(module)) as Ort;
-    ort.env.wasm.wasmPaths = { mjs, wasm };
+    ort = (await import(String(reachable(module)))) as Ort;
+    ort.env.wasm.wasmPaths = { mjs: String(reachable(mjs)), wasm: String(reachable(wasm)) };
     ort.env.wasm.numThreads = threads;
     ort.env.logLevel = 'error';
   }
@@ -137,6 +138,7 @@ async function answer({ type, body, payload }: ReceivedMessage): Promise<Answer>
 
 // One run at a time: onnxruntime-web refuses a second one.
 let queue: Promise<void> = Promise.resolve();
+fetchThroughGateway();
 const connection: Connection = await Connection.ofQuery((message) => {
   queue = queue.then(async () => {
     try {
