@@ -31,6 +31,7 @@ PEER = "onnxruntime-web"
 if TYPE_CHECKING:
     from py_ort import BrowserOptions
     from py_ort.bench import Row
+    from py_ort.bench.decode import DecodeRow
     from py_ort.bench.in_pages import PageRow
 
 
@@ -51,6 +52,17 @@ def _against(context: click.Context, parameter: click.Parameter, given: tuple[st
     "in_page",
     is_flag=True,
     help="Time static pages of .pyort files instead, as visitors do: from navigation to the first result.",
+)
+@click.option(
+    "--decode",
+    is_flag=True,
+    help="Time decoders with caches instead: the prompt, then word by word.",
+)
+@click.option(
+    "--past", type=click.IntRange(1), default=512, show_default=True, help="With --decode: words of the prompt."
+)
+@click.option(
+    "--words", type=click.IntRange(1), default=32, show_default=True, help="With --decode: written behind it."
 )
 @click.option(
     "--model",
@@ -80,6 +92,9 @@ def bench(
     models: tuple[Path, ...],
     bridge: bool,
     in_page: bool,
+    decode: bool,
+    past: int,
+    words: int,
     source: Path | None,
     visits: int,
     providers: tuple[str, ...],
@@ -97,13 +112,14 @@ def bench(
     The clock is the page's own, uploads and downloads included. What fails has a row that says why.
     """
     from py_ort.bench import failed, measure
-    from py_ort.bench.peer import flavor_of
     from py_ort.bench.report import bridge_table, earlier_medians, page, table
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.model_inputs import ModelInputs
     from py_ort.testing.results import OURS
 
     names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu", "wasm"))))
+    if decode and bridge:
+        raise click.UsageError("--decode or --bridge, not both")
     if engines and (bridge or in_page):
         raise click.UsageError("--bridge and --page take no --engine")
     if bridge == bool(models):
@@ -118,6 +134,10 @@ def bench(
         if write_json([row.as_dict() for row in measured], json_file):
             out.print(bridge_table(measured))
         return
+    if decode:
+        if in_page or html_file or inputs or files:
+            raise click.UsageError("--decode takes neither --page nor --html, no inputs, and no file to compare with")
+        sys.exit(_decoders(models, names, past, words, threads, peer, engines, json_file, browsers))
     if in_page:
         if html_file or inputs.files or files:
             raise click.UsageError("--page takes neither --html nor --input, and no file to compare with")
@@ -133,15 +153,13 @@ def bench(
             def at(stage: str, done: int, total: int, before: int = number) -> None:
                 report(stage, before * total + done, len(courses) * total)
 
-            flavors = ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
-            asked = [flavor_of(engine, provider) for engine in engines if engine != OURS]
             try:
                 rows += measure(
                     model,
                     provider,
                     threads=threads,
                     runs=runs,
-                    against=flavors if peer else list(dict.fromkeys(asked)),
+                    against=_flavors(provider, peer, engines),
                     ours=not engines or OURS in engines,
                     browser=browser,
                     feeds=inputs.files,
@@ -161,6 +179,54 @@ def bench(
     if any(row.error.startswith(("InvalidArgument", "RuntimeException")) for row in rows):
         err.print("inputs of other sizes and contents are given with --shape, --dim and --input")
     sys.exit(failures)
+
+
+def _flavors(provider: str, peer: bool, engines: Sequence[str]) -> list[str]:
+    """Return the builds of onnxruntime-web that are timed on a provider."""
+    from py_ort.bench.peer import flavor_of
+    from py_ort.testing.results import OURS
+
+    if peer:
+        return ["webgpu", "jsep"] if provider == "webgpu" else ["wasm"]
+    return list(dict.fromkeys(flavor_of(engine, provider) for engine in engines if engine != OURS))
+
+
+def _decoders(
+    models: tuple[Path, ...],
+    names: list[str],
+    past: int,
+    words: int,
+    threads: int,
+    against: bool,
+    engines: tuple[str, ...],
+    json_file: Path | None,
+    browsers: list[BrowserOptions],
+) -> bool:
+    """Time decoders; return whether one failed."""
+    from py_ort.bench.decode import decode_table, measure_decoder
+    from py_ort.testing.results import OURS
+
+    with progress() as report:
+        rows = [
+            row
+            for model in models
+            for name in names
+            for browser in browsers
+            for row in measure_decoder(
+                model,
+                name,
+                past=past,
+                words=words,
+                threads=threads,
+                against=_flavors(name, against, engines),
+                ours=not engines or OURS in engines,
+                browser=browser,
+                progress=report,
+            )
+        ]
+    if write_json([row.as_dict() for row in rows], json_file):
+        out.print(decode_table(rows))
+    return _tell_failures(rows)
 
 
 def _pages(
@@ -201,7 +267,7 @@ def _pages(
     return _tell_failures(rows)
 
 
-def _tell_failures(rows: Sequence[Row] | Sequence[PageRow]) -> bool:
+def _tell_failures(rows: Sequence[Row] | Sequence[PageRow] | Sequence[DecodeRow]) -> bool:
     """Say what failed; return whether anything did."""
     for row in rows:
         if row.error:

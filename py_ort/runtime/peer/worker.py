@@ -65,8 +65,8 @@ class PeerWorker:
             for key in [key for key, worker in kept.items() if worker is self]:
                 del kept[key]
 
-    def publish(self, model: bytes) -> str:
-        """Have a model ready for `create`; return its URL."""
+    def publish(self, model: bytes | memoryview) -> str:
+        """Have a model, or a file of its weights, ready for `create`; return its URL."""
         url = self._http.publish([model])
         self._urls.append(url)
         return url
@@ -103,6 +103,19 @@ class PeerWorker:
         answer = loop_thread().call(self._page.request(body, layout.buffers, layout.size, timeout=timeout))
         outputs: dict[str, Any] = {d.name: from_description(d, answer.payload) for d in answer.body.outputs}
         return outputs, json.loads(answer.body.info)["run_ms"]
+
+    def decode(self, session: int, task: dict[str, Any], timeout: float | None) -> dict[str, Any]:
+        """Write a text; return what web/src/peer/decode.ts tells of it.
+
+        Args:
+            session: Its number.
+            task: `DecodeTask` there.
+            timeout: Seconds.
+        """
+        body = RunT()
+        body.session, body.options = session, json.dumps({"decode": task})
+        answer = loop_thread().call(self._page.request(body, timeout=timeout)).body
+        return dict(json.loads(answer.info))
 
     def all_on(self, model: str, timeout: float) -> bool:
         """Return whether its provider runs all nodes: else it falls back to the CPU silently, unless that is forbidden.

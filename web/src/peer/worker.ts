@@ -1,6 +1,7 @@
 // The other engine: a worker that speaks the same protocol, but runs sessions with onnxruntime-web.
 // Of CreateSession, `plan` is the URL of the ONNX model; options: {module, mjs, wasm: URLs of its files, provider,
-// threads, fallback?: false if a node on the CPU is to be an error, session?: more of its session options}.
+// threads, fallback?: false if a node on the CPU is to be an error, session?: more of its session options}. Options of
+// Run: {decode: a DecodeTask}, instead of feeds.
 import {
   Body,
   type CreateSessionT,
@@ -19,23 +20,9 @@ import { fetchedBytes } from '../wire/fetching';
 import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
 import { isOnGpu } from '../wire/values';
 import { typeName } from '../contract/elements';
+import { decode, type DecodeTask } from './decode';
+import type { Ort, OrtSession, OrtTensor } from './ort';
 
-/** What we use of onnxruntime-web. */
-interface OrtTensor {
-  readonly type: string;
-  readonly dims: readonly number[];
-  readonly data: ArrayBufferView;
-}
-interface OrtSession {
-  readonly outputNames: readonly string[];
-  run(feeds: Record<string, OrtTensor>): Promise<Record<string, OrtTensor>>;
-  release(): Promise<void>;
-}
-interface Ort {
-  readonly env: { logLevel: string; wasm: { numThreads: number; wasmPaths: unknown }; versions: { web: string } };
-  readonly Tensor: new (type: string, data: ArrayBufferView, dims: readonly number[]) => OrtTensor;
-  readonly InferenceSession: { create(model: Uint8Array, options: object): Promise<OrtSession> };
-}
 interface Options {
   readonly module: string;
   readonly mjs: string;
@@ -46,11 +33,12 @@ interface Options {
   readonly session?: object;
 }
 
-const ARRAYS: { readonly [type: string]: (new (buffer: ArrayBuffer) => ArrayBufferView) | undefined } = {
+type ArrayOf = new (bufferOrLength: ArrayBuffer | number) => ArrayBufferView;
+
+const ARRAYS: { readonly [type: string]: ArrayOf | undefined } = {
   float32: Float32Array,
   float64: Float64Array,
-  float16:
-    (globalThis as unknown as { Float16Array?: new (b: ArrayBuffer) => ArrayBufferView }).Float16Array ?? Uint16Array,
+  float16: (globalThis as unknown as { Float16Array?: ArrayOf }).Float16Array ?? Uint16Array,
   int64: BigInt64Array,
   uint64: BigUint64Array,
   int32: Int32Array,
@@ -90,9 +78,14 @@ async function create({ plan, options }: CreateSessionT): Promise<Answer> {
   return { type: Body.SessionCreated, body: new SessionCreatedT(id, JSON.stringify(info)) };
 }
 
-async function run({ session: id, feeds }: RunT, payload: Uint8Array): Promise<Answer> {
+async function run({ session: id, feeds, options }: RunT, payload: Uint8Array): Promise<Answer> {
   const session = sessions.get(id);
   if (!session || !ort) throw new RuntimeError(ErrorCode.no_such_session, `there is no session ${id}`);
+  if (options) {
+    const { decode: task } = JSON.parse(options as string) as { decode: DecodeTask };
+    const told = await decode(ort, session, task, ARRAYS);
+    return { type: Body.RunResult, body: new RunResultT([], JSON.stringify(told)) };
+  }
   const inputs: Record<string, OrtTensor> = {};
   for (const feed of feeds) {
     const tensor = readTensor(feed, payload);

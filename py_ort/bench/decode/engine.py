@@ -1,0 +1,30 @@
+"""What writes texts in the benchmark of decoders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text: milliseconds from the prompt to its first word, those of each later word, and the words."""
+
+    prompt_ms: float
+    step_ms: list[float]
+    words: list[int]
+
+
+class Writer(Protocol):
+    """An engine with a decoder loaded; `loop` says what becomes of caches, `adapter` what computes ("": not known)."""
+
+    name: str
+    loop: str
+
+    @property
+    def adapter(self) -> str: ...
+
+    def write(self, prompt: np.ndarray, count: int) -> Written: ...
+    def close(self) -> None: ...

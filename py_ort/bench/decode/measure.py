@@ -1,0 +1,139 @@
+"""Timing decoders: each engine takes the same prompt in and writes the same number of words."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from py_ort.bench.decode.decoder import read_decoder
+from py_ort.bench.decode.engine import Writer
+from py_ort.bench.decode.ours import Loop
+from py_ort.bench.decode.peer import PeerLoop
+from py_ort.browser.options import BrowserOptions
+from py_ort.exceptions import PyOrtError
+
+#: Words of the text that warms up.
+_WARM_UP = 4
+
+
+@dataclass
+class DecodeRow:
+    """One engine on one decoder. Times in milliseconds, of the second text; words by argmax.
+
+    Attributes:
+        loop: What becomes of caches: "in place", written where they are, or "growing", new ones with each word. Ours is
+            a loop over `run_with_iobinding` in Python, the other engine's one in the page.
+        past: Words of the prompt.
+        words: Written behind it.
+        create_ms: From the model's file to a session.
+        first_prompt_ms: From the very first prompt to its first word: pipelines are made.
+        prompt_ms: From a prompt to its first word.
+        step_ms: The median of the words behind it; `p90_ms`: the 90th percentile.
+        tokens_per_second: Words by the time that all of them took.
+        same_words: How many words are those of the first engine, before the first that differs.
+        error: Why there are no times; "" if there are.
+    """
+
+    model: str
+    engine: str
+    provider: str
+    loop: str
+    past: int
+    words: int
+    create_ms: float | None = None
+    first_prompt_ms: float | None = None
+    prompt_ms: float | None = None
+    step_ms: float | None = None
+    p90_ms: float | None = None
+    tokens_per_second: float | None = None
+    same_words: int | None = None
+    adapter: str = ""
+    browser: str = ""
+    error: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as it stands in JSON."""
+        return asdict(self)
+
+
+def measure_decoder(
+    model: str | Path,
+    provider: str,
+    *,
+    past: int = 512,
+    words: int = 32,
+    threads: int = 1,
+    against: Sequence[str] = (),
+    ours: bool = True,
+    browser: BrowserOptions | None = None,
+    timeout: float = 600,
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> list[DecodeRow]:
+    """Time one decoder. An engine that fails has a row that says why.
+
+    Engines run one after the other, since two large models may not fit in a GPU's memory.
+
+    Args:
+        model: An ONNX file.
+        provider: "webgpu" or "wasm".
+        past: Words of the prompt.
+        words: Written behind it.
+        threads: Of wasm, all engines.
+        against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
+        ours: Whether py_ort is timed.
+        browser: The browser.
+        timeout: Seconds for a creation, a run of ours or a text of the other engine.
+        progress: Called with what happens, which step that is, and of how many.
+
+    Raises:
+        InvalidArgument: The model is no decoder that is known here.
+        PyOrtError: The model cannot be read.
+    """
+    decoder, browser = read_decoder(model), browser or BrowserOptions()
+    rows: list[DecodeRow] = []
+    made: list[tuple[str, str, Callable[[], Writer]]] = []
+    if ours:
+        for in_place in (True, False) if decoder.in_place and provider == "webgpu" else (False,):
+            made.append((Loop.name, provider, partial(Loop, decoder, provider, in_place, browser, threads, timeout)))
+    for flavor in against:
+        made.append((PeerLoop.name, flavor, partial(PeerLoop, decoder, flavor, browser, threads, timeout)))
+    first: list[int] = []
+    for number, (engine, place, make) in enumerate(made):
+        progress(f"{Path(model).name}: {engine} {place}", number, len(made))
+        row = DecodeRow(Path(model).stem, engine, place, "", past, words, browser=browser.name)
+        try:
+            written = _measure(row, make, decoder.prompt(past))
+            first = first or written
+            row.same_words = _same(written, first)
+        except PyOrtError as e:
+            row.error = f"{type(e).__name__}: {e}"
+        rows.append(row)
+    return rows
+
+
+def _measure(row: DecodeRow, make: Callable[[], Writer], prompt: np.ndarray) -> list[int]:
+    """Fill a row in; return the words."""
+    began = time.perf_counter()
+    engine = make()
+    try:
+        row.create_ms = (time.perf_counter() - began) * 1000
+        row.loop, row.adapter = engine.loop, engine.adapter
+        row.first_prompt_ms = engine.write(prompt, _WARM_UP).prompt_ms
+        text = engine.write(prompt, row.words)
+    finally:
+        engine.close()
+    row.prompt_ms, row.step_ms = text.prompt_ms, statistics.median(text.step_ms)
+    row.p90_ms = float(np.percentile(text.step_ms, 90))
+    row.tokens_per_second = 1000 * len(text.step_ms) / sum(text.step_ms)
+    return text.words
+
+
+def _same(words: Sequence[int], others: Sequence[int]) -> int:
+    return next((i for i, pair in enumerate(zip(words, others, strict=True)) if pair[0] != pair[1]), len(words))

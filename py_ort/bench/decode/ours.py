@@ -1,0 +1,100 @@
+"""py_ort as decoders are run from Python: a loop over `run_with_iobinding`, caches on the GPU."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from py_ort.bench.decode.decoder import Decoder
+from py_ort.bench.decode.engine import Written
+from py_ort.browser.options import BrowserOptions
+from py_ort.runtime.options import SessionOptions
+from py_ort.runtime.providers.resolution import REQUIRE
+from py_ort.runtime.session import InferenceSession
+from py_ort.runtime.values.ort_value import OrtValue
+
+
+class Loop:
+    """One session; texts are written greedily, by the clock of Python.
+
+    Args:
+        decoder: The model.
+        provider: "webgpu" or "wasm".
+        in_place: Whether caches are as long as the text will be, and written in place; on webgpu.
+        browser: Where.
+        threads: Of wasm.
+        timeout: Seconds for the creation or a run.
+    """
+
+    name = "py_ort"
+
+    def __init__(
+        self, decoder: Decoder, provider: str, in_place: bool, browser: BrowserOptions, threads: int, timeout: float
+    ) -> None:
+        options = SessionOptions()
+        options.add_session_config_entry(REQUIRE, "1")
+        options.create_timeout = options.run_timeout = timeout
+        options.intra_op_num_threads = threads
+        providers = [provider] if provider == "wasm" else [provider, "wasm"]
+        self._decoder, self._device = decoder, "webgpu" if provider == "webgpu" else "cpu"
+        self._session = InferenceSession(decoder.path, options, providers, browser=browser)
+        self.in_place = in_place
+        self.loop = "in place" if in_place else "growing"
+
+    @property
+    def adapter(self) -> str:
+        """What computes."""
+        return self._session.adapter if self._device == "webgpu" else ""
+
+    def write(self, prompt: np.ndarray, count: int) -> Written:
+        """Take a prompt [n] in, and write `count` words behind it."""
+        caches = self._room(len(prompt) + count) if self.in_place else self._nothing()
+        binding = self._session.io_binding()
+        binding.bind_output("logits", "cpu")
+        if self.in_place:
+            for cache in self._decoder.caches:
+                binding.bind_ortvalue_input(cache.past, caches[cache.past])
+                binding.bind_ortvalue_output(cache.present, caches[cache.past])
+        words, times, past = [], [], 0
+        given = prompt
+        for _ in range(count + 1):
+            began = time.perf_counter()
+            word = self._step(binding, given, past, caches)
+            times.append((time.perf_counter() - began) * 1000)
+            words.append(word)
+            past += len(given)
+            given = np.array([word])
+        for value in caches.values():
+            value.release()
+        return Written(times[0], times[1:], words)
+
+    def _step(self, binding: Any, given: np.ndarray, past: int, caches: dict[str, OrtValue]) -> int:
+        for name, array in self._decoder.feeds(given, past).items():
+            binding.bind_cpu_input(name, array)
+        if not self.in_place:
+            for cache in self._decoder.caches:
+                binding.bind_ortvalue_input(cache.past, caches[cache.past])
+                binding.bind_output(cache.present, self._device)
+        self._session.run_with_iobinding(binding)
+        logits, *presents = binding.get_outputs()
+        if not self.in_place:
+            for cache, present in zip(self._decoder.caches, presents, strict=True):
+                caches[cache.past].release()
+                caches[cache.past] = present
+        return int(logits.numpy()[0, -1].argmax())
+
+    def _room(self, rows: int) -> dict[str, OrtValue]:
+        """Caches for so many words."""
+        make, dtype = self._session.create_ortvalue_from_shape_and_type, self._decoder.dtype
+        return {c.past: make([1, c.heads, rows, c.size], dtype, self._device) for c in self._decoder.caches}
+
+    def _nothing(self) -> dict[str, OrtValue]:
+        """Caches without words."""
+        empty = {c.past: np.zeros((1, c.heads, 0, c.size), self._decoder.dtype) for c in self._decoder.caches}
+        return {name: OrtValue.ortvalue_from_numpy(array) for name, array in empty.items()}
+
+    def close(self) -> None:
+        """Close the session."""
+        self._session.close()
