@@ -54,9 +54,12 @@ class Attention(Pass):
         """Take each Softmax between two products, then each Attention that could read its operands where they lie."""
         if not self._target.has("", "Attention"):
             return 0
-        fused = sum(_fuse(node) for node in nodes_of(model, "Softmax"))
-        if fused:
-            infer_unknown(model.graph)  # a mask's size was the scores' and all that is made of them
+        fused = 0
+        while found := sum(_fuse(node) for node in nodes_of(model, "Softmax")):
+            fused += found
+            infer_unknown(
+                model.graph
+            )  # a mask's size was the scores' and all that is made of them, in other layers too
         return fused + sum(_lay(node) for node in nodes_of(model, "Attention"))
 
 
