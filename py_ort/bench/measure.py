@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import onnx
 
 from py_ort.bench.peer import Peer
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
-from py_ort.compiler.load import read_whole
+from py_ort.compiler.load import read_proto, read_whole
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.runtime.options import SessionOptions
@@ -258,7 +257,7 @@ def _with_sizes(data: bytes, dims: Mapping[str, int]) -> bytes:
     """Write sizes into a model."""
     if not dims:
         return data
-    proto = onnx.ModelProto.FromString(data)
+    proto = read_proto(data)
     for value in proto.graph.input:
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param in dims:

@@ -14,7 +14,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler import CompiledModel
-from py_ort.compiler.load import load_model
+from py_ort.compiler.load import load_model, read_proto
 from py_ort.compiler.placement import PlacedNode
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import dims, origins, subgraphs
@@ -78,7 +78,7 @@ def given(model: str | os.PathLike[str]) -> View:
 
 def _inferred(model: str | os.PathLike[str]) -> dict[str, tuple[ir.TypeProtocol | None, ir.Shape | None]]:
     try:
-        proto = onnx.load(model, load_external_data=False)
+        proto = read_proto(model)
         values = onnx.shape_inference.infer_shapes(proto).graph.value_info
     except Exception:  # a model above 2 GB, or one that ONNX finds fault with: shapes only explain the drawing
         return {}

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from py_ort.boundary import public
+from py_ort.compiler.load import read_proto
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.exceptions import Fail, InvalidArgument, WrongType
@@ -178,10 +179,7 @@ class ModelCompiler:
         """The model, with initializers where the caller's function says."""
         import onnx
 
-        if isinstance(self._source, bytes):
-            source = onnx.load_from_string(self._source)
-        else:
-            source = onnx.load(self._source, load_external_data=False)
+        source = read_proto(self._source)
         lay = {tensor.name: _place(tensor) for tensor in source.graph.initializer if tensor.external_data}
         with tempfile.TemporaryDirectory() as folder:
             self._write(SavedModel(Path(folder, "model.onnx"), "", self._least, as_source=self._as_source()))

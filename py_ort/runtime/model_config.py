@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.runtime.options import SessionOptions
 
 #: With "1" sessions read such options unless their keyword `read_config_from_model` says otherwise.
@@ -53,14 +52,10 @@ def options_in_model(source: Any) -> SessionOptions | None:
 
 
 def _metadata(source: Any) -> dict[str, str]:
-    import onnx
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from py_ort.compiler.load import read_proto
 
     try:
-        if isinstance(source, (bytes, bytearray, memoryview)):
-            model = onnx.load_from_string(bytes(source))
-        else:
-            model = onnx.load(os.fspath(source), load_external_data=False)
-    except (OSError, DecodeError):
+        model = read_proto(source)
+    except PyOrtError:
         return {}  # loading it says what is wrong
     return {entry.key: entry.value for entry in model.metadata_props}

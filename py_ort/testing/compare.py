@@ -178,7 +178,7 @@ def compare(
         NotImplemented: The reference does not run it.
         BrowserNotFound, EPFail: There is no such browser, or not the provider in it.
     """
-    proto = onnx.ModelProto.FromString(model) if isinstance(model, bytes) else read_proto(model)
+    proto = read_proto(model)
     tapped = _Tapped(proto, None if isinstance(model, bytes) else Path(model).resolve().parent, feeds)
     found = Comparison()
     outputs = [output.name for output in proto.graph.output]

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, numpy_helper
 from shared_browser import BROWSER
@@ -355,6 +356,20 @@ def test_the_optimized_model_and_its_initializers(new_session, tmp_path):
     np.testing.assert_array_equal(
         new_session(tmp_path / "optimized.onnx", providers=["wasm"]).run(None, {"x": x})[0], x
     )
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_a_file_in_onnxruntimes_own_format(new_session, tmp_path, provider):
+    native, path = onnxruntime.SessionOptions(), tmp_path / "model.ort"
+    native.add_session_config_entry("session.save_model_format", "ORT")
+    native.optimized_model_filepath = str(path)
+    made = model("g (float[n,3] x) => (float[n,1] y) { m = MatMul(x, w) y = Relu(m) }", w=W.reshape(3, 1))
+    reference = onnxruntime.InferenceSession(made.SerializeToString(), native, providers=["CPUExecutionProvider"])
+    feeds = {"x": X - 2}
+    for source in (path, path.read_bytes()):
+        session = new_session(source, providers=[provider])
+        np.testing.assert_allclose(session.run(None, feeds)[0], reference.run(None, feeds)[0], rtol=1e-6)
+        assert session.get_modelmeta().producer_name == reference.get_modelmeta().producer_name
 
 
 def test_strings_of_every_kind_of_array(new_session):

@@ -18,6 +18,11 @@ _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"
 _KNOWN_DOMAINS = (*_ONNX_DOMAINS, "com.microsoft")
 _IMPLIED_DOMAINS = ("ai.onnx.ml", "com.microsoft")  # onnxruntime takes nodes of these without an import
 _REGISTER = "; an operator of your own goes to py_ort.register_kernel first"
+_BLOCKS = "com.microsoft.nchwc"
+_OF_ONE_MACHINE = (
+    "; native onnxruntime wrote it for the processor it ran on: have it write the model with the optimization level "
+    "ORT_ENABLE_EXTENDED"
+)
 _REQUIRED = onnx.defs.OpSchema.FormalParameterOption.Single
 _OPSETS_SINCE_IR = 3  # models before say nothing about opsets: they were written for the first
 
@@ -63,10 +68,15 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
 
 def _no_kernels(missing: Sequence[MissingKernel]) -> NotImplemented:
     first = missing[0]
-    own = "" if first.domain in _KNOWN_DOMAINS else _REGISTER
     full = f"{first.domain or 'ai.onnx'}::{first.op_type}"
-    message = f"node {first.node} uses the operator {full}, for which there is no kernel{own}"
+    message = f"node {first.node} uses the operator {full}, for which there is no kernel{_advice(first.domain)}"
     return NotImplemented.of_nodes(message, missing)
+
+
+def _advice(domain: str) -> str:
+    if domain == _BLOCKS:
+        return _OF_ONE_MACHINE
+    return "" if domain in _KNOWN_DOMAINS else _REGISTER
 
 
 def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, str]]) -> Iterator[MissingKernel]:
@@ -123,10 +133,10 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
         return True
     where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
-    own = "" if node.domain in _KNOWN_DOMAINS else _REGISTER
     if version is None and node.domain not in _IMPLIED_DOMAINS:
         raise InvalidGraph(
-            f"node {_name(node)} uses {full}, and the model imports no opset of that domain{own}", **where
+            f"node {_name(node)} uses {full}, and the model imports no opset of that domain{_advice(node.domain)}",
+            **where,
         )
     if standard:
         since = min(

@@ -20,6 +20,7 @@ from py_ort.compiler.load.long_lists import LongLists
 from py_ort.compiler.load.maps import MapForm, take_maps
 from py_ort.compiler.load.metadata import ModelMetadata
 from py_ort.compiler.load.order import put_in_order
+from py_ort.compiler.load.ort_format import is_ort_format, read_ort_format
 from py_ort.compiler.load.spellings import settle_spellings
 from py_ort.compiler.load.truncation import truncated_at
 from py_ort.compiler.package.format import MAGIC
@@ -79,7 +80,7 @@ def load_model(
     files: Mapping[str, memoryview] | None = None,
     replaced: Collection[str] = (),
 ) -> LoadedModel:
-    """Read a model.
+    """Read a model, ONNX or .ort.
 
     Args:
         source: Path of a file, or the file's bytes.
@@ -90,13 +91,11 @@ def load_model(
 
     Raises:
         NoSuchFile: The file, or a file with external data, is not there.
-        InvalidProtobuf: These bytes are not an ONNX model.
+        InvalidProtobuf: These bytes are neither an ONNX model nor one in onnxruntime's own format (.ort).
         InvalidGraph: It is one, with contents that ONNX does not allow.
+        NotImplemented: It is in onnxruntime's own format, of a version that is not known here.
     """
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        data, what = bytes(source), "the bytes given"
-    else:
-        data, what = _contents(source), shown(source)
+    data, what = _contents(source)
     proto = _parse(data, what)
     external = ExternalData(folder or DataFolder.of(source), files)
     external.take_out(proto, replaced)
@@ -123,37 +122,42 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
         NoSuchFile, InvalidProtobuf, InvalidGraph: As `load_model` does.
         NotImplemented: It would be larger than a protobuf message can be.
     """
-    data = _contents(path)
-    proto, external = _parse(data, shown(path)), ExternalData(DataFolder.of(path))
+    data, what = _contents(path)
+    proto, external = _parse(data, what), ExternalData(DataFolder.of(path))
     external.fill(proto)
     if not external.files:
         return data
     try:
         return proto.SerializeToString()
     except Exception as e:
-        raise NotImplemented(f"{shown(path)} with its external data is more than one file can hold, 2 GiB: {e}") from e
+        raise NotImplemented(f"{what} with its external data is more than one file can hold, 2 GiB: {e}") from e
 
 
-def read_proto(path: str | os.PathLike[str]) -> onnx.ModelProto:
-    """Return a model's file as it is written: what it has in others is not read.
+def read_proto(source: str | os.PathLike[str] | bytes) -> onnx.ModelProto:
+    """Return a model, from its path or bytes, as it is written: what it has in other files is not read.
 
     Raises:
         NoSuchFile, InvalidProtobuf: As `load_model` does.
     """
-    return _parse(_contents(path), shown(path))
+    return _parse(*_contents(source))
 
 
-def _contents(path: str | os.PathLike[str]) -> bytes:
+def _contents(source: str | os.PathLike[str] | bytes) -> tuple[bytes, str]:
+    """A model's bytes, and what they are, for messages."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source), "the bytes given"
     try:
-        with open_file(path) as file:
-            return file.read()
+        with open_file(source) as file:
+            return file.read(), shown(source)
     except OSError as e:
-        raise NoSuchFile(f"no model at {shown(path)}: {e.strerror}") from e
+        raise NoSuchFile(f"no model at {shown(source)}: {e.strerror}") from e
 
 
 def _parse(data: bytes, what: str) -> onnx.ModelProto:
     if not data:
         raise InvalidProtobuf(f"{what} is empty, not an ONNX model")
+    if is_ort_format(data):
+        return read_ort_format(data, what)
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(data)
@@ -179,8 +183,6 @@ def _looks_like(data: bytes) -> str:
     ):
         if data.startswith(magic):
             return f"; it looks like {name}"
-    if data[4:8] == b"ORTM":
-        return "; it looks like onnxruntime's own format (.ort), which only onnxruntime reads"
     if data[4:8] == b"TFL3":
         return "; it looks like a TensorFlow Lite model"
     return ""

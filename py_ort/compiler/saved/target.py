@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, NotImplemented
 
 #: onnxruntime's configuration entries: a file for initializers, and from how many bytes on they go there.
 DATA_ENTRY = "session.optimized_model_external_initializers_file_name"
 LEAST_ENTRY = "session.optimized_model_external_initializers_min_size_in_bytes"
+#: In which format; without it the file's name says so.
+FORMAT_ENTRY = "session.save_model_format"
 #: Names of native onnxruntime's optimizers, with ";" between them.
 DISABLED_ENTRY = "optimization.disable_specified_optimizers"
 _FUSION = "Fusion"  # what the names of those end with that make one operator of several
@@ -47,9 +49,15 @@ class SavedModel:
 
         Raises:
             InvalidArgument: An entry is not a number, or the file would be where no model may have its data.
+            NotImplemented: The file is to be of onnxruntime's own format.
         """
         if not path:
             return None
+        if entries.get(FORMAT_ENTRY, "ORT" if path.endswith(".ort") else "ONNX") == "ORT":
+            raise NotImplemented(
+                f"{path!r}: py_ort reads onnxruntime's own format (.ort), and writes ONNX only: name a file .onnx, or "
+                f"set {FORMAT_ENTRY} to ONNX"
+            )
         data, least = entries.get(DATA_ENTRY, ""), entries.get(LEAST_ENTRY, str(cls.least))
         if not least.isdecimal():
             raise InvalidArgument(f"{LEAST_ENTRY} is a number of bytes, not {least!r}")

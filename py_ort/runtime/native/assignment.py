@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import onnx
 
+from py_ort.compiler.load import read_proto
 from py_ort.compiler.placement import Placement, onnxruntime_name
 
 
@@ -40,11 +40,8 @@ def assigned(placement: Placement, source: Any) -> list[OrtEpAssignedSubgraph]:
         placement: Of the session.
         source: The model's path or bytes: what was fused has the names of its parts, and they are of the model.
     """
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        model = onnx.load_from_string(bytes(source))
-    else:
-        model = onnx.load(os.fspath(source), load_external_data=False)
-    known = {node.name: OrtEpAssignedNode(node.name, node.domain, node.op_type) for node in _nodes(model.graph)}
+    nodes = _nodes(read_proto(source).graph)
+    known = {node.name: OrtEpAssignedNode(node.name, node.domain, node.op_type) for node in nodes}
     found = []
     for placed in placement.nodes:
         for name in placed.origin or (placed.name,):

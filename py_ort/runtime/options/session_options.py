@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from py_ort.boundary import public
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
-from py_ort.compiler.saved.target import DATA_ENTRY, DISABLED_ENTRY, LEAST_ENTRY
+from py_ort.compiler.saved.target import DATA_ENTRY, DISABLED_ENTRY, FORMAT_ENTRY, LEAST_ENTRY
 from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
 from py_ort.runtime.options.config_entries import ConfigEntries
 from py_ort.runtime.options.option_types import check_option
@@ -87,10 +87,13 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
 _CONFIG_WITH_EFFECT = {
     *("session.disable_cpu_ep_fallback", "session.plan_cache", "session.require_providers"),
     *("session.specialize_shapes", "session.wide_integers"),
-    *(DATA_ENTRY, DATA_FOLDER_ENTRY, DISABLED_ENTRY, LEAST_ENTRY),
+    *(DATA_ENTRY, DATA_FOLDER_ENTRY, DISABLED_ENTRY, FORMAT_ENTRY, LEAST_ENTRY),
 }
-#: Entries with the one value that says what happens anyway.
-_CONFIG_AS_IT_IS = {"session.load_model_format": "ONNX", "session.use_ort_model_bytes_directly": "0"}
+#: Entries with the values that say what happens anyway: a file itself tells of which format it is.
+_CONFIG_AS_IT_IS: dict[str, tuple[str, ...]] = {
+    "session.load_model_format": ("ONNX", "ORT"),
+    "session.use_ort_model_bytes_directly": ("0",),
+}
 
 
 @public
@@ -325,7 +328,7 @@ class SessionOptions:
     def changed_without_effect(self) -> list[str]:
         """Return the options that were set and change nothing here."""
         options = [name for name, nothing in _WITHOUT_EFFECT.items() if getattr(self, name) not in nothing]
-        entries = (key for key, value in self._config.items() if _CONFIG_AS_IT_IS.get(key) != value)
+        entries = (key for key, value in self._config.items() if value not in _CONFIG_AS_IT_IS.get(key, ()))
         return options + [key for key in entries if key not in _CONFIG_WITH_EFFECT and not of_webgpu(key)]
 
 

@@ -19,7 +19,7 @@ def test_what_has_no_effect_is_known():
     options.inter_op_num_threads = 4
     options.enable_mem_reuse = True  # what happens anyway
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    options.add_session_config_entry("session.load_model_format", "ONNX")
+    options.add_session_config_entry("session.load_model_format", "ORT")
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
     expected = ["execution_mode", "inter_op_num_threads", "session.set_denormal_as_zero"]
     assert options.changed_without_effect() == expected

@@ -31,7 +31,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         (b"PK\x03\x04" + bytes(60), "zip archive"),
         (b"<!DOCTYPE html><html></html>", "HTML"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
-        (bytes(4) + b"ORTM" + bytes(20), "onnxruntime's own format"),
+        (bytes(4) + b"ORTM" + bytes(20), "a damaged file of onnxruntime's format"),
     ],
 )
 def test_bytes_that_are_no_model(data: bytes, hint: str) -> None:
