@@ -1,16 +1,18 @@
-"""Maps at a model's border: scikit-learn's exports end in a ZipMap, some begin with a CastMap or a DictVectorizer.
+"""Maps: scikit-learn's exports end in a ZipMap, some begin with a CastMap or a DictVectorizer.
 
-No kernel knows maps. Their nodes become Identity or Cast in the file's protobuf, before the IR (which has no maps)
-reads it, and the session makes the maps of the tensors, or the tensors of the maps: `py_ort.runtime.values.maps`.
+No kernel knows maps, and no operator hands one on to another: they are made and read at a model's border, by these
+three. Their nodes become Identity or Cast in the file's protobuf, before the IR (which has no maps) reads it, and the
+session makes the maps of the tensors, or the tensors of the maps: `py_ort.runtime.values.maps`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import onnx
+import onnx.inliner
 
 from py_ort.exceptions import InvalidGraph, NotImplemented
 from py_ort.ir.rules import Rules
@@ -24,6 +26,8 @@ _CAST_TO = {
 }
 _KEY_TYPES = (onnx.TensorProto.INT64, onnx.TensorProto.STRING)
 _MOST_KEYS = 1 << 24
+_TO_THE_END = (1 << 63) - 1
+_SLICES_BY_INPUTS = 10  # the opset from which on Slice has its places as inputs
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,44 @@ class MapForm:
 
     Attributes:
         type: Its type in ONNX's words: "map(int64,tensor(float))".
-        keys: The key of each column of the tensor; empty for a column per key that comes, in their order.
+        keys: The key of each column of the tensor, and None at the end for a column per key that comes, in their
+            order. Each node that reads a map has columns of its own: a key may be there several times.
     """
 
     type: str
-    keys: tuple[int | str, ...] = ()
+    keys: tuple[int | str | None, ...]
+
+
+@dataclass
+class _Reading:
+    """A node that reads a map.
+
+    Attributes:
+        node: The node.
+        graph: Where it stands.
+        keys: Of its columns; None: all that come.
+        to: What it is cast to: a dtype's number, or None.
+    """
+
+    node: onnx.NodeProto
+    graph: onnx.GraphProto
+    keys: Sequence[int | str] | None
+    to: int | None = None
+
+
+class _Maps:
+    """What is found of a model's maps.
+
+    Attributes:
+        graph: The model's graph.
+        forms: Inputs and outputs that are maps, by name.
+        readings: What reads inputs, at any depth, by their names.
+    """
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self.graph = graph
+        self.forms: dict[str, MapForm] = {}
+        self.readings: dict[str, list[_Reading]] = {}
 
 
 def take_maps(model: onnx.ModelProto) -> dict[str, MapForm]:
@@ -49,57 +86,64 @@ def take_maps(model: onnx.ModelProto) -> dict[str, MapForm]:
         The inputs and outputs that were maps, by name.
 
     Raises:
-        NotImplemented: A map goes elsewhere than from a ZipMap to an output, or from an input to one CastMap or
-            DictVectorizer.
+        NotImplemented: A map goes elsewhere than from a ZipMap to outputs, or from an input to CastMaps and
+            DictVectorizers.
         InvalidGraph: A node of these has attributes that the operator does not know, or a map has no such types.
     """
-    graph = model.graph
-    forms: dict[str, MapForm] = {}
-    for node in graph.node:
-        take = at_the_border.of(node)
-        if take is not None and node.input and node.output:  # else it is refused with all nodes of wrong arity
-            take(node, graph, forms)
-    if forms and not any(opset.domain in ("", "ai.onnx") for opset in model.opset_import):
-        model.opset_import.append(onnx.helper.make_opsetid("", onnx.defs.onnx_opset_version()))
-    for value in (*graph.input, *graph.output):
+    _inline_functions(model)
+    maps = _Maps(model.graph)
+    graphs = list(_graphs(model.graph))
+    for graph in graphs:
+        for node in graph.node:
+            take = at_the_border.of(node)
+            if take is not None and node.input and node.output:  # else it is refused with all nodes of wrong arity
+                take(node, graph, maps)
+    for value in model.graph.input:
+        if _map_type(value.type) is not None:
+            maps.forms[value.name] = _take_input(value, maps.readings.pop(value.name, []), maps.graph, _opset(model))
+    for name, (reading, *_) in maps.readings.items():
+        raise _elsewhere(reading.node, f"its input {name!r} is no map that is fed")
+    for value in model.graph.output:
         if _map_type(value.type) is not None:
             raise NotImplemented(
-                f"{value.name!r} is made of maps, which are supported as outputs of ZipMap, and as inputs that one "
-                "CastMap or DictVectorizer reads"
+                f"{value.name!r} is made of maps, which only a ZipMap outside of branches may give out"
             )
-    kept = [value for value in graph.value_info if _map_type(value.type) is None]
-    if len(kept) < len(graph.value_info):
-        del graph.value_info[:]
-        graph.value_info.extend(kept)
-    return forms
+    if maps.forms:
+        _opset(model)
+    for graph in graphs:
+        kept = [value for value in graph.value_info if _map_type(value.type) is None]
+        if len(kept) < len(graph.value_info):
+            del graph.value_info[:]
+            graph.value_info.extend(kept)
+    return maps.forms
 
 
-at_the_border = Rules[Callable[[onnx.NodeProto, onnx.GraphProto, dict[str, MapForm]], None]]((_ML,))
+at_the_border = Rules[Callable[[onnx.NodeProto, onnx.GraphProto, _Maps], None]]((_ML,))
 """What becomes of operators whose maps are made, or read, outside of the model."""
 
 
 @at_the_border("ZipMap")
-def _zip_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapForm]) -> None:
-    output = _find(graph.output, node.output[0])
-    if output is None or _readers(graph, output.name) > 0:
-        raise _elsewhere(node, f"its output {node.output[0]!r} is no output of the model, or is read in it too")
+def _zip_map(node: onnx.NodeProto, graph: onnx.GraphProto, maps: _Maps) -> None:
+    name = node.output[0]
+    if _readers(maps.graph, name) or (graph is not maps.graph and _find(graph.output, name) is not None):
+        raise _elsewhere(node, f"its output {name!r} is read in it, or is an output of a branch or a loop")
     numbers = _attribute(node, "classlabels_int64s", _INTS, ())
     names = _texts(node, "classlabels_strings")
     key = "string" if names else "int64"
-    forms[output.name] = MapForm(f"seq(map({key},tensor(float)))", tuple(names or numbers))
-    output.ClearField("type")
+    for output in (value for value in graph.output if value.name == name):
+        maps.forms[name] = MapForm(f"seq(map({key},tensor(float)))", tuple(names or numbers))
+        output.ClearField("type")
     _become(node, "Identity")
 
 
 @at_the_border("DictVectorizer")
-def _dict_vectorizer(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapForm]) -> None:
-    names = _texts(node, "string_vocabulary")
-    _take_input(node, graph, forms, names or _attribute(node, "int64_vocabulary", _INTS, ()))
-    _become(node, "Identity")
+def _dict_vectorizer(node: onnx.NodeProto, graph: onnx.GraphProto, maps: _Maps) -> None:
+    keys = _texts(node, "string_vocabulary") or _attribute(node, "int64_vocabulary", _INTS, ())
+    maps.readings.setdefault(node.input[0], []).append(_Reading(node, graph, keys))
 
 
 @at_the_border("CastMap")
-def _cast_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapForm]) -> None:
+def _cast_map(node: onnx.NodeProto, graph: onnx.GraphProto, maps: _Maps) -> None:
     sparse = _attribute(node, "map_form", _STRING, b"DENSE") == b"SPARSE"
     size = _attribute(node, "max_map", _INT, 1)
     if sparse and not 0 < size <= _MOST_KEYS:
@@ -107,22 +151,83 @@ def _cast_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, Map
     to = _attribute(node, "cast_to", _STRING, b"TO_FLOAT")
     if to not in _CAST_TO:
         raise _invalid(node, f"cast_to is {to!r}, not one of {', '.join(name.decode() for name in _CAST_TO)}")
-    _take_input(node, graph, forms, range(size) if sparse else ())
-    _become(node, "Cast", to=_CAST_TO[to])
+    keys = range(size) if sparse else None
+    maps.readings.setdefault(node.input[0], []).append(_Reading(node, graph, keys, _CAST_TO[to]))
 
 
 def _take_input(
-    node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapForm], keys: Iterable[int | str]
-) -> None:
-    value = _find(graph.input, node.input[0])
-    found = None if value is None else _map_type(value.type)
-    if value is None or found is None or _readers(graph, value.name) != 1:
-        raise _elsewhere(node, f"its input {node.input[0]!r} is no map that is fed, or other nodes read it too")
+    value: onnx.ValueInfoProto, readings: Sequence[_Reading], graph: onnx.GraphProto, opset: int
+) -> MapForm:
+    """Make an input a tensor, of whose columns each node that reads it has some."""
+    found = _map_type(value.type)
+    assert found is not None
     element = found.value_type.tensor_type.elem_type
     if found.key_type not in _KEY_TYPES or element not in TYPE_NAMES:
-        raise _invalid(node, f"{value.name!r} is a map from type {found.key_type} to tensors of type {element}")
-    forms[value.name] = MapForm(f"map({TYPE_NAMES[found.key_type]},tensor({TYPE_NAMES[element]}))", tuple(keys))
-    value.type.CopyFrom(onnx.helper.make_tensor_type_proto(element, [1, len(forms[value.name].keys) or None]))
+        text = f"{value.name!r} is a map from type {found.key_type} to tensors of type {element}"
+        raise _invalid(readings[0].node, text) if readings else InvalidGraph(text)
+    if value.type.WhichOneof("value") != "map_type" or _readers(graph, value.name) > len(readings):
+        raise NotImplemented(
+            f"{value.name!r} is made of maps, which are supported as inputs that CastMaps and DictVectorizers "
+            "read, and as outputs of ZipMaps"
+        )
+    keys: list[int | str | None] = [key for reading in readings for key in reading.keys or ()]
+    fixed, start = len(keys), 0
+    for reading in readings:
+        columns = (fixed, _TO_THE_END) if reading.keys is None else (start, start + len(reading.keys))
+        _become_columns(reading, columns if len(readings) > 1 else None, opset)
+        start += len(reading.keys or ())
+    if any(reading.keys is None for reading in readings):
+        keys.append(None)
+    value.type.CopyFrom(onnx.helper.make_tensor_type_proto(element, [1, None if None in keys else fixed]))
+    return MapForm(f"map({TYPE_NAMES[found.key_type]},tensor({TYPE_NAMES[element]}))", tuple(keys))
+
+
+def _become_columns(reading: _Reading, columns: tuple[int, int] | None, opset: int) -> None:
+    """Make a node one that takes these columns of a tensor; None: all."""
+    node = reading.node
+    if columns is not None:
+        taken = f"{node.output[0]}/columns"
+        _slice(reading.graph, node.input[0], taken, columns, opset)
+        node.input[0] = taken
+    if reading.to is None:
+        _become(node, "Identity")
+    else:
+        _become(node, "Cast", to=reading.to)
+
+
+def _slice(graph: onnx.GraphProto, name: str, taken: str, columns: tuple[int, int], opset: int) -> None:
+    """Add a node that takes columns; nodes are sorted later."""
+    start, end = columns
+    if opset < _SLICES_BY_INPUTS:
+        graph.node.append(onnx.helper.make_node("Slice", [name], [taken], starts=[start], ends=[end], axes=[1]))
+        return
+    inputs = [name]
+    for key, place in (("starts", start), ("ends", end), ("axes", 1)):
+        inputs.append(f"{taken}/{key}")
+        tensor = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [place])
+        graph.node.append(onnx.helper.make_node("Constant", [], inputs[-1:], value=tensor))
+    graph.node.append(onnx.helper.make_node("Slice", inputs, [taken]))
+
+
+def _inline_functions(model: onnx.ModelProto) -> None:
+    """Put the bodies of functions that work on maps where they are called."""
+    for _ in range(len(model.functions)):
+        names = [(each.domain, each.name) for each in model.functions if any(map(at_the_border.of, each.node))]
+        if not names:
+            return
+        try:
+            model.CopyFrom(onnx.inliner.inline_selected_functions(model, names))
+        except Exception as e:  # the checker's own, of functions that call themselves
+            raise InvalidGraph(f"the function {names[0][1]} works on maps, and cannot be put in place: {e}") from e
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    """The opset of ONNX's own operators; the newest from now on if the model has none."""
+    found = next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), None)
+    if found is None:
+        found = onnx.defs.onnx_opset_version()
+        model.opset_import.append(onnx.helper.make_opsetid("", found))
+    return found
 
 
 def _map_type(kind: onnx.TypeProto) -> Any | None:
@@ -136,8 +241,17 @@ def _find(values: Iterable[onnx.ValueInfoProto], name: str) -> onnx.ValueInfoPro
     return next((value for value in values if value.name == name), None)
 
 
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph, and those of its nodes at every depth."""
+    yield graph
+    for node in graph.node:
+        for item in node.attribute:
+            for inner in (*([item.g] if item.type == onnx.AttributeProto.GRAPH else []), *item.graphs):
+                yield from _graphs(inner)
+
+
 def _readers(graph: onnx.GraphProto, name: str) -> int:
-    return sum(name in node.input for node in graph.node)
+    return sum(name in node.input for each in _graphs(graph) for node in each.node)
 
 
 _INT, _STRING = onnx.AttributeProto.INT, onnx.AttributeProto.STRING

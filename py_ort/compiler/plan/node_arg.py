@@ -25,7 +25,7 @@ class NodeArg:
     name: str
     type: str
     dims: list[int | str | None] | None
-    keys: Sequence[int | str] | None = None
+    keys: Sequence[int | str | None] | None = None
 
     @property
     def shape(self) -> list[int | str | None]:

@@ -31,7 +31,9 @@ def tensor_of_map(arg: NodeArg, value: Any) -> tuple[NodeArg, np.ndarray]:
         raise InvalidArgument(f"{what}, not {wrong[0]!r}. {linked}")
     dtype = NUMPY[TYPE_NUMBERS[value_type]]
     missing: Any = "" if value_type == "string" else 0
-    row = [value.get(key, missing) for key in arg.keys or sorted(value)]
+    row = [value.get(key, missing) for key in arg.keys if key is not None]
+    if None in arg.keys:
+        row += [value[key] for key in sorted(value)]
     try:
         return NodeArg(arg.name, f"tensor({value_type})", None), np.array([row], dtype)
     except (TypeError, ValueError) as e:
@@ -50,5 +52,6 @@ def maps_of_tensor(arg: NodeArg, rows: np.ndarray) -> list[dict[int | str, Any]]
         raise RuntimeException(
             f"output {arg.name!r}: the model's ZipMap has {len(arg.keys)} class labels, and got {rows.shape[1]} columns"
         )
-    columns = sorted(range(len(arg.keys)), key=arg.keys.__getitem__)  # in the order of keys, as onnxruntime's maps
-    return [{arg.keys[i]: row[i] for i in columns} for row in rows.tolist()]
+    keys: list[Any] = list(arg.keys)
+    columns = sorted(range(len(keys)), key=keys.__getitem__)  # in the order of keys, as onnxruntime's maps
+    return [{keys[i]: row[i] for i in columns} for row in rows.tolist()]

@@ -18,7 +18,7 @@ export interface NodeArgEntry {
   readonly type: string;
   /** A number, a name or null for each dimension; null when the rank is not known. */
   readonly dims: readonly (number | string | null)[] | null;
-  readonly keys: readonly (number | string)[] | null;
+  readonly keys: readonly (number | string | null)[] | null;
 }
 
 export interface MetadataEntry {
