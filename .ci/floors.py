@@ -16,6 +16,7 @@ FLOORS = [
     {"module"},
     {"index", "bridge_bench", "peer", "report"},
     {"page", "api"},
+    {"generate"},
     {"session"},
     {"jsep", "kernels", "user_kernels", "virtual"},
     {"core"},

@@ -21,7 +21,7 @@ from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
 from py_ort.schema.gen.Ping import PingT
-from py_ort.wire import Answer, Connection, LogLine, Prepared, ProgressReport
+from py_ort.wire import Answer, Connection, LogLine, NewTokens, Prepared, ProgressReport
 from py_ort.wire.framing import Buffer
 from py_ort.wire.json_fields import DeviceDescription, DeviceOptions
 
@@ -32,13 +32,13 @@ _GRACE = 1.0
 _AGAIN = "; this session cannot go on: make a new InferenceSession, which starts a new browser"
 #: What may be at work for long. Seconds after one was cancelled until its worker is ended: if the worker itself is at
 #: it, and hears nothing, and if it hears, but waits for its GPU, which is ended with the whole browser only.
-_COMPUTING = ("Run", "CreateSession", "JsepRun")
+_COMPUTING = ("Run", "CreateSession", "JsepRun", "Generate")
 WORKER_PATIENCE, GPU_PATIENCE = 2.0, 10.0
 
 #: Seconds that a page has to answer a request that names none: ANSWER_PATIENCE, and these. Work of which nobody knows
 #: how long it takes has as long as the page lives: the browser's page is asked for that (`Pool`).
 PATIENCE: dict[str, float] = {
-    **dict.fromkeys(("Run", "CreateSession"), math.inf),
+    **dict.fromkeys(("Run", "CreateSession", "Generate"), math.inf),
     **dict.fromkeys(("JsepRun", "JsepCopy", "JsepCopyAsync"), 600.0),
 }
 ANSWER_PATIENCE = 60.0
@@ -61,6 +61,7 @@ class _Request:
     url: str = ""
     timeout: float | None = None
     progress: Progress | None = None
+    tokens: Callable[[list[int]], object] | None = None
     unwanted: Callable[[Answer], object] | None = None
     future: Future[Answer] = field(default_factory=Future)
     timer: asyncio.TimerHandle | None = None
@@ -144,6 +145,7 @@ class Page:
         url: str = "",
         timeout: float | None = None,
         progress: Progress | None = None,
+        tokens: Callable[[list[int]], object] | None = None,
         unwanted: Callable[[Answer], object] | None = None,
     ) -> Future[Answer]:
         """Ask the page, from any thread; return the future of its answer. Cancelling it ends the work in the page.
@@ -155,13 +157,14 @@ class Page:
             url: Where the page shall fetch them, if they are not to be sent.
             timeout: Seconds; None: see `PATIENCE`.
             progress: Called with what the page reports on the way.
+            tokens: Called with what a generation makes in each step; see `NewTokens`.
             unwanted: Called with an answer that comes when nobody waits for it any more, to undo what it tells of.
 
         The future ends with:
             Timeout: It took longer.
             PyOrtError: The page answered with an error, or is gone.
         """
-        request = _Request(body, payload, payload_size, url, timeout, progress, unwanted)
+        request = _Request(body, payload, payload_size, url, timeout, progress, tokens, unwanted)
         if self.lost:  # perhaps with the process that the loop is in
             request.fail(self.lost.again())
             return request.future
@@ -182,7 +185,7 @@ class Page:
         unwanted: Callable[[Answer], object] | None = None,
     ) -> Answer:
         """Ask the page, in the loop's thread; see `start`."""
-        request = _Request(body, payload, payload_size, "", timeout, progress, unwanted)
+        request = _Request(body, payload, payload_size, "", timeout, progress, unwanted=unwanted)
         self._begin(request)
         try:
             return await asyncio.wrap_future(request.future)
@@ -321,6 +324,9 @@ class Page:
             case ProgressReport():
                 if (request := self._waiting.get(event.request)) and request.progress:
                     request.progress(event)
+            case NewTokens():
+                if (request := self._waiting.get(event.request)) and request.tokens:
+                    request.tokens(event.tokens)
             case LogLine():
                 level = LEVELS[min(event.severity, len(LEVELS) - 1)]
                 log_for(self.logs, logging.getLogger(f"py_ort.page.{event.category or 'page'}"), level, event.text)

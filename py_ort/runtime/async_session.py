@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
@@ -15,6 +15,10 @@ from py_ort.exceptions import WorkerEnded
 from py_ort.runtime.base import SessionBase
 from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
+
+if TYPE_CHECKING:
+    from py_ort.runtime.generation.generation import AsyncGeneration
+    from py_ort.runtime.generation.settings import Settings
 
 
 @public
@@ -89,6 +93,24 @@ class AsyncInferenceSession(SessionBase):
                 if not run.repeatable:
                     raise
                 spent = time.perf_counter() - began
+
+    async def generate(
+        self, prompt: Any, *, timeout: float | None = None, **settings: Unpack[Settings]
+    ) -> AsyncGeneration[int | list[int | None]]:
+        """Start a generation: `async for token in await session.generate(prompt, max_new_tokens=20)`.
+
+        Args:
+            prompt: As for `InferenceSession.generate`.
+            timeout: As for `InferenceSession.generate`.
+            settings: As for `InferenceSession.generate`.
+
+        Raises:
+            PyOrtError: As `InferenceSession.generate` does.
+        """
+        from py_ort.runtime.generation.generation import AsyncGeneration
+
+        start = partial(self._generating, prompt, settings, timeout)
+        return AsyncGeneration(*(await asyncio.to_thread(start) if self._open().session.gone else start()))
 
     async def __aenter__(self) -> AsyncInferenceSession:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from py_ort.compiler.load import ModelMetadata
     from py_ort.compiler.placement import Placement
     from py_ort.profiling import Profile
+    from py_ort.runtime.generation.generation import Start
+    from py_ort.wire import Answer
 
 
 #: Of runs without options.
@@ -181,6 +184,19 @@ class SessionBase:
                 changes = self._changes.but(fed=fed, outputs=names)
                 self._variants[key] = self._open_variant(self._origin, self._asked, changes)
             return self._variants[key]
+
+    def _generating(self, prompt: Any, settings: Mapping[str, Any], timeout: float | None) -> tuple[Start, int, bool]:
+        """Return what starts a generation, how many rows it has, and whether they are a batch."""
+        from py_ort.runtime.generation.settings import page_options, rows_of
+
+        rows, batch = rows_of(prompt)
+        options = page_options(settings)
+        opened = self._ready(patience=timeout)
+
+        def start(tokens: Callable[[list[int]], object]) -> Future[Answer]:
+            return opened.runtime.start_generation(opened.session, rows, options, tokens, timeout=timeout)
+
+        return start, len(rows), batch
 
     def _may_compile(self, input_feed: Mapping[str, Any], options: RunOptions) -> bool:
         """Whether starting a run may take long, because it may need a session of its own, or the session is lost."""

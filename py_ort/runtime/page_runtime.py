@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
+
+import numpy as np
 
 from py_ort.browser.loading import Loading
 from py_ort.browser.loop import loop_thread, soon
@@ -32,16 +34,26 @@ from py_ort.runtime.values.device_tensor import DeviceTensor, has_form
 from py_ort.runtime.values.feeds import Feed
 from py_ort.runtime.values.output_location import OnGpu
 from py_ort.schema.gen.CreateSession import CreateSessionT
+from py_ort.schema.gen.Generate import GenerateT
 from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
 from py_ort.wire import Answer, Layout
-from py_ort.wire.json_fields import BoundOutput, DeviceDescription, RunInfo, RunOptions, SessionInfo, SessionOptions
+from py_ort.wire.json_fields import (
+    BoundOutput,
+    DeviceDescription,
+    GenerateOptions,
+    RunInfo,
+    RunOptions,
+    SessionInfo,
+    SessionOptions,
+)
 from py_ort.wire.parts import Part
 from py_ort.wire.prepared_runs import PreparedRuns
 from py_ort.wire.tensors import on_gpu as describe_on_gpu
+from py_ort.wire.tensors import pack
 from py_ort.wire.values import pack_value, value_of
 
 #: From this size on, pages fetch what runs are fed: several ranges at once are quicker than a websocket.
@@ -265,6 +277,29 @@ class PageRuntime:
         future = session.page.start(message, payload_size=layout.size, url=url, timeout=timeout, unwanted=unwanted)
         future.add_done_callback(lambda _: self.lease.http.withdraw(url))
         return future
+
+    def start_generation(
+        self,
+        session: Loaded,
+        prompts: Sequence[np.ndarray],
+        options: GenerateOptions,
+        tokens: Callable[[list[int]], object],
+        *,
+        timeout: float | None,
+    ) -> Future[Answer]:
+        """Start a generation; return the future of the page's answer, which may be cancelled.
+
+        Args:
+            session: Of which session.
+            prompts: Tokens of each row, int32.
+            options: Of the page.
+            tokens: Called with each step's, in the loop's thread.
+            timeout: Seconds, or None.
+        """
+        layout, body = Layout(), GenerateT()
+        body.session, body.options = session.number, json.dumps(options)
+        body.prompts = [pack("", prompt, layout) for prompt in prompts]
+        return session.page.start(body, layout.buffers, layout.size, timeout=timeout, tokens=tokens)
 
     def outputs_of(
         self, page: Page, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None

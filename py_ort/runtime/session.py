@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
@@ -25,6 +25,8 @@ from py_ort.runtime.values.output_location import OnGpu
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
+    from py_ort.runtime.generation.generation import Generation
+    from py_ort.runtime.generation.settings import Settings
 
 #: The engine that is not a peer.
 OURS = "py_ort"
@@ -276,6 +278,32 @@ class InferenceSession(NativeSessionNames, SessionBase):
         """
         opened = self._open()
         opened.steadily(lambda: opened.runtime.release_graph(opened.session, graph_annotation_id))
+
+    def generate(
+        self, prompt: Any, *, timeout: float | None = None, **settings: Unpack[Settings]
+    ) -> Generation[int | list[int | None]]:
+        """Generate tokens with a decoder; the loop runs in the page, and only tokens come back.
+
+        Args:
+            prompt: Tokens; or rows of tokens, a batch, which need not be of one length.
+            timeout: Seconds for all of it; None: no limit.
+            settings: See `py_ort.runtime.generation.settings.Settings`: `max_new_tokens`, `eos_token_id`, `do_sample`,
+                `top_k`, …
+
+        Returns:
+            An iterator of the new tokens as they come.
+
+        Raises:
+            WrongType: A keyword, or the prompt, is not what it should be.
+
+        The iterator raises:
+            NotImplemented: The model is no such decoder; names the input or output that has no place in one.
+            InvalidArgument: A setting is out of range, or prompt and new tokens are more than the model takes.
+            PyOrtError: As `run` does.
+        """
+        from py_ort.runtime.generation.generation import Generation
+
+        return Generation(*self._generating(prompt, settings, timeout))
 
     # --- changing
 

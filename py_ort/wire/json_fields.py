@@ -100,6 +100,60 @@ class RunOptions(TypedDict, total=False):
     profile: bool
 
 
+class DecoderNames(TypedDict, total=False):
+    """What a decoder calls its inputs and outputs, where these are not transformers' names; %d is the layer."""
+
+    ids: str
+    mask: str
+    positions: str
+    cachePositions: str
+    lengths: str
+    total: str
+    logitsToKeep: str
+    useCache: str
+    logits: str
+    pastKey: str
+    pastValue: str
+    presentKey: str
+    presentValue: str
+
+
+class GenerateOptions(TypedDict, total=False):
+    """Generate.options; `reuse`: go on from what the caches hold, where prompts begin alike."""
+
+    maxNewTokens: int
+    minNewTokens: int
+    contextLength: int
+    eos: Sequence[int]
+    stop: Sequence[Sequence[int]]
+    sample: bool
+    temperature: float
+    topK: int
+    topP: float
+    repetitionPenalty: float
+    seed: int
+    names: DecoderNames
+    reuse: bool
+
+
+class GenerateInfo(TypedDict):
+    """Generated.info: why each row ended ("eos", "stop", "length") and its new tokens; tokens found in caches; times.
+
+    `steps` are runs of the model; `counters` of all of them, `last_step` of the last one.
+    """
+
+    finished: Sequence[str]
+    counts: Sequence[int]
+    reused: int
+    prompt_ms: float
+    decode_ms: float
+    steps: int
+    seed: int
+    sampled_on: str
+    counters: Counters
+    last_step: Counters
+
+
 class Dispatch(TypedDict):
     """A dispatch of a profiled run; without timestamps there are no times."""
 

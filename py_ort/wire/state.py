@@ -18,6 +18,7 @@ _ANSWERS = {
     "OpenDevice": "DeviceOpened",
     "CreateSession": "SessionCreated",
     "Run": "RunResult",
+    "Generate": "Generated",
     "GetStats": "Stats",
     "Ping": "Pong",
     "JsepAlloc": "JsepBuffer",
@@ -69,7 +70,14 @@ class ProgressReport(NamedTuple):
     total: int
 
 
-Event: TypeAlias = HelloT | Answer | LogLine | ProgressReport
+class NewTokens(NamedTuple):
+    """What a generation made in one step: a token for each row, -1 for rows that are over."""
+
+    request: int
+    tokens: list[int]
+
+
+Event: TypeAlias = HelloT | Answer | LogLine | ProgressReport | NewTokens
 
 
 class Connection:
@@ -139,6 +147,8 @@ class Connection:
                 return LogLine(body.severity, body.category or "", body.text or "")
             case "Progress":
                 return ProgressReport(body.request, body.stage or "", body.done, body.total)
+            case "Tokens":
+                return NewTokens(body.request, list(body.tokens or ()))
             case "Hello":
                 raise ProtocolError("the page said hello twice")
         if message.id not in self.pending:

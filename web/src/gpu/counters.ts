@@ -28,6 +28,13 @@ export function newCounters(): Counters {
   };
 }
 
+/** What happened in all of these. */
+export function countersOf(all: readonly Counters[]): Counters {
+  const sum = newCounters();
+  for (const counters of all) for (const name of Object.keys(sum) as (keyof Counters)[]) sum[name] += counters[name];
+  return sum;
+}
+
 /** What happened between two moments. */
 export function countersSince(before: Counters, now: Counters): Counters {
   const difference = newCounters();

@@ -39,7 +39,7 @@ let channel: MessageChannel | undefined;
 const waiting: (() => void)[] = [];
 
 /** Lets the event loop turn once, other messages included. */
-function nextTurn(): Promise<void> {
+export function nextTurn(): Promise<void> {
   if (!channel) {
     channel = new MessageChannel();
     channel.port1.onmessage = () => waiting.shift()?.();

@@ -1,5 +1,5 @@
 // The websocket to Python: messages in and out.
-import { Body, ErrorT, HelloT, LogT, ProgressT, ProtocolVersion } from '../schema';
+import { Body, ErrorT, HelloT, LogT, ProgressT, ProtocolVersion, TokensT } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { Assembler } from '../wire/frames';
 import { downloadChunks } from '../wire/download';
@@ -122,6 +122,11 @@ export class Connection {
 
   log(severity: number, category: string, text: string): void {
     this.send(0, { type: Body.Log, body: new LogT(severity, category, text) });
+  }
+
+  /** Of a generation: of each step a token for each row. */
+  tokens(request: number, tokens: readonly number[]): void {
+    this.send(0, { type: Body.Tokens, body: new TokensT(request, [...tokens]) });
   }
 
   progress(request: number, stage: string, done: number, total: number): void {

@@ -4,6 +4,8 @@ import type * as counters from '../gpu/counters';
 import type * as device from '../gpu/device';
 import type * as profiler from '../gpu/profiler';
 import type * as run from '../session/run_options';
+import type * as generate from '../generate/generate_options';
+import type * as decoder from '../generate/decoder_form';
 import type * as session from '../session/session';
 import type * as state from '../session/state';
 import type * as values from '../wire/values';
@@ -36,3 +38,10 @@ export type RunInfo = Omit<run.RunInfo, 'compile_ms'> &
     readonly answered_ms?: number;
   };
 export type Dispatch = profiler.ProfileRow;
+
+/** Generate.options. */
+export type GenerateOptions = generate.GenerateOptions;
+export type DecoderNames = decoder.DecoderNames;
+
+/** Generated.info. */
+export type GenerateInfo = generate.GenerateInfo;

@@ -5,6 +5,8 @@ import {
   type CancelT,
   type CreateSessionT,
   DeviceOpenedT,
+  GeneratedT,
+  type GenerateT,
   type GetStatsT,
   type JsepAllocT,
   JsepBufferT,
@@ -26,13 +28,24 @@ import {
   StatsT,
   ErrorCode,
 } from '../schema';
+import { toNumbers } from '../contract/elements';
 import { RuntimeError } from '../errors';
+import { Generator } from '../generate/generator';
 import { Runtime } from '../session/runtime';
 import { ofUrls } from '../session/model_source';
 import { Session } from '../session/session';
-import { type ReceivedMessage, readValue, TensorWriter } from '../wire/messages';
+import { type ReceivedMessage, readBytes, readValue, TensorWriter } from '../wire/messages';
 import type { Answer, Connection } from './connection';
-import type { DeviceDescription, DeviceOptions, RunInfo, RunOptions, SessionInfo, SessionOptions } from './json_fields';
+import type {
+  DeviceDescription,
+  DeviceOptions,
+  GenerateInfo,
+  GenerateOptions,
+  RunInfo,
+  RunOptions,
+  SessionInfo,
+  SessionOptions,
+} from './json_fields';
 import { KernelService } from './kernel_service';
 import { OutputMemory } from './output_memory';
 import { pageStats, sessionStats } from './stats';
@@ -42,7 +55,7 @@ type Text = string | Uint8Array | null;
 const text = (value: Text): string => (typeof value === 'string' ? value : '');
 const json = <T>(value: Text): T => (value ? JSON.parse(text(value)) : {}) as T;
 /** What Python is told as JSON. */
-const told = (info: DeviceDescription | SessionInfo | RunInfo): string => JSON.stringify(info);
+const told = (info: DeviceDescription | SessionInfo | RunInfo | GenerateInfo): string => JSON.stringify(info);
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
 
 export class Requests {
@@ -90,6 +103,8 @@ export class Requests {
         return this.releaseSession(body as ReleaseSessionT);
       case Body.Run:
         return this.run(id, body as RunT, payload, signal);
+      case Body.Generate:
+        return this.generate(id, body as GenerateT, payload, signal);
       case Body.ReleaseGraph:
         return this.releaseGraph(body as ReleaseGraphT);
       case Body.Cancel:
@@ -183,6 +198,22 @@ export class Requests {
     const info = result.info.timeline ? { ...result.info, received_ms, answered_ms: performance.now() } : result.info;
     const answer = new RunResultT(writer.descriptions, told(info));
     return { type: Body.RunResult, body: answer, payload: writer.payload, sent: memory.giveBack };
+  }
+
+  private async generate(
+    request: number,
+    { session, prompts, options }: GenerateT,
+    payload: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const rows = prompts.map((prompt) => toNumbers(prompt.dtype, readBytes(prompt, payload)));
+    const info = await Generator.of(this.session(session)).generate(
+      rows,
+      json<GenerateOptions>(options),
+      (tokens) => this.connection.tokens(request, tokens),
+      signal,
+    );
+    return { type: Body.Generated, body: new GeneratedT(told(info)) };
   }
 
   private async releaseGraph({ session, graphId }: ReleaseGraphT): Promise<Answer> {

@@ -63,6 +63,8 @@ export interface PlanInfo {
   nodes(): readonly PlanNode[];
   /** See FedOutput. */
   fedOutputs(): readonly FedOutput[];
+  /** The operators whose nodes make the outputs, by the output's name; none for an output that is an input. */
+  makers(): ReadonlyMap<string, string>;
 }
 
 export function readPlan(bytes: Uint8Array): PlanInfo {
@@ -107,6 +109,7 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
     userKernels: plan.userKernels() ?? '',
     nodes: () => readNodes(plan),
     fedOutputs: () => (fedOutputs ??= readFedOutputs(plan)),
+    makers: () => readMakers(plan),
     needsGpu: nodesOnGpu || weights.some(({ onGpu }) => onGpu) || inputs.some(({ onGpu }) => onGpu),
   };
 }
@@ -123,6 +126,22 @@ function readNodes(plan: Plan): PlanNode[] {
     }
   }
   return nodes;
+}
+
+function readMakers(plan: Plan): Map<string, string> {
+  const main = plan.graphs(0)!;
+  const byValue = new Map<number, string>();
+  for (let n = 0; n < main.nodesLength(); n++) {
+    const node = main.nodes(n)!;
+    for (let o = 0; o < node.outputsLength(); o++) byValue.set(node.outputs(o)!, node.opType()!);
+  }
+  const named = new Map<string, string>();
+  for (let i = 0; i < main.outputsLength(); i++) {
+    const value = main.outputs(i)!;
+    const maker = byValue.get(value);
+    if (maker !== undefined) named.set(plan.values(value)!.name()!, maker);
+  }
+  return named;
 }
 
 function readFedOutputs(plan: Plan): FedOutput[] {

@@ -171,6 +171,7 @@ export class Session extends SessionState {
   async release(): Promise<void> {
     if (this.released) return;
     this.released = true;
+    for (const giveBack of this.beforeRelease) await giveBack();
     await this.runtime.exclusive(async () => {
       this.loaded.jsep.session = this.gpuSession;
       this.loaded.core.releaseSession(this.handle);

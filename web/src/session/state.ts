@@ -31,6 +31,9 @@ export class SessionState {
    */
   readonly heapUse = { peak: 0, kept: 0 };
 
+  /** Whoever has something of the session's memory gives it back before. */
+  readonly beforeRelease: (() => Promise<void>)[] = [];
+
   protected constructor(
     readonly plan: PlanInfo,
     readonly info: SessionInfo,

@@ -103,8 +103,12 @@ export function readValue(description: TensorDescT, payload: Uint8Array): Value 
 
 export function readTensor({ dtype, dims, location, gpuId, offset, size }: TensorDescT, payload: Uint8Array): Tensor {
   if (location === Location.gpu) return { dtype, dims, gpuId };
+  return { dtype, dims, data: readBytes({ offset, size }, payload) };
+}
+
+export function readBytes({ offset, size }: Pick<TensorDescT, 'offset' | 'size'>, payload: Uint8Array): Uint8Array {
   const [start, end] = [Number(offset), Number(offset + size)];
   if (end > payload.byteLength)
     throw new ProtocolError(`a tensor ends at byte ${end} of a payload of ${payload.byteLength}`);
-  return { dtype, dims, data: payload.subarray(start, end) };
+  return payload.subarray(start, end);
 }

@@ -1,0 +1,1 @@
+"""Generating tokens with a decoder: the loop itself is the page's (web/src/generate)."""

@@ -1,0 +1,187 @@
+"""A generation under way, as an iterator of its tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any, Generic, TypeVar, cast
+
+from py_ort.boundary import public
+from py_ort.exceptions import PyOrtError
+from py_ort.wire import Answer
+from py_ort.wire.json_fields import GenerateInfo
+
+T = TypeVar("T")
+#: Starts it: takes who is to be told of tokens, and returns the future of the page's answer.
+Start = Callable[[Callable[[list[int]], object]], "Future[Answer]"]
+
+
+class GenerationBase(Generic[T]):
+    """What is known of a generation; `Generation` and `AsyncGeneration` say how to wait for it.
+
+    Attributes:
+        cancelled: Whether `cancel` ended it.
+    """
+
+    def __init__(self, start: Start, rows: int, batch: bool, put: Callable[[list[int] | None], object]) -> None:
+        self._batch = batch
+        self._rows: list[list[int]] = [[] for _ in range(rows)]
+        self._info: GenerateInfo | None = None
+        self.cancelled = False
+        # No method of ours: the future would hold this object, which ends its work when nobody has it any more.
+        self._future = start(put)
+        self._future.add_done_callback(lambda _: put(None))
+
+    @property
+    def tokens(self) -> Any:
+        """The new tokens so far: a list, or for a batch a list for each row."""
+        return [list(row) for row in self._rows] if self._batch else list(self._rows[0])
+
+    @property
+    def info(self) -> GenerateInfo:
+        """The page's account, once it is over: times, steps, tokens reused, counters.
+
+        Raises:
+            PyOrtError: It is not over, or was cancelled.
+        """
+        if self._info is None:
+            raise PyOrtError("this generation was cancelled" if self.cancelled else "this generation is not over")
+        return self._info
+
+    @property
+    def finish_reason(self) -> Any:
+        """Why it ended: "eos", "stop", "length" or "cancelled"; None as long as it goes on; for a batch a list."""
+        if self._info is None:
+            reasons: list[str | None] = ["cancelled" if self.cancelled else None] * len(self._rows)
+        else:
+            reasons = list(self._info["finished"])
+        return reasons if self._batch else reasons[0]
+
+    def cancel(self) -> None:
+        """End it at once. The session, and what its caches hold, stay good."""
+        if self._future.cancel():
+            self.cancelled = True
+
+    def _took(self, tokens: list[int]) -> T:
+        for row, token in zip(self._rows, tokens, strict=True):
+            if token >= 0:
+                row.append(token)
+        given = [token if token >= 0 else None for token in tokens]
+        return cast(T, given if self._batch else given[0])
+
+    def _over(self) -> None:
+        """All tokens were taken: keep the account, or raise what went wrong."""
+        try:
+            self._info = cast(GenerateInfo, self._future.result().told())
+        except CancelledError:
+            self.cancelled = True
+
+    def __del__(self) -> None:
+        if hasattr(self, "_future"):
+            self._future.cancel()
+
+
+@public
+class Generation(GenerationBase[T]):
+    """Tokens of a generation as they come: an iterator, made by `InferenceSession.generate`.
+
+    For one prompt each item is a token; for a batch a list with a token for each row, None for rows that are over. A
+    generation that nobody has any more (the loop was left) is ended.
+    """
+
+    def __init__(self, start: Start, rows: int, batch: bool) -> None:
+        self._queue: queue.SimpleQueue[list[int] | None] = queue.SimpleQueue()
+        self._ended = False
+        super().__init__(start, rows, batch, self._queue.put)
+
+    def __iter__(self) -> Generation[T]:
+        return self
+
+    def __next__(self) -> T:
+        """Wait for the next token. Ctrl-C ends the generation.
+
+        Raises:
+            PyOrtError: As `InferenceSession.generate` says.
+        """
+        if not self._ended:
+            try:
+                tokens = self._queue.get()
+            except BaseException:
+                self.cancel()
+                raise
+            if tokens is not None and not self.cancelled:
+                return self._took(tokens)
+            self._ended = True
+            self._over()
+        raise StopIteration
+
+    def result(self) -> Any:
+        """Wait for the end and return all new tokens, as `tokens` does.
+
+        Raises:
+            PyOrtError: As `InferenceSession.generate` says.
+        """
+        for _ in self:
+            pass
+        return self.tokens
+
+    def __enter__(self) -> Generation[T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancel()
+
+
+@public
+class AsyncGeneration(GenerationBase[T]):
+    """The same for asyncio: an async iterator, made by `AsyncInferenceSession.generate` in the loop that awaits it."""
+
+    def __init__(self, start: Start, rows: int, batch: bool) -> None:
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Queue[list[int] | None] = asyncio.Queue()
+        self._queue, self._ended = waiting, False
+
+        def put(tokens: list[int] | None) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(waiting.put_nowait, tokens)
+
+        super().__init__(start, rows, batch, put)
+
+    def __aiter__(self) -> AsyncGeneration[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        """Wait for the next token. Cancelling the task ends the generation.
+
+        Raises:
+            PyOrtError: As `AsyncInferenceSession.generate` says.
+        """
+        if not self._ended:
+            try:
+                tokens = await self._queue.get()
+            except BaseException:
+                self.cancel()
+                raise
+            if tokens is not None and not self.cancelled:
+                return self._took(tokens)
+            self._ended = True
+            self._over()
+        raise StopAsyncIteration
+
+    async def result(self) -> Any:
+        """Wait for the end and return all new tokens, as `tokens` does.
+
+        Raises:
+            PyOrtError: As `AsyncInferenceSession.generate` says.
+        """
+        async for _ in self:
+            pass
+        return self.tokens
+
+    async def __aenter__(self) -> AsyncGeneration[T]:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.cancel()

@@ -1,0 +1,123 @@
+"""What a generation is asked for: keywords by transformers' names, and what stands beside the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, cast
+
+import numpy as np
+
+from py_ort.exceptions import InvalidArgument, WrongType
+from py_ort.suggestion import did_you_mean
+from py_ort.wire.json_fields import DecoderNames, GenerateOptions
+
+
+class Settings(TypedDict, total=False):
+    """The keywords of `generate`.
+
+    Attributes:
+        max_new_tokens: At most so many; default: 256, or what the model's files say.
+        min_new_tokens: So many come before a token of `eos_token_id` may.
+        eos_token_id: A token, or several, each of which ends a row. It is the row's last token.
+        stop: Sequences of tokens, each of which ends a row.
+        do_sample: Draw tokens; default: the likeliest each (greedy).
+        temperature: Scores are divided by it; default: 1.
+        top_k: Draw among so many of the likeliest; 0, the default: all.
+        top_p: Draw among the likeliest that together have this probability; default: 1.
+        repetition_penalty: Scores of tokens that there were are divided by it, or multiplied if below 0; default: 1.
+        seed: A whole number from 0. The same seed, the same draws; default: another one each time.
+        reuse_cache: Go on from what the last generation left in the caches, where the prompt begins as its tokens;
+            default: True.
+        names: What the model calls its inputs and outputs, where the names are not those of transformers' exports.
+    """
+
+    max_new_tokens: int
+    min_new_tokens: int
+    eos_token_id: int | Sequence[int]
+    stop: Sequence[Sequence[int]]
+    do_sample: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    repetition_penalty: float
+    seed: int
+    reuse_cache: bool
+    names: DecoderNames
+
+
+#: The keyword -> the page's name, and what it takes.
+_KEYWORDS: dict[str, tuple[str, type]] = {
+    "max_new_tokens": ("maxNewTokens", int),
+    "min_new_tokens": ("minNewTokens", int),
+    "eos_token_id": ("eos", list),
+    "stop": ("stop", list),
+    "do_sample": ("sample", bool),
+    "temperature": ("temperature", float),
+    "top_k": ("topK", int),
+    "top_p": ("topP", float),
+    "repetition_penalty": ("repetitionPenalty", float),
+    "seed": ("seed", int),
+    "reuse_cache": ("reuse", bool),
+    "names": ("names", dict),
+}
+
+
+def page_options(settings: Mapping[str, Any]) -> GenerateOptions:
+    """Return settings as the page has them. Those that are None are left out.
+
+    Raises:
+        WrongType: One is not what it should be, or there is no such keyword.
+    """
+    options: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name not in _KEYWORDS:
+            raise WrongType(f"generate has no keyword {name!r}{did_you_mean(name, list(_KEYWORDS))}")
+        if value is not None:
+            key, kind = _KEYWORDS[name]
+            options[key] = _converted(name, value, kind)
+    return cast(GenerateOptions, options)
+
+
+def _converted(name: str, value: Any, kind: type) -> Any:
+    try:
+        if name == "eos_token_id":
+            return [int(token) for token in np.atleast_1d(value)]
+        if name == "stop":
+            return [[int(token) for token in sequence] for sequence in value]
+        if kind is int and not isinstance(value, (int, np.integer)):
+            raise TypeError
+        return kind(value)
+    except (TypeError, ValueError):
+        wanted = {"eos_token_id": "a token or a list of them", "stop": "a list of lists of tokens"}
+        raise WrongType(f"generate: {name} is {wanted.get(name, kind.__name__)}, not {value!r}") from None
+
+
+def rows_of(prompt: Any) -> tuple[list[np.ndarray], bool]:
+    """Return the rows of a prompt as int32, and whether it is a batch.
+
+    Args:
+        prompt: Tokens; or rows of tokens, which need not be of one length.
+
+    Raises:
+        InvalidArgument: There are none, or one is no token.
+        WrongType: It is something else.
+    """
+    if not isinstance(prompt, np.ndarray):
+        try:
+            prompt = list(prompt)
+        except TypeError:
+            raise WrongType(f"a prompt is a list of tokens (numbers), not {type(prompt).__name__}") from None
+    batch = len(prompt) > 0 and np.ndim(prompt[0]) > 0
+    rows = [_row(row) for row in (prompt if batch else [prompt])]
+    if not batch and not len(prompt):
+        raise InvalidArgument("generate: the prompt has no tokens")
+    return rows, batch
+
+
+def _row(tokens: Any) -> np.ndarray:
+    row = np.asarray(tokens)
+    if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
+        raise WrongType(f"a prompt is a list of tokens (whole numbers), not of {row.dtype}{list(row.shape)}")
+    if row.size and not (row.min() >= 0 and row.max() < 1 << 31):
+        raise InvalidArgument(f"generate: tokens are from 0 to 2**31 - 1, not {row.min()} to {row.max()}")
+    return np.ascontiguousarray(row, np.int32)

@@ -1,0 +1,191 @@
+"""Small decoders with random weights, as exporters write them, and a plain loop over native onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+VOCABULARY, HEADS, KV_HEADS, SIZE, LAYERS, PLACES = 48, 4, 2, 16, 2, 4096
+WIDTH = HEADS * SIZE
+
+#: A causal mask of what is there, and places in the text: as transformers' exports have them.
+_GROWING = """
+   e = Gather(tokens, input_ids)
+   p = Gather(places, position_ids)
+   x0 = Add(e, p)
+   seen = Cast<to = 1>(attention_mask)
+   hidden = Sub(one, seen)
+   masked = Mul(hidden, low)
+   middle = Constant<value_ints = [1, 2]>()
+   mask = Unsqueeze(masked, middle)
+   rows = Shape<start = 1, end = 2>(input_ids)
+   columns = Shape<start = 1, end = 2>(attention_mask)
+   before = Sub(columns, rows)
+   all = Squeeze(columns)
+   count = Squeeze(rows)
+   zero = Constant<value_int = 0>()
+   step = Constant<value_int = 1>()
+   column = Range(zero, all, step)
+   row = Range(zero, count, step)
+   own = Add(row, before)
+   second = Constant<value_ints = [1]>()
+   ends = Unsqueeze(own, second)
+   reached = LessOrEqual(column, ends)
+   nothing = Sub(one, one)
+   causal = Where(reached, nothing, low)
+   bias = Add(mask, causal)
+"""
+_GROWING_LAYER = """
+   q# = MatMul(x#, wq#)
+   k# = MatMul(x#, wk#)
+   v# = MatMul(x#, wv#)
+   qh# = Reshape(q#, heads)
+   kh# = Reshape(k#, heads)
+   vh# = Reshape(v#, heads)
+   qt# = Transpose<perm = [0, 2, 1, 3]>(qh#)
+   kt# = Transpose<perm = [0, 2, 1, 3]>(kh#)
+   vt# = Transpose<perm = [0, 2, 1, 3]>(vh#)
+   key# = Concat<axis = 2>(past_key_#, kt#)
+   value# = Concat<axis = 2>(past_value_#, vt#)
+   present_key_# = Identity(key#)
+   present_value_# = Identity(value#)
+   transposed# = Transpose<perm = [0, 1, 3, 2]>(key#)
+   scores# = MatMul(qt#, transposed#)
+   scaled# = Mul(scores#, scale)
+   biased# = Add(scaled#, bias)
+   weights# = Softmax<axis = -1>(biased#)
+   found# = MatMul(weights#, value#)
+   back# = Transpose<perm = [0, 2, 1, 3]>(found#)
+   joined# = Reshape(back#, width)
+   out# = MatMul(joined#, wo#)
+   sum# = Add(x#, out#)
+   x@ = Tanh(sum#)
+"""
+#: As the builder of onnxruntime-genai writes it: lengths of the mask, rotary embeddings in the operator.
+_GROUPED = """
+   x0 = Gather(tokens, input_ids)
+   axis = Constant<value_ints = [1]>()
+   mask32 = Cast<to = 6>(attention_mask)
+   seen = ReduceSum<keepdims = 0>(mask32, axis)
+   one32 = Cast<to = 6>(axis)
+   seqlens = Sub(seen, one32)
+   columns = Shape<start = 1, end = 2>(attention_mask)
+   total64 = Squeeze(columns)
+   total = Cast<to = 6>(total64)
+"""
+_GROUPED_LAYER = """
+   q# = MatMul(x#, wq#)
+   k# = MatMul(x#, wk#)
+   v# = MatMul(x#, wv#)
+   joined#, present_key_#, present_value_# = com.microsoft.GroupQueryAttention
+     <num_heads = 4, kv_num_heads = 2, do_rotary = 1>(q#, k#, v#, past_key_#, past_value_#, seqlens, total, cos, sin)
+   out# = MatMul(joined#, wo#)
+   sum# = Add(x#, out#)
+   x@ = Tanh(sum#)
+"""
+
+
+def language_model(kind: str, dtype: Any = np.float32, seed: int = 0) -> onnx.ModelProto:
+    """Return a decoder by transformers' names.
+
+    Args:
+        kind: "growing" (Concat, position_ids), or "grouped" (GroupQueryAttention, without position_ids).
+        dtype: Of weights, caches and logits.
+        seed: Of the weights.
+    """
+    growing = kind == "growing"
+    head, layer = (_GROWING, _GROWING_LAYER) if growing else (_GROUPED, _GROUPED_LAYER)
+    heads = HEADS if growing else KV_HEADS
+    layers = "".join(layer.replace("#", str(i)).replace("@", str(i + 1)) for i in range(LAYERS))
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>'
+        f"decoder () => () {{ {head} {layers} logits = MatMul(x{LAYERS}, head) }}"
+    )
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = model.graph
+    _rename(graph)
+    if growing and dtype != np.float32:
+        next(node for node in graph.node if node.output[0] == "seen").attribute[0].i = element
+    graph.initializer.extend(_weights(growing, dtype, seed))
+    info = helper.make_tensor_value_info
+    cache = ["batch", heads, "past", SIZE]
+    graph.input.append(info("input_ids", TensorProto.INT64, ["batch", "rows"]))
+    graph.input.append(info("attention_mask", TensorProto.INT64, ["batch", "all"]))
+    if growing:
+        graph.input.append(info("position_ids", TensorProto.INT64, ["batch", "rows"]))
+    graph.output.append(info("logits", element, ["batch", "rows", VOCABULARY]))
+    for i in range(LAYERS):
+        for part in ("key", "value"):
+            graph.input.append(info(f"past_key_values.{i}.{part}", element, cache))
+            graph.output.append(info(f"present.{i}.{part}", element, ["batch", heads, "all", SIZE]))
+    return model
+
+
+def _rename(graph: onnx.GraphProto) -> None:
+    """The parser takes no dots in names."""
+    for node in graph.node:
+        for names in (node.input, node.output):
+            for i, name in enumerate(names):
+                when, _, rest = name.partition("_")
+                if when in ("past", "present") and rest[:3] in ("key", "val"):
+                    part, _, layer = rest.partition("_")
+                    names[i] = f"{'past_key_values' if when == 'past' else when}.{layer}.{part}"
+
+
+def _weights(growing: bool, dtype: Any, seed: int) -> list[onnx.TensorProto]:
+    rng = np.random.default_rng(seed)
+
+    def random(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape).astype(dtype)
+
+    narrow = WIDTH if growing else KV_HEADS * SIZE
+    angles = np.arange(PLACES)[:, None] / 10 ** np.linspace(0, 3, SIZE // 2)
+    values = {
+        "tokens": random(VOCABULARY, WIDTH),
+        "head": random(WIDTH, VOCABULARY),
+        **{f"w{part}{i}": random(WIDTH, WIDTH) * dtype(0.25) for i in range(LAYERS) for part in "qo"},
+        **{f"w{part}{i}": random(WIDTH, narrow) * dtype(0.25) for i in range(LAYERS) for part in "kv"},
+    }
+    if growing:
+        values |= {
+            "places": random(PLACES, WIDTH) / dtype(2),
+            "one": np.array(1, dtype),
+            "low": np.array(-10000, dtype),
+            "scale": np.array(SIZE**-0.5, dtype),
+            "heads": np.array([0, 0, HEADS, SIZE]),
+            "width": np.array([0, 0, WIDTH]),
+        }
+    else:
+        values |= {"cos": np.cos(angles).astype(dtype), "sin": np.sin(angles).astype(dtype)}
+    return [numpy_helper.from_array(value, name) for name, value in values.items()]
+
+
+def native_greedy(model: onnx.ModelProto, prompt: Sequence[int], count: int, penalty: float = 1.0) -> list[int]:
+    """The likeliest token each, by native onnxruntime, with caches that grow."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [arg.name for arg in session.get_inputs()]
+    types = {arg.name: (arg.type, arg.shape) for arg in session.get_inputs()}
+    caches = {
+        name: np.zeros([1, shape[1], 0, shape[3]], np.float16 if "16" in kind else np.float32)
+        for name, (kind, shape) in types.items()
+        if name.startswith("past")
+    }
+    ids, seen, made = list(prompt), list(prompt), []
+    while len(made) < count:
+        feeds = {"input_ids": np.array([ids]), "attention_mask": np.ones((1, len(seen)), np.int64)}
+        if "position_ids" in names:
+            feeds["position_ids"] = np.arange(len(seen) - len(ids), len(seen))[None]
+        logits, *presents = session.run(None, {**feeds, **caches})
+        caches = dict(zip(caches, presents, strict=True))
+        scores = logits[0, -1].astype(np.float64)
+        for token in set(seen):
+            scores[token] = scores[token] / penalty if scores[token] > 0 else scores[token] * penalty
+        ids = [int(np.argmax(scores))]
+        made += ids
+        seen += ids
+    return made

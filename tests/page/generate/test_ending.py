@@ -1,0 +1,226 @@
+"""How a generation ends: by tokens, by whoever asked for it, by errors; and that the session goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import onnx
+import pytest
+from language_models import VOCABULARY, language_model, native_greedy
+from onnx import TensorProto, helper
+
+import py_ort
+from py_ort import InferenceSession
+from py_ort.exceptions import InvalidArgument, NotImplemented, PyOrtError, Timeout, WrongType
+
+pytestmark = pytest.mark.browser
+NewSession = Callable[..., InferenceSession]
+PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
+LONG = 4000
+
+
+@pytest.fixture(params=["wasm", "webgpu"])
+def provider(request: Any) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def model() -> onnx.ModelProto:
+    return language_model("grouped")
+
+
+@pytest.fixture
+def session(model: onnx.ModelProto, provider: str, new_session: NewSession) -> InferenceSession:
+    return new_session(model.SerializeToString(), providers=[provider])
+
+
+def test_tokens_that_end_it(session: InferenceSession, model: onnx.ModelProto) -> None:
+    wanted = native_greedy(model, PROMPT, 12)
+    end = wanted[4]
+    first = wanted.index(end) + 1
+    generation = session.generate(PROMPT, max_new_tokens=LONG, eos_token_id=[VOCABULARY - 1, end])
+    assert (generation.result(), generation.finish_reason) == (wanted[:first], "eos")
+    generation = session.generate(PROMPT, max_new_tokens=LONG, stop=[[99], wanted[5:8]])
+    assert (generation.result(), generation.finish_reason) == (wanted[:8], "stop")
+    # What steps were ahead is of no use, and does no harm.
+    prompt = [*PROMPT, *wanted[:8], 1]
+    assert session.generate(prompt, max_new_tokens=3).result() == native_greedy(model, prompt, 3)
+
+
+def test_rows_end_for_themselves(session: InferenceSession, model: onnx.ModelProto) -> None:
+    prompts = [PROMPT, [11, 12, 13]]
+    one, other = (native_greedy(model, prompt, 8) for prompt in prompts)
+    end = next(token for token in one if token not in other)
+    generation = session.generate(prompts, max_new_tokens=8, eos_token_id=end)
+    assert generation.result() == [one[: one.index(end) + 1], other]
+    assert generation.finish_reason == ["eos", "length"]
+
+
+def test_no_end_before_so_many_tokens(session: InferenceSession, model: onnx.ModelProto) -> None:
+    wanted = native_greedy(model, PROMPT, 8)
+    found = session.generate(PROMPT, max_new_tokens=8, eos_token_id=wanted[0], min_new_tokens=3).result()
+    assert len(found) > 3 and wanted[0] not in found[:3]
+
+
+def test_cancelled(session: InferenceSession, model: onnx.ModelProto) -> None:
+    generation = session.generate(PROMPT, max_new_tokens=LONG)
+    begun = [next(generation) for _ in range(3)]
+    generation.cancel()
+    assert generation.result() == begun == native_greedy(model, PROMPT, 3)
+    assert generation.finish_reason == "cancelled"
+    with pytest.raises(PyOrtError, match="cancelled"):
+        _ = generation.info
+    after = session.generate(PROMPT, max_new_tokens=6)
+    assert after.result() == native_greedy(model, PROMPT, 6)
+    assert after.info["reused"] == len(PROMPT) - 1
+
+
+def test_nobody_has_it_any_more(session: InferenceSession, model: onnx.ModelProto) -> None:
+    for _ in session.generate(PROMPT, max_new_tokens=LONG):
+        break
+    assert session.generate(PROMPT, max_new_tokens=3, timeout=60).result() == native_greedy(model, PROMPT, 3)
+
+
+def test_too_long(session: InferenceSession, model: onnx.ModelProto) -> None:
+    with pytest.raises(Timeout):
+        session.generate(PROMPT, max_new_tokens=LONG, timeout=0.2).result()
+    assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
+
+
+def test_an_error_on_the_way(new_session: NewSession, provider: str) -> None:
+    """A place behind the last one of the model's table."""
+    model = language_model("growing")
+    for weight in model.graph.initializer:
+        if weight.name == "places":
+            weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight)[:12], "places"))
+    session = new_session(model.SerializeToString(), providers=["wasm"])
+    generation = session.generate(PROMPT, max_new_tokens=20)
+    with pytest.raises(PyOrtError, match=r"Gather|indices|out of"):
+        generation.result()
+    assert generation.tokens == native_greedy(model, PROMPT, 5)
+    assert session.generate(PROMPT, max_new_tokens=4).result() == native_greedy(model, PROMPT, 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "says"),
+    [
+        ({"max_new_token": 3}, WrongType, "max_new_tokens"),
+        ({"max_new_tokens": 0}, InvalidArgument, "maxNewTokens"),
+        ({"max_new_tokens": 2.5}, WrongType, "max_new_tokens"),
+        ({"temperature": 0}, InvalidArgument, "temperature"),
+        ({"top_p": 1.5}, InvalidArgument, "topP"),
+        ({"seed": -1}, InvalidArgument, "seed"),
+        ({"stop": [[]]}, InvalidArgument, "stop"),
+        ({"eos_token_id": "end"}, WrongType, "eos_token_id"),
+    ],
+    ids=str,
+)
+def test_wrong_settings(new_session: NewSession, settings: dict[str, Any], kind: type, says: str) -> None:
+    session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
+    with pytest.raises(kind, match=says):
+        session.generate(PROMPT, **settings).result()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kind"),
+    [([], InvalidArgument), ([1.5], WrongType), ([-1], InvalidArgument), ([VOCABULARY], PyOrtError), ("a", WrongType)],
+    ids=str,
+)
+def test_wrong_prompts(new_session: NewSession, prompt: Any, kind: type) -> None:
+    session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
+    with pytest.raises(kind):
+        session.generate(prompt, max_new_tokens=2).result()
+
+
+def _without_caches(model: onnx.ModelProto) -> str:
+    del model.graph.input[3:], model.graph.output[1:]
+    for node in list(model.graph.node):
+        if node.op_type == "Concat":
+            node.input[0] = node.input[1]
+        if node.op_type == "Identity":
+            model.graph.node.remove(node)
+    return "no caches"
+
+
+def _of_images(model: onnx.ModelProto) -> str:
+    model.graph.input.append(helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["n", 3]))
+    model.graph.output.append(helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["n", 3]))
+    return r'"pixel_values" \(float32\[\?,3\]\)'
+
+
+def _without_one_output(model: onnx.ModelProto) -> str:
+    del model.graph.output[2]
+    return r'"past_key_values.0.value"'
+
+
+def _odd_mask(model: onnx.ModelProto) -> str:
+    model.graph.input[1].type.tensor_type.elem_type = TensorProto.INT16
+    return r'"attention_mask" is int16'
+
+
+@pytest.mark.parametrize("change", [_without_caches, _of_images, _without_one_output, _odd_mask])
+def test_what_is_no_decoder(new_session: NewSession, change: Callable[[onnx.ModelProto], str]) -> None:
+    model = language_model("growing")
+    says = change(model)
+    session = new_session(model.SerializeToString(), providers=["wasm"])
+    with pytest.raises(NotImplemented, match=says):
+        session.generate(PROMPT).result()
+
+
+def test_names_of_ones_own(new_session: NewSession) -> None:
+    model = language_model("growing")
+    wanted = native_greedy(model, PROMPT, 3)
+    text = model.SerializeToString()
+    for old, new in (
+        (b"input_ids", b"words_in_"),
+        (b"past_key_values.", b"caches_of_layer."),
+        (b"present.", b"becomes."),
+    ):
+        assert len(old) == len(new)
+        text = text.replace(old, new)
+    session = new_session(text, providers=["wasm"])
+    with pytest.raises(NotImplemented, match=r'"words_in_".*names'):
+        session.generate(PROMPT).result()
+    caches = {"past": "caches_of_layer", "present": "becomes"}
+    names = {f"{when}{kind}": f"{name}.%d.{kind.lower()}" for when, name in caches.items() for kind in ("Key", "Value")}
+    names["ids"] = "words_in_"
+    assert session.generate(PROMPT, max_new_tokens=3, names=names).result() == wanted
+
+
+def test_asyncio(provider: str, model: onnx.ModelProto) -> None:
+    async def main() -> None:
+        wanted = native_greedy(model, PROMPT, 6)
+        async with await py_ort.AsyncInferenceSession.create(
+            model.SerializeToString(), providers=[provider]
+        ) as session:
+            found = [token async for token in await session.generate(PROMPT, max_new_tokens=6)]
+            assert found == wanted
+            generation = await session.generate([PROMPT], max_new_tokens=6)
+            assert await generation.result() == [wanted]
+            async with await session.generate(PROMPT, max_new_tokens=LONG) as long:
+                assert await anext(long) == wanted[0]
+            assert long.finish_reason == "cancelled"
+            waiting = asyncio.ensure_future((await session.generate(PROMPT, max_new_tokens=LONG)).result())
+            await asyncio.sleep(0.1)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert await (await session.generate(PROMPT, max_new_tokens=2)).result() == wanted[:2]
+
+    asyncio.run(main())
+
+
+def test_interrupted_is_not_swallowed(session: InferenceSession, monkeypatch: Any) -> None:
+    generation = session.generate(PROMPT, max_new_tokens=LONG)
+    next(generation)
+
+    class Interrupted:
+        def get(self) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(generation, "_queue", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        next(generation)
+    assert generation.cancelled

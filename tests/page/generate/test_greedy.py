@@ -1,0 +1,118 @@
+"""`generate` chooses the tokens that a loop over native onnxruntime chooses, on both providers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from language_models import VOCABULARY, language_model, native_greedy
+
+from py_ort import InferenceSession
+from py_ort.exceptions import PyOrtError
+
+pytestmark = pytest.mark.browser
+NewSession = Callable[..., InferenceSession]
+PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
+COUNT = 12
+KINDS = ["growing", "grouped"]
+
+
+@pytest.fixture(params=["wasm", "webgpu"])
+def provider(request: Any) -> Any:
+    return request.param
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_are_those_of_a_loop_over_native(kind: str, provider: str, new_session: NewSession) -> None:
+    model = language_model(kind)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    generation = session.generate(PROMPT, max_new_tokens=COUNT)
+    assert generation.finish_reason is None
+    wanted = native_greedy(model, PROMPT, COUNT)
+    assert list(generation) == wanted
+    assert (generation.tokens, generation.finish_reason) == (wanted, "length")
+    assert (generation.info["steps"], generation.info["sampled_on"]) == (COUNT, provider)
+    again = session.generate(np.array(PROMPT), max_new_tokens=COUNT, reuse_cache=False)
+    assert again.result() == wanted and again.info["reused"] == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision(kind: str, provider: str, new_session: NewSession) -> None:
+    """By a seed whose likeliest tokens are far ahead of others."""
+    model = language_model(kind, np.float16)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    assert session.generate(PROMPT, max_new_tokens=6).result() == native_greedy(model, PROMPT, 6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_next_prompt_goes_on_where_it_begins_alike(kind: str, provider: str, new_session: NewSession) -> None:
+    model = language_model(kind)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    first = session.generate(PROMPT, max_new_tokens=4)
+    prompt = [*PROMPT, *first.result(), 7, 8]
+    longer = session.generate(prompt, max_new_tokens=4)
+    assert longer.result() == native_greedy(model, prompt, 4)
+    # All but the last token chosen, which no step has run: those of the prompt, and three.
+    assert longer.info["reused"] == len(PROMPT) + 3
+    other = [*PROMPT[:5], 11, 12, 13]
+    shorter = session.generate(other, max_new_tokens=4)
+    assert shorter.result() == native_greedy(model, other, 4)
+    assert shorter.info["reused"] == 5
+    same = session.generate(other, max_new_tokens=4)
+    assert same.result() == native_greedy(model, other, 4)
+    assert same.info["reused"] == len(other) - 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_of_prompts_of_unequal_length(kind: str, provider: str, new_session: NewSession) -> None:
+    model = language_model(kind)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    prompts = [PROMPT, PROMPT[:3], [17] * 5]
+    wanted = [native_greedy(model, prompt, 6) for prompt in prompts]
+    generation = session.generate(prompts, max_new_tokens=6)
+    assert [list(tokens) for tokens in zip(*generation, strict=True)] == wanted
+    assert generation.tokens == wanted and generation.finish_reason == ["length"] * 3
+
+
+def test_caches_that_must_become_larger(provider: str, new_session: NewSession) -> None:
+    """With what they hold: the buffers for a first, short text are too small for the second."""
+    model = language_model("grouped")
+    session = new_session(model.SerializeToString(), providers=[provider])
+    first = session.generate(PROMPT, max_new_tokens=4).result()
+    rng = np.random.default_rng(0)
+    prompt = [*PROMPT, *first, *map(int, rng.integers(0, VOCABULARY, 240))]
+    generation = session.generate(prompt, max_new_tokens=4)
+    assert generation.result() == native_greedy(model, prompt, 4)
+    assert generation.info["reused"] == len(PROMPT) + 3
+
+
+def test_a_repetition_penalty(provider: str, new_session: NewSession) -> None:
+    model = language_model("growing")
+    session = new_session(model.SerializeToString(), providers=[provider])
+    found = session.generate(PROMPT, max_new_tokens=COUNT, repetition_penalty=1.7).result()
+    assert found == native_greedy(model, PROMPT, COUNT, penalty=1.7) != native_greedy(model, PROMPT, COUNT)
+
+
+def test_runs_and_generations_do_not_disturb_each_other(provider: str, new_session: NewSession) -> None:
+    model = language_model("growing")
+    session = new_session(model.SerializeToString(), providers=[provider])
+    wanted = native_greedy(model, PROMPT, COUNT)
+    generations = [session.generate(PROMPT, max_new_tokens=COUNT) for _ in range(2)]
+    feeds = {"input_ids": np.array([PROMPT]), "attention_mask": np.ones((1, 8), np.int64)}
+    feeds |= {"position_ids": np.arange(8)[None]}
+    for arg in session.get_inputs()[3:]:
+        feeds[arg.name] = np.zeros([1, 4, 0, 16], np.float32)
+    logits = session.run(["logits"], feeds)[0]
+    assert int(np.argmax(logits[0, -1])) == wanted[0]
+    assert [generation.result() for generation in generations] == [wanted] * 2
+
+
+def test_a_closed_session_ends_it(new_session: NewSession) -> None:
+    session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
+    generation = session.generate(PROMPT, max_new_tokens=4000)
+    next(generation)
+    session.close()
+    with pytest.raises(PyOrtError, match="released"):
+        generation.result()

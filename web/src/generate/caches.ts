@@ -1,0 +1,91 @@
+// The keys and values that a decoder has made: what a step is fed of them, and what becomes of what it gives. On the
+// CPU they are bytes; on the GPU buffers, which stay there (gpu_caches.ts).
+import { cpuElementSize } from '../contract/elements';
+import type { Feeds } from '../session/feeds';
+import type { RunOptions } from '../session/run_options';
+import type { TensorOnCpu, Value } from '../wire/values';
+import type { CacheForm, DecoderForm } from './decoder_form';
+
+export interface Caches {
+  /** How many slots of each row are filled. */
+  readonly slots: number;
+  /** Room for so many slots, before a prompt. */
+  reserve(slots: number): void;
+  feeds(): Feeds;
+  /** What a run is to do with the outputs. */
+  readonly options: Pick<RunOptions, 'outputs' | 'outputsOnGpu' | 'bind'>;
+  /** After a run that filled so many more slots. */
+  advance(count: number, outputs: { readonly [name: string]: Value }): void;
+  /** Forgets the slots behind the first ones. */
+  cut(slots: number): void;
+  /** Row i becomes a copy of row `from[i]`. */
+  reorder(from: readonly number[]): void;
+  release(): void;
+}
+
+export function cacheDims({ heads, size }: CacheForm, batch: number, slots: number): number[] {
+  return [batch, heads, slots, size];
+}
+
+/** On the CPU. Those of a `shared` form are as long as what they hold, so that nothing else is copied. */
+export class HostCaches implements Caches {
+  slots = 0;
+  private tensors: TensorOnCpu[];
+
+  constructor(
+    private readonly form: DecoderForm,
+    private readonly batch: number,
+  ) {
+    this.tensors = form.caches.map((cache) => {
+      const dims = cacheDims(cache, batch, form.capacity ?? 0);
+      return { dtype: cache.dtype, dims, data: new Uint8Array(rowBytes(cache) * dims[0] * dims[1] * dims[2]) };
+    });
+  }
+
+  reserve(): void {}
+
+  feeds(): Feeds {
+    return Object.fromEntries(this.form.caches.map(({ input }, i) => [input, this.tensors[i]]));
+  }
+
+  get options(): Pick<RunOptions, 'outputs'> {
+    return { outputs: [this.form.logits, ...this.form.caches.map(({ output }) => output)] };
+  }
+
+  advance(count: number, outputs: { readonly [name: string]: Value }): void {
+    this.tensors = this.form.caches.map(({ output }) => outputs[output] as TensorOnCpu);
+    this.slots += count;
+  }
+
+  cut(slots: number): void {
+    if (this.form.growth !== 'fixed' && slots < this.slots)
+      this.tensors = this.tensors.map((tensor, i) => this.firstSlots(tensor, this.form.caches[i], slots));
+    this.slots = slots;
+  }
+
+  reorder(from: readonly number[]): void {
+    this.tensors = this.tensors.map(({ dtype, dims, data }) => {
+      const bytes = data.byteLength / this.batch;
+      const moved = new Uint8Array(data.byteLength);
+      from.forEach((row, i) => moved.set(data.subarray(row * bytes, (row + 1) * bytes), i * bytes));
+      return { dtype, dims, data: moved };
+    });
+  }
+
+  release(): void {
+    this.tensors = [];
+  }
+
+  private firstSlots({ dtype, dims, data }: TensorOnCpu, cache: CacheForm, slots: number): TensorOnCpu {
+    const [before, after] = [dims[2], slots].map((count) => count * rowBytes(cache));
+    const heads = dims[0] * dims[1];
+    const cut = new Uint8Array(heads * after);
+    for (let head = 0; head < heads; head++) cut.set(data.subarray(head * before, head * before + after), head * after);
+    return { dtype, dims: cacheDims(cache, this.batch, slots), data: cut };
+  }
+}
+
+/** Of one slot of one head. */
+function rowBytes({ dtype, size }: CacheForm): number {
+  return size * cpuElementSize(dtype)!;
+}

@@ -1,0 +1,113 @@
+// What a generation is asked for, and what it answers.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import type { Counters } from '../gpu/counters';
+import type { DecoderNames } from './decoder_form';
+
+export interface GenerateOptions {
+  /** 256 by default. */
+  readonly maxNewTokens?: number;
+  /** So many tokens come before any of `eos` may. */
+  readonly minNewTokens?: number;
+  /** The most that prompt and new tokens may be together, as far as the model says. */
+  readonly contextLength?: number;
+  /** Tokens that end a row. */
+  readonly eos?: readonly number[];
+  /** Sequences of tokens that end a row. */
+  readonly stop?: readonly (readonly number[])[];
+  /** Draw tokens; by default the likeliest each. */
+  readonly sample?: boolean;
+  readonly temperature?: number;
+  /** Draw among so many of the likeliest; 0: all. */
+  readonly topK?: number;
+  /** Draw among the likeliest that together have this probability. */
+  readonly topP?: number;
+  /** Divides the scores of tokens that there were, or multiplies those below 0; 1: nothing. */
+  readonly repetitionPenalty?: number;
+  /** A whole number from 0: the same seed, the same draws. By default a new one each time. */
+  readonly seed?: number;
+  /** Where the model's names are others than those of transformers. */
+  readonly names?: DecoderNames;
+  /** Whether to go on from what the last generation left in the caches, where prompts begin alike. */
+  readonly reuse?: boolean;
+}
+
+export type FinishReason = 'eos' | 'stop' | 'length';
+
+export interface GenerateInfo {
+  /** Why each row ended. */
+  readonly finished: readonly FinishReason[];
+  /** New tokens of each row. */
+  readonly counts: readonly number[];
+  /** Tokens of the prompt that were in the caches already. */
+  readonly reused: number;
+  /** From the call to the first token, and from there to the last. */
+  readonly prompt_ms: number;
+  readonly decode_ms: number;
+  /** Runs of the model. */
+  readonly steps: number;
+  readonly seed: number;
+  /** Which provider chose the tokens. */
+  readonly sampled_on: 'webgpu' | 'wasm';
+  /** All steps together, and the last one. */
+  readonly counters: Counters;
+  readonly last_step: Counters;
+}
+
+/** The options with defaults, checked. */
+export interface Settings {
+  readonly maxNewTokens: number;
+  readonly minNewTokens: number;
+  readonly contextLength: number;
+  readonly eos: readonly number[];
+  readonly stop: readonly (readonly number[])[];
+  readonly sampling: Sampling;
+  readonly reuse: boolean;
+}
+
+/** How a token is chosen of a row of logits. */
+export interface Sampling {
+  readonly sample: boolean;
+  readonly temperature: number;
+  readonly topK: number;
+  readonly topP: number;
+  readonly repetitionPenalty: number;
+  readonly seed: number;
+}
+
+const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
+
+export function settingsOf(options: GenerateOptions): Settings {
+  const { eos = [], stop = [], sample = false, seed = newSeed(), reuse = true } = options;
+  const { maxNewTokens = 256, minNewTokens = 0, contextLength = Infinity } = options;
+  const { temperature = 1, topK = 0, topP = 1, repetitionPenalty = 1 } = options;
+  whole('maxNewTokens', maxNewTokens, 1);
+  whole('minNewTokens', minNewTokens, 0);
+  whole('topK', topK, 0);
+  whole('seed', seed, 0, LARGEST_SEED);
+  for (const token of [...eos, ...stop.flat()]) whole('a token of eos or stop', token, 0, 0x7fffffff);
+  if (stop.some(({ length }) => length === 0)) throw invalid('a sequence of stop has no tokens');
+  above0('temperature', temperature);
+  above0('repetitionPenalty', repetitionPenalty);
+  if (!(topP > 0 && topP <= 1)) throw invalid(`topP is above 0 and at most 1, not ${topP}`);
+  const sampling = { sample, temperature, topK, topP, repetitionPenalty, seed };
+  return { maxNewTokens, minNewTokens, contextLength, eos, stop, sampling, reuse };
+}
+
+function newSeed(): number {
+  const [low, high] = crypto.getRandomValues(new Uint32Array(2));
+  return low + (high & 0x1fffff) * 2 ** 32;
+}
+
+function whole(name: string, value: number, least: number, most = Infinity): void {
+  if (!Number.isInteger(value) || value < least || value > most)
+    throw invalid(`${name} is a whole number from ${least}${most < Infinity ? ` to ${most}` : ''}, not ${value}`);
+}
+
+function above0(name: string, value: number): void {
+  if (!(value > 0 && value < Infinity)) throw invalid(`${name} is a number above 0, not ${value}`);
+}
+
+export function invalid(message: string): RuntimeError {
+  return new RuntimeError(ErrorCode.invalid_argument, `generate: ${message}`);
+}

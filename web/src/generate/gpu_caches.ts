@@ -1,0 +1,117 @@
+// Caches in GPU buffers: those that grow are new ones after each step; others are buffers with room for all that may
+// come, fed and bound as outputs at once, so that kernels write the new slots in place.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import type { GpuSession } from '../jsep/gpu_session';
+import type { Feeds } from '../session/feeds';
+import type { RunOptions } from '../session/run_options';
+import { named, type TensorOnGpu, type Value } from '../wire/values';
+import { cacheDims, type Caches } from './caches';
+import type { CacheForm, DecoderForm } from './decoder_form';
+
+/** Buffers are made for multiples of so many slots: a little more text needs no new ones. */
+const STEP = 256;
+
+export class GpuCaches implements Caches {
+  slots = 0;
+  /** Slots that there is room for. */
+  private room = 0;
+  private tensors: TensorOnGpu[] | undefined;
+
+  constructor(
+    private readonly form: DecoderForm,
+    private readonly batch: number,
+    private readonly gpu: GpuSession,
+  ) {}
+
+  private get inPlace(): boolean {
+    return this.form.growth !== 'grows';
+  }
+
+  reserve(slots: number): void {
+    if (!this.inPlace || (this.tensors && slots <= this.room)) return;
+    this.resize(this.form.capacity ?? Math.ceil(slots / STEP) * STEP);
+  }
+
+  feeds(): Feeds {
+    const { form, tensors, batch } = this;
+    if (tensors) return Object.fromEntries(form.caches.map(({ input }, i) => [input, tensors[i]]));
+    const none = new Uint8Array(0);
+    return Object.fromEntries(
+      form.caches.map((cache) => [cache.input, { dtype: cache.dtype, dims: cacheDims(cache, batch, 0), data: none }]),
+    );
+  }
+
+  get options(): Pick<RunOptions, 'outputs' | 'outputsOnGpu' | 'bind'> {
+    const { form, tensors } = this;
+    const names = form.caches.map(({ output }) => output);
+    const bind = this.inPlace && tensors ? Object.fromEntries(names.map((name, i) => [name, tensors[i]])) : {};
+    return { outputs: [form.logits, ...names], outputsOnGpu: [form.logits, ...names], bind };
+  }
+
+  advance(count: number, outputs: { readonly [name: string]: Value }): void {
+    this.slots += count;
+    if (this.inPlace) return;
+    const made = this.form.caches.map(({ output }) => named(outputs, output) as TensorOnGpu);
+    this.replace(made, this.slots);
+  }
+
+  cut(slots: number): void {
+    this.slots = Math.min(slots, this.slots);
+    if (this.inPlace || !this.tensors || this.slots === this.room) return;
+    if (this.slots === 0) this.release();
+    else this.resize(this.slots);
+  }
+
+  reorder(from: readonly number[]): void {
+    if (!this.tensors) return;
+    this.copied(this.room, (row) => from[row]);
+  }
+
+  release(): void {
+    this.replace(undefined, 0);
+    this.slots = 0;
+  }
+
+  /** To buffers of so many slots, with what is in the slots that are filled. */
+  private resize(room: number): void {
+    this.copied(room, (row) => row);
+  }
+
+  private copied(room: number, source: (row: number) => number): void {
+    const { form, batch, tensors, gpu } = this;
+    const { buffers, caches, gpu: device } = gpu.provider;
+    const encoder = device.device.createCommandEncoder();
+    const made = form.caches.map((cache, i) => {
+      const dims = cacheDims(cache, batch, room);
+      const head = room * this.rowBytes(cache);
+      const gpuId = buffers.allocate(batch * cache.heads * head, caches.storage, cache.input, true);
+      if (tensors) {
+        const [old, fresh] = [buffers.get(tensors[i].gpuId), buffers.get(gpuId)];
+        const oldHead = this.room * this.rowBytes(cache);
+        const bytes = Math.min(this.slots, room) * this.rowBytes(cache);
+        for (let row = 0; row < batch && bytes > 0; row++) {
+          for (let h = 0; h < cache.heads; h++) {
+            const [to, at] = [row * cache.heads + h, source(row) * cache.heads + h];
+            encoder.copyBufferToBuffer(old.buffer, old.offset + at * oldHead, fresh.buffer, to * head, bytes);
+          }
+        }
+      }
+      return { dtype: cache.dtype, dims, gpuId };
+    });
+    device.submit([encoder.finish()]);
+    this.replace(made, room);
+  }
+
+  private replace(tensors: TensorOnGpu[] | undefined, room: number): void {
+    for (const { gpuId } of this.tensors ?? []) this.gpu.provider.buffers.free(gpuId);
+    this.tensors = tensors;
+    this.room = room;
+  }
+
+  private rowBytes({ input, dtype, size }: CacheForm): number {
+    const bytes = size * this.gpu.provider.gpu.elements.size(dtype);
+    if (bytes % 4 === 0) return bytes;
+    throw new RuntimeError(ErrorCode.not_implemented, `input "${input}": heads of ${bytes} bytes, no multiple of 4`);
+  }
+}
