@@ -139,7 +139,8 @@ def from_a_mask(model: bytes) -> bytes:
 
 
 def test_a_mask_that_grows_leaves_steps_as_they_are(new_session):
-    """What differs from step to step is computed on the CPU, and changes nothing on the GPU but a number."""
+    """What differs from step to step is computed on the CPU, and changes nothing on the GPU but a number: the plan is
+    not walked again."""
     model = from_a_mask(decoder(np.float32, 1))
     session = new_session(model, providers=["webgpu"])
     native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
@@ -152,10 +153,34 @@ def test_a_mask_that_grows_leaves_steps_as_they_are(new_session):
         session.run_with_iobinding(binding)
         counters = session.stats()["last_run"]["counters"]
         if step > 1:
-            assert [counters[name] for name in MADE] == [0] * len(MADE), step
+            assert [counters[name] for name in (*MADE, "walks")] == [0] * (len(MADE) + 1), step
         expected, *presents = native.run(None, {**feeds, **theirs})
         theirs = {f"past.{name}": value for name, value in zip(CACHES, presents, strict=True)}
         np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_steps_beyond_the_caches_are_told_where_the_plan_is_not_walked(new_session):
+    """What a kernel asked of a number is asked of each step's, and a step that fails spoils nothing."""
+    session = new_session(from_a_mask(decoder(np.float32, 1)), providers=["webgpu"])
+    shape = [1, KV_HEADS, CAPACITY, SIZE]
+    caches = {name: session.create_ortvalue_from_shape_and_type(shape, np.float32, "webgpu") for name in CACHES}
+    x = steps(np.float32, 1)[1]["x"]
+
+    def step(total: int) -> np.ndarray:
+        binding = bound(session, {"x": x, "mask": np.ones((1, total), np.int64)}, caches)
+        session.run_with_iobinding(binding)
+        return binding.copy_outputs_to_cpu()[0]
+
+    first = step(1)
+    step(2)
+    assert session.stats()["last_run"]["counters"]["walks"] == 0
+    with pytest.raises(PyOrtError, match=f"beyond the {CAPACITY} positions"):
+        step(CAPACITY + 1)
+    np.testing.assert_array_equal(step(1), first)
+    # A mask with a hole ends elsewhere: its contents count, not its length.
+    binding = bound(session, {"x": x, "mask": np.array([[0, 0, 1]])}, caches)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], first)
 
 
 def test_masks_that_make_a_difference_on_the_gpu_keep_recordings_apart(new_session):

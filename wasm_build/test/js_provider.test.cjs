@@ -329,3 +329,61 @@ test('replayable: only when the CPU read nothing of the feeds', async (t) => {
     });
   }
 });
+
+test('refresh: what the CPU makes of feeds for the GPU, and nothing else', async (t) => {
+  const { core } = it;
+  const host = { uses: ['device', 'host'] };
+  // The numbers of ort_run_refresh as [kernel's input, location, dims, the first element].
+  const refresh = (source, feeds) => {
+    const run = core.begin(core.session(planOf(source)));
+    for (const [i, values] of feeds.entries())
+      core.feed(run, i, DTYPE.float32, [values.length], bytesOf(f32(...values)));
+    const heap = core.module.HEAPU32;
+    let at = core.module._ort_run_refresh(run) >>> 2;
+    assert.notEqual(at, 0);
+    const count = heap[at++];
+    if (count === 0xffffffff) return 'impossible';
+    const told = Array.from({ length: count }, () => {
+      const [, input, , location, data, , rank] = heap.subarray(at, at + 7);
+      const dims = [...heap.subarray(at + 7, at + 7 + rank)];
+      at += 7 + rank;
+      return [input, location, dims, new Float32Array(heap.buffer, data, 1)[0]];
+    });
+    core.module._ort_run_end(run);
+    return told;
+  };
+  const two = { inputs: ['x', 'z'], outputs: ['y'] };
+  const cases = {
+    'an upload': [{ ...two, nodes: [cpu('Relu', 'x', 'r'), js('Neg', 'r', 'y')] }, [[0, LOCATION.gpu, [1], 3]]],
+    'a host input': [
+      { ...two, nodes: [js('Neg', 'z', 'n'), cpu('Relu', 'x', 'r'), js('Reshape', ['n', 'r'], 'y', host)] },
+      [
+        [0, LOCATION.gpu, [2], 5],
+        [1, LOCATION.cpu, [1], 3],
+      ],
+    ],
+    'what follows from shapes of the GPU alone is as it was': [
+      {
+        ...two,
+        nodes: [js('Neg', 'z', 'n'), cpu('Shape', 'n', 's', { uses: ['shape'] }), js('Reshape', ['n', 's'], 'y', host)],
+      },
+      [[0, LOCATION.gpu, [2], 5]],
+    ],
+    'a node of both': [
+      { ...two, nodes: [js('Neg', 'z', 'n'), cpu('Add', ['n', 'x'], 'r'), js('Neg', 'r', 'y')] },
+      'impossible',
+    ],
+    'random numbers': [
+      { ...two, nodes: [cpu('RandomNormal', [], 'r', { attributes: { shape: { ints: [2] } } }), js('Neg', 'r', 'y')] },
+      'impossible',
+    ],
+  };
+  for (const [name, [source, expected]] of Object.entries(cases)) {
+    await t.test(name, () => assert.deepEqual(refresh(source, [[3], [5, 6]]), expected));
+  }
+  await t.test('a node that fails is told', () => {
+    const run = core.begin(core.session(planOf({ ...two, nodes: [cpu('Relu', 'x', 'r'), js('Neg', 'r', 'y')] })));
+    assert.equal(core.module._ort_run_refresh(run), 0); // nothing was fed
+    core.module._ort_run_end(run);
+  });
+});

@@ -75,6 +75,13 @@ ORT_EXPORT const double* ort_run_times(uint32_t run);
 // After ort_run_execute: 1 when no CPU node read anything that depends on the feeds' contents, so that
 // equal shapes mean equal GPU work: the page may replay its recording without the core.
 ORT_EXPORT int ort_run_replayable(uint32_t run);
+// Instead of ort_run_execute, where a recording of an earlier run is there whose one segment was submitted: carries out
+// the CPU's nodes that follow from feeds, and no others. Gives uint32 words: how many inputs of nodes on the JS
+// provider may have changed by that (UINT32_MAX: it cannot be told, walk the plan), then for each its kernel, which
+// input it is, dtype, location (cpu: a host input; gpu: `data` is the address of what would be uploaded; none: its
+// shape is read), data, bytes, rank, dims... Feeds on the GPU are not among them, and what the GPU makes is taken to
+// have the shapes of that run. Valid until ort_run_end. Null: a node failed.
+ORT_EXPORT const uint32_t* ort_run_refresh(uint32_t run);
 // Describes output `output` of the main graph as uint32 words: kind 0, dtype, location, data (address or gpu id),
 // bytes, rank, dims... A sequence: kind 1, element count, then the same words for each element. An optional: kind 2, 0
 // or 1, then its element's words. Of a tensor on the GPU `bytes` counts its elements as they lie there

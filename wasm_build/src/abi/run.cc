@@ -101,6 +101,14 @@ int ort_run_replayable(uint32_t run) {
   return found && found->replayable();
 }
 
+const uint32_t* ort_run_refresh(uint32_t run) {
+  Run* found = find(run);
+  const uint32_t* words = nullptr;
+  static const uint32_t impossible = UINT32_MAX;
+  if (!found || !settle(found->refresh(words))) return nullptr;
+  return words ? words : &impossible;
+}
+
 const uint32_t* ort_run_output(uint32_t run, uint32_t output) {
   Run* found = find(run);
   const uint32_t* words = nullptr;

@@ -103,6 +103,18 @@ Failure Run::execute() {
   return {std::move(status), failed};
 }
 
+Failure Run::refresh(const uint32_t*& words) {
+  words = nullptr;
+  if (started_) return {invalid_argument("a run is executed or refreshed once: begin another one")};
+  started_ = true;
+  if (Status status = check_all_fed(); !status.ok()) return {std::move(status)};
+  bool possible = false;
+  Status status = refresh_run(*this, given_, possible);
+  slots_ = {};
+  if (status.ok() && possible) words = given_.words();
+  return {std::move(status), nullptr};
+}
+
 Status Run::finish() {
   for (int32_t value : session_->plan().main().outputs) {
     Slot& slot = this->slot(value);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/refresh.h"
 #include "core/session.h"
 
 namespace py_ort {
@@ -18,6 +19,8 @@ class Run {
   Status feed_container(uint32_t input, Value::Kind kind, DType dtype);
   // Once per run. May suspend.
   Failure execute();
+  // Instead of execute: see ort_run_refresh. Null where it is not possible.
+  Failure refresh(const uint32_t*& words);
   void cancel() { cancelled_ = true; }
   // Keeps the nodes' times; call it before execute.
   void profile() { profiling_ = true; }
@@ -59,6 +62,7 @@ class Run {
   std::vector<Slot> slots_;  // by Plan.values; emptied by execute
   std::vector<Slot> outputs_;
   std::vector<uint32_t> words_;
+  Given given_;
   std::vector<std::shared_ptr<Storage>> encoded_;  // string outputs, as bytes
   std::vector<double> times_{0};                   // how many nodes, then their times
   bool started_ = false, cancelled_ = false, replayable_ = true, profiling_ = false;

@@ -26,6 +26,9 @@ Status bring_to_gpu(Slot& slot, std::string_view name);
 // ort_run_execute.
 Status bring_to_cpu(Slot& slot, std::string_view name);
 
+// A tensor's bytes as they lie on the GPU, for an upload; `size` in whole words.
+Status bytes_for_gpu(const Tensor& tensor, std::string_view name, std::shared_ptr<Storage>& bytes, size_t& size);
+
 // A new tensor on the GPU, freed with its last holder. Its buffer is a multiple of 16 bytes.
 Status make_on_gpu(DType dtype, Dims dims, Tensor& out);
 

@@ -54,17 +54,23 @@ Status bring_to_gpu(Slot& slot, std::string_view name) {
   if (!has_gpu_form(tensor.dtype)) return no_gpu_form(name, tensor.dtype);
   Tensor gpu;
   PY_ORT_TRY(make_on_gpu(tensor.dtype, tensor.dims, gpu));
-  if (const size_t size = gpu_bytes(tensor); size > 0) {
-    std::shared_ptr<Storage> wide = tensor.storage;
-    if (!same_on_gpu(tensor.dtype)) {
-      wide = Storage::on_heap(size);
-      if (!wide) return out_of_memory("no memory to widen '", name, "' for the GPU (", size, " bytes)");
-      PY_ORT_TRY(widen_for_gpu(tensor, name, wide->data()));
-    }
-    PY_ORT_TRY(jsep::upload(wide->data(), gpu.storage->gpu_id(), rounded(size, kCopyUnit), tensor.dtype));
-  }
+  std::shared_ptr<Storage> bytes;
+  size_t size = 0;
+  PY_ORT_TRY(bytes_for_gpu(tensor, name, bytes, size));
+  if (size > 0) PY_ORT_TRY(jsep::upload(bytes->data(), gpu.storage->gpu_id(), size, tensor.dtype));
   slot.gpu = std::move(gpu);
   return {};
+}
+
+Status bytes_for_gpu(const Tensor& tensor, std::string_view name, std::shared_ptr<Storage>& bytes, size_t& size) {
+  if (!has_gpu_form(tensor.dtype)) return no_gpu_form(name, tensor.dtype);
+  const size_t exact = gpu_bytes(tensor);
+  size = rounded(exact, kCopyUnit);
+  bytes = tensor.storage;
+  if (size == 0 || same_on_gpu(tensor.dtype)) return {};
+  bytes = Storage::on_heap(exact);
+  if (!bytes) return out_of_memory("no memory to widen '", name, "' for the GPU (", exact, " bytes)");
+  return widen_for_gpu(tensor, name, bytes->data());
 }
 
 Status bring_to_cpu(Slot& slot, std::string_view name) {

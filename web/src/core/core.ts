@@ -24,6 +24,13 @@ export interface CoreContainer {
   readonly items: readonly CoreOutput[];
 }
 
+/** What input `input` of a kernel gets; `data` of one on the GPU is the address of what is uploaded for it. */
+export interface CoreInput {
+  readonly kernel: number;
+  readonly input: number;
+  readonly tensor: CoreTensor;
+}
+
 export type CoreOutput = CoreTensor | CoreContainer;
 
 export class Core {
@@ -205,6 +212,13 @@ export class Core {
   }
   replayable(run: number): boolean {
     return this.module._ort_run_replayable(run) === 1;
+  }
+  /** What may have changed for kernels, if all else is as in an earlier run; undefined: that cannot be told. */
+  refresh(run: number): CoreInput[] | undefined {
+    const words = this.words(this.checked(this.module._ort_run_refresh(run)));
+    const count = words.next();
+    if (count === 0xffffffff) return undefined;
+    return Array.from({ length: count }, () => ({ kernel: words.next(), input: words.next(), tensor: words.tensor() }));
   }
   output(run: number, index: number): CoreOutput {
     return this.words(this.checked(this.module._ort_run_output(run, index))).output();

@@ -58,6 +58,7 @@ export interface CoreModule {
   _ort_run_times(run: number): number;
   _ort_run_cancel(run: number): void;
   _ort_run_replayable(run: number): number;
+  _ort_run_refresh(run: number): number;
   _ort_run_output(run: number, output: number): number;
   _ort_run_end(run: number): void;
   _ort_jsep_output(context: number, index: number, dtype: number, rank: number, dims: number): number;

@@ -10,8 +10,9 @@ import type { GpuSession } from './gpu_session';
 import type { Recorder } from './recorder';
 import type { OutputCall, RunEvent, Temp } from './recording';
 import { findKernel } from './registry';
-import { sameContents, toNumbers } from '../contract/elements';
+import { sameContents } from '../contract/elements';
 import { type CallInput, type HostTest, makeTensor, resolveKernel } from './resolve';
+import { answeredAlike, signature } from './signature';
 
 /** Installed once per core; `session` says for whom the core is working. */
 export class JsepBackend implements JsepFunctions {
@@ -177,16 +178,8 @@ export class JsepBackend implements JsepFunctions {
     return dtype === UNDEFINED ? undefined : { tensor: makeTensor(elements, 0, dtype, dims, 'none') };
   }
 
-  private sameHost({ host, tests }: RunEvent, inputs: readonly CoreTensor[]): boolean {
-    for (const { index, test, answer } of tests) {
-      const { dtype, data, bytes, location } = inputs[index];
-      if (location !== Location.cpu || test(toNumbers(dtype, this.core.bytes(data, bytes))) !== answer) return false;
-    }
-    for (const [index, bytes] of host) {
-      const { data, location } = inputs[index];
-      if (location !== Location.cpu || bytes.some((byte, i) => this.core.heap[data + i] !== byte)) return false;
-    }
-    return true;
+  private sameHost(event: RunEvent, inputs: readonly CoreTensor[]): boolean {
+    return inputs.every((tensor, i) => answeredAlike(event, i, tensor, this.core));
   }
 
   private owner(): GpuSession {
@@ -203,15 +196,3 @@ export class JsepBackend implements JsepFunctions {
 }
 
 const UNDEFINED: DType = 0;
-
-/** What a run's commands depend on, host contents aside. */
-function signature(inputs: readonly CoreTensor[], wants: readonly boolean[]): Uint32Array {
-  const words = inputs.flatMap(({ dtype, location, data, dims }) => [
-    dtype,
-    location,
-    location === Location.gpu ? data : 0,
-    dims.length,
-    ...dims,
-  ]);
-  return Uint32Array.from([...words, ...wants.map(Number)]);
-}

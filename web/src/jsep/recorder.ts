@@ -92,7 +92,7 @@ export class Recorder {
   private diverge(): void {
     this.recording.diverged ||= this.matching;
     this.matching = false;
-    this.recording.closed = undefined;
+    this.recording.closed = this.recording.refreshable = undefined;
     this.recording.truncate(this.index, this.cursor, this.memory.arena);
     for (const { events } of this.recording.segments) {
       for (const event of events) {

@@ -105,6 +105,8 @@ export class Recording {
   readonly slots = new Set<ArenaSlot>();
   /** Set when equal shapes mean equal GPU work: the core need not be asked again. */
   closed: readonly ClosedOutput[] | undefined;
+  /** The same where what was uploaded follows from feeds: `refresh` tells whether it may be replayed. */
+  refreshable: readonly ClosedOutput[] | undefined;
 
   /**
    * Whether it was made for other shapes of what stays on the CPU, and whether a run since did not follow it to the

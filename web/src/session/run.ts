@@ -10,7 +10,8 @@ import { throwUncaptured } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
 import { type ElementForms, hasGpuForm, typeName } from '../contract/elements';
 import { Recorder } from '../jsep/recorder';
-import type { ClosedOutput } from '../jsep/recording';
+import type { ClosedOutput, Recording } from '../jsep/recording';
+import { refresh } from '../jsep/refresh';
 import { boundInPlace } from './bound_in_place';
 import { notCapturable } from './capture';
 import { Delivery } from './delivery';
@@ -28,6 +29,8 @@ export interface SubmittedRun {
 
 /** A `graphId` of runs that are neither captured nor replayed. */
 const UNCAPTURED = -1;
+/** Stands for feeds on the GPU where nothing will look at them. */
+const UNREAD = 1;
 
 export class SessionRun {
   private readonly before: Counters;
@@ -76,8 +79,9 @@ export class SessionRun {
       },
       this.timeline,
     );
-    if (this.options.graphId === UNCAPTURED) recording.closed = undefined;
-    if (recording.closed) return this.replay(recorder, recording.closed);
+    if (this.options.graphId === UNCAPTURED) recording.closed = recording.refreshable = undefined;
+    const known = recording.closed ?? this.refreshed(recording);
+    if (known) return this.replay(recorder, known);
     gpuSession.recorder = recorder;
     try {
       return await this.walk(recorder);
@@ -87,6 +91,22 @@ export class SessionRun {
       gpuSession.provider.gpu.takeUncaptured();
       gpuSession.provider.gpu.ensureAlive();
       throw error;
+    }
+  }
+
+  /** The outputs of a recording whose uploads follow from feeds, if these change nothing else. */
+  private refreshed(recording: Recording): readonly ClosedOutput[] | undefined {
+    if (!recording.refreshable) return undefined;
+    const { core } = this.session.loaded;
+    const run = core.beginRun(this.session.handle);
+    core.microkernels.use(this.session.info.wasm);
+    try {
+      this.session.plan.inputs.forEach((input, i) => this.feed(run, i, input, () => UNREAD));
+      const given = core.refresh(run);
+      if (!given) recording.refreshable = undefined;
+      return given && refresh(recording, given, core) ? recording.refreshable : undefined;
+    } finally {
+      core.endRun(run);
     }
   }
 
@@ -132,7 +152,11 @@ export class SessionRun {
     const cancel = () => core.cancel(run);
     this.options.signal?.addEventListener('abort', cancel);
     try {
-      this.session.plan.inputs.forEach((input, i) => this.feed(run, i, input, recorder));
+      const upload = (i: number, { dtype, data }: TensorOnCpu): number => {
+        const wide = this.elements().widen(dtype, data);
+        return recorder!.feed(i, wide, storageBytes(wide.byteLength));
+      };
+      this.session.plan.inputs.forEach((input, i) => this.feed(run, i, input, recorder && upload));
       if (this.timeline) core.profile(run);
       const start = performance.now();
       await core.execute(run);
@@ -149,7 +173,11 @@ export class SessionRun {
       );
       const pending = await discarding(delivery, async () => recorder?.commit(delivery.read, delivery.keep, survivors));
       const replayed = recorder?.replaying ?? false;
-      if (recorder && closed && this.options.graphId !== UNCAPTURED) recorder.recording.closed = outputs;
+      if (recorder && this.options.graphId !== UNCAPTURED) {
+        const { recording } = recorder;
+        if (closed) recording.closed = outputs;
+        else if (segments === 1 && outputs.every(isLeftOnGpu)) recording.refreshable = outputs;
+      }
       return this.submitted(pending, delivery, recorder, { compile_ms: recorder?.compileMs ?? 0, replayed, segments });
     } finally {
       this.options.signal?.removeEventListener('abort', cancel);
@@ -179,11 +207,12 @@ export class SessionRun {
     return this.submitted(pending, delivery, recorder, { compile_ms: 0, replayed: true, segments: 1 });
   }
 
+  /** Gives the core input `index`; `upload` brings it to the GPU, where there is one, and gives its id there. */
   private feed(
     run: number,
     index: number,
     { onCpu, onGpu }: { onCpu: boolean; onGpu: boolean },
-    recorder: Recorder | undefined,
+    upload: ((index: number, feed: TensorOnCpu) => number) | undefined,
   ): void {
     const { core } = this.session.loaded;
     const feed = this.feeds[index];
@@ -194,10 +223,9 @@ export class SessionRun {
       return;
     }
     // Types that have no form on the GPU stay with the core, which says so if a kernel wants them there.
-    const wide = onGpu && recorder && hasGpuForm(feed.dtype) ? this.elements().widen(feed.dtype, feed.data) : undefined;
-    if (onCpu || !wide) core.feed(run, index, feed.dtype, feed.dims, feed.data);
-    if (wide)
-      core.feedGpu(run, index, feed.dtype, feed.dims, recorder!.feed(index, wide, storageBytes(wide.byteLength)));
+    const uploaded = onGpu && hasGpuForm(feed.dtype) ? upload?.(index, feed) : undefined;
+    if (onCpu || uploaded === undefined) core.feed(run, index, feed.dtype, feed.dims, feed.data);
+    if (uploaded !== undefined) core.feedGpu(run, index, feed.dtype, feed.dims, uploaded);
   }
 
   /** Sequences and optionals go to the core's heap: no GPU kernel reads one. */
@@ -280,6 +308,10 @@ export class SessionRun {
     gpu.takeUncaptured();
     gpu.ensureAlive();
   }
+}
+
+function isLeftOnGpu(output: ClosedOutput): boolean {
+  return !isContainer(output) && 'gpuId' in output.data;
 }
 
 /** Does a part of a run; if it fails, so does the delivery. */

@@ -1,0 +1,100 @@
+// What a run's feeds change of an earlier run's uploads: the nodes of the CPU are carried out that follow from feeds
+// alone, and what those of the JS provider would get of it is told instead of resolved.
+#include "core/refresh.h"
+
+#include "core/executor.h"
+
+namespace py_ort {
+namespace {
+
+// What is known of values here: inputs of the graph and what was made of them may differ from run to run.
+class Refresh {
+ public:
+  Refresh(Run& run, Given& given) : run_(run), given_(given), fed_(run.session().plan().value_count()) {
+    for (int32_t value : run.session().plan().main().inputs) fed_[static_cast<size_t>(value)] = true;
+  }
+
+  Status walk(bool& possible) {
+    possible = true;
+    for (const PlanNode& node : run_.session().plan().main().nodes) {
+      if (node.form != Form::kernel || node.is_random()) possible = false;
+      if (!possible) return {};
+      if (node.provider == gen::Provider::js) {
+        PY_ORT_TRY(tell(node));
+      } else {
+        PY_ORT_TRY(step(node, possible));
+      }
+      for (int32_t value : node.dying) run_.slot(value) = {};
+    }
+    return {};
+  }
+
+ private:
+  bool fed(int32_t value) const { return value != kOmitted && fed_[static_cast<size_t>(value)]; }
+
+  // A node on the CPU, if all that it reads is there. What comes from the GPU is as it was: so is what follows from
+  // shapes there alone, but not what follows from both.
+  Status step(const PlanNode& node, bool& possible) {
+    bool missing = false, from_feeds = false;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kOmitted) continue;
+      const Slot& slot = run_.slot(node.inputs[i]);
+      missing |= node.uses[i] == gen::InputUse::shape ? slot.empty() : !slot.on_cpu();
+      from_feeds |= fed(node.inputs[i]);
+    }
+    if (missing) {
+      possible = !from_feeds;
+      return {};
+    }
+    PY_ORT_TRY(run_cpu_node(run_, node));
+    for (int32_t value : node.outputs)
+      if (value != kOmitted) fed_[static_cast<size_t>(value)] = from_feeds;
+    return {};
+  }
+
+  Status tell(const PlanNode& node) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!fed(node.inputs[i])) continue;
+      const Slot& slot = run_.slot(node.inputs[i]);
+      // Feeds on the GPU are bound as they are.
+      if (slot.empty() || (node.uses[i] == gen::InputUse::device && slot.on_gpu())) continue;
+      PY_ORT_TRY(given_.add(run_.session().js_kernel(node), static_cast<uint32_t>(i), node.uses[i], slot,
+                            run_.name(node.inputs[i])));
+    }
+    return {};
+  }
+
+  Run& run_;
+  Given& given_;
+  std::vector<uint8_t> fed_;
+};
+
+}  // namespace
+
+Status Given::add(uint32_t kernel, uint32_t input, gen::InputUse use, const Slot& slot, std::string_view name) {
+  if (!slot.is_tensor()) return runtime_error("'", name, "' is ", describe(&slot), ", not a tensor");
+  const Tensor& tensor = slot.value.tensor;
+  Location location = Location::none;
+  std::shared_ptr<Storage> bytes;
+  size_t size = 0;
+  if (use == gen::InputUse::host) {
+    location = Location::cpu;
+    bytes = tensor.storage;
+    size = tensor.size_in_bytes();
+  } else if (use == gen::InputUse::device) {
+    location = Location::gpu;
+    PY_ORT_TRY(bytes_for_gpu(tensor, name, bytes, size));
+  }
+  const auto address = bytes ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bytes->data())) : 0;
+  for (size_t word : {static_cast<size_t>(kernel), static_cast<size_t>(input), static_cast<size_t>(tensor.dtype),
+                      static_cast<size_t>(location), static_cast<size_t>(address), size, tensor.dims.size()})
+    words_.push_back(static_cast<uint32_t>(word));
+  for (int64_t d : tensor.dims) words_.push_back(static_cast<uint32_t>(d));
+  kept_.push_back(std::move(bytes));
+  ++words_.front();
+  return {};
+}
+
+Status refresh_run(Run& run, Given& given, bool& possible) { return Refresh(run, given).walk(possible); }
+
+}  // namespace py_ort

@@ -1,0 +1,28 @@
+// A run that only brings the CPU's part of an earlier one up to date (ort_run_refresh).
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/slot.h"
+
+namespace py_ort {
+
+class Run;
+
+// What nodes of the JS provider get that may have changed, in the words of abi.h.
+class Given {
+ public:
+  Status add(uint32_t kernel, uint32_t input, gen::InputUse use, const Slot& slot, std::string_view name);
+  const uint32_t* words() const { return words_.data(); }
+
+ private:
+  std::vector<uint32_t> words_{0};              // how many, then each
+  std::vector<std::shared_ptr<Storage>> kept_;  // what the words point to
+};
+
+// `possible`: false where the plan has control flow, random numbers, or values of feeds and of the GPU in one node.
+Status refresh_run(Run& run, Given& given, bool& possible);
+
+}  // namespace py_ort

@@ -1,0 +1,54 @@
+// What the commands of a kernel's call depend on: types, shapes and places of its inputs, and what it asked of those
+// on the CPU.
+import { type DType, Location } from '../schema';
+import type { Core, CoreTensor } from '../core/core';
+import { toNumbers } from '../contract/elements';
+import type { RunEvent } from './recording';
+
+/** An input without its contents; `data`: the id of one on the GPU, else 0. */
+export type InputSignature = Pick<CoreTensor, 'dtype' | 'location' | 'data' | 'dims'>;
+
+/** All of a call, host contents aside. */
+export function signature(inputs: readonly CoreTensor[], wants: readonly boolean[]): Uint32Array {
+  const words = inputs.flatMap(({ dtype, location, data, dims }) => [
+    dtype,
+    location,
+    location === Location.gpu ? data : 0,
+    dims.length,
+    ...dims,
+  ]);
+  return Uint32Array.from([inputs.length, ...words, ...wants.map(Number)]);
+}
+
+/** The inputs that `signature` was made of. */
+export function signatureOf(words: Uint32Array): InputSignature[] {
+  let at = 1;
+  return Array.from({ length: words[0] }, () => {
+    const [dtype, location, data, rank] = words.subarray(at, at + 4);
+    at += 4 + rank;
+    return { dtype: dtype as DType, location: location as Location, data, dims: [...words.subarray(at - rank, at)] };
+  });
+}
+
+/** Whether both are of one type, shape and place, whatever their ids. */
+export function sameTensor(a: InputSignature, b: InputSignature): boolean {
+  return (
+    a.dtype === b.dtype &&
+    a.location === b.location &&
+    a.dims.length === b.dims.length &&
+    a.dims.every((dim, i) => dim === b.dims[i])
+  );
+}
+
+/** Whether the kernel would see in input `index` what it saw: the same contents, or the same answers to its tests. */
+export function answeredAlike({ host, tests }: RunEvent, index: number, tensor: CoreTensor, core: Core): boolean {
+  const { dtype, location, data, bytes } = tensor;
+  const seen = host.get(index);
+  const asked = tests.filter((one) => one.index === index);
+  if (!seen && asked.length === 0) return true;
+  if (location !== Location.cpu) return false;
+  if (seen?.some((byte, i) => core.heap[data + i] !== byte)) return false;
+  return (
+    asked.length === 0 || asked.every(({ test, answer }) => test(toNumbers(dtype, core.bytes(data, bytes))) === answer)
+  );
+}
