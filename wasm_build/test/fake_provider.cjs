@@ -85,8 +85,7 @@ class Call {
 }
 
 class FakeProvider {
-  /** `positional`: installed as jsepInit(backend, alloc, free, …), else by one object. */
-  constructor(core, positional = false) {
+  constructor(core) {
     this.core = core;
     this.buffers = new Map();
     this.kernels = new Map();
@@ -96,7 +95,7 @@ class FakeProvider {
     this.beforeCopy = undefined; // called, and awaited, before the bytes of a copyAsync are there
     this.limit = Infinity; // the last buffer there is memory for
     this.last = 0;
-    const functions = {
+    core.module.jsepInit(this, {
       alloc: (size) => this.alloc(size),
       free: (id) => this.free(id),
       copy: (source, target, size, toGpu, _dtype, blocks) =>
@@ -105,9 +104,7 @@ class FakeProvider {
       createKernel: (opType, id, attributes, size, domain) => this.createKernel(opType, id, attributes, size, domain),
       releaseKernel: (id) => this.log.push(`releaseKernel ${this.kernels.get(id)}`) && this.kernels.delete(id),
       run: (id, context) => this.run(id, context),
-    };
-    if (positional) core.module.jsepInit(this, ...Object.values(functions));
-    else core.module.jsepInit(this, functions);
+    });
   }
   buffer(id) {
     if (!this.buffers.has(id)) throw new Error(`there is no GPU buffer ${id}`);

@@ -34,9 +34,9 @@ const f32 = (...values) => Float32Array.from(values);
 const i64 = (...values) => BigInt64Array.from(values, BigInt);
 const bool = (...values) => ({ data: Uint8Array.from(values, Number), dtype: DTYPE.bool });
 
-async function start({ positional = false } = {}) {
+async function start() {
   const core = await Core.load();
-  return { core, provider: new FakeProvider(core, positional) };
+  return { core, provider: new FakeProvider(core) };
 }
 
 /** A feed: a typed array (1-D), or {data, dims?, dtype?}. */

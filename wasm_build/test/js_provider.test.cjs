@@ -60,20 +60,6 @@ test('a chain: one upload, one dispatch a node, each buffer freed after its last
   noBuffersLeft(provider);
 });
 
-test('functions may be given one by one', async () => {
-  it = await start({ positional: true });
-  const { core, provider } = it;
-  assert.equal(core.module.jsepBackend, provider);
-  const { values } = await runOnce(it, core.session(planOf(chain)), [f32(1, -2, 3)]);
-  assert.deepEqual(values, [[2, -4, 6]]);
-  assert.equal(provider.count('run'), 3);
-  noBuffersLeft(provider);
-  const run = () => 0;
-  assert.throws(() => core.module.jsepInit({}, run, run, run, run, run, run), /jsepInit: run is not a function/);
-  assert.throws(() => core.module.jsepInit({}, { alloc: run }), /jsepInit: free is not a function/);
-  assert.throws(() => core.module.jsepInit({}), /jsepInit: alloc is not a function/);
-});
-
 test('the words of jsepRun', async () => {
   const { core, provider } = it;
   const weights = {

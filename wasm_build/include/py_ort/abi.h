@@ -95,6 +95,7 @@ ORT_EXPORT void ort_run_end(uint32_t run);
 //   then per input: dtype, location, data (address, gpu id, or 0), bytes, rank, dims...,
 //   then per output: 1 if wanted, else 0. An omitted input has dtype 0; a shape input location 0, data 0.
 // Gives output `index` its shape and dtype and returns the id of its GPU buffer (made with jsepAlloc); 0 on failure.
+// dtype 0: the one that the plan says.
 ORT_EXPORT uint32_t ort_jsep_output(uint32_t context, uint32_t index, int dtype, uint32_t rank, const int32_t* dims);
 // Output `index` is input `input` under another shape: no copy.
 ORT_EXPORT int ort_jsep_output_view(uint32_t context, uint32_t index, uint32_t input, uint32_t rank,
@@ -102,8 +103,9 @@ ORT_EXPORT int ort_jsep_output_view(uint32_t context, uint32_t index, uint32_t i
 // Why jsepRun is going to fail (UTF-8, copied).
 ORT_EXPORT void ort_jsep_error(int code, const char* message);
 
-// --- the JSEP seam: Module.jsepInit(backend, alloc, free, copy, copyAsync, createKernel, releaseKernel, run), or with
-// an object of these functions, installs what these call.
+// --- the JSEP seam: Module.jsepInit(backend, functions) installs what these call. With functions one by one,
+// jsepInit(backend, alloc, free, copy, copyAsync, createKernel, releaseKernel, run), they are those of onnxruntime's
+// contract, which has simpler arguments: src/ep/jsep_contract.js says which.
 //   jsepAlloc(size) -> gpu id (0: failed)
 //     size: a multiple of 16, above 0
 //   jsepFree(id)

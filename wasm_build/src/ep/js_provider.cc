@@ -36,7 +36,7 @@ Status run_js_node(Run& run, const PlanNode& node) {
     inputs.push_back(node.inputs[i] == kOmitted ? nullptr : &run.slot(node.inputs[i]));
     if (inputs[i] && node.uses[i] != gen::InputUse::shape) from_feeds |= inputs[i]->from_feeds;
   }
-  JsepCall call(node, inputs);
+  JsepCall call(run.session().plan(), node, inputs);
   PY_ORT_TRY(call.run(run.session().js_kernel(node)));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     Tensor& made = call.outputs()[i];

@@ -6,8 +6,8 @@ namespace py_ort {
 
 JsepCall* JsepCall::current_ = nullptr;
 
-JsepCall::JsepCall(const PlanNode& node, const std::vector<Slot*>& inputs)
-    : inputs_(inputs), outputs_(node.outputs.size()) {
+JsepCall::JsepCall(const Plan& plan, const PlanNode& node, const std::vector<Slot*>& inputs)
+    : plan_(plan), node_(node), inputs_(inputs), outputs_(node.outputs.size()) {
   words_ = {static_cast<uint32_t>(inputs.size()), static_cast<uint32_t>(outputs_.size())};
   for (size_t i = 0; i < inputs.size(); ++i) append(inputs[i], node.uses[i]);
   for (int32_t value : node.outputs) words_.push_back(value != kOmitted);
@@ -51,10 +51,19 @@ bool JsepCall::fail(const Status& status) {
   return false;
 }
 
+DType JsepCall::planned_dtype(uint32_t index) const {
+  const int32_t value = node_.outputs[index];
+  return value == kOmitted ? DType::undefined : plan_.value(value).dtype();
+}
+
 uint32_t JsepCall::output(uint32_t index, DType dtype, Dims dims) {
   if (index >= outputs_.size()) return fail(invalid_argument("the kernel has no output ", index));
   Tensor& out = outputs_[index];
   if (out.storage) return fail(invalid_argument("the kernel makes output ", index, " twice"));
+  if (dtype == DType::undefined) dtype = planned_dtype(index);
+  if (dtype == DType::undefined)
+    return fail(
+        invalid_argument("the plan does not say of what type output ", index, " is: say it to ort_jsep_output"));
   if (Status status = make_on_gpu(dtype, std::move(dims), out); !status.ok()) return fail(status);
   return out.storage->gpu_id();
 }

@@ -9,8 +9,8 @@ namespace py_ort {
 
 class JsepCall {
  public:
-  // `inputs`: null where omitted. `wanted`: one per output.
-  JsepCall(const PlanNode& node, const std::vector<Slot*>& inputs);
+  // `inputs`: null where omitted.
+  JsepCall(const Plan& plan, const PlanNode& node, const std::vector<Slot*>& inputs);
   ~JsepCall() { current_ = nullptr; }
   JsepCall(const JsepCall&) = delete;
   JsepCall& operator=(const JsepCall&) = delete;
@@ -21,14 +21,18 @@ class JsepCall {
 
   // --- asked by the page, while run() is under way. `context` must be the one it was given.
   static JsepCall* with_context(uint32_t context);
+  // An undefined dtype: the plan's.
   uint32_t output(uint32_t index, DType dtype, Dims dims);
   bool output_view(uint32_t index, uint32_t input, Dims dims);
 
  private:
+  DType planned_dtype(uint32_t index) const;
   void append(const Slot* slot, gen::InputUse use);
   bool fail(const Status& status);
 
   static JsepCall* current_;
+  const Plan& plan_;
+  const PlanNode& node_;
   std::vector<Slot*> inputs_;
   std::vector<Tensor> outputs_;
   std::vector<uint32_t> words_;

@@ -1,16 +1,25 @@
 // Prepended to the core's glue. Installs the page's JavaScript execution provider; src/ep/jsep.cc calls what is
 // installed here.
-// They are given one by one, as in the contract's source, or as one object.
+// One by one, functions are those of onnxruntime's contract (jsep_contract.js); as one object, the core's own (abi.h).
 Module['jsepInit'] = function (backend, alloc, free, copy, copyAsync, createKernel, releaseKernel, run) {
   var names = ['alloc', 'free', 'copy', 'copyAsync', 'createKernel', 'releaseKernel', 'run'];
   var each = [alloc, free, copy, copyAsync, createKernel, releaseKernel, run];
+  var whole = alloc && typeof alloc === 'object';
+  var functions = {};
   for (var i = 0; i < names.length; i++) {
-    var name = names[i];
-    var given = alloc && typeof alloc === 'object' ? alloc[name] : each[i];
-    if (typeof given !== 'function') throw new TypeError('jsepInit: ' + name + ' is not a function');
-    Module['jsep' + name[0].toUpperCase() + name.slice(1)] = given;
+    functions[names[i]] = whole ? alloc[names[i]] : each[i];
+    if (typeof functions[names[i]] !== 'function') throw new TypeError('jsepInit: ' + names[i] + ' is not a function');
   }
+  if (!whole) functions = Module['jsepContract'](functions);
+  for (var name in functions) Module['jsep' + name[0].toUpperCase() + name.slice(1)] = functions[name];
   Module['jsepBackend'] = backend;
+  // What a page asks of its backend around runs, where the backend has it.
+  ['registerBuffer', 'unregisterBuffers', 'getBuffer', 'createDownloader', 'onRunStart', 'onReleaseSession'].forEach(
+    function (name) {
+      var own = !whole && backend && backend[name];
+      if (own) Module['jsep' + name[0].toUpperCase() + name.slice(1)] = own.bind(backend);
+    },
+  );
 };
 // A C string in the heap, for _free; Emscripten 3.1.6 has it under another name.
 Module['stringToNewUTF8'] = function (text) {
