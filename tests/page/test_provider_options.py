@@ -9,7 +9,7 @@ import pytest
 import small_models
 from onnx import helper, numpy_helper
 
-from py_ort import OrtValue, SessionOptions
+from py_ort import OrtValue, RunOptions, SessionOptions
 from py_ort.exceptions import InvalidArgument
 from py_ort.runtime.providers.options import webgpu_options
 
@@ -145,12 +145,31 @@ def test_storage_buffers(new_session, mode):
 
 def test_uniform_buffers(new_session):
     """A recording that is dropped leaves its uniforms to the next one, in the modes that keep them."""
-    for device_id, (mode, hits) in enumerate({"disabled": 0, "simple": 4, "bucket": 4}.items(), 41):
+    for device_id, (mode, hits) in enumerate({"disabled": 0, "lazyRelease": 0, "simple": 4, "bucket": 4}.items(), 41):
         options = {"deviceId": device_id, "uniformBufferCacheMode": mode}
         session = new_session(small_models.add(), providers=webgpu(**options))
         for rows in range(1, 21):  # four more than a session keeps
             session.run(None, feeds(rows))
         assert session.stats()["session"]["buffer_caches"]["uniform"]["hits"] == hits, mode
+
+
+@pytest.mark.parametrize("mode, kept", {"disabled": (0, 0), "lazyRelease": (1, 0), "simple": (1, 0)}.items())
+def test_uniform_buffers_of_a_capture(new_session, mode, kept):
+    """Those of one that is released: how many wait then, and after the next run, which wants as many bytes."""
+    options = {"deviceId": 46, "enableGraphCapture": True, "uniformBufferCacheMode": mode}
+    session = new_session(small_models.add(), providers=webgpu(**options))
+
+    def waiting() -> int:
+        return session.stats()["session"]["buffer_caches"]["uniform"]["buffers"]
+
+    for graph_id in ("1", "2"):
+        run_options = RunOptions()
+        run_options.add_run_config_entry("gpu_graph_id", graph_id)
+        session.run(None, feeds(2), run_options)
+        if graph_id == "1":
+            session.release_captured_graph(1)
+            assert waiting() == kept[0]
+    assert waiting() == kept[1]
 
 
 @pytest.mark.parametrize("mode, kept", {"disabled": 0, "lazyRelease": 0, "simple": 1, "bucket": 1}.items())

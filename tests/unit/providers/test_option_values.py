@@ -101,5 +101,6 @@ def test_the_header_is_plain_c():
 )
 def test_numbers_of_the_header_are_places_in_the_table(prefix, key):
     found = re.findall(rf"ORT_WEBGPU_{prefix}_(\w+) = (\d)", HEADER.read_text())
-    names = {int(number): name.replace("_", "").lower() for name, number in found}
-    assert names == {i: value.lower() for i, value in enumerate(webgpu_options()[key].values)}
+    names = [name.replace("_", "").lower() for name, _ in found]
+    assert [int(number) for _, number in found] == list(range(len(found)))
+    assert names == ["default", *(value.lower() for value in webgpu_options()[key].values)]

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "abi/error.h"
@@ -12,7 +11,7 @@ namespace {
 
 using Options = OrtWebGPUProviderOptions;
 
-// The texts of an enumeration, by its numbers.
+// The texts of an enumeration.
 using Values = std::vector<std::string_view>;
 const Values kCacheModes = {"disabled", "lazyRelease", "simple", "bucket"};
 const Values kFlags = {"0", "1"};
@@ -25,35 +24,31 @@ struct Option {
   size_t offset;
   Kind kind;
   Values values;
-  int32_t initial;
+  std::string_view initial;
+
+  // The number of the first value. An enumeration's 0 is its default: a value of its own only if that has no text.
+  int32_t first() const { return kind == Kind::choice && !values[0].empty(); }
 };
 
 const std::vector<Option>& table() {
   static const std::vector<Option> options = {
-      {"deviceId", offsetof(Options, device_id), Kind::number, {}, 0},
-      {"preferredLayout", offsetof(Options, preferred_layout), Kind::choice, {"NCHW", "NHWC"}, ORT_WEBGPU_LAYOUT_NHWC},
-      {"enableGraphCapture", offsetof(Options, enable_graph_capture), Kind::flag, kFlags, 0},
-      {"storageBufferCacheMode", offsetof(Options, storage_buffer_cache_mode), Kind::choice, kCacheModes,
-       ORT_WEBGPU_BUFFER_CACHE_BUCKET},
-      {"uniformBufferCacheMode", offsetof(Options, uniform_buffer_cache_mode), Kind::choice, kCacheModes,
-       ORT_WEBGPU_BUFFER_CACHE_SIMPLE},
+      {"deviceId", offsetof(Options, device_id), Kind::number, {}, "0"},
+      {"preferredLayout", offsetof(Options, preferred_layout), Kind::choice, {"NCHW", "NHWC"}, "NHWC"},
+      {"enableGraphCapture", offsetof(Options, enable_graph_capture), Kind::flag, kFlags, "0"},
+      {"storageBufferCacheMode", offsetof(Options, storage_buffer_cache_mode), Kind::choice, kCacheModes, "bucket"},
+      {"uniformBufferCacheMode", offsetof(Options, uniform_buffer_cache_mode), Kind::choice, kCacheModes, "simple"},
       {"queryResolveBufferCacheMode", offsetof(Options, query_resolve_buffer_cache_mode), Kind::choice, kCacheModes,
-       ORT_WEBGPU_BUFFER_CACHE_DISABLED},
-      {"defaultBufferCacheMode", offsetof(Options, default_buffer_cache_mode), Kind::choice, kCacheModes,
-       ORT_WEBGPU_BUFFER_CACHE_DISABLED},
-      {"forceCpuNodeNames", offsetof(Options, force_cpu_node_names), Kind::text, {}, 0},
+       "disabled"},
+      {"defaultBufferCacheMode", offsetof(Options, default_buffer_cache_mode), Kind::choice, kCacheModes, "disabled"},
+      {"forceCpuNodeNames", offsetof(Options, force_cpu_node_names), Kind::text, {}, ""},
       {"validationMode",
        offsetof(Options, validation_mode),
        Kind::choice,
        {"disabled", "wgpuOnly", "basic", "full"},
-       ORT_WEBGPU_VALIDATION_BASIC},
-      {"powerPreference",
-       offsetof(Options, power_preference),
-       Kind::choice,
-       {"", "low-power", "high-performance"},
-       ORT_WEBGPU_POWER_UNDEFINED},
-      {"forceFallbackAdapter", offsetof(Options, force_fallback_adapter), Kind::flag, kFlags, 0},
-      {"preserveDevice", offsetof(Options, preserve_device), Kind::flag, kFlags, 0},
+       "basic"},
+      {"powerPreference", offsetof(Options, power_preference), Kind::choice, {"", "low-power", "high-performance"}, ""},
+      {"forceFallbackAdapter", offsetof(Options, force_fallback_adapter), Kind::flag, kFlags, "0"},
+      {"preserveDevice", offsetof(Options, preserve_device), Kind::flag, kFlags, "0"},
   };
   return options;
 }
@@ -98,7 +93,7 @@ void set_text(Options& options, const Option& option, std::string_view value) {
 int32_t number_of(const Option& option, std::string_view value) {
   if (option.kind != Kind::number) {
     for (size_t i = 0; i < option.values.size(); ++i)
-      if (option.values[i] == value) return static_cast<int32_t>(i);
+      if (option.values[i] == value) return static_cast<int32_t>(i) + option.first();
     return -1;
   }
   int64_t number = 0;
@@ -132,21 +127,24 @@ Status set(Options& options, std::string_view given, std::string_view value) {
 
 std::string get(const Options& options, const Option& option) {
   const void* place = field(const_cast<Options&>(options), option);
-  if (option.kind == Kind::text) return *static_cast<const char* const*>(place);
+  if (option.kind == Kind::text) {
+    const char* text = *static_cast<const char* const*>(place);
+    return text ? text : std::string(option.initial);
+  }
   const int32_t number = *static_cast<const int32_t*>(place);
-  return option.kind == Kind::number ? std::to_string(number) : std::string(option.values[static_cast<size_t>(number)]);
+  if (option.kind == Kind::number) return std::to_string(number);
+  const auto i = static_cast<size_t>(number - option.first());
+  return std::string(i < option.values.size() ? option.values[i] : option.initial);
 }
 
 std::string table_json() {
-  const std::unique_ptr<Options, decltype(&ort_webgpu_options_release)> defaults(ort_webgpu_options_create(),
-                                                                                 &ort_webgpu_options_release);
   std::string json = "[";
   for (const Option& option : table()) {
     append_json(json += json.size() > 1 ? ",{\"key\":" : "{\"key\":", option.key);
     append_json(json += ",\"kind\":", kKindNames[static_cast<size_t>(option.kind)]);
     json += ",\"values\":[";
     for (size_t i = 0; i < option.values.size(); ++i) append_json(json += i ? "," : "", option.values[i]);
-    append_json(json += "],\"default\":", get(*defaults, option));
+    append_json(json += "],\"default\":", option.initial);
     json += '}';
   }
   return json + "]";
@@ -157,20 +155,13 @@ std::string table_json() {
 
 using namespace py_ort;
 
-OrtWebGPUProviderOptions* ort_webgpu_options_create() {
-  auto* options = new OrtWebGPUProviderOptions{};
-  for (const Option& option : table()) {
-    if (option.kind == Kind::text) {
-      set_text(*options, option, "");
-    } else {
-      *static_cast<int32_t*>(field(*options, option)) = option.initial;
-    }
-  }
-  return options;
-}
+OrtWebGPUProviderOptions* ort_webgpu_options_create() { return new OrtWebGPUProviderOptions{}; }
 
-int ort_webgpu_options_set(OrtWebGPUProviderOptions* options, const char* key, const char* value) {
-  return settle(set(*options, key, value));
+int ort_webgpu_options_append(OrtWebGPUProviderOptions* options, const char* const* keys, const char* const* values,
+                              size_t count) {
+  Status status;
+  for (size_t i = 0; i < count && status.ok(); ++i) status = set(*options, keys[i], values[i]);
+  return settle(std::move(status));
 }
 
 const char* ort_webgpu_options_get(const OrtWebGPUProviderOptions* options, const char* key) {

@@ -129,11 +129,14 @@ export class Core {
     const { module } = this;
     const options = module._ort_webgpu_options_create();
     try {
-      for (const [key, value] of entries) {
-        this.withText(key, (k) =>
-          this.withText(value, (v) => this.checked(module._ort_webgpu_options_set(options, k, v))),
-        );
-      }
+      this.withTexts(
+        entries.map(([key]) => key),
+        (keys) =>
+          this.withTexts(
+            entries.map(([, value]) => value),
+            (values) => this.checked(module._ort_webgpu_options_append(options, keys, values, entries.length)),
+          ),
+      );
       return use((key) => this.withText(key, (k) => module.UTF8ToString(module._ort_webgpu_options_get(options, k))));
     } finally {
       module._ort_webgpu_options_release(options);
@@ -175,12 +178,12 @@ export class Core {
   feed(run: number, input: number, dtype: DType, dims: readonly number[], data: Uint8Array): void {
     const address = data.byteLength > 0 ? this.allocate(data) : 0;
     const size = data.byteLength;
-    this.withDims(dims, (pointer) =>
+    this.withWords(dims, (pointer) =>
       this.checked(this.module._ort_run_feed(run, input, dtype, dims.length, pointer, address, size)),
     );
   }
   feedGpu(run: number, input: number, dtype: DType, dims: readonly number[], gpuId: number): void {
-    this.withDims(dims, (pointer) =>
+    this.withWords(dims, (pointer) =>
       this.checked(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, pointer, gpuId)),
     );
   }
@@ -233,7 +236,7 @@ export class Core {
     return new WordReader(this.module.HEAPU32, address >>> 2);
   }
   declareOutput(context: number, index: number, dtype: DType, dims: readonly number[]): number {
-    const id = this.withDims(dims, (pointer) =>
+    const id = this.withWords(dims, (pointer) =>
       this.module._ort_jsep_output(context, index, dtype, dims.length, pointer),
     );
     if (id === 0)
@@ -244,7 +247,7 @@ export class Core {
     return id >>> 0;
   }
   declareView(context: number, index: number, input: number, dims: readonly number[]): void {
-    const done = this.withDims(dims, (pointer) =>
+    const done = this.withWords(dims, (pointer) =>
       this.module._ort_jsep_output_view(context, index, input, dims.length, pointer),
     );
     if (!done)
@@ -278,8 +281,14 @@ export class Core {
     }
   }
 
-  private withDims<T>(dims: readonly number[], use: (pointer: number) => T): T {
-    const pointer = this.allocate(new Uint8Array(Int32Array.from(dims).buffer));
+  /** With an array of pointers to them. */
+  private withTexts<T>(texts: readonly string[], use: (pointers: number) => T, found: readonly number[] = []): T {
+    if (found.length === texts.length) return this.withWords(found, use);
+    return this.withText(texts[found.length], (pointer) => this.withTexts(texts, use, [...found, pointer]));
+  }
+
+  private withWords<T>(words: readonly number[], use: (pointer: number) => T): T {
+    const pointer = this.allocate(new Uint8Array(Int32Array.from(words).buffer));
     try {
       return use(pointer);
     } finally {

@@ -28,7 +28,7 @@ export interface CoreModule {
   _ort_malloc(size: number): number;
   _ort_free(pointer: number): void;
   _ort_webgpu_options_create(): number;
-  _ort_webgpu_options_set(options: number, key: number, value: number): number;
+  _ort_webgpu_options_append(options: number, keys: number, values: number, count: number): number;
   _ort_webgpu_options_get(options: number, key: number): number;
   _ort_webgpu_options_release(options: number): void;
   _ort_microkernel_names(): number;
