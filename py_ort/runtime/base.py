@@ -15,6 +15,7 @@ from py_ort.browser.page import OTHER_PROCESS
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError, WrongType
 from py_ort.log import SessionLog
+from py_ort.runtime.generation.model_folder import decoder_file
 from py_ort.runtime.memory import memory_of
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.opening import Opened, Opening, Progress, Providers
@@ -71,7 +72,7 @@ class SessionBase:
         self._making_variant = Lock()
         self._last_run: dict[str, Any] = {}
         self._options = options._copy() if options else SessionOptions()
-        self._origin = Origin(source, self._options.config_entries.get(DATA_FOLDER_ENTRY, ""))
+        self._origin = Origin(decoder_file(source), self._options.config_entries.get(DATA_FOLDER_ENTRY, ""))
         self._browser = browser
         self._log = SessionLog(self._options.log_severity_level, self._options.logid)
         if names := self._options.changed_without_effect():
@@ -187,10 +188,11 @@ class SessionBase:
 
     def _generating(self, prompt: Any, settings: Mapping[str, Any], timeout: float | None) -> tuple[Start, int, bool]:
         """Return what starts a generation, how many rows it has, and whether they are a batch."""
+        from py_ort.runtime.generation.model_folder import defaults_beside
         from py_ort.runtime.generation.settings import page_options, rows_of
 
         rows, batch = rows_of(prompt)
-        options = page_options(settings)
+        options = page_options(settings, defaults_beside(self._origin.path), max(map(len, rows)))
         opened = self._ready(patience=timeout)
 
         def start(tokens: Callable[[list[int]], object]) -> Future[Answer]:

@@ -8,6 +8,7 @@ from typing import Any, TypedDict, cast
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument, WrongType
+from py_ort.runtime.generation.model_folder import Defaults
 from py_ort.suggestion import did_you_mean
 from py_ort.wire.json_fields import DecoderNames, GenerateOptions
 
@@ -16,7 +17,7 @@ class Settings(TypedDict, total=False):
     """The keywords of `generate`.
 
     Attributes:
-        max_new_tokens: At most so many; default: 256, or what the model's files say.
+        max_new_tokens: At most so many; default: 256, or fewer where the model's files say so.
         min_new_tokens: So many come before a token of `eos_token_id` may.
         eos_token_id: A token, or several, each of which ends a row. It is the row's last token.
         stop: Sequences of tokens, each of which ends a row.
@@ -58,23 +59,32 @@ _KEYWORDS: dict[str, tuple[str, type]] = {
     "repetition_penalty": ("repetitionPenalty", float),
     "seed": ("seed", int),
     "reuse_cache": ("reuse", bool),
-    "names": ("names", dict),
 }
 
 
-def page_options(settings: Mapping[str, Any]) -> GenerateOptions:
-    """Return settings as the page has them. Those that are None are left out.
+def page_options(settings: Mapping[str, Any], defaults: Defaults, prompt: int) -> GenerateOptions:
+    """Return settings as the page has them.
+
+    Args:
+        settings: Keywords; those that are None are as if they were not there.
+        defaults: What the model's files say.
+        prompt: Tokens of the longest prompt.
 
     Raises:
         WrongType: One is not what it should be, or there is no such keyword.
     """
-    options: dict[str, Any] = {}
-    for name, value in settings.items():
+    names = settings.get("names") or {}
+    if not isinstance(names, Mapping):
+        raise WrongType(f"generate: names is a dict of names, not {names!r}")
+    options: dict[str, Any] = {"names": {**defaults.names, **names}}
+    if defaults.context_length is not None:
+        options["contextLength"] = defaults.context_length
+    told = {name: value for name, value in settings.items() if value is not None and name != "names"}
+    for name, value in {**defaults.lengths(prompt), **defaults.settings, **told}.items():
         if name not in _KEYWORDS:
-            raise WrongType(f"generate has no keyword {name!r}{did_you_mean(name, list(_KEYWORDS))}")
-        if value is not None:
-            key, kind = _KEYWORDS[name]
-            options[key] = _converted(name, value, kind)
+            raise WrongType(f"generate has no keyword {name!r}{did_you_mean(name, [*_KEYWORDS, 'names'])}")
+        key, kind = _KEYWORDS[name]
+        options[key] = _converted(name, value, kind)
     return cast(GenerateOptions, options)
 
 

@@ -103,7 +103,7 @@ export class GpuSampler {
     );
     const pipeline = pipelines.get({
       shader: SAMPLING_SHADER,
-      spec: { sample, ...cut, marks: marked },
+      spec: { sample, ...cut, marks: marked, threads: device.traits.software ? 16 : 256 },
       bindings: bindings.map(([binding]) => binding),
       uniforms: uniforms.fields,
     });

@@ -11,18 +11,20 @@ export interface SamplingSpec {
   readonly topP: boolean;
   /** Whether tokens are marked: bit 0 for those that there were, bit 1 for those that are barred at first. */
   readonly marks: boolean;
+  /** Threads of a row. */
+  readonly threads: number;
 }
 
-const SIZE = 256;
 /** What no score is. */
 const LOWEST = '-3.4028234e38';
 
 export const SAMPLING_SHADER: Shader<SamplingSpec> = {
   name: 'choose_token',
   wgsl: (spec) => `
+const THREADS = ${spec.threads}u;
 ${spec.sample ? NOISE_WGSL : ''}
-var<workgroup> values: array<f32, ${SIZE}>;
-var<workgroup> places: array<u32, ${SIZE}>;
+var<workgroup> values: array<f32, THREADS>;
+var<workgroup> places: array<u32, THREADS>;
 ${spec.topK || spec.topP ? SELECTION(spec) : ''}
 fn score(row: u32, i: u32) -> f32 {
   var x = f32(logits[states[row * 2u + 1u] + i]);
@@ -40,7 +42,7 @@ fn largest(lane: u32, value: f32, place: u32) {
   values[lane] = value;
   places[lane] = place;
   workgroupBarrier();
-  for (var half = ${SIZE / 2}u; half > 0u; half >>= 1u) {
+  for (var half = THREADS / 2u; half > 0u; half >>= 1u) {
     if (lane < half) {
       let other = lane + half;
       if (values[other] > values[lane] || (values[other] == values[lane] && places[other] < places[lane])) {
@@ -55,12 +57,12 @@ fn largest(lane: u32, value: f32, place: u32) {
 fn key_of(score: f32, most: f32) -> u32 { return u32((most - score) * ${UNITS}.0); }
 fn counts(score: f32, most: f32) -> bool { return most - score < ${FARTHEST}.0; }
 
-@compute @workgroup_size(${SIZE})
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let row = group.x;
   var value = ${LOWEST};
   var place = 0xffffffffu;
-  for (var i = lane; i < u.vocabulary; i += ${SIZE}u) {
+  for (var i = lane; i < u.vocabulary; i += THREADS) {
     let x = score(row, i);
     if (x > value) { value = x; place = i; }
   }
@@ -92,7 +94,7 @@ ${
   let base = noise_base(u.seed_low, u.seed_high, row, states[row * 2u]);
   value = ${LOWEST};
   place = 0xffffffffu;
-  for (var i = lane; i < u.vocabulary; i += ${SIZE}u) {
+  for (var i = lane; i < u.vocabulary; i += THREADS) {
     let x = score(row, i);
     if (!counts(x, most) || key_of(x, most) > limit) { continue; }
     let noisy = x + gumbel(base, i);
@@ -102,7 +104,7 @@ ${
 `;
 
 const SELECTION = ({ topP }: SamplingSpec) => `
-var<workgroup> bins: array<atomic<u32>, ${SIZE}>;
+var<workgroup> bins: array<atomic<u32>, 256>;
 var<workgroup> found: u32;
 var<workgroup> left: u32;
 ${topP ? 'var<workgroup> total: atomic<u32>;' : ''}
@@ -113,9 +115,9 @@ fn last_key(row: u32, lane: u32, most: f32, limit: u32, wanted: u32, scale: f32)
   var remaining = wanted;
   for (var turn = 0u; turn < 4u; turn++) {
     let shift = 24u - 8u * turn;
-    atomicStore(&bins[lane], 0u);
+    for (var bin = lane; bin < 256u; bin += THREADS) { atomicStore(&bins[bin], 0u); }
     workgroupBarrier();
-    for (var i = lane; i < u.vocabulary; i += ${SIZE}u) {
+    for (var i = lane; i < u.vocabulary; i += THREADS) {
       let x = score(row, i);
       if (!counts(x, most)) { continue; }
       let key = key_of(x, most);
@@ -144,13 +146,13 @@ ${
     ? `
 fn sum_of(row: u32, lane: u32, most: f32, limit: u32) -> f32 {
   var sum = 0.0;
-  for (var i = lane; i < u.vocabulary; i += ${SIZE}u) {
+  for (var i = lane; i < u.vocabulary; i += THREADS) {
     let x = score(row, i);
     if (counts(x, most) && key_of(x, most) <= limit) { sum += chance(key_of(x, most)); }
   }
   values[lane] = sum;
   workgroupBarrier();
-  for (var half = ${SIZE / 2}u; half > 0u; half >>= 1u) {
+  for (var half = THREADS / 2u; half > 0u; half >>= 1u) {
     if (lane < half) { values[lane] += values[lane + half]; }
     workgroupBarrier();
   }
@@ -160,7 +162,7 @@ fn parts_of(row: u32, lane: u32, most: f32, limit: u32, scale: f32) -> u32 {
   if (lane == 0u) { atomicStore(&total, 0u); }
   workgroupBarrier();
   var sum = 0u;
-  for (var i = lane; i < u.vocabulary; i += ${SIZE}u) {
+  for (var i = lane; i < u.vocabulary; i += THREADS) {
     let x = score(row, i);
     if (counts(x, most) && key_of(x, most) <= limit) { sum += u32(chance(key_of(x, most)) * scale); }
   }

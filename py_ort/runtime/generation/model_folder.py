@@ -1,0 +1,149 @@
+"""What stands beside a decoder: onnxruntime-genai's genai_config.json, or transformers' generation_config.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from py_ort.compiler.load.files import open_file, shown
+from py_ort.exceptions import InvalidArgument
+from py_ort.runtime.origin import Source
+from py_ort.wire.json_fields import DecoderNames
+
+_GENAI, _GENERATION, _CONFIG = "genai_config.json", "generation_config.json", "config.json"
+#: New tokens where nobody says how many.
+_USUAL = 256
+#: What both kinds of files call as `generate` does.
+_SAME = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty", "max_new_tokens", "min_new_tokens")
+#: genai_config.json's names of inputs and outputs -> those of the page.
+_NAMES = {
+    "input_ids": "ids",
+    "attention_mask": "mask",
+    "position_ids": "positions",
+    "past_sequence_length": "lengths",
+    "current_sequence_length": "total",
+    "total_sequence_length": "total",
+    "past_key_names": "pastKey",
+    "past_value_names": "pastValue",
+    "logits": "logits",
+    "present_key_names": "presentKey",
+    "present_value_names": "presentValue",
+}
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a model's files say of generations.
+
+    Attributes:
+        settings: Keywords of `generate`.
+        names: What its inputs and outputs are called.
+        context_length: The most that prompt and new tokens may be; None: not said.
+        max_length: How long both together become, if nobody says it otherwise.
+        min_length: So many are both together before the end may come.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    names: DecoderNames = field(default_factory=lambda: DecoderNames())
+    context_length: int | None = None
+    max_length: int | None = None
+    min_length: int = 0
+
+    def lengths(self, prompt: int) -> dict[str, int]:
+        """Return the keywords that depend on the length of the longest prompt."""
+        most = [length - prompt for length in (self.max_length, self.context_length) if length]
+        found = {"max_new_tokens": max(min([_USUAL, *most]), 1)}
+        if self.min_length > prompt:
+            found["min_new_tokens"] = self.min_length - prompt
+        return found
+
+
+def decoder_file(source: Source) -> Source:
+    """Return the file of the decoder where `source` is a folder of onnxruntime-genai, else `source` itself.
+
+    Raises:
+        InvalidArgument: The folder's configuration cannot be read, or names no file.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return source
+    try:
+        if not (Path(source) / _GENAI).is_file():
+            return source
+    except (OSError, ValueError):  # no path at all: whoever opens it says so
+        return source
+    name = _part(_read(Path(source) / _GENAI), "model", "decoder").get("filename")
+    if not isinstance(name, str) or not name:
+        raise InvalidArgument(f"{shown(str(source))}: {_GENAI} names no file of a decoder (model.decoder.filename)")
+    return Path(source) / name
+
+
+def defaults_beside(path: str) -> Defaults:
+    """Return what the files beside a model's file say.
+
+    Args:
+        path: Of the model; "": it has none.
+
+    Raises:
+        InvalidArgument: One cannot be read.
+    """
+    if not path:
+        return Defaults()
+    folder = Path(path).parent
+    if (folder / _GENAI).is_file():
+        config = _read(folder / _GENAI)
+        if _part(config, "model", "decoder").get("filename") in (None, Path(path).name):
+            return _of_genai(config)
+    return _of_transformers(*(_read(folder / name) for name in (_GENERATION, _CONFIG)))
+
+
+def _of_genai(config: Mapping[str, Any]) -> Defaults:
+    model, search, decoder = _part(config, "model"), _part(config, "search"), _part(config, "model", "decoder")
+    called = {**_part(decoder, "inputs"), **_part(decoder, "outputs")}
+    names: Any = {_NAMES[key]: name for key, name in called.items() if key in _NAMES and isinstance(name, str)}
+    settings = _settings(search, model.get("eos_token_id"))
+    length = _number(model.get("context_length"))
+    return Defaults(settings, names, length, _number(search.get("max_length")), _number(search.get("min_length")) or 0)
+
+
+def _of_transformers(generation: Mapping[str, Any], config: Mapping[str, Any]) -> Defaults:
+    eos = generation.get("eos_token_id", config.get("eos_token_id"))
+    length = _number(config.get("max_position_embeddings", config.get("n_positions")))
+    return Defaults(
+        _settings(generation, eos),
+        context_length=length,
+        max_length=_number(generation.get("max_length")),
+        min_length=_number(generation.get("min_length")) or 0,
+    )
+
+
+def _settings(said: Mapping[str, Any], eos: Any) -> dict[str, Any]:
+    settings = {name: said[name] for name in _SAME if said.get(name) is not None}
+    return settings if eos is None else {**settings, "eos_token_id": eos}
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _part(config: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    for key in keys:
+        found = config.get(key)
+        config = found if isinstance(found, dict) else {}
+    return config
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    """A configuration that is not there says nothing."""
+    try:
+        with open_file(file) as opened:
+            found = json.loads(opened.read())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as e:
+        raise InvalidArgument(f"{shown(str(file))} cannot be read as JSON: {e}") from None
+    if not isinstance(found, dict):
+        raise InvalidArgument(f"{shown(str(file))} is a JSON {type(found).__name__}, not an object")
+    return found

@@ -1,0 +1,134 @@
+"""Tokens that are drawn: as often as their probabilities say, and the same on both providers for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from language_models import language_model
+from onnx import TensorProto, helper, numpy_helper
+
+from py_ort import InferenceSession
+
+pytestmark = pytest.mark.browser
+NewSession = Callable[..., InferenceSession]
+PROMPT = [3, 1, 4, 1, 5]
+DRAWS = 3000
+#: Scores of a model that says the same whatever it is given. Some are as large as others.
+SCORES = np.array([2.0, 0.5, 1.0, -1.0, 0.0, 1.5, -30.0, 0.5, -100.0, 1.0, -2.0, 1.7], np.float32)
+
+
+@cache
+def of_one_distribution() -> bytes:
+    """A model of a cache of nothing worth, and of the same logits at each place."""
+    text = """<ir_version: 8, opset_import: ["": 17]> g () => () {
+        rows = Shape(input_ids)  wide = Concat<axis = 0>(rows, size)  logits = Expand(scores, wide)
+        zero = Constant<value_ints = [0]>()  shape = Concat<axis = 0>(rows, one, one)
+        order = Constant<value_ints = [0, 2, 1, 3]>()  new = ConstantOfShape(shape)
+        turned = Transpose<perm = [0, 2, 1, 3]>(new)  present = Concat<axis = 2>(past, turned) }"""
+    model = onnx.parser.parse_model(text)
+    graph = model.graph
+    for node in list(graph.node):
+        if node.output[0] in ("zero", "order"):
+            graph.node.remove(node)
+        for names in (node.input, node.output):
+            for i, name in enumerate(names):
+                names[i] = {"past": "past_key_values.0.key", "present": "present.0.key"}.get(name, name)
+    values = {"scores": SCORES, "size": np.array([len(SCORES)]), "one": np.array([1])}
+    graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in values.items())
+    info = helper.make_tensor_value_info
+    graph.input.append(info("input_ids", TensorProto.INT64, ["batch", "rows"]))
+    graph.input.append(info("past_key_values.0.key", TensorProto.FLOAT, ["batch", 1, "past", 1]))
+    graph.output.append(info("logits", TensorProto.FLOAT, ["batch", "rows", len(SCORES)]))
+    graph.output.append(info("present.0.key", TensorProto.FLOAT, ["batch", 1, "all", 1]))
+    return model.SerializeToString()
+
+
+def chances(temperature: float = 1, top_k: int = 0, top_p: float = 1) -> np.ndarray:
+    """What transformers' warpers make of the scores: temperature, then the k largest, then the nucleus."""
+    scores = SCORES.astype(np.float64) / temperature
+    if top_k:
+        scores[scores < np.sort(scores)[-top_k]] = -np.inf
+    found = np.exp(scores - scores.max())
+    found /= found.sum()
+    order = np.argsort(-found, kind="stable")
+    count = int(np.searchsorted(np.cumsum(found[order]), top_p - 1e-12)) + 1
+    found[found < found[order[min(count, len(order)) - 1]]] = 0
+    return found / found.sum()
+
+
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"temperature": 0.6},
+        {"top_k": 3},
+        {"top_k": 5},
+        {"top_p": 0.6},
+        {"temperature": 1.5, "top_k": 7, "top_p": 0.8},
+    ],
+    ids=str,
+)
+def test_each_token_comes_as_often_as_it_should(
+    settings: dict[str, Any], provider: str, new_session: NewSession
+) -> None:
+    """Chi square: far below what one in a million samples of the very distribution has."""
+    rows, steps = DRAWS // 4, 4
+    session = new_session(of_one_distribution(), providers=[provider])
+    generation = session.generate([PROMPT] * rows, max_new_tokens=steps, do_sample=True, seed=11, **settings)
+    counts = np.bincount(np.concatenate(generation.result()), minlength=len(SCORES))
+    expected = chances(**settings) * DRAWS
+    assert not counts[expected < 1e-6].any(), "tokens that were left out"
+    usual = expected > 5
+    apart = ((counts - expected)[usual] ** 2 / expected[usual]).sum()
+    freedom = int(usual.sum()) - 1
+    assert apart < freedom + 5 * np.sqrt(2 * max(freedom, 1)) + 15, (counts, expected)
+
+
+def test_neighboring_draws_have_nothing_to_do_with_each_other(new_session: NewSession) -> None:
+    """Pairs of tokens, one after the other in a row and of rows side by side, as often as their product says."""
+    session = new_session(of_one_distribution(), providers=["wasm"])
+    drawn = np.array(session.generate([PROMPT] * 60, max_new_tokens=60, do_sample=True, seed=3, top_k=4).result())
+    likely = np.flatnonzero(chances(top_k=4))
+    p = chances(top_k=4)
+    for one, other in ((drawn[:, :-1], drawn[:, 1:]), (drawn[:-1], drawn[1:])):
+        pairs = np.zeros((len(SCORES), len(SCORES)))
+        np.add.at(pairs, (one.ravel(), other.ravel()), 1)
+        expected = np.outer(p, p)[np.ix_(likely, likely)] * one.size
+        apart = ((pairs[np.ix_(likely, likely)] - expected) ** 2 / expected).sum()
+        assert apart < expected.size + 6 * np.sqrt(2 * expected.size)
+
+
+@pytest.mark.parametrize("kind", ["growing", "grouped"])
+def test_a_seed_gives_the_same_tokens_everywhere(kind: str, new_session: NewSession) -> None:
+    model = language_model(kind).SerializeToString()
+    sessions = [new_session(model, providers=[provider]) for provider in ("wasm", "webgpu")]
+    settings = [
+        {"temperature": 3},
+        {"top_k": 9, "repetition_penalty": 1.2, "temperature": 2},
+        {"top_p": 0.7, "temperature": 2.5, "eos_token_id": 7, "min_new_tokens": 4},
+        {"top_k": 20, "top_p": 0.95, "temperature": 2},
+    ]
+    made = set()
+    for one in settings:
+        for seed in (0, 1, 2**40 + 5):
+            ours, theirs, again = (
+                session.generate(PROMPT, max_new_tokens=12, do_sample=True, seed=seed, **one).result()
+                for session in (*sessions, sessions[1])
+            )
+            assert ours == theirs == again
+            made.add(tuple(ours))
+    assert len(made) > len(settings)
+
+
+def test_without_a_seed_each_time_is_another(new_session: NewSession) -> None:
+    session = new_session(of_one_distribution(), providers=["wasm"])
+    first, second = (session.generate(PROMPT, max_new_tokens=40, do_sample=True) for _ in range(2))
+    assert first.result() != second.result()
+    repeated = session.generate(PROMPT, max_new_tokens=40, do_sample=True, seed=first.info["seed"])
+    assert repeated.result() == first.tokens
