@@ -118,7 +118,7 @@ def binary(wanted: str = "chromium") -> Path:
         if path is None:
             raise BrowserNotFound(
                 f"there is no browser at {wanted!r}: give browser= the path of a browser's binary, "
-                f"{', '.join(map(repr, FAMILIES))}, 'cdp:URL', 'playwright:WSURL' or 'capture' "
+                f"{', '.join(map(repr, FAMILIES))}, 'cdp:URL', 'playwright:WSURL', 'webdriver:URL' or 'capture' "
                 "(`py-ort browsers` lists what is installed)"
             )
         return Path(path)

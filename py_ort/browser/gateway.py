@@ -23,6 +23,8 @@ _CHUNK = 1 << 20
 #: Headers of one connection only.
 _HOP_BY_HOP = {"connection", "date", "keep-alive", "server", "transfer-encoding", "upgrade"}
 _ASKED = ("Accept", "Range")
+#: What browsers take from secure pages only, and complain of in others.
+_OF_SECURE_PAGES = {"cross-origin-opener-policy"}
 
 
 class Gateway:
@@ -42,6 +44,8 @@ class Gateway:
         self._secret = secrets.token_urlsafe(18)
         self._runner: web.AppRunner | None = None
         self._client: ClientSession | None = None
+        #: Headers of our server that are not handed on.
+        self._left_out = set(_HOP_BY_HOP)
         self.origin = ""
 
     async def start(self) -> None:
@@ -74,7 +78,8 @@ class Gateway:
         local = f"{'https' if tls else 'http'}://{in_url(options.host)}:{port}"
         self.origin = options.public_url.rstrip("/") or local
         _log.warning("py_ort listens at %s:%d, for browsers that open %s", options.host, port, self.origin)
-        if self.origin.startswith("http:"):
+        if self.origin.startswith("http:") and urlsplit(self.origin).hostname not in ("localhost", "127.0.0.1"):
+            self._left_out |= _OF_SECURE_PAGES
             _log.warning(
                 "without TLS a browser elsewhere gives a page neither WebGPU nor threads: BrowserOptions(certificate="
                 "(FILE, KEY)), or a reverse proxy with TLS and its public_url"
@@ -102,7 +107,7 @@ class Gateway:
             async with self._client.request(
                 request.method, URL(self._files + target, encoded=True), headers=asked, allow_redirects=False
             ) as answer:
-                headers = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
+                headers = {name: value for name, value in answer.headers.items() if name.lower() not in self._left_out}
                 response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
                 await response.prepare(request)
                 if request.method != "HEAD":

@@ -36,6 +36,8 @@ QUIET = (
     "--password-store=basic",
 )
 NO_SANDBOX = "--no-sandbox"
+#: User and password of a URL, and its parameters.
+_SECRETS = re.compile(r"(?<=//)[^/@?#]*@|\?[^#]*")
 SOFTWARE_WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 HARDWARE_WEBGPU = ("--enable-unsafe-webgpu", "--ignore-gpu-blocklist")
 #: Headless Chromium on Linux reaches the GPU through Vulkan only.
@@ -53,8 +55,9 @@ class BrowserOptions:
     """How to get a browser. Sessions whose options are equal share one browser and one page.
 
     Attributes:
-        browser: "chromium", "firefox" or "webkit" (WebKitGTK); the path of a browser's binary; "cdp:URL" or
-            "playwright:WSURL" of one that runs already; "capture" prints a URL to open in any browser.
+        browser: "chromium", "firefox" or "webkit" (WebKitGTK); the path of a browser's binary; "cdp:URL" of one that
+            runs already; "playwright:WSURL" or "webdriver:URL#BROWSER" of a server that starts one (Playwright's, or a
+            WebDriver, as Selenium Grid's hub is); "capture" prints a URL to open in any browser.
             Default: variable PY_ORT_BROWSER, else "chromium".
         launcher: "playwright" (Chromium only), "process" (the binary with a URL, without Playwright), or "auto":
             Playwright where it can. Default: variable PY_ORT_LAUNCHER, else "auto".
@@ -72,6 +75,7 @@ class BrowserOptions:
         idle_timeout: Seconds that a browser lives on after its last session was closed.
         pages: Over how many workers a browser spreads its sessions. Those of one worker share its core, its devices and
             its turn to run; those of different ones run at the same time. A new one is started when all are in use.
+        instance: Options that differ in it have browsers of their own.
         host: An address of this machine where browsers of other machines reach it, "0.0.0.0" for all; "": loopback
             only. One port serves page, weights and websocket to who has the URL, which holds a secret.
         port: That port; 0: any that is free.
@@ -90,6 +94,7 @@ class BrowserOptions:
     launch_timeout: float = 60.0
     idle_timeout: float = 60.0
     pages: int = 1
+    instance: int = 0
     host: str = ""
     port: int = 0
     public_url: str = ""
@@ -119,7 +124,7 @@ class BrowserOptions:
     @property
     def name(self) -> str:
         """`browser` without what may be a secret in the address of one that runs elsewhere."""
-        return self.browser.partition("?")[0]
+        return _SECRETS.sub("", self.browser)
 
     @classmethod
     def of(
@@ -154,6 +159,10 @@ class BrowserOptions:
         if NO_SANDBOX not in flags and sandbox.off(self.browser, self.sandbox, obstacle=sandbox.root()):
             flags.insert(0, NO_SANDBOX)
         return flags
+
+    def flags_elsewhere(self) -> list[str]:
+        """Return the flags for a Chromium that another machine starts, about whose user nothing is known here."""
+        return [*([NO_SANDBOX] if self.sandbox is False else []), *self._chosen_flags(), *self.flags]
 
     def _chosen_flags(self) -> list[str]:
         chosen = [*QUIET]

@@ -21,6 +21,7 @@ class Starter:
 
     def __init__(self) -> None:
         self._bridge: Bridge | None = None
+        self._opening = asyncio.Lock()
         #: Of all browsers that were started and not closed yet.
         self._launchers: set[Launcher] = set()
 
@@ -37,9 +38,8 @@ class Starter:
             BrowserError: It cannot be had, or its page did not answer in time.
         """
         check_assets()
-        if self._bridge is None:
-            self._bridge = await Bridge.start()
-        bridge = self._bridge
+        async with self._opening:  # of browsers that start at the same time one makes it
+            bridge = self._bridge = self._bridge or await Bridge.start()
         return await sandbox.once_more_without(options, lambda: self._try_to_start(bridge, options))
 
     async def _try_to_start(self, bridge: Bridge, options: BrowserOptions) -> tuple[Launcher, Page]:

@@ -128,8 +128,8 @@ def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., 
             "--browser",
             multiple=several,
             metavar="B",
-            help="chromium, firefox, webkit, a binary's path, cdp:URL, playwright:WSURL or capture. Default: chromium."
-            + again,
+            help="chromium, firefox, webkit, a binary's path, cdp:URL, playwright:WSURL, "
+            "webdriver:URL#BROWSER or capture. Default: chromium." + again,
         ),
     ):
         with_browser = option(with_browser)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
-import shutil
 import ssl
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small_models
+from other_machines import other_machines
 
 import py_ort
 from py_ort.browser import find
@@ -75,30 +73,9 @@ def test_the_other_engine_through_the_gateway(provider: str) -> None:
 
 @pytest.fixture
 def other_machine(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """Our address as another machine sees it, and a Chromium there: a network namespace with a loopback of its own."""
-    name, ours, theirs = f"py-ort-{os.getpid()}", "10.213.7.1", "10.213.7.2"
-
-    def ip(*args: str, check: bool = True) -> None:
-        subprocess.run(["ip", *args], check=check, capture_output=True)
-
-    try:
-        ip("netns", "add", name)
-        ip("link", "add", "py-ort-0", "type", "veth", "peer", "name", "py-ort-1", "netns", name)
-        ip("addr", "add", f"{ours}/30", "dev", "py-ort-0")
-        ip("link", "set", "py-ort-0", "up")
-        ip("-n", name, "addr", "add", f"{theirs}/30", "dev", "py-ort-1")
-        ip("-n", name, "link", "set", "py-ort-1", "up")
-        ip("-n", name, "link", "set", "lo", "up")
-        browser = tmp_path / "chromium-elsewhere"
-        browser.write_text(f'#!/bin/sh\nexec ip netns exec {name} {find.binary()} "$@"\n')
-        browser.chmod(0o755)
-        yield ours, browser
-    except (OSError, subprocess.CalledProcessError) as e:
-        pytest.skip(f"network namespaces cannot be made here: {e}")
-    finally:
-        if shutil.which("ip"):
-            ip("netns", "del", name, check=False)
-            ip("link", "del", "py-ort-0", check=False)
+    """Our address as another machine sees it, and a Chromium there."""
+    with other_machines(1) as (machine,):
+        yield machine.ours, machine.script(tmp_path / "chromium-elsewhere", find.binary())
 
 
 def test_a_browser_of_another_machine(other_machine: tuple[str, Path]) -> None:

@@ -25,6 +25,10 @@ def launcher_for(options: BrowserOptions) -> type[Launcher]:
         from py_ort.browser.launchers.remote import RemoteLauncher
 
         return RemoteLauncher
+    if options.browser.startswith("webdriver:"):
+        from py_ort.browser.launchers.webdriver import WebDriverLauncher
+
+        return WebDriverLauncher
     if options.browser.startswith(given.SCHEME):
         return given.GivenLauncher
     family = find.family(options.browser)

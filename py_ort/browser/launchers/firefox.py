@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py_ort.browser import find
 from py_ort.browser.launchers.process import Command, ProcessLauncher
+
+if TYPE_CHECKING:
+    from py_ort.browser.options import BrowserOptions
 
 #: Nothing is asked at the start, nothing is sent anywhere, nothing is updated.
 QUIET: dict[str, Any] = {
@@ -48,13 +51,18 @@ UNTHROTTLED: dict[str, Any] = {
 }
 
 
+def webgpu(options: BrowserOptions) -> dict[str, Any]:
+    """Return the preferences that put WebGPU on, or off."""
+    wanted = options.settled().webgpu != "off"
+    return {"dom.webgpu.enabled": wanted, "gfx.webgpu.ignore-blocklist": wanted}
+
+
 class FirefoxLauncher(ProcessLauncher):
     """Firefox, headless by itself. WebGPU takes the Vulkan driver that the system gives it (VK_DRIVER_FILES)."""
 
     def command(self, url: str, profile: Path) -> Command:
         binary = find.binary(self.options.browser)
-        webgpu = self.options.settled().webgpu != "off"
-        preferences = {**QUIET, **UNTHROTTLED, "dom.webgpu.enabled": webgpu, "gfx.webgpu.ignore-blocklist": webgpu}
+        preferences = {**QUIET, **UNTHROTTLED, **webgpu(self.options)}
         lines = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in preferences.items())
         (profile / "user.js").write_text("".join(lines))
         headless = ["--headless"] if self.options.headless else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,6 +19,7 @@ class Launcher:
         name: For messages and `placement()`.
         replaceable: Whether another launch gives another browser.
         description: The browser and its version, once started.
+        system: Where it runs: "Linux x86_64"; "" if that is not known.
     """
 
     name: ClassVar[str] = ""
@@ -27,7 +29,8 @@ class Launcher:
         self.options = options
         #: To be called with BrowserCrashed or PageCrashed when the browser or its page ends by itself.
         self.on_lost = on_lost
-        self.description = options.browser
+        self.description = options.name
+        self.system = f"{platform.system()} {platform.machine()}" if self.replaceable else ""
         #: Set when its page has said hello.
         self.connected = False
 

@@ -1,0 +1,146 @@
+"""A browser that a WebDriver server starts: `webdriver:URL#BROWSER`, of Selenium Grid's hub above all.
+
+The standard's requests are few and plain, and what a page does comes by its own websocket: aiohttp is all it takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from yarl import URL
+
+from py_ort.browser.launchers import firefox
+from py_ort.browser.launchers.launcher import Launcher
+from py_ort.exceptions import BrowserCrashed, BrowserNotFound, InvalidArgument
+
+if TYPE_CHECKING:
+    from py_ort.browser.options import BrowserOptions
+
+SCHEME = "webdriver:"
+#: What the standard's servers call browsers.
+_NAMES = {"": "chrome", "chromium": "chrome", "edge": "MicrosoftEdge", "webkit": "MiniBrowser"}
+#: Seconds between two requests that keep a session: servers end those that nobody asks anything.
+KEEPING = 20.0
+
+
+class WebDriverLauncher(Launcher):
+    """Has a WebDriver server start a browser, and open the page in it. The URL's parameter `capabilities` is JSON."""
+
+    name: ClassVar[str] = "webdriver"
+    _session: URL | None = None
+    _keeping: asyncio.Task[None] | None = None
+
+    async def start(self, url: str) -> None:
+        server = URL(self.options.browser.removeprefix(SCHEME))
+        asked = {"capabilities": {"alwaysMatch": capabilities(self.options, server)}}
+        server = server.with_query(None).with_fragment(None)
+        try:
+            # A server that has no browser free lets this wait.
+            told = await _ask("POST", server / "session", asked)
+        except OSError as e:  # aiohttp's are, too
+            raise BrowserNotFound(f"no WebDriver server answers at {self.options.name}: {e}") from e
+        except _Refused as e:
+            raise BrowserNotFound(f"{self.options.name} has no such browser: {e}") from e
+        self._session = server / "session" / str(told["sessionId"])
+        found = told["capabilities"]
+        self.description = f"{found.get('browserName')} {found.get('browserVersion', '')}".strip()
+        self.system = str(found.get("platformName", ""))
+        try:
+            await _ask("POST", self._session / "url", {"url": url})
+        except (OSError, _Refused) as e:
+            raise BrowserCrashed(f"{self.description} did not open the page: {e}") from e
+        self._keeping = asyncio.ensure_future(self._keep(self._session))
+
+    async def _keep(self, session: URL) -> None:
+        """Ask something now and then. A server that is out of reach is no news: the page's websocket tells."""
+        while True:
+            await asyncio.sleep(KEEPING)
+            try:
+                await _ask("GET", session / "url")
+            except _Refused as e:
+                self.on_lost(BrowserCrashed(f"the session of {self.description} ended: {e}"))
+                return
+            except OSError:
+                continue
+
+    async def close(self) -> None:
+        if self._keeping:
+            self._keeping.cancel()
+        session, self._session = self._session, None
+        if session is not None:
+            with contextlib.suppress(OSError, _Refused, TimeoutError):
+                async with asyncio.timeout(10):
+                    await _ask("DELETE", session)
+
+
+def capabilities(options: BrowserOptions, server: URL) -> dict[str, Any]:
+    """Return what a server is asked for.
+
+    Raises:
+        InvalidArgument: The URL's parameter `capabilities` is no JSON object.
+    """
+    name = _NAMES.get(server.fragment, server.fragment)
+    asked: dict[str, Any] = {"browserName": name, "pageLoadStrategy": "none"}
+    if name in _CHROMIUM:
+        headless = ["--headless=new"] if options.headless else []
+        asked[_CHROMIUM[name]] = {"args": [*headless, *options.flags_elsewhere()]}
+    elif name == "firefox":
+        headless = ["-headless"] if options.headless else []
+        asked["moz:firefoxOptions"] = {
+            "args": [*headless, *options.flags],
+            "prefs": {**firefox.UNTHROTTLED, **firefox.webgpu(options)},
+        }
+    try:
+        more = json.loads(server.query.get("capabilities", "{}"))
+    except ValueError as e:
+        raise InvalidArgument(f"{options.name}: the parameter capabilities is no JSON: {e}") from e
+    if not isinstance(more, dict):
+        raise InvalidArgument(f"{options.name}: the parameter capabilities is no object of JSON")
+    return _merged(asked, more)
+
+
+_CHROMIUM = {"chrome": "goog:chromeOptions", "MicrosoftEdge": "ms:edgeOptions"}
+
+
+def _merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both: what is an object in both is made of both, and lists are joined."""
+    both = {**ours, **theirs}
+    for name in ours.keys() & theirs.keys():
+        mine, other = ours[name], theirs[name]
+        if isinstance(mine, dict) and isinstance(other, dict):
+            both[name] = _merged(mine, other)
+        elif isinstance(mine, list) and isinstance(other, list):
+            both[name] = [*mine, *other]
+    return both
+
+
+class _Refused(Exception):
+    """The server answered with an error."""
+
+
+async def _ask(method: str, url: URL, body: Any = None) -> Any:
+    """Ask a WebDriver server.
+
+    Raises:
+        OSError: It is not reached.
+        _Refused: It answered with an error; in its words.
+    """
+    from aiohttp import ClientError, ClientSession, ClientTimeout
+
+    try:
+        async with (
+            ClientSession(timeout=ClientTimeout(total=None, sock_connect=10)) as client,
+            client.request(method, url, json=body) as answer,
+        ):
+            told = await answer.json(content_type=None)
+    except (ClientError, ValueError) as e:
+        raise OSError(str(e) or type(e).__name__) from e
+    value = told.get("value") if isinstance(told, dict) else None
+    if answer.status >= 400:
+        words = value if isinstance(value, dict) else {}
+        raise _Refused(f"{words.get('error', answer.status)}: {str(words.get('message', '')).partition(chr(10))[0]}")
+    return value
