@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from py_ort.browser.options import BrowserOptions
 from py_ort.cli.advice import in_flags
 from py_ort.cli.common import (
     OutputFile,
@@ -24,7 +25,6 @@ from py_ort.cli.common import (
 from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
-    from py_ort import BrowserOptions
     from py_ort.testing.results import Results
 
 
@@ -52,6 +52,12 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
 @click.option(
     "--jobs", type=click.IntRange(0, 64), default=0, help="Processes, each with a browser; default: one per core."
 )
+@click.option(
+    *("--remote", "remotes"),
+    multiple=True,
+    metavar="B",
+    help="Instead of --browser: one of several browsers elsewhere that share the cases; repeat it for each.",
+)
 @input_options
 @click.option(
     "--expectations",
@@ -78,6 +84,7 @@ def conformance(
     pattern: re.Pattern[str],
     sample: int,
     jobs: int,
+    remotes: tuple[str, ...],
     inputs: Inputs,
     expectations: Path | None,
     earlier: Path | None,
@@ -97,6 +104,7 @@ def conformance(
     """
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.changes import changes, read_runs
+    from py_ort.testing.fleet import nodes_of
     from py_ort.testing.junit import junit
     from py_ort.testing.matrix import places, run_matrix
     from py_ort.testing.model_inputs import ModelInputs
@@ -105,10 +113,13 @@ def conformance(
     from py_ort.testing.runner import RunnerOptions
     from py_ort.testing.sources import load_cases, sampled
 
+    if remotes and [browser.browser for browser in browsers] != [BrowserOptions().browser]:
+        raise click.UsageError("--remote takes the place of --browser: give one of them")
     options = RunnerOptions(
         skip_missing=skip_missing,
         fallback=not no_fallback,
         jobs=jobs,
+        fleet=tuple(nodes_of(remotes, browsers[0])),
         dims=inputs.dims,
         shapes=inputs.known_shapes(),
         feeds=inputs.files,
@@ -122,7 +133,7 @@ def conformance(
             inputs.check(arg for case in cases for arg in ModelInputs.of(case.model).args)
         runs = run_matrix(
             cases,
-            places(options, browsers, names, engines),
+            places(options, browsers[:1] if remotes else browsers, names, engines),
             lambda title, done, failed, total: report(f"running on {title}", done, total, _failed(failed)),
         )
     ids = {case.id for case in cases}
@@ -156,13 +167,15 @@ def conformance(
 
 
 def _print(runs: list[Results]) -> None:
-    from py_ort.testing.report import overview, summary, totals
+    from py_ort.testing.report import fleet, overview, summary, totals
 
     for run in runs:
         if not run.error and (table := summary(run)):
             if len(runs) > 1:
                 out.print(f"[bold]{run.title}[/]")
             out.print(table)
+        if run.fleet:
+            out.print(fleet(run))
     if len(runs) > 1:
         out.print(overview(runs))
     elif not runs[0].error:

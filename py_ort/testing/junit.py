@@ -36,6 +36,9 @@ def _case(suite: ET.Element, run: Results, name: str, outcome: Outcome) -> None:
     case = ET.SubElement(
         suite, "testcase", classname=_text(run.title.replace(" ", ".")), name=_text(name), time=f"{outcome.seconds:.4f}"
     )
+    if outcome.where:
+        properties = ET.SubElement(case, "properties")
+        ET.SubElement(properties, "property", name="where", value=_text(outcome.where))
     if outcome.status == SKIPPED:
         ET.SubElement(case, "skipped", message=_text(outcome.reason))
     elif outcome.status == FAILED and run.error:

@@ -11,6 +11,7 @@ from itertools import product
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
 from py_ort.testing.case import Case
+from py_ort.testing.fleet import run_on_fleet
 from py_ort.testing.results import FAILED, OURS, SKIPPED, Outcome, Results
 from py_ort.testing.runner import RunnerOptions, check_ids, run_cases
 
@@ -47,7 +48,8 @@ def run_matrix(
         title = options.results().title
         began = time.perf_counter()
         try:
-            results = run_cases(cases, options, lambda *counts, title=title: progress(title, *counts))
+            run = run_on_fleet if options.fleet else run_cases
+            results = run(cases, options, lambda *counts, title=title: progress(title, *counts))
         except (PyOrtError, BrokenProcessPool) as e:
             error = f"{type(e).__name__}: {e}"
             failed = {case.id: Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, error) for case in cases}

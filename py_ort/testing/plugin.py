@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from py_ort.testing.marks import MARKER, WITHIN, Wanted
+from py_ort.testing.remotes import ANY_REMOTE, Remotes, add_options
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession
@@ -64,6 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--ort-no-fallback", action="store_true", help="a node that does not run on the test's provider is an error"
     )
     group.addoption("--ort-within", choices=WITHIN, help="have sessions in what pytest-playwright opens for the test")
+    add_options(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -82,7 +84,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "ort_target" in metafunc.fixturenames:
         given = metafunc.config.getoption
         wanted = Wanted.of(metafunc.definition, given("--ort-within"))
-        browsers = ["playwright"] if wanted.within else given("--ort-browser") or ["chromium"]
+        browsers = given("--ort-browser") or ["chromium"]
+        if given("--ort-remote"):
+            browsers = [ANY_REMOTE]
+        if wanted.within:
+            browsers = ["playwright"]
         pairs = [Target(browser, name) for browser in browsers for name in given("--ort-provider") or PROVIDERS]
         targets = [target for target in pairs if wanted.takes(*target)]
         if wanted.within:  # so that their plugin sees that the test has a browser of theirs
@@ -95,6 +101,8 @@ def ort_browser(ort_target: Target, pytestconfig: pytest.Config) -> BrowserOptio
     """Options of the browser that this test's sessions share; override it to start the browser otherwise."""
     from py_ort import BrowserOptions
 
+    if ort_target.browser == ANY_REMOTE and (remotes := Remotes.of(pytestconfig)):
+        return remotes.browser
     # Without the option, variable PY_ORT_WEBGPU decides as it does for every session.
     webgpu = pytestconfig.getoption("--ort-webgpu")
     chosen = {"webgpu": webgpu} if webgpu else {}
@@ -138,10 +146,11 @@ def ort_session(
         entries["session.disable_cpu_ep_fallback"] = "1"
     providers = list(dict.fromkeys([ort_target.provider, "wasm"]))
     browser, tell = _ort_place
+    remotes = Remotes.of(request.config) if ort_target.browser == ANY_REMOTE else None
     with sessions_in(browser, providers, entries) as make_session:
 
         def make(*args: Any, **options: Any) -> InferenceSession:
-            from py_ort.exceptions import EPFail
+            from py_ort.exceptions import BrowserError, EPFail
 
             try:
                 session = make_session(*args, **options)
@@ -149,6 +158,12 @@ def ort_session(
                 if given("--ort-skip-missing") or wanted.webgpu:
                     pytest.skip(str(missing))
                 raise
+            except BrowserError as lost:
+                if remotes and not options.get("browser") and remotes.without(lost):
+                    return make(*args, **options)
+                raise
+            if remotes:
+                request.node.user_properties.append(("ort_where", remotes.name))
             if ort_target.provider == "webgpu" and (lacks := _lacks(wanted, options.get("browser") or browser())):
                 pytest.skip(lacks)
             ours = options.get("engine", "py_ort") == "py_ort"  # the other engine does not tell
@@ -170,8 +185,10 @@ def _ort_place(request: pytest.FixtureRequest, _ort_wanted: Wanted) -> Iterator[
     wanted = _ort_wanted
     if not wanted.within:
         browser = request.getfixturevalue("ort_browser")
-        settled = replace(browser, webgpu=wanted.webgpu) if wanted.webgpu else browser
-        yield (lambda: settled), (lambda text: None)
+        remotes = Remotes.of(request.config) if browser.instance else None
+        more = {"webgpu": wanted.webgpu} if wanted.webgpu else {}
+        # Another one, after a remote one could not be had.
+        yield (lambda: replace(remotes.browser if remotes else browser, **more)), (lambda text: None)
         return
     from py_ort.testing.in_playwright import Within
 

@@ -56,6 +56,15 @@ def overview(runs: Sequence[Results]) -> Table:
 _SHORT = 100
 
 
+def fleet(run: Results) -> Table:
+    """Return a table of the browsers that shared a run's cases."""
+    table = Table("browser", "version", "cases", "", box=None, header_style="bold")
+    table.columns[2].justify = "right"
+    for node in run.fleet:
+        table.add_row(node["name"], node["found"], str(node["cases"]), node["error"].partition("\n")[0][:_SHORT])
+    return table
+
+
 def changed(changes: Sequence[Change]) -> Iterator[str]:
     """Yield what changed, line by line: so many cases, and the worst of them."""
     for change in changes:
@@ -117,5 +126,6 @@ def _cell(run: Results, name: str, reasons: dict[str, int]) -> list[object] | No
     status = outcome.status[0]
     if outcome.status == FAILED and name in run.known:
         status, reason = "k", f"{reason} (known: {run.known[name].reason})"
-    nodes = ", ".join(f"{count} {provider}" for provider, count in outcome.providers.items() if count)
+    counts = [f"{count} {provider}" for provider, count in outcome.providers.items() if count]
+    nodes = ", ".join([*counts, *([f"in {outcome.where}"] if outcome.where else [])])
     return [status, reasons.setdefault(reason, len(reasons)), round(outcome.seconds * 1000), nodes]

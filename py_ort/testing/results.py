@@ -17,12 +17,13 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 @dataclass
 class Outcome:
-    """One case. `providers`: nodes on each provider."""
+    """One case. `providers`: nodes on each provider; `where`: in which browser of a fleet it ran, or ""."""
 
     status: str
     reason: str = ""
     seconds: float = 0.0
     providers: dict[str, int] = field(default_factory=dict)
+    where: str = ""
 
     def kind(self) -> str:
         """Return the kind of failure, by the first words of its reason, or the reason to skip; "" if it passed."""
@@ -59,6 +60,7 @@ class Results:
         seconds: All of it took.
         system: Where the browser ran: "Linux x86_64"; "" if it was not started here.
         date: When, e.g. "2026-11-22".
+        fleet: The browsers that shared the cases, where there were several: `py_ort.testing.fleet.Node.as_dict`.
     """
 
     cases: dict[str, Outcome] = field(default_factory=dict)
@@ -72,6 +74,7 @@ class Results:
     seconds: float = 0.0
     system: str = ""
     date: str = field(default_factory=lambda: time.strftime("%Y-%m-%d"))
+    fleet: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -89,7 +92,7 @@ class Results:
 
     def as_dict(self) -> dict[str, Any]:
         """Return {providers, browser, adapter, passed, failed, skipped, cases: {id: {status, reason, seconds,
-        providers}}}.
+        providers, where}}}.
         """
         return {"providers": list(self.providers), "browser": self.browser, "adapter": self.adapter, **self._counted()}
 
@@ -107,6 +110,7 @@ class Results:
             "seconds": self.seconds,
             "system": self.system,
             "date": self.date,
+            **({"fleet": self.fleet} if self.fleet else {}),
             **self._counted(),
         }
 

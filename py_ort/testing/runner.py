@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
-import platform
 import signal
 import time
 from collections import Counter
@@ -49,6 +48,7 @@ class RunnerOptions:
         fallback: Whether nodes may run on another provider than the first. If not, at least one must run on the first:
             shape arithmetic, which is always on the CPU, is no test of a GPU.
         browser: The browser.
+        fleet: Browsers elsewhere that share the cases, instead of it; see `py_ort.testing.fleet`.
         jobs: Processes; 0: one per core.
         timeout: Seconds for each creation and each run.
         session: Attributes of the `SessionOptions`.
@@ -64,6 +64,7 @@ class RunnerOptions:
     skip_missing: bool = False
     fallback: bool = True
     browser: BrowserOptions = field(default_factory=BrowserOptions)
+    fleet: tuple[BrowserOptions, ...] = ()
     jobs: int = 0
     timeout: float = 120.0
     session: Mapping[str, Any] = field(default_factory=dict)
@@ -75,7 +76,8 @@ class RunnerOptions:
 
     def results(self, **fields: Any) -> Results:
         """Return results that say where they are from."""
-        return Results(providers=self.providers, asked=self.browser.name, engine=self.engine, **fields)
+        asked = f"{len(self.fleet)} remote" if self.fleet else self.browser.name
+        return Results(providers=self.providers, asked=asked, engine=self.engine, **fields)
 
 
 def run_cases(
@@ -94,12 +96,9 @@ def run_cases(
     try:
         # Several processes have browsers of their own: this one's is not needed after that.
         browser = options.browser if jobs <= 1 else replace(options.browser, idle_timeout=0.0)
-        results = loop_thread().call(_try_providers(options, browser))
+        results = try_providers(options, browser)
     except EPFail as missing:
-        if not options.skip_missing:
-            raise
-        skipped = {case.id: Outcome(SKIPPED, case.skip or missing.message) for case in cases}
-        return options.results(cases=skipped)
+        return skipped(cases, options, missing)
     failed = 0
     for name, outcome in _outcomes(cases, options, jobs):
         results.cases[name] = outcome
@@ -119,8 +118,27 @@ def check_ids(cases: Sequence[Case]) -> None:
             raise InvalidArgument(f"{count} cases are called {name!r}: one's result would hide the others'")
 
 
+def skipped(cases: Sequence[Case], options: RunnerOptions, missing: EPFail) -> Results:
+    """Return results of cases that are not run, as the browser has not all of the providers.
+
+    Raises:
+        EPFail: That, where cases are not to be skipped for it.
+    """
+    if not options.skip_missing:
+        raise missing
+    return options.results(cases={case.id: Outcome(SKIPPED, case.skip or missing.message) for case in cases})
+
+
+def try_providers(options: RunnerOptions, browser: BrowserOptions) -> Results:
+    """Open the providers; return results without cases, which say where that was.
+
+    Raises:
+        BrowserError, EPFail: The browser cannot be had, or has not all of the providers.
+    """
+    return loop_thread().call(_try_providers(options, browser))
+
+
 async def _try_providers(options: RunnerOptions, browser: BrowserOptions) -> Results:
-    """Open the providers; return results without cases, which say where that was."""
     runtime = PageRuntime(await pool().acquire(browser), browser)
     try:
         await runtime.open(_wanted(options), options.timeout)
@@ -128,7 +146,7 @@ async def _try_providers(options: RunnerOptions, browser: BrowserOptions) -> Res
         return options.results(
             browser=launcher.description,
             adapter=runtime.adapter,
-            system=f"{platform.system()} {platform.machine()}" if launcher.replaceable else "",
+            system=launcher.system,
         )
     finally:
         runtime.release()
@@ -145,7 +163,7 @@ def _outcomes(cases: Sequence[Case], options: RunnerOptions, jobs: int) -> Itera
         return
     # Spawned, not forked: each gets its own loop, browser and driver.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_be_quiet) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=be_quiet) as pool:
         chunks = [cases[i : i + _CHUNK] for i in range(0, len(cases), _CHUNK)]
         try:
             for done in as_completed([pool.submit(_run_chunk, chunk, options) for chunk in chunks]):
@@ -158,7 +176,8 @@ def _outcomes(cases: Sequence[Case], options: RunnerOptions, jobs: int) -> Itera
             raise
 
 
-def _be_quiet() -> None:
+def be_quiet() -> None:
+    """In a process that runs cases for another."""
     logging.getLogger("py_ort").setLevel(logging.ERROR)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal's Ctrl-C the parent tells us
     signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
@@ -168,8 +187,14 @@ def _run_chunk(cases: Sequence[Case], options: RunnerOptions) -> list[tuple[str,
     return [(case.id, run_case(case, options)) for case in cases]
 
 
-def run_case(case: Case, options: RunnerOptions) -> Outcome:
-    """Run one case: one session, all its data sets."""
+def run_case(case: Case, options: RunnerOptions, passed_on: tuple[type[PyOrtError], ...] = ()) -> Outcome:
+    """Run one case: one session, all its data sets.
+
+    Args:
+        case: The case.
+        options: How.
+        passed_on: Errors that are raised, and are no failure of the case.
+    """
     if case.skip:
         return Outcome(SKIPPED, case.skip)
     if case.trouble:
@@ -178,6 +203,8 @@ def run_case(case: Case, options: RunnerOptions) -> Outcome:
     outcome = Outcome(PASSED)
     try:
         outcome.reason = _run(case, options, outcome)
+    except passed_on:
+        raise
     except PyOrtError as e:
         outcome.reason = f"{type(e).__name__}: {e}"
     except Exception as e:  # a bug of ours: one failed case, not the end of the run

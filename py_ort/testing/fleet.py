@@ -1,0 +1,260 @@
+"""Cases spread over browsers elsewhere: each takes the next case when it is free, and a case goes to another browser
+when its own dies.
+
+Each browser has a process here, which compiles what it runs; a port that has one number is for one process.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from py_ort.browser.options import BrowserOptions
+from py_ort.exceptions import (
+    BrowserCrashed,
+    BrowserNotFound,
+    ConnectionLost,
+    EPFail,
+    InvalidArgument,
+    PageCrashed,
+    PyOrtError,
+    Timeout,
+)
+from py_ort.testing.case import Case
+from py_ort.testing.results import FAILED, SKIPPED, Outcome, Results
+from py_ort.testing.runner import RunnerOptions, be_quiet, check_ids, run_case, skipped, try_providers
+
+_log = logging.getLogger("py_ort")
+#: What says that a browser is gone, and nothing of the case.
+GONE = (BrowserCrashed, BrowserNotFound, ConnectionLost, PageCrashed, Timeout)
+#: How often a browser may be lost, one case after the other, until it gets no more.
+PATIENCE = 2
+#: On how many browsers a case is tried that lost them: it may be what kills them.
+TRIES = 3
+
+
+@dataclass
+class Node:
+    """A browser of a fleet.
+
+    Attributes:
+        name: Which, in results.
+        browser: What was asked for.
+        found: Its name and version; "" if it was never there.
+        adapter: Its WebGPU adapter.
+        cases: How many it ran.
+        error: Why it got no more; "".
+        call: Calls a function where its sessions are made.
+    """
+
+    name: str
+    browser: BrowserOptions
+    found: str = ""
+    adapter: str = ""
+    cases: int = 0
+    error: str = ""
+    call: Callable[..., Any] = lambda function, *arguments: function(*arguments)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        fields = ("name", "found", "adapter", "cases", "error")
+        return {"browser": self.browser.name, **{name: getattr(self, name) for name in fields}}
+
+
+def nodes_of(urls: Sequence[str], like: BrowserOptions) -> list[BrowserOptions]:
+    """Return options of the browsers of a fleet.
+
+    Args:
+        urls: Values for `browser=`; one that comes again is another browser there.
+        like: All else.
+    """
+    return [replace(like, browser=url, instance=number) for number, url in enumerate(urls, 1)]
+
+
+def run_on_fleet(
+    cases: Sequence[Case], options: RunnerOptions, progress: Callable[[int, int, int], None] = lambda *_: None
+) -> Results:
+    """Run cases on all browsers of `options.fleet`; see `run_cases`.
+
+    Raises:
+        PyOrtError: None of the browsers is there, with all of the providers: why the first is not.
+        InvalidArgument: Two cases have one id.
+    """
+    check_ids(cases)
+    nodes = [Node(f"{browser.instance} {browser.name}", browser) for browser in options.fleet]
+    with ExitStack() as stack:
+        if options.jobs != 1 and not any(browser.port or browser.public_url for browser in options.fleet):
+            _give_processes(nodes, stack)
+        try:
+            there, results = _there(nodes, options)
+        except EPFail as missing:
+            return skipped(cases, options, missing)
+        shelf = _Shelf(cases, [node.name for node in there])
+        stack.callback(shelf.close)
+        failed = 0
+        for name, outcome in _outcomes(shelf, there, options):
+            results.cases[name] = outcome
+            failed += outcome.status == FAILED
+            progress(len(results.cases), failed, len(cases))
+    results.fleet = [node.as_dict() for node in nodes]
+    return results
+
+
+def _give_processes(nodes: Sequence[Node], stack: ExitStack) -> None:
+    """Have each browser's sessions made in a process of its own, until the stack is closed."""
+    if host := next((node.browser.host for node in nodes if node.browser.host), ""):
+        _log.warning("%d processes of py_ort listen at %s, each at a port of its own", len(nodes), host)
+    context = multiprocessing.get_context("spawn")  # not forked: each gets its own loop and driver
+
+    def end(interrupted: bool, process: ProcessPoolExecutor) -> None:
+        running = list((process._processes or {}).values())
+        process.shutdown(wait=not interrupted, cancel_futures=True)  # a process that ends closes its browser
+        for one in running if interrupted else ():
+            one.terminate()
+
+    for node in nodes:
+        process = ProcessPoolExecutor(1, mp_context=context, initializer=be_quiet)
+        stack.push(lambda kind, *_, process=process: end(kind is not None, process))
+        node.call = lambda *call, process=process: process.submit(*call).result()
+
+
+def _there(nodes: Sequence[Node], options: RunnerOptions) -> tuple[list[Node], Results]:
+    """Open all browsers at once; return those that are there, and results that say where that is."""
+
+    def visit(node: Node) -> Results | PyOrtError:
+        try:
+            return node.call(try_providers, options, node.browser)
+        except PyOrtError as e:
+            node.error = f"{type(e).__name__}: {e}"
+            return e
+
+    if not nodes:
+        raise InvalidArgument("a fleet has at least one browser")
+    with ThreadPoolExecutor(len(nodes)) as threads:
+        found = list(threads.map(visit, nodes))
+    there = []
+    for node, one in zip(nodes, found, strict=True):
+        if isinstance(one, Results):
+            node.found, node.adapter = one.browser, one.adapter
+            there.append(node)
+    results = [one for one in found if isinstance(one, Results)]
+    if not results:
+        raise next(one for one in found if isinstance(one, PyOrtError))
+    merged = {
+        name: ", ".join(dict.fromkeys(filter(None, (getattr(one, name) for one in results))))
+        for name in ("browser", "adapter", "system")
+    }
+    return there, options.results(**merged)
+
+
+def _outcomes(shelf: _Shelf, nodes: Sequence[Node], options: RunnerOptions) -> Iterator[tuple[str, Outcome]]:
+    done: queue.SimpleQueue[tuple[str, Outcome] | None] = queue.SimpleQueue()
+
+    def work(node: Node) -> None:
+        try:
+            _work(node, shelf, options, lambda name, outcome: done.put((name, outcome)))
+        finally:
+            shelf.leave(node.name)
+            done.put(None)
+
+    for node in nodes:
+        # Daemons: an interrupt does not wait for the case that each is at.
+        threading.Thread(target=work, args=(node,), name=f"py_ort-{node.name}", daemon=True).start()
+    working = len(nodes)
+    while working:
+        if (one := done.get()) is None:
+            working -= 1
+        else:
+            yield one
+    why = "; ".join(f"{node.name}: {node.error}" for node in nodes if node.error)
+    for case in shelf.left():
+        yield case.id, Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, f"no browser is left: {why}")
+
+
+def _work(node: Node, shelf: _Shelf, options: RunnerOptions, tell: Callable[[str, Outcome], None]) -> None:
+    """Run cases in one browser, as long as it lives and there are some."""
+    here, lost = replace(options, browser=node.browser), 0
+    while task := shelf.take(node.name):
+        case, tried = task
+        try:
+            outcome = node.call(run_case, case, here, GONE)
+        except (*GONE, BrokenProcessPool) as e:
+            why, lost = f"{type(e).__name__}: {e}", lost + 1
+            tried.append(node.name)
+            if len(tried) < TRIES:
+                shelf.put_back(case, tried)
+            else:
+                tell(case.id, Outcome(FAILED, f"on each of {', '.join(tried)} the browser was lost: {why}"))
+                shelf.done()
+            if lost == PATIENCE or isinstance(e, BrokenProcessPool):
+                node.error = why
+                return
+            continue
+        lost = 0
+        node.cases += 1
+        outcome.where = node.name
+        tell(case.id, outcome)
+        shelf.done()
+
+
+class _Shelf:
+    """Cases that wait for a browser. Any thread may use it."""
+
+    def __init__(self, cases: Sequence[Case], nodes: Sequence[str]) -> None:
+        self._waiting: list[tuple[Case, list[str]]] = [(case, []) for case in reversed(cases)]
+        self._under_way = 0
+        self._nodes = set(nodes)
+        self._changed = threading.Condition()
+
+    def take(self, node: str) -> tuple[Case, list[str]] | None:
+        """Return a case, and where it was tried; one that came back goes elsewhere, if there is another browser.
+
+        None: there are no more. Waits as long as one that is under way may come back.
+        """
+        with self._changed:
+            while self._waiting or self._under_way:
+                for index in reversed(range(len(self._waiting))):
+                    tried = self._waiting[index][1]
+                    if node not in tried or self._nodes.issubset(tried):
+                        self._under_way += 1
+                        return self._waiting.pop(index)
+                self._changed.wait()
+            return None
+
+    def put_back(self, case: Case, tried: list[str]) -> None:
+        """Have a case that was taken run elsewhere."""
+        with self._changed:
+            self._waiting.append((case, tried))
+            self._under_way -= 1
+            self._changed.notify_all()
+
+    def done(self) -> None:
+        """One that was taken does not come back."""
+        with self._changed:
+            self._under_way -= 1
+            self._changed.notify_all()
+
+    def leave(self, node: str) -> None:
+        """A browser takes no more."""
+        with self._changed:
+            self._nodes.discard(node)
+            self._changed.notify_all()
+
+    def left(self) -> list[Case]:
+        """Return the cases that nobody took."""
+        with self._changed:
+            return [case for case, _ in reversed(self._waiting)]
+
+    def close(self) -> None:
+        """Let nobody take any more."""
+        with self._changed:
+            self._waiting.clear()
+            self._changed.notify_all()
