@@ -24,7 +24,7 @@ from py_ort.runtime.origin import Origin, Source
 from py_ort.runtime.running import Run, output_names
 from py_ort.runtime.values.feeds import check_mapping
 from py_ort.runtime.values.ort_value import OrtValue
-from py_ort.runtime.values.output_location import OnGpu, OutputLocation, preferred
+from py_ort.runtime.values.output_location import OnGpu, OutputLocation, check_forms, preferred
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
@@ -153,6 +153,7 @@ class SessionBase:
             on_gpu = on_gpu(opened.session.page)
         elif on_gpu is None:
             on_gpu = preferred(self._location, opened.outputs, wanted)
+        check_forms(on_gpu, opened.outputs)
         profiling = self._profile is not None
         return Run(opened, wanted, input_feed, options, timeout, log, on_gpu, profiling, spent)
 

@@ -80,6 +80,12 @@ export const cases = {
     equal([y.location, t.location, ...t.data], ['gpu-buffer', 'cpu', 'a', 'ß']);
     equal(await y.getData(true), [2, 4, 6, 8]);
     await session.release();
+    const all = await create('strings', { preferredOutputLocation: 'gpu-buffer' });
+    const outputs = await all.run({ x: new Tensor('float32', [1, 2, 3, 4]), s });
+    equal([outputs.y.location, outputs.t.location, ...outputs.t.data], ['gpu-buffer', 'cpu', 'a', 'ß']);
+    await all.release();
+    const named = { preferredOutputLocation: { t: 'gpu-buffer' } };
+    await fails(() => create('strings', named), 'output "t" is tensor.string., which has no form on the GPU');
     await fails(() => create('add', { preferredOutputLocation: { z: 'cpu' } }), 'no output "z"');
     await fails(() => create('add', { preferredOutputLocation: 'gpu' }), 'not "gpu"');
   },

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from graphs import parse
 
-from py_ort import InferenceSession, SessionOptions
+from py_ort import InferenceSession, OrtValue, SessionOptions
 
 pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
@@ -67,6 +67,30 @@ MODELS: Mapping[str, tuple[str, dict[str, np.ndarray], Callable[..., Any], float
         2**-8,
     ),
 }
+
+
+def test_values_stay_on_the_gpu(new_session: NewSession) -> None:
+    """Two bytes each: left there by a session, fed to the next, written where a value is bound."""
+    model = parse("g (bfloat16[N] x, bfloat16[1] z) => (bfloat16[N] y) { y = Mul(x, z) }", opset=22).SerializeToString()
+    x, z = _random(7), np.array([3], BFLOAT)
+    for location in ("webgpu", {"y": "webgpu"}):
+        options = SessionOptions()
+        options.preferred_output_location = location
+        session = new_session(model, options, providers=["webgpu"])
+        fed = OrtValue.ortvalue_from_numpy(x, "webgpu")
+        (y,) = session.run(None, {"x": fed, "z": z})
+        assert (y.device_name(), y.data_type(), y.tensor_size_in_bytes()) == ("webgpu", "tensor(bfloat16)", 14)
+        binding = session.io_binding()
+        binding.bind_ortvalue_input("x", y)
+        binding.bind_cpu_input("z", z)
+        binding.bind_ortvalue_output("y", fed)
+        session.run_with_iobinding(binding)
+        for value, wanted in ((y, x * z), (fed, x * z * z)):
+            assert value.numpy().dtype == BFLOAT
+            np.testing.assert_array_equal(value.numpy(), wanted)
+        for value in (y, fed):
+            value.release()
+        assert session.stats()["page"]["devices"]["0"]["tensors"] == 0
 
 
 @pytest.mark.parametrize("name", MODELS)

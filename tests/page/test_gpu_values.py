@@ -113,6 +113,30 @@ def test_locations_that_are_none(new_session, caplog):
     assert isinstance(session.run(None, {"x": X[:1], "scale": SCALE})[0], np.ndarray)
 
 
+@pytest.mark.parametrize("dtype", ["double", "string"])
+def test_outputs_that_cannot_be_on_the_gpu(new_session, dtype):
+    cast = helper.make_node("Cast", ["x"], ["d"], to=getattr(TensorProto, dtype.upper()))
+    outputs = [
+        small_models.floats("y", ["N"]),
+        helper.make_tensor_value_info("d", getattr(TensorProto, dtype.upper()), ["N"]),
+    ]
+    neg = helper.make_node("Neg", ["x"], ["y"])
+    model = small_models.model([neg, cast], [small_models.floats("x", ["N"])], outputs)
+    words = f"output 'd' is tensor.{dtype}., which has no form on the GPU"
+    with pytest.raises(InvalidArgument, match=words):
+        new_session(model, preferring({"d": "webgpu"}), providers=["webgpu"])
+    session = new_session(model, preferring("webgpu"), providers=["webgpu"])
+    y, d = session.run(None, {"x": X[:, 0]})
+    assert y.device_name() == "webgpu" and isinstance(d, np.ndarray)
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", X[:, 0])
+    binding.bind_output("d", "webgpu")
+    with pytest.raises(InvalidArgument, match=words):
+        session.run_with_iobinding(binding)
+    y.release()
+    assert session.stats()["page"]["devices"]["0"]["tensors"] == 0
+
+
 def test_values_for_sessions_without_a_gpu(new_session):
     """A value on the GPU of the same page is read by the page itself."""
     on_gpu, on_cpu = (new_session(small_models.add(), providers=[name]) for name in ("webgpu", "wasm"))

@@ -133,7 +133,7 @@ def test_io_binding(new_session):
     assert value.shape() == [2, 3] and value.data_type() == "tensor(float)" and value.device_name() == "cpu"
 
 
-TYPES = {"float32": 4, "int32": 4, "int64": 4, "uint8": 1, "bool": 4, "int8": 1, "uint64": 4}
+TYPES = {"float32": 4, "int32": 4, "int64": 4, "uint8": 1, "bool": 4, "int8": 1, "uint64": 4, "bfloat16": 2}
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -23,7 +23,7 @@ from py_ort.wire.tensors import NUMPY, dtype_name, dtype_of
 
 #: How elements lie in GPU buffers where that differs from numpy (docs/internals.md, section 5).
 _OTHERWISE = {"int64": np.dtype(np.int32), "uint64": np.dtype(np.uint32), "bool": np.dtype(np.uint32)}
-_AS_IT_IS = ("float32", "float16", "int32", "uint32", "int16", "uint16", "int8", "uint8")
+_AS_IT_IS = ("float32", "float16", "int32", "uint32", "int16", "uint16", "int8", "uint8", "bfloat16")
 
 
 class DeviceTensor:

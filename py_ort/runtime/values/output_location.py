@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from py_ort.exceptions import InvalidArgument
@@ -36,7 +36,7 @@ def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequ
     """Return which of the wanted outputs go to the GPU. Where all shall go, those that cannot be there stay away.
 
     Raises:
-        InvalidArgument: There is no output of a name.
+        InvalidArgument: There is no output of a name, or its type has no form on the GPU.
     """
     if isinstance(location, str):
         return dict.fromkeys(arg.name for arg in outputs if location == "webgpu" and arg.name in wanted and _fits(arg))
@@ -46,7 +46,21 @@ def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequ
             raise InvalidArgument(
                 f"preferred_output_location: the model has no output {name!r}: it has {', '.join(map(repr, known))}"
             )
+    check_forms([name for name, place in location.items() if place == "webgpu"], outputs)
     return dict.fromkeys(name for name in wanted if location.get(name) == "webgpu")
+
+
+def check_forms(names: Collection[str], outputs: Sequence[NodeArg]) -> None:
+    """Refuse outputs that are to be left on the GPU by their names, and cannot be there.
+
+    Raises:
+        InvalidArgument: The type of one has no form there; says which.
+    """
+    for arg in outputs:
+        if arg.name in names and not _fits(arg):
+            raise InvalidArgument(
+                f"output {arg.name!r} is {arg.type}, which has no form on the GPU: have it on the CPU"
+            )
 
 
 def _fits(arg: NodeArg) -> bool:

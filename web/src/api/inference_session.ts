@@ -11,6 +11,7 @@ import { exportedOf } from './exported';
 import { HERE } from './keeper';
 import type * as metadata from './metadata';
 import { metadataOf, type ValueMetadata } from './metadata';
+import { checkLocations, onGpuAmong } from './output_location';
 import { Profile } from './profile';
 import type * as providers from './providers';
 import type { ExecutionProvider } from './providers';
@@ -20,7 +21,6 @@ import {
   engineRequest,
   type InferenceRunOptions,
   type InferenceSessionOptions,
-  type OutputLocation,
   runOptionsWithoutEffect,
   sessionOptionsWithoutEffect,
   severityFor,
@@ -148,7 +148,11 @@ export class InferenceSession {
         signal: options.signal,
         graphId: options.graphId,
         outputs: names,
-        outputsOnGpu: names.filter((name) => !named(targets, name) && this.locationOf(name) === 'gpu-buffer'),
+        outputsOnGpu: onGpuAmong(
+          names.filter((name) => !named(targets, name)),
+          engine,
+          this.options.preferredOutputLocation,
+        ),
         bind: loans.places(targets),
         profile: this.profile !== undefined || kernelsWanted(),
       });
@@ -224,11 +228,6 @@ export class InferenceSession {
       return [second as Fetches, third];
     }
     return [all, second as InferenceRunOptions];
-  }
-
-  private locationOf(name: string): OutputLocation {
-    const { preferredOutputLocation: locations } = this.options;
-    return (typeof locations === 'object' ? named(locations, name) : locations) ?? 'cpu';
   }
 
   private warnOnce(names: readonly string[]): void {
@@ -365,18 +364,5 @@ function tellKernels({ profile = [] }: RunInfo): void {
       startTime: Math.round(start_ms * 1e6),
       endTime: Math.round((start_ms + ms) * 1e6),
     });
-  }
-}
-
-function checkLocations(engine: Engine, locations: InferenceSessionOptions['preferredOutputLocation']): void {
-  const given = typeof locations === 'object' ? locations : { '': locations ?? 'cpu' };
-  const names = engine.description.outputs.map(({ name }) => name);
-  for (const [name, location] of Object.entries(given)) {
-    if (location !== 'cpu' && location !== 'gpu-buffer') {
-      throw invalid(`preferredOutputLocation is "cpu" or "gpu-buffer", not "${String(location)}"`);
-    }
-    if (name && !names.includes(name)) throw invalid(`preferredOutputLocation: the model has no output "${name}"`);
-    if (location === 'gpu-buffer' && !engine.keeper)
-      throw invalid('preferredOutputLocation: no node of this model runs on a GPU');
   }
 }
