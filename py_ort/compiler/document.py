@@ -17,8 +17,9 @@ from py_ort.compiler.load.maps import at_the_border
 from py_ort.compiler.native_operators import native_operators
 from py_ort.compiler.placement.manifest import Manifest, load_manifests
 from py_ort.ir.functions import function_body
-from py_ort.ir.operators import LOWERINGS, MICROSOFT, NHWC, lowerings, op_types, operator, operators, parts
+from py_ort.ir.operators import LOWERINGS, MICROSOFT, ML, NHWC, lowerings, op_types, operator, operators, parts
 from py_ort.ir.schemas import CANONICAL_OPSET
+from py_ort.ops.training import TRAINING
 
 DOCUMENT = Path(__file__).parents[2] / "docs/operators.md"
 PROVIDERS = ("webgpu", "wasm")
@@ -47,13 +48,14 @@ def document(manifests: Mapping[str, Manifest]) -> str:
     lines = [_HEADER.format(newest=CANONICAL_OPSET)]
     history = _history()
     known = {key for manifest in manifests.values() for key in manifest.kernels} | set(operators()) | set(LOWERINGS)
-    for domain, title in (("", "ai.onnx"), ("ai.onnx.ml", "ai.onnx.ml"), (MICROSOFT, MICROSOFT)):
+    for domain in ("", ML, TRAINING, MICROSOFT):
         names = {name for there, name in known if there == domain} | {
             name for there, name in history if there == domain
         }
         rows = [row for name in sorted(names) if (row := _row(domain, name, history, manifests))]
-        counts = " and ".join(f"{sum((domain, n) in manifests[p].kernels for n in names)} on {p}" for p in PROVIDERS)
-        lines += [f"## {title}", "", f"Kernels: {counts}.", ""]
+        reached = {(domain, name) for name in names if not _is_replaced(domain, name)}
+        counts = " and ".join(f"{len(reached & manifests[p].kernels.keys())} on {p}" for p in PROVIDERS)
+        lines += [f"## {domain or 'ai.onnx'}", "", f"Kernels: {counts}.", ""]
         lines += ["| operator | opsets | webgpu | wasm |", "|---|---|---|---|", *rows, ""]
     return "\n".join([*lines, *_lacking(manifests)])
 
@@ -98,8 +100,15 @@ def _row(
     return f"| {name} | {_opsets(domain, name, schemas)} | {' | '.join(cell or '–' for cell in cells)} |"
 
 
+def _is_replaced(domain: str, name: str) -> bool:
+    """Whether sessions never have a node of it: kernels of it are for one node alone, by `JsepBackend`."""
+    return any(entry.replaces for entry in lowerings(domain, name))
+
+
 def _cells(domain: str, name: str, schemas: Sequence[Any], manifests: Mapping[str, Manifest]) -> list[str]:
     """How each provider runs the operator; "" where it does not."""
+    if _is_replaced(domain, name):
+        return ["rewritten"] * len(PROVIDERS)
     kernels = [_kernels(domain, name, manifests[p]) for p in PROVIDERS]
     others = any(kernels)
     return [
@@ -119,7 +128,7 @@ def _stand_in(domain: str, name: str, schemas: Sequence[Any], manifest: Manifest
         return "executor"
     if domain == "" and name in ("Constant", "Shape", "Size"):
         return "constant" if name == "Constant" else "shape"
-    if domain == "ai.onnx.ml" and name in at_the_border:
+    if domain == ML and name in at_the_border:
         return "border"
     last = schemas[-1] if schemas else None
     entries = lowerings(domain, name)

@@ -129,6 +129,7 @@ class Lowering:
     since: int
     rewrite: Callable[[ir.Node, Builder], Any]
     domain: str = ""
+    replaces: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,12 +160,23 @@ def in_parts(op_type: str, *of: str | tuple[str, str], domain: str = MICROSOFT) 
 LOWERINGS: dict[tuple[str, str], list[Lowering]] = {}
 
 
-def lowering(*op_types: str, before: int = 10_000, since: int = 1, domain: str = "") -> Callable[[Any], Any]:
-    """Declare a function that rewrites nodes of these operators whose opset is in [since, before)."""
+def lowering(
+    *op_types: str, before: int = 10_000, since: int = 1, domain: str = "", replaces: bool = False
+) -> Callable[[Any], Any]:
+    """Declare a function that rewrites nodes of these operators whose opset is in [since, before).
+
+    Args:
+        op_types: The operators.
+        before: The first opset whose form is not rewritten.
+        since: The first one whose form is.
+        domain: Theirs.
+        replaces: Others take their place, always: no plan has a node of them, and kernels of them are for
+            `py_ort.JsepBackend` only.
+    """
 
     def declare(rewrite: Callable[[ir.Node, Builder], Any]) -> Callable[[ir.Node, Builder], Any]:
         for op_type in op_types:
-            entry = Lowering(op_type, before, since, rewrite, domain)
+            entry = Lowering(op_type, before, since, rewrite, domain, replaces)
             LOWERINGS.setdefault((domain, op_type), []).append(entry)
         return rewrite
 

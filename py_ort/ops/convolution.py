@@ -64,7 +64,7 @@ def nhwc_conv(node: ir.Node, build: Builder) -> Any:
     return build.op("Transpose", build.op("Conv", x, w, *node.inputs[2:], **attributes_of(node)), perm=[0, 2, 3, 1])
 
 
-@lowering("FusedConv", domain=MICROSOFT)
+@lowering("FusedConv", domain=MICROSOFT, replaces=True)
 def fused_conv(node: ir.Node, build: Builder) -> Any:
     """com.microsoft's fused convolution is our Conv with an epilogue."""
     kept = {name: item for name, item in attributes_of(node).items() if not name.startswith("activation")}

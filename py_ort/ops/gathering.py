@@ -23,7 +23,7 @@ OPERATORS = [
 ]
 
 
-@lowering("Scatter")
+@lowering("Scatter", replaces=True)
 def scatter(node: ir.Node, build: Builder) -> Any:
     """ScatterElements' first name."""
     return build.op("ScatterElements", *node.inputs, axis=attribute(node, "axis", 0))

@@ -60,7 +60,7 @@ def legacy_gemm(node: ir.Node, build: Builder) -> None:
     set_attributes(node, broadcast=None)
 
 
-@lowering("FusedGemm", domain=MICROSOFT)
+@lowering("FusedGemm", domain=MICROSOFT, replaces=True)
 def fused_gemm(node: ir.Node, build: Builder) -> Any:
     """com.microsoft's fused product is our Gemm with an epilogue."""
     kept = {name: item for name, item in attributes_of(node).items() if not name.startswith("activation")}

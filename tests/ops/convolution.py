@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from case import Case, i64, r
+from case import MICROSOFT, Case, i64, r
 from epilogues import epilogue
 
 NHWC = "com.ms.internal.nhwc"
@@ -13,6 +13,15 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "Relu": lambda v: np.maximum(v, 0),
     "Sigmoid": lambda v: 1 / (1 + np.exp(-v)),
     "HardSwish": lambda v: v * np.clip(v / 6 + 0.5, 0, 1),
+}
+
+
+#: Of com.microsoft's FusedConv, with numbers other than the functions' own.
+FUSED: dict[str, dict[str, list[float]]] = {
+    **{name: {} for name in ("Relu", "Sigmoid", "Tanh")},
+    "LeakyRelu": {"activation_params": [0.3]},
+    "Clip": {"activation_params": [-0.5, 0.75]},
+    "HardSigmoid": {"activation_params": [0.3, 0.6]},
 }
 
 
@@ -180,6 +189,17 @@ CASES = [
             (2, 2, r(6), r(2, 2 * 6, 5, 6)),
             (1, 2, r(6), r(2, 2 * 6, 5, 6)),
         )
+    ),
+    *(
+        Case(
+            "FusedConv",
+            [r(2, 4, 6, 5), r(6, 4, 3, 3), r(6), *residual],
+            {**K3, "pads": [1, 1, 1, 1], "activation": activation, **numbers},
+            tolerance="loose",
+            domain=MICROSOFT,
+        )
+        for activation, numbers in FUSED.items()
+        for residual in ([], [r(2, 6, 6, 5)])
     ),
     Case("Col2Im", [r(1, 12, 20), i64(5, 6), i64(2, 2)], {}, "onnx", tolerance="normal", host=(1, 2)),
     Case(

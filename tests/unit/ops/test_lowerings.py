@@ -7,6 +7,8 @@ import onnx
 import pytest
 from graphs import check_equal, compiled, operators, parse
 
+from py_ort.compiler.placement import load_manifests
+from py_ort.ir.operators import LOWERINGS
 from py_ort.ir.operators import operators as declared
 
 F = np.float32
@@ -257,3 +259,14 @@ def test_only_one_is_on(text: str, name: str, given: int, taken: int) -> None:
     constants = {"a": np.array([1])} if "a)" in text else {}
     (node,) = compiled(parse(text.format(given), constants, 23)).model.graph
     assert node.attributes[name].value == taken
+
+
+def test_no_kernel_of_the_core_is_for_what_is_always_replaced() -> None:
+    """Sessions are all who use the core; the page's kernels are also used one by one."""
+    replaced = {key for key, entries in LOWERINGS.items() if any(entry.replaces for entry in entries)}
+    assert ("com.microsoft", "FusedConv") in replaced
+    assert replaced & load_manifests()["wasm"].kernels.keys() == set()
+    text = """g (float[1,2,4,4] x, float[2,2,1,1] w) => (float[1,2,4,4] y) {
+        y = com.microsoft.FusedConv<activation = "Relu">(x, w)
+    }"""
+    assert operators(compiled(parse(text), providers=["wasm"])) == {"nhwc.Conv": 1, "Transpose": 2}

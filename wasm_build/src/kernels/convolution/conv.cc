@@ -207,7 +207,6 @@ class Conv {
 
 constexpr const char* kTypes = "float32,float16,bfloat16";
 PY_ORT_KERNEL("", "Conv", kTypes, WithHalf<Conv<false>>);
-PY_ORT_KERNEL(kMicrosoftDomain, "FusedConv", kTypes, WithHalf<Conv<false>>);
 PY_ORT_KERNEL(kMicrosoftDomain, "NhwcConv", kTypes, WithHalf<Conv<true>>);
 PY_ORT_KERNEL(kNhwcDomain, "Conv", kTypes, WithHalf<Conv<true>>);
 PY_ORT_FEATURES("", "Conv", "epilogue,residual");

@@ -160,7 +160,6 @@ class TensorScatter {
 };
 
 PY_ORT_KERNEL("", "ScatterElements", "*;int32,int64;*", OnBytes<ScatterElements>);
-PY_ORT_KERNEL("", "Scatter", "*;int32,int64;*", OnBytes<ScatterElements>);
 PY_ORT_KERNEL("", "ScatterND", "*;int64;*", OnBytes<ScatterND>);
 PY_ORT_KERNEL("", "TensorScatter", "*;*;int64", OnBytes<TensorScatter>);
 

@@ -54,27 +54,16 @@ bool recognized(const std::vector<Instruction>& program, Epilogue& out, bool& re
 }
 
 Status ProductEpilogue::read(const KernelInfo& info, ProductEpilogue& out) {
-  const Attributes& a = info.attributes;
-  if (info.domain == kMicrosoftDomain && !a.has("epilogue")) {
-    std::vector<float> params = a.numbers("activation_params");
-    if (params.empty() && a.has("activation_alpha"))
-      params = {a.number("activation_alpha", 0), a.number("activation_beta", 0)};
-    PY_ORT_TRY(make_activation(a.text("activation", ""), params, out.form_.activation));
-    choose_form(out.form_, false);
-    return {};
-  }
-  const std::string text = a.text("epilogue", "");
+  const std::string text = info.attributes.text("epilogue", "");
   std::vector<Instruction> program;
   PY_ORT_TRY(parse_program(text, program));
-  bool residual = false;
-  if (!recognized(program, out.form_, residual)) return not_implemented(info.op_type, " with the epilogue ", text);
-  out.residual_ = residual;
+  if (!recognized(program, out.form_, out.residual_)) return not_implemented(info.op_type, " with the epilogue ", text);
   return {};
 }
 
 Status ProductEpilogue::residual(const KernelContext& context, const Dims& dims, const Tensor*& z) const {
   z = context.input(kResidualInput);
-  PY_ORT_ENSURE(!residual_ || *residual_ == (z != nullptr),
+  PY_ORT_ENSURE(residual_ == (z != nullptr),
                 z ? "input 3 is a residual that the epilogue does not read" : "the epilogue reads a residual, input 3");
   PY_ORT_ENSURE(!z || z->dims == dims, "the residual of shape ", z->dims, " is not shaped like the result: ", dims);
   return {};

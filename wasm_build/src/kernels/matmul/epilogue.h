@@ -2,8 +2,6 @@
 // Register 0 is the value with its bias, register 1 the residual: input 3, of the result's shape.
 #pragma once
 
-#include <optional>
-
 #include "kernels/shared/program.h"
 #include "py_ort/kernel.h"
 #include "py_ort/microkernels.h"
@@ -16,7 +14,6 @@ bool recognized(const std::vector<Instruction>& program, Epilogue& out, bool& re
 
 class ProductEpilogue {
  public:
-  // com.microsoft's operators say it by `activation`, and a residual is added before.
   static Status read(const KernelInfo& info, ProductEpilogue& out);
 
   // The residual, or null. For a result of shape `dims`.
@@ -26,7 +23,7 @@ class ProductEpilogue {
 
  private:
   Epilogue form_;
-  std::optional<bool> residual_;  // none: whether there is one is seen by the inputs
+  bool residual_ = false;
 };
 
 }  // namespace py_ort

@@ -138,7 +138,6 @@ class Gemm {
 
 PY_ORT_KERNEL("", "Gemm", "float32,float16,bfloat16,float64,int32,uint32,int64,uint64", WithHalf<Gemm>);
 PY_ORT_FEATURES("", "Gemm", "epilogue,residual");
-PY_ORT_KERNEL(kMicrosoftDomain, "FusedGemm", "float32,float16,bfloat16", WithHalf<Gemm>);
 
 }  // namespace
 }  // namespace py_ort
