@@ -283,7 +283,9 @@ def _load_into_page(
     while True:
         with typed_errors("loading the plan into the page"):
             threads = options.intra_op_num_threads
-            loading = runtime.load(compiled.plan, compiled.parts(), threads, timeout=options.create_timeout)
+            trace = options.enable_profiling or os.environ.get("PY_ORT_TRACE", "0") not in ("", "0")
+            timeout = options.create_timeout
+            loading = runtime.load(compiled.plan, compiled.parts(), threads, trace=trace, timeout=timeout)
         with loading:
             for report in loading.reports():
                 progress(report.stage, report.done, report.total)

@@ -202,7 +202,7 @@ class PageRuntime:
         return adapter_name(self.device) if self.device else ""
 
     def load(
-        self, plan: bytes, weights: Sequence[Part], threads: int, *, timeout: float | None
+        self, plan: bytes, weights: Sequence[Part], threads: int, *, trace: bool, timeout: float | None
     ) -> Loading[tuple[Loaded, SessionInfo]]:
         """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`)."""
         body = CreateSessionT()
@@ -212,6 +212,7 @@ class PageRuntime:
             "webgpu": for_page(webgpu),
             "opening": for_opening(self.wanted),
             "threads": threads,
+            "trace": trace,
         }
         if "simd" in wasm:
             options["wasm"] = {"simd": wasm["simd"]}

@@ -43,12 +43,16 @@ class CpuOptions(TypedDict, total=False):
 
 
 class SessionOptions(TypedDict, total=False):
-    """CreateSession.options: those of both providers by their names, and how many threads (0: as many as there are)."""
+    """CreateSession.options: those of both providers by their names, and how many threads (0: as many as there are).
+
+    With `trace` its making and its runs are in the browser's performance timeline.
+    """
 
     webgpu: Mapping[str, str]
     wasm: CpuOptions
     threads: int
     opening: Opening
+    trace: bool
 
 
 class Counters(TypedDict):

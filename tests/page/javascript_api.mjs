@@ -404,6 +404,25 @@ export const cases = {
     await session.release();
   },
 
+  'in the performance timeline': async () => {
+    const tracks = () => {
+      const entries = performance.getEntriesByType('measure').filter(({ detail }) => detail?.devtools);
+      return Object.fromEntries(entries.map(({ name, detail }) => [name, detail.devtools.track]));
+    };
+    const before = Object.keys(tracks()).length;
+    env.wasm.proxy = false;
+    for (const trace of [false, true]) {
+      env.trace = trace;
+      const session = await create('add');
+      await session.run({ x, scale });
+      await session.release();
+      if (!trace) equal([Object.keys(tracks()).length], [before]);
+    }
+    env.trace = undefined;
+    const { run, ...others } = tracks();
+    equal([run, others['make the kernels'], others['encode and submit']], ['runs', 'worker', 'worker']);
+  },
+
   'in a worker, or in the page': async () => {
     const made = [];
     const Real = Worker;

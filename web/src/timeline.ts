@@ -1,5 +1,5 @@
 // What a run, or the making of a session, spends its time on: spans on the worker's clock. Python draws them beside its
-// own.
+// own, and a browser's tools show them if they are marked.
 
 /** Name, category, begin and end (performance.now()), and what else is to be said. */
 export type Span = readonly [
@@ -16,8 +16,23 @@ export type SpanCategory = 'page' | 'node' | 'gpu';
 export class Timeline {
   readonly spans: Span[] = [];
 
+  /**
+   * @param marked whether all of it is in the browser's own performance timeline too.
+   * @param dispatches whether each dispatch is to be timed, which costs their overlap.
+   */
+  constructor(
+    private readonly marked = false,
+    readonly dispatches = false,
+  ) {}
+
   add(name: string, category: SpanCategory, start: number, args?: Span[4], end = performance.now()): void {
     this.spans.push(args ? [name, category, start, end, args] : [name, category, start, end]);
+    this.mark(name, TRACKS[category], start, end, args);
+  }
+
+  /** What only the browser's timeline has. */
+  mark(name: string, track: string, start: number, end: number, args: Span[4] = {}): void {
+    if (this.marked) marks.add(name, track, start, end, args);
   }
 
   /** Runs `work`, and says how long it took. */
@@ -28,3 +43,33 @@ export class Timeline {
     return result;
   }
 }
+
+const TRACKS: Readonly<Record<SpanCategory, string>> = { page: 'worker', node: 'nodes', gpu: 'GPU' };
+
+/** A browser keeps entries until they are cleared. */
+const MOST_MARKS = 20_000;
+
+/** Entries of `performance`; DevTools give tracks of their own to those with such details, below one heading. */
+class Marks {
+  private readonly names = new Set<string>();
+  private count = 0;
+
+  add(name: string, track: string, start: number, end: number, args: NonNullable<Span[4]>): void {
+    if (++this.count > MOST_MARKS) this.clear();
+    this.names.add(name);
+    const properties = Object.entries(args).map(([key, value]) => [
+      key,
+      typeof value === 'object' ? JSON.stringify(value) : String(value),
+    ]);
+    const devtools = { dataType: 'track-entry', trackGroup: 'py_ort', track, properties };
+    performance.measure(name, { start, end: Math.max(start, end), detail: { devtools } });
+  }
+
+  private clear(): void {
+    for (const name of this.names) performance.clearMeasures(name);
+    this.names.clear();
+    this.count = 1;
+  }
+}
+
+const marks = new Marks();

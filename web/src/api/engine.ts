@@ -25,6 +25,7 @@ export interface EngineRequest {
   readonly webgpu: WebGpuOptions;
   readonly wasm: { readonly simd?: Simd | 'auto' };
   readonly threads: number;
+  readonly trace: boolean;
   readonly freeDimensions: { readonly [name: string]: number };
   readonly cache: boolean;
   readonly runtime: RuntimeSettings;

@@ -12,7 +12,10 @@ export interface Env {
   logLevel?: LogLevel;
   /** Everything on the console. */
   debug?: boolean;
-  /** Without effect; `performance` and profiles show what happens when. */
+  /**
+   * Has sessions made from then on, and their runs, in the browser's own performance timeline: DevTools show tracks of
+   * runs, nodes and the GPU.
+   */
   trace?: boolean;
   readonly versions: { readonly common: string; readonly web: string; readonly py_ort: string };
   readonly wasm: WebAssemblyFlags;
@@ -94,11 +97,14 @@ export function severityOf(level: LogLevel | undefined): number {
   return found;
 }
 
+/** `env.trace`, which once was `env.wasm.trace`. */
+export function tracing(): boolean {
+  return env.trace ?? env.wasm.trace ?? false;
+}
+
 /** What was set in `env` and does nothing here, in words. */
 export function withoutEffect(): string[] {
   return [
-    ...(env.trace ? ['env.trace'] : []),
-    ...(env.wasm.trace ? ['env.wasm.trace'] : []),
     ...(env.webgpu.validateInputContent ? ['env.webgpu.validateInputContent'] : []),
     ...Object.keys(env.webgl).map((name) => `env.webgl.${name}`),
   ];

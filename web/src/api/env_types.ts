@@ -8,7 +8,7 @@ export interface WebAssemblyFlags {
   numThreads?: number;
   /** true (the default): relaxed SIMD where the browser has it; or which of the two. Without SIMD nothing runs. */
   simd?: boolean | 'fixed' | 'relaxed';
-  /** Without effect. */
+  /** The older name of `env.trace`. */
   trace?: boolean;
   /** Milliseconds that loading the core may take; 0 (the default): no limit. */
   initTimeout?: number;

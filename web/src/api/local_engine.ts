@@ -65,9 +65,9 @@ export class LocalEngine implements Engine {
         : openBy(fetchedModel);
     const { onProgress, signal } = listener;
     const load = async (model: Package, { number, webgpu, onDevice }: Choice): Promise<Session> => {
-      const { wasm, threads } = request;
+      const { wasm, threads, trace } = request;
       const source = ofPackage(await model.plan(number));
-      return Session.load(source, { runtime, webgpu, onDevice, wasm, threads, onProgress, signal });
+      return Session.load(source, { runtime, webgpu, onDevice, wasm, threads, trace, onProgress, signal });
     };
     // The core is fetched while the file's beginning is on its way; what is wrong with it, whoever wants it is told.
     runtime.core().catch(() => undefined);

@@ -5,7 +5,7 @@ import { RuntimeError } from '../errors';
 import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_file';
 import type { WebGpuOptions } from '../core/webgpu_options';
-import { deviceOfPage, env, severityOf } from './env';
+import { deviceOfPage, env, severityOf, tracing } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
 import { type ExecutionProvider, type ExternalDataFileType, isWebGpu } from './providers';
@@ -214,6 +214,7 @@ export function engineRequest(
     webgpu,
     wasm: { simd: simd === true ? 'auto' : simd },
     threads: options.intraOpNumThreads ?? numThreads,
+    trace: tracing(),
     freeDimensions: freeDimensionOverrides,
     cache,
     runtime: runtimeSettings(),

@@ -224,7 +224,7 @@ export class Recorder {
     const { gpu } = this.provider;
     const start = performance.now();
     const encoder = gpu.device.createCommandEncoder();
-    const profiler = this.timeline ? new Profiler(gpu, this.memory.caches) : undefined;
+    const profiler = this.timeline?.dispatches ? new Profiler(gpu, this.memory.caches) : undefined;
     segment.compiled!.encode(encoder, profiler);
     this.submitted.push(segment.compiled!);
     if (profiler) {
@@ -241,19 +241,19 @@ export class Recorder {
     const pending = this.memory.readback.encode(encoder, downloads);
     gpu.submit([encoder.finish()]);
     if (profiler) profiler.submittedAt = performance.now();
-    this.timeline?.add('encode and submit', 'page', start);
+    this.timeline?.add('encode and submit', 'page', start, { segment: this.index });
     this.memory.caches.endOfRun();
     return this.timeline ? this.timed(pending, read, this.timeline) : pending;
   }
 
   /** The readback, with a span from the submit to the bytes. */
   private timed(pending: PendingReadback, read: readonly Wanted[], timeline: Timeline): PendingReadback {
-    const start = performance.now();
+    const [start, segment] = [performance.now(), this.index];
     const bytes = read.reduce((sum, wanted) => sum + wanted.bytes, 0);
     return {
       finish: async (use) => {
         const result = await pending.finish(use);
-        timeline.add('GPU work and download', 'gpu', start, { bytes, tensors: read.length });
+        timeline.add('GPU work and download', 'gpu', start, { segment, bytes, tensors: read.length });
         return result;
       },
     };

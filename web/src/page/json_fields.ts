@@ -18,7 +18,7 @@ export type Opening = NonNullable<SessionOptions['opening']>;
 export type DeviceDescription = device.DeviceDescription;
 
 /** CreateSession.options. */
-export type SessionOptions = Pick<session.SessionOptions, 'webgpu' | 'wasm' | 'threads' | 'opening'>;
+export type SessionOptions = Pick<session.SessionOptions, 'webgpu' | 'wasm' | 'threads' | 'opening' | 'trace'>;
 export type CpuOptions = NonNullable<SessionOptions['wasm']>;
 
 /** SessionCreated.info. */

@@ -43,7 +43,8 @@ export class SessionRun {
     private readonly options: RunOptions,
   ) {
     this.before = { ...this.counters() };
-    this.timeline = options.profile ? new Timeline() : undefined;
+    const { profile = false } = options;
+    this.timeline = profile || session.traced ? new Timeline(true, profile) : undefined;
     this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
   }
 
@@ -271,11 +272,15 @@ export class SessionRun {
   }
 
   private async profile(recorder: Recorder | undefined): Promise<ProfileRow[] | undefined> {
-    if (!this.timeline) return undefined;
+    if (!this.timeline?.dispatches) return undefined;
     const { gpuSession, plan } = this.session;
     if (!recorder || !gpuSession) return [];
     const rows = (await Promise.all(recorder.profilers.map((one) => one.read()))).flat();
-    return withNodes(rows, gpuSession, plan.nodes());
+    const profile = withNodes(rows, gpuSession, plan.nodes());
+    for (const { kernel, start_ms, ms, ...args } of profile)
+      if (start_ms !== undefined && ms !== undefined)
+        this.timeline.mark(kernel, 'kernels', start_ms, start_ms + ms, args);
+    return profile;
   }
 
   private submitted(
@@ -293,10 +298,12 @@ export class SessionRun {
           recorder?.succeeded();
           return values;
         });
-        const run_ms = performance.now() - start;
+        const ended = performance.now();
+        const [run_ms, profile] = [ended - start, await this.profile(recorder)];
+        this.timeline?.mark('run', 'runs', start, ended, { model: this.session.plan.modelName, ...info, ...counters });
         return {
           outputs,
-          info: { run_ms, ...info, counters, profile: await this.profile(recorder), timeline: this.timeline?.spans },
+          info: { run_ms, ...info, counters, profile, timeline: profile && this.timeline?.spans },
         };
       },
     };

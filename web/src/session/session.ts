@@ -48,6 +48,8 @@ export interface SessionOptions {
    * for them.
    */
   readonly compileEarly?: boolean;
+  /** Whether its making and its runs are in the browser's own performance timeline; those with a profile are anyway. */
+  readonly trace?: boolean;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
   /** Ends the loading, and nothing is left of it. */
   readonly signal?: AbortSignal;
@@ -62,7 +64,7 @@ export class Session extends SessionState {
   static async load(source: ModelSource, options: SessionOptions = {}): Promise<Session> {
     const start = performance.now();
     const runtime = options.runtime ?? new Runtime();
-    const timeline = new Timeline();
+    const timeline = new Timeline(options.trace);
     const [loaded, planBytes] = await Promise.all([
       timeline.during('wait for the core', () => runtime.core()),
       timeline.during('fetch the plan', () => source.plan()),
@@ -127,7 +129,7 @@ export class Session extends SessionState {
           `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ` +
           `${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`,
       );
-      return new Session(plan, info, runtime, loaded, handle, gpuSession, weights, webgpu);
+      return new Session(plan, info, runtime, loaded, handle, gpuSession, weights, webgpu, options.trace);
     } catch (error) {
       loaded.core.releaseSession(handle);
       weights?.release();

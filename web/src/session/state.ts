@@ -43,6 +43,8 @@ export class SessionState {
     readonly gpuSession: GpuSession | undefined,
     readonly weights: SessionWeights,
     readonly webgpu: WebGpuSettings,
+    /** Whether its runs are marked in the browser's performance timeline. */
+    readonly traced = false,
   ) {
     this.recordings = gpuSession && new RecordingCache(gpuSession.memory.arena);
   }

@@ -1,0 +1,113 @@
+"""What sessions do is in the browser's own performance timeline, which DevTools and Perfetto show."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import websockets.sync.client
+from graphs import parse
+
+from py_ort import InferenceSession, SessionOptions
+from py_ort.browser import find
+from py_ort.browser.options import BrowserOptions
+
+pytestmark = pytest.mark.browser
+#: `det` on the CPU, between two nodes on the GPU.
+MODEL = "g (float[2, 2] x) => (float y) { a = Exp(x)  b = Det(a)  y = Neg(b) }"
+PROVIDERS = [("webgpu", {"forceCpuNodeNames": "det"}), "wasm"]
+
+
+@pytest.fixture(scope="module")
+def devtools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The websocket of a browser's DevTools."""
+    flags = [*BrowserOptions(webgpu="software").command_line(), "--headless=new", "--remote-debugging-port=0"]
+    command = [find.binary(), *flags, f"--user-data-dir={tmp_path_factory.mktemp('profile')}", "about:blank"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            line = next(line for line in process.stderr if "DevTools listening" in line)
+            yield line.split()[-1]
+        finally:
+            process.terminate()
+
+
+def traced(devtools: str, work: Callable[[], None]) -> dict[str, dict[str, Any]]:
+    """Return the measures that the browser's tracing sees meanwhile: name -> details for DevTools."""
+    with websockets.sync.client.connect(devtools, max_size=None) as connection:
+
+        def ask(method: str, **params: Any) -> None:
+            connection.send(json.dumps({"id": 1, "method": method, "params": params}))
+
+        def until(arrived: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+            events: list[dict[str, Any]] = []
+            while True:
+                message = json.loads(connection.recv(timeout=60))
+                events += message.get("params", {}).get("value", []) if "method" in message else []
+                if arrived(message):
+                    return events
+
+        ask("Tracing.start", traceConfig={"includedCategories": ["blink.user_timing"]}, transferMode="ReportEvents")
+        until(lambda message: message.get("id") == 1)
+        work()
+        ask("Tracing.end")
+        events = until(lambda message: message.get("method") == "Tracing.tracingComplete")
+    begun = [e for e in events if e.get("ph") == "b" and "blink.user_timing" in e["cat"]]
+    return {e["name"]: json.loads(e["args"]["detail"])["devtools"] for e in begun}
+
+
+def measures(devtools: str, options: SessionOptions) -> dict[str, dict[str, Any]]:
+    """Those of a session and two runs."""
+    model = parse(MODEL, opset=18)
+    for node, name in zip(model.graph.node, ("exp", "det", "neg"), strict=True):
+        node.name = name
+    browser = BrowserOptions(browser=f"cdp:http://{devtools.split('/')[2]}", idle_timeout=0)
+
+    def work() -> None:
+        with InferenceSession(model.SerializeToString(), options, providers=PROVIDERS, browser=browser) as session:
+            for factor in (1, 2):
+                session.run(None, {"x": np.eye(2, dtype=np.float32) * factor})
+            assert ("timeline" in session.stats()["last_run"]) == options.enable_profiling
+
+    return traced(devtools, work)
+
+
+TRACKS = {
+    "fetch the weights": "worker",
+    "make the kernels": "worker",
+    "run": "runs",
+    "walk the plan": "worker",
+    "exp": "nodes",
+    "det": "nodes",
+    "upload": "worker",
+    "encode and submit": "worker",
+    "GPU work and download": "GPU",
+}
+
+
+def test_by_the_environment(devtools: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PY_ORT_TRACE", "1")
+    found = measures(devtools, SessionOptions())
+    assert {name: found[name]["track"] for name in TRACKS} == TRACKS
+    assert all(each["trackGroup"] == "py_ort" and each["dataType"] == "track-entry" for each in found.values())
+    assert dict(found["det"]["properties"])["op_name"] == "Det"
+    assert dict(found["run"]["properties"])["segments"] == "2"
+    assert "kernels" not in {each["track"] for each in found.values()}, "dispatches are timed in profiles only"
+
+
+def test_by_a_profile(devtools: str, tmp_path: Path) -> None:
+    options = SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
+    found = measures(devtools, options)
+    assert {name: found[name]["track"] for name in TRACKS} == TRACKS
+    kernels = {dict(each["properties"])["node"] for each in found.values() if each["track"] == "kernels"}
+    assert kernels == {"exp", "neg"}
+
+
+def test_by_default_there_is_none(devtools: str) -> None:
+    assert measures(devtools, SessionOptions()) == {}
