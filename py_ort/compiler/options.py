@@ -37,7 +37,7 @@ class CompileOptions:
         free_dimension_overrides: Numbers for the inputs' symbolic dimensions, by name.
         free_dimension_overrides_by_denotation: The same, by denotation.
         input_shapes: Numbers for open dimensions, by the names of inputs.
-        preferred_layout: "NHWC" (the default) or "NCHW".
+        preferred_layout: "NHWC", at any level, or "NCHW"; None: NHWC from the level "layout" on.
         force_cpu_node_names: Nodes to run on wasm, by name.
         disable_cpu_fallback: Refuse a plan in which a node runs on another provider than the first one, shape
             arithmetic aside.
@@ -80,4 +80,6 @@ class CompileOptions:
         """
         if self.preferred_layout not in (None, "NHWC", "NCHW"):
             raise InvalidArgument(f"preferred_layout {self.preferred_layout!r}: NHWC or NCHW")
-        return self.preferred_layout != "NCHW" and self.level() >= Level.LAYOUT
+        if self.preferred_layout is None:
+            return self.level() >= Level.LAYOUT
+        return self.preferred_layout == "NHWC"

@@ -233,7 +233,10 @@ def _save(c: Compilation, changed: bool) -> None:
 def _laid_out(c: Compilation) -> list[Pass]:
     if not c.options.nhwc():
         return []
-    return [Nhwc(c.target.has_channels_last), Subexpressions(), Folding(), Reshapes(), Identity(), DeadCode()]
+    nhwc = Nhwc(c.target.has_channels_last)
+    if c.level == Level.DISABLED:
+        return [nhwc]
+    return [nhwc, Subexpressions(), Folding(), Reshapes(), Identity(), DeadCode()]
 
 
 def _place(c: Compilation, changed: bool) -> None:

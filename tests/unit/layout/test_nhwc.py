@@ -355,6 +355,16 @@ def test_a_permutation_of_another_rank() -> None:
     assert operators(result)["Transpose"] == 1
 
 
+@pytest.mark.parametrize("level", ["disabled", "basic", "extended", "all"])
+@pytest.mark.parametrize("layout", [None, "NHWC", "NCHW"])
+def test_a_layout_that_is_named_counts_at_every_level(level: str, layout: str | None) -> None:
+    model = parse(f"g (float[1,3,8,6] x) => (float[1,2,8,6] y) {{ {HEAD}  t = Sin(c)  {TAIL} }}", W)
+    result = compiled(model, level=level, preferred_layout=layout)
+    last = layout == "NHWC" or (layout is None and level == "all")
+    assert operators(result).get("nhwc.Conv" if last else "Conv") == 2
+    check_equal(model, result)
+
+
 def test_every_word_has_a_rule() -> None:
     """A word that nobody knows would leave an operator between transposes without an error."""
     assert {declared.layout for declared in declared_operators().values()} <= {"", *rule, *WINDOWS}
