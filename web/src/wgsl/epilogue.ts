@@ -13,8 +13,8 @@ const FIRST = 2;
 /** The residual is added, and nothing else is done. */
 export const SUM: Program = { instructions: [{ op: 'Add', registers: [VALUE, RESIDUAL], numbers: 0 }], numbers: [] };
 
-export function readEpilogue(attributes: Attributes): Program | undefined {
-  const text = attributes.text('epilogue', '');
+export function readEpilogue(attributes: Attributes, name = 'epilogue'): Program | undefined {
+  const text = attributes.text(name, '');
   return text ? parse(text) : undefined;
 }
 

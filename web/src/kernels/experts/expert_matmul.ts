@@ -9,7 +9,7 @@ import {
 } from '../../contract/kernel';
 import { FLOATS, inLanes, load, stored, teamMain, teamSize, teamWorkgroups } from '../../wgsl';
 import { INTERNAL_DOMAIN } from '../counted/count';
-import { inFours } from '../quantization/matmul_nbits';
+import { inFours } from '../quantization/blocks/few_bits';
 
 interface ExpertSpec extends Spec {
   /** Of a weight; 0: they are floats. */
@@ -40,7 +40,7 @@ const PRODUCT: Shader<ExpertSpec> = {
     let zero = ${zero};
 ${
   step > 1
-    ? `    let bytes = w[column * u.steps + r];\n${inFours(bits, 1)}`
+    ? `    let bytes = w[column * u.steps + r];\n${inFours(bits)}`
     : `    let weight = (w[column * u.row_bytes + k * ${bits}u / 8u] >> (k * ${bits}u % 8u)) & ${mask};
     sum += f32(x[row_0 + k]) * (f32(weight) - zero) * scale;`
 }`;

@@ -171,6 +171,14 @@ function normalizeRows(
   });
 }
 
+/** Rows of x by the root of the mean of their squares, times `scale`, of a row's length. */
+export function rootMeanSquare(
+  ctx: Context,
+  norm: Pick<Normalized, 'x' | 'y' | 'rows' | 'length' | 'epsilon'> & { readonly scale: Tensor },
+): void {
+  normalizeRows(ctx, { ...norm, whole: false, centered: false });
+}
+
 interface NormAttributes {
   readonly axis: number;
   readonly epsilon: number;
