@@ -103,6 +103,8 @@ def capabilities(options: BrowserOptions, server: URL) -> dict[str, Any]:
     return _merged(asked, more)
 
 
+#: Grid refuses JSON of which it is not told that it is UTF-8.
+_HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 _CHROMIUM = {"chrome": "goog:chromeOptions", "MicrosoftEdge": "ms:edgeOptions"}
 
 
@@ -134,7 +136,7 @@ async def _ask(method: str, url: URL, body: Any = None) -> Any:
     try:
         async with (
             ClientSession(timeout=ClientTimeout(total=None, sock_connect=10)) as client,
-            client.request(method, url, json=body) as answer,
+            client.request(method, url, json=body, headers=_HEADERS) as answer,
         ):
             told = await answer.json(content_type=None)
     except (ClientError, ValueError) as e:
