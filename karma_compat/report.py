@@ -1,8 +1,9 @@
-"""What mocha would print."""
+"""What onnxruntime-web's runner prints, whose reporter is karma-mocha-reporter."""
 
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.markup import escape
 
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome
 
-_MARKS = {PASSED: "[green]✔[/]", FAILED: "[red]✖[/]", SKIPPED: "[cyan]-[/]"}
+_MARKS = {PASSED: "[green]✔[/]", FAILED: "[red]✖[/]", SKIPPED: "[bright_black]ℹ[/]"}
 #: Milliseconds from which a test's time is told.
 _SLOW = 100
 
@@ -22,6 +23,7 @@ class Report:
         self._console = console
         self._counts = dict.fromkeys((PASSED, FAILED, SKIPPED), 0)
         self._failures: list[tuple[str, Outcome]] = []
+        self._net = 0.0
 
     @property
     def failed(self) -> bool:
@@ -42,21 +44,29 @@ class Report:
     def count(self, name: str, outcome: Outcome) -> None:
         """Count a test without printing it."""
         self._counts[outcome.status] += 1
+        self._net += outcome.seconds
         if outcome.status == FAILED:
             self._failures.append((name, outcome))
 
     def end(self, seconds: float) -> None:
         """Print the counts and the failures."""
         print_ = self._console.print
-        print_(f"\nFinished in {seconds:.1f} secs")
-        print_("\nSUMMARY:")
-        for status, word in ((PASSED, "tests completed"), (SKIPPED, "tests skipped"), (FAILED, "tests failed")):
-            if self._counts[status]:
-                print_(f"{_MARKS[status]} {self._counts[status]} {word}")
+        at = time.strftime("%H:%M:%S GMT%z (%Z)")
+        print_(f"\n[green]Finished in {_interval(seconds)} / {_interval(self._net)} @ {at}[/]", highlight=False)
+        print_("\n[bold underline]SUMMARY:[/]")
+        for status, word in ((PASSED, "completed"), (SKIPPED, "skipped"), (FAILED, "failed")):
+            if (count := self._counts[status]) or status == PASSED:
+                print_(f"{_MARKS[status]} {count} test{'' if count == 1 else 's'} {word}")
         if self._failures:
-            print_("\nFAILED TESTS:")
+            print_("\n[bold underline]FAILED TESTS:[/]")
         for name, outcome in self._failures:
             print_(f"  {_MARKS[FAILED]} {escape(name)}\n    {escape(outcome.reason)}")
+
+
+def _interval(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds, 3), 60)
+    text = f"{seconds:.3f}".rstrip("0").rstrip(".") + (" sec" if seconds == 1 else " secs")
+    return f"{minutes:.0f} min{'' if minutes == 1 else 's'} {text}" if minutes else text
 
 
 def performance(console: Console, name: str, init: float, runs: Sequence[float]) -> None:

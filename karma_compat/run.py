@@ -91,7 +91,22 @@ def run_group(
         return
     for case in group.cases if arguments.download_model else ():
         Path(f"{case.id.replace('/', '_').replace(' ', '_')}.onnx").write_bytes(case.model_bytes())
-    options = RunnerOptions(
+    options, missing = runner_options(arguments, backend, browser), absent(group)
+    try:
+        report.group(group.title, run_cases(group.cases, options).cases | missing)
+    except EPFail as error:
+        # The backend is not there: that is why each of them fails.
+        console.print(f"  [red]{group.title}: {escape(error.message)}[/]")
+        for case in group.cases:
+            outcome = Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, error.message)
+            report.count(f"{group.title} {case.id}", outcome)
+        for name, outcome in missing.items():
+            report.count(f"{group.title} {name}", outcome)
+
+
+def runner_options(arguments: Arguments, backend: str, browser: BrowserOptions) -> RunnerOptions:
+    """Return how cases are run on a backend."""
+    return RunnerOptions(
         PROVIDERS[backend],
         browser=browser,
         # One browser that can be looked at, or several.
@@ -100,17 +115,11 @@ def run_group(
         session=session_settings(arguments),
         io_binding=arguments.bound,
     )
-    absent = {name: Outcome(FAILED, reason) for name, reason in group.missing}
-    try:
-        report.group(group.title, run_cases(group.cases, options).cases | absent)
-    except EPFail as error:
-        # The backend is not there: that is why each of them fails.
-        console.print(f"  [red]{group.title}: {escape(error.message)}[/]")
-        for case in group.cases:
-            outcome = Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, error.message)
-            report.count(f"{group.title} {case.id}", outcome)
-        for name, outcome in absent.items():
-            report.count(f"{group.title} {name}", outcome)
+
+
+def absent(group: Group) -> dict[str, Outcome]:
+    """Return the failures of tests that are listed, and do not exist."""
+    return {name: Outcome(FAILED, reason) for name, reason in group.missing}
 
 
 def time_case(

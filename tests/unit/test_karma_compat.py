@@ -136,19 +136,19 @@ def status_of(monkeypatch, *line: str) -> int:
 def test_operator_files(data, monkeypatch, capsys, name, flags, status):
     assert status_of(monkeypatch, "op", name, *flags, f"--test-data={data}") == status
     printed = capsys.readouterr().out
-    assert ("tests completed" in printed) == (status == 0)
+    assert ("✔ 1 test completed" in printed) == (status == 0)
 
 
 def test_suite_run(data, monkeypatch, capsys):
     assert status_of(monkeypatch, "suite1", "-b=wasm", f"--test-data={data}") == 0
     printed = capsys.readouterr().out
-    assert "2 tests completed" in printed and "1 tests skipped" in printed
+    assert "2 tests completed" in printed and "1 test skipped" in printed
 
 
 def test_a_listed_test_that_does_not_exist_fails(data, monkeypatch, capsys):
     assert status_of(monkeypatch, "suite1", "-b=webgpu", f"--test-data={data}") == 1
     printed = capsys.readouterr().out
-    assert "1 tests completed" in printed and "2 tests failed" in printed
+    assert "1 test completed" in printed and "2 tests failed" in printed
     assert "opset{7}/test_add" in printed.partition("FAILED TESTS:")[2] and "no such model" in printed
 
 
@@ -157,8 +157,8 @@ def test_a_backend_that_the_browser_has_not(data, monkeypatch, capsys, flags):
     monkeypatch.setenv("PY_ORT_WEBGPU", "off")
     assert status_of(monkeypatch, "op", "add", *flags, f"--test-data={data}") == 1
     printed = capsys.readouterr().out
-    assert "WebGPU has no adapter" in printed and "1 tests failed" in printed
-    assert ("1 tests completed" in printed and "1 tests skipped" in printed) == (not flags)  # wasm, WebGL
+    assert "WebGPU has no adapter" in printed and "1 test failed" in printed
+    assert ("1 test completed" in printed and "1 test skipped" in printed) == (not flags)  # wasm, WebGL
 
 
 def test_performance_of_a_backend_that_the_browser_has_not(relu, monkeypatch, capsys):
@@ -185,7 +185,7 @@ def test_models_of_one_name(relu, monkeypatch, capsys):
     monkeypatch.chdir(relu.parent)
     assert status_of(monkeypatch, "model", "**/relu", "-b=wasm") == 1
     printed = capsys.readouterr().out
-    assert "1 tests completed" in printed and "1 tests failed" in printed and "again/relu" in printed
+    assert "1 test completed" in printed and "1 test failed" in printed and "again/relu" in printed
 
 
 @pytest.fixture
