@@ -15,6 +15,8 @@ from py_ort.testing.plugin import sessions_in
 pytest_plugins = ["pytester"]
 # Every test compiles for itself and leaves nothing in the user's folders; those of the plan cache switch it on.
 os.environ["PY_ORT_CACHE"] = "0"
+# Whoever asks which providers there are starts no browser of its own.
+os.environ["PY_ORT_PROBE"] = "0"
 # Every model that a test compiles proves the passes.
 os.environ["PY_ORT_CHECK_PASSES"] = "1"
 

@@ -16,7 +16,7 @@ import py_ort
 from py_ort import exceptions
 from py_ort.browser.options import BrowserOptions
 from py_ort.compat import native_names
-from py_ort.runtime.available import API_VERSION
+from py_ort.runtime.available import API_VERSION, of_browser
 from py_ort.runtime.native.binding import NativeBinding
 from py_ort.runtime.native.device import NativeDevice
 from py_ort.runtime.native.session import NativeSession
@@ -112,6 +112,7 @@ def install_as_onnxruntime(
     names = {name: getattr(py_ort, name) for name in py_ort.__all__}
     names |= {name: getattr(exceptions, name) for name in exceptions.__all__}
     names |= native_names.of_package()
+    names |= of_browser(browser, launcher)
     names |= {
         "InferenceSession": _InferenceSession,
         "SessionIOBinding": NativeBinding,

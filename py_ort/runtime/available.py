@@ -6,8 +6,10 @@ import logging
 from typing import Any, NoReturn
 
 from py_ort.boundary import public_function
+from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.log import LEVELS
+from py_ort.runtime.here import Here
 
 #: The release of onnxruntime whose Python API this is; some libraries ask for it.
 API_VERSION = "1.31.1"
@@ -16,8 +18,12 @@ _seed: int | None = None
 
 
 def get_available_providers() -> list[str]:
-    """Return the providers with kernels, best first. Whether a browser has a WebGPU adapter is known once it runs."""
-    return ["WebGpuExecutionProvider", "CPUExecutionProvider"]
+    """Return the providers that run in this machine's browser, best first.
+
+    It is asked, once in a process, and lives on for the sessions to come; with the variable PY_ORT_PROBE=0 it is not,
+    and the list is that of all providers with kernels.
+    """
+    return Here().providers()
 
 
 def get_all_providers() -> list[str]:
@@ -26,8 +32,11 @@ def get_all_providers() -> list[str]:
 
 
 def get_device() -> str:
-    """Return "CPU-WEBGPU": what onnxruntime would call a build with both."""
-    return "CPU-WEBGPU"
+    """Return what onnxruntime would call a build for this machine's browser: "CPU-WEBGPU", or "CPU".
+
+    See `get_available_providers`.
+    """
+    return Here().device()
 
 
 @public_function
@@ -78,10 +87,26 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    """Return what this is, in words."""
+    """Return what this is, and in which browser with which adapter, in words; see `get_available_providers`."""
+    return _build_info(Here())
+
+
+def of_browser(browser: str | BrowserOptions | None, launcher: str | None) -> dict[str, Any]:
+    """Return the functions above for a browser, by name."""
+    here = Here(browser, launcher)
+    return {
+        "get_available_providers": here.providers,
+        "get_build_info": lambda: _build_info(here),
+        "get_device": here.device,
+    }
+
+
+def _build_info(here: Here) -> str:
     import py_ort
 
-    return f"py_ort {py_ort.__version__} Build Info: the Python API of onnxruntime {API_VERSION}, for browsers"
+    where = here.words()
+    words = f"py_ort {py_ort.__version__} Build Info: the Python API of onnxruntime {API_VERSION}, for browsers"
+    return f"{words}; {where}" if where else words
 
 
 def print_debug_info() -> None:

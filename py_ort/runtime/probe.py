@@ -14,13 +14,18 @@ from py_ort.runtime.providers.options import for_opening
 from py_ort.wire.json_fields import DeviceOptions
 
 
-def probe(options: BrowserOptions, timeout: float = 60.0) -> dict[str, Any]:
+def probe(options: BrowserOptions, timeout: float = 60.0, *, close: bool = True) -> dict[str, Any]:
     """Return what a browser started with these options says of itself.
+
+    Args:
+        options: Of the browser.
+        timeout: Seconds that looking for an adapter may take.
+        close: Whether it ends at once, if nobody else uses it, and not after its `idle_timeout`.
 
     Keys: `browser`, `user_agent`, `cross_origin_isolated`, `hardware_concurrency`, and of WebGPU `adapter` (None
     without one; then `no_adapter` says why), `software`, `features`, `limits`.
     """
-    return loop_thread().call(_probe(replace(options, idle_timeout=0.0), timeout))
+    return loop_thread().call(_probe(replace(options, idle_timeout=0.0) if close else options, timeout))
 
 
 def adapter_name(device: Mapping[str, Any]) -> str:

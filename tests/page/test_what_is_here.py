@@ -1,0 +1,69 @@
+"""`get_available_providers` and its kin say what a browser gives, which is asked once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from shared_browser import BROWSER
+
+import py_ort
+from py_ort import BrowserOptions
+from py_ort.runtime import here
+from py_ort.runtime.available import of_browser
+
+pytestmark = pytest.mark.browser
+BOTH, CPU = ["WebGpuExecutionProvider", "CPUExecutionProvider"], ["CPUExecutionProvider"]
+
+
+@pytest.fixture
+def probes(monkeypatch: pytest.MonkeyPatch) -> list[BrowserOptions]:
+    """The browsers that were asked."""
+    asked = []
+
+    def probe(options: BrowserOptions, **more: Any) -> dict[str, Any]:
+        asked.append(options)
+        return there(options, **more)
+
+    there = here.probe
+    monkeypatch.setattr(here, "probe", probe)
+    monkeypatch.delenv("PY_ORT_PROBE")
+    here._asked.cache_clear()
+    return asked
+
+
+def test_a_browser_with_an_adapter(probes: list[BrowserOptions]) -> None:
+    told = of_browser(BROWSER, None)
+    assert (told["get_available_providers"](), told["get_device"]()) == (BOTH, "CPU-WEBGPU")
+    assert "chromium" in told["get_build_info"]().lower() and "swiftshader" in told["get_build_info"]()
+    assert probes == [BROWSER]
+
+
+def test_a_browser_without_an_adapter(probes: list[BrowserOptions]) -> None:
+    off = replace(BROWSER, webgpu="off", idle_timeout=0.0)
+    with py_ort.install_as_onnxruntime(browser=off) as installed:
+        assert (installed.module.get_available_providers(), installed.module.get_device()) == (CPU, "CPU")
+        assert "adapter: none" in installed.module.get_build_info()
+    assert probes == [off]
+
+
+def test_an_adapter_on_the_cpu_is_no_hardware(probes: list[BrowserOptions], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(here, "probe", lambda options, close: {"browser": "b", "adapter": "a", "software": True})
+    assert here.Here(BrowserOptions(webgpu="hardware")).providers() == CPU
+    assert here.Here(BrowserOptions(webgpu="auto")).providers() == BOTH
+
+
+def test_no_browser_at_all(probes: list[BrowserOptions], caplog: pytest.LogCaptureFixture) -> None:
+    told = of_browser("/nowhere/chromium", None)
+    assert told["get_available_providers"]() == CPU
+    assert "no page can be asked" in caplog.text and "/nowhere/chromium" in caplog.text
+
+
+def test_nobody_is_asked_where_that_is_not_wanted(
+    probes: list[BrowserOptions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PY_ORT_PROBE", "0")
+    assert (py_ort.get_available_providers(), py_ort.get_device()) == (BOTH, "CPU-WEBGPU")
+    assert py_ort.get_build_info().endswith("for browsers")
+    assert probes == []
