@@ -7,6 +7,7 @@ import pytest
 
 HIDDEN, VOCABULARY = 32, 32
 TEXTS = ["hello world", "the cat sat on a mat"]
+TOKENS = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
 #: As many words as asked for, the likeliest each.
 GREEDY = {"max_new_tokens": 8, "min_new_tokens": 8, "do_sample": False}
 
@@ -48,9 +49,7 @@ def test_causal_language_model(provider, io_binding, save):
     from transformers import GPT2Config, GPT2LMHeadModel, pipeline
 
     sizes = {"n_embd": HIDDEN, "n_layer": 2, "n_head": 2, "n_positions": 64}
-    torches = GPT2LMHeadModel(
-        GPT2Config(vocab_size=VOCABULARY, bos_token_id=2, eos_token_id=3, pad_token_id=0, **sizes)
-    )
+    torches = GPT2LMHeadModel(GPT2Config(vocab_size=VOCABULARY, **TOKENS, **sizes))
     folder, tokenizer = save(torches)
     ours = ORTModelForCausalLM.from_pretrained(folder, export=True, provider=provider, use_io_binding=io_binding)
     assert ours.use_io_binding is io_binding
@@ -61,6 +60,40 @@ def test_causal_language_model(provider, io_binding, save):
         pipeline("text-generation", model=m, tokenizer=tokenizer)(TEXTS[0], **GREEDY) for m in (ours, torches)
     )
     assert found == wanted
+
+
+def _decoder(family):
+    """A decoder of one of the families that share heads of keys, or do not."""
+    import transformers
+
+    if family == "gpt2":
+        sizes = {"n_embd": HIDDEN, "n_layer": 2, "n_head": 2, "n_positions": 64}
+        return transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=VOCABULARY, **TOKENS, **sizes))
+    sizes = {"hidden_size": HIDDEN, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    sizes |= {"intermediate_size": 37, "max_position_embeddings": 64}
+    config = transformers.AutoConfig.for_model(family, vocab_size=VOCABULARY, **TOKENS, **sizes)
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "qwen2"])
+def test_generate_of_a_session_and_of_optimum(provider, family, save, installed, tmp_path):
+    """What optimum exports runs in the page's loop as well, by the defaults in the files beside it."""
+    import torch
+    from optimum.onnxruntime import ORTModelForCausalLM
+
+    torches = _decoder(family)
+    torches.generation_config.max_new_tokens = 9
+    folder, _ = save(torches)
+    ours = ORTModelForCausalLM.from_pretrained(folder, export=True, provider=provider)
+    prompt = torch.tensor([[5, 6, 7, 12, 9]])
+    wanted = torches.generate(prompt)[0, 5:].tolist()
+    assert ours.generate(prompt)[0, 5:].tolist() == wanted
+    ours.save_pretrained(tmp_path / "exported")
+    with installed.module.InferenceSession(tmp_path / "exported" / "model.onnx", providers=[provider]) as session:
+        assert session.generate(prompt[0]).result() == wanted
+        rows = torch.tensor([[5, 6, 7, 12, 9], [3, 3, 10, 11, 8]])
+        batch = torches.generate(rows, max_new_tokens=6, min_new_tokens=6)[:, 5:].tolist()
+        assert session.generate(rows.tolist(), max_new_tokens=6, min_new_tokens=6).result() == batch
 
 
 @pytest.mark.parametrize("io_binding", [False, True])

@@ -5,6 +5,8 @@ import type { Simd } from '../core/microkernels';
 import type { NodeArgEntry } from '../package/header';
 import type { ModelFile } from '../package/model_file';
 import type { SessionInfo } from '../session/state';
+import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
+import type { OnTokens } from '../generate/generator';
 import type { RunOptions, RunResult } from '../session/run_options';
 import type { Feeds } from '../session/feeds';
 import type { ExecutionProvider, ExternalFile } from './providers';
@@ -50,6 +52,13 @@ export interface Engine {
   /** Whether nodes on the GPU read this input; not asked of a worker's. */
   readsOnGpu?(input: string): boolean;
   run(feeds: Feeds, options: EngineRunOptions): Promise<RunResult>;
+  /** Generates tokens for each prompt; see generate/generator.ts. */
+  generate(
+    prompts: readonly (readonly number[])[],
+    options: GenerateOptions,
+    onTokens: OnTokens,
+    signal: AbortSignal,
+  ): Promise<GenerateInfo>;
   release(): Promise<void>;
 }
 
@@ -57,5 +66,6 @@ export interface Engine {
 export interface Listener {
   readonly log: (severity: number, category: string, text: string) => void;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
+  readonly onTokens?: OnTokens;
   readonly signal?: AbortSignal;
 }

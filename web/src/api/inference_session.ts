@@ -8,7 +8,9 @@ import { invalid } from './elements';
 import type { Engine, EngineRequest, Listener } from './engine';
 import { env, noteDevice, offerDevice, severityOf, withoutEffect } from './env';
 import { exportedOf } from './exported';
+import { Generation, type GenerationOptions, type PromptTokens, rowsOf, type StartGeneration } from './generation';
 import { HERE } from './keeper';
+import { kernelsWanted, tellKernels } from './kernel_times';
 import type * as metadata from './metadata';
 import { metadataOf, type ValueMetadata } from './metadata';
 import { checkLocations, onGpuAmong } from './output_location';
@@ -168,6 +170,28 @@ export class InferenceSession {
     } finally {
       loans.giveBack();
     }
+  }
+
+  /**
+   * Generates tokens with a decoder: `for await (const token of session.generate(prompt, { maxNewTokens: 20 }))`. The
+   * caches of keys and values stay where the model runs, also for the next prompt that begins as this one.
+   *
+   * @param prompt tokens, or for a batch an array of tokens for each row.
+   */
+  generate(prompt: PromptTokens, options?: GenerationOptions<number>): Generation<number>;
+  generate(
+    prompt: readonly PromptTokens[],
+    options?: GenerationOptions<readonly (number | null)[]>,
+  ): Generation<readonly (number | null)[]>;
+  generate(
+    prompt: PromptTokens | readonly PromptTokens[],
+    // biome-ignore lint/suspicious/noExplicitAny: what a callback takes goes with the prompt
+    { signal, onTokens, ...options }: GenerationOptions<any> = {},
+    // biome-ignore lint/suspicious/noExplicitAny: the overloads say which
+  ): Generation<any> {
+    const { rows, batch } = rowsOf(prompt);
+    const start: StartGeneration = (tell, ending) => this.engine.generate(rows, options, tell, ending);
+    return new Generation(start, rows.length, batch, { signal, onTokens });
   }
 
   /** Frees the model. Tensors left on the GPU stay until they are disposed of. */
@@ -340,29 +364,4 @@ function mustBeHere(options: InferenceSessionOptions): string | undefined {
 async function fetchedFeeds(engine: Engine, feeds: OnnxValues): Promise<OnnxValues> {
   const each = Object.entries(feeds).map(async ([name, value]) => [name, await fetched(engine, name, value)] as const);
   return Object.fromEntries(await Promise.all(each));
-}
-
-function kernelsWanted(): boolean {
-  const { profiling, profilingMode } = env.webgpu;
-  return (profiling.mode ?? profilingMode) === 'default';
-}
-
-/** `env.webgpu.profiling.ondata`, or the console, for each kernel. */
-function tellKernels({ profile = [] }: RunInfo): void {
-  if (!kernelsWanted()) return;
-  const tell = env.webgpu.profiling.ondata ?? ((data) => console.log(`py_ort: ${data.kernelName} ${data.programName}`));
-  for (const { kernel, instance = -1, node = '', op_type = '', start_ms, ms } of profile) {
-    if (ms === undefined || start_ms === undefined) continue;
-    tell({
-      version: 1,
-      inputsMetadata: [],
-      outputsMetadata: [],
-      kernelId: instance,
-      kernelType: op_type,
-      kernelName: node,
-      programName: kernel,
-      startTime: Math.round(start_ms * 1e6),
-      endTime: Math.round((start_ms + ms) * 1e6),
-    });
-  }
 }

@@ -1,6 +1,8 @@
 // A model that runs in this thread. Its file stays known: a device that is lost is opened again, and the model with it.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
+import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
+import { Generator, type OnTokens } from '../generate/generator';
 import { isContainer, isOnGpu } from '../wire/values';
 import { fetchedModel, openFile } from '../package/model_file';
 import { Package } from '../package/package';
@@ -106,6 +108,32 @@ export class LocalEngine implements Engine {
       throw new RuntimeError(
         ErrorCode.device_lost,
         `${error.message}. The session is back, on another device; the tensors that were on the lost one are gone`,
+      );
+    }
+  }
+
+  /** As `run`: begun again, if the device is lost before the first token. */
+  async generate(
+    prompts: readonly (readonly number[])[],
+    options: GenerateOptions,
+    onTokens: OnTokens,
+    signal?: AbortSignal,
+  ): Promise<GenerateInfo> {
+    const session = this.current;
+    let begun = false;
+    const tell: OnTokens = (tokens) => {
+      begun = true;
+      onTokens(tokens);
+    };
+    try {
+      return await Generator.of(session).generate(prompts, options, tell, signal);
+    } catch (error) {
+      if (!(error instanceof RuntimeError && error.code === ErrorCode.device_lost)) throw error;
+      await this.comeBack(session, error);
+      if (!begun) return Generator.of(this.current).generate(prompts, options, onTokens, signal);
+      throw new RuntimeError(
+        ErrorCode.device_lost,
+        `${error.message}. The session is back, on another device: generate again, with the tokens so far`,
       );
     }
   }

@@ -28,10 +28,13 @@ async function answer(question: Question, signal: AbortSignal): Promise<{ value:
       return { value: { description: engine.description, onGpu: engine.keeper !== undefined } };
     }
     case 'run': {
-      const engine = engines.get(question.session);
-      if (!engine) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
-      const result = await engine.run(question.feeds, { ...question.options, signal });
+      const result = await engineOf(question.session).run(question.feeds, { ...question.options, signal });
       return { value: result, transfer: Object.values(result.outputs).flatMap(buffersOf) };
+    }
+    case 'generate': {
+      const { prompts, options } = question;
+      const tell = (tokens: readonly number[]) => say({ tell: 'tokens', id, tokens });
+      return { value: await engineOf(question.session).generate(prompts, options, tell, signal) };
     }
     case 'download': {
       const { gpuId, dtype, dims } = question;
@@ -52,6 +55,12 @@ async function answer(question: Question, signal: AbortSignal): Promise<{ value:
       underWay.get(question.of)?.abort();
       return { value: undefined };
   }
+}
+
+function engineOf(session: number): LocalEngine {
+  const engine = engines.get(session);
+  if (!engine) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
+  return engine;
 }
 
 function keeperOf(session: number): TensorKeeper | undefined {

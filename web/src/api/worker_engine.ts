@@ -2,6 +2,8 @@
 import { type DType, ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type HostWorker, host } from '../host';
+import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
+import type { OnTokens } from '../generate/generator';
 import type { Feeds } from '../session/feeds';
 import type { RunResult } from '../session/run_options';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener } from './engine';
@@ -83,6 +85,7 @@ class SessionWorker {
   private heard(data: Exclude<Answer, { tell: 'ready' | 'log' }>): void {
     const pending = this.pending.get(data.id);
     if (data.tell === 'progress') return pending?.listener?.onProgress?.(data.stage, data.done, data.total);
+    if (data.tell === 'tokens') return pending?.listener?.onTokens?.(data.tokens);
     this.pending.delete(data.id);
     if (this.pending.size === 0) this.worker.unref?.();
     if (data.tell === 'value') return pending?.resolve(data.value);
@@ -143,6 +146,16 @@ export class WorkerEngine implements Engine {
 
   run(feeds: Feeds, { signal, ...options }: EngineRunOptions): Promise<RunResult> {
     return this.thread.ask<RunResult>({ ask: 'run', session: this.id, feeds, options }, { signal }).answer;
+  }
+
+  generate(
+    prompts: readonly (readonly number[])[],
+    options: GenerateOptions,
+    onTokens: OnTokens,
+    signal: AbortSignal,
+  ): Promise<GenerateInfo> {
+    const question = { ask: 'generate', session: this.id, prompts, options } as const;
+    return this.thread.ask<GenerateInfo>(question, { onTokens, signal }).answer;
   }
 
   async release(): Promise<void> {

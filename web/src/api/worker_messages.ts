@@ -1,6 +1,7 @@
 // What the page and the worker of its sessions say to each other.
 import type { DType, ErrorCode } from '../schema';
 import type { ErrorPlace } from '../errors';
+import type { GenerateOptions } from '../generate/generate_options';
 import type { Feeds } from '../session/feeds';
 import type { EngineRequest, EngineRunOptions } from './engine';
 
@@ -20,6 +21,12 @@ export type Question = { readonly id: number } & (
       readonly dtype: DType;
       readonly dims: readonly number[];
     }
+  | {
+      readonly ask: 'generate';
+      readonly session: number;
+      readonly prompts: readonly (readonly number[])[];
+      readonly options: GenerateOptions;
+    }
   | { readonly ask: 'free'; readonly session: number; readonly gpuId: number }
   | { readonly ask: 'release'; readonly session: number }
   | { readonly ask: 'abort'; readonly of: number }
@@ -27,6 +34,7 @@ export type Question = { readonly id: number } & (
 
 export type Answer =
   | { readonly tell: 'ready' }
+  | { readonly tell: 'tokens'; readonly id: number; readonly tokens: readonly number[] }
   | { readonly tell: 'value'; readonly id: number; readonly value: unknown }
   | {
       readonly tell: 'error';

@@ -1,0 +1,80 @@
+// The cases of test_javascript_generate.py: generations in a page without Python.
+import { equal, fails } from './javascript_checks.mjs';
+import { env, InferenceSession } from './py_ort.mjs';
+
+export { env };
+
+const PROMPT = [3, 1, 4, 1, 5];
+const create = (kind, provider) => InferenceSession.create(`${kind}.pyort`, { executionProviders: [provider] });
+
+/** Each is given a session, and what native onnxruntime makes of the prompt. */
+export const cases = {
+  'tokens as they come': async (session, wanted) => {
+    const told = [];
+    const generation = session.generate(PROMPT, { maxNewTokens: 8, onTokens: (token) => told.push(token) });
+    const found = [];
+    for await (const token of generation) found.push(token);
+    for (const tokens of [found, told, generation.tokens, await generation.result]) equal(tokens, wanted.slice(0, 8));
+    equal([generation.finishReason, generation.info.reused], ['length', 0]);
+    const again = session.generate(BigInt64Array.from(PROMPT, BigInt), { maxNewTokens: 8 });
+    equal(await again.result, wanted.slice(0, 8));
+    equal([again.info.reused], [PROMPT.length - 1]);
+  },
+
+  'a batch that ends row by row': async (session, wanted) => {
+    const end = wanted[2];
+    const rows = await session.generate([PROMPT, [7]], { maxNewTokens: 5, eos: [end] }).result;
+    equal(rows[0], wanted.slice(0, wanted.indexOf(end) + 1));
+    equal([rows.length], [2]);
+  },
+
+  'left and aborted': async (session, wanted) => {
+    const left = session.generate(PROMPT, { maxNewTokens: 4000 });
+    for await (const token of left) {
+      equal([token], wanted.slice(0, 1));
+      break;
+    }
+    await fails(() => left.result, 'abort');
+    const ending = new AbortController();
+    const aborted = session.generate(PROMPT, {
+      maxNewTokens: 4000,
+      signal: ending.signal,
+      onTokens: () => ending.abort(),
+    });
+    await fails(() => aborted.result, 'abort');
+    const thrower = session.generate(PROMPT, {
+      maxNewTokens: 4000,
+      onTokens: () => {
+        throw new Error('enough (abort)');
+      },
+    });
+    await fails(() => thrower.result, 'abort');
+    equal(await session.generate(PROMPT, { maxNewTokens: 4 }).result, wanted.slice(0, 4));
+  },
+
+  'what is wrong is told': async (session) => {
+    await fails(() => session.generate([]), 'a prompt is an array of tokens');
+    await fails(() => session.generate([1.5]), 'whole numbers');
+    await fails(() => session.generate(PROMPT, { temperature: 0 }).result, 'temperature is a number above 0');
+    await fails(async () => {
+      for await (const _ of session.generate(PROMPT, { names: { ids: 'other' } }));
+    }, 'input_ids');
+  },
+
+  'drawn by a seed': async (session) => {
+    const draw = (seed) =>
+      session.generate(PROMPT, { maxNewTokens: 6, sample: true, temperature: 3, topK: 20, topP: 0.9, seed }).result;
+    const [first, again, other] = [await draw(7), await draw(7), await draw(8)];
+    equal(first, again);
+    if (String(first) === String(other)) throw new Error('two seeds, the same draws');
+  },
+};
+
+export async function run(name, kind, provider, wanted) {
+  const session = await create(kind, provider);
+  try {
+    await cases[name](session, wanted);
+  } finally {
+    await session.release();
+  }
+}

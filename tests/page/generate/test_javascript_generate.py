@@ -1,0 +1,52 @@
+"""`generate` of py_ort.mjs: in a page without Python, with the session in a worker or in the page's own thread."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from language_models import language_model, native_greedy
+
+import py_ort
+from py_ort.exporting.runtime_files import copy_runtime
+
+pytestmark = pytest.mark.browser
+HERE = Path(__file__).resolve().parent
+CASES = re.findall(r"""^  ['"](.+)['"]: async""", (HERE / "javascript_generate.mjs").read_text(), re.MULTILINE)
+PROMPT = [3, 1, 4, 1, 5]
+
+
+@pytest.fixture(scope="module")
+def javascript() -> Iterator[Any]:
+    """Runs a case of javascript_generate.mjs."""
+    from plain_page import PlainPage
+
+    opened = PlainPage()
+    page = opened._page
+    copy_runtime(page.folder)
+    for file in (HERE / "javascript_generate.mjs", HERE.parent / "javascript_checks.mjs"):
+        shutil.copy(file, page.folder)
+    (page.folder / "index.html").write_text("<!doctype html><title>Tokens</title>")
+    wanted = {}
+    for kind in ("growing", "grouped"):
+        model = language_model(kind)
+        wanted[kind] = native_greedy(model, PROMPT, 8)
+        py_ort.export(model.SerializeToString(), page.folder / f"{kind}.pyort")
+    script = """async ([name, kind, provider, wanted, proxy]) => {
+        const { run, env } = await import('./javascript_generate.mjs');
+        env.wasm.proxy = proxy;
+        await run(name, kind, provider, wanted);
+    }"""
+    yield lambda case, kind, provider, proxy: page.evaluate(script, [case, kind, provider, wanted[kind], proxy])
+    opened.close()
+
+
+@pytest.mark.parametrize("proxy", [None, False], ids=["worker", "page"])
+@pytest.mark.parametrize(("kind", "provider"), [("growing", "wasm"), ("grouped", "webgpu")])
+@pytest.mark.parametrize("case", CASES)
+def test_generate_in_javascript(javascript: Any, case: str, kind: str, provider: str, proxy: bool | None) -> None:
+    javascript(case, kind, provider, proxy)
