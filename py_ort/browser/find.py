@@ -13,7 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from py_ort.exceptions import BrowserNotFound
+from py_ort.folders import user_caches
 
+#: Of macOS: everybody's, and the user's own.
+_APPLICATIONS = ("/Applications", "~/Applications")
+_VARIABLE = re.compile("%([^%]+)%")
+_NUMBERS = re.compile(r"\d+(\.\d+){3}")
 _SNAP = re.compile(rb"/snap/bin/([\w-]+)")
 
 
@@ -23,7 +28,7 @@ class Family:
 
     Attributes:
         commands: Looked for on PATH, in this order.
-        places: Patterns of absolute paths by platform, looked for after them.
+        places: Patterns of absolute paths by platform, looked for after them; with variables as %NAME%.
         playwright: Patterns of what `playwright install` puts below its cache folder.
         install: How to get one.
     """
@@ -46,14 +51,18 @@ FAMILIES = {
             "msedge",
         ),
         places={
-            "darwin": (
-                "/Applications/Chromium.app/Contents/MacOS/Chromium",
-                "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-                "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+            "darwin": tuple(
+                f"{root}/{name}.app/Contents/MacOS/{name}"
+                for name in ("Chromium", "Google Chrome", "Microsoft Edge")
+                for root in _APPLICATIONS
             ),
             "win32": (
-                r"C:\Program Files\Google\Chrome\Application\chrome.exe",
-                r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
+                "%PROGRAMFILES%/Google/Chrome/Application/chrome.exe",
+                "%PROGRAMFILES(X86)%/Google/Chrome/Application/chrome.exe",
+                "%LOCALAPPDATA%/Google/Chrome/Application/chrome.exe",
+                "%LOCALAPPDATA%/Chromium/Application/chrome.exe",
+                "%PROGRAMFILES(X86)%/Microsoft/Edge/Application/msedge.exe",
+                "%PROGRAMFILES%/Microsoft/Edge/Application/msedge.exe",
             ),
             "linux": ("/snap/bin/chromium", "/opt/google/chrome/chrome"),
         },
@@ -67,8 +76,12 @@ FAMILIES = {
     "firefox": Family(
         commands=("firefox", "firefox-esr", "firefox-nightly"),
         places={
-            "darwin": ("/Applications/Firefox.app/Contents/MacOS/firefox",),
-            "win32": (r"C:\Program Files\Mozilla Firefox\firefox.exe",),
+            "darwin": tuple(f"{root}/Firefox.app/Contents/MacOS/firefox" for root in _APPLICATIONS),
+            "win32": (
+                "%PROGRAMFILES%/Mozilla Firefox/firefox.exe",
+                "%PROGRAMFILES(X86)%/Mozilla Firefox/firefox.exe",
+                "%LOCALAPPDATA%/Mozilla Firefox/firefox.exe",
+            ),
             "linux": ("/snap/bin/firefox", "/usr/lib/firefox*/firefox", "/opt/firefox/firefox"),
         },
         install="Debian: apt-get install firefox-esr",
@@ -92,7 +105,9 @@ def installed(family: str = "chromium") -> list[Path]:
     one = FAMILIES[family]
     found = [Path(path) for command in one.commands if (path := shutil.which(command))]
     for pattern in one.places.get(sys.platform, ()):
-        place = Path(pattern)
+        place = Path(_VARIABLE.sub(lambda found: os.environ.get(found[1], ""), pattern)).expanduser()
+        if not place.is_absolute():
+            continue  # a variable that is not there
         found += sorted(Path(place.anchor).glob(str(place.relative_to(place.anchor))), reverse=True)
     for pattern in one.playwright:
         found += sorted(_playwright_cache().glob(pattern), reverse=True)
@@ -139,7 +154,12 @@ def binary(wanted: str = "chromium") -> Path:
 
 
 def version(path: Path, env: Mapping[str, str] | None = None) -> str:
-    """Return what the browser says of itself, e.g. "Chromium 156.0.1"; "" if it does not (WebKit's needs a display)."""
+    """Return what the browser says of itself, e.g. "Chromium 156.0.1"; "" if it does not (WebKit's needs a display).
+
+    On Windows it is not asked, but its folder: there Chrome answers by opening a window.
+    """
+    if sys.platform == "win32":
+        return _version_in(path.parent)
     try:
         done = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=20, check=False, env=env and dict(env)
@@ -147,6 +167,16 @@ def version(path: Path, env: Mapping[str, str] | None = None) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return next((line.strip() for line in done.stdout.splitlines() if any(c.isdigit() for c in line)), "")
+
+
+def _version_in(folder: Path) -> str:
+    """Return the version in a browser's folder: Chrome's has one of this name, Firefox's a file that says it."""
+    with contextlib.suppress(OSError):
+        settings = (folder / "application.ini").read_text("utf-8", "replace")
+        if found := re.search(r"^Name=(.+)\n(?:.*\n)*?Version=(.+)", settings, re.MULTILINE):
+            return f"{found[1]} {found[2]}"
+    versions = [each.name for each in folder.glob("*.*.*.*") if each.is_dir() and _NUMBERS.fullmatch(each.name)]
+    return max(versions, key=lambda version: [int(part) for part in version.split(".")], default="")
 
 
 def readable_folder(path: Path) -> Path | None:
@@ -164,10 +194,5 @@ def readable_folder(path: Path) -> Path | None:
 
 
 def _playwright_cache() -> Path:
-    if path := os.environ.get("PLAYWRIGHT_BROWSERS_PATH"):
-        return Path(path)
-    if sys.platform == "darwin":
-        return Path.home() / "Library/Caches/ms-playwright"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", "")) / "ms-playwright"
-    return Path.home() / ".cache/ms-playwright"
+    named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    return Path(named) if named else user_caches() / "ms-playwright"

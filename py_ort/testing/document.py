@@ -45,6 +45,10 @@ What differs between browsers is not the results but the time, and what they hav
 threads need `JSC_useSharedArrayBuffer=1`, which py_ort sets; Firefox has WebGPU where Vulkan has a driver (lavapipe is
 one on the CPU), and no subgroups.
 
+All of this was on Debian 12, the only system on which py_ort itself was run; `make` is for it, too. For Windows and
+macOS, which take a wheel, it is written by what is known of them: where browsers and caches lie, that Windows ends
+processes by `taskkill`. Where Python is killed, only Linux ends the browser with it.
+
 """
 _RECIPE = """
 ## Trying another one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +67,10 @@ class FirefoxLauncher(ProcessLauncher):
         lines = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in preferences.items())
         (profile / "user.js").write_text("".join(lines))
         headless = ["--headless"] if self.options.headless else []
+        # There the process that is started starts another one, and ends, unless it is told to stay.
+        stay = ["--wait-for-browser"] if sys.platform == "win32" else []
         return Command(
-            [str(binary), *headless, "--no-remote", "--profile", str(profile), *self.options.flags, url],
+            [str(binary), *headless, *stay, "--no-remote", "--profile", str(profile), *self.options.flags, url],
             # Its own home: it writes there besides the profile.
             {**self.options.environment(), "HOME": str(profile), "MOZ_CRASHREPORTER_DISABLE": "1"},
             find.version(binary) or binary.name,

@@ -30,6 +30,8 @@ def dies_with_us(environment: dict[str, str]) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", pdeathsig, *(["env", *more] if more else [])]
 
 
+#: The same on Windows, where a console's Ctrl-C else ends the browser, too.
+_OWN_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 #: A command line is for every user to read, so the URL with its token is not in it: this page leads there.
 _START = """<!doctype html>
 <meta charset="utf-8">
@@ -81,6 +83,7 @@ class ProcessLauncher(Launcher):
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 start_new_session=True,
+                creationflags=_OWN_GROUP,
             )
         self._watching = asyncio.ensure_future(self._watch(self._process))
 
@@ -128,6 +131,8 @@ async def end(process: subprocess.Popen[bytes]) -> None:
 def _signal(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
-            process.terminate()
+            # It has no groups to signal, but a program that ends a process with those that it started.
+            command = ["taskkill", "/T", "/F", "/PID", str(process.pid)]
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         else:
             os.killpg(process.pid, how)  # the group is the browser's own

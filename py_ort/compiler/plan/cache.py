@@ -34,7 +34,7 @@ from py_ort.compiler.load.files import UNFINISHED, DataFolder, make_private, rep
 from py_ort.compiler.plan.cached import CachedModel, DamagedEntry, read_entry, read_header, write_entry
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument
-from py_ort.folders import ASSETS, PACKAGE
+from py_ort.folders import ASSETS, PACKAGE, user_caches
 from py_ort.ir.operators import REGISTERED
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ class PlanCache:
 
 def _users_folder() -> Path | None:
     try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "py_ort/plans"
+        return user_caches() / "py_ort/plans"
     except RuntimeError as e:
         _log.warning("plans are not cached: %s Name a folder by PY_ORT_CACHE_DIR", e)
         return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 from py_ort.exceptions import EngineError
+from py_ort.folders import user_caches
 
 
 def npm_package(name: str, version: str) -> Path:
@@ -20,8 +20,7 @@ def npm_package(name: str, version: str) -> Path:
     Raises:
         EngineError: It is not there and npm cannot fetch it.
     """
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "py_ort"
-    folder = caches / f"{name.replace('/', '-')}-{version}"
+    folder = user_caches() / "py_ort" / f"{name.replace('/', '-')}-{version}"
     if not (folder / "node_modules" / name / "package.json").is_file():
         npm = shutil.which("npm")
         if npm is None:
