@@ -10,9 +10,16 @@ import sys
 from pathlib import Path
 
 import large_model
+import numpy as np
 import pytest
+from onnx import TensorProto, helper
+from shared_browser import BROWSER
+
+from py_ort import InferenceSession
 
 GB = 1 << 30
+#: Beyond what 31 and 32 bits count.
+OFFSETS = (64, 5 * GB // 2, 9 * GB // 2)
 
 
 def _why_not() -> str:
@@ -42,3 +49,32 @@ def test_weights_stream_to_the_gpu(tmp_path):
     assert told["memory"]["webgpu"]["weights"] > 2.3 * GB
     assert told["memory"]["wasm"]["weights"] == 0 and told["heap"] < 100 << 20
     assert told["own"] < GB
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_weights_that_lie_beyond_4_gb(tmp_path, provider):
+    """In a file that is mostly a hole, so that it costs nothing; no more of it is read than the weights."""
+    weights, nodes = [], []
+    matrices = np.random.default_rng(0).standard_normal((len(OFFSETS), 64, 64)).astype(np.float32)
+    with (tmp_path / "weights.bin").open("wb") as file:
+        for layer, (offset, matrix) in enumerate(zip(OFFSETS, matrices, strict=True)):
+            file.seek(offset)
+            file.write(matrix.data)
+            tensor = TensorProto(name=f"w{layer}", data_type=TensorProto.FLOAT, dims=matrix.shape)
+            tensor.data_location = TensorProto.EXTERNAL
+            for key, value in (("location", "weights.bin"), ("offset", offset), ("length", matrix.nbytes)):
+                tensor.external_data.add(key=key, value=str(value))
+            weights.append(tensor)
+            nodes.append(helper.make_node("MatMul", [f"x{layer}", f"w{layer}"], [f"x{layer + 1}"]))
+    status = (tmp_path / "weights.bin").stat()
+    if status.st_blocks * 512 > GB:
+        pytest.skip("files have no holes here")
+    assert status.st_size > 4 * GB
+    ends = [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, [1, 64]) for i in (0, len(OFFSETS))]
+    graph = helper.make_graph(nodes, "holes", ends[:1], ends[1:], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    x = np.ones((1, 64), np.float32)
+    with InferenceSession(tmp_path / "m.onnx", providers=[provider], browser=BROWSER) as session:
+        (y,) = session.run(None, {"x0": x})
+    np.testing.assert_allclose(y, x @ matrices[0] @ matrices[1] @ matrices[2], rtol=1e-3, atol=1e-2)
