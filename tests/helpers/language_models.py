@@ -90,13 +90,17 @@ _GROUPED_LAYER = """
 """
 
 
-def language_model(kind: str, dtype: Any = np.float32, seed: int = 0) -> onnx.ModelProto:
+def language_model(
+    kind: str, dtype: Any = np.float32, seed: int = 0, room: int | str = "past", vocabulary: int = VOCABULARY
+) -> onnx.ModelProto:
     """Return a decoder by transformers' names.
 
     Args:
         kind: "growing" (Concat, position_ids), or "grouped" (GroupQueryAttention, without position_ids).
         dtype: Of weights, caches and logits.
         seed: Of the weights.
+        room: Length of the caches that go in: a symbol, or with "grouped" a number.
+        vocabulary: How many tokens it knows.
     """
     growing = kind == "growing"
     head, layer = (_GROWING, _GROWING_LAYER) if growing else (_GROUPED, _GROUPED_LAYER)
@@ -111,18 +115,20 @@ def language_model(kind: str, dtype: Any = np.float32, seed: int = 0) -> onnx.Mo
     _rename(graph)
     if growing and dtype != np.float32:
         next(node for node in graph.node if node.output[0] == "seen").attribute[0].i = element
-    graph.initializer.extend(_weights(growing, dtype, seed))
+    graph.initializer.extend(_weights(growing, dtype, seed, vocabulary))
     info = helper.make_tensor_value_info
-    cache = ["batch", heads, "past", SIZE]
+    cache = ["batch", heads, room, SIZE]
     graph.input.append(info("input_ids", TensorProto.INT64, ["batch", "rows"]))
     graph.input.append(info("attention_mask", TensorProto.INT64, ["batch", "all"]))
     if growing:
         graph.input.append(info("position_ids", TensorProto.INT64, ["batch", "rows"]))
-    graph.output.append(info("logits", element, ["batch", "rows", VOCABULARY]))
+    graph.output.append(info("logits", element, ["batch", "rows", vocabulary]))
     for i in range(LAYERS):
         for part in ("key", "value"):
             graph.input.append(info(f"past_key_values.{i}.{part}", element, cache))
-            graph.output.append(info(f"present.{i}.{part}", element, ["batch", heads, "all", SIZE]))
+            graph.output.append(
+                info(f"present.{i}.{part}", element, ["batch", heads, "all" if room == "past" else room, SIZE])
+            )
     return model
 
 
@@ -137,7 +143,7 @@ def _rename(graph: onnx.GraphProto) -> None:
                     names[i] = f"{'past_key_values' if when == 'past' else when}.{layer}.{part}"
 
 
-def _weights(growing: bool, dtype: Any, seed: int) -> list[onnx.TensorProto]:
+def _weights(growing: bool, dtype: Any, seed: int, vocabulary: int) -> list[onnx.TensorProto]:
     rng = np.random.default_rng(seed)
 
     def random(*shape: int) -> np.ndarray:
@@ -146,8 +152,8 @@ def _weights(growing: bool, dtype: Any, seed: int) -> list[onnx.TensorProto]:
     narrow = WIDTH if growing else KV_HEADS * SIZE
     angles = np.arange(PLACES)[:, None] / 10 ** np.linspace(0, 3, SIZE // 2)
     values = {
-        "tokens": random(VOCABULARY, WIDTH),
-        "head": random(WIDTH, VOCABULARY),
+        "tokens": random(vocabulary, WIDTH),
+        "head": random(WIDTH, vocabulary),
         **{f"w{part}{i}": random(WIDTH, WIDTH) * dtype(0.25) for i in range(LAYERS) for part in "qo"},
         **{f"w{part}{i}": random(WIDTH, narrow) * dtype(0.25) for i in range(LAYERS) for part in "kv"},
     }

@@ -89,7 +89,7 @@ def test_too_long(session: InferenceSession, model: onnx.ModelProto) -> None:
     assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
 
 
-def test_an_error_on_the_way(new_session: NewSession, provider: str) -> None:
+def test_an_error_on_the_way(new_session: NewSession) -> None:
     """A place behind the last one of the model's table."""
     model = language_model("growing")
     for weight in model.graph.initializer:

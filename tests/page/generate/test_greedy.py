@@ -10,7 +10,7 @@ import pytest
 from language_models import VOCABULARY, language_model, native_greedy
 
 from py_ort import InferenceSession
-from py_ort.exceptions import PyOrtError
+from py_ort.exceptions import InvalidArgument, PyOrtError
 
 pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
@@ -44,6 +44,29 @@ def test_half_precision(kind: str, provider: str, new_session: NewSession) -> No
     model = language_model(kind, np.float16)
     session = new_session(model.SerializeToString(), providers=[provider])
     assert session.generate(PROMPT, max_new_tokens=6).result() == native_greedy(model, PROMPT, 6)
+
+
+def test_rows_of_logits_that_begin_in_the_middle_of_a_word(provider: str, new_session: NewSession) -> None:
+    """Two bytes each, and an odd number of them."""
+    model = language_model("grouped", np.float16, vocabulary=49)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    prompts = [PROMPT, [5, 6], [48]]
+    wanted = [native_greedy(model, prompt, 3) for prompt in prompts]
+    assert session.generate(prompts, max_new_tokens=3).result() == wanted
+    assert [session.generate(prompt, max_new_tokens=3).result() for prompt in prompts] == wanted
+
+
+def test_caches_of_one_length(provider: str, new_session: NewSession) -> None:
+    """What the model says that they have: fed and given in that length from the beginning."""
+    model = language_model("grouped")
+    session = new_session(language_model("grouped", room=24).SerializeToString(), providers=[provider])
+    prompts = [PROMPT, PROMPT[:3]]
+    assert session.generate(prompts, max_new_tokens=6).result() == [native_greedy(model, p, 6) for p in prompts]
+    assert session.generate(PROMPT, max_new_tokens=16).result() == native_greedy(model, PROMPT, 16)
+    again = session.generate([*PROMPT, 7, 7], max_new_tokens=3)
+    assert again.result() == native_greedy(model, [*PROMPT, 7, 7], 3) and again.info["reused"] == len(PROMPT)
+    with pytest.raises(InvalidArgument, match="takes 24 in all"):
+        session.generate(PROMPT, max_new_tokens=17).result()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,8 +18,6 @@ export interface Caches {
   advance(count: number, outputs: { readonly [name: string]: Value }): void;
   /** Forgets the slots behind the first ones. */
   cut(slots: number): void;
-  /** Row i becomes a copy of row `from[i]`. */
-  reorder(from: readonly number[]): void;
   release(): void;
 }
 
@@ -61,15 +59,6 @@ export class HostCaches implements Caches {
     if (this.form.growth !== 'fixed' && slots < this.slots)
       this.tensors = this.tensors.map((tensor, i) => this.firstSlots(tensor, this.form.caches[i], slots));
     this.slots = slots;
-  }
-
-  reorder(from: readonly number[]): void {
-    this.tensors = this.tensors.map(({ dtype, dims, data }) => {
-      const bytes = data.byteLength / this.batch;
-      const moved = new Uint8Array(data.byteLength);
-      from.forEach((row, i) => moved.set(data.subarray(row * bytes, (row + 1) * bytes), i * bytes));
-      return { dtype, dims, data: moved };
-    });
   }
 
   release(): void {

@@ -38,6 +38,8 @@ export interface DecoderForm {
   readonly growth: Growth;
   /** Slots of a cache that is `fixed`. */
   readonly capacity: number | undefined;
+  /** Whether rows shorter than others are filled up behind: GroupQueryAttention counts a row's keys from the first. */
+  readonly filledBehind: boolean;
   readonly logits: string;
 }
 
@@ -138,13 +140,13 @@ function growthOf(
   plan: PlanInfo,
   caches: readonly CacheForm[],
   pasts: ReadonlyMap<string, PlanInput>,
-): Pick<DecoderForm, 'growth' | 'capacity'> {
+): Pick<DecoderForm, 'growth' | 'capacity' | 'filledBehind'> {
+  const makers = plan.makers();
+  const filledBehind = caches.every(({ output }) => makers.get(output) === 'GroupQueryAttention');
   const lengths = new Set([...pasts.values()].map(({ dims }) => dims![2]));
   const [length] = lengths;
-  if (lengths.size === 1 && length > 0) return { growth: 'fixed', capacity: length };
-  const makers = plan.makers();
-  const shared = caches.every(({ output }) => makers.get(output) === 'GroupQueryAttention');
-  return { growth: shared ? 'shared' : 'grows', capacity: undefined };
+  if (lengths.size === 1 && length > 0) return { growth: 'fixed', capacity: length, filledBehind };
+  return { growth: filledBehind ? 'shared' : 'grows', capacity: undefined, filledBehind };
 }
 
 function shown({ dtype, dims }: PlanInput): string {

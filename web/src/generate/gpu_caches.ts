@@ -63,11 +63,6 @@ export class GpuCaches implements Caches {
     else this.resize(this.slots);
   }
 
-  reorder(from: readonly number[]): void {
-    if (!this.tensors) return;
-    this.copied(this.room, (row) => from[row]);
-  }
-
   release(): void {
     this.replace(undefined, 0);
     this.slots = 0;
@@ -75,10 +70,6 @@ export class GpuCaches implements Caches {
 
   /** To buffers of so many slots, with what is in the slots that are filled. */
   private resize(room: number): void {
-    this.copied(room, (row) => row);
-  }
-
-  private copied(room: number, source: (row: number) => number): void {
     const { form, batch, tensors, gpu } = this;
     const { buffers, caches, gpu: device } = gpu.provider;
     const encoder = device.device.createCommandEncoder();
@@ -90,12 +81,8 @@ export class GpuCaches implements Caches {
         const [old, fresh] = [buffers.get(tensors[i].gpuId), buffers.get(gpuId)];
         const oldHead = this.room * this.rowBytes(cache);
         const bytes = Math.min(this.slots, room) * this.rowBytes(cache);
-        for (let row = 0; row < batch && bytes > 0; row++) {
-          for (let h = 0; h < cache.heads; h++) {
-            const [to, at] = [row * cache.heads + h, source(row) * cache.heads + h];
-            encoder.copyBufferToBuffer(old.buffer, old.offset + at * oldHead, fresh.buffer, to * head, bytes);
-          }
-        }
+        for (let h = 0; h < batch * cache.heads && bytes > 0; h++)
+          encoder.copyBufferToBuffer(old.buffer, old.offset + h * oldHead, fresh.buffer, h * head, bytes);
       }
       return { dtype: cache.dtype, dims, gpuId };
     });

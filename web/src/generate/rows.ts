@@ -25,7 +25,7 @@ export class Rows {
   ) {
     const longest = Math.max(...lengths);
     this.filled = lengths.map((length) => longest - length);
-    this.onTheRight = form.growth === 'shared';
+    this.onTheRight = form.filledBehind;
   }
 
   get count(): number {
