@@ -286,3 +286,10 @@ def test_one_of_com_microsoft_between_nodes_on_the_cpu(op_type: str) -> None:
     options = CompileOptions(graph_optimization_level="basic", force_cpu_node_names=["first", "last"])
     result = compile_model(model.SerializeToString(), options=options)
     assert _where(result)[op_type][0] == ("webgpu" if second else "wasm")
+
+
+def test_an_image_codec_is_refused_with_what_helps() -> None:
+    model = parse('g (uint8[n] x) => (uint8[h,w,c] y) { y = ImageDecoder<pixel_format="RGB">(x) }')
+    with pytest.raises(NotImplemented, match=r"ImageDecoder .*What helps: decode images before the run") as caught:
+        compile_model(model.SerializeToString())
+    assert caught.value.op_type == "ImageDecoder"
