@@ -44,6 +44,7 @@ from py_ort.compiler.passes.fuse.activation_forms import ActivationForms
 from py_ort.compiler.passes.fuse.activation_offset import ActivationOffset
 from py_ort.compiler.passes.fuse.affine import Affine
 from py_ort.compiler.passes.fuse.batch_normalization import BatchNormalization
+from py_ort.compiler.passes.fuse.block_ends import BlockEnds
 from py_ort.compiler.passes.fuse.conv_affine import ConvAffine
 from py_ort.compiler.passes.fuse.dequantized_weights import DequantizedWeights
 from py_ort.compiler.passes.fuse.dynamic_products import DynamicProducts
@@ -52,6 +53,7 @@ from py_ort.compiler.passes.fuse.gates import Gates
 from py_ort.compiler.passes.fuse.gelu import Gelu
 from py_ort.compiler.passes.fuse.hard_swish import HardSwish
 from py_ort.compiler.passes.fuse.linear import Linear
+from py_ort.compiler.passes.fuse.packed_blocks import PackedBlocks
 from py_ort.compiler.passes.fuse.padded_windows import PaddedWindows
 from py_ort.compiler.passes.fuse.quantized import Quantized
 from py_ort.compiler.passes.fuse.residual import Residual
@@ -208,6 +210,8 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
             *([ScaleShift()] if level >= Level.LAYOUT else []),
             Residual(target, "Conv", "ConvTranspose"),
             SkipNorm(target),
+            PackedBlocks(target),
+            BlockEnds(target),
             *products,
             Activation(target),
             ActivationOffset(target),

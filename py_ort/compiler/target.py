@@ -63,7 +63,16 @@ class Target:
 
     def reads_columns(self, domain: str, op_type: str) -> bool:
         """Tell whether the first provider's kernel reads and writes columns of wider tensors."""
-        return self.manifests[self.first].offers("columns", domain, op_type)
+        return self.offers("columns", op_type, domain)
+
+    def offers(self, feature: str, op_type: str, domain: str = "") -> bool:
+        """Tell whether the first provider's kernel of an operator has a feature."""
+        return self.manifests[self.first].offers(feature, domain, op_type)
+
+    def runs_first(self, node: ir.Node) -> bool:
+        """Tell whether the first provider runs a node."""
+        dtypes = [None if v is None else v.dtype for v in node.inputs]
+        return self.manifests[self.first].refusal(node.domain, node.op_type, dtypes, node) is None
 
     @property
     def matmul_bias(self) -> bool:

@@ -50,7 +50,10 @@ def infer_node(
         InvalidGraph: With `strict`, the inputs' shapes do not fit the operator.
     """
     declared = operator(node.domain, node.op_type)
-    if declared.infer is not None and not (strict and node.domain == ""):
+    version = (opsets or {}).get(node.domain) or (CANONICAL_OPSET if node.domain == "" else 1)
+    found = schema(node.domain, node.op_type, version)
+    # ONNX's own word is asked where inputs may be refused, if it has one (SimplifiedLayerNormalization it lacks).
+    if declared.infer is not None and not (strict and node.domain == "" and found is not None):
         declared.infer(node)
         follow(node)
         return
@@ -58,8 +61,6 @@ def infer_node(
         infer_control(node, visit or (lambda graph: infer_graph(graph, opsets)))
         if node.domain == "":  # control flow; others (FlexAttention) have bodies that change numbers, not types
             return
-    version = (opsets or {}).get(node.domain) or (CANONICAL_OPSET if node.domain == "" else 1)
-    found = schema(node.domain, node.op_type, version)
     if found is None:
         return
     types: dict[str, Any] = {}

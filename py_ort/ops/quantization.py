@@ -6,6 +6,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from py_ort.ir.block_products import width_of
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
@@ -23,6 +24,12 @@ def _infer_quantized(node: ir.Node) -> None:
     like(node.outputs[0], node.inputs[0])
     if not same:
         node.outputs[0].shape = None
+
+
+def _infer_block_product(node: ir.Node) -> None:
+    like(node.outputs[0], node.inputs[0])
+    rows = dims(node.inputs[0])
+    node.outputs[0].shape = ir.Shape([*rows[:-1], width_of(node)]) if rows else None
 
 
 def _infer_qgemm(node: ir.Node) -> None:
@@ -57,7 +64,7 @@ OPERATORS = [
     *(Operator(name, domain=MICROSOFT) for name in ("MatMulBnb4", "QLinearWhere")),
     *(Operator(name, domain=MICROSOFT) for name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat")),
     *(Operator(name, domain=MICROSOFT) for name in ("QuantizeLinear", "DequantizeLinear")),
-    Operator("MatMulNBits", domain=MICROSOFT, heavy=True),
+    Operator("MatMulNBits", domain=MICROSOFT, infer=_infer_block_product, heavy=True),
     Operator("GatherBlockQuantized", domain=MICROSOFT, indices=(1,)),
     Operator("QGemm", domain=MICROSOFT, infer=_infer_qgemm),
 ]

@@ -395,6 +395,31 @@ def _dequantized(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("MatMul", [wide, made], (shape[0], 1, 1, 512))
 
 
+def _block_product(g: RandomGraph, x: str, made: Shape, width: int, columns: int) -> str:
+    """With random weights of 4 bits."""
+    bytes_of = g.numbers.integers(0, 256, (columns, width // 16, 8)).astype(np.uint8)
+    scales = (g.numbers.random(columns * width // 16) * 0.02).astype(np.float32)
+    inputs = [x, g.constant(bytes_of), g.constant(scales)]
+    given = {"K": width, "N": columns, "bits": 4, "block_size": 16, "domain": "com.microsoft"}
+    return g.op("MatMulNBits", inputs, (*made[:2], columns), **given)
+
+
+@_motif("packed_blocks", "block_ends", integers=True)
+def _gated_block(g: RandomGraph, x: str, shape: Shape) -> str:
+    """As between the attentions of language models."""
+    rows, made = _rows(g, x, shape, 32)
+    normed = g.op("SimplifiedLayerNormalization", [rows, g.floats(32)], made, epsilon=1e-3, axis=-1, stash_type=1)
+    gate, up = (_block_product(g, normed, made, 32, 48) for _ in range(2))
+    wide = (*made[:2], 48)
+    function = g.pick("Sigmoid", "Tanh")
+    activated = g.op(function, [gate], wide)
+    if function == "Sigmoid":
+        activated = g.op("Mul", [gate, activated], wide)
+    product = g.op("Mul", [activated, up] if g.chance() else [up, activated], wide)
+    down = _block_product(g, product, made, 48, 32)
+    return g.op("Abs", [g.op("Add", [down, rows] if g.chance() else [rows, down], made)], made)
+
+
 @_motif("elementwise_chains", chains=True)
 def _chain(g: RandomGraph, x: str, shape: Shape) -> str:
     for op_type in ("Abs", "Sqrt", "Neg", "Tanh"):

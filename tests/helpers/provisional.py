@@ -71,6 +71,8 @@ def manifests(
     wasm += [{"domain": NHWC, "op_type": name, "types": [["float32"]]} for name in WINDOWS]
     wasm += [{"domain": "com.microsoft", "op_type": name, "types": [["float32"]]} for name in MICROSOFT]
     wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * 4, "features": more})
+    for each in (gpu, wasm):
+        each.append({"domain": "", "op_type": "SimplifiedLayerNormalization", "types": [["float32"]]})
     if chains:
         more = (
             "Elu",
@@ -88,6 +90,8 @@ def manifests(
         ((wasm, "QLinearAdd"), (wasm, "MatMulIntegerToFloat"), (gpu, "MatMulNBits")) if integers else ()
     ):
         each.append({"domain": "com.microsoft", "op_type": op_type, "types": []})
+        if op_type == "MatMulNBits":
+            each[-1]["features"] = ["norm", "gate", "residual"]
     for entry in (*gpu, *wasm):
         if entry["op_type"] in ("Conv", "ConvTranspose", "Gemm"):
             entry["features"] = ends

@@ -24,8 +24,8 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "wasm_build/test")]
 from case import MICROSOFT, TOLERANCES, Case, check_signs  # noqa: E402
 from tables import OWN, SHARED  # noqa: E402
 
-#: Columns of wider tensors are for WebGPU only.
-TABLES = {name: cases for name, cases in SHARED.items() if name != "columns"} | OWN
+#: Columns of wider tensors, and what is added to MatMulNBits, are for WebGPU only.
+TABLES = {name: cases for name, cases in SHARED.items() if name not in ("columns", "fused_blocks")} | OWN
 KERNELS = {(entry["domain"], entry["op_type"]) for entry in json.loads((ASSETS / "kernels.wasm.json").read_text())}
 CASES: dict[str, Case] = {
     f"{table}/{case.id}": case

@@ -26,6 +26,7 @@ TWOFOLD = (
     "attention/microsoft/GroupQueryAttention",
     "fused/Attention",
     "fused/Conv",
+    "fused_blocks",
     "elementwise_chain",
     "columns/Conv",
     "special_numbers",

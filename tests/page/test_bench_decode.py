@@ -57,10 +57,14 @@ def test_words_are_native_ones(decoders, name):
         loop = Loop(decoder, provider, in_place, BrowserOptions(webgpu="software"), 1, 300)
         try:
             text = loop.write(prompt, 6)
+            counters = loop._session.stats()["last_run"]["counters"]
         finally:
             loop.close()
         assert text.words == expected, (provider, in_place)
         assert text.prompt_ms > 0 and len(text.step_ms) == 6
+        if in_place:
+            # Six for each layer, and the embedding, the last row, its normalization and its product.
+            assert counters["walks"] == 0 and counters["dispatches"] <= 6 * SIZES["tiny"].layers + 4, counters
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path):

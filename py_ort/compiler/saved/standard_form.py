@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
+from py_ort.ir.block_products import NORM, OURS, RESIDUAL, is_block_product, is_plain
 from py_ort.ir.epilogue import Epilogue, has_epilogue
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.type_names import type_name
@@ -55,9 +56,34 @@ class StandardForm(OnnxWriter):
             self._attention(proto, node, inputs)
         elif node.domain == "" and (has_epilogue(node) or len(inputs) > _inputs_of(node.op_type)):
             self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
+        elif is_block_product(node) and not is_plain(node):
+            self.give(proto, node, self._block_product(proto, node, inputs))
         else:
             self._since = max(self._since, _since(node))
             super().node(proto, node)
+
+    def _block_product(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> str:
+        """Append a MatMulNBits, what comes before it and what it ends in; return the result's name."""
+        norm, residual = (inputs[i] if i < len(inputs) else "" for i in (NORM, RESIDUAL))
+        kept = {name: item.value for name, item in node.attributes.items() if name not in OURS}
+        own = inputs[:NORM]
+        if norm:
+            own[0] = self.emit(
+                proto, "SimplifiedLayerNormalization", [own[0], norm], epsilon=get(node, "norm_epsilon"), axis=-1
+            )
+        while not own[-1]:
+            own.pop()
+        result = self.emit(proto, node.op_type, own, domain=node.domain, **kept)
+        if "gate" in node.attributes:
+            half = get(node, "N") // 2
+            halves = []
+            for first in (0, half):
+                bounds = [self.array(proto, np.array([n], np.int64)) for n in (first, first + half, -1)]
+                halves.append(self.emit(proto, "Slice", [result, *bounds]))
+            (step,) = Epilogue.parse(get(node, "gate")).steps
+            gated = self.function(proto, node, step.function, list(step.numbers), halves[0])
+            result = self.emit(proto, "Mul", [gated, halves[1]])
+        return self.emit(proto, "Add", [result, residual]) if residual else result
 
     def _kept(self, node: ir.Node) -> dict[str, Any]:
         return {name: item.value for name, item in node.attributes.items() if name not in FUSED}

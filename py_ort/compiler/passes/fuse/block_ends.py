@@ -1,0 +1,116 @@
+"""What stands around products with weights of few bits becomes part of them.
+
+A normalization (of a sum, too) whose result such products alone read: each normalizes the rows that it reads anyway.
+A residual that is added: the product adds it where it writes.
+"""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import nodes_of, only_for, same_dims
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
+from py_ort.ir.block_products import NORM, OP_TYPE, RESIDUAL, block_product, is_block_product, is_plain
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import all_nodes, attribute, attributes_of, dims, origins, rank, remove, replace_value
+from py_ort.ir.operators import MICROSOFT
+
+_PLAIN = ("SimplifiedLayerNormalization", "RMSNormalization")
+_SKIP = "SkipSimplifiedLayerNormalization"
+_SUM = 3  # output of _SKIP
+_FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
+
+
+class BlockEnds(Pass):
+    """A decoder's block in few launches."""
+
+    after = ("rms_norm", "skip_norm", "packed_blocks")
+
+    def __init__(self, target: Target) -> None:
+        """`target`: what the first provider's kernel of these products can do besides."""
+        self._target = target
+        self._norm, self._residual = (target.offers(name, OP_TYPE, MICROSOFT) for name in ("norm", "residual"))
+
+    def call(self, model: ir.Model) -> int:
+        """Take each normalization, then each sum."""
+        norms = [node for node in all_nodes(model.graph) if node.op_type in (*_PLAIN, _SKIP)] if self._norm else []
+        count = sum(self._normalize(node) for node in norms)
+        return count + (sum(self._add(node) for node in nodes_of(model, "Add")) if self._residual else 0)
+
+    def _normalize(self, node: ir.Node) -> bool:
+        skips = node.op_type == _SKIP
+        x, normed, scale = node.inputs[0], node.outputs[0], node.inputs[2 if skips else 1]
+        readers = [use.node for use in normed.uses()]
+        if x is None or x.dtype not in _FLOATS or scale is None or scale.dtype != x.dtype or rank(scale) != 1:
+            return False
+        if attribute(node, "axis", -1) not in (-1, (rank(x) or 0) - 1) or not _alone(node, skips):
+            return False
+        if not readers or not all(self._takes(reader, normed, scale) for reader in readers):
+            return False
+        if skips and not self._sum(node):
+            return False
+        epsilon = attribute(node, "epsilon", 1e-12 if skips else 1e-5)
+        source = self._written_sum(node) if skips else x
+        for reader in readers:
+            build = Builder(reader, origin=(*origins(node), *origins(reader)))
+            inputs = [source, *reader.inputs[1:], *[None] * (NORM - len(reader.inputs)), scale]
+            more = {**attributes_of(reader), "norm_epsilon": float(epsilon)}
+            replace_value(reader.outputs[0], build.op(OP_TYPE, *inputs, domain=MICROSOFT, **more))
+            remove(reader)
+        remove(node)
+        return True
+
+    def _takes(self, reader: ir.Node, normed: ir.Value, scale: ir.Value) -> bool:
+        """Whether a reader is such a product, of rows as long as the scale."""
+        if not is_block_product(reader) or "norm_epsilon" in reader.attributes or len(reader.inputs) > NORM:
+            return False
+        if reader.inputs[0] is not normed or sum(v is normed for v in reader.inputs) > 1:
+            return False
+        return dims(scale) == [attribute(reader, "K")] and self._target.runs_first(reader)
+
+    def _sum(self, node: ir.Node) -> bool:
+        """Whether the sum is of two tensors of one shape, without a bias."""
+        x, skip = node.inputs[:2]
+        return (
+            x is not None
+            and skip is not None
+            and same_dims(x, skip)
+            and (len(node.inputs) <= 3 or node.inputs[3] is None)
+        )
+
+    def _written_sum(self, node: ir.Node) -> ir.Value:
+        x, skip = node.inputs[:2]
+        total: ir.Value = Builder(node).op("Add", x, skip)
+        if len(node.outputs) > _SUM:
+            replace_value(node.outputs[_SUM], total)
+        return total
+
+    def _add(self, node: ir.Node) -> bool:
+        for at in (1, 0):
+            value, residual = node.inputs[at], node.inputs[1 - at]
+            product = block_product(value)
+            if product is None or value is None or residual is None or value is residual:
+                continue
+            if not only_for(value, node) or not same_dims(value, residual) or residual.const_value is not None:
+                continue
+            if value.dtype not in _FLOATS or product.graph is not node.graph or not self._ends(product):
+                continue
+            build = Builder(node, origin=(*origins(product), *origins(node)))
+            inputs = [*product.inputs, *[None] * (RESIDUAL - len(product.inputs)), residual]
+            made = build.op(OP_TYPE, *inputs, domain=MICROSOFT, **attributes_of(product))
+            replace_value(node.outputs[0], made)
+            remove(node)
+            remove(product)
+            return True
+        return False
+
+    def _ends(self, product: ir.Node) -> bool:
+        normed = "norm_epsilon" in product.attributes and len(product.inputs) <= RESIDUAL
+        return (is_plain(product) or normed) and "gate" not in product.attributes and self._target.runs_first(product)
+
+
+def _alone(node: ir.Node, skips: bool) -> bool:
+    """Whether nothing but the normal rows, and the sum, is read."""
+    others = [output for i, output in enumerate(node.outputs) if i > 0 and not (skips and i == _SUM)]
+    return not node.outputs[0].is_graph_output() and not any(o.uses() or o.is_graph_output() for o in others)

@@ -1,0 +1,56 @@
+"""MatMulNBits, products with weights of few bits, and what passes add to it.
+
+Inputs 0 to 5 and the attributes K, N, bits and block_size are com.microsoft's. Kernels with the feature "norm" divide
+the rows of input 0 by the root of the mean of their squares (and `norm_epsilon`) and multiply them with input 6, [K].
+With "gate" the attribute `gate`, a program of one value as an epilogue is, is done to the first half of the columns,
+which are then multiplied with the second half: the result has N / 2. With "residual" input 7, of the result's shape, is
+added at last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from py_ort.ir.graph import all_nodes, attribute
+from py_ort.ir.operators import MICROSOFT
+
+OP_TYPE = "MatMulNBits"
+WEIGHTS, SCALES, ZEROS, GROUPS, BIAS, NORM, RESIDUAL = range(1, 8)  # inputs
+#: Attributes that are ours.
+OURS = ("norm_epsilon", "gate")
+
+
+def block_product(value: ir.Value | None) -> ir.Node | None:
+    """Return the MatMulNBits that makes a value."""
+    node = None if value is None else value.producer()
+    return node if node is not None and is_block_product(node) else None
+
+
+def is_block_product(node: ir.Node) -> bool:
+    """Whether a node is one."""
+    return node.domain == MICROSOFT and node.op_type == OP_TYPE
+
+
+def block_products(model: ir.Model) -> Iterator[ir.Node]:
+    """Yield those of a model; the graph may change meanwhile."""
+    for node in list(all_nodes(model.graph)):
+        if is_block_product(node) and node.graph is not None:
+            yield node
+
+
+def given(node: ir.Node, index: int) -> ir.Value | None:
+    """Return an input that may be left out."""
+    return node.inputs[index] if index < len(node.inputs) else None
+
+
+def is_plain(node: ir.Node) -> bool:
+    """Whether it is com.microsoft's own, and takes rows as they are."""
+    return len(node.inputs) <= NORM and given(node, GROUPS) is None and not any(n in node.attributes for n in OURS)
+
+
+def width_of(node: ir.Node) -> int:
+    """Return the columns of its result."""
+    columns = int(attribute(node, "N"))
+    return columns // 2 if "gate" in node.attributes else columns
