@@ -43,6 +43,14 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = ALL_P
           ),
         ].join('\n'),
       }));
+      // The one shader that is no kernel's; builds without WebGPU are without it, too.
+      build.onLoad({ filter: /^virtual:sampling$/, namespace: 'virtual' }, () => ({
+        contents: providers.includes('webgpu')
+          ? `export { SAMPLING_SHADER } from './src/generate/sampling_shader';`
+          : 'export const SAMPLING_SHADER = undefined;',
+        resolveDir: web,
+        loader: 'ts',
+      }));
       build.onLoad({ filter: /^virtual:kernels$/, namespace: 'virtual' }, async () => {
         const files = await kernelFiles(only);
         const imports = files.map(({ file }, i) => `import k${i} from ${JSON.stringify(file)};`);

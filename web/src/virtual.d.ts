@@ -3,6 +3,10 @@
 declare module 'virtual:kernels' {
   export const kernels: readonly import('./contract/kernel').Kernel[];
 }
+/** From src/generate/sampling_shader.ts, in builds with WebGPU. */
+declare module 'virtual:sampling' {
+  export const SAMPLING_SHADER: import('./contract/kernel').Shader<import('./contract/kernel').Spec>;
+}
 /** What differs between builds of the API. */
 declare module 'virtual:build' {
   /** Its execution providers, best first. */

@@ -1,5 +1,6 @@
 // Choosing tokens on the GPU. The choice is written where the next step's tokens are read, so that only copies of it
 // come down, and nobody need wait for them before the next step.
+import { SAMPLING_SHADER } from 'virtual:sampling';
 import type { DType } from '../schema';
 import { storageBytes } from '../gpu/memory_plan';
 import { type PendingReadback, Readback } from '../gpu/readback';
@@ -8,7 +9,6 @@ import { elementType, packUniforms, type ShaderBinding } from '../gpu/shader';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
 import type { Sampling } from './generate_options';
-import { SAMPLING_SHADER } from './sampling_shader';
 
 /** Of what a sampler is made. */
 export interface SamplerOptions {
