@@ -57,7 +57,7 @@ def manifests(
         matmul_bias: MatMul takes a bias, and a residual.
         chains: There is ElementwiseChain, on both.
         columns: Convolutions, pools, Resize and Concat on the GPU read and write columns.
-        integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits, on webgpu.
+        integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits on webgpu, too.
     """
     ends = ["epilogue", "residual"]
     more = ["bias", *ends] if matmul_bias else ["epilogue"]
@@ -73,6 +73,7 @@ def manifests(
     wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * 4, "features": more})
     for each in (gpu, wasm):
         each.append({"domain": "", "op_type": "SimplifiedLayerNormalization", "types": [["float32"]]})
+    wasm.append({"domain": "com.microsoft", "op_type": "MatMulNBits", "types": []})
     if chains:
         more = (
             "Elu",
