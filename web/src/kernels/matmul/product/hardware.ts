@@ -12,25 +12,29 @@ const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as c
 export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
   const slices = spec.slices > 1 ? `_slices_${spec.slices}` : '';
   const how = `${spec.transposed ? '_transposed' : ''}${slices}${spec.split ? '_split' : ''}`;
-  const variant = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}${how}`;
+  const thread = spec.rows === 4 && spec.columns === 1 ? '' : `_${spec.rows}x${spec.columns * 4}`;
+  const buffers = spec.buffers === 2 ? '_two' : '';
+  const variant = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}${thread}${buffers}${how}`;
   return { name: `${NAMES[spec.left]}__hw_${variant}`, wgsl: text };
 }
 
 function text(spec: HardwareSpec): string {
   const left = leftOperand(spec);
   const epilogue = productEpilogue(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
-  const { tileRows, tileColumns, tileDepth, rows, slices, split, transposed } = spec;
+  const { tileRows, tileColumns, tileDepth, rows, columns, slices, split, transposed, buffers } = spec;
   const sliced = slices > 1;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
-  const threads = (tileRows / rows) * across;
+  const threadsAcross = across / columns;
+  const threads = (tileRows / rows) * threadsAcross;
   const slotsOfA = Math.ceil((tileRows * quads) / threads);
   const slotsOfB = Math.ceil((tileDepth * across) / threads);
   const each = (count: number, line: (i: number) => string, separator = '\n  ') =>
     Array.from({ length: count }, (_, i) => line(i)).join(separator);
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
+  const steps = stepped(spec, threads, quads);
   const fetches = [
-    each(slotsOfA, (i) => fetchA(left, spec, i, `(${slot(i)}) % ${quads}u`)),
+    each(slotsOfA, (i) => fetchA(left, spec, i, `(${slot(i)}) % ${quads}u`, steps)),
     each(slotsOfB, (i) =>
       transposed
         ? fetchTransposed(
@@ -43,11 +47,27 @@ function text(spec: HardwareSpec): string {
   ].join('\n  ');
   // All slices go on as long as the deepest: threads wait for each other. The others load zeros.
   const more = sliced ? 'done < slice_depth' : 'k_0 < end';
-  const [inA, inB] = sliced ? ['tiles_a + ', 'tiles_b + '] : ['', ''];
+  const [inA, inB] = [
+    `${sliced ? 'tiles_a + ' : ''}${buffers === 2 ? 'in_a + ' : ''}`,
+    `${sliced ? 'tiles_b + ' : ''}${buffers === 2 ? 'in_b + ' : ''}`,
+  ];
+  const [sizeA, sizeB] = [slices * tileRows * quads, slices * tileDepth * across];
   const guard = (count: number, i: number) => ((i + 1) * threads > count ? `if (${slot(i)} < ${count}u) ` : '');
+  const stores = [
+    each(slotsOfA, (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${slot(i)}] = next_a_${i}; }`, '\n    '),
+    each(
+      slotsOfB,
+      (i) =>
+        guard(tileDepth * across, i) +
+        (transposed ? storeTransposed(i, inB, slot(i), tileColumns) : `{ tile_b[${inB}${slot(i)}] = next_b_${i}; }`),
+      '\n    ',
+    ),
+  ].join('\n    ');
+  const sum = (i: number, c: number) => (sliced ? `total_${i}` : `sum_${i}_${c}`);
+  const finish = (i: number) => each(columns, (c) => epilogue.store(sum(i, c), c, 'row', `column_${c}`));
   return `${epilogue.functions}
-var<workgroup> tile_a: array<vec4<f32>, ${slices * tileRows * quads}>;
-var<workgroup> tile_b: array<vec4<f32>, ${slices * tileDepth * across}>;
+var<workgroup> tile_a: array<vec4<f32>, ${buffers * sizeA}>;
+var<workgroup> tile_b: array<vec4<f32>, ${buffers * sizeB}>;
 
 @compute @workgroup_size(${slices * threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>,
@@ -60,28 +80,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   ${each(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
   ${each(slotsOfA, (i) => `var next_a_${i} = vec4<f32>(0.0);`)}
   ${each(slotsOfB, (i) => `var next_b_${i} = vec4<f32>(0.0);`)}
-  let column = thread % ${across}u;
-  let row_0 = thread / ${across}u * ${rows}u;
-  ${each(rows, (i) => `var sum_${i} = vec4<f32>(0.0);`)}
+  let column = thread % ${threadsAcross}u;
+  let row_0 = thread / ${threadsAcross}u * ${rows}u;
+  ${each(rows, (i) => each(columns, (c) => `var sum_${i}_${c} = vec4<f32>(0.0);`))}
   var k_0 = begin;
   ${
     sliced
       ? `let tiles_a = slice * ${tileRows * quads}u; let tiles_b = slice * ${tileDepth * across}u; var done = 0u;`
       : ''
   }
+  ${steps ? left.start(`k_0 / 4u + thread % ${quads}u`, '(u.depth / 4u)') : ''}
+  ${buffers === 2 ? 'var in_a = 0u; var in_b = 0u;' : ''}
   ${fetches}
+  ${buffers === 2 ? stores : ''}
   loop {
-    ${each(slotsOfA, (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${slot(i)}] = next_a_${i}; }`, '\n    ')}
-    ${each(
-      slotsOfB,
-      (i) =>
-        guard(tileDepth * across, i) +
-        (transposed ? storeTransposed(i, inB, slot(i), tileColumns) : `{ tile_b[${inB}${slot(i)}] = next_b_${i}; }`),
-      '\n    ',
-    )}
+    ${buffers === 2 ? '' : stores}
     workgroupBarrier();
     k_0 += ${tileDepth}u;
     ${sliced ? `done += ${tileDepth}u;` : ''}
+    ${steps ? left.advance(`${quads}u`, '(u.depth / 4u)') : ''}
     if (${more}) {
   ${fetches}
     }
@@ -91,27 +108,43 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
       2,
       (t) => `{ let q = quad + ${t}u;
       ${each(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
-      ${each(4, (s) => `let b_${s} = tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column];`, '\n      ')}
+      ${each(
+        4,
+        (s) =>
+          each(
+            columns,
+            (c) => `let b_${s}_${c} = tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column + ${c * threadsAcross}u];`,
+            ' ',
+          ),
+        '\n      ',
+      )}
       ${each(
         rows,
-        (i) => each(4, (s) => `sum_${i} = fma(vec4<f32>(a_${i}[${s}]), b_${s}, sum_${i});`, ' '),
+        (i) =>
+          each(
+            columns,
+            (c) => each(4, (s) => `sum_${i}_${c} = fma(vec4<f32>(a_${i}[${s}]), b_${s}_${c}, sum_${i}_${c});`, ' '),
+            '\n      ',
+          ),
         '\n      ',
       )}
     }`,
       '\n    ',
     )}
     }
-    workgroupBarrier();
+    ${buffers === 2 ? '' : 'workgroupBarrier();'}
     if (!(${more})) { break; }
+    ${buffers === 2 ? `in_a = ${sizeA}u - in_a; in_b = ${sizeB}u - in_b;\n    ${stores}` : ''}
   }
+  ${sliced && buffers === 2 ? 'workgroupBarrier();' : ''}
   ${sliced ? addSlices(spec, threads) : ''}
-  let wide_column = group.y * ${across}u + column;
-  ${epilogue.bias(0, 'wide_column')}
+  ${each(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
+  ${each(columns, (c) => epilogue.bias(c, `column_${c}`))}
   ${each(
     rows / slices,
     (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${rows / slices}u + ` : ''}${i}u;
   ${split ? `let placed = row < u.m; let at = (group.z * u.m + row) * u.ld_part;` : left.place('row')}
-  if (placed) { ${epilogue.store(`${sliced ? 'total' : 'sum'}_${i}`, 0, 'row', 'wide_column')} } }`,
+  if (placed) { ${finish(i)} } }`,
   )}
 }
 `;
@@ -143,7 +176,7 @@ function addSlices({ slices, rows }: HardwareSpec, threads: number): string {
       .map((slice) => `tile_${tile}${place(`${slice}u`, row)}`)
       .join(' + ');
   return [
-    ...numbers(rows).map((i) => `tile_${i < half ? 'a' : 'b'}${place('slice', `${i % half}u`)} = sum_${i};`),
+    ...numbers(rows).map((i) => `tile_${i < half ? 'a' : 'b'}${place('slice', `${i % half}u`)} = sum_${i}_0;`),
     'workgroupBarrier();',
     ...numbers(rows / slices).map(
       (i) => `var total_${i}: vec4<f32>; { let row = slice * ${rows / slices}u + ${i}u;
@@ -152,11 +185,19 @@ function addSlices({ slices, rows }: HardwareSpec, threads: number): string {
   ].join('\n  ');
 }
 
+/**
+ * Whether a thread's elements of a all have one k in each tile, so that it steps from tap to tap instead of dividing k
+ * each time.
+ */
+function stepped({ left, aVec }: HardwareSpec, threads: number, quads: number): boolean {
+  return left === 'windows' && aVec === 4 && threads % quads === 0;
+}
+
 /** Statements that set next_a_I to the 4 elements of a from k_0 + 4 * `quad`. */
-function fetchA(left: LeftOperand, { aVec, inPlace }: HardwareSpec, i: number, quad: string): string {
+function fetchA(left: LeftOperand, { aVec, inPlace }: HardwareSpec, i: number, quad: string, steps: boolean): string {
   const a = leftName({ inPlace });
   if (aVec === 4) {
-    return `{ let k = k_0 / 4u + ${quad}; ${left.decode('k', '(u.depth / 4u)')}
+    return `{ let k = k_0 / 4u + ${quad}; ${steps ? '' : left.decode('k', '(u.depth / 4u)')}
     ${left.tap(i)}
     next_a_${i} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]),
       ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;

@@ -5,6 +5,7 @@ import { EPILOGUE_F32, epilogueUniforms, readsResidual, shared } from '../../../
 import { inLanes } from '../../../wgsl/lanes';
 import { linearWorkgroups } from '../../../wgsl/linear';
 import { hardwareProduct } from './hardware';
+import { hardwareTile } from './hardware_tile';
 import { sumOfParts } from './parts';
 import { cutProduct } from './parts_of_operands';
 import type { Product } from './product';
@@ -161,39 +162,12 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
 
 /** Rows for which reading b is all that counts. */
 const FEW_ROWS = 8;
-/** Workgroups that keep a large GPU busy; with fewer, k is cut into parts, if those stay worth a workgroup's while. */
-const BUSY = 128;
-const WANTED = 384;
-const LEAST_DEPTH = 96;
-const MOST_PARTS = 8;
-/** Slices of k in a workgroup: as many as there may be threads, with tiles half as deep. */
-const SLICES = { slices: 4, tileDepth: 16 } as const;
-/** Slices deeper than this are worth another launch, for parts of k in workgroups of their own. */
-const DEEP_SLICE = 1536;
-/** Share of a tile's columns that may lie beyond the matrix. */
-const MOST_WASTE = 0.4;
-/** From the widest on: a wider tile loads less, more tiles give the GPU more to do. */
-const TILES = [
-  { tileRows: 64, tileColumns: 64, tileDepth: 32, rows: 4 },
-  { tileRows: 32, tileColumns: 64, tileDepth: 32, rows: 4 },
-  { tileRows: 32, tileColumns: 32, tileDepth: 32, rows: 4 },
-] as const;
 
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
-  const count = ({ tileRows, tileColumns }: (typeof TILES)[number]) =>
-    Math.ceil(p.m / tileRows) * Math.ceil(p.n / tileColumns) * p.z;
-  const waste = (columns: number) => 1 - p.n / (Math.ceil(p.n / columns) * columns);
-  const chosen =
-    TILES.find((candidate) => count(candidate) >= BUSY && waste(candidate.tileColumns) <= MOST_WASTE) ??
-    TILES[TILES.length - 1];
   const totalDepth = p.depth * p.taps;
-  const wanted =
-    count(chosen) >= BUSY
-      ? 1
-      : Math.max(1, Math.min(Math.floor(WANTED / count(chosen)), Math.floor(totalDepth / LEAST_DEPTH), MOST_PARTS));
-  const tile = wanted > 1 ? { ...chosen, ...SLICES } : { ...chosen, slices: 1 };
-  const cut = totalDepth > DEEP_SLICE * tile.slices ? Math.ceil(wanted / tile.slices) : 1;
-  const partDepth = Math.ceil(totalDepth / cut / tile.tileDepth) * tile.tileDepth;
+  const choice = hardwareTile({ m: p.m, n: p.n, k: totalDepth, z: p.z, aVec: spec.aVec }, ctx.device);
+  const { tile } = choice;
+  const partDepth = Math.ceil(totalDepth / choice.parts / tile.tileDepth) * tile.tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
   const transposed = p.transposed ?? false;
   const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, transposed };

@@ -74,8 +74,11 @@ export interface HardwareSpec extends ProductSpec {
   readonly tileColumns: number;
   /** Depth of the tiles: a multiple of 4. */
   readonly tileDepth: number;
-  /** Rows of one thread; it has 4 columns. */
+  /** Rows, and groups of 4 columns, of one thread. More than one group only without slices. */
   readonly rows: number;
+  readonly columns: number;
+  /** Tiles of each operand in workgroup memory: with two, one barrier is enough where one tile wants two. */
+  readonly buffers: 1 | 2;
   /**
    * Parts of k that threads of one workgroup share, each with tiles of its own; their sums are added at the end. A
    * divisor of `rows`.
