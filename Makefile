@@ -2,6 +2,7 @@
 # make test [ARGS=...] [JOBS=2]               all tests, in so many processes at once (0: one by one); ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder;
 #                  [FALLBACK=no]              on that provider alone
+# make kernels                                all cases of kernels, also with the shaders that GPUs get
 # make matrix [SAMPLE=20] [AGAINST=file.json] one of SAMPLE of ONNX's node cases and three models in Chromium, Firefox and
 #                                             WebKitGTK, on wasm and webgpu: build/matrix/index.html, .json, .xml
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
@@ -39,7 +40,7 @@ BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
-.PHONY: docs run test fuzz large libraries numpy1 browsers matrix check format conformance build setup wheel npm clean \
+.PHONY: docs run test kernels fuzz large libraries numpy1 browsers matrix check format conformance build setup wheel npm clean \
   again
 
 run: build
@@ -47,6 +48,9 @@ run: build
 
 test: build
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+kernels: build
+	PY_ORT_ALL_CASES=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/ops $(ARGS)
 
 fuzz: build
 	PYTHONPATH=tests/helpers $(BIN)/python tests/fuzz/campaign.py --minutes $(MINUTES) --seeds $(SEEDS) $(ARGS)
