@@ -14,7 +14,7 @@ import numpy as np
 
 from py_ort.bench.decode.decoder import read_decoder
 from py_ort.bench.decode.engine import Writer
-from py_ort.bench.decode.ours import Loop
+from py_ort.bench.decode.ours import InThePage, Loop
 from py_ort.bench.decode.peer import PeerLoop
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
@@ -28,14 +28,15 @@ class DecodeRow:
     """One engine on one decoder. Times in milliseconds, of the second text; words by argmax.
 
     Attributes:
-        loop: What becomes of caches: "in place", written where they are, or "growing", new ones with each word. Ours is
-            a loop over `run_with_iobinding` in Python, the other engine's one in the page.
+        loop: Ours: "generate", the loop in the page, or a loop over `run_with_iobinding` in Python, whose caches are
+            written "in place" or "growing", new ones with each word. The other engine's loop is in the page.
         past: Words of the prompt.
         words: Written behind it.
         create_ms: From the model's file to a session.
         first_prompt_ms: From the very first prompt to its first word: pipelines are made.
         prompt_ms: From a prompt to its first word.
-        step_ms: The median of the words behind it; `p90_ms`: the 90th percentile.
+        step_ms: The median of the words behind it; `p90_ms`: the 90th percentile. Of `generate`, by
+            when tokens arrive in Python.
         tokens_per_second: Words by the time that all of them took.
         same_words: How many words are those of the first engine, before the first that differs.
         error: Why there are no times; "" if there are.
@@ -100,6 +101,7 @@ def measure_decoder(
     rows: list[DecodeRow] = []
     made: list[tuple[str, str, Callable[[], Writer]]] = []
     if ours:
+        made.append((InThePage.name, provider, partial(InThePage, decoder, provider, browser, threads, timeout)))
         for in_place in (True, False) if decoder.in_place and provider == "webgpu" else (False,):
             made.append((Loop.name, provider, partial(Loop, decoder, provider, in_place, browser, threads, timeout)))
     for flavor in against:

@@ -1,9 +1,9 @@
-"""py_ort as decoders are run from Python: a loop over `run_with_iobinding`, caches on the GPU."""
+"""py_ort's two ways to run decoders: `generate`, and a loop over `run_with_iobinding` with caches on the GPU."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +14,50 @@ from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.providers.resolution import REQUIRE
 from py_ort.runtime.session import InferenceSession
 from py_ort.runtime.values.ort_value import OrtValue
+
+
+def _open(decoder: Decoder, provider: str, browser: BrowserOptions, threads: int, timeout: float) -> InferenceSession:
+    options = SessionOptions()
+    options.add_session_config_entry(REQUIRE, "1")
+    options.create_timeout = options.run_timeout = timeout
+    options.intra_op_num_threads = threads
+    providers = [provider] if provider == "wasm" else [provider, "wasm"]
+    return InferenceSession(decoder.path, options, providers, browser=browser)
+
+
+class InThePage:
+    """One session; `generate` writes texts in the page, by the clock of Python, where tokens arrive.
+
+    Args:
+        decoder: The model.
+        provider: "webgpu" or "wasm".
+        browser: Where.
+        threads: Of wasm.
+        timeout: Seconds for the creation or a text.
+    """
+
+    name = "py_ort"
+    loop = "generate"
+
+    def __init__(self, decoder: Decoder, provider: str, browser: BrowserOptions, threads: int, timeout: float) -> None:
+        self._session = _open(decoder, provider, browser, threads, timeout)
+        self.adapter = self._session.adapter if provider == "webgpu" else ""
+        self._timeout = timeout
+
+    def write(self, prompt: np.ndarray, count: int) -> Written:
+        """Take a prompt [n] in, and write `count` words behind it."""
+        times, words = [time.perf_counter()], []
+        for word in self._session.generate(
+            prompt.tolist(), max_new_tokens=count + 1, reuse_cache=False, timeout=self._timeout
+        ):
+            times.append(time.perf_counter())
+            words.append(cast(int, word))
+        steps = [float(step) for step in np.diff(times) * 1000]
+        return Written(steps[0], steps[1:], words)
+
+    def close(self) -> None:
+        """Close the session."""
+        self._session.close()
 
 
 class Loop:
@@ -33,13 +77,8 @@ class Loop:
     def __init__(
         self, decoder: Decoder, provider: str, in_place: bool, browser: BrowserOptions, threads: int, timeout: float
     ) -> None:
-        options = SessionOptions()
-        options.add_session_config_entry(REQUIRE, "1")
-        options.create_timeout = options.run_timeout = timeout
-        options.intra_op_num_threads = threads
-        providers = [provider] if provider == "wasm" else [provider, "wasm"]
         self._decoder, self._device = decoder, "webgpu" if provider == "webgpu" else "cpu"
-        self._session = InferenceSession(decoder.path, options, providers, browser=browser)
+        self._session = _open(decoder, provider, browser, threads, timeout)
         self.in_place = in_place
         self.loop = "in place" if in_place else "growing"
 

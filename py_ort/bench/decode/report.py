@@ -8,7 +8,7 @@ from rich.table import Table
 
 from py_ort.bench.decode.measure import DecodeRow
 
-_TEXTS = ("model", "engine", "provider", "caches")
+_TEXTS = ("model", "engine", "provider", "loop")
 _NUMBERS = ("create", "first prompt", "prompt", "step", "p90", "tokens/s", "ours / peer", "same words")
 
 
