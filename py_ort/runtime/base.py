@@ -190,8 +190,9 @@ class SessionBase:
     def _generating(self, prompt: Any, settings: Mapping[str, Any], timeout: float | None) -> tuple[Start, int, bool]:
         """Return what starts a generation, how many rows it has, and whether they are a batch."""
         from py_ort.runtime.generation.model_folder import defaults_beside
-        from py_ort.runtime.generation.settings import page_options, rows_of
+        from py_ort.runtime.generation.settings import page_options, rows_of, seconds
 
+        timeout = seconds(timeout)
         rows, batch = rows_of(prompt)
         options = page_options(settings, defaults_beside(self._origin.path), max(map(len, rows)))
         opened = self._ready(patience=timeout)

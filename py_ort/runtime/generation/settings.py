@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, cast
 
@@ -73,10 +75,7 @@ def page_options(settings: Mapping[str, Any], defaults: Defaults, prompt: int) -
     Raises:
         WrongType: One is not what it should be, or there is no such keyword.
     """
-    names = settings.get("names") or {}
-    if not isinstance(names, Mapping):
-        raise WrongType(f"generate: names is a dict of names, not {names!r}")
-    options: dict[str, Any] = {"names": {**defaults.names, **names}}
+    options: dict[str, Any] = {"names": {**defaults.names, **_names(settings.get("names") or {})}}
     if defaults.context_length is not None:
         options["contextLength"] = defaults.context_length
     told = {name: value for name, value in settings.items() if value is not None and name != "names"}
@@ -88,18 +87,48 @@ def page_options(settings: Mapping[str, Any], defaults: Defaults, prompt: int) -
     return cast(GenerateOptions, options)
 
 
+def _names(names: Any) -> Mapping[str, str]:
+    if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names.values()):
+        raise WrongType(f"generate: names is a dict of names, not {names!r}")
+    known = list(DecoderNames.__annotations__)
+    if unknown := next((part for part in names if part not in known), None):
+        raise InvalidArgument(f"generate: names has no place for {unknown!r}{did_you_mean(str(unknown), known)}")
+    return names
+
+
 def _converted(name: str, value: Any, kind: type) -> Any:
     try:
         if name == "eos_token_id":
-            return [int(token) for token in np.atleast_1d(value)]
+            return [operator.index(token) for token in ([value] if np.ndim(value) == 0 else value)]
         if name == "stop":
-            return [[int(token) for token in sequence] for sequence in value]
-        if kind is int and not isinstance(value, (int, np.integer)):
+            return [[operator.index(token) for token in sequence] for sequence in value]
+        if kind is int:
+            return operator.index(value)
+        if kind is bool and value not in (False, True):
             raise TypeError
-        return kind(value)
+        found = kind(value)
     except (TypeError, ValueError):
         wanted = {"eos_token_id": "a token or a list of them", "stop": "a list of lists of tokens"}
         raise WrongType(f"generate: {name} is {wanted.get(name, kind.__name__)}, not {value!r}") from None
+    if kind is float and not math.isfinite(found):
+        raise InvalidArgument(f"generate: {name} is a finite number, not {value!r}")
+    return found
+
+
+def seconds(timeout: Any) -> float | None:
+    """Return a generation's limit of time; None: it has none.
+
+    Raises:
+        WrongType: It is no number.
+        InvalidArgument: It is not a number (NaN).
+    """
+    try:
+        found = None if timeout is None else float(timeout)
+    except (TypeError, ValueError):
+        raise WrongType(f"generate: timeout is a number of seconds or None, not {timeout!r}") from None
+    if found is not None and math.isnan(found):
+        raise InvalidArgument(f"generate: timeout is a number of seconds, not {timeout!r}")
+    return found
 
 
 def rows_of(prompt: Any) -> tuple[list[np.ndarray], bool]:
@@ -112,7 +141,7 @@ def rows_of(prompt: Any) -> tuple[list[np.ndarray], bool]:
         InvalidArgument: There are none, or one is no token.
         WrongType: It is something else.
     """
-    if not isinstance(prompt, np.ndarray):
+    if not isinstance(prompt, np.ndarray) or not prompt.ndim:
         try:
             prompt = list(prompt)
         except TypeError:
@@ -125,7 +154,10 @@ def rows_of(prompt: Any) -> tuple[list[np.ndarray], bool]:
 
 
 def _row(tokens: Any) -> np.ndarray:
-    row = np.asarray(tokens)
+    try:
+        row = np.asarray(tokens)
+    except ValueError:
+        raise WrongType("a prompt is a list of tokens, or a batch of such lists, not some of both") from None
     if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
         raise WrongType(f"a prompt is a list of tokens (whole numbers), not of {row.dtype}{list(row.shape)}")
     if row.size and not (row.min() >= 0 and row.max() < 1 << 31):

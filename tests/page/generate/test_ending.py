@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from language_models import VOCABULARY, language_model, native_greedy
@@ -64,6 +65,14 @@ def test_no_end_before_so_many_tokens(session: InferenceSession, model: onnx.Mod
     assert len(found) > 3 and wanted[0] not in found[:3]
 
 
+def test_an_end_that_the_model_has_no_logits_for(session: InferenceSession, model: onnx.ModelProto) -> None:
+    """It bars nothing: not that token of another row that would lie there."""
+    wanted = native_greedy(model, PROMPT, 3)
+    end = VOCABULARY + wanted[0]
+    generation = session.generate([PROMPT, PROMPT], max_new_tokens=3, eos_token_id=end, min_new_tokens=3)
+    assert generation.result() == [wanted, wanted]
+
+
 def test_cancelled(session: InferenceSession, model: onnx.ModelProto) -> None:
     generation = session.generate(PROMPT, max_new_tokens=LONG)
     begun = [next(generation) for _ in range(3)]
@@ -114,6 +123,18 @@ def test_an_error_on_the_way(new_session: NewSession) -> None:
         ({"seed": -1}, InvalidArgument, "seed"),
         ({"stop": [[]]}, InvalidArgument, "stop"),
         ({"eos_token_id": "end"}, WrongType, "eos_token_id"),
+        ({"eos_token_id": "2"}, WrongType, "eos_token_id"),
+        ({"eos_token_id": [2.5]}, WrongType, "eos_token_id"),
+        ({"stop": "12"}, WrongType, "stop"),
+        ({"stop": [[1.5]]}, WrongType, "stop"),
+        ({"do_sample": "no"}, WrongType, "do_sample"),
+        ({"temperature": float("nan")}, InvalidArgument, "temperature"),
+        ({"top_p": float("nan")}, InvalidArgument, "top_p"),
+        ({"repetition_penalty": float("inf")}, InvalidArgument, "repetition_penalty"),
+        ({"names": {"id": "words"}}, InvalidArgument, "'ids'"),
+        ({"names": {"ids": 5}}, WrongType, "names"),
+        ({"timeout": "soon"}, WrongType, "timeout"),
+        ({"timeout": float("nan")}, InvalidArgument, "timeout"),
     ],
     ids=str,
 )
@@ -121,16 +142,25 @@ def test_wrong_settings(new_session: NewSession, settings: dict[str, Any], kind:
     session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
     with pytest.raises(kind, match=says):
         session.generate(PROMPT, **settings).result()
+    assert len(session.generate(PROMPT, max_new_tokens=2).result()) == 2
 
 
 @pytest.mark.parametrize(
     ("prompt", "kind"),
-    [([], InvalidArgument), ([1.5], WrongType), ([-1], InvalidArgument), ([VOCABULARY], PyOrtError), ("a", WrongType)],
+    [
+        ([], InvalidArgument),
+        ([1.5], WrongType),
+        ([-1], InvalidArgument),
+        ([VOCABULARY], PyOrtError),
+        ("a", WrongType),
+        (np.array(5), WrongType),
+        ([1, [2, 3]], WrongType),
+    ],
     ids=str,
 )
 def test_wrong_prompts(new_session: NewSession, prompt: Any, kind: type) -> None:
     session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
-    with pytest.raises(kind):
+    with pytest.raises(kind, match="prompt is a list of tokens" if kind is WrongType else None):
         session.generate(prompt, max_new_tokens=2).result()
 
 

@@ -126,6 +126,15 @@ def test_a_seed_gives_the_same_tokens_everywhere(kind: str, new_session: NewSess
     assert len(made) > len(settings)
 
 
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+def test_next_to_no_temperature(provider: str, new_session: NewSession) -> None:
+    """Always the likeliest; also where the inverse is beyond float32."""
+    session = new_session(of_one_distribution(), providers=[provider])
+    for temperature in (1e-6, 1e-30, 1e-40):
+        drawn = session.generate(PROMPT, max_new_tokens=4, do_sample=True, temperature=temperature).result()
+        assert drawn == [int(np.argmax(SCORES))] * 4
+
+
 def test_without_a_seed_each_time_is_another(new_session: NewSession) -> None:
     session = new_session(of_one_distribution(), providers=["wasm"])
     first, second = (session.generate(PROMPT, max_new_tokens=40, do_sample=True) for _ in range(2))

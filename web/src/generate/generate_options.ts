@@ -76,6 +76,8 @@ export interface Sampling {
 }
 
 const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
+/** Below it scores would become infinite, and none the largest. */
+const COLDEST = 2 ** -64;
 
 export function settingsOf(options: GenerateOptions): Settings {
   const { eos = [], stop = [], sample = false, seed = newSeed(), reuse = true } = options;
@@ -90,7 +92,7 @@ export function settingsOf(options: GenerateOptions): Settings {
   above0('temperature', temperature);
   above0('repetitionPenalty', repetitionPenalty);
   if (!(topP > 0 && topP <= 1)) throw invalid(`topP is above 0 and at most 1, not ${topP}`);
-  const sampling = { sample, temperature, topK, topP, repetitionPenalty, seed };
+  const sampling = { sample, temperature: Math.max(temperature, COLDEST), topK, topP, repetitionPenalty, seed };
   return { maxNewTokens, minNewTokens, contextLength, eos, stop, sampling, reuse };
 }
 

@@ -121,9 +121,11 @@ export class GpuSampler {
   private marks(): number {
     const { vocabulary, context, barred } = this.options;
     const marks = new Uint32Array(this.batch * vocabulary);
+    // A token of no logit would be one of the next row.
+    const ends = barred.tokens.filter((token) => token < vocabulary);
     context.forEach((tokens, row) => {
       for (const token of tokens) marks[row * vocabulary + token] |= 1;
-      for (const token of barred.tokens) marks[row * vocabulary + token] |= 2;
+      for (const token of ends) marks[row * vocabulary + token] |= 2;
     });
     const id = this.buffer('marks', marks.byteLength);
     this.gpu.provider.gpu.write(this.gpu.provider.buffers.get(id).buffer, 0, new Uint8Array(marks.buffer));
