@@ -110,7 +110,7 @@ class AsyncInferenceSession(SessionBase):
         from py_ort.runtime.generation.generation import AsyncGeneration
 
         start = partial(self._generating, prompt, settings, timeout)
-        return AsyncGeneration(*(await asyncio.to_thread(start) if self._open().session.gone else start()))
+        return AsyncGeneration(self, *(await asyncio.to_thread(start) if self._open().session.gone else start()))
 
     async def __aenter__(self) -> AsyncInferenceSession:
         return self

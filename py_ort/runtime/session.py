@@ -303,7 +303,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         """
         from py_ort.runtime.generation.generation import Generation
 
-        return Generation(*self._generating(prompt, settings, timeout))
+        return Generation(self, *self._generating(prompt, settings, timeout))
 
     # --- changing
 

@@ -25,7 +25,11 @@ class GenerationBase(Generic[T]):
         cancelled: Whether `cancel` ended it.
     """
 
-    def __init__(self, start: Start, rows: int, batch: bool, put: Callable[[list[int] | None], object]) -> None:
+    def __init__(
+        self, session: object, start: Start, rows: int, batch: bool, put: Callable[[list[int] | None], object]
+    ) -> None:
+        # A session that nobody has any more is closed: not while this goes on.
+        self._session: object = session
         self._batch = batch
         self._rows: list[list[int]] = [[] for _ in range(rows)]
         self._info: GenerateInfo | None = None
@@ -63,6 +67,7 @@ class GenerationBase(Generic[T]):
         """End it at once. The session, and what its caches hold, stay good."""
         if self._future.cancel():
             self.cancelled = True
+            self._session = None
 
     def _took(self, tokens: list[int]) -> T:
         for row, token in zip(self._rows, tokens, strict=True):
@@ -73,6 +78,7 @@ class GenerationBase(Generic[T]):
 
     def _over(self) -> None:
         """All tokens were taken: keep the account, or raise what went wrong."""
+        self._session = None
         try:
             self._info = cast(GenerateInfo, self._future.result().told())
         except CancelledError:
@@ -91,10 +97,10 @@ class Generation(GenerationBase[T]):
     generation that nobody has any more (the loop was left) is ended.
     """
 
-    def __init__(self, start: Start, rows: int, batch: bool) -> None:
+    def __init__(self, session: object, start: Start, rows: int, batch: bool) -> None:
         self._queue: queue.SimpleQueue[list[int] | None] = queue.SimpleQueue()
         self._ended = False
-        super().__init__(start, rows, batch, self._queue.put)
+        super().__init__(session, start, rows, batch, self._queue.put)
 
     def __iter__(self) -> Generation[T]:
         return self
@@ -138,7 +144,7 @@ class Generation(GenerationBase[T]):
 class AsyncGeneration(GenerationBase[T]):
     """The same for asyncio: an async iterator, made by `AsyncInferenceSession.generate` in the loop that awaits it."""
 
-    def __init__(self, start: Start, rows: int, batch: bool) -> None:
+    def __init__(self, session: object, start: Start, rows: int, batch: bool) -> None:
         loop = asyncio.get_running_loop()
         waiting: asyncio.Queue[list[int] | None] = asyncio.Queue()
         self._queue, self._ended = waiting, False
@@ -147,7 +153,7 @@ class AsyncGeneration(GenerationBase[T]):
             if not loop.is_closed():
                 loop.call_soon_threadsafe(waiting.put_nowait, tokens)
 
-        super().__init__(start, rows, batch, put)
+        super().__init__(session, start, rows, batch, put)
 
     def __aiter__(self) -> AsyncGeneration[T]:
         return self

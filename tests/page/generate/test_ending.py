@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -90,6 +91,21 @@ def test_nobody_has_it_any_more(session: InferenceSession, model: onnx.ModelProt
     for _ in session.generate(PROMPT, max_new_tokens=LONG):
         break
     assert session.generate(PROMPT, max_new_tokens=3, timeout=60).result() == native_greedy(model, PROMPT, 3)
+
+
+def test_nobody_has_the_session_any_more(provider: str, model: onnx.ModelProto) -> None:
+    """It stays as long as the generation goes on."""
+
+    def generation() -> tuple[Any, weakref.ref[InferenceSession]]:
+        session = InferenceSession(model.SerializeToString(), providers=[provider])
+        return session.generate(PROMPT, max_new_tokens=6), weakref.ref(session)
+
+    generating, session = generation()
+    assert generating.result() == native_greedy(model, PROMPT, 6)
+    assert session() is None
+    generating, session = generation()
+    generating.cancel()
+    assert session() is None
 
 
 def test_too_long(session: InferenceSession, model: onnx.ModelProto) -> None:
