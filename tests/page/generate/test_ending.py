@@ -180,6 +180,23 @@ def test_wrong_prompts(new_session: NewSession, prompt: Any, kind: type) -> None
         session.generate(prompt, max_new_tokens=2).result()
 
 
+def test_logits_of_the_last_place_only(session: InferenceSession, provider: str, new_session: NewSession) -> None:
+    """With rows that are filled up behind: the shorter ones' last tokens have none."""
+    model = language_model("grouped")
+    last = next(node for node in model.graph.node if node.output[0] == "logits")
+    bounds = {"from": [-1], "to": [2**31 - 1], "along": [1]}
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(np.array(value), n) for n, value in bounds.items())
+    cut = helper.make_node("Slice", [last.input[0], *bounds], ["last_place"])
+    model.graph.node.insert(len(model.graph.node) - 1, cut)
+    last.input[0] = "last_place"
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 1, VOCABULARY]))
+    short = new_session(model.SerializeToString(), providers=[provider])
+    with pytest.raises(NotImplemented, match=r"unequal length.* last 1 of 8 places"):
+        short.generate([PROMPT, PROMPT[:3]], max_new_tokens=3).result()
+    both = [PROMPT, PROMPT[::-1]]
+    assert short.generate(both, max_new_tokens=3).result() == session.generate(both, max_new_tokens=3).result()
+
+
 def _without_caches(model: onnx.ModelProto) -> str:
     del model.graph.input[3:], model.graph.output[1:]
     for node in list(model.graph.node):

@@ -71,7 +71,13 @@ abstract class AnySteps {
 
   /** The rows that count, of logits that may be of the last slots only. */
   protected lastRows(slots: NewSlots, dims: readonly number[]): number[] {
-    return this.context.rows.last(slots).map((last) => last - slots.count + dims[1]);
+    const rows = this.context.rows.last(slots).map((last) => last - slots.count + dims[1]);
+    if (rows.every((row) => row >= 0)) return rows;
+    throw new RuntimeError(
+      ErrorCode.not_implemented,
+      `generate: prompts of unequal length, and the model gives logits of the last ${dims[1]} of ${slots.count} ` +
+        'places only: give prompts of one length, or one at a time',
+    );
   }
 }
 
