@@ -194,7 +194,10 @@ class SessionBase:
 
         timeout = seconds(timeout)
         rows, batch = rows_of(prompt)
-        options = page_options(settings, defaults_beside(self._origin.path), max(map(len, rows)))
+        defaults = defaults_beside(self._origin.path)
+        options = page_options(settings, defaults, max(map(len, rows)))
+        if defaults.unmet:
+            self._log.warning("generate does not do what the model's files say: %s", ", ".join(defaults.unmet))
         opened = self._ready(patience=timeout)
 
         def start(tokens: Callable[[list[int]], object]) -> Future[Answer]:

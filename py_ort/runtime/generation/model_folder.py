@@ -18,6 +18,20 @@ _GENAI, _GENERATION, _CONFIG = "genai_config.json", "generation_config.json", "c
 _USUAL = 256
 #: What both kinds of files call as `generate` does.
 _SAME = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty", "max_new_tokens", "min_new_tokens")
+#: Settings that are off at 0; a temperature is only where nothing is drawn.
+_OFF_AT_0 = ("top_p", "repetition_penalty")
+#: What would choose other tokens, and `generate` does not do; the value that does nothing. None does so for each.
+_UNMET = {
+    "num_beams": 1,
+    "no_repeat_ngram_size": 0,
+    "min_p": 0,
+    "typical_p": 1,
+    "bad_words_ids": [],
+    "suppress_tokens": [],
+    "begin_suppress_tokens": [],
+    "forced_bos_token_id": None,
+    "forced_eos_token_id": None,
+}
 #: genai_config.json's names of inputs and outputs -> those of the page.
 _NAMES = {
     "input_ids": "ids",
@@ -44,6 +58,7 @@ class Defaults:
         context_length: The most that prompt and new tokens may be; None: not said.
         max_length: How long both together become, if nobody says it otherwise.
         min_length: So many are both together before the end may come.
+        unmet: What they ask for and `generate` does not do: "num_beams=4".
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -51,6 +66,7 @@ class Defaults:
     context_length: int | None = None
     max_length: int | None = None
     min_length: int = 0
+    unmet: tuple[str, ...] = ()
 
     def lengths(self, prompt: int) -> dict[str, int]:
         """Return the keywords that depend on the length of the longest prompt."""
@@ -104,23 +120,28 @@ def _of_genai(config: Mapping[str, Any]) -> Defaults:
     called = {**_part(decoder, "inputs"), **_part(decoder, "outputs")}
     names: Any = {_NAMES[key]: name for key, name in called.items() if key in _NAMES and isinstance(name, str)}
     settings = _settings(search, model.get("eos_token_id"))
-    length = _number(model.get("context_length"))
-    return Defaults(settings, names, length, _number(search.get("max_length")), _number(search.get("min_length")) or 0)
+    return Defaults(settings, names, _number(model.get("context_length")), *_lengths(search), _unmet(search))
 
 
 def _of_transformers(generation: Mapping[str, Any], config: Mapping[str, Any]) -> Defaults:
     eos = generation.get("eos_token_id", config.get("eos_token_id"))
     length = _number(config.get("max_position_embeddings", config.get("n_positions")))
-    return Defaults(
-        _settings(generation, eos),
-        context_length=length,
-        max_length=_number(generation.get("max_length")),
-        min_length=_number(generation.get("min_length")) or 0,
-    )
+    names = DecoderNames()
+    return Defaults(_settings(generation, eos), names, length, *_lengths(generation), _unmet(generation))
+
+
+def _lengths(said: Mapping[str, Any]) -> tuple[int | None, int]:
+    return _number(said.get("max_length")), _number(said.get("min_length")) or 0
+
+
+def _unmet(said: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(f"{name}={said[name]}" for name, nothing in _UNMET.items() if said.get(name) not in (None, nothing))
 
 
 def _settings(said: Mapping[str, Any], eos: Any) -> dict[str, Any]:
     settings = {name: said[name] for name in _SAME if said.get(name) is not None}
+    off = _OFF_AT_0 if said.get("do_sample") else (*_OFF_AT_0, "temperature")
+    settings = {name: value for name, value in settings.items() if value != 0 or name not in off}
     return settings if eos is None else {**settings, "eos_token_id": eos}
 
 
