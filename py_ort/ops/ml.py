@@ -26,11 +26,12 @@ def keys_and_values(node: ir.Node, build: Builder) -> None:
     value = node.inputs[0]
     if not classes:
         raise inconsistent(node, "it has no classes_strings")
-    numbers = list(range(len(classes)))
     if value is not None and value.dtype == ir.DataType.STRING:
-        set_attributes(node, keys_strings=list(classes), values_int64s=numbers)
+        # Of equal classes the last one counted.
+        numbers = {name: number for number, name in enumerate(classes)}
+        set_attributes(node, keys_strings=list(numbers), values_int64s=list(numbers.values()))
     else:
-        set_attributes(node, keys_int64s=numbers, values_strings=list(classes))
+        set_attributes(node, keys_int64s=list(range(len(classes))), values_strings=list(classes))
     set_attributes(node, classes_strings=None)
 
 

@@ -63,9 +63,9 @@ def resize_case(roi: str, opset: int = 11) -> Case:
     return Case(text, {"x": IMAGE, "r": NONE, "s": NONE, "z": np.array([1, 4, 6, 8])}, opset)
 
 
-def labels_case(kind: str, values: list[object], attributes: str, to: str) -> Case:
+def labels_case(kind: str, values: list[object], attributes: str, to: str, classes: str = '"a","b","c"') -> Case:
     text = f"""<ir_version: 8, opset_import: ["" : 12, "ai.onnx.ml" : 1]>
-    g ({kind}[n] x) => ({to}[n] y) {{ y = ai.onnx.ml.LabelEncoder<classes_strings=["a","b","c"]{attributes}>(x) }}"""
+    g ({kind}[n] x) => ({to}[n] y) {{ y = ai.onnx.ml.LabelEncoder<classes_strings=[{classes}]{attributes}>(x) }}"""
     return Case(text, {"x": np.array(values, object if kind == "string" else None)})
 
 
@@ -73,6 +73,7 @@ DOTS = "g (float[8] v, float[1,4,4,5] x) => (float d, float[a,b,c,d] y) { d = Ma
 DOT_FEEDS = {"v": np.arange(8, dtype=F), "x": IMAGE}
 CASES = {
     "LabelEncoder 1": labels_case("string", ["a", "q", "c"], "", "int64"),
+    "LabelEncoder 1, a class twice": labels_case("string", ["a", "b"], "", "int64", classes='"a","b","a"'),
     "LabelEncoder 1, a default": labels_case("string", ["a", "q", "c"], ", default_int64=9", "int64"),
     "LabelEncoder 1, back": labels_case("int64", [0, 2, -1, 7], "", "string"),
     "LabelEncoder 1, back, a default": labels_case("int64", [0, 2, 7], ', default_string="none"', "string"),

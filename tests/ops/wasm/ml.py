@@ -19,6 +19,7 @@ CASES = [
         {"keys_int64s": [1, 3], "values_floats": [0.5, 1.5], "default_float": -2.0},
         domain=ML,
     ),
+    Case("LabelEncoder", [np.array([5, 7])], {"keys_int64s": [5, 5, 7], "values_floats": [1.0, 2.0, 3.0]}, domain=ML),
     *(
         Case("LinearRegressor", [r(3, 2)], {"coefficients": [0.5, -2.0], "intercepts": [0.25], **more}, domain=ML)
         for more in ({}, {"post_transform": "NONE"})

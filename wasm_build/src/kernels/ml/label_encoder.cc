@@ -46,7 +46,7 @@ class LabelEncoder {
       return invalid_graph("LabelEncoder needs as many keys as values");
     out.values_ = std::move(*values);
     PY_ORT_TRY(default_value(info.attributes, out.values_.dtype, out.otherwise_));
-    return Lookup::make(*keys, out.lookup_);
+    return Lookup::make(*keys, out.lookup_, OfEqual::first);
   }
   Status operator()(KernelContext& context) const { return map_elements(context, lookup_, values_, otherwise_); }
 

@@ -55,10 +55,13 @@ std::optional<Tensor> list_attribute(const Attributes& attributes, const std::st
   return std::nullopt;
 }
 
-Status Lookup::make(const Tensor& keys, Lookup& out) {
+Status Lookup::make(const Tensor& keys, Lookup& out, OfEqual counts) {
   std::vector<std::string> list;
   PY_ORT_TRY(keys_of(keys, list));
-  for (size_t i = 0; i < list.size(); ++i) out.positions_[list[i]] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const auto [place, is_new] = out.positions_.try_emplace(list[i], static_cast<int64_t>(i));
+    if (!is_new && counts == OfEqual::last) place->second = static_cast<int64_t>(i);
+  }
   out.size_ = static_cast<int64_t>(list.size());
   return {};
 }

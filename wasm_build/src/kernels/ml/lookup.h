@@ -13,10 +13,13 @@ namespace py_ort::ml {
 // A tensor from whichever attribute there is: PREFIX + "strings", "int64s" (or "ints"), "floats" or "tensor".
 std::optional<Tensor> list_attribute(const Attributes& attributes, const std::string& prefix);
 
+// Which of equal keys counts.
+enum class OfEqual { last, first };
+
 class Lookup {
  public:
-  static Status make(const Tensor& keys, Lookup& out);
-  // The position of each element among the keys (the last of equal ones); -1: it is not there.
+  static Status make(const Tensor& keys, Lookup& out, OfEqual counts = OfEqual::last);
+  // The position of each element among the keys; -1: it is not there.
   Status find(const Tensor& elements, std::vector<int64_t>& out) const;
   int64_t size() const { return size_; }
 
