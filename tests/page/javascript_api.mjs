@@ -420,7 +420,7 @@ export const cases = {
     }
     env.trace = undefined;
     const { run, ...others } = tracks();
-    equal([run, others['make the kernels'], others['encode and submit']], ['runs', 'worker', 'worker']);
+    equal([run, others['make the kernels'], others['walk the plan']], ['runs', 'worker', 'worker']);
   },
 
   'in a worker, or in the page': async () => {

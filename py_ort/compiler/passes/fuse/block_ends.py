@@ -16,7 +16,6 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_nodes, attribute, attributes_of, dims, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
-_PLAIN = ("SimplifiedLayerNormalization", "RMSNormalization")
 _SKIP = "SkipSimplifiedLayerNormalization"
 _SUM = 3  # output of _SKIP
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
@@ -34,8 +33,8 @@ class BlockEnds(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take each normalization, then each sum."""
-        norms = [node for node in all_nodes(model.graph) if node.op_type in (*_PLAIN, _SKIP)] if self._norm else []
-        count = sum(self._normalize(node) for node in norms)
+        names = ("SimplifiedLayerNormalization", "RMSNormalization", _SKIP) if self._norm else ()
+        count = sum(self._normalize(node) for node in [n for n in all_nodes(model.graph) if n.op_type in names])
         return count + (sum(self._add(node) for node in nodes_of(model, "Add")) if self._residual else 0)
 
     def _normalize(self, node: ir.Node) -> bool:
