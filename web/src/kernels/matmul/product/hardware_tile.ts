@@ -1,5 +1,5 @@
 // The tile with which a GPU computes a product. The numbers are an H100's: convolutions of ResNet-50 and YOLOv8n and
-// products of BERT, each with 43 tiles, 250 times in one pass.
+// products of BERT, each with 23 tiles, 250 times in one pass.
 import type { DeviceTraits } from '../../../contract/kernel';
 import type { HardwareSpec } from './spec';
 
