@@ -33,6 +33,7 @@ class GenerationBase(Generic[T]):
         self._batch = batch
         self._rows: list[list[int]] = [[] for _ in range(rows)]
         self._info: GenerateInfo | None = None
+        self._ended = False
         self.cancelled = False
         # No method of ours: the future would hold this object, which ends its work when nobody has it any more.
         self._future = start(put)
@@ -69,20 +70,20 @@ class GenerationBase(Generic[T]):
             self.cancelled = True
             self._session = None
 
-    def _took(self, tokens: list[int]) -> T:
+    def _took(self, tokens: list[int] | None) -> list[T]:
+        """Return the item of a step's tokens; none behind the last, where the account is kept or what failed raised."""
+        if tokens is None or self.cancelled:
+            self._ended, self._session = True, None
+            try:
+                self._info = cast(GenerateInfo, self._future.result().told())
+            except CancelledError:
+                self.cancelled = True
+            return []
         for row, token in zip(self._rows, tokens, strict=True):
             if token >= 0:
                 row.append(token)
         given = [token if token >= 0 else None for token in tokens]
-        return cast(T, given if self._batch else given[0])
-
-    def _over(self) -> None:
-        """All tokens were taken: keep the account, or raise what went wrong."""
-        self._session = None
-        try:
-            self._info = cast(GenerateInfo, self._future.result().told())
-        except CancelledError:
-            self.cancelled = True
+        return [cast(T, given if self._batch else given[0])]
 
     def __del__(self) -> None:
         if hasattr(self, "_future"):
@@ -99,7 +100,6 @@ class Generation(GenerationBase[T]):
 
     def __init__(self, session: object, start: Start, rows: int, batch: bool) -> None:
         self._queue: queue.SimpleQueue[list[int] | None] = queue.SimpleQueue()
-        self._ended = False
         super().__init__(session, start, rows, batch, self._queue.put)
 
     def __iter__(self) -> Generation[T]:
@@ -117,10 +117,8 @@ class Generation(GenerationBase[T]):
             except BaseException:
                 self.cancel()
                 raise
-            if tokens is not None and not self.cancelled:
-                return self._took(tokens)
-            self._ended = True
-            self._over()
+            if took := self._took(tokens):
+                return took[0]
         raise StopIteration
 
     def result(self) -> Any:
@@ -147,7 +145,7 @@ class AsyncGeneration(GenerationBase[T]):
     def __init__(self, session: object, start: Start, rows: int, batch: bool) -> None:
         loop = asyncio.get_running_loop()
         waiting: asyncio.Queue[list[int] | None] = asyncio.Queue()
-        self._queue, self._ended = waiting, False
+        self._queue = waiting
 
         def put(tokens: list[int] | None) -> None:
             if not loop.is_closed():
@@ -170,10 +168,8 @@ class AsyncGeneration(GenerationBase[T]):
             except BaseException:
                 self.cancel()
                 raise
-            if tokens is not None and not self.cancelled:
-                return self._took(tokens)
-            self._ended = True
-            self._over()
+            if took := self._took(tokens):
+                return took[0]
         raise StopAsyncIteration
 
     async def result(self) -> Any:
