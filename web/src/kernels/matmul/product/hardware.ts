@@ -32,9 +32,10 @@ function text(spec: HardwareSpec): string {
   const each = (count: number, line: (i: number) => string, separator = '\n  ') =>
     Array.from({ length: count }, (_, i) => line(i)).join(separator);
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
-  const steps = stepped(spec, threads, quads);
+  // Where all elements of a that a thread reads of a tile have one k, it steps from tap to tap instead of dividing k.
+  const steps = spec.aVec === 4 && threads % quads === 0 ? left.steps : undefined;
   const fetches = [
-    each(slotsOfA, (i) => fetchA(left, spec, i, `(${slot(i)}) % ${quads}u`, steps)),
+    each(slotsOfA, (i) => fetchA(left, spec, i, `(${slot(i)}) % ${quads}u`, steps !== undefined)),
     each(slotsOfB, (i) =>
       transposed
         ? fetchTransposed(
@@ -89,7 +90,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
       ? `let tiles_a = slice * ${tileRows * quads}u; let tiles_b = slice * ${tileDepth * across}u; var done = 0u;`
       : ''
   }
-  ${steps ? left.start(`k_0 / 4u + thread % ${quads}u`, '(u.depth / 4u)') : ''}
+  ${steps ? steps.start(`k_0 / 4u + thread % ${quads}u`, '(u.depth / 4u)') : ''}
   ${buffers === 2 ? 'var in_a = 0u; var in_b = 0u;' : ''}
   ${fetches}
   ${buffers === 2 ? stores : ''}
@@ -98,7 +99,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
     workgroupBarrier();
     k_0 += ${tileDepth}u;
     ${sliced ? `done += ${tileDepth}u;` : ''}
-    ${steps ? left.advance(`${quads}u`, '(u.depth / 4u)') : ''}
+    ${steps ? steps.advance(`${quads}u`, '(u.depth / 4u)') : ''}
     if (${more}) {
   ${fetches}
     }
@@ -185,19 +186,11 @@ function addSlices({ slices, rows }: HardwareSpec, threads: number): string {
   ].join('\n  ');
 }
 
-/**
- * Whether a thread's elements of a all have one k in each tile, so that it steps from tap to tap instead of dividing k
- * each time.
- */
-function stepped({ left, aVec }: HardwareSpec, threads: number, quads: number): boolean {
-  return left === 'windows' && aVec === 4 && threads % quads === 0;
-}
-
 /** Statements that set next_a_I to the 4 elements of a from k_0 + 4 * `quad`. */
-function fetchA(left: LeftOperand, { aVec, inPlace }: HardwareSpec, i: number, quad: string, steps: boolean): string {
+function fetchA(left: LeftOperand, { aVec, inPlace }: HardwareSpec, i: number, quad: string, stepped: boolean): string {
   const a = leftName({ inPlace });
   if (aVec === 4) {
-    return `{ let k = k_0 / 4u + ${quad}; ${steps ? '' : left.decode('k', '(u.depth / 4u)')}
+    return `{ let k = k_0 / 4u + ${quad}; ${stepped ? '' : left.decode('k', '(u.depth / 4u)')}
     ${left.tap(i)}
     next_a_${i} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]),
       ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;

@@ -22,9 +22,11 @@ export interface LeftOperand {
    * unit), b_row.
    */
   decode(k: string, unit: string): string;
-  /** Of windows: variables of these names for a k, and what moves them on by `by` units. */
-  start(k: string, unit: string): string;
-  advance(by: string, unit: string): string;
+  /** Of windows: the same as variables that begin at a k, and what moves them on by `by` units. */
+  readonly steps?: {
+    start(k: string, unit: string): string;
+    advance(by: string, unit: string): string;
+  };
   /**
    * Statements that declare `placed: bool`, `pixel: u32`, the row of y as it lies in memory, and `at: u32`, where it
    * begins (in units of bVec).
@@ -58,8 +60,6 @@ function matrix(batch: number): LeftOperand {
     tap: () => '',
     masked: false,
     decode: (k) => `let channel = ${k};`,
-    start: (k) => `var channel = ${k};`,
-    advance: (by) => `channel += ${by};`,
     place: (row) => `let placed = ${row} < u.m; let pixel = ${row}; let at = y_base + pixel * u.ldy;`,
   };
 }
@@ -81,10 +81,12 @@ function windows(): LeftOperand {
     masked: true,
     decode: (k, unit) =>
       `let tap = ${k} / ${unit}; let channel = ${k} % ${unit}; let ky = tap / u.kernel_w; let kx = tap % u.kernel_w;`,
-    start: (k, unit) =>
-      `var channel = (${k}) % ${unit}; var kx = (${k}) / ${unit}; var ky = kx / u.kernel_w; kx = kx % u.kernel_w;`,
-    advance: (by, unit) => `channel += ${by};
+    steps: {
+      start: (k, unit) =>
+        `var channel = (${k}) % ${unit}; var kx = (${k}) / ${unit}; var ky = kx / u.kernel_w; kx = kx % u.kernel_w;`,
+      advance: (by, unit) => `channel += ${by};
     while (channel >= ${unit}) { channel -= ${unit}; kx++; if (kx == u.kernel_w) { kx = 0u; ky++; } }`,
+    },
     place: (row) => `let placed = ${row} < u.m; let pixel = ${row}; let at = pixel * u.ldy + u.y_first + column_base;`,
   };
 }
@@ -116,8 +118,6 @@ function phases(): LeftOperand {
     decode: (k, unit) => `let tap = ${k} / ${unit}; let channel = ${k} % ${unit}; let ky = tap / max(taps_x, 1u);
       let kx = tap % max(taps_x, 1u);
     let b_row = ((first_y + ky * u.stride_h) * u.kernel_w + first_x + kx * u.stride_w) * u.tap_rows;`,
-    start: () => '',
-    advance: () => '',
     place: (row) => `let out_x = ${row} % u.out_w * u.stride_w + phase_x;
   let out_y = ${row} / u.out_w % u.out_h * u.stride_h + phase_y;
   let placed = ${row} < u.m && out_x < u.full_w && out_y < u.full_h;
