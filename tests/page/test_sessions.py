@@ -13,6 +13,7 @@ import threading
 import numpy as np
 import pytest
 import small_models
+from devtools import chromium_with_devtools
 from graphs import parse
 from onnx import helper
 
@@ -246,21 +247,12 @@ def test_the_process_launcher(new_session):
 
 def test_cdp(new_session, tmp_path):
     """A session in a browser that somebody else started, and that goes on after it."""
-    from py_ort.browser import find
-
-    flags = [*BrowserOptions(webgpu="software").command_line(), "--headless=new", "--remote-debugging-port=0"]
-    command = [find.binary(), *flags, f"--user-data-dir={tmp_path}", "about:blank"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            line = next(line for line in process.stderr if "DevTools listening" in line)
-            browser = BrowserOptions(browser=f"cdp:http://{line.split('ws://')[1].split('/')[0]}", idle_timeout=0)
-            session = new_session(small_models.add(), providers=["webgpu"], browser=browser)
-            np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
-            session.close()
-            assert process.poll() is None
-        finally:
-            process.terminate()
+    with chromium_with_devtools(tmp_path) as (websocket, process):
+        browser = BrowserOptions(browser=f"cdp:http://{websocket.split('/')[2]}", idle_timeout=0)
+        session = new_session(small_models.add(), providers=["webgpu"], browser=browser)
+        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
+        session.close()
+        assert process.poll() is None
 
 
 SCRIPT = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import websockets.sync.client
+from devtools import chromium_with_devtools
 from graphs import parse
 
 from py_ort import InferenceSession, SessionOptions
-from py_ort.browser import find
 from py_ort.browser.options import BrowserOptions
 
 pytestmark = pytest.mark.browser
@@ -26,15 +25,8 @@ PROVIDERS = [("webgpu", {"forceCpuNodeNames": "det"}), "wasm"]
 @pytest.fixture(scope="module")
 def devtools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The websocket of a browser's DevTools."""
-    flags = [*BrowserOptions(webgpu="software").command_line(), "--headless=new", "--remote-debugging-port=0"]
-    command = [find.binary(), *flags, f"--user-data-dir={tmp_path_factory.mktemp('profile')}", "about:blank"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            line = next(line for line in process.stderr if "DevTools listening" in line)
-            yield line.split()[-1]
-        finally:
-            process.terminate()
+    with chromium_with_devtools(tmp_path_factory.mktemp("profile")) as (websocket, _):
+        yield websocket
 
 
 def traced(devtools: str, work: Callable[[], None]) -> dict[str, dict[str, Any]]:
