@@ -8,64 +8,18 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from decoder_texts import ATTENDED, EMBEDDED, PROJECTED
 from onnx import TensorProto, helper, numpy_helper
 
 VOCABULARY, HEADS, KV_HEADS, SIZE, LAYERS, PLACES = 48, 4, 2, 16, 2, 4096
 WIDTH = HEADS * SIZE
 
-#: A causal mask of what is there, and places in the text: as transformers' exports have them.
-_GROWING = """
-   e = Gather(tokens, input_ids)
-   p = Gather(places, position_ids)
-   x0 = Add(e, p)
-   seen = Cast<to = 1>(attention_mask)
-   hidden = Sub(one, seen)
-   masked = Mul(hidden, low)
-   middle = Constant<value_ints = [1, 2]>()
-   mask = Unsqueeze(masked, middle)
-   rows = Shape<start = 1, end = 2>(input_ids)
-   columns = Shape<start = 1, end = 2>(attention_mask)
-   before = Sub(columns, rows)
-   all = Squeeze(columns)
-   count = Squeeze(rows)
-   zero = Constant<value_int = 0>()
-   step = Constant<value_int = 1>()
-   column = Range(zero, all, step)
-   row = Range(zero, count, step)
-   own = Add(row, before)
-   second = Constant<value_ints = [1]>()
-   ends = Unsqueeze(own, second)
-   reached = LessOrEqual(column, ends)
-   nothing = Sub(one, one)
-   causal = Where(reached, nothing, low)
-   bias = Add(mask, causal)
-"""
-_GROWING_LAYER = """
-   q# = MatMul(x#, wq#)
-   k# = MatMul(x#, wk#)
-   v# = MatMul(x#, wv#)
-   qh# = Reshape(q#, heads)
-   kh# = Reshape(k#, heads)
-   vh# = Reshape(v#, heads)
-   qt# = Transpose<perm = [0, 2, 1, 3]>(qh#)
-   kt# = Transpose<perm = [0, 2, 1, 3]>(kh#)
-   vt# = Transpose<perm = [0, 2, 1, 3]>(vh#)
+_GROWING_LAYER = f"""{PROJECTED}
    key# = Concat<axis = 2>(past_key_#, kt#)
    value# = Concat<axis = 2>(past_value_#, vt#)
    present_key_# = Identity(key#)
    present_value_# = Identity(value#)
-   transposed# = Transpose<perm = [0, 1, 3, 2]>(key#)
-   scores# = MatMul(qt#, transposed#)
-   scaled# = Mul(scores#, scale)
-   biased# = Add(scaled#, bias)
-   weights# = Softmax<axis = -1>(biased#)
-   found# = MatMul(weights#, value#)
-   back# = Transpose<perm = [0, 2, 1, 3]>(found#)
-   joined# = Reshape(back#, width)
-   out# = MatMul(joined#, wo#)
-   sum# = Add(x#, out#)
-   x@ = Tanh(sum#)
-"""
+{ATTENDED}"""
 #: As the builder of onnxruntime-genai writes it: lengths of the mask, rotary embeddings in the operator.
 _GROUPED = """
    x0 = Gather(tokens, input_ids)
@@ -103,7 +57,7 @@ def language_model(
         vocabulary: How many tokens it knows.
     """
     growing = kind == "growing"
-    head, layer = (_GROWING, _GROWING_LAYER) if growing else (_GROUPED, _GROUPED_LAYER)
+    head, layer = (EMBEDDED, _GROWING_LAYER) if growing else (_GROUPED, _GROUPED_LAYER)
     heads = HEADS if growing else KV_HEADS
     layers = "".join(layer.replace("#", str(i)).replace("@", str(i + 1)) for i in range(LAYERS))
     model = onnx.parser.parse_model(

@@ -4,47 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+from decoder_texts import ATTENDED, EMBEDDED, PROJECTED
 from onnx import TensorProto, helper, numpy_helper
 
 VOCABULARY, HEADS, SIZE, LAYERS = 20, 2, 4, 2
 WIDTH = HEADS * SIZE
 
-_EMBEDDED = """
-   e = Gather(tokens, input_ids)
-   p = Gather(places, position_ids)
-   x0 = Add(e, p)
-   seen = Cast<to = 1>(attention_mask)
-   hidden = Sub(one, seen)
-   masked = Mul(hidden, low)
-   middle = Constant<value_ints = [1, 2]>()
-   mask = Unsqueeze(masked, middle)
-   rows = Shape<start = 1, end = 2>(input_ids)
-   columns = Shape<start = 1, end = 2>(attention_mask)
-   before = Sub(columns, rows)
-   all = Squeeze(columns)
-   count = Squeeze(rows)
-   zero = Constant<value_int = 0>()
-   step = Constant<value_int = 1>()
-   column = Range(zero, all, step)
-   row = Range(zero, count, step)
-   own = Add(row, before)
-   second = Constant<value_ints = [1]>()
-   ends = Unsqueeze(own, second)
-   reached = LessOrEqual(column, ends)
-   nothing = Sub(one, one)
-   causal = Where(reached, nothing, low)
-   bias = Add(mask, causal)
-"""
-_LAYER = """
-   q# = MatMul(x#, wq#)
-   k# = MatMul(x#, wk#)
-   v# = MatMul(x#, wv#)
-   qh# = Reshape(q#, heads)
-   kh# = Reshape(k#, heads)
-   vh# = Reshape(v#, heads)
-   qt# = Transpose<perm = [0, 2, 1, 3]>(qh#)
-   kt# = Transpose<perm = [0, 2, 1, 3]>(kh#)
-   vt# = Transpose<perm = [0, 2, 1, 3]>(vh#)
+_LAYER = f"""{PROJECTED}
    pk# = Gather<axis = 0>(past_#, zero)
    pv# = Gather<axis = 0>(past_#, step)
    key# = Concat<axis = 2>(pk#, kt#)
@@ -53,25 +19,14 @@ _LAYER = """
    key5# = Unsqueeze(key#, front)
    value5# = Unsqueeze(value#, front)
    present_# = Concat<axis = 0>(key5#, value5#)
-   transposed# = Transpose<perm = [0, 1, 3, 2]>(key#)
-   scores# = MatMul(qt#, transposed#)
-   scaled# = Mul(scores#, scale)
-   biased# = Add(scaled#, bias)
-   weights# = Softmax<axis = -1>(biased#)
-   found# = MatMul(weights#, value#)
-   back# = Transpose<perm = [0, 2, 1, 3]>(found#)
-   joined# = Reshape(back#, width)
-   out# = MatMul(joined#, wo#)
-   sum# = Add(x#, out#)
-   x@ = Tanh(sum#)
-"""
+{ATTENDED}"""
 
 
 def small_decoder(seed: int = 0) -> onnx.GraphProto:
     """A graph of opset 17 with onnxruntime's names for what goes in and out."""
     layers = [_LAYER.replace("#", str(i)).replace("@", str(i + 1)) for i in range(LAYERS)]
     layers[1:] = [text.replace("   front = Constant<value_ints = [0]>()\n", "") for text in layers[1:]]
-    text = f"decoder () => () {{ {_EMBEDDED} {''.join(layers)} logits = MatMul(x{LAYERS}, head) }}"
+    text = f"decoder () => () {{ {EMBEDDED} {''.join(layers)} logits = MatMul(x{LAYERS}, head) }}"
     graph = onnx.parser.parse_graph(text)
     rng = np.random.default_rng(seed)
 

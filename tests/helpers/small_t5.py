@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+from decoder_texts import JOINED, PROJECTED
 from onnx import TensorProto, helper, numpy_helper
 
 VOCABULARY, HEADS, SIZE, LAYERS = 20, 2, 4, 2
@@ -33,16 +34,7 @@ _BEGIN = """
    middle = Constant<value_ints = [1, 2]>()
    mask = Unsqueeze(masked, middle)
 """
-_LAYER = """
-   q# = MatMul(x#, wq#)
-   k# = MatMul(x#, wk#)
-   v# = MatMul(x#, wv#)
-   qh# = Reshape(q#, heads)
-   kh# = Reshape(k#, heads)
-   vh# = Reshape(v#, heads)
-   qt# = Transpose<perm = [0, 2, 1, 3]>(qh#)
-   kt# = Transpose<perm = [0, 2, 1, 3]>(kh#)
-   vt# = Transpose<perm = [0, 2, 1, 3]>(vh#)
+_LAYER = f"""{PROJECTED}
    present_key_self_# = Concat<axis = 2>(PAST_KEY#, kt#)
    present_value_self_# = Concat<axis = 2>(PAST_VALUE#, vt#)
    transposed# = Transpose<perm = [0, 1, 3, 2]>(present_key_self_#)
@@ -56,11 +48,7 @@ _LAYER = """
    cfound# = MatMul(cweights#, CROSS_VALUE#)
    both# = Add(found#, cfound#)
    back# = Transpose<perm = [0, 2, 1, 3]>(both#)
-   joined# = Reshape(back#, width)
-   out# = MatMul(joined#, wo#)
-   sum# = Add(x#, out#)
-   x@ = Tanh(sum#)
-"""
+{JOINED}"""
 
 
 def _layers(text: str, **names: str) -> str:
