@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from py_ort.bench.peer import Peer
+from py_ort.bench.quantized import quantize as quantize_model
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
@@ -25,7 +26,7 @@ from py_ort.runtime.session import InferenceSession
 from py_ort.testing.case import relative_error
 from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.native_model import NativeModel
-from py_ort.testing.random_feeds import candidates
+from py_ort.testing.random_feeds import candidates, random_feeds
 
 
 @dataclass
@@ -47,6 +48,8 @@ class Row:
         browser: As it was asked for: "firefox".
         browser_version: Its name and version, as it says; "" if it was not started.
         before_ms: The median of the earlier row that this one is compared with; None: there is none.
+        quantized: How the model was quantized ("dynamic", "qdq"); "": it is the given one.
+        float_ms: The median of the same engine on the given model; None: it is that one, or failed.
     """
 
     model: str
@@ -67,11 +70,13 @@ class Row:
     browser: str = ""
     browser_version: str = ""
     before_ms: float | None = None
+    quantized: str = ""
+    float_ms: float | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
         """What it is a row of."""
-        return self.model, self.engine, self.provider, self.threads, self.browser
+        return self.model, self.engine, self.provider, self.threads, self.browser, self.quantized
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as it stands in JSON."""
@@ -141,11 +146,22 @@ class Ours:
 
 
 @dataclass
+class _Form:
+    """A model as all engines get it: its bytes, and native onnxruntime's outputs; or why there is none."""
+
+    data: bytes = b""
+    expected: Mapping[str, Any] | None = None
+    quantized: str = ""
+    error: str = ""
+
+
+@dataclass
 class _Course:
     """An engine's times so far."""
 
     name: str
     provider: str
+    form: _Form
     make: Callable[[], Engine] | None = None
     engine: Engine | None = None
     create_ms: float | None = None
@@ -159,6 +175,7 @@ class _Course:
 
     def tries(self, step: Callable[..., None], *arguments: Any) -> None:
         """Take a step, unless it failed before; note if it does now."""
+        self.error = self.error or self.form.error
         if self.error or self.make is None:
             return
         try:
@@ -176,6 +193,7 @@ def measure(
     runs: int = 10,
     against: Sequence[str] = (),
     ours: bool = True,
+    quantize: Sequence[str] = (),
     browser: BrowserOptions | None = None,
     feeds: Mapping[str, np.ndarray] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
@@ -192,6 +210,8 @@ def measure(
         runs: Steady runs of each engine; three more warm up.
         against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
         ours: Whether py_ort is timed.
+        quantize: Ways to quantize the model (`py_ort.bench.quantized.METHODS`); each has rows of its own, timed in
+            turn with the others. The feeds, and random ones like them, calibrate it.
         browser: The browser.
         feeds: Inputs by name; the others are random.
         shapes: Shapes of random inputs; see `py_ort.testing.random_feeds`.
@@ -204,9 +224,18 @@ def measure(
     """
     browser = browser or BrowserOptions()
     data = _contents(model, dims or {})
+    if quantize and is_package(model):
+        raise InvalidArgument(f"{os.fspath(model)}: what is quantized is the ONNX file that it was exported from")
     inputs, expected = _feeds(data, feeds or {}, shapes or {}, dims or {})
-    own = [_Course(Ours.name, provider, lambda: Ours(provider, browser, threads))] if ours else []
-    courses = [*own, *(_course_of_peer(flavor, browser, threads) for flavor in against)]
+    forms = [_Form(data, expected)]
+    for method in quantize:
+        progress(f"{Path(model).name}: quantizing, {method}", 0, 1)
+        forms.append(_quantized(data, method, inputs, feeds or {}))
+    own = [_Course(Ours.name, provider, form, lambda: Ours(provider, browser, threads)) for form in forms if ours]
+    courses: list[_Course] = []
+    for number, form in enumerate(forms):
+        courses += own[number : number + 1]
+        courses += (_course_of_peer(flavor, form, browser, threads) for flavor in against)
     done, steps = 0, 2 * len(courses) + runs + _WARM_UP
 
     def step(what: str) -> None:
@@ -218,12 +247,13 @@ def measure(
     try:
         for course in courses:
             step(f"{course.name} {course.provider}")
-            course.tries(_create, data, timeout)
+            course.tries(_create, course.form.data, timeout)
             step(f"{course.name} {course.provider}, first run")
             course.tries(_first, inputs, timeout)
-        _compare(courses, expected)
-        if own and isinstance(own[0].engine, Ours) and own[0].engine.session is not None:
-            adapter = own[0].engine.session.adapter
+        for form in forms:
+            _compare([course for course in courses if course.form is form], form.expected)
+        sessions = (course.engine.session for course in own if isinstance(course.engine, Ours))
+        adapter = next((session.adapter for session in sessions if session is not None), "")
         version = next((c.engine.browser for c in courses if c.engine is not None), "")
         for i in range(runs + _WARM_UP):
             step("steady runs")
@@ -235,14 +265,36 @@ def measure(
         for course in courses:
             if course.engine is not None:
                 course.engine.close()
-    return [_row(Path(model).stem, course, threads, adapter, browser, version) for course in courses]
+    rows = [_row(Path(model).stem, course, threads, adapter, browser, version) for course in courses]
+    floats = {(row.engine, row.provider): row.median_ms for row in rows if not row.quantized}
+    for row in rows:
+        row.float_ms = floats[row.engine, row.provider] if row.quantized else None
+    return rows
 
 
 _WARM_UP = 3
 
 
-def _course_of_peer(flavor: str, browser: BrowserOptions, threads: int) -> _Course:
-    return _Course(Peer.name, flavor, lambda: Peer(flavor, browser, threads))
+def _course_of_peer(flavor: str, form: _Form, browser: BrowserOptions, threads: int) -> _Course:
+    return _Course(Peer.name, flavor, form, lambda: Peer(flavor, browser, threads))
+
+
+def _quantized(data: bytes, method: str, inputs: dict[str, np.ndarray], given: Mapping[str, np.ndarray]) -> _Form:
+    """Quantize a model; what native onnxruntime makes of the feeds then."""
+
+    def calibration() -> Iterator[dict[str, np.ndarray]]:
+        yield inputs
+        known = ModelInputs.of(data)
+        shapes = {name: array.shape for name, array in inputs.items()}
+        for seed in range(2):
+            yield random_feeds(known.args, shapes, seed=seed, given=given, values=known.accepted)
+
+    try:
+        made = quantize_model(read_proto(data), method, calibration())
+    except PyOrtError as e:
+        return _Form(quantized=method, error=f"{type(e).__name__}: {e}")
+    taken = NativeModel(made).first_taken([inputs])
+    return _Form(made, None if taken is None else taken[1], method)
 
 
 def _contents(model: str | os.PathLike[str], dims: Mapping[str, int]) -> bytes:
@@ -285,7 +337,7 @@ def _finish(course: _Course, engine: Engine, timeout: float) -> None:
     course.nodes = engine.nodes(timeout)
 
 
-def _compare(courses: Sequence[_Course], expected: dict[str, Any] | None) -> None:
+def _compare(courses: Sequence[_Course], expected: Mapping[str, Any] | None) -> None:
     """Compare first outputs with those of native onnxruntime; without it ours with the other engine's."""
     ours = courses[0]
     if expected is not None:
@@ -310,12 +362,13 @@ def _row(model: str, course: _Course, threads: int, adapter: str, browser: Brows
         statistics.median(steady) if well else None, float(np.percentile(steady, 90)) if well else None,
         len(course.steady), course.nodes, course.difference, adapter if course.provider != "wasm" else "",
         course.reference, course.error, min(steady) if well else None, browser.name, version,
+        quantized=course.form.quantized,
     )  # fmt: skip
 
 
 def failed(model: str | Path, provider: str, threads: int, browser: BrowserOptions, error: PyOrtError) -> Row:
     """Return the row of a model of which nothing could be measured."""
-    course = _Course(Ours.name, provider, error=f"{type(error).__name__}: {error}")
+    course = _Course(Ours.name, provider, _Form(), error=f"{type(error).__name__}: {error}")
     return _row(Path(model).stem, course, threads, "", browser)
 
 

@@ -27,9 +27,12 @@ _COLUMNS = (
     "p90",
     "peer / ours",
     "before",
+    "float",
     "max rel. error",
     "nodes",
 )
+#: Columns that are left out where all rows are empty.
+_AT_NEED = ("before", "float")
 _TEXTS = ("model", "engine", "provider", "browser", "nodes")
 
 
@@ -40,7 +43,7 @@ def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
         ours = row if row.engine == "py_ort" else ours
         found.append(
             (
-                row.model,
+                _model(row),
                 row.engine,
                 _place(row),
                 row.browser,
@@ -49,7 +52,8 @@ def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
                     for ms in (row.create_ms, row.first_run_ms, row.median_ms, row.p90_ms)
                 ),
                 _ratio(row, ours),
-                _before(row),
+                _change(row, row.before_ms),
+                _change(row, row.float_ms),
                 _error(row),
                 row.error or row.nodes,
             )
@@ -67,11 +71,16 @@ def _ratio(row: Row, ours: Row | None) -> str:
     return f"{row.median_ms / ours.median_ms:.2f}"
 
 
-def _before(row: Row) -> str:
-    if row.before_ms is None:
+def _model(row: Row) -> str:
+    return row.model + (f" ({row.quantized})" if row.quantized else "")
+
+
+def _change(row: Row, other_ms: float | None) -> str:
+    """Another median, and how much longer than that this one is."""
+    if other_ms is None:
         return ""
-    change = f" ({row.median_ms / row.before_ms - 1:+.0%})" if row.median_ms is not None and row.before_ms else ""
-    return f"{row.before_ms:.1f}{change}"
+    change = f" ({row.median_ms / other_ms - 1:+.0%})" if row.median_ms is not None and other_ms else ""
+    return f"{other_ms:.1f}{change}"
 
 
 def _error(row: Row) -> str:
@@ -85,7 +94,7 @@ def table(rows: Sequence[Row]) -> Table:
     adapters = ", ".join(dict.fromkeys(row.adapter for row in rows if row.adapter)) or "none"
     out = Table(title=f"ms; adapter: {adapters}")
     texts = cells(rows)
-    shown = [i for i, name in enumerate(_COLUMNS) if name != "before" or any(row[i] for row in texts)]
+    shown = [i for i, name in enumerate(_COLUMNS) if name not in _AT_NEED or any(row[i] for row in texts)]
     for i in shown:
         name = _COLUMNS[i]
         out.add_column(name, justify="left" if name in _TEXTS else "right", overflow="fold")
@@ -141,7 +150,7 @@ def page(rows: Sequence[Row]) -> str:
     several = len({row.browser for row in rows}) > 1
     for row in rows:
         label = " ".join(filter(None, (row.engine, _place(row), row.browser if several else "")))
-        charts = models.setdefault(row.model, {"creating the session": [], "first run": [], "steady runs": []})
+        charts = models.setdefault(_model(row), {"creating the session": [], "first run": [], "steady runs": []})
         steady = _Bar(label, row.engine, row.median_ms, row.min_ms, row.p90_ms, row.error)
         times = (_Bar(label, row.engine, ms, error=row.error) for ms in (row.create_ms, row.first_run_ms))
         for chart, bar in zip(charts.values(), (*times, steady), strict=True):

@@ -83,6 +83,12 @@ def _against(context: click.Context, parameter: click.Parameter, given: tuple[st
     metavar="onnxruntime-web|FILE",
     help="Time this engine too, in turn; or show the medians of earlier rows (of --json).",
 )
+@click.option(
+    "--quantize",
+    multiple=True,
+    type=click.Choice(["dynamic", "qdq"]),
+    help="Quantize MODELs by native onnxruntime, too, and time them beside the given ones; repeat it for both ways.",
+)
 @input_options
 @kernels_option
 @json_option("the rows")
@@ -102,6 +108,7 @@ def bench(
     threads: int,
     runs: int,
     against: tuple[bool, list[Path]],
+    quantize: tuple[str, ...],
     inputs: Inputs,
     json_file: Path | None,
     html_file: Path | None,
@@ -124,6 +131,8 @@ def bench(
         raise click.UsageError("--bridge and --page take no --engine")
     if bridge == bool(models):
         raise click.UsageError("give MODELs, or --bridge without any")
+    if quantize and (bridge or in_page or decode):
+        raise click.UsageError("--bridge, --page and --decode take no --quantize")
     peer, files = against
     if len(browsers) > 1 and (bridge or in_page):
         raise click.UsageError("--bridge and --page take one --browser")
@@ -161,6 +170,7 @@ def bench(
                     runs=runs,
                     against=_flavors(provider, peer, engines),
                     ours=not engines or OURS in engines,
+                    quantize=list(dict.fromkeys(quantize)),
                     browser=browser,
                     feeds=inputs.files,
                     shapes=inputs.shapes,

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import small_models
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.bench import Row
 from py_ort.bench.peer import find_dist
@@ -132,3 +132,44 @@ def test_earlier_rows(py_ort_command, tmp_path):
         assert status == 1 and "no rows of" in said
     status, _, said = py_ort_command("bench", tmp_path / "m.onnx", "--against", "onnxruntime-wep")
     assert status == 2 and "neither onnxruntime-web nor a file" in said
+
+
+def _dense() -> bytes:
+    """Two products with weights, which both ways of quantizing take."""
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), name) for name in "vw"]
+    nodes = [helper.make_node("MatMul", ["x", "v"], ["between"]), helper.make_node("MatMul", ["between", "w"], ["y"])]
+    x, y = small_models.floats("x", [8, 64]), small_models.floats("y", [8, 64])
+    graph = helper.make_graph(nodes, "dense", [x], [y], weights)
+    opset = helper.make_opsetid("", 17)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=8).SerializeToString()
+
+
+def test_quantized_models_have_rows_beside_the_float_one(bench, onnxruntime_web):
+    both = ("--quantize", "dynamic", "--quantize", "qdq")
+    status, rows, said = bench("--provider", "wasm", "--against", "onnxruntime-web", *both, model=_dense())
+    assert status == 0, said
+    assert [(row["quantized"], row["engine"]) for row in rows] == [
+        (form, engine) for form in ("", "dynamic", "qdq") for engine in ("py_ort", "onnxruntime-web")
+    ]
+    for row in rows:
+        assert row["reference"] == "onnxruntime" and row["max_rel_err"] < 0.02
+        floats = next(each for each in rows if each["engine"] == row["engine"])["median_ms"]
+        assert row["float_ms"] == (floats if row["quantized"] else None)
+    ours = {row["quantized"]: row["nodes"] for row in rows if row["engine"] == "py_ort"}
+    assert ours[""] == "2 wasm" and all(int(ours[form].split()[0]) > 2 for form in ("dynamic", "qdq"))
+
+
+def test_what_cannot_be_quantized_has_a_row_that_says_why(bench, monkeypatch):
+    status, (plain, quantized), said = bench("--provider", "wasm", "--quantize", "qdq", model=_dense())
+    assert status == 0 and quantized["error"] == "", said
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setitem(sys.modules, "onnxruntime.quantization", None)
+    status, (plain, quantized), said = bench("--provider", "wasm", "--quantize", "qdq", model=_dense())
+    assert status == 1 and plain["median_ms"] > 0 and quantized["median_ms"] is None
+    assert quantized["error"].startswith("NotFound") and "pip install onnxruntime" in said
+
+
+def test_only_rows_of_models_take_quantize(py_ort_command):
+    status, _, said = py_ort_command("bench", "--bridge", "--quantize", "qdq")
+    assert status == 2 and "no --quantize" in said
