@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import onnx
 from child import Child, ChildLost
-from drawn_operators import DRAWS, Draft
+from drawn_operators import DRAWS
+from drawn_operators.draft import Draft
 from motifs import MOTIFS
 from onnx import helper, numpy_helper
 from random_graphs import random_graph

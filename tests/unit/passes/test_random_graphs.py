@@ -65,7 +65,7 @@ def test_each_pass_finds_its_motif(name: str, symbolic: bool) -> None:
 
 def test_all_passes_have_motifs() -> None:
     proven = {*(each for motif in MOTIFS.values() for each in motif.passes), *ELSEWHERE}
-    assert passes_found().keys() == proven, "write what the new pass looks for in tests/helpers/motifs.py"
+    assert passes_found().keys() == proven, "write what the new pass looks for in tests/helpers/motifs"
     assert all((Path(__file__).parents[3] / path).exists() for path in ELSEWHERE.values())
 
 

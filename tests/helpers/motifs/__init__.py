@@ -1,0 +1,15 @@
+"""What each pass looks for, written on a value of a random graph: motifs, which stand among random nodes."""
+
+from motifs import attention, functions, placed, products, shapes
+
+#: Seeds stand for places in this table.
+MOTIFS = {**shapes.MOTIFS, **functions.MOTIFS, **products.MOTIFS, **attention.MOTIFS, **placed.MOTIFS}
+
+#: Passes that no motif is for, and where they are proven.
+ELSEWHERE = {
+    "behind_convolutions": "tests/unit/plan/test_source_form.py",
+    "cache_writes": "tests/unit/passes/test_cache_writes.py",
+    "counts": "tests/models/test_counted_launches.py",
+    "index_grids": "tests/unit/passes/test_index_grids.py",
+    "packed_gates": "tests/unit/passes/test_packed_projections.py",
+}

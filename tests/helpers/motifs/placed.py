@@ -1,0 +1,87 @@
+"""What passes look for that depend on what a provider has: integers, chains, columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+from random_graphs import RandomGraph, Shape
+
+from motifs.motif import Motifs, image_of, rows_of
+
+MOTIFS = Motifs()
+
+
+@MOTIFS.motif("quantized", provider="wasm", integers=True)
+def _quantized(g: RandomGraph, x: str, shape: Shape) -> str:
+    def stepped(value: str, steps: float) -> list[str]:
+        scale, zero = g.number(steps), g.constant(np.uint8(128))
+        return [g.op("QuantizeLinear", [value, scale, zero], shape), scale, zero]
+
+    integers = stepped(x, 1 / 64)
+    wide = g.op("DequantizeLinear", integers, shape)
+    return g.op("DequantizeLinear", stepped(g.op("Add", [wide, wide], shape), 1 / 32), shape)
+
+
+@MOTIFS.motif("dynamic_products", provider="wasm", integers=True)
+def _dynamic_product(g: RandomGraph, x: str, shape: Shape) -> str:
+    rows, made = rows_of(g, x, shape, 8)
+    integers, scale, zero = g.add("DynamicQuantizeLinear", [rows], [made, (), ()])
+    weights = g.constant(np.arange(-24, 24).reshape(8, 6).astype(np.int8))
+    result = (*made[:2], 6)
+    sums = g.op("Cast", [g.op("MatMulInteger", [integers, weights, zero], result)], result, to=TensorProto.FLOAT)
+    scaled = g.op("Mul", [sums, g.op("Mul", [scale, g.number(0.01)], ())], result)
+    return g.op("Add", [g.floats(6), scaled], result)
+
+
+@MOTIFS.motif("dequantized_weights", integers=True)
+def _dequantized(g: RandomGraph, x: str, shape: Shape) -> str:
+    few = g.op("ReduceMean", [x, g.ints(1, 2, 3)], (shape[0], 1, 1, 1))
+    wide = g.op("Mul", [few, g.floats(512)], (shape[0], 1, 1, 512))
+    weights = g.constant(np.arange(1 << 18).reshape(512, 512).astype(np.int8))
+    made = g.op("DequantizeLinear", [weights, g.constant(np.full(512, 0.01, np.float32))], (512, 512), axis=1)
+    return g.op("MatMul", [wide, made], (shape[0], 1, 1, 512))
+
+
+def _block_product(g: RandomGraph, x: str, made: Shape, width: int, columns: int) -> str:
+    """With random weights of 4 bits."""
+    bytes_of = g.numbers.integers(0, 256, (columns, width // 16, 8)).astype(np.uint8)
+    scales = (g.numbers.random(columns * width // 16) * 0.02).astype(np.float32)
+    inputs = [x, g.constant(bytes_of), g.constant(scales)]
+    given = {"K": width, "N": columns, "bits": 4, "block_size": 16, "domain": "com.microsoft"}
+    return g.op("MatMulNBits", inputs, (*made[:2], columns), **given)
+
+
+@MOTIFS.motif("packed_blocks", "block_ends", integers=True)
+def _gated_block(g: RandomGraph, x: str, shape: Shape) -> str:
+    """As between the attentions of language models."""
+    rows, made = rows_of(g, x, shape, 32)
+    normed = g.op("SimplifiedLayerNormalization", [rows, g.floats(32)], made, epsilon=1e-3, axis=-1, stash_type=1)
+    gate, up = (_block_product(g, normed, made, 32, 48) for _ in range(2))
+    wide = (*made[:2], 48)
+    function = g.pick("Sigmoid", "Tanh")
+    activated = g.op(function, [gate], wide)
+    if function == "Sigmoid":
+        activated = g.op("Mul", [gate, activated], wide)
+    product = g.op("Mul", [activated, up] if g.chance() else [up, activated], wide)
+    down = _block_product(g, product, made, 48, 32)
+    return g.op("Abs", [g.op("Add", [down, rows] if g.chance() else [rows, down], made)], made)
+
+
+@MOTIFS.motif("elementwise_chains", chains=True)
+def _chain(g: RandomGraph, x: str, shape: Shape) -> str:
+    for op_type in ("Abs", "Sqrt", "Neg", "Tanh"):
+        x = g.op(op_type, [x], shape)
+    return x
+
+
+@MOTIFS.motif("columns", "sibling_convolutions", columns=True)
+def _columns(g: RandomGraph, x: str, shape: Shape) -> str:
+    image, made = image_of(g, x, shape, 4)
+    branches = [
+        g.op("Conv", [image, g.floats(4, 4, 1, 1)], made),
+        *(
+            g.op("Conv", [g.op("Conv", [image, g.floats(4, 4, 1, 1)], made), g.floats(4, 4, 3, 3)], made, pads=[1] * 4)
+            for _ in range(2)
+        ),
+    ]
+    return g.op("Concat", branches, (made[0], 12, *made[2:]), axis=1)
