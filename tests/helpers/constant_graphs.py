@@ -1,8 +1,4 @@
-"""Random graphs of initializers: what may be computed before a run, and what only kernels do.
-
-Each node is run natively as it is added, so every value is known and every graph is one that onnxruntime takes. Some
-values are fed, so that constants also meet what is not constant.
-"""
+"""Random graphs of initializers: what may be computed before a run, and what only kernels do."""
 
 from __future__ import annotations
 
@@ -10,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from growing_graphs import GrowingGraph
+from onnx import numpy_helper
 
-OPSET = 22
-_LIMIT = 4096  # elements of a value
 _UNARY = (
     *("Abs", "Neg", "Sign", "Relu", "Floor", "Ceil", "Round", "Sqrt", "Exp", "Log", "Sin", "Cos", "Tanh", "Sigmoid"),
     *("Not", "Erf", "Reciprocal", "Softplus", "Elu", "HardSigmoid", "IsNaN", "IsInf", "BitwiseNot", "Identity"),
@@ -26,133 +21,14 @@ _BINARY = (
 _TYPES = ("FLOAT", "INT64", "INT32", "UINT8", "INT8", "BOOL", "FLOAT16", "DOUBLE")
 
 
-def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray] | None:
-    """Run natively, not optimized; None where onnxruntime refuses."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 4, 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        return session.run(None, feeds)
-    except Exception:
-        return None
-
-
-def model_of(
-    nodes: list[onnx.NodeProto], constants: dict[str, np.ndarray], fed: dict[str, np.ndarray], outputs: list[str]
-) -> onnx.ModelProto:
-    """Make a model; types of outputs are left open."""
-    graph = helper.make_graph(
-        nodes,
-        "constants",
-        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in fed.items()],
-        [onnx.ValueInfoProto(name=name) for name in outputs],
-        [numpy_helper.from_array(x, name) for name, x in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
-
-
-class ConstantGraph:
-    """Grows a graph from constants; `model` is the result, `feeds` what it is fed, `expected` what is native."""
-
-    def __init__(self, seed: int, count: int = 7) -> None:
-        self.rng = np.random.default_rng(seed)
-        self.known: dict[str, np.ndarray] = {}
-        self.constants: dict[str, np.ndarray] = {}
-        self.feeds: dict[str, np.ndarray] = {}
-        self.nodes: list[onnx.NodeProto] = []
-        for _ in range(3):
-            self.constant(self.values(self.shape()))
-        if self.chance(0.4):
-            self.feeds["x"] = self.known["x"] = self.values(self.shape(), np.float32)
-        makers = [getattr(self, name) for name in dir(self) if name.startswith("_make_")]
-        for _ in range(4 * count):
-            if len(self.nodes) < count:
-                self.pick(*makers)(self.pick(*list(self.known)[-5:]))
-        read = {name for node in self.nodes for name in node.input}
-        self.outputs = [name for node in self.nodes for name in node.output if name not in read and name in self.known]
-
-    @property
-    def model(self) -> onnx.ModelProto:
-        return model_of(self.nodes, self.constants, self.feeds, self.outputs)
-
-    def expected(self) -> list[np.ndarray]:
-        return [self.known[name] for name in self.outputs]
-
-    def chance(self, likely: float = 0.5) -> bool:
-        return bool(self.rng.random() < likely)
-
-    def pick(self, *items: Any) -> Any:
-        return items[int(self.rng.integers(len(items)))]
-
-    def between(self, low: int, high: int) -> int:
-        return int(self.rng.integers(low, high + 1))
-
-    def shape(self, low: int = 0, high: int = 4) -> tuple[int, ...]:
-        return tuple(0 if self.chance(0.02) else self.between(1, 5) for _ in range(self.between(low, high)))
-
-    def values(self, shape: tuple[int, ...], dtype: Any = None) -> np.ndarray:
-        kind = np.dtype(dtype or self.pick(np.float32, np.float32, np.float32, np.int64, np.int32, np.uint8, np.bool_))
-        if kind.kind == "f":
-            return self.rng.standard_normal(shape).astype(kind)
-        if kind.kind == "b":
-            return self.rng.integers(0, 2, shape).astype(kind)
-        if self.chance(0.15):
-            limits = np.iinfo(kind)
-            return self.rng.integers(limits.min, limits.max, shape, endpoint=True, dtype=kind)
-        return self.rng.integers(-4 if kind.kind == "i" else 0, 9, shape).astype(kind)
-
-    def constant(self, contents: Any) -> str:
-        name = f"k{len(self.constants)}"
-        self.constants[name] = self.known[name] = np.asarray(contents)
-        return name
-
-    def ints(self, *items: int) -> str:
-        return self.constant(np.array(items, np.int64))
-
-    def add(self, op_type: str, inputs: list[str], outputs: int = 1, **attributes: Any) -> None:
-        """Add a node if onnxruntime runs it."""
-        names = [f"v{len(self.nodes)}_{i}" for i in range(outputs)]
-        node = helper.make_node(op_type, inputs, names, name=f"n{len(self.nodes)}", **attributes)
-        given = {name: self.known[name] for name in inputs if name}
-        # As constants: some operators want them so.
-        found = native(model_of([node], given, {}, names), {})
-        if found is None or any(not isinstance(y, np.ndarray) or y.size > _LIMIT for y in found):
-            return
-        self.nodes.append(node)
-        self.known.update(zip(names, found, strict=True))
-
-    def axis(self, rank: int) -> int:
-        return self.between(-rank, rank - 1) if rank else 0
-
-    def axes(self, rank: int) -> list[int]:
-        return [int(a) - (rank if self.chance() else 0) for a in self.rng.permutation(rank)[: self.between(1, rank)]]
-
-    def _image(self, x: str, rank: int = 0) -> str | None:
-        """A float tensor of batches and channels, made of `x` if that is one."""
-        known = self.known[x]
-        if known.dtype == np.float32 and known.ndim == (rank or known.ndim) and known.ndim in (3, 4) and known.size:
-            return x
-        spatial = (rank or self.pick(3, 4)) - 2
-        sizes = (self.between(1, 2), self.between(1, 4), *(self.between(3, 7) for _ in range(spatial)))
-        return self.constant(self.values(sizes, np.float32))
-
-    def _partner(self, x: str) -> str:
-        """Something of the same type that broadcasts, perhaps a value that is there."""
-        known = self.known[x]
-        fitting = [name for name, y in self.known.items() if y.dtype == known.dtype and y.shape == known.shape]
-        if self.chance(0.3):
-            return str(self.pick(*fitting))
-        shape = tuple(1 if self.chance(0.3) else d for d in known.shape)[self.between(0, known.ndim) :]
-        return self.constant(self.values(shape, known.dtype))
+class ConstantGraph(GrowingGraph):
+    """Made of the operators that are folded, and of some that are not."""
 
     def _make_unary(self, x: str) -> None:
         self.add(self.pick(*_UNARY), [x])
 
     def _make_binary(self, x: str) -> None:
-        pair = [x, self._partner(x)]
+        pair = [x, self.partner(x)]
         op_type = self.pick(*_BINARY)
         fmod = {"fmod": 1} if op_type == "Mod" and (self.known[x].dtype.kind == "f" or self.chance(0.3)) else {}
         if op_type in ("Div", "Mod") and self.known[x].dtype.kind in "iu":
@@ -163,7 +39,7 @@ class ConstantGraph:
     def _make_where(self, x: str) -> None:
         known = self.known[x]
         condition = self.constant(self.values(tuple(self.pick(1, d) for d in known.shape), np.bool_))
-        self.add("Where", [condition, x, self._partner(x)])
+        self.add("Where", [condition, x, self.partner(x)])
 
     def _make_cast(self, x: str) -> None:
         kinds = [onnx.TensorProto.DataType.Value(name) for name in _TYPES]
@@ -327,7 +203,7 @@ class ConstantGraph:
             self.add("Gemm", [x, weights, bias], transB=1, alpha=self.pick(1.0, 0.5), beta=self.pick(1.0, 2.0))
 
     def _make_pool(self, x: str) -> None:
-        image = self._image(x)
+        image = self.image(x)
         rank = self.known[image].ndim - 2 if image else 0
         if not image:
             return
@@ -348,7 +224,7 @@ class ConstantGraph:
         self.add(kind.removesuffix("Indices"), [image], 2 if kind.endswith("Indices") else 1, **attributes)
 
     def _make_conv(self, x: str) -> None:
-        image = self._image(x)
+        image = self.image(x)
         if not image:
             return
         known = self.known[image]
@@ -361,7 +237,7 @@ class ConstantGraph:
             self.add("ConvTranspose", [image, weights], strides=[self.between(1, 2)] * rank)
 
     def _make_norm(self, x: str) -> None:
-        image = self._image(x)
+        image = self.image(x)
         if not image:
             return
         channels = self.known[image].shape[1]
@@ -379,7 +255,7 @@ class ConstantGraph:
             self.add(kind, [image, *(self.constant(self.values((width,), np.float32)) for _ in range(2))])
 
     def _make_resize(self, x: str) -> None:
-        image = self._image(x)
+        image = self.image(x)
         if not image:
             return
         rank = self.known[image].ndim
@@ -422,7 +298,7 @@ class ConstantGraph:
         self.add("QLinearMatMul", [a, scales[0], zero, b, scales[1], zero, scales[2], zero])
 
     def _make_blocks(self, x: str) -> None:
-        image = self._image(x, 4)
+        image = self.image(x, 4)
         if image:
             self.add("SpaceToDepth", [image], blocksize=self.between(1, 2))
 

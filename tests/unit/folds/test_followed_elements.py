@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 import pytest
-from fold_cases import CASES, Case, Draw
+from fold_cases import CASES
+from fold_draws import Case, Draw
 
 from py_ort.compiler.folds import folds
 from py_ort.ir.graph import tensor_of
