@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -61,6 +62,13 @@ def odd_names() -> bytes:
         [one, other],
         [made, tag, signal],
     )
+
+
+def case_names() -> list[str]:
+    """The names in `cases` of javascript_api.mjs."""
+    files = [_PAGES / f"javascript_{part}.mjs" for part in ("gpu", "sessions")]
+    found = (re.findall(r"""^  (?:'(.+)'|"(.+)"): async""", file.read_text(), re.MULTILINE) for file in files)
+    return [single or double for names in found for single, double in names]
 
 
 def lay_out(folder: Path) -> None:

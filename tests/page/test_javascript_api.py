@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from javascript_site import lay_out
+from javascript_site import case_names, lay_out
 
 pytestmark = pytest.mark.browser
-HERE = Path(__file__).resolve().parent
-CASES = re.findall(r"""^  ['"](.+)['"]: async""", (HERE / "javascript_api.mjs").read_text(), re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +29,6 @@ def javascript() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("proxy", [None, False], ids=["worker", "page"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", case_names())
 def test_javascript(javascript: Any, case: str, proxy: bool | None) -> None:
     javascript(case, proxy)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from javascript_site import lay_out
+from javascript_site import case_names, lay_out
 from static_site import StaticSite, browsing
 
 from py_ort.browser import find
 
 pytestmark = pytest.mark.browser
-CASES = re.findall(
-    r"""^  (?:'(.+)'|"(.+)"): async""", (Path(__file__).parent / "javascript_api.mjs").read_text(), re.MULTILINE
-)
 WANT_WEBGPU = {
     "outputs stay on the GPU",
     "by name",
@@ -64,7 +59,7 @@ def told(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("where", ["worker", "page"])
-@pytest.mark.parametrize("case", [single or double for single, double in CASES])
+@pytest.mark.parametrize("case", case_names())
 def test_javascript(told, case, where):
     if not told["gpu"] and case in WANT_WEBGPU:
         pytest.skip(f"{told['browser']} has no WebGPU here")

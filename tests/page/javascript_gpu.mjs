@@ -1,0 +1,286 @@
+// Cases of javascript_api.mjs: tensors on the GPU, devices, and their errors.
+import { equal, fails } from './javascript_checks.mjs';
+import { bufferOn, contents, create, listening, scale, x } from './javascript_parts.mjs';
+import { env, Tensor } from './py_ort.mjs';
+
+export const cases = {
+  'on the CPU': async () => {
+    const session = await create('add');
+    const { y } = await session.run({ x, scale });
+    equal([y.type, y.location, y.size, ...y.dims], ['float32', 'cpu', 3, 1, 3]);
+    equal(y.data, [11, 22, 33]);
+    const mine = new Tensor('float32', [0, 0, 0], [1, 3]);
+    const again = await session.run({ x, scale }, { y: mine });
+    if (again.y !== mine) throw new Error('another tensor');
+    equal(mine.data, [11, 22, 33]);
+    const flat = new Tensor('float32', [0, 0, 0], [3]);
+    await fails(() => session.run({ x, scale }, { y: flat }), 'y" is float32.1,3.; the tensor for it is float32.3.');
+    await session.release();
+  },
+
+  'outputs stay on the GPU': async () => {
+    const session = await create('add', { preferredOutputLocation: 'gpu-buffer' });
+    const { y } = await session.run({ x, scale });
+    equal([y.location], ['gpu-buffer']);
+    await fails(() => y.data, 'await getData');
+    const { y: twice } = await session.run({ x: y, scale });
+    equal(await twice.getData(), [21, 42, 63]);
+    equal([twice.location, ...twice.data], ['cpu', 21, 42, 63]);
+    equal(await twice.getData(true), [21, 42, 63]);
+    await fails(() => twice.gpuBuffer, 'in no GPU buffer');
+    y.dispose();
+    equal([y.location], ['none']);
+    await fails(() => session.run({ x: y, scale }), 'disposed of');
+    await fails(() => y.getData(), 'disposed of');
+    equal((await session.run({ x, scale }, ['y'])).y.dims, [1, 3]);
+    await session.release();
+  },
+
+  'by name': async () => {
+    const session = await create('strings', { preferredOutputLocation: { y: 'gpu-buffer' } });
+    const s = new Tensor('string', ['a', 'ß']);
+    const { y, t } = await session.run({ x: new Tensor('float32', [1, 2, 3, 4]), s });
+    equal([y.location, t.location, ...t.data], ['gpu-buffer', 'cpu', 'a', 'ß']);
+    equal(await y.getData(true), [2, 4, 6, 8]);
+    await session.release();
+    const all = await create('strings', { preferredOutputLocation: 'gpu-buffer' });
+    const outputs = await all.run({ x: new Tensor('float32', [1, 2, 3, 4]), s });
+    equal([outputs.y.location, outputs.t.location, ...outputs.t.data], ['gpu-buffer', 'cpu', 'a', 'ß']);
+    await all.release();
+    const named = { preferredOutputLocation: { t: 'gpu-buffer' } };
+    await fails(() => create('strings', named), 'output "t" is tensor.string., which has no form on the GPU');
+    await fails(() => create('add', { preferredOutputLocation: { z: 'cpu' } }), 'no output "z"');
+    await fails(() => create('add', { preferredOutputLocation: 'gpu' }), 'not "gpu"');
+  },
+
+  "buffers of one's own, on a device of one's own": async () => {
+    const device = await (await navigator.gpu.requestAdapter()).requestDevice();
+    const mine = { executionProviders: [{ name: 'webgpu', device }] };
+    const session = await create('add', mine);
+    if ((await env.webgpu.device) !== device) throw new Error('another device');
+    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
+    const make = (size, use = usage) => device.createBuffer({ size, usage: use });
+    const [input, output] = [make(16), make(32)];
+    device.queue.writeBuffer(input, 0, new Float32Array([1, 2, 3]));
+    let disposals = 0;
+    const feed = Tensor.fromGpuBuffer(input, { dims: [1, 3], dispose: () => disposals++ });
+    const target = Tensor.fromGpuBuffer(output, { dims: [1, 3] });
+    for (const round of [1, 2, 3]) {
+      const { y } = await session.run({ x: feed, scale }, { y: target });
+      if (y !== target) throw new Error('another tensor');
+      const { replayed, counters: made } = session.lastRun;
+      const count = [made.pipelines, made.buffers, made.bind_groups, made.walks];
+      if (round > 1) equal([replayed, ...count], [true, 0, 0, 0, 0]);
+    }
+    // Its own output is its next input: what was read is read before it is written.
+    await session.run({ x: target, scale }, { y: target });
+    const { y } = await session.run({ x: target, scale });
+    equal(y.data, [31, 62, 93]);
+    await fails(() => target.getData(), 'download');
+    const feeding = (buffer, dims) => () => session.run({ x: Tensor.fromGpuBuffer(buffer, { dims }), scale });
+    await fails(feeding(input, [2, 3]), 'needs a buffer of 24 bytes.* has 16');
+    await fails(feeding(make(16, GPUBufferUsage.COPY_DST), [1, 3]), 'lacks the usage STORAGE');
+    const upright = Tensor.fromGpuBuffer(output, { dims: [3, 1] });
+    await fails(() => session.run({ x: feed, scale }, { y: upright }), 'bound to it is float32.3,1.');
+    const other = await create('add', { preferredOutputLocation: 'gpu-buffer' });
+    const { y: elsewhere } = await other.run({ x, scale });
+    await fails(() => session.run({ x: elsewhere, scale }), 'is on GPU device 0, and this session on device [0-9]');
+    const second = await create('add', { ...mine, preferredOutputLocation: 'gpu-buffer' });
+    const { y: sibling } = await second.run({ x, scale });
+    equal((await session.run({ x: sibling, scale })).y.data, [21, 42, 63]);
+    feed.dispose();
+    equal([disposals], [1]);
+    await session.release();
+    await Promise.all([other.release(), second.release()]);
+    sibling.dispose();
+    // The page's device is still the page's.
+    device.pushErrorScope('validation');
+    make(16).destroy();
+    if (await device.popErrorScope()) throw new Error('the device is gone');
+    // Lost, it cannot be had again.
+    const last = await create('add', mine);
+    device.destroy();
+    await fails(() => last.run({ x, scale }), 'was lost.*could not be made again');
+    await last.release();
+  },
+
+  "buffers of the page's, whose elements lie as on the CPU": async () => {
+    const session = await create('forms', { preferredOutputLocation: 'gpu-buffer' });
+    const device = await env.webgpu.device;
+    const given = {
+      b: ['bool', Uint8Array.of(1, 0, 7)],
+      i: ['int64', BigInt64Array.of(-5n, 3n, 2n)],
+      u: ['uint64', BigUint64Array.of(1n, 4000000000n, 3n)],
+      c: ['int64', BigInt64Array.of(1n << 40n, -1n, 3n)], // read by the CPU alone, and whole
+    };
+    const own = (dataType, elements, dims = [3]) =>
+      Tensor.fromGpuBuffer(bufferOn(device, elements), { dataType, dims });
+    const feeds = Object.fromEntries(Object.entries(given).map(([name, [type, all]]) => [name, own(type, all)]));
+    const target = own('bool', 4);
+    const cpu = { c_twice: new Tensor('int64', [0, 0, 0]) };
+    for (let round = 0; round < 3; round++) {
+      const places = { not_b: target, i_float: null, u_float: null, largest: null, ...cpu };
+      const { not_b, i_float, u_float, largest, c_twice } = await session.run(feeds, places);
+      if (not_b !== target) throw new Error('another tensor');
+      equal(await contents(device, target.gpuBuffer, Uint8Array, 3), [0, 1, 0]);
+      equal(await i_float.getData(true), [-5, 3, 2]);
+      equal(await u_float.getData(true), [1, 4000000000, 3]);
+      equal(c_twice.data, [2n << 40n, -2n, 6n]);
+      equal(await contents(device, largest.gpuBuffer, BigInt64Array, 1), [1n]);
+      // What the page has been given is the tensor, from then on.
+      device.queue.writeBuffer(largest.gpuBuffer, 0, BigInt64Array.of(-7n));
+      equal(await largest.getData(true), [-7n]);
+    }
+    const { not_b } = await session.run({ ...feeds, b: new Tensor('bool', [0, 1, 0]) }, ['not_b']);
+    const seen = not_b.gpuBuffer;
+    equal(await contents(device, seen, Uint8Array, 3), [1, 0, 1]);
+    device.queue.writeBuffer(seen, 0, Uint8Array.of(1, 1, 0, 0));
+    const again = (await session.run({ ...feeds, b: not_b }, { not_b: target })).not_b;
+    equal(await contents(device, again.gpuBuffer, Uint8Array, 3), [0, 0, 1]);
+    await session.run({ ...feeds, b: target }, { not_b });
+    equal(await contents(device, seen, Uint8Array, 3), [1, 1, 0]);
+    not_b.dispose();
+    await fails(() => session.run({ ...feeds, i: own('int64', 16) }, ['i_float']), 'needs a buffer of 24 .* has 16');
+    await session.release();
+  },
+
+  "buffers of the page's of any size, and for shaders only": async () => {
+    const session = await create('add');
+    const device = await env.webgpu.device;
+    const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage;
+    for (const usage of [STORAGE | COPY_SRC | COPY_DST, STORAGE]) {
+      const feed = Tensor.fromGpuBuffer(bufferOn(device, Float32Array.of(1, 2, 3), usage), { dims: [1, 3] });
+      const target = Tensor.fromGpuBuffer(bufferOn(device, 12, usage | COPY_SRC), { dims: [1, 3] });
+      equal((await session.run({ x: feed, scale })).y.data, [11, 22, 33]);
+      await session.run({ x: feed, scale }, { y: target });
+      equal(await contents(device, target.gpuBuffer, Float32Array, 3), [11, 22, 33]);
+    }
+    await session.release();
+  },
+
+  'GPU tensors of one thread in sessions of another': async () => {
+    const said = listening('warn');
+    const [own, wasm] = [await create('add'), await create('add', { executionProviders: ['wasm'] })];
+    await (await create('parted')).release(); // others have buffers of the same numbers
+    const here = await create('add', { preferredOutputLocation: 'gpu-buffer' });
+    const { proxy } = env.wasm;
+    env.wasm.proxy = true;
+    const kept = { preferredOutputLocation: 'gpu-buffer' };
+    const [there, sibling] = [await create('add', kept), await create('add', kept)];
+    env.wasm.proxy = proxy;
+    const [{ y }, { y: far }] = [await here.run({ x, scale }), await there.run({ x, scale })];
+    equal((await wasm.run({ x: y, scale })).y.data, [21, 42, 63]);
+    equal(await (await sibling.run({ x: far, scale })).y.getData(true), [21, 42, 63]);
+    equal(await (await here.run({ x: far, scale })).y.getData(true), [21, 42, 63]);
+    equal((await own.run({ x: y, scale })).y.data, [21, 42, 63]);
+    equal((await own.run({ x: far, scale })).y.data, [21, 42, 63]);
+    await fails(() => here.run({ x, scale }, { y: far }), 'on the GPU of another thread');
+    const runs = await Promise.all([1, 2].map(() => there.run({ x: y, scale })));
+    for (const each of runs) equal(await each.y.getData(true), [21, 42, 63]);
+    said.stop();
+    const again = said.filter((text) => text.includes('is loaded again, in the thread of the page'));
+    equal([again.length], [proxy === false ? 1 : 2]);
+    for (const session of [own, wasm, here, there, sibling]) await session.release();
+    equal(await far.getData(true), [11, 22, 33]);
+  },
+
+  'on WebGPU, though all nodes are on the CPU': async () => {
+    const session = await create('integers', { preferredOutputLocation: 'gpu-buffer' });
+    const device = await env.webgpu.device;
+    const buffer = bufferOn(device, BigInt64Array.of(1n, -2n, 3n));
+    const x = Tensor.fromGpuBuffer(buffer, { dataType: 'int64', dims: [1, 3] });
+    const { y } = await session.run({ x, scale: new Tensor('int64', [10, 20, 30]) });
+    equal([y.location], ['gpu-buffer']);
+    equal(await contents(device, y.gpuBuffer, BigInt64Array, 3), [11n, 18n, 33n]);
+    y.dispose();
+    await session.release();
+  },
+
+  "a run's errors on the GPU are its own": async () => {
+    // Firefox tells errors later, unless they are asked for.
+    const validationMode = navigator.userAgent.includes('Firefox') ? 'full' : 'basic';
+    const session = await create('add', { executionProviders: [{ name: 'webgpu', validationMode }] });
+    const other = await (await navigator.gpu.requestAdapter()).requestDevice();
+    const foreign = Tensor.fromGpuBuffer(bufferOn(other, new Float32Array(4)), { dims: [1, 3] });
+    for (const _ of [1, 2]) {
+      await fails(() => session.run({ x: foreign, scale }), 'WebGPU: ');
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+    }
+    other.destroy();
+    await session.release();
+  },
+
+  "a device or an adapter of the page's, for all sessions": async () => {
+    env.webgpu.adapter = await navigator.gpu.requestAdapter();
+    try {
+      const [one, two] = [await create('add'), await create('add')];
+      const { lost } = await env.webgpu.device;
+      await one.release();
+      equal((await two.run({ x, scale })).y.data, [11, 22, 33]);
+      await two.release();
+      equal([(await lost).reason], ['destroyed']);
+      const another = create('add', { executionProviders: ['webgpu'] });
+      // Firefox's adapters give any number of devices.
+      if (navigator.userAgent.includes('Firefox')) await (await another).release();
+      else await fails(() => another, 'register another adapter');
+    } finally {
+      env.webgpu.adapter = undefined;
+    }
+    const device = await (await navigator.gpu.requestAdapter()).requestDevice();
+    env.webgpu.device = device;
+    try {
+      const session = await create('add', { preferredOutputLocation: 'gpu-buffer' });
+      const { y } = await session.run({ x, scale });
+      const [there, read] = [y.gpuBuffer, device.createBuffer({ size: 16, usage: GPUBufferUsage.COPY_DST | 1 })];
+      const encoder = device.createCommandEncoder();
+      encoder.copyBufferToBuffer(there, 0, read, 0, 12);
+      device.queue.submit([encoder.finish()]);
+      await read.mapAsync(GPUMapMode.READ);
+      equal(new Float32Array(read.getMappedRange(0, 12)), [11, 22, 33]);
+      y.dispose();
+      await session.release();
+    } finally {
+      env.webgpu.device = undefined;
+    }
+  },
+
+  'GPU errors and validation modes': async () => {
+    env.wasm.proxy = false;
+    for (const [validationMode, fails_] of [
+      ['disabled', false],
+      ['wgpuOnly', true],
+      ['basic', true],
+      ['full', true],
+    ]) {
+      const session = await create('add', { executionProviders: [{ name: 'webgpu', validationMode }] });
+      const device = await env.webgpu.device;
+      device.createBuffer({ label: 'provoked', size: 16, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.STORAGE });
+      await device.queue.onSubmittedWorkDone();
+      if (fails_) await fails(() => session.run({ x, scale }), 'WebGPU: (.|\\n)*provoked');
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+      await session.release();
+    }
+  },
+
+  'a device that is lost': async () => {
+    const session = await create('add', { preferredOutputLocation: 'gpu-buffer' });
+    const { y } = await session.run({ x, scale });
+    const lose = async () => {
+      const device = await env.webgpu.device;
+      device.destroy();
+      await device.lost;
+    };
+    await lose();
+    const { y: back } = await session.run({ x, scale });
+    equal(await back.getData(), [11, 22, 33]);
+    await fails(() => y.getData(), 'lost');
+    await fails(() => session.run({ x: y, scale }), 'lost device');
+    const { y: next } = await session.run({ x: back, scale });
+    await lose();
+    await fails(() => session.run({ x: next, scale }), 'The session is back.*are gone');
+    const several = await Promise.all([1, 2, 3].map(() => session.run({ x, scale })));
+    for (const each of several) equal(await each.y.getData(), [11, 22, 33]);
+    await session.release();
+    y.dispose();
+  },
+};

@@ -1,0 +1,270 @@
+// Cases of javascript_api.mjs: sessions, their options, and what they say.
+import { equal, fails } from './javascript_checks.mjs';
+import { create, listening, scale, x } from './javascript_parts.mjs';
+import { env, InferenceSession, Tensor } from './py_ort.mjs';
+
+export const cases = {
+  'names that objects of JavaScript have': async () => {
+    const session = await create('odd_names');
+    const [one, two] = [new Tensor('float32', [1, 2]), new Tensor('float32', [3, 4])];
+    const feeds = Object.fromEntries([
+      ['constructor', one],
+      ['__proto__', two],
+    ]);
+    const outputs = await session.run(feeds);
+    equal(Object.keys(outputs), ['toString', 'tag', 'signal']);
+    equal(outputs.toString.data, [4, 6]);
+    await fails(() => session.run({ ['__proto__']: two }), 'no feed for the input "constructor"');
+    // Outputs are called like options.
+    equal(Object.keys(await session.run(feeds, { tag: 'a' })), ['toString', 'tag', 'signal']);
+    equal(Object.keys(await session.run(feeds, { tag: null })), ['tag']);
+    await fails(() => session.run(feeds, { tag: one, signal: 7 }), 'fetches: "signal" is a Tensor');
+    await session.release();
+  },
+
+  'options that are none': async () => {
+    const failing = (options, words) =>
+      fails(() => create('add', { executionProviders: [{ name: 'webgpu', ...options }] }), words);
+    await failing({ bufferMode: 'x' }, 'no option "bufferMode"; it has deviceId, preferredLayout');
+    await failing({ storageBufferCacheMode: 'big' }, 'one of disabled, lazyRelease, simple, bucket');
+    await failing({ deviceId: -1 }, 'a whole number from 0');
+    await fails(
+      () => create('add', { executionProvider: ['wasm'] }),
+      'no option "executionProvider"; it has executionP',
+    );
+    await fails(() => create('add', { executionProviders: [] }), 'is empty');
+    await fails(() => create('add', { logSeverityLevel: 7 }), 'is 0 to 4, not 7');
+    await fails(() => create('add', null), 'options of a session are an object');
+    await fails(() => create('add', { executionProviders: 'wasm' }), 'executionProviders is an array');
+    await fails(() => create('add', { executionProviders: [null] }), 'provider is a name, or { name, … }, not null');
+    await fails(() => create('add', { graphOptimizationLevel: 'most' }), 'one of disabled, .*not "most"');
+    await fails(() => create('add', { executionMode: 'both' }), 'one of sequential, parallel, not "both"');
+    await fails(() => create('add', { toString: 1 }), 'no option "toString"');
+    const session = await create('add');
+    await fails(() => session.run({ x, scale }, ['y'], { sgnal: 1 }), 'run has no option "sgnal"');
+    await fails(() => session.run({ x, scale }, []), 'fetches is empty');
+    await fails(() => session.run({ x, scale }, ['z']), 'no output named "z"');
+    await fails(() => session.run({ x }), 'no feed for the input "scale"');
+    await fails(() => session.run({ x, scale }, { terminate: true }), 'terminate');
+    await session.release();
+    await fails(() => session.run({ x, scale }), 'released');
+  },
+
+  'what does nothing is said': async () => {
+    const said = listening('warn');
+    try {
+      const options = { graphOptimizationLevel: 'basic', enableMemPattern: true, interOpNumThreads: 3 };
+      const session = await create('add', { ...options, logId: 'mine' });
+      equal(said, ['py_ort: mine: session: without effect here: graphOptimizationLevel, interOpNumThreads']);
+      for (const _ of [1, 2]) await session.run({ x, scale }, { tag: 'a', logVerbosityLevel: 0 });
+      equal(said.slice(1), ['py_ort: mine: session: run options without effect here: tag']);
+      await session.release();
+      const quiet = await create('add', {
+        executionProviders: [{ name: 'webgpu', preferredLayout: 'NCHW' }],
+        logSeverityLevel: 3,
+      });
+      await quiet.release();
+      equal(said.slice(2), []);
+    } finally {
+      said.stop();
+    }
+  },
+
+  'a profile': async () => {
+    const session = await create('add', { enableProfiling: true });
+    await session.run({ x, scale });
+    const events = session.endProfiling();
+    const named = (name) => events.find((event) => event.name === name);
+    if (!(named('model_run')?.dur > 0) || !named('fetch the weights')) throw new Error(JSON.stringify(events));
+    equal(session.endProfiling(), []);
+    const kernels = [];
+    env.webgpu.profiling = { mode: 'default', ondata: (data) => kernels.push(data) };
+    await session.run({ x, scale });
+    env.webgpu.profiling = {};
+    await session.run({ x, scale });
+    const timed = kernels.every(({ startTime, endTime, version }) => endTime >= startTime && version === 1);
+    if (!timed || kernels.some(({ kernelType }) => kernelType !== 'Add')) throw new Error(JSON.stringify(kernels));
+    await session.release();
+  },
+
+  'in the performance timeline': async () => {
+    const tracks = () => {
+      const entries = performance.getEntriesByType('measure').filter(({ detail }) => detail?.devtools);
+      return Object.fromEntries(entries.map(({ name, detail }) => [name, detail.devtools.track]));
+    };
+    const before = Object.keys(tracks()).length;
+    env.wasm.proxy = false;
+    for (const trace of [false, true]) {
+      env.trace = trace;
+      const session = await create('add');
+      await session.run({ x, scale });
+      await session.release();
+      if (!trace) equal([Object.keys(tracks()).length], [before]);
+    }
+    env.trace = undefined;
+    const { run, ...others } = tracks();
+    equal([run, others['make the kernels'], others['walk the plan']], ['runs', 'worker', 'worker']);
+  },
+
+  'in a worker, or in the page': async () => {
+    const made = [];
+    const Real = Worker;
+    globalThis.Worker = class extends Real {
+      constructor(...args) {
+        super(...args);
+        made.push(args[1].name);
+      }
+    };
+    try {
+      env.wasm.proxy = false;
+      await (await create('add')).release();
+      equal(made, []);
+      env.wasm.proxy = true;
+      const session = await create('add', { preferredOutputLocation: 'gpu-buffer' });
+      const { y } = await session.run({ x, scale });
+      equal([y.location], ['gpu-buffer']);
+      await fails(() => y.gpuBuffer, 'env.wasm.proxy = false');
+      equal(await (await session.run({ x: y, scale })).y.getData(), [21, 42, 63]);
+      equal(await y.getData(true), [11, 22, 33]);
+      const abort = new AbortController();
+      abort.abort();
+      await fails(() => session.run({ x, scale }, { signal: abort.signal }), 'abort');
+      await session.release();
+    } finally {
+      globalThis.Worker = Real;
+    }
+  },
+
+  'kept in the cache': async () => {
+    await caches.delete('py_ort');
+    await (await create('add', { cache: true })).release();
+    const url = new URL('add.pyort', location.href).href;
+    const kept = await caches.open('py_ort');
+    while (!(await kept.match(url))) await new Promise((resolve) => setTimeout(resolve, 10)); // behind the session
+    await kept.put(url, await fetch('strings.pyort'));
+    const other = await create('add', { cache: true });
+    equal(other.inputNames, ['x', 's']);
+    await other.release();
+    // What another version of the runtime kept is fetched again.
+    await kept.put(url, await fetch('add.onnx'));
+    const again = await create('add', { cache: true });
+    equal((await again.run({ x, scale })).y.data, [11, 22, 33]);
+    await again.release();
+    await caches.delete('py_ort');
+  },
+
+  'sessions come and go on one device': async () => {
+    const options = { executionProviders: [{ name: 'webgpu', deviceId: 9 }] };
+    let session = await create('add', options);
+    for (let i = 0; i < 5; i++) {
+      const [next] = await Promise.all([create('add', options), session.release()]);
+      session = next;
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+    }
+    await session.release();
+  },
+
+  'from bytes, blobs and parts': async () => {
+    const bytes = await (await fetch('add.pyort')).arrayBuffer();
+    for (const model of [bytes, new Uint8Array(bytes), new Blob([bytes]), new URL('add.pyort', location.href)]) {
+      const session = await InferenceSession.create(model);
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+      await session.release();
+    }
+    const first = await (await fetch('parted.pyort')).blob();
+    await fails(() => InferenceSession.create(first), 'goes on in the file parted.pyort.1: give its URL');
+    await fails(
+      () => InferenceSession.create(first, { externalData: [] }),
+      'parted.pyort.1, which externalData does not have: it has none',
+    );
+    const externalData = [1, 2, 3, 4, 5, 6, 7, 8].map((i) => ({
+      path: `parted.pyort.${i}`,
+      data: `parted.pyort.${i}`,
+    }));
+    const given = await InferenceSession.create(first, { externalData });
+    const parted = await create('parted');
+    const image = new Tensor(
+      'float32',
+      Float32Array.from({ length: 256 }, (_, i) => Math.sin(i)),
+      [1, 4, 8, 8],
+    );
+    const [a, b] = [(await parted.run({ x: image })).y, (await given.run({ x: image })).y];
+    equal(a.data, [...b.data]);
+    if (!a.data.some((value) => value !== 0)) throw new Error('all zeros');
+    await parted.release();
+    await given.release();
+  },
+
+  'on wasm alone, the same numbers': async () => {
+    const x = new Tensor(
+      'float32',
+      Float32Array.from({ length: 256 }, (_, i) => Math.sin(i)),
+      [1, 4, 8, 8],
+    );
+    const [gpu, cpu] = [await create('parted'), await create('parted', { executionProviders: ['wasm'] })];
+    equal([gpu.executionProviders, cpu.executionProviders], ['webgpu,wasm', 'wasm']);
+    const [a, b] = [(await gpu.run({ x })).y.data, (await cpu.run({ x })).y.data];
+    if (![...a].every((value, i) => Math.abs(value - b[i]) < 1e-4 * (1 + Math.abs(value))))
+      throw new Error(`${a}; ${b}`);
+    await gpu.release();
+    await cpu.release();
+  },
+
+  'what the model says of itself': async () => {
+    const session = await create('strings');
+    const [first, second] = session.inputMetadata.map((each) => JSON.stringify(each));
+    equal([first], ['{"name":"x","isTensor":true,"type":"float32","shape":[4]}']);
+    equal([second], ['{"name":"s","isTensor":true,"type":"string","shape":["N"]}']);
+    equal(
+      session.outputMetadata.map(({ name }) => name),
+      session.outputNames,
+    );
+    await session.release();
+  },
+
+  'what is left out is said': async () => {
+    const said = listening('warn');
+    const session = await InferenceSession.create('wasm.pyort', {
+      executionProviders: ['webnn', 'webgpu', 'cpu'],
+    });
+    said.stop();
+    equal(said, [
+      'py_ort: session: left out: webnn: py_ort has no such provider in a page; webgpu: the model was exported ' +
+        'without it (py-ort export --provider webgpu)',
+    ]);
+    await session.release();
+    await fails(
+      () => create('wasm', { executionProviders: ['webgpu'] }),
+      'no execution provider is available: webgpu: the model',
+    );
+    await fails(() => create('add', { executionProviders: ['gpu'] }), 'no execution provider "gpu"');
+  },
+
+  'a page with a base': async () => {
+    const base = document.createElement('base');
+    base.href = 'another/';
+    document.head.append(base);
+    try {
+      await fails(() => create('add'), '/another/add.pyort answered 404');
+    } finally {
+      base.remove();
+    }
+    await fails(() => InferenceSession.create('http://'), '"http://" is no URL');
+  },
+
+  'what is no model': async () => {
+    await fails(
+      () => InferenceSession.create('add.onnx'),
+      'add.onnx is an ONNX file.*py-ort export MODEL.onnx.*py-ort serve',
+    );
+    await fails(() => InferenceSession.create('index.html'), 'is a page or JSON');
+    await fails(() => create('nowhere'), 'nowhere.pyort answered 404');
+    await fails(() => InferenceSession.create(new Uint8Array(7)), 'ended after 7 bytes');
+    await fails(() => InferenceSession.create(Response.json({})), 'a model is a URL.*not .object Response');
+    await fails(() => InferenceSession.create(7), 'a model is a URL, a Blob, an ArrayBuffer or a Uint8Array');
+    const bytes = new Uint8Array(await (await fetch('add.pyort')).arrayBuffer());
+    await fails(() => InferenceSession.create(bytes.slice(0, bytes.length - 4000)), 'broke off|ended after');
+    bytes[40] ^= 1;
+    await fails(() => InferenceSession.create(bytes), 'damaged: its header has changed');
+  },
+};
