@@ -17,7 +17,7 @@ from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError, Wrong
 from py_ort.log import SessionLog
 from py_ort.runtime.generation.model_folder import decoder_file
 from py_ort.runtime.memory import memory_of
-from py_ort.runtime.model_changes import ModelChanges
+from py_ort.runtime.model_changes import ModelChanges, changes_of
 from py_ort.runtime.opening import Opened, Opening, Progress, Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.origin import Origin, Source
@@ -387,15 +387,3 @@ def _profile(options: SessionOptions) -> Profile | None:
     from py_ort.profiling.profile import Profile
 
     return Profile(options.profile_file_prefix)
-
-
-def changes_of(options: SessionOptions) -> ModelChanges:
-    """Return what options change in a model each time it is read."""
-    from py_ort.runtime.available import seed
-
-    return ModelChanges(
-        initializers={name: value.numpy() for name, value in options._initializers.items()},
-        external={name: value.numpy() for name, value in options._external_initializers.items()},
-        files=options._files,
-        seed=seed(),
-    )

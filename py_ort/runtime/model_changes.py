@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
     from py_ort.compiler.load import LoadedModel
+    from py_ort.runtime.options import SessionOptions
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,18 @@ class ModelChanges:
             graph.outputs[:] = kept
         if self.seed is not None:
             _seed(loaded.model, self.seed)
+
+
+def changes_of(options: SessionOptions) -> ModelChanges:
+    """Return what options change in a model each time it is read."""
+    from py_ort.runtime.available import seed
+
+    return ModelChanges(
+        initializers={name: value.numpy() for name, value in options._initializers.items()},
+        external={name: value.numpy() for name, value in options._external_initializers.items()},
+        files=options._files,
+        seed=seed(),
+    )
 
 
 def _replace(graph: ir.Graph, name: str, array: np.ndarray) -> None:

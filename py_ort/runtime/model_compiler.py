@@ -166,7 +166,7 @@ class ModelCompiler:
         return int(self._options.graph_optimization_level) < int(GraphOptimizationLevel.ORT_ENABLE_EXTENDED)
 
     def _write(self, saved: SavedModel) -> None:
-        from py_ort.runtime.base import changes_of
+        from py_ort.runtime.model_changes import changes_of
         from py_ort.runtime.opening import compile_options, with_wasm
 
         options = self._options
