@@ -1,6 +1,7 @@
 """Refuses lines of more than 120 columns, also where no formatter breaks them: WGSL in templates, comments, prose.
 
-Rows of a Markdown table are excepted, which cannot be broken, and files that nobody writes by hand.
+And files of code of more than 400 lines. Rows of a Markdown table are excepted, which cannot be broken, and files that
+nobody writes by hand.
 """
 
 import re
@@ -9,7 +10,9 @@ import sys
 from pathlib import Path
 
 WIDTH = 120
-WRITTEN_BY_HAND = (".py", ".ts", ".mjs", ".cjs", ".js", ".css", ".cc", ".h", ".md")
+HEIGHT = 400
+CODE = (".py", ".ts", ".mjs", ".cjs", ".js", ".css", ".cc", ".h")
+WRITTEN_BY_HAND = (*CODE, ".md")
 GENERATED = re.compile(r"docs/operators\.md|web/src/schema/|.*/gen/")
 
 
@@ -24,8 +27,7 @@ def files(root: Path) -> list[Path]:
     return [path for folder in folders for path in (root / folder).rglob("*")]
 
 
-def too_long(path: Path) -> list[int]:
-    lines = path.read_text("utf-8").splitlines()
+def too_wide(path: Path, lines: list[str]) -> list[int]:
     return [
         i
         for i, line in enumerate(lines, 1)
@@ -39,8 +41,12 @@ def main() -> int:
     for path in files(root):
         name = path.relative_to(root).as_posix()
         if path.suffix in WRITTEN_BY_HAND and not GENERATED.match(name):
-            for line in too_long(path):
+            lines = path.read_text("utf-8").splitlines()
+            for line in too_wide(path, lines):
                 print(f"{name}:{line}: more than {WIDTH} columns")
+                found += 1
+            if path.suffix in CODE and len(lines) > HEIGHT:
+                print(f"{name}: {len(lines)} lines, more than {HEIGHT}")
                 found += 1
     return 1 if found else 0
 
