@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
     from py_ort.ir.builder import Builder  # which stands on inference, and that on this module: a type only
+    from py_ort.wire.json_fields import UserDefinition
 
 NHWC = "com.ms.internal.nhwc"
 MICROSOFT = "com.microsoft"
@@ -33,8 +34,8 @@ class UserKernel(Protocol):
         """Domain and operator: "domain::Operator"."""
 
     @property
-    def definition(self) -> dict[str, Any]:
-        """What the page makes it from, as plain data."""
+    def definition(self) -> UserDefinition:
+        """What the page makes it from."""
 
     @property
     def input_types(self) -> Sequence[frozenset[str]]:

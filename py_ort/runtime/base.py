@@ -265,7 +265,9 @@ class SessionBase:
         and memory of the whole page.
         """
         opened = self._open()
-        session, page = opened.steadily(lambda: (opened.runtime.stats(opened.session), opened.runtime.stats(None)))
+        session, page = opened.steadily(
+            lambda: (opened.runtime.session_stats(opened.session), opened.runtime.page_stats())
+        )
         return {
             **opened.times,
             "created": opened.created,

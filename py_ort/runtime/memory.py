@@ -37,7 +37,7 @@ def memory_of(runtime: PageRuntime, session: Loaded, others: Iterable[Loaded]) -
 
 
 def _told(runtime: PageRuntime, session: Loaded) -> Memory:
-    memory = runtime.stats(session).get("memory")
+    memory = runtime.session_stats(session).get("memory")
     whole = isinstance(memory, dict) and all(isinstance(of, dict) and of.keys() >= _KEYS for of in memory.values())
     if not whole:
         raise ProtocolError(f"the page's account of a session's memory is none: {memory!r:.100}")

@@ -45,10 +45,12 @@ from py_ort.wire.json_fields import (
     BoundOutput,
     DeviceDescription,
     GenerateOptions,
+    PageStats,
     RunInfo,
     RunOptions,
     SessionInfo,
     SessionOptions,
+    SessionStats,
 )
 from py_ort.wire.parts import Part
 from py_ort.wire.prepared_runs import PreparedRuns
@@ -334,12 +336,15 @@ class PageRuntime:
             raise InvalidArgument("this session has no WebGPU device, so nothing of its page is there")
         return DeviceTensor(self.page, buffer, dtype, shape, owned=False, device_id=self.device_id)
 
-    def stats(self, session: Loaded | None) -> dict[str, Any]:
-        """Ask the page for counters and memory, of a session or (None) of the whole page."""
+    def session_stats(self, session: Loaded) -> SessionStats:
+        """Ask the page for a session's recordings and memory."""
         body = GetStatsT()
-        body.session = session.number if session else 0
-        page = session.page if session else self.page
-        return loop_thread().call(page.request(body)).told()
+        body.session = session.number
+        return cast(SessionStats, loop_thread().call(session.page.request(body)).told())
+
+    def page_stats(self) -> PageStats:
+        """Ask the page for counters and memory of all that is in it."""
+        return cast(PageStats, loop_thread().call(self.page.request(GetStatsT())).told())
 
     def release_graph(self, session: Loaded, graph_id: int) -> None:
         """Have the page forget what a session captured with a graph id."""

@@ -16,6 +16,8 @@ from py_ort.user_kernels.formula import translate
 if TYPE_CHECKING:
     import numpy as np
 
+    from py_ort.wire.json_fields import UserDefinition
+
 DTYPES = (
     *("float32", "float16", "int64", "int32", "int16", "int8"),
     *("uint64", "uint32", "uint16", "uint8", "bool"),
@@ -192,8 +194,8 @@ class UserKernel:
         return [self._parse(text, names, f"shape of {name}") for name, text in zip(self.outputs, texts, strict=True)]
 
     @cached_property
-    def definition(self) -> dict[str, Any]:
-        """What the page is told, as plain data (web/src/user_kernels/definition.ts)."""
+    def definition(self) -> UserDefinition:
+        """What the page is told."""
         tensors = [*self.input_names, *self.outputs]
         formula = None
         text = getattr(self, self.form)

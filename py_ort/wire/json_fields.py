@@ -1,7 +1,7 @@
 """What is JSON in messages: one type for each field. A test compares them with those of web/src/page/json_fields.ts.
 
-They are open by nature: options that a user's provider names, and what a page tells of itself, which grows with what
-there is to tell. All else in a message is FlatBuffers (`schema/messages.fbs`).
+They are open by nature: options that a user's provider names, kernels that users write, and what a page tells of
+itself, which grows with what there is to tell. All else in a message is FlatBuffers (`schema/messages.fbs`).
 """
 
 from __future__ import annotations
@@ -183,3 +183,145 @@ class RunInfo(TypedDict):
     timeline: NotRequired[Sequence[Sequence[Any]]]
     received_ms: NotRequired[float]
     answered_ms: NotRequired[float]
+
+
+class MemoryUse(TypedDict):
+    """In bytes: constants, those of them that others hold as well, room for what is between nodes, the most needed."""
+
+    weights: int
+    shared: int
+    arena: int
+    peak: int
+
+
+class SessionMemory(TypedDict):
+    """By provider."""
+
+    wasm: MemoryUse
+    webgpu: NotRequired[MemoryUse]
+
+
+class CacheStats(TypedDict):
+    """Buffers that wait for a use and their bytes; requests that such a buffer served, and others."""
+
+    mode: str
+    buffers: int
+    bytes: int
+    hits: int
+    misses: int
+
+
+class BufferCaches(TypedDict):
+    """By what the buffers are for."""
+
+    storage: CacheStats
+    uniform: CacheStats
+    queryResolve: CacheStats
+    default: CacheStats
+
+
+class SessionStats(TypedDict):
+    """Stats.json of a session: runs that it has recorded; bytes; caches of its own."""
+
+    recordings: int
+    weights_bytes: int
+    device_id: int
+    arena_bytes: int
+    memory: SessionMemory
+    buffer_caches: NotRequired[BufferCaches]
+
+
+class MicrokernelStats(TypedDict):
+    """Threads that run micro-kernels, and how many of these they shared."""
+
+    threads: int
+    shared_kernels: int
+
+
+class DeviceStats(TypedDict):
+    """What belongs to no session: tensors, their bytes, caches."""
+
+    tensors: int
+    tensor_bytes: int
+    buffer_caches: BufferCaches
+
+
+class PageStats(TypedDict):
+    """Stats.json of a whole page: devices and sessions by number; the JSEP functions in which the core was suspended.
+
+    `gpu_bytes` includes what waits in caches; `wasm` is there with a core.
+    """
+
+    counters: Counters
+    heap_bytes: int
+    wasm: NotRequired[MicrokernelStats]
+    gpu_bytes: int
+    devices: Mapping[str, DeviceStats]
+    sessions: Mapping[str, SessionStats]
+    suspending_imports: Sequence[str]
+
+
+#: A size: a number, or a list of an operator and its operands (`py_ort/user_kernels/sizes.py`).
+Tree = Any
+
+
+class UserInput(TypedDict):
+    """An input; the elements of one on the host are read on the CPU, by the language of sizes."""
+
+    name: str
+    optional: bool
+    host: bool
+
+
+class UserOutput(TypedDict):
+    """An output; `dtype` is one, or the name of an input that has the same."""
+
+    name: str
+    dtype: str
+    shape: Tree
+
+
+class UserAttribute(TypedDict):
+    """`kind`: "i", "f", "s" or, of lists, "is", "fs", "ss"; without a default (None) it must be given."""
+
+    kind: str
+    default: Any
+
+
+class UserUniform(TypedDict):
+    """A number that the shader is given at each run; `type`: "u32", "i32" or "f32"."""
+
+    name: str
+    type: str
+    value: Tree
+
+
+class UserConstant(TypedDict):
+    """A number that is written into the shader."""
+
+    name: str
+    value: Tree
+
+
+class UserDefinition(TypedDict):
+    """A user's kernel: in a list in Plan.user_kernels, and JsepCreateKernel.user_kernel.
+
+    `form`: "expression", "body" or "wgsl"; `text` is WGSL, of an expression in the aliases C (computed in), S (its
+    scalar) and B (a bool); `functions` are the user's own, `helpers` those that the translation calls.
+    """
+
+    domain: str
+    op: str
+    inputs: Sequence[UserInput]
+    outputs: Sequence[UserOutput]
+    attributes: Mapping[str, UserAttribute]
+    form: str
+    text: str
+    isBool: bool
+    functions: str
+    helpers: str
+    uniforms: Sequence[UserUniform]
+    constants: Sequence[UserConstant]
+    threads: Tree
+    workgroups: Sequence[Tree]
+    workgroupSize: int

@@ -10,6 +10,7 @@ from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.runtime.peer.files import FLAVORS, PEER
+from py_ort.runtime.peer.json_fields import DecodeTask
 from py_ort.runtime.peer.worker import PeerWorker
 
 
@@ -49,7 +50,7 @@ class PeerLoop:
     def write(self, prompt: np.ndarray, count: int) -> Written:
         """Take a prompt [n] in, and write `count` words behind it."""
         decoder = self._decoder
-        task = {
+        task: DecodeTask = {
             "prompt": prompt.tolist(),
             "count": count,
             "inputs": {

@@ -40,6 +40,7 @@ from py_ort.ir.operators import REGISTERED
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel, CompileOptions
     from py_ort.compiler.load import LoadedModel
+    from py_ort.wire.json_fields import UserDefinition
 
 _log = logging.getLogger("py_ort")
 _SUFFIX = ".plan"
@@ -291,7 +292,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _user_kernels() -> list[Any]:
+def _user_kernels() -> list[UserDefinition]:
     """What tells one set of users' kernels from another."""
     return [declared.kernel.definition for _, declared in sorted(REGISTERED.items()) if declared.kernel is not None]
 

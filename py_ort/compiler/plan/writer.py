@@ -24,6 +24,7 @@ from py_ort.schema.gen.InputUse import InputUse
 from py_ort.schema.gen.PlanVersion import PlanVersion
 from py_ort.schema.gen.Provider import Provider
 from py_ort.schema.gen.ValueKind import ValueKind
+from py_ort.wire.json_fields import UserDefinition
 
 IDENTIFIER = b"PORT"
 _LARGEST = 2**31 - 1  # of a size in a plan; a model may declare larger ones, which nobody can feed
@@ -132,7 +133,7 @@ class PlanWriter:
         for value in graph.outputs:
             self._number(value)
 
-    def _user_kernels(self) -> list[dict[str, Any]]:
+    def _user_kernels(self) -> list[UserDefinition]:
         """The definitions of the user's own kernels that nodes use: a plan needs nothing but itself and its weights."""
         keys = dict.fromkeys((node.domain, node.op_type) for node in self.placed)
         found = map(self.user_kernels.get, keys)

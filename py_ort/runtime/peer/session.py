@@ -126,9 +126,9 @@ class PeerSession(InferenceSession):
             self._worker = PeerWorker.shared(self._lease, flavor, threads, self._browser.launch_timeout)
             url = self._worker.publish(model)
             try:
-                more = {"fallback": False} if alone and FLAVORS[flavor].provider != "wasm" else {}
+                fallback = not alone or FLAVORS[flavor].provider == "wasm"
                 self._session, self._created = self._worker.create(
-                    url, self._options.create_timeout, session=settings, **more
+                    url, self._options.create_timeout, fallback=fallback, session=settings
                 )
             except PyOrtError as e:
                 self._worker.forget()

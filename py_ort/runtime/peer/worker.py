@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +16,14 @@ from py_ort.browser.page import Page
 from py_ort.browser.pool import pool
 from py_ort.exceptions import PyOrtError
 from py_ort.runtime.peer.files import FLAVORS, find_dist
+from py_ort.runtime.peer.json_fields import (
+    Decoded,
+    DecodeTask,
+    PeerOptions,
+    PeerRunInfo,
+    PeerRunOptions,
+    PeerSessionInfo,
+)
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
@@ -42,7 +51,7 @@ class PeerWorker:
         self._http = lease.http
         self._page: Page = loop_thread().call(pool().open_worker(lease, "peer.js", timeout))
         self._urls: list[str] = []
-        self._options = {
+        self._options: PeerOptions = {
             "module": self._publish(dist / build.module, "text/javascript"),
             "mjs": self._publish(dist / f"{build.glue}.mjs", "text/javascript"),
             "wasm": self._publish(dist / f"{build.glue}.wasm", "application/wasm"),
@@ -76,22 +85,25 @@ class PeerWorker:
         self._urls.remove(url)
         self._http.withdraw(url)
 
-    def create(self, model: str, timeout: float | None, **options: Any) -> tuple[int, dict[str, Any]]:
+    def create(
+        self, model: str, timeout: float | None, *, fallback: bool = True, session: Mapping[str, Any] | None = None
+    ) -> tuple[int, PeerSessionInfo]:
         """Load a model.
 
         Args:
             model: Its URL.
             timeout: Seconds.
-            **options: `fallback`: False if a node on the CPU is to be an error; `session`: fields of onnxruntime-web's
-                session options.
+            fallback: False if a node on the CPU is to be an error.
+            session: Fields of onnxruntime-web's session options.
 
         Returns:
             The session's number, and the page's account.
         """
         body = CreateSessionT()
-        body.plan, body.options = model, json.dumps({**self._options, **options})
-        answer = loop_thread().call(self._page.request(body, timeout=timeout)).body
-        return int(answer.session), json.loads(answer.info)
+        options: PeerOptions = {**self._options, "fallback": fallback, "session": session or {}}
+        body.plan, body.options = model, json.dumps(options)
+        answer = loop_thread().call(self._page.request(body, timeout=timeout))
+        return int(answer.body.session), cast(PeerSessionInfo, answer.told())
 
     def run(
         self, session: int, feeds: dict[str, np.ndarray], timeout: float | None
@@ -102,20 +114,19 @@ class PeerWorker:
         body.feeds = [pack(name, array, layout) for name, array in feeds.items()]
         answer = loop_thread().call(self._page.request(body, layout.buffers, layout.size, timeout=timeout))
         outputs: dict[str, Any] = {d.name: from_description(d, answer.payload) for d in answer.body.outputs}
-        return outputs, json.loads(answer.body.info)["run_ms"]
+        return outputs, cast(PeerRunInfo, answer.told())["run_ms"]
 
-    def decode(self, session: int, task: dict[str, Any], timeout: float | None) -> dict[str, Any]:
-        """Write a text; return what web/src/peer/decode.ts tells of it.
+    def decode(self, session: int, task: DecodeTask, timeout: float | None) -> Decoded:
+        """Write a text; return it and its times.
 
         Args:
             session: Its number.
-            task: `DecodeTask` there.
+            task: What to write behind what.
             timeout: Seconds.
         """
-        body = RunT()
-        body.session, body.options = session, json.dumps({"decode": task})
-        answer = loop_thread().call(self._page.request(body, timeout=timeout)).body
-        return dict(json.loads(answer.info))
+        body, options = RunT(), PeerRunOptions(decode=task)
+        body.session, body.options = session, json.dumps(options)
+        return cast(Decoded, loop_thread().call(self._page.request(body, timeout=timeout)).told())
 
     def all_on(self, model: str, timeout: float) -> bool:
         """Return whether its provider runs all nodes: else it falls back to the CPU silently, unless that is forbidden.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, NotRequired, get_origin, get_type_hints, is_typeddict
 
 import pytest
 
+from py_ort.runtime.peer import json_fields as peer_json_fields
 from py_ort.wire import json_fields
 
 WEB = Path(__file__).parents[3] / "web"
@@ -17,16 +19,19 @@ WEB = Path(__file__).parents[3] / "web"
 REQUIRED, OPTIONAL = "false", "true"
 
 
-def types() -> Iterator[type]:
+#: What Python declares, and where the page does.
+SIDES = {"page": json_fields, "peer": peer_json_fields}
+
+
+def types(side: str) -> Iterator[type]:
     """Those that Python declares."""
-    return (
-        kind for kind in vars(json_fields).values() if is_typeddict(kind) and kind.__module__ == json_fields.__name__
-    )
+    module = SIDES[side]
+    return (kind for kind in vars(module).values() if is_typeddict(kind) and kind.__module__ == module.__name__)
 
 
-def _problems(folder: Path, fields: dict[str, dict[str, str]]) -> str:
+def _problems(folder: Path, side: str, fields: dict[str, dict[str, str]]) -> str:
     """What TypeScript says if the page's types must have exactly these fields."""
-    lines = [f"import type * as page from {json.dumps(str(WEB / 'src/page/json_fields'))};"]
+    lines = [f"import type * as page from {json.dumps(str(WEB / f'src/{side}/json_fields'))};"]
     lines.append("type Fields<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? true : false };")
     lines.append("type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;")
     for name, wanted in fields.items():
@@ -48,8 +53,8 @@ def _problems(folder: Path, fields: dict[str, dict[str, str]]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
-def _declared() -> dict[str, dict[str, str]]:
-    return {kind.__name__: {field: _optional(kind, field) for field in get_type_hints(kind)} for kind in types()}
+def _declared(side: str) -> dict[str, dict[str, str]]:
+    return {kind.__name__: {field: _optional(kind, field) for field in get_type_hints(kind)} for kind in types(side)}
 
 
 def _optional(kind: Any, field: str) -> str:
@@ -57,13 +62,26 @@ def _optional(kind: Any, field: str) -> str:
     return OPTIONAL if left_out or field in kind.__optional_keys__ else REQUIRED
 
 
-def test_both_sides_have_the_same_fields(tmp_path: Path) -> None:
-    assert _problems(tmp_path, _declared()) == ""
+def _exported(side: str) -> set[str]:
+    """Names of the page's types."""
+    text = (WEB / f"src/{side}/json_fields.ts").read_text()
+    lists = re.findall(r"^export type \{([^}]*)\}", text, re.MULTILINE)
+    return {
+        *re.findall(r"^export (?:type|interface) (\w+)", text, re.MULTILINE),
+        *(name.strip() for names in lists for name in names.split(",")),
+    }
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_both_sides_have_the_same_fields(tmp_path: Path, side: str) -> None:
+    declared = _declared(side)
+    assert declared.keys() == _exported(side)
+    assert _problems(tmp_path, side, declared) == ""
 
 
 @pytest.mark.parametrize("field", ["walked", "run_ms"], ids=["a field more", "one that may be missing"])
 def test_a_difference_is_seen(tmp_path: Path, field: str) -> None:
-    fields = _declared()
+    fields = _declared("page")
     fields["RunInfo"][field] = OPTIONAL
     line = 4 + list(fields).index("RunInfo")
-    assert f"fields.ts({line}," in _problems(tmp_path, fields)
+    assert f"fields.ts({line}," in _problems(tmp_path, "page", fields)

@@ -23,6 +23,13 @@ export interface CpuOptions {
   readonly threads?: number;
 }
 
+export interface MicrokernelStats {
+  /** That run micro-kernels, the core's included. */
+  readonly threads: number;
+  /** How many micro-kernels these shared. */
+  readonly shared_kernels: number;
+}
+
 /** What it gets. */
 export interface CpuMeans {
   readonly simd: Simd;
@@ -106,7 +113,7 @@ export class Microkernels {
   }
 
   /** Threads that have started, the core's own included, and how often they shared the work of a kernel. */
-  get stats(): { readonly threads: number; readonly shared_kernels: number } {
+  get stats(): MicrokernelStats {
     return { threads: 1 + (this.inUse?.ready ?? 0), shared_kernels: this.inUse?.jobs ?? 0 };
   }
 

@@ -25,6 +25,8 @@ export interface CacheStats {
   readonly misses: number;
 }
 
+export type BufferCacheStats = Readonly<Record<BufferKind, CacheStats>>;
+
 // By number, because modules must load where there is no WebGPU: COPY_SRC 4, COPY_DST 8, UNIFORM 0x40, STORAGE 0x80,
 // QUERY_RESOLVE 0x200, MAP_READ 1.
 const USAGE: Readonly<Record<BufferKind, number>> = {
@@ -173,7 +175,7 @@ export class BufferCaches {
     for (const kind of BUFFER_KINDS) this[kind].endOfRun();
   }
 
-  get stats(): Readonly<Record<BufferKind, CacheStats>> {
+  get stats(): BufferCacheStats {
     return {
       storage: this.storage.stats,
       uniform: this.uniform.stats,

@@ -1,4 +1,5 @@
 // What is JSON in messages: one type for each field. Python's are py_ort/wire/json_fields.py; a test compares them.
+import type * as caches from '../gpu/buffer_cache';
 import type * as cpu from '../core/microkernels';
 import type * as counters from '../gpu/counters';
 import type * as device from '../gpu/device';
@@ -8,7 +9,9 @@ import type * as generate from '../generate/generate_options';
 import type * as decoder from '../generate/decoder_form';
 import type * as session from '../session/session';
 import type * as state from '../session/state';
+import type * as user from '../user_kernels/definition';
 import type * as values from '../wire/values';
+import type * as stats from './stats';
 
 /** OpenDevice.options. */
 export type DeviceOptions = device.DeviceOptions;
@@ -45,3 +48,21 @@ export type DecoderNames = decoder.DecoderNames;
 
 /** Generated.info. */
 export type GenerateInfo = generate.GenerateInfo;
+
+/** Stats.json. */
+export type SessionStats = stats.SessionStats;
+export type SessionMemory = stats.SessionMemory;
+export type MemoryUse = stats.MemoryUse;
+export type PageStats = stats.PageStats;
+export type DeviceStats = stats.DeviceStats;
+export type MicrokernelStats = cpu.MicrokernelStats;
+export type BufferCaches = caches.BufferCacheStats;
+export type CacheStats = caches.CacheStats;
+
+/** In a list Plan.user_kernels; JsepCreateKernel.user_kernel. */
+export type UserDefinition = user.UserDefinition;
+export type UserInput = user.UserInput;
+export type UserOutput = user.UserOutput;
+export type UserAttribute = user.UserAttribute;
+export type UserUniform = user.UserUniform;
+export type UserConstant = user.UserConstant;

@@ -41,10 +41,12 @@ import type {
   DeviceOptions,
   GenerateInfo,
   GenerateOptions,
+  PageStats,
   RunInfo,
   RunOptions,
   SessionInfo,
   SessionOptions,
+  SessionStats,
 } from './json_fields';
 import { KernelService } from './kernel_service';
 import { OutputMemory } from './output_memory';
@@ -55,7 +57,8 @@ type Text = string | Uint8Array | null;
 const text = (value: Text): string => (typeof value === 'string' ? value : '');
 const json = <T>(value: Text): T => (value ? JSON.parse(text(value)) : {}) as T;
 /** What Python is told as JSON. */
-const told = (info: DeviceDescription | SessionInfo | RunInfo | GenerateInfo): string => JSON.stringify(info);
+const told = (info: DeviceDescription | SessionInfo | RunInfo | GenerateInfo | PageStats | SessionStats): string =>
+  JSON.stringify(info);
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
 
 export class Requests {
@@ -228,7 +231,7 @@ export class Requests {
 
   private async stats({ session }: GetStatsT): Promise<Answer> {
     const stats = session === 0 ? await pageStats(this.runtime, this.sessions) : sessionStats(this.session(session));
-    return { type: Body.Stats, body: new StatsT(JSON.stringify(stats)) };
+    return { type: Body.Stats, body: new StatsT(told(stats)) };
   }
 
   private async jsepAlloc({ deviceId, size }: JsepAllocT): Promise<Answer> {

@@ -1,10 +1,54 @@
 // GetStats: what a page or a session holds and has done. gpu_bytes includes what waits in caches.
-import { newCounters } from '../gpu/counters';
+import type { MicrokernelStats } from '../core/microkernels';
+import type { BufferCacheStats } from '../gpu/buffer_cache';
+import { type Counters, newCounters } from '../gpu/counters';
 import type { Runtime } from '../session/runtime';
 import { GpuWeightStore } from '../session/weight_store';
 import type { Session } from '../session/session';
 
-export function sessionStats(session: Session) {
+/** In bytes. */
+export interface MemoryUse {
+  readonly weights: number;
+  /** Of these, what other sessions hold as well. */
+  readonly shared: number;
+  readonly arena: number;
+  readonly peak: number;
+}
+
+export interface SessionMemory {
+  readonly wasm: MemoryUse;
+  readonly webgpu?: MemoryUse;
+}
+
+export interface SessionStats {
+  readonly recordings: number;
+  readonly weights_bytes: number;
+  readonly device_id: number;
+  readonly arena_bytes: number;
+  readonly memory: SessionMemory;
+  readonly buffer_caches?: BufferCacheStats;
+}
+
+/** What belongs to no session. */
+export interface DeviceStats {
+  readonly tensors: number;
+  readonly tensor_bytes: number;
+  readonly buffer_caches: BufferCacheStats;
+}
+
+export interface PageStats {
+  readonly counters: Counters;
+  readonly heap_bytes: number;
+  readonly wasm?: MicrokernelStats;
+  readonly gpu_bytes: number;
+  /** By device id. */
+  readonly devices: { readonly [id: string]: DeviceStats };
+  readonly sessions: { readonly [id: string]: SessionStats };
+  /** The JSEP functions in which the core was ever suspended. */
+  readonly suspending_imports: readonly string[];
+}
+
+export function sessionStats(session: Session): SessionStats {
   return {
     recordings: session.recordings?.size ?? 0,
     weights_bytes: session.plan.weights.reduce((sum, { size }) => sum + size, 0),
@@ -16,7 +60,7 @@ export function sessionStats(session: Session) {
 }
 
 /** Bytes, by provider. What a run needs in the heap is given back after it: its room there is its peak. */
-function memoryOf({ weights, gpuSession, heapUse }: Session) {
+function memoryOf({ weights, gpuSession, heapUse }: Session): SessionMemory {
   const { gpu, heap, sharedOnGpu, sharedInHeap } = weights.bytes;
   const arena = gpuSession?.memory.arena;
   return {
@@ -27,7 +71,7 @@ function memoryOf({ weights, gpuSession, heapUse }: Session) {
   };
 }
 
-export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, Session>) {
+export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, Session>): Promise<PageStats> {
   const contexts = await runtime.contexts.all();
   const counters = newCounters();
   let gpu_bytes = 0;
@@ -43,7 +87,6 @@ export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, 
     heap_bytes: loaded?.core.heap.byteLength ?? 0,
     wasm: loaded?.core.microkernels.stats,
     gpu_bytes,
-    /** What belongs to no session, by device id. */
     devices: Object.fromEntries(
       [...contexts].map(([id, { buffers, caches }]) => [
         id,
@@ -51,7 +94,6 @@ export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, 
       ]),
     ),
     sessions: Object.fromEntries([...sessions].map(([id, session]) => [id, sessionStats(session)])),
-    /** The JSEP functions in which the core was ever suspended. */
     suspending_imports: [...(loaded?.core.suspendedIn ?? [])],
   };
 }

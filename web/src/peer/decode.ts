@@ -2,6 +2,14 @@
 // next one's input, logits come down, and the next word is their largest.
 import type { Ort, OrtSession, OrtTensor } from './ort';
 
+export interface DecodeCache {
+  /** Its input and output. */
+  readonly past: string;
+  readonly present: string;
+  /** Of one without rows. */
+  readonly dims: readonly number[];
+}
+
 export interface DecodeTask {
   readonly prompt: readonly number[];
   /** Words to write behind the prompt's first one. */
@@ -10,8 +18,7 @@ export interface DecodeTask {
   readonly inputs: { readonly [name: string]: string };
   /** Of caches. */
   readonly type: string;
-  /** `dims`: of one without rows. */
-  readonly caches: readonly { readonly past: string; readonly present: string; readonly dims: readonly number[] }[];
+  readonly caches: readonly DecodeCache[];
 }
 
 /** Times in milliseconds. */

@@ -1,7 +1,5 @@
 // The other engine: a worker that speaks the same protocol, but runs sessions with onnxruntime-web.
-// Of CreateSession, `plan` is the URL of the ONNX model; options: {module, mjs, wasm: URLs of its files, provider,
-// threads, fallback?: false if a node on the CPU is to be an error, session?: more of its session options}. Options of
-// Run: {decode: a DecodeTask}, instead of feeds.
+// What is JSON in them is told by json_fields.ts.
 import {
   Body,
   type CreateSessionT,
@@ -20,18 +18,11 @@ import { fetchedBytes } from '../wire/fetching';
 import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
 import { isOnGpu } from '../wire/values';
 import { typeName } from '../contract/elements';
-import { decode, type DecodeTask } from './decode';
+import { decode } from './decode';
+import type { Decoded, PeerOptions, PeerRunInfo, PeerRunOptions, PeerSessionInfo } from './json_fields';
 import type { Ort, OrtSession, OrtTensor } from './ort';
 
-interface Options {
-  readonly module: string;
-  readonly mjs: string;
-  readonly wasm: string;
-  readonly provider: string;
-  readonly threads: number;
-  readonly fallback?: boolean;
-  readonly session?: object;
-}
+const told = (info: PeerSessionInfo | PeerRunInfo | Decoded): string => JSON.stringify(info);
 
 type ArrayOf = new (bufferOrLength: ArrayBuffer | number) => ArrayBufferView;
 
@@ -55,7 +46,8 @@ let created = 0;
 const sessions = new Map<number, OrtSession>();
 
 async function create({ plan, options }: CreateSessionT): Promise<Answer> {
-  const { module, mjs, wasm, provider, threads, fallback, session: more } = JSON.parse(options as string) as Options;
+  const given = JSON.parse(options as string) as PeerOptions;
+  const { module, mjs, wasm, provider, threads, fallback, session: more } = given;
   const start = performance.now();
   if (!ort) {
     ort = (await import(String(reachable(module)))) as Ort;
@@ -75,16 +67,16 @@ async function create({ plan, options }: CreateSessionT): Promise<Answer> {
   const id = ++created;
   sessions.set(id, session);
   const info = { create_ms: performance.now() - start, version: ort.env.versions.web };
-  return { type: Body.SessionCreated, body: new SessionCreatedT(id, JSON.stringify(info)) };
+  return { type: Body.SessionCreated, body: new SessionCreatedT(id, told(info)) };
 }
 
 async function run({ session: id, feeds, options }: RunT, payload: Uint8Array): Promise<Answer> {
   const session = sessions.get(id);
   if (!session || !ort) throw new RuntimeError(ErrorCode.no_such_session, `there is no session ${id}`);
   if (options) {
-    const { decode: task } = JSON.parse(options as string) as { decode: DecodeTask };
-    const told = await decode(ort, session, task, ARRAYS);
-    return { type: Body.RunResult, body: new RunResultT([], JSON.stringify(told)) };
+    const { decode: task } = JSON.parse(options as string) as PeerRunOptions;
+    const decoded = await decode(ort, session, task, ARRAYS);
+    return { type: Body.RunResult, body: new RunResultT([], told(decoded)) };
   }
   const inputs: Record<string, OrtTensor> = {};
   for (const feed of feeds) {

@@ -21,14 +21,29 @@ export interface UserOutput {
 export type AttributeKind = 'i' | 'f' | 's' | 'is' | 'fs' | 'ss';
 export type AttributeValue = number | string | readonly number[] | readonly string[];
 
+export interface UserAttribute {
+  readonly kind: AttributeKind;
+  /** null: it must be given. */
+  readonly default: AttributeValue | null;
+}
+
+export interface UserUniform {
+  readonly name: string;
+  readonly type: 'u32' | 'i32' | 'f32';
+  readonly value: Tree;
+}
+
+export interface UserConstant {
+  readonly name: string;
+  readonly value: Tree;
+}
+
 export interface UserDefinition {
   readonly domain: string;
   readonly op: string;
   readonly inputs: readonly UserInput[];
   readonly outputs: readonly UserOutput[];
-  readonly attributes: {
-    readonly [name: string]: { readonly kind: AttributeKind; readonly default: AttributeValue | null };
-  };
+  readonly attributes: { readonly [name: string]: UserAttribute };
   readonly form: 'expression' | 'body' | 'wgsl';
   /** WGSL; of an expression: in the aliases C (computed in), S (its scalar) and B. */
   readonly text: string;
@@ -38,8 +53,8 @@ export interface UserDefinition {
   readonly functions: string;
   /** Functions that the translation of an expression calls. */
   readonly helpers: string;
-  readonly uniforms: readonly { readonly name: string; readonly type: 'u32' | 'i32' | 'f32'; readonly value: Tree }[];
-  readonly constants: readonly { readonly name: string; readonly value: Tree }[];
+  readonly uniforms: readonly UserUniform[];
+  readonly constants: readonly UserConstant[];
   readonly threads: Tree;
   readonly workgroups: readonly Tree[];
   readonly workgroupSize: number;
