@@ -290,7 +290,7 @@ def _quantized(data: bytes, method: str, inputs: dict[str, np.ndarray], given: M
             yield random_feeds(known.args, shapes, seed=seed, given=given, values=known.accepted)
 
     try:
-        made = quantize_model(read_proto(data), method, calibration())
+        made = quantize_model(read_proto(data).SerializeToString(), method, calibration())
     except PyOrtError as e:
         return _Form(quantized=method, error=f"{type(e).__name__}: {e}")
     taken = NativeModel(made).first_taken([inputs])

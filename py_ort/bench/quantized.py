@@ -7,24 +7,21 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from py_ort.exceptions import Fail, NotFound
 
-if TYPE_CHECKING:
-    import onnx
-
 #: The ways: weights beforehand and activations in each run, or both beforehand.
 METHODS = ("dynamic", "qdq")
 
 
-def quantize(model: onnx.ModelProto, method: str, calibration: Iterable[Mapping[str, np.ndarray]]) -> bytes:
+def quantize(model: bytes, method: str, calibration: Iterable[Mapping[str, np.ndarray]]) -> bytes:
     """Quantize a float model to 8 bits, with the options that onnxruntime takes when it is told none.
 
     Args:
-        model: The model, with its weights.
+        model: An ONNX file's contents, its weights included.
         method: "dynamic": `quantize_dynamic`; "qdq": `quantize_static`, nodes that quantize around each operator, a
             scale for each channel of weights.
         calibration: Feeds by name, by which "qdq" finds the scales of activations.
@@ -50,8 +47,9 @@ def quantize(model: onnx.ModelProto, method: str, calibration: Iterable[Mapping[
     root.setLevel(logging.CRITICAL)  # advice on how to call it
     try:
         with tempfile.TemporaryDirectory() as folder:
-            plain, result = (str(Path(folder) / name) for name in ("float.onnx", "quantized.onnx"))
-            source: Any = model
+            # Files, as the tools change models that they are given.
+            source, plain, result = (str(Path(folder) / f"{name}.onnx") for name in ("given", "plain", "quantized"))
+            Path(source).write_bytes(model)
             if method == "dynamic":
                 quantization.quantize_dynamic(source, result)
             else:
