@@ -57,6 +57,7 @@ from py_ort.compiler.passes.fuse.packed_blocks import PackedBlocks
 from py_ort.compiler.passes.fuse.padded_windows import PaddedWindows
 from py_ort.compiler.passes.fuse.quantized import Quantized
 from py_ort.compiler.passes.fuse.residual import Residual
+from py_ort.compiler.passes.fuse.round_trips import RoundTrips
 from py_ort.compiler.passes.fuse.scale_shift import ScaleShift
 from py_ort.compiler.passes.fuse.transposed_products import TransposedProducts
 from py_ort.compiler.passes.norms.group_norm import GroupNorm
@@ -69,6 +70,7 @@ from py_ort.compiler.passes.pass_base import Pass, PassReport
 from py_ort.compiler.passes.placed.columns import Columns
 from py_ort.compiler.passes.placed.counts import Counts
 from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
+from py_ort.compiler.passes.placed.quantized_ends import QuantizedEnds
 from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.compiler.placement import PlacedNode, place
 from py_ort.compiler.plan.node_arg import NodeArg
@@ -156,7 +158,13 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
     """Return the passes that optimize a graph in its newest forms, before layout and placement."""
     if level < Level.BASIC:
         return []
-    integers: list[Pass] = [Identity(), Quantized(target), DynamicProducts(target), DequantizedWeights(target)]
+    integers: list[Pass] = [
+        Identity(),
+        Quantized(target),
+        RoundTrips(target),
+        DynamicProducts(target),
+        DequantizedWeights(target),
+    ]
     passes = integers if level >= Level.EXTENDED else []
     passes += [
         Folding(),
@@ -257,7 +265,13 @@ def _counted(c: Compilation) -> list[Pass]:
 
 
 def _chained(c: Compilation) -> list[Pass]:
-    return [ElementwiseChains(c.provider_of, c.target.takes_chain)] if c.level >= Level.EXTENDED else []
+    if c.level < Level.EXTENDED:
+        return []
+
+    def takes_steps(node: ir.Node) -> bool:
+        return c.target.takes_steps(c.provider_of(node), node)
+
+    return [QuantizedEnds(c.provider_of, takes_steps), ElementwiseChains(c.provider_of, c.target.takes_chain)]
 
 
 def _in_columns(c: Compilation) -> list[Pass]:

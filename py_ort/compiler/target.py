@@ -103,6 +103,10 @@ class Target:
         """Tell whether a provider's kernel of a node reads and writes columns of wider tensors."""
         return self.manifests[provider].offers("columns", node.domain, node.op_type)
 
+    def takes_steps(self, provider: str, node: ir.Node) -> bool:
+        """Tell whether a provider's kernel of a product has epilogues of any length."""
+        return self.manifests[provider].offers("steps", node.domain, node.op_type)
+
     def takes_chain(self, provider: str, dtypes: Sequence[ir.DataType | None]) -> bool:
         """Tell whether a provider runs chains of elementwise operators on inputs of these dtypes."""
         return self.manifests[provider].refusal(INTERNAL, "ElementwiseChain", dtypes) is None

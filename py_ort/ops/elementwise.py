@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, rank, set_attributes
-from py_ort.ir.operators import MICROSOFT, Operator, lowering
+from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import broadcast
 from py_ort.ir.value_types import like
 from py_ort.schema.scalar_functions import FUNCTIONS
@@ -58,6 +58,7 @@ OPERATORS = [
     Operator("CastLike", layout="elementwise", shape_only=(1,), converts=True),
     *(Operator(name) for name in ("BitCast", "SwiGLU")),
     Operator("BiasSplitGelu", domain=MICROSOFT),
+    Operator("FakeQuantize", domain=INTERNAL, layout="elementwise", infer=_infer_like_input),
 ]
 
 

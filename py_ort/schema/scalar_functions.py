@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-MICROSOFT = "com.microsoft"
+MICROSOFT, INTERNAL = "com.microsoft", "com.ms.internal"
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,14 @@ FUNCTIONS: dict[str, ScalarFunction] = {
         _F("Floor", "floor(x)"),
         _F("Round", "round(x)", cheap=True),
         _F("Sqrt", "sqrt(x)", never_negative=True),
+        # To integers of 8 bits and back: QuantizeLinear, DequantizeLinear. `zero` counts from the least integer.
+        _F(
+            "FakeQuantize",
+            "clamp(round(x / scale), -zero, 255 - zero) * scale",
+            {"scale": 1.0, "zero": 0.0},
+            domains=(INTERNAL,),
+            cheap=True,
+        ),
         _F("Reciprocal", "1 / x"),
         # Elementary functions.
         _F("Exp", "exp(x)", ends=True, never_negative=True),

@@ -74,7 +74,7 @@ class _Writer(StandardForm):
     """Undoes the layout and the packing, too."""
 
     def node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
-        if node.domain == INTERNAL:
+        if node.domain == INTERNAL and node.op_type not in FUNCTIONS:
             self._chain(proto, node)
             return
         columns = any(name in node.attributes for name in _COLUMNS)

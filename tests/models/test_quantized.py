@@ -113,6 +113,28 @@ def test_equals_onnxruntime(new_session, folder: Path, name: str):
         np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FORMS)
+def test_equals_onnxruntime_on_webgpu(new_session, folder: Path, name: str):
+    """Within one step of the probabilities: the sums before them are of floats."""
+    import onnxruntime
+
+    native = onnxruntime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
+    session = new_session(folder / f"{name}.onnx", providers=["webgpu", "wasm"])
+    operators = session.placement().counts()
+    assert operators["wasm"] == 0
+    for seed in (10, 11):
+        (found,), (wanted,) = (one.run(None, {"x": images(seed)}) for one in (session, native))
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1 / 255 + 1e-6)
+
+
+def test_round_trips_take_no_launches_of_their_own(new_session, folder: Path):
+    nodes = new_session(folder / "qdq-per-channel.onnx", providers=["webgpu", "wasm"]).placement().nodes
+    operators = [node.op_type for node in nodes]
+    assert not {"QuantizeLinear", "DequantizeLinear"} & set(operators)
+    assert operators.count("Conv") == 6 and operators.count("FakeQuantize") <= 6
+
+
 def test_operators_between_quantized_numbers_work_on_integers(new_session, folder: Path):
     nodes = new_session(folder / "qdq-unsigned.onnx", providers=["wasm"]).placement().nodes
     operators = [node.op_type for node in nodes]

@@ -16,6 +16,7 @@ import onnx_ir as ir
 from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
 from py_ort.ir.block_products import NORM, OURS, RESIDUAL, is_block_product, is_plain
 from py_ort.ir.epilogue import Epilogue, has_epilogue
+from py_ort.ir.operators import INTERNAL
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.type_names import type_name
 from py_ort.schema.scalar_functions import FUNCTIONS
@@ -56,6 +57,9 @@ class StandardForm(OnnxWriter):
             self._attention(proto, node, inputs)
         elif node.domain == "" and (has_epilogue(node) or len(inputs) > _inputs_of(node.op_type)):
             self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
+        elif node.domain == INTERNAL and node.op_type in FUNCTIONS:
+            numbers = [get(node, name, default) for name, default in FUNCTIONS[node.op_type].parameters.items()]
+            self.give(proto, node, self.function(proto, node, node.op_type, numbers, inputs[0]))
         elif is_block_product(node) and not is_plain(node):
             self.give(proto, node, self._block_product(proto, node, inputs))
         else:
@@ -146,6 +150,10 @@ class StandardForm(OnnxWriter):
             return self.emit(proto, "Clip", [x, *(self._number(proto, node, p) for p in parameters)])
         if name == "Swish":  # native onnxruntime has no kernel of it
             return self._swish(proto, node, x, parameters[0] if parameters else 1.0)
+        if name == "FakeQuantize":
+            scale, zero = parameters
+            steps = [self._number(proto, node, scale), self.array(proto, np.array(zero, np.uint8))]
+            return self.emit(proto, "DequantizeLinear", [self.emit(proto, "QuantizeLinear", [x, *steps]), *steps])
         row = FUNCTIONS[name]
         given: dict[str, Any] = dict(zip(row.parameters, parameters, strict=False))
         if row.variant_of is not None:

@@ -22,6 +22,25 @@ def _quantized(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("DequantizeLinear", stepped(g.op("Add", [wide, wide], shape), 1 / 32), shape)
 
 
+@MOTIFS.motif("round_trips", "quantized_ends", integers=True)
+def _round_trips(g: RandomGraph, x: str, shape: Shape) -> str:
+    """Halves that are joined in the steps of one of them; the other is rounded twice."""
+
+    def rounded(value: str, steps: float, made: Shape) -> str:
+        given = [g.number(steps), g.constant(np.int8(-20))]
+        integers = g.op("QuantizeLinear", [value, *given], made)
+        return g.op("DequantizeLinear", [integers, *given], made)
+
+    half = (shape[0], 3, *shape[2:])
+    parts = [
+        rounded(g.op("Relu", [g.op("Conv", [x, g.floats(3, shape[1], 1, 1)], half)], half), steps, half)
+        for steps in (1 / 16, 1 / 24)
+    ]
+    whole = (shape[0], 6, *shape[2:])
+    joined = rounded(g.op("Concat", parts, whole, axis=1), 1 / 16, whole)
+    return rounded(g.op("MaxPool", [joined], whole, kernel_shape=[1, 1]), 1 / 16, whole)
+
+
 @MOTIFS.motif("dynamic_products", provider="wasm", integers=True)
 def _dynamic_product(g: RandomGraph, x: str, shape: Shape) -> str:
     rows, made = rows_of(g, x, shape, 8)

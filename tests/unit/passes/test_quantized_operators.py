@@ -47,3 +47,27 @@ def test_operators_on_integers(case: str) -> None:
     )
     found = {node.op_type for node in compile_model(model.SerializeToString(), providers=["wasm"]).placement.nodes}
     assert found - {"QuantizeLinear", "DequantizeLinear", "Transpose"} == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    {
+        "a product ends in it": ("c = Conv(q, v)  r = QuantizeLinear(c, sy, zx)  y = DequantizeLinear(r, sy, zx)", 1),
+        "relu at the least integer": (
+            "c = Conv(q, v)  t = Relu(c)  r = QuantizeLinear(t, sy, least)  y = DequantizeLinear(r, sy, least)",
+            1,
+        ),
+        "what is only moved": ("m = Transpose(q)  r = QuantizeLinear(m, sx, zx)  y = DequantizeLinear(r, sx, zx)", 1),
+        "other steps": ("m = Transpose(q)  r = QuantizeLinear(m, sy, zx)  y = DequantizeLinear(r, sy, zx)", 2),
+    }.values(),
+)
+def test_round_trips_on_webgpu(body: str, expected: int) -> None:
+    """No integers are written, and one rounding is left of those that give the same."""
+    graph = f"""g (float[1,4,6,5] x) => (float[e,f,g,h] y) {{ p = QuantizeLinear(x, sx, zx)
+        q = DequantizeLinear(p, sx, zx)  v = DequantizeLinear(w, sw, zw)  {body} }}"""
+    model = parse(graph, _CONSTANTS, opset=21).SerializeToString()
+    nodes = compile_model(model, providers=["webgpu", "wasm"]).placement.nodes
+    assert {node.provider for node in nodes} == {"webgpu"}
+    found = [node.op_type for node in nodes]
+    assert not {"QuantizeLinear", "DequantizeLinear", "Relu"} & set(found)
+    assert sum(found.count(name) for name in ("FakeQuantize", "ElementwiseChain")) == expected

@@ -25,7 +25,7 @@ from py_ort.ir.rules import Rules
 _BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
 
 
-class _Quantized(NamedTuple):
+class QuantizedValue(NamedTuple):
     """Integers, and what they stand for."""
 
     data: ir.Value
@@ -63,7 +63,7 @@ class Quantized(Pass):
         """Take each operator between quantized inputs and a quantized output."""
         if self._target.has(MICROSOFT, "QLinearAdd") is not True:
             return 0
-        bounded = sum(_fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
+        bounded = sum(fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
         moves = (*op_types("moves"), *op_types("view"))
         return bounded + sum(self._fuse(node) for node in nodes_of(model, *_rule, *moves))
 
@@ -73,7 +73,7 @@ class Quantized(Pass):
         behind = only_user(node.outputs[0])
         if behind is None or behind.op_type != "QuantizeLinear" or behind.inputs[0] is not node.outputs[0]:
             return False
-        result = _result(behind)
+        result = quantized_by(behind)
         if result is None:
             return False
         build = Builder(behind, origin=(*origins(node), *origins(behind)))
@@ -93,7 +93,7 @@ class Quantized(Pass):
         return True
 
 
-def _linear(node: ir.Node, integers: ir.Value | None) -> _Quantized | None:
+def quantization(node: ir.Node, integers: ir.Value | None) -> QuantizedValue | None:
     """The quantization that a QuantizeLinear or DequantizeLinear makes or undoes, with constants of any shape."""
     scale = node.inputs[1]
     zero_point = node.inputs[2] if len(node.inputs) > 2 else None
@@ -106,19 +106,19 @@ def _linear(node: ir.Node, integers: ir.Value | None) -> _Quantized | None:
         zero_point = Builder(node).constant(zeros)
     if array(zero_point) is None:
         return None
-    return _Quantized(integers, scale, zero_point)
+    return QuantizedValue(integers, scale, zero_point)
 
 
-def _result(node: ir.Node) -> _Quantized | None:
+def quantized_by(node: ir.Node) -> QuantizedValue | None:
     """What a QuantizeLinear makes: 8-bit integers, with one scale."""
-    found = _linear(node, node.outputs[0]) if node.outputs[0].dtype in _BYTES else None
+    found = quantization(node, node.outputs[0]) if node.outputs[0].dtype in _BYTES else None
     return found if found is not None and found.steps.size == 1 else None
 
 
-def _fits_in_bytes(node: ir.Node) -> bool:
+def fits_in_bytes(node: ir.Node) -> bool:
     """Take out a Relu or Clip, if what it cuts off the integers behind it cannot hold either."""
     behind = only_user(node.outputs[0])
-    result = None if behind is None or behind.op_type != "QuantizeLinear" else _result(behind)
+    result = None if behind is None or behind.op_type != "QuantizeLinear" else quantized_by(behind)
     if result is None or behind is None or behind.inputs[0] is not node.outputs[0] or node.inputs[0] is None:
         return False
     least, most = (0.0, None) if node.op_type == "Relu" else _bounds(node)
@@ -140,12 +140,12 @@ def _bounds(node: ir.Node) -> tuple[float | None, float | None]:
     return (math.inf, -math.inf) if any(unknown) else (found[0], found[1])
 
 
-def _bytes(value: ir.Value | None, *, axis: int | None = None) -> _Quantized | None:
+def _bytes(value: ir.Value | None, *, axis: int | None = None) -> QuantizedValue | None:
     """What a value was dequantized from: 8-bit integers, with one scale, or one for each index of `axis`."""
     node = None if value is None else value.producer()
     if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
         return None
-    found = _linear(node, node.inputs[0]) if node.inputs[0].dtype in _BYTES else None
+    found = quantization(node, node.inputs[0]) if node.inputs[0].dtype in _BYTES else None
     if found is None or found.steps.size == 1:
         return found
     known = rank(value)
@@ -154,12 +154,12 @@ def _bytes(value: ir.Value | None, *, axis: int | None = None) -> _Quantized | N
     return found
 
 
-def _bias(value: ir.Value | None, x: _Quantized, w: _Quantized) -> ir.Value | None:
+def _bias(value: ir.Value | None, x: QuantizedValue, w: QuantizedValue) -> ir.Value | None:
     """The int32 constant that a bias was dequantized from, if in steps of the product's."""
     node = None if value is None else value.producer()
     if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
         return None
-    found = _linear(node, node.inputs[0]) if node.inputs[0].dtype == ir.DataType.INT32 else None
+    found = quantization(node, node.inputs[0]) if node.inputs[0].dtype == ir.DataType.INT32 else None
     if found is None or found.zeros.any():
         return None
     steps = x.steps.reshape(-1)[0] * w.steps
@@ -167,12 +167,12 @@ def _bias(value: ir.Value | None, x: _Quantized, w: _Quantized) -> ir.Value | No
 
 
 _Made = tuple[str, str, "list[ir.Value | None]", "dict[str, Any]"]
-_rule = Rules[Callable[[ir.Node, _Quantized, Builder], "_Made | None"]]()
+_rule = Rules[Callable[[ir.Node, QuantizedValue, Builder], "_Made | None"]]()
 """The operator on integers."""
 
 
 @_rule("Conv")
-def _conv(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+def _conv(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
     x, w = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0)
     if x is None or w is None or len(node.inputs) > 3:
         return None
@@ -186,7 +186,7 @@ def _conv(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
 
 
 @_rule("MatMul")
-def _matmul(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+def _matmul(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
     a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=1 if rank(node.inputs[1]) == 2 else None)
     if a is None or b is None or len(node.inputs) > 2:
         return None
@@ -194,7 +194,7 @@ def _matmul(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
 
 
 @_rule("Gemm")
-def _gemm(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+def _gemm(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
     transposed = bool(attribute(node, "transB", 0))
     a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0 if transposed else 1)
     c = node.inputs[2] if len(node.inputs) > 2 else None
@@ -209,7 +209,7 @@ def _gemm(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
 
 
 @_rule("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "GlobalAveragePool")
-def _elementwise(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+def _elementwise(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
     inputs = [_bytes(value) for value in node.inputs]
     if any(item is None or item.data.dtype != result.zero_point.dtype for item in inputs):
         return None
@@ -218,13 +218,13 @@ def _elementwise(node: ir.Node, result: _Quantized, build: Builder) -> _Made | N
 
 
 @_rule("AveragePool")
-def _pool(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+def _pool(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
     """Of signed integers onnxruntime's means go through floats."""
     return None if result.zero_point.dtype == ir.DataType.INT8 else _elementwise(node, result, build)
 
 
 @_rule("Concat")
-def _concat(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+def _concat(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
     made = _elementwise(node, result, build)
     if made is None:
         return None
@@ -233,7 +233,7 @@ def _concat(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
 
 
 @_rule("MaxPool", "Resize")
-def _move(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+def _move(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
     """What only moves or picks numbers does so with integers, if they mean the same behind it."""
     x = _bytes(node.inputs[0])
     if x is None or x.data.dtype != result.zero_point.dtype:

@@ -189,7 +189,7 @@ def _number(value: ir.Value | None) -> float | None:
 
 def _fits(node: ir.Node) -> bool:
     """Whether a node can be an instruction."""
-    if node.domain != "" or len(node.outputs) != 1 or not node.inputs:
+    if node.domain not in ("", INTERNAL) or len(node.outputs) != 1 or not node.inputs:
         return False
     kinds = [None if v is None else v.dtype for v in node.inputs]
     fits = _fit.of(node)

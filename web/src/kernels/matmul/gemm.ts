@@ -79,6 +79,6 @@ function fusedAttributes(a: Attributes): GemmAttributes {
 const gemm: Kernel<GemmAttributes> = { op: 'Gemm', types: [['float32', 'float16']], attributes, resolve };
 
 export default [
-  { ...gemm, features: ['epilogue', 'residual'] },
+  { ...gemm, features: ['epilogue', 'residual', 'steps'] },
   { ...gemm, op: 'FusedGemm', domain: MICROSOFT_DOMAIN, attributes: fusedAttributes },
 ];

@@ -75,7 +75,7 @@ export default [
   {
     op: 'MatMul',
     types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS, FLOATS],
-    features: ['bias', 'epilogue', 'residual'],
+    features: ['bias', 'epilogue', 'residual', 'steps'],
     attributes,
     resolve,
   } satisfies Kernel<MatMulAttributes>,

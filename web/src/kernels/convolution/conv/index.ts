@@ -110,7 +110,7 @@ function withAxis<G extends { readonly [key in keyof G]: readonly number[] }>(ge
 const conv: Kernel<ConvAttributes> = {
   op: 'Conv',
   types: TYPES,
-  features: ['epilogue', 'residual'],
+  features: ['epilogue', 'residual', 'steps'],
   attributes,
   resolve,
 };
@@ -131,5 +131,5 @@ const fusedConv: Kernel<ConvAttributes> = {
 export default [
   conv,
   fusedConv,
-  { ...conv, domain: NHWC_DOMAIN, features: ['columns', 'epilogue', 'residual'], resolve: resolveNhwc },
+  { ...conv, domain: NHWC_DOMAIN, features: ['columns', 'epilogue', 'residual', 'steps'], resolve: resolveNhwc },
 ];

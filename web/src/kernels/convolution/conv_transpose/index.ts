@@ -180,12 +180,12 @@ function resolve(ctx: Context, { window, outputShape, outputPadding, group, epil
 const transposed: Kernel<TransposedAttributes> = {
   op: 'ConvTranspose',
   types: [FLOATS],
-  features: ['epilogue', 'residual'],
+  features: ['epilogue', 'residual', 'steps'],
   attributes,
   resolve,
 };
 
 export default [
   transposed,
-  { ...transposed, domain: NHWC_DOMAIN, features: ['columns', 'epilogue', 'residual'], resolve: resolveNhwc },
+  { ...transposed, domain: NHWC_DOMAIN, features: ['columns', 'epilogue', 'residual', 'steps'], resolve: resolveNhwc },
 ];

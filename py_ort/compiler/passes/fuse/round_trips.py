@@ -1,0 +1,112 @@
+"""QuantizeLinear → DequantizeLinear becomes FakeQuantize: to steps of 8-bit integers and back, a function of floats.
+
+For providers without operators between quantized tensors: the floats are those that the integers stand for, products
+of them end in the next rounding (`passes/placed/quantized_ends.py`), and no tensor of integers is written in between.
+Results are the integers' own but for the last bits of sums, and so where a value lies between two steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.fuse.quantized import QuantizedValue, fits_in_bytes, quantization, quantized_by
+from py_ort.compiler.passes.match import nodes_of, only_for
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import all_nodes, attribute, attributes_of, origins, remove, replace_value
+from py_ort.ir.operators import INTERNAL, MICROSOFT, op_types
+
+_NAME = "FakeQuantize"
+
+
+class RoundTrips(Pass):
+    """As few roundings as give the same."""
+
+    after = ("quantized",)
+    before = ("folding",)  # which makes floats of quantized weights
+
+    def __init__(self, target: Target) -> None:
+        """`target`: what the first provider runs; nothing is done for one that works on quantized tensors."""
+        self._target = target
+
+    def call(self, model: ir.Model) -> int:
+        """Take each QuantizeLinear that is undone; then move roundings to where numbers are made."""
+        if self._target.has(INTERNAL, _NAME) is not True or self._target.has(MICROSOFT, "QLinearAdd") is True:
+            return 0
+        count = sum(fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
+        count += sum(_round_trip(node) for node in nodes_of(model, "QuantizeLinear"))
+        count += sum(_into_concat(node) for node in _roundings(model))
+        return count + sum(_repeated(node) for node in _roundings(model))
+
+
+def _roundings(model: ir.Model) -> list[ir.Node]:
+    return [node for node in all_nodes(model.graph) if (node.domain, node.op_type) == (INTERNAL, _NAME)]
+
+
+def _round_trip(node: ir.Node) -> bool:
+    made, x = quantized_by(node), node.inputs[0]
+    if made is None or x is None or x.dtype != ir.DataType.FLOAT or x.const_value is not None:
+        return False
+    undone = [use.node for use in node.outputs[0].uses() if use.idx == 0 and _undoes(use.node, made)]
+    if not undone:
+        return False
+    zero = int(made.zeros.reshape(-1)[0]) - np.iinfo(made.zeros.dtype).min
+    build = Builder(node, origin=[*origins(node), *(name for each in undone for name in origins(each))])
+    rounded = build.op(_NAME, x, domain=INTERNAL, scale=float(made.steps.reshape(-1)[0]), zero=float(zero))
+    for each in undone:
+        replace_value(each.outputs[0], rounded)
+        remove(each)
+    if not node.outputs[0].uses() and not node.outputs[0].is_graph_output():
+        remove(node)
+    return True
+
+
+def _undoes(node: ir.Node, made: QuantizedValue) -> bool:
+    """Whether it gives out the floats that were quantized, in whole steps."""
+    if node.domain != "" or node.op_type != "DequantizeLinear" or node.outputs[0].dtype != ir.DataType.FLOAT:
+        return False
+    found = quantization(node, node.inputs[0])
+    if found is None or found.steps.size != 1:
+        return False
+    return bool((found.steps == made.steps).all() and (found.zeros == made.zeros).all())
+
+
+def _steps(node: ir.Node | None) -> tuple[float, float] | None:
+    """The scale and the zero point of a rounding; None where it is none."""
+    if node is None or (node.domain, node.op_type) != (INTERNAL, _NAME):
+        return None
+    return attribute(node, "scale", 1.0), attribute(node, "zero", 0.0)
+
+
+def _into_concat(node: ir.Node) -> bool:
+    """Round what is joined where it is made, which it is already, if in other steps."""
+    value = node.inputs[0]
+    concat = None if value is None else value.producer()
+    if value is None or concat is None or (concat.domain, concat.op_type) != ("", "Concat"):
+        return False
+    if not only_for(value, node) or any(v is None or _steps(v.producer()) is None for v in concat.inputs):
+        return False
+    build = Builder(concat, origin=origins(node))
+    for i, each in enumerate(concat.inputs):
+        concat.replace_input_with(i, build.op(_NAME, each, domain=INTERNAL, **attributes_of(node)))
+    replace_value(node.outputs[0], value)
+    remove(node)
+    return True
+
+
+def _repeated(node: ir.Node) -> bool:
+    """Take out a rounding of what was rounded so already, and only moved or picked since."""
+    moving = {"MaxPool", *op_types("moves"), *op_types("view")}
+    source = node.inputs[0]
+    maker = None if source is None else source.producer()
+    while maker is not None and maker.domain == "" and maker.op_type in moving:
+        source = maker.inputs[0]
+        maker = None if source is None else source.producer()
+    if _steps(maker) != _steps(node):
+        return False
+    assert node.inputs[0] is not None
+    replace_value(node.outputs[0], node.inputs[0])
+    remove(node)
+    return True
