@@ -22,7 +22,7 @@ FLOORS = [
     {"core"},
     {"gpu"},
     {"wgsl"},
-    {"package"},
+    {"images", "package"},
     {"wire"},
     {"contract"},
     {"errors", "host", "timeline"},

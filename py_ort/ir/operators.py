@@ -76,7 +76,6 @@ class Operator:
         walked: The executor walks these itself, on whatever provider their nodes are.
         kernel: The user's own, where it is one of those.
         expand: Prefer ONNX's own function body over a NotImplemented error; False keeps the operator whole.
-        instead: What to do where nothing runs it, for the error.
     """
 
     op_type: str
@@ -105,7 +104,6 @@ class Operator:
     bodies: bool = False
     walked: bool = False
     expand: bool = True
-    instead: str = ""
     kernel: UserKernel | None = None
 
     def use(self, node: ir.Node, index: int) -> Literal["device", "host", "shape"]:

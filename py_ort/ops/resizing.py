@@ -19,10 +19,7 @@ OPERATORS = [
     Operator("GridSample", layout="channels", heavy=True),
     Operator("AffineGrid", host=(1,)),
     Operator("CropAndResize", domain=MICROSOFT, host=(3,)),
-    Operator(
-        "ImageDecoder",
-        instead="decode images before the run (Pillow; in a page createImageBitmap), and have the model take pixels",
-    ),
+    Operator("ImageDecoder", host=(0,)),
 ]
 
 

@@ -138,6 +138,20 @@ def test_cases_on_webgpu(project: Path, webgpu: dict[str, str]) -> None:
     assert len(launched) > 0.9 * len(cases), sorted(told["answers"].keys() - set(launched))
 
 
+def test_pictures(project: Path) -> None:
+    """Node decodes what we have decoders of, and says what it has none of."""
+    cases = [case for case in onnx_node.cases() if case.id.startswith("test_image_decoder_decode_")]
+    ours = [case for case in cases if any(name in case.id for name in ("png", "bmp", "pnm"))]
+    assert len(ours) == 3
+    answers(project, ours, "wasm")
+    shutil.rmtree(project / "cases")
+    (jpeg,) = (case for case in cases if case.id.endswith("jpeg_rgb"))
+    write([jpeg], project / "cases", "wasm")
+    node(project, "node_cases.mjs", "wasm", str(project / "cases"))
+    told = json.loads((project / "cases/wasm.json").read_text())["answers"][jpeg.id]
+    assert "JPEG pictures, of which there are decoders in browsers only, cannot be decoded here" in told["error"]
+
+
 SESSION = """
 import ort from 'py-ort-web';
 %s

@@ -129,10 +129,9 @@ def _no_kernels(nowhere: Mapping[ir.Node, dict[str, str]], providers: Sequence[s
     node, reasons = next(iter(nowhere.items()))
     name = origins(node)[0]
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
-    instead = operator(node.domain, node.op_type).instead
     return NotImplemented.of_nodes(
         f"no provider of {list(providers)} has a kernel for node {name!r}: {full} (opset {CANONICAL_OPSET} form, "
-        f"inputs {', '.join(inputs(node))}); {_joined(reasons)}{instead and f'. What helps: {instead}'}",
+        f"inputs {', '.join(inputs(node))}); {_joined(reasons)}",
         [
             MissingKernel(origins(each)[0], each.op_type, each.domain, why, inputs(each))
             for each, why in nowhere.items()

@@ -69,7 +69,7 @@ def on_wasm() -> dict[Key, str]:
     found: dict[Key, str] = {}
     for file in CORE.rglob("*.cc"):
         text, source = file.read_text(), file.relative_to(CORE).with_suffix("").as_posix()
-        for domain, op_type in re.findall(r'PY_ORT_KERNEL\(\s*("[^"]*"|\w+),\s*"(\w+)"', text):
+        for domain, op_type in re.findall(r'PY_ORT_(?:KERNEL|STEP)\(\s*("[^"]*"|\w+),\s*"(\w+)"', text):
             found[_plain(domains.get(domain, domain.strip('"')), op_type)] = source
         if "PY_ORT_UNARY_OPERATORS(" in text:  # of the table of scalar functions
             found |= {(domain, row.name): source for row in FUNCTIONS.values() for domain in row.domains}

@@ -59,8 +59,8 @@ ORT_EXPORT int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_
 // An input that is a sequence (kind 1) or an optional (kind 2): the feeds of this input that follow are its elements.
 // An optional sequence is two such calls. `dtype`: of the elements, in case there are none.
 ORT_EXPORT int ort_run_feed_container(uint32_t run, uint32_t input, int kind, int dtype);
-// Walks the plan. 1: done. The one call that may suspend: inside jsepCopyAsync, and for a turn of the event loop every
-// half second, so that a cancellation can arrive. Between its nodes it asks ort_run_cancel's flag.
+// Walks the plan. 1: done. The one call that may suspend: inside jsepCopyAsync and decodeImage, and for a turn of the
+// event loop every half second, so that a cancellation can arrive. Between its nodes it asks ort_run_cancel's flag.
 // In JavaScript: let done = _ort_run_execute(run); if (Asyncify.currData) done = await Asyncify.whenDone();
 // Asyncify keeps one suspended stack, so while a run is suspended another ort_run_execute is refused: the page queues
 // them. All other calls are fine meanwhile.
@@ -115,11 +115,13 @@ ORT_EXPORT void ort_jsep_error(int code, const char* message);
 //     else both are GPU ids; `blocks` points to uint32 words: count, source offset and step, target offset and step.
 //     `count` blocks of `size` bytes are copied; all are multiples of the element's size there
 //   jsepCopyAsync(gpu_id, pointer, size)
-//     undefined: the bytes are in the heap; a promise: suspends until it is settled. The only import that suspends
+//     undefined: the bytes are in the heap; a promise: suspends until it is settled
 //   jsepCreateKernel(op_type, id, attributes*, attributes_size, domain) -> 0, or an ErrorCode
 //     op_type, domain: JavaScript strings
 //   jsepReleaseKernel(id)
 //   jsepRun(id, context) -> 0, or an ErrorCode
+// ImageDecoder, on the CPU provider, has the page decode:
+//   Module.decodeImage(encoded, size, pixel_format) -> a promise of {height, width, channels, pixels}
 // An exception (or a rejected promise) is a failure too; what ort_jsep_error said first is its message. Copies to and
 // from the CPU are multiples of 4 bytes. 64-bit integers and bool are narrowed and widened by the core (see
 // gpu_element_size): the page moves plain bytes.

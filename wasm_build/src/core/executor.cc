@@ -14,6 +14,7 @@ Status step(Run& run, const PlanNode& node) {
     case Form::loop: return run_loop(run, node);
     case Form::scan: return run_scan(run, node);
     case Form::sequence_map: return run_sequence_map(run, node);
+    case Form::image_decoder: return run_image_decoder(run, node);
     case Form::kernel: break;
   }
   return node.provider == gen::Provider::js ? run_js_node(run, node) : run_cpu_node(run, node);

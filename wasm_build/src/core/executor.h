@@ -1,8 +1,9 @@
 // The walk over a plan's nodes.
 //
-// jsepCopyAsync suspends the core in the middle of the walk. Asyncify instruments every function that may be on the
-// stack then, so these few call each other directly: ort_run_execute, Run::execute, run_graph, keep_going, the steps
-// below, bring_to_cpu. Nothing behind a virtual function or a function pointer may lead back here.
+// jsepCopyAsync and decodeImage suspend the core in the middle of the walk. Asyncify instruments every function that
+// may be on the stack then, so these few call each other directly: ort_run_execute, Run::execute, run_graph,
+// keep_going, the steps below, bring_to_cpu. Nothing behind a virtual function or a function pointer may lead back
+// here.
 #pragma once
 
 #include "core/run.h"
@@ -21,6 +22,11 @@ Status run_if(Run& run, const PlanNode& node);
 Status run_loop(Run& run, const PlanNode& node);
 Status run_scan(Run& run, const PlanNode& node);
 Status run_sequence_map(Run& run, const PlanNode& node);
+Status run_image_decoder(Run& run, const PlanNode& node);
+
+// A step that is no control flow is in the manifest, as a kernel would be: PY_ORT_STEP("", "ImageDecoder", "uint8").
+#define PY_ORT_STEP(domain, op_type, types) \
+  static const ::py_ort::detail::Registration step_registration({domain, op_type, types, nullptr})
 
 // --- for the steps
 

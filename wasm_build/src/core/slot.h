@@ -22,7 +22,7 @@ struct Slot {
 
 // Makes the slot's tensor readable in the other place too; nothing happens when it is. `name` is for messages.
 Status bring_to_gpu(Slot& slot, std::string_view name);
-// The one function of the core that suspends (jsepCopyAsync). Only ever called directly, all the way from
+// May suspend (jsepCopyAsync). Only ever called directly, all the way from
 // ort_run_execute.
 Status bring_to_cpu(Slot& slot, std::string_view name);
 

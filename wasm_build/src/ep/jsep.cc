@@ -48,6 +48,25 @@ EM_JS(int, jsep_copy_async, (uint32_t id, void* target, size_t size), {
     else wake(1);
   });
 });
+// The pixels stay with the page until they have a place here.
+EM_JS(int, jsep_decode_image, (const void* encoded, size_t size, const char* format, void* picture), {
+  return Asyncify.handleSleep(function (wake) {
+    var failed = function (error) {
+      Module.jsepCaught(error);
+      wake(0);
+    };
+    if (!Module.decodeImage) return failed(new Error('the page installed no decoder of images (Module.decodeImage)'));
+    Module.decodeImage(encoded >>> 0, size >>> 0, UTF8ToString(format)).then(function (image) {
+      HEAPU32.set([image.height, image.width, image.channels], picture >>> 2);
+      Module.pixels = image.pixels;
+      wake(1);
+    }, failed);
+  });
+});
+EM_JS(void, jsep_take_pixels, (void* target), {
+  HEAPU8.set(Module.pixels, target >>> 0);
+  Module.pixels = undefined;
+});
 EM_JS(double, jsep_now, (), { return performance.now(); });
 EM_JS(int, jsep_create_kernel,
       (const char* op_type, uint32_t id, const void* attributes, size_t size, const char* domain), {
@@ -135,6 +154,15 @@ Status download(uint32_t gpu_id, void* data, size_t size) {
 
 void pause() { jsep_copy_async(0, nullptr, 0); }
 double now_ms() { return jsep_now(); }
+
+Status decode_image(const uint8_t* encoded, size_t size, std::string_view format, Picture& out) {
+  last_error() = {};
+  const std::string name(format);
+  if (jsep_decode_image(encoded, size, name.c_str(), &out)) return {};
+  return failure(1, "the page could not decode the image");
+}
+
+void take_pixels(uint8_t* target) { jsep_take_pixels(target); }
 
 Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes,
                      size_t size) {

@@ -18,11 +18,17 @@ Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype);
 // multiples of the element's size.
 struct Blocks { size_t size, count, source_offset, source_step, target_offset, target_step; };
 Status copy(uint32_t source, uint32_t target, DType dtype, const Blocks& blocks);
-// GPU to CPU. The one call of the core that may suspend: call it directly, all the way from ort_run_execute.
+// GPU to CPU. Like decode_image it may suspend: call it directly, all the way from ort_run_execute.
 Status download(uint32_t gpu_id, void* data, size_t size);
 // Suspends for a turn of the page's event loop. Like `download`, by jsepCopyAsync's import, of no buffer.
 void pause();
 double now_ms();
+// The pixels of a picture, row by row, by the page's Module.decodeImage. `format`: as ONNX's ImageDecoder has it.
+// Suspends.
+struct Picture { uint32_t height, width, channels; };
+Status decode_image(const uint8_t* encoded, size_t size, std::string_view format, Picture& out);
+// Those of the last one that was decoded, once.
+void take_pixels(uint8_t* target);
 Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes,
                      size_t size);
 void release_kernel(uint32_t id);

@@ -18,6 +18,7 @@ Form form_of(std::string_view op_type, std::string_view domain) {
   if (op_type == "Loop") return Form::loop;
   if (op_type == "Scan") return Form::scan;
   if (op_type == "SequenceMap") return Form::sequence_map;
+  if (op_type == "ImageDecoder") return Form::image_decoder;
   return Form::kernel;
 }
 

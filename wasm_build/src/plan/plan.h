@@ -17,7 +17,7 @@ namespace gen = schema::gen;
 inline constexpr int32_t kOmitted = -1;
 
 // How the executor carries a node out: with a kernel, or by itself.
-enum class Form : uint8_t { kernel, if_, loop, scan, sequence_map };
+enum class Form : uint8_t { kernel, if_, loop, scan, sequence_map, image_decoder };
 
 struct PlanNode {
   const gen::Node* table = nullptr;

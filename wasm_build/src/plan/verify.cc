@@ -127,6 +127,8 @@ class ScopeCheck {
   Status control_flow(const PlanNode& node, const std::string& where) const {
     const size_t inputs = node.inputs.size(), outputs = node.outputs.size();
     if (node.form == Form::kernel) return {};
+    if (node.form == Form::image_decoder)
+      return inputs == 1 ? Status() : invalid_graph(where, " has ", inputs, " inputs");
     if (node.form == Form::if_) {
       if (inputs != 1) return invalid_graph(where, " has ", inputs, " inputs");
       PY_ORT_TRY(signature(node, where, "then_branch", 0, outputs));

@@ -6,6 +6,8 @@ import type { CoreFiles } from './files';
 import { Microkernels, relaxedModule } from './microkernels';
 import type { CoreModule, CoreOptions, JsepFunctions } from './module';
 import { onSharedMemory, sharedMemory } from './shared_memory';
+import { decodeImage } from '../images/decode';
+import type { Picture } from '../images/picture';
 import { fetchedBytes } from '../wire/fetching';
 
 /** What ort_run_output and the context of jsepRun say of a tensor. */
@@ -75,7 +77,9 @@ export class Core {
     if (typeof added !== 'string') module.addMicrokernels(added);
     else log(0, `no relaxed SIMD: ${added}`);
     module._ort_microkernels_warm();
-    return new Core(module, new Microkernels(module, files, memory, added, log));
+    const core = new Core(module, new Microkernels(module, files, memory, added, log));
+    module.decodeImage = (address, size, format) => core.decodeImage(address, size, format);
+    return core;
   }
 
   /** Installs the JavaScript execution provider. */
@@ -261,6 +265,16 @@ export class Core {
     this.thrown = error;
     this.withText(messageOf(error), (text) => this.module._ort_jsep_error(codeOf(error), text));
     return codeOf(error);
+  }
+
+  /** ImageDecoder's work, for which the core waits. */
+  private async decodeImage(address: number, size: number, format: string): Promise<Picture> {
+    try {
+      return await decodeImage(this.bytes(address, size), format);
+    } catch (error) {
+      this.reject(error);
+      throw error;
+    }
   }
 
   /** Bytes handed over to the core. */

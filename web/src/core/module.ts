@@ -1,6 +1,7 @@
 // The core's module as Emscripten makes it: what web/src uses of it. The C functions are those of
 // wasm_build/include/py_ort/abi.h.
 
+import type { Picture } from '../images/picture';
 import type { MicroKernel } from './shared_work';
 
 /** What a core is made with. */
@@ -22,6 +23,8 @@ export interface CoreModule {
   addMicrokernels(sideModule: WebAssembly.Module): boolean;
   /** Installed by the page: has all units of a micro-kernel done by several threads. 1, or 0 without memory. */
   shareMicrokernel?: (index: number, kernel: MicroKernel, args: number, scratchBytes: number, units: number) => number;
+  /** Installed by the page: the pixels of an image's bytes in the heap. Rejects with what ort_jsep_error was told. */
+  decodeImage?: (encoded: number, size: number, format: string) => Promise<Picture>;
   jsepInit(backend: unknown, functions: JsepFunctions): void;
 
   _ort_last_error(): number;
