@@ -36,11 +36,12 @@ class Size:
     vocabulary: int = 32000
 
 
-#: As Qwen2.5 0.5B, Llama 3.2 1B and 3B, with a smaller vocabulary, and one for tests.
+#: As Qwen2.5 0.5B, Llama 3.2 1B and 3B, with a smaller vocabulary, one for CPUs, and one for tests.
 SIZES = {
     "0.5B": Size(24, 896, 4864, 14, 2, 64),
     "1B": Size(16, 2048, 8192, 32, 8, 64),
     "3B": Size(28, 3072, 8192, 24, 8, 128),
+    "small": Size(4, 1024, 2816, 16, 4, 64, 8000),
     "tiny": Size(2, 64, 128, 4, 2, 16, 96),
 }
 
@@ -53,6 +54,7 @@ class Form:
         bits: Of weights, by MatMulNBits; 0: MatMul of floats.
         block: Weights with one scale.
         zero_points: Whether blocks have zero points.
+        accuracy_level: Of MatMulNBits: 0 leaves it to who runs it, 4 lets rows be rounded to 8 bits.
         dtype: "float32" or "float16", of all else.
         caches: "grouped" (GroupQueryAttention) or "concat".
         packed: Whether queries, keys and values are one product; of "grouped" caches.
@@ -63,6 +65,7 @@ class Form:
     bits: int = 4
     block: int = 32
     zero_points: bool = False
+    accuracy_level: int = 0
     dtype: str = "float32"
     caches: str = "grouped"
     packed: bool = False
@@ -129,6 +132,8 @@ class _Writer:
         if self.form.zero_points:
             inputs.append(self.weight(f"{name}.zeros", self._middles(columns, -(-blocks * bits // 8))))
         sizes = {"K": rows, "N": columns, "bits": bits, "block_size": block}
+        if self.form.accuracy_level:
+            sizes["accuracy_level"] = self.form.accuracy_level
         return self.node("MatMulNBits", inputs, f"{name}_out", MICROSOFT, **sizes)
 
     def _bytes(self, *shape: int) -> np.ndarray:
@@ -322,6 +327,7 @@ def _model(write: _Writer, size: Size) -> onnx.ModelProto:
 @click.option("--bits", type=click.Choice([0, 2, 4, 8]), default=4, show_default=True, help="Of weights; 0: floats.")
 @click.option("--block", type=int, default=32, show_default=True, help="Weights with one scale.")
 @click.option("--zero-points", is_flag=True, help="Blocks have zero points.")
+@click.option("--accuracy-level", type=click.IntRange(0, 4), default=0, show_default=True, help="Of MatMulNBits.")
 @click.option("--dtype", type=click.Choice(list(_ELEMENTS)), default="float32", show_default=True)
 @click.option("--caches", type=click.Choice(["grouped", "concat"]), default="grouped", show_default=True)
 @click.option("--packed", is_flag=True, help="Queries, keys and values are one product.")
