@@ -106,7 +106,7 @@ inline void transform_line(v128_t& a, v128_t& b, v128_t& c, v128_t& d) {
 PY_ORT_MICROKERNEL(f32_winograd_2x2_3x3)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Winograd& f = *static_cast<const F32Winograd*>(arguments);
   constexpr int32_t kTiles = F32Winograd::kTiles;
-  float* in = reinterpret_cast<float*>(static_cast<char*>(scratch) + F32Winograd::kGemmScratch);
+  float* in = reinterpret_cast<float*>(static_cast<char*>(scratch) + F32Gemm::kScratch);
   float* out = in + static_cast<size_t>(f.k) * kTiles * 16;
   const size_t in_step = static_cast<size_t>(f.k) * kTiles, out_step = static_cast<size_t>(f.n) * kTiles;
   const size_t plane = static_cast<size_t>((f.n + 7) / 8) * 8 * f.k;

@@ -61,6 +61,7 @@ struct F32Gemm {
   int32_t column_pieces = 1;  // units = ceil(rows / 6) * column_pieces
 
   static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
+  static constexpr size_t kScratch = 4096;                // is enough without a window
   bool packs_rows() const { return taps > 1 && k < 16; }  // short pieces are gathered first
   int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
   size_t scratch_bytes() const {
@@ -89,8 +90,9 @@ struct F32Winograd {
   int32_t columns() const { return (window->out[2] + 1) / 2; }
   int32_t tiles() const { return window->batch * rows() * columns(); }
   int32_t units() const { return (tiles() + kTiles - 1) / kTiles; }
-  static constexpr size_t kGemmScratch = 4096;  // of the products, which gather no windows
-  size_t scratch_bytes() const { return (static_cast<size_t>(k) + n + 8) * 16 * kTiles * sizeof(float) + kGemmScratch; }
+  size_t scratch_bytes() const {
+    return (static_cast<size_t>(k) + n + 8) * 16 * kTiles * sizeof(float) + F32Gemm::kScratch;
+  }
 };
 
 // y[pixel, channel] = epilogue(sum over taps of x[pixel below tap, channel] * w[tap, channel] + bias[channel], Z).
@@ -213,6 +215,46 @@ struct I8Depthwise : I8End {
   size_t scratch_bytes() const { return static_cast<size_t>(kPixels) * (window->taps() + 1) * sizeof(uint8_t*); }
 };
 
+// C[rows, n] = A W + bias, with weights of 2, 4 or 8 bits in blocks along k: (weight - zero point) * scale. They lie as
+// com.microsoft's MatMulNBits has them, column by column. Rows of A are prepared first (block_rows): as floats, or
+// rounded to 8 bits by block; then come either units of columns, for few rows, or tiles.
+struct BlockProduct {
+  int32_t rows = 0, n = 0, k = 0, bits = 4, block = 32;  // block: 16, or a multiple of 32
+  bool integers = false;                                 // whether A is rounded
+  const float* a = nullptr;                              // [rows, k]
+  void* prepared = nullptr;                              // prepared_bytes(), 16-byte aligned
+  const uint8_t* b = nullptr;                            // [n, blocks, block * bits / 8]; the lowest bits come first
+  const float* scales = nullptr;                         // [n, blocks]
+  const uint8_t* zeros = nullptr;                        // [n, ceil(blocks * bits / 8)], or null
+  const float* float_zeros = nullptr;                    // [n, blocks], or null; without either, half the range
+  const float* bias = nullptr;                           // [n], or null
+  float* c = nullptr;
+
+  static constexpr int32_t kFewRows = 4, kColumns = 4, kTileRows = 4, kTileColumns = 16, kChunk = 512;
+  bool few() const { return rows <= kFewRows; }
+  int32_t blocks() const { return (k + block - 1) / block; }
+  // Weights are unpacked 32 at a time: what is prepared for a block of 16 has zeros behind it.
+  int32_t padded_block() const { return block < 32 ? 32 : block; }
+  int32_t padded_k() const { return blocks() * padded_block(); }
+  size_t column_bytes() const { return static_cast<size_t>(blocks()) * (block * bits / 8); }
+  // Elements [rows, padded_k], of up to 4 bytes; of each block of a row the scale, and its sum (times the scale).
+  float* row_scales() const { return static_cast<float*>(prepared) + static_cast<size_t>(rows) * padded_k(); }
+  float* row_sums() const { return row_scales() + static_cast<size_t>(rows) * blocks(); }
+  size_t prepared_bytes() const { return sizeof(float) * rows * (static_cast<size_t>(padded_k()) + 2 * blocks()); }
+  bool needs_rows() const { return few() || integers; }  // tiles of floats read A itself
+
+  // Of tiles, floats are unpacked so many blocks at a time.
+  int32_t blocks_in_chunk() const { return block >= kChunk ? 1 : kChunk / block; }
+  int32_t padded_blocks() const { return (blocks() + 31) / 32 * 32; }  // zero points are unpacked like weights
+  int32_t units() const { return few() ? (n + kColumns - 1) / kColumns : (n + kTileColumns - 1) / kTileColumns; }
+  size_t scratch_bytes() const {
+    const size_t zero_points = sizeof(float) * (padded_blocks() + 32);
+    if (few()) return zero_points;
+    const size_t values = integers ? padded_k() : (blocks_in_chunk() * block + 32) * sizeof(float);
+    return F32Gemm::kScratch + zero_points + kTileColumns * (values + 2 * sizeof(float) * blocks());
+  }
+};
+
 using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin, int32_t end);
 
 // All of them: the member of the table, and the name by which each target exports it (microkernels/target.h).
@@ -225,7 +267,10 @@ using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin
   X(f32_softmax, f32_softmax_1x4)       \
   X(f32_normalize, f32_normalize_1x4)   \
   X(i8_gemm, i8_gemm_4x8)               \
-  X(i8_depthwise, i8_depthwise_4x8)
+  X(i8_depthwise, i8_depthwise_4x8)     \
+  X(block_rows, block_rows)             \
+  X(block_columns, block_columns_1x4)   \
+  X(block_tiles, block_tiles_4x8)
 
 // The micro-kernels of one instruction set.
 struct Microkernels {

@@ -21,6 +21,12 @@ double work(const F32Softmax& s) { return 6.0 * s.outer * s.n * s.inner; }
 double work(const F32Normalize& n) { return 1.0 * n.rows * n.n; }
 double work(const I8Gemm& g) { return 0.1 * g.rows * g.n * g.k * g.taps; }
 double work(const I8Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.n; }
+// Of few rows unpacking the weights is most of it, and memory.
+double work(const BlockProduct& p) {
+  const double weights = 1.0 * p.n * p.k;
+  return weights * (p.integers ? 0.3 + 0.08 * p.rows : 0.8 + 0.25 * p.rows);
+}
+double work_of_rows(const BlockProduct& p) { return 1.0 * p.rows * p.k; }
 // Some 15 microseconds, several times what it takes to wake a worker.
 constexpr double kWorthSharing = 65536;
 
@@ -36,6 +42,8 @@ double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_softmax) return work_of<F32Softmax>(arguments);
   if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);
   if (kernel == table.i8_depthwise) return work_of<I8Depthwise>(arguments);
+  if (kernel == table.block_rows) return work_of_rows(*static_cast<const BlockProduct*>(arguments));
+  if (kernel == table.block_columns || kernel == table.block_tiles) return work_of<BlockProduct>(arguments);
   return kernel == table.i8_gemm ? work_of<I8Gemm>(arguments) : 0;
 }
 

@@ -1,8 +1,7 @@
 // com.microsoft's MatMulNBits: a matrix product with weights of 2, 4 or 8 bits in blocks of one scale and zero point
 // each.
-#include "kernels/shared/axes.h"
 #include "kernels/shared/half_precision.h"
-#include "kernels/matmul/unpacked_product.h"
+#include "py_ort/microkernels.h"
 
 namespace py_ort {
 namespace {
@@ -17,6 +16,9 @@ class MatMulNBits {
       return not_implemented("MatMulNBits with ", out.bits_, " bits (2, 4 and 8 are)");
     if (out.block_ < 16 || (out.block_ & (out.block_ - 1)))
       return invalid_graph("MatMulNBits's block_size must be a power of two and 16 or more, not ", out.block_);
+    // Natively rows are rounded where there are kernels for it, which of 2 bits are fewer.
+    const bool native = out.bits_ == 2 ? out.block_ >= 32 && out.block_ <= 128 : out.block_ <= 256;
+    out.rounds_ = a.integer("accuracy_level", 0) == 4 && native;
     return {};
   }
 
@@ -39,26 +41,36 @@ class MatMulNBits {
     dims.back() = n_;
     Tensor* y;
     PY_ORT_TRY(context.output(0, a.dtype, dims, y));
-    const int64_t rows = k_ ? a.count() / k_ : 0;
-    const auto zero_point = [&](int64_t column, int64_t block) {
-      if (!zeros) return static_cast<float>(1 << (bits_ - 1));
-      if (float_zeros) return zeros->data<float>()[column * blocks + block];
-      const int64_t bit = block * bits_;
-      return static_cast<float>(zeros->data<uint8_t>()[column * zero_bytes + bit / 8] >> (bit % 8) &
-                                ((1 << bits_) - 1));
-    };
-    const auto unpack = [&](int64_t column, float* to) {
-      const uint8_t* from = b.data<uint8_t>() + column * bytes;
-      for (int64_t block = 0; block < blocks; ++block, from += block_ * bits_ / 8)
-        unpack_bits(from, bits_, block_, scales.data<float>()[column * blocks + block], zero_point(column, block),
-                    to + block * block_);
-    };
-    return multiply_unpacked(a.data<float>(), rows, k_, n_, blocks * block_, unpack,
-                             bias ? bias->data<float>() : nullptr, y->mutable_data<float>());
+    BlockProduct product;
+    product.rows = static_cast<int32_t>(k_ ? a.count() / k_ : 0);
+    product.n = static_cast<int32_t>(n_), product.k = static_cast<int32_t>(k_);
+    product.bits = static_cast<int32_t>(bits_), product.block = static_cast<int32_t>(block_);
+    product.integers = rounds_ && !float_zeros;
+    product.a = a.data<float>(), product.b = b.data<uint8_t>(), product.scales = scales.data<float>();
+    if (float_zeros) product.float_zeros = zeros->data<float>();
+    else if (zeros) product.zeros = zeros->data<uint8_t>();
+    product.bias = bias ? bias->data<float>() : nullptr;
+    product.c = y->mutable_data<float>();
+    return multiply(product);
   }
 
  private:
+  static Status multiply(BlockProduct& product) {
+    if (product.rows == 0 || product.n == 0) return {};
+    const Microkernels& kernels = microkernels();
+    Tensor prepared;
+    if (product.needs_rows()) {
+      PY_ORT_TRY(Tensor::make(DType::uint8, {static_cast<int64_t>(product.prepared_bytes())}, prepared));
+      product.prepared = prepared.mutable_data<uint8_t>();
+      run_microkernel(kernels.block_rows, &product, 0, product.rows);
+    }
+    if (!run_microkernel(product.few() ? kernels.block_columns : kernels.block_tiles, product))
+      return out_of_memory("no memory for the scratch space of a product with weights of few bits");
+    return {};
+  }
+
   int64_t k_ = 0, n_ = 0, bits_ = 4, block_ = 0;
+  bool rounds_ = false;  // A to 8 bits by block
 };
 
 PY_ORT_KERNEL(kMicrosoftDomain, "MatMulNBits",
