@@ -1,4 +1,4 @@
-"""ONNX's node cases in Firefox and WebKitGTK, where these are installed: a sample; `make browsers` runs all of them."""
+"""ONNX's node cases in Firefox and WebKitGTK, and float16 in shaders: a sample; `make browsers` runs all of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+import lavapipe
 import onnx
 import pytest
 
@@ -43,17 +44,36 @@ def run(cases: list[Case], options: RunnerOptions) -> int:
 
 @pytest.fixture(scope="module")
 def firefox() -> BrowserOptions:
-    """One with a WebGPU that has float16 in shaders."""
-    if not find.installed("firefox"):
-        pytest.skip("firefox is not installed")
-    if not list(Path("/usr/share/vulkan/icd.d").glob("*.json")):
-        pytest.skip("there is no Vulkan driver: mesa-vulkan-drivers has one for the CPU")
-    options = BrowserOptions(browser="firefox", idle_timeout=600)
+    """One with WebGPU."""
+    return with_webgpu("firefox")
+
+
+@pytest.fixture(scope="module", params=["firefox", "chromium"])
+def with_float16(request: pytest.FixtureRequest) -> BrowserOptions:
+    """A browser whose shaders have float16 as such; Chromium stands in where Firefox is not."""
+    if request.param == "firefox":
+        options = with_webgpu("firefox")
+    elif find.installed("firefox") and not WHOLE:
+        pytest.skip("Firefox runs them")
+    else:
+        try:
+            env = lavapipe.environment()
+        except lavapipe.Missing as e:
+            pytest.skip(f"no adapter in software that has float16 in shaders: {e}")
+        options = BrowserOptions(webgpu="software", env=env, idle_timeout=600)
     found = probe(options)
     assert found["adapter"], found["no_adapter"]  # a driver is there, so there is one
     if "shader-f16" not in found["features"]:
         pytest.skip(f"no float16 in shaders: {found['adapter']}")
     return options
+
+
+def with_webgpu(browser: str) -> BrowserOptions:
+    if not find.installed(browser):
+        pytest.skip(f"{browser} is not installed")
+    if not list(Path("/usr/share/vulkan/icd.d").glob("*.json")):
+        pytest.skip("there is no Vulkan driver: mesa-vulkan-drivers has one for the CPU")
+    return BrowserOptions(browser=browser, idle_timeout=600)
 
 
 def has_float16(case: Case) -> bool:
@@ -62,13 +82,18 @@ def has_float16(case: Case) -> bool:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("half", [False, True], ids=["", "float16"])
-def test_on_webgpu(firefox: BrowserOptions, half: bool) -> None:
-    """What fails in Firefox is what fails in Chromium. Without float16 all is on the GPU.
+def test_on_webgpu(firefox: BrowserOptions) -> None:
+    """What fails in Firefox is what fails in Chromium. All is on the GPU."""
+    cases = [case for case in load_cases("onnx-node") if not has_float16(case)]
+    chosen = sampled(cases, 1 if WHOLE else 100)
+    passed = run(chosen, RunnerOptions(("webgpu",), fallback=False, browser=firefox, jobs=0 if WHOLE else 1))
+    assert passed >= (1400 if WHOLE else len(chosen) // 2)
 
-    Shaders compute float16 as such there; what has no kernel of these cases runs on wasm.
-    """
-    cases = [case for case in load_cases("onnx-node") if has_float16(case) == half]
-    chosen = sampled(cases, 1 if WHOLE else 5 if half else 100)
-    passed = run(chosen, RunnerOptions(("webgpu",), fallback=half, browser=firefox, jobs=0 if WHOLE else 1))
-    assert passed >= ((110 if half else 1400) if WHOLE else len(chosen) // 2)
+
+@pytest.mark.timeout(1800)
+def test_float16_in_shaders(with_float16: BrowserOptions) -> None:
+    """Shaders compute float16 as such; what has no kernel of these cases runs on wasm."""
+    cases = [case for case in load_cases("onnx-node") if has_float16(case)]
+    chosen = sampled(cases, 1 if WHOLE else 5)
+    passed = run(chosen, RunnerOptions(("webgpu",), browser=with_float16, jobs=0 if WHOLE else 1))
+    assert passed >= (110 if WHOLE else len(chosen) // 2)

@@ -1,0 +1,5 @@
+"""Installs it, and prints its variables."""
+
+import lavapipe
+
+print(*(f"{name}={value}" for name, value in lavapipe.environment().items()))
