@@ -58,7 +58,10 @@ OPERATORS = [
     Operator("CastLike", layout="elementwise", shape_only=(1,), converts=True),
     *(Operator(name) for name in ("BitCast", "SwiGLU")),
     Operator("BiasSplitGelu", domain=MICROSOFT),
-    Operator("FakeQuantize", domain=INTERNAL, layout="elementwise", infer=_infer_like_input),
+    *(
+        Operator(name, domain=INTERNAL, layout="elementwise", infer=_infer_like_input)
+        for name in ("FakeQuantize", "DynamicFakeQuantize")
+    ),
 ]
 
 

@@ -57,8 +57,8 @@ def manifests(
         matmul_bias: MatMul takes a bias, and a residual.
         chains: There is ElementwiseChain, on both.
         columns: Convolutions, pools, Resize and Concat on the GPU read and write columns.
-        integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits and FakeQuantize on webgpu,
-            too, whose products have epilogues of any length.
+        integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits, FakeQuantize and
+            DynamicFakeQuantize on webgpu, too, whose products have epilogues of any length.
     """
     ends = ["epilogue", "residual"]
     more = ["bias", *ends] if matmul_bias else ["epilogue"]
@@ -98,7 +98,8 @@ def manifests(
         if entry["op_type"] in ("Conv", "ConvTranspose", "Gemm"):
             entry["features"] = ends
     if integers:
-        gpu.append({"domain": "com.ms.internal", "op_type": "FakeQuantize", "types": [FLOATS]})
+        own = ("FakeQuantize", "DynamicFakeQuantize")
+        gpu += [{"domain": "com.ms.internal", "op_type": name, "types": [FLOATS]} for name in own]
     for entry in gpu if integers else ():
         if "epilogue" in entry.get("features", ()):
             entry["features"] = [*entry["features"], "steps"]

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from py_ort.compiler import CompiledModel
 from py_ort.compiler.saved.standard_form import FUSED, StandardForm, get
-from py_ort.ir.operators import INTERNAL, NHWC
+from py_ort.ir.operators import NHWC
 from py_ort.ir.programs import parse_program
 from py_ort.schema.scalar_functions import FUNCTIONS
 
@@ -74,7 +74,7 @@ class _Writer(StandardForm):
     """Undoes the layout and the packing, too."""
 
     def node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
-        if node.domain == INTERNAL and node.op_type not in FUNCTIONS:
+        if node.op_type == "ElementwiseChain":
             self._chain(proto, node)
             return
         columns = any(name in node.attributes for name in _COLUMNS)

@@ -159,3 +159,11 @@ def test_dynamically_quantized_products_end_in_floats(new_session, tmp_path: Pat
     feeds = {"input_ids": rng.integers(0, 50, (2, 12)), "attention_mask": np.ones((2, 12), np.int64)}
     (found,), (wanted,) = session.run(None, feeds), native.run(None, feeds)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-2 * np.abs(wanted).max())
+
+
+def test_dynamically_quantized_products_are_of_floats_on_webgpu(new_session, folder: Path):
+    """Convolutions and products; what is rounded between them has a kernel of its own."""
+    nodes = new_session(folder / "dynamic.onnx", providers=["webgpu", "wasm"]).placement().nodes
+    operators = [node.op_type for node in nodes]
+    assert not {"ConvInteger", "MatMulInteger", "DynamicQuantizeLinear", "Cast"} & set(operators)
+    assert operators.count("Conv") == 6 and operators.count("DynamicFakeQuantize") == 6

@@ -60,6 +60,10 @@ class StandardForm(OnnxWriter):
         elif node.domain == INTERNAL and node.op_type in FUNCTIONS:
             numbers = [get(node, name, default) for name, default in FUNCTIONS[node.op_type].parameters.items()]
             self.give(proto, node, self.function(proto, node, node.op_type, numbers, inputs[0]))
+        elif node.domain == INTERNAL and node.op_type == "DynamicFakeQuantize":
+            parts = [self._fresh() for _ in range(3)]
+            proto.node.append(onnx.helper.make_node("DynamicQuantizeLinear", inputs, parts))
+            self.give(proto, node, self.emit(proto, "DequantizeLinear", parts))
         elif is_block_product(node) and not is_plain(node):
             self.give(proto, node, self._block_product(proto, node, inputs))
         else:

@@ -41,15 +41,32 @@ def _round_trips(g: RandomGraph, x: str, shape: Shape) -> str:
     return rounded(g.op("MaxPool", [joined], whole, kernel_shape=[1, 1]), 1 / 16, whole)
 
 
-@MOTIFS.motif("dynamic_products", provider="wasm", integers=True)
+def _ended(g: RandomGraph, sums: str, scale: str, made: Shape) -> str:
+    """The sums of a product of integers as floats."""
+    floats = g.op("Cast", [sums], made, to=TensorProto.FLOAT)
+    return g.op("Mul", [floats, g.op("Mul", [scale, g.number(0.01)], ())], made)
+
+
 def _dynamic_product(g: RandomGraph, x: str, shape: Shape) -> str:
     rows, made = rows_of(g, x, shape, 8)
     integers, scale, zero = g.add("DynamicQuantizeLinear", [rows], [made, (), ()])
     weights = g.constant(np.arange(-24, 24).reshape(8, 6).astype(np.int8))
     result = (*made[:2], 6)
-    sums = g.op("Cast", [g.op("MatMulInteger", [integers, weights, zero], result)], result, to=TensorProto.FLOAT)
-    scaled = g.op("Mul", [sums, g.op("Mul", [scale, g.number(0.01)], ())], result)
+    scaled = _ended(g, g.op("MatMulInteger", [integers, weights, zero], result), scale, result)
     return g.op("Add", [g.floats(6), scaled], result)
+
+
+MOTIFS.motif("dynamic_products", provider="wasm", integers=True)(_dynamic_product)
+
+
+@MOTIFS.motif("dynamic_products", integers=True)
+def _dynamic_products_of_floats(g: RandomGraph, x: str, shape: Shape) -> str:
+    """A convolution that pads with the zero point, and a product."""
+    integers, scale, zero = g.add("DynamicQuantizeLinear", [x], [shape, (), ()])
+    weights = g.constant(np.arange(18 * shape[1]).reshape(2, shape[1], 3, 3).astype(np.uint8))
+    made = (shape[0], 2, *shape[2:])
+    sums = g.op("ConvInteger", [integers, weights, zero, g.constant(np.uint8(7))], made, pads=[1, 1, 1, 1])
+    return _dynamic_product(g, _ended(g, sums, scale, made), made)
 
 
 @MOTIFS.motif("dequantized_weights", integers=True)

@@ -1,4 +1,4 @@
-"""QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear."""
+"""QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear; DynamicFakeQuantize."""
 
 import numpy as np
 from case import Case, r
@@ -16,6 +16,12 @@ def _cases(dtype: str) -> list[Case]:
         Case("DequantizeLinear", [q, FOUR, zeros], {"axis": 1}),
         Case("DequantizeLinear", [q, r(3, 4, 2), r(3, 4, 2, dtype=dtype, low=0, high=9)], {"axis": 2, "block_size": 3}),
     ]
+
+
+def _and_back(x: np.ndarray) -> np.ndarray:
+    """What onnxruntime's integers stand for."""
+    integers, scale, zero = Case("DynamicQuantizeLinear", [x], outputs=3).expectation([x])
+    return (integers.astype(np.float32) - zero.astype(np.float32)) * scale
 
 
 CASES = [
@@ -41,4 +47,11 @@ CASES = [
     ),
     # A scale that a multiplication by 1/255 misses by a bit.
     Case("DynamicQuantizeLinear", [np.array([-4.4226546, 2.3367743], np.float32)], outputs=3, tolerance="exact"),
+    *(
+        Case("DynamicFakeQuantize", [x], expected=_and_back, domain="com.ms.internal")
+        for x in (
+            *(r(7), r(3, 4, low=1, high=5), np.zeros(3, np.float32), r(5000, low=-3, high=0), r(2, 64, 33)),
+            np.array([-3.3320353, 0.3, 3.3320353], np.float32),
+        )
+    ),
 ]

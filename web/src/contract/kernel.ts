@@ -198,8 +198,8 @@ export interface Requirement {
  * What a kernel can do besides its operator, which passes ask for. columns: it reads and writes columns of wider
  * tensors where attributes say so (kernels/shared/columns.ts). Of products, epilogue: it does what the attribute
  * `epilogue` says, in the form that wgsl/epilogue.ts recognizes; residual: that may read input 3; steps: of any length
- * besides. Of MatMul, bias: input 2 is added to the product. Of MatMulNBits, norm: input 6 is the scale of a normalization of its rows; gate:
- * half of its columns are a gate of the others; residual: input 7.
+ * besides. Of MatMul, bias: input 2 is added to the product. Of MatMulNBits, norm: input 6 is the scale of a
+ * normalization of its rows; gate: half of its columns are a gate of the others; residual: input 7.
  */
 export type Feature = 'columns' | 'bias' | 'epilogue' | 'residual' | 'steps' | 'norm' | 'gate';
 

@@ -2,18 +2,24 @@
 
 That is what dynamic quantization writes for each product. What quantizes the left operand stays a node of its own:
 products of one tensor, like queries, keys and values, share it.
+
+Providers without that operator get a product of the floats that the integers stand for, DynamicFakeQuantize and
+DequantizeLinear of the weights, which passes behind treat as any other; convolutions, too.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_user, with_row_bias
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import dims, origins, rank, remove, replace_value
-from py_ort.ir.operators import MICROSOFT
+from py_ort.ir.graph import array, attributes_of, dims, origins, rank, remove, replace_value
+from py_ort.ir.operators import INTERNAL, MICROSOFT
 
 
 class DynamicProducts(Pass):
@@ -27,26 +33,47 @@ class DynamicProducts(Pass):
         self._target = target
 
     def call(self, model: ir.Model) -> int:
-        """Take each MatMulInteger whose sums only become floats."""
-        if self._target.has(MICROSOFT, "MatMulIntegerToFloat") is not True:
-            return 0
-        return sum(_fuse(node) for node in nodes_of(model, "MatMulInteger"))
+        """Take each product of integers whose sums only become floats."""
+        if self._target.has(MICROSOFT, "MatMulIntegerToFloat") is True:
+            return sum(_fuse(node) for node in nodes_of(model, "MatMulInteger"))
+        if self._target.has(INTERNAL, _ROUNDING) is True:
+            return sum(_as_floats(node) for node in nodes_of(model, "MatMulInteger", "ConvInteger"))
+        return 0
+
+
+_ROUNDING = "DynamicFakeQuantize"
+
+
+class _Ended(NamedTuple):
+    """What becomes of a product's sums, and both operands' scales."""
+
+    cast: ir.Node
+    scaled: ir.Node
+    of_rows: ir.Value
+    of_columns: ir.Value
+
+
+def _ended(node: ir.Node) -> _Ended | None:
+    cast = only_user(node.outputs[0])
+    if cast is None or cast.domain or cast.op_type != "Cast" or cast.outputs[0].dtype != ir.DataType.FLOAT:
+        return None
+    scaled = only_user(cast.outputs[0])
+    if scaled is None or scaled.domain or scaled.op_type != "Mul":
+        return None
+    scales = made_by(next((v for v in scaled.inputs if v is not cast.outputs[0]), None), "Mul")
+    if scales is None:
+        return None
+    of_rows = next((v for v in scales.inputs if _is_number(v) and v is not None and v.const_value is None), None)
+    of_columns = next((v for v in scales.inputs if v is not of_rows), None)
+    return None if of_rows is None or of_columns is None else _Ended(cast, scaled, of_rows, of_columns)
 
 
 def _fuse(node: ir.Node) -> bool:
-    cast = only_user(node.outputs[0])
-    if cast is None or cast.domain or cast.op_type != "Cast" or cast.outputs[0].dtype != ir.DataType.FLOAT:
+    found, columns = _ended(node), _columns(node)
+    if found is None or columns is None:
         return False
-    scaled = only_user(cast.outputs[0])
-    columns = _columns(node)
-    if scaled is None or scaled.domain or scaled.op_type != "Mul" or columns is None:
-        return False
-    scales = made_by(next((v for v in scaled.inputs if v is not cast.outputs[0]), None), "Mul")
-    if scales is None:
-        return False
-    of_rows = next((v for v in scales.inputs if _is_number(v) and v is not None and v.const_value is None), None)
-    of_columns = next((v for v in scales.inputs if v is not of_rows), None)
-    if of_rows is None or of_columns is None or not (_is_number(of_columns) or dims(of_columns) == [columns]):
+    cast, scaled, of_rows, of_columns = found
+    if not (_is_number(of_columns) or dims(of_columns) == [columns]):
         return False
     last, bias = with_row_bias(scaled, columns)
     a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
@@ -58,6 +85,60 @@ def _fuse(node: ir.Node) -> bool:
     for each in dict.fromkeys((last, scaled, cast, node)):
         remove(each)
     return True
+
+
+def _as_floats(node: ir.Node) -> bool:
+    """Multiply floats instead, which were rounded to the steps of the integers."""
+    found = _ended(node)
+    rounding = made_by(node.inputs[0], "DynamicQuantizeLinear")
+    weights = None if found is None else _weights(node, found.of_columns)
+    if found is None or rounding is None or weights is None:
+        return False
+    own = [node.inputs[0], node.inputs[2] if len(node.inputs) > 2 else None, found.of_rows]
+    if own != [rounding.outputs[0], rounding.outputs[2], rounding.outputs[1]]:
+        return False
+    x, integers = rounding.inputs[0], node.inputs[1]
+    assert x is not None
+    rounded = next(
+        (u.node.outputs[0] for u in x.uses() if (u.node.domain, u.node.op_type) == (INTERNAL, _ROUNDING)), None
+    )
+    if rounded is None:
+        rounded = Builder(rounding, origin=origins(rounding)).op(_ROUNDING, x, domain=INTERNAL)
+    build = Builder(node, origin=[o for each in (node, found.cast, found.scaled) for o in origins(each)])
+    scales, zeros = (build.constant(each) for each in weights)
+    axis = 1 if node.op_type == "MatMulInteger" else 0
+    floats = build.op("DequantizeLinear", integers, scales, zeros, axis=axis)
+    product = "MatMul" if node.op_type == "MatMulInteger" else "Conv"
+    replace_value(found.scaled.outputs[0], build.op(product, rounded, floats, **attributes_of(node)))
+    for each in (found.scaled, found.cast, node):
+        remove(each)
+    return True
+
+
+def _weights(node: ir.Node, scale: ir.Value) -> tuple[np.ndarray, np.ndarray] | None:
+    """Scales and zero points of constant weights: one number each, or one for each column or channel."""
+    integers, scales = array(node.inputs[1]), array(scale)
+    zeros = np.zeros((), np.int8) if len(node.inputs) <= _B_ZERO else array(node.inputs[_B_ZERO])
+    if integers is None or scales is None or zeros is None:
+        return None
+    product = node.op_type == "MatMulInteger"
+    if product and integers.ndim != _MATRIX:
+        return None
+    count = integers.shape[1 if product else 0]
+    # Those of columns are the last axis, those of channels the second of the result.
+    behind = scales.shape[-1:] if product else scales.shape[-(integers.ndim - 1) :][:1]
+    if scales.size != 1 and not (scales.size == count and behind == (count,)):
+        return None
+    if zeros.size not in (1, count):
+        return None
+    shape = () if scales.size == zeros.size == 1 else (count,)
+    return (
+        np.broadcast_to(scales.reshape(-1), shape or (1,)).reshape(shape).astype(np.float32),
+        np.broadcast_to(zeros.reshape(-1), shape or (1,)).reshape(shape).astype(integers.dtype),
+    )
+
+
+_B_ZERO, _MATRIX = 3, 2
 
 
 def _columns(node: ir.Node) -> int | None:

@@ -1,4 +1,4 @@
-// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, DynamicFakeQuantize.
 #include <algorithm>
 #include <cmath>
 
@@ -226,12 +226,29 @@ struct DynamicQuantizeLinear {
   }
 };
 
+// To the steps of DynamicQuantizeLinear's integers and back.
+struct DynamicFakeQuantize {
+  Status operator()(KernelContext& context) const {
+    const Tensor& x = *context.input(0);
+    Tensor *y = nullptr, integers;
+    PY_ORT_TRY(context.output(0, x.dtype, x.dims, y));
+    PY_ORT_TRY(Tensor::make(DType::uint8, x.dims, integers));
+    const DynamicRange range = quantize_dynamically(x.data<float>(), x.count(), integers.mutable_data<uint8_t>());
+    const uint8_t* in = integers.data<uint8_t>();
+    float* out = y->mutable_data<float>();
+    for (int64_t i = 0, count = x.count(); i < count; ++i)
+      out[i] = (static_cast<float>(in[i]) - range.zero) * range.scale;
+    return {};
+  }
+};
+
 #define PY_ORT_QUANTIZED "int8,uint8,int16,uint16,int32," PY_ORT_FLOAT8 "," PY_ORT_SUB_BYTE
 #define PY_ORT_SCALES "float32,float16,bfloat16,float8e8m0"
 PY_ORT_KERNEL("", "QuantizeLinear", "float32,float16,bfloat16,int32;" PY_ORT_SCALES ",int32;" PY_ORT_QUANTIZED,
               QuantizeLinear);
 PY_ORT_KERNEL("", "DequantizeLinear", PY_ORT_QUANTIZED ";" PY_ORT_SCALES ";" PY_ORT_QUANTIZED, DequantizeLinear);
 PY_ORT_KERNEL("", "DynamicQuantizeLinear", "float32", DynamicQuantizeLinear);
+PY_ORT_KERNEL("com.ms.internal", "DynamicFakeQuantize", "float32", DynamicFakeQuantize);
 #undef PY_ORT_QUANTIZED
 #undef PY_ORT_SCALES
 

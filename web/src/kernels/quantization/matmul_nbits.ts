@@ -154,11 +154,12 @@ function inWords(bytes: Tensor): Tensor {
 }
 
 function manyRows(ctx: Context, p: Product): void {
-  const { m, n, k, packed, gate, y } = p;
+  const { m, n, k, bits, packed, gate, y } = p;
   const a = p.norm ? ctx.temp([m, k], p.a.dtype) : p.a;
   if (p.norm) rootMeanSquare(ctx, { x: p.a, y: a, scale: p.norm, rows: m, length: k, epsilon: p.epsilon });
   const transposed = readsTransposed(ctx, m, k);
-  const matrix = ctx.temp(transposed ? [n, k] : [k, n], p.a.dtype);
+  // Of bytes are the encoders, whose every run has many rows; a decoder has them once, and is large.
+  const matrix = ctx.temp(transposed ? [n, k] : [k, n], p.a.dtype, bits === 8);
   const lanes = (transposed ? k : n) % 4 === 0 ? 4 : 1;
   const count = matrix.size / lanes;
   ctx.dispatch({

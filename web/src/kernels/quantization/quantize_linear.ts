@@ -1,4 +1,4 @@
-// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
+// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear; DynamicFakeQuantize, which is the last two in one.
 import { typeName } from '../../contract/elements';
 import {
   type Context,
@@ -9,6 +9,7 @@ import {
   type Tensor,
 } from '../../contract/kernel';
 import { DType } from '../../schema';
+import { INTERNAL_DOMAIN } from '../counted/count';
 import { extremes } from '../reduction/reduce';
 import {
   type Division,
@@ -187,4 +188,30 @@ export const dynamicQuantizeLinear: Kernel = {
   },
 };
 
-export default [quantizeLinear, dequantizeLinear, dynamicQuantizeLinear];
+const FAKE = elementwiseShader<Division>(
+  'dynamic_fake_quantize',
+  (spec) => `${divisionText(spec)}
+fn apply(x: F, least: F, most: F) -> R {
+  let low = min(least, F(0.0));
+  let high = max(most, F(0.0));
+  let step = select(${quotient(spec, '(high - low)', 'F(u.steps)')}, F(1.0), high == low);
+  let zero = clamp(round(${quotient(spec, '-low', 'step')}), F(0.0), F(255.0));
+  return (clamp(round(${quotient(spec, 'x', 'step')}) + zero, F(0.0), F(255.0)) - zero) * step;
+}`,
+);
+
+const dynamicFakeQuantize: Kernel = {
+  op: 'DynamicFakeQuantize',
+  domain: INTERNAL_DOMAIN,
+  types: [['float32']],
+  resolve(ctx) {
+    const x = ctx.input(0);
+    const y = ctx.output(0, x.dims);
+    const [least, most] = [ctx.temp([], DType.float32), ctx.temp([], DType.float32)];
+    extremes(ctx, x, least, most);
+    const options = { spec: division(ctx.device), uniforms: { steps: 255 }, f32: ['steps'] };
+    elementwise(ctx, FAKE, { x, least, most }, y, options);
+  },
+};
+
+export default [quantizeLinear, dequantizeLinear, dynamicQuantizeLinear, dynamicFakeQuantize];
