@@ -14,7 +14,7 @@ from pathlib import Path
 FLOORS = [
     {"dev_server", "model_page", "node", "page_bench"},
     {"module"},
-    {"index", "bridge_bench", "peer", "report"},
+    {"index", "bare_bench", "peer", "report"},
     {"page", "api"},
     {"generate"},
     {"session"},

@@ -1,5 +1,5 @@
 // Builds py_ort/assets/: index.html, page.js and worker.js (what Python opens), peer.js (the benchmark's other engine),
-// bridge_bench.js, page_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page), report_*.js (what Python
+// bare_bench.js, page_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page), report_*.js (what Python
 // writes into the pages that it makes) and kernels.webgpu.json.
 //   node build.mjs [--minify]                            the assets
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
@@ -121,7 +121,7 @@ async function buildAssets() {
       page: 'src/page/page.ts',
       worker: 'src/page/worker.ts',
       peer: 'src/peer/worker.ts',
-      bridge_bench: 'src/bridge_bench/worker.ts',
+      bare_bench: 'src/bare_bench/worker.ts',
       page_bench: 'src/page_bench/main.ts',
       microkernel_worker: 'src/page/microkernel_worker.ts',
     },

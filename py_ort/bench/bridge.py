@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import secrets
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto, helper
 
+from py_ort.bench.bare import Bare, bare
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
-from py_ort.browser.pool import Lease
-from py_ort.browser.websocket import WebSocket
-from py_ort.exceptions import PyOrtError, Timeout
 from py_ort.runtime.session import InferenceSession
-from py_ort.schema.gen.OpenWorker import OpenWorkerT
-from py_ort.wire.framing import FRAME_SIZE
 
 #: Bytes of the large tensors.
 SIZE = 64 << 20
-_SCRIPT = "bridge_bench.js"
 
 
 @dataclass
@@ -48,76 +40,6 @@ class BridgeRow:
         return {**asdict(self), "ratio": self.ratio}
 
 
-class _Bare:
-    """A worker of the session's page with a bare websocket."""
-
-    def __init__(self) -> None:
-        self._socket: WebSocket | None = None
-        self._server: asyncio.Server | None = None
-        self._wanted = 0
-        self._text = b""
-        self._answered = asyncio.Event()
-
-    async def open(self, lease: Lease, timeout: float) -> None:
-        """Start it."""
-        token, opened = secrets.token_urlsafe(16), asyncio.Event()
-
-        def accept() -> WebSocket:
-            admit: Any = lambda target, headers: None if token in target else 403  # noqa: E731
-            socket = WebSocket(admit, FRAME_SIZE)
-            socket.on_open, socket.on_bytes, self._socket = opened.set, self._receive, socket
-            return socket
-
-        self._server = await asyncio.get_running_loop().create_server(accept, "127.0.0.1", 0)
-        body = OpenWorkerT()
-        body.script, body.token = _SCRIPT, token
-        body.port = self._server.sockets[0].getsockname()[1]
-        await lease.host.request(body, timeout=timeout)
-        try:
-            await asyncio.wait_for(opened.wait(), timeout)
-        except TimeoutError:
-            raise Timeout(f"{_SCRIPT} did not connect within {timeout:g} s") from None
-
-    def _receive(self, part: memoryview) -> None:
-        self._text = bytes(part[:200])
-        self._wanted -= len(part)
-        if self._wanted <= 0:
-            self._answered.set()
-
-    async def ask(self, command: str, answer_size: int = 0) -> float:
-        """Send a command; return the milliseconds until it was answered."""
-        assert self._socket is not None
-        self._answered.clear()
-        self._wanted = answer_size
-        began = time.perf_counter()
-        self._socket.send([command.encode()])
-        await self._answered.wait()
-        if self._text.startswith(b"error"):
-            raise PyOrtError(self._text.decode())
-        return (time.perf_counter() - began) * 1000
-
-    async def close(self) -> None:
-        """End it."""
-        if self._socket:
-            self._socket.close()
-        if self._server:
-            self._server.close()
-
-
-@contextmanager
-def _bare(lease: Lease) -> Iterator[_Bare]:
-    async def make() -> _Bare:
-        made = _Bare()
-        await made.open(lease, 30)
-        return made
-
-    made = loop_thread().call(make())
-    try:
-        yield made
-    finally:
-        loop_thread().call(made.close())
-
-
 def measure_bridge(
     providers: Sequence[str], browser: BrowserOptions, runs: int = 300, large_runs: int = 8
 ) -> list[BridgeRow]:
@@ -134,30 +56,30 @@ def measure_bridge(
         with InferenceSession(_small(), providers=[provider], browser=browser) as session:
             assert session._opened is not None
             lease = session._opened.runtime.lease
-            with _bare(lease) as bare:
+            with bare(lease) as page:
                 commands = ["echo", "gpu"] if provider == "webgpu" else ["echo"]
                 rows.append(
-                    _row("small run", provider, runs, _runner(session, x=np.ones(4, np.float32)), bare, commands)
+                    _row("small run", provider, runs, _runner(session, x=np.ones(4, np.float32)), page, commands)
                 )
                 with InferenceSession(_shape_of(), providers=[provider], browser=browser) as large:
                     x = np.ones(SIZE // 4, np.float32)
                     url = lease.http.publish([x.view(np.uint8).data])
                     fetching = [f"fetch {url} {SIZE}"]
-                    rows.append(_row("64 MiB in", provider, large_runs, _runner(large, x=x), bare, fetching))
+                    rows.append(_row("64 MiB in", provider, large_runs, _runner(large, x=x), page, fetching))
                     lease.http.withdraw(url)
                 with InferenceSession(_expand(), providers=[provider], browser=browser) as large:
                     run = _runner(large, shape=np.array([SIZE // 4], np.int64))
-                    rows.append(_row("64 MiB out", provider, large_runs, run, bare, [f"send {SIZE}"], SIZE))
+                    rows.append(_row("64 MiB out", provider, large_runs, run, page, [f"send {SIZE}"], SIZE))
     return rows
 
 
 def _row(
-    what: str, provider: str, runs: int, run: Callable[[], object], bare: _Bare, commands: Sequence[str], size: int = 0
+    what: str, provider: str, runs: int, run: Callable[[], object], page: Bare, commands: Sequence[str], size: int = 0
 ) -> BridgeRow:
     """Time both in turn, so that whatever else the machine does is shared."""
 
     def bare_ms() -> float:
-        return sum(loop_thread().call(bare.ask(command, size)) for command in commands)
+        return sum(loop_thread().call(page.ask(command, size)) for command in commands)
 
     ours, theirs = [], []
     for number in range(runs + runs // 4 + 1):

@@ -8,21 +8,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from py_ort.bench.floor import Floors
+from py_ort.bench.ours import Engine, Ours
 from py_ort.bench.peer import Peer
 from py_ort.bench.quantized import quantize as quantize_model
-from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
-from py_ort.browser.pool import pool
 from py_ort.compiler.load import read_proto, read_whole
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import InvalidArgument, PyOrtError
-from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.providers.resolution import REQUIRE
-from py_ort.runtime.session import InferenceSession
 from py_ort.testing.case import relative_error
 from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.native_model import NativeModel
@@ -50,6 +47,7 @@ class Row:
         before_ms: The median of the earlier row that this one is compared with; None: there is none.
         quantized: How the model was quantized ("dynamic", "qdq"); "": it is the given one.
         float_ms: The median of the same engine on the given model; None: it is that one, or failed.
+        floor: What the device could do at best, with as many launches as py_ort has: `Floor.as_dict`; None: not known.
     """
 
     model: str
@@ -72,6 +70,7 @@ class Row:
     before_ms: float | None = None
     quantized: str = ""
     float_ms: float | None = None
+    floor: dict[str, float] | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -81,68 +80,6 @@ class Row:
     def as_dict(self) -> dict[str, Any]:
         """Return the row as it stands in JSON."""
         return asdict(self)
-
-
-class Engine(Protocol):
-    """What is timed; `browser` is the browser's name and version."""
-
-    name: str
-
-    @property
-    def browser(self) -> str: ...
-
-    def create(self, model: bytes, timeout: float) -> None: ...
-    def run(self, feeds: dict[str, np.ndarray], timeout: float) -> tuple[dict[str, np.ndarray], float]: ...
-    def nodes(self, timeout: float) -> str: ...
-    def close(self) -> None: ...
-
-
-class Ours:
-    """py_ort as an `Engine`."""
-
-    name = "py_ort"
-
-    def __init__(self, provider: str, browser: BrowserOptions, threads: int) -> None:
-        self._provider, self._browser, self._threads = provider, browser, threads
-        # The browser is there before the clock starts, as it is for the other engine.
-        self._lease = loop_thread().call(pool().acquire(browser))
-        self.session: InferenceSession | None = None
-
-    @property
-    def browser(self) -> str:
-        """The browser's name and version."""
-        return self._lease.launcher.description
-
-    def create(self, model: bytes, timeout: float) -> None:
-        """Load a model, on this provider alone but for what it cannot do.
-
-        Raises:
-            NoAdapter, EPFail: The browser has not this provider.
-        """
-        options = SessionOptions()
-        options.add_session_config_entry(REQUIRE, "1")
-        options.create_timeout = options.run_timeout = timeout
-        options.intra_op_num_threads = self._threads
-        providers = [self._provider] if self._provider == "wasm" else [self._provider, "wasm"]
-        self.session = InferenceSession(model, options, providers, browser=self._browser)
-
-    def run(self, feeds: dict[str, np.ndarray], timeout: float) -> tuple[dict[str, np.ndarray], float]:
-        """Run once; return the outputs and the page's own milliseconds."""
-        assert self.session is not None
-        names = [arg.name for arg in self.session.get_outputs()]
-        outputs = self.session.run(names, feeds)
-        return dict(zip(names, outputs, strict=True)), self.session.stats()["last_run"]["run_ms"]
-
-    def nodes(self, timeout: float) -> str:
-        """Return where the nodes run."""
-        assert self.session is not None
-        return ", ".join(f"{count} {name}" for name, count in self.session.placement().counts().items() if count)
-
-    def close(self) -> None:
-        """Close the session."""
-        if self.session is not None:
-            self.session.close()
-        soon(lambda: pool().release(self._lease))
 
 
 @dataclass
@@ -200,6 +137,7 @@ def measure(
     dims: Mapping[str, int] | None = None,
     timeout: float = 600,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+    floors: Floors | None = None,
 ) -> list[Row]:
     """Time one model. An engine that fails has a row that says why.
 
@@ -218,6 +156,7 @@ def measure(
         dims: Numbers for dimensions that have a name: written into the model, for all engines alike.
         timeout: Seconds for a creation or a run.
         progress: Called with what happens, which step that is, and of how many.
+        floors: What knows the devices that were measured for earlier models.
 
     Raises:
         PyOrtError: The model cannot be read, or no feeds can be made for it.
@@ -244,6 +183,7 @@ def measure(
         done += 1
 
     adapter = version = ""
+    floor_of: dict[str, dict[str, float] | None] = {}
     try:
         for course in courses:
             step(f"{course.name} {course.provider}")
@@ -261,6 +201,11 @@ def measure(
                 course.tries(_again, inputs, timeout, i >= _WARM_UP)
         for course in courses:
             course.tries(_finish, timeout)
+        floors = floors or Floors()
+        for course in own:
+            if isinstance(course.engine, Ours) and course.steady:
+                best = course.engine.floor(floors, course.form.data, inputs, course.outputs or {})
+                floor_of[course.form.quantized] = best
     finally:
         for course in courses:
             if course.engine is not None:
@@ -269,6 +214,7 @@ def measure(
     floats = {(row.engine, row.provider): row.median_ms for row in rows if not row.quantized}
     for row in rows:
         row.float_ms = floats[row.engine, row.provider] if row.quantized else None
+        row.floor = floor_of.get(row.quantized)
     return rows
 
 

@@ -25,6 +25,7 @@ _COLUMNS = (
     "first run",
     "median",
     "p90",
+    "floor",
     "peer / ours",
     "before",
     "float",
@@ -32,7 +33,7 @@ _COLUMNS = (
     "nodes",
 )
 #: Columns that are left out where all rows are empty.
-_AT_NEED = ("before", "float")
+_AT_NEED = ("floor", "before", "float")
 _TEXTS = ("model", "engine", "provider", "browser", "nodes")
 
 
@@ -51,6 +52,7 @@ def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
                     "" if ms is None else f"{ms:.1f}"
                     for ms in (row.create_ms, row.first_run_ms, row.median_ms, row.p90_ms)
                 ),
+                _floor(row),
                 _ratio(row, ours),
                 _change(row, row.before_ms),
                 _change(row, row.float_ms),
@@ -69,6 +71,14 @@ def _ratio(row: Row, ours: Row | None) -> str:
     if ours is None or ours is row or row.median_ms is None or not ours.median_ms:
         return ""
     return f"{row.median_ms / ours.median_ms:.2f}"
+
+
+def _floor(row: Row) -> str:
+    """What the device could do at best, and how many times that was taken."""
+    if row.floor is None or row.median_ms is None:
+        return ""
+    best = row.floor["ms"]
+    return f"{best:.2g}" + (f" ×{row.median_ms / best:.1f}" if best else "")
 
 
 def _model(row: Row) -> str:
@@ -97,7 +107,8 @@ def table(rows: Sequence[Row]) -> Table:
     shown = [i for i, name in enumerate(_COLUMNS) if name not in _AT_NEED or any(row[i] for row in texts)]
     for i in shown:
         name = _COLUMNS[i]
-        out.add_column(name, justify="left" if name in _TEXTS else "right", overflow="fold")
+        text = name in _TEXTS
+        out.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text)
     for row in texts:
         out.add_row(*(row[i] for i in shown))
     return out

@@ -119,6 +119,7 @@ def bench(
     The clock is the page's own, uploads and downloads included. What fails has a row that says why.
     """
     from py_ort.bench import failed, measure
+    from py_ort.bench.floor import Floors
     from py_ort.bench.report import bridge_table, earlier_medians, page, table
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.model_inputs import ModelInputs
@@ -155,6 +156,7 @@ def bench(
         inputs.check(arg for model in models for arg in ModelInputs.of(model).args)
     before = {key: ms for file in files for key, ms in earlier_medians(file).items()}
     rows: list[Row] = []
+    floors = Floors()
     courses = [(model, provider, browser) for model in models for provider in names for browser in browsers]
     with progress() as report:
         for number, (model, provider, browser) in enumerate(courses):
@@ -176,6 +178,7 @@ def bench(
                     shapes=inputs.shapes,
                     dims=inputs.dims,
                     progress=at,
+                    floors=floors,
                 )
             except PyOrtError as e:
                 rows.append(failed(model, provider, threads, browser, e))

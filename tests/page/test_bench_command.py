@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.bench import Row
 from py_ort.bench.peer import find_dist
-from py_ort.bench.report import cells
+from py_ort.bench.report import _COLUMNS, cells
 from py_ort.exceptions import EngineError
 
 
@@ -44,6 +44,24 @@ def test_a_row_for_each_provider(bench):
     ]
     assert all(row["median_ms"] > 0 and row["max_rel_err"] == 0 for row in rows)
     assert "swiftshader" in rows[0]["adapter"] and not rows[1]["adapter"]
+
+
+def test_beside_each_time_is_what_the_device_could_do_at_best(bench):
+    weights = numpy_helper.from_array(np.ones((256, 256), np.float32), "w")
+    product = small_models.model(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        [small_models.floats("x", [256, 256])],
+        [small_models.floats("y", [256, 256])],
+        [weights],
+    )
+    _, (gpu, cpu), _ = bench("--webgpu", "software", model=product)
+    for row in gpu, cpu:
+        floor = row["floor"]
+        assert floor["arithmetic_ms"] > 0 and floor["memory_ms"] > 0 and floor["transfers_ms"] > 0
+        assert floor["ms"] > floor["arithmetic_ms"]
+        assert "×" in cells([Row(**row)])[0][_COLUMNS.index("floor")]
+    assert gpu["floor"]["round_trip_ms"] > 0 and gpu["floor"]["launches_ms"] > 0
+    assert cpu["floor"]["round_trip_ms"] == cpu["floor"]["launches_ms"] == 0
 
 
 def test_a_row_says_that_nodes_fell_back(bench):
@@ -103,7 +121,7 @@ def test_the_ratio_is_to_our_row_of_the_same_measurement():
         *(row("py_ort", "webgpu", 2), row("onnxruntime-web", "webgpu", 6), row("onnxruntime-web", "jsep", 8)),
         *(row("py_ort", "wasm", 10), row("onnxruntime-web", "wasm", 20)),
     ]
-    assert [found[8] for found in cells(rows)] == ["", "3.00", "4.00", "", "2.00"]
+    assert [found[_COLUMNS.index("peer / ours")] for found in cells(rows)] == ["", "3.00", "4.00", "", "2.00"]
 
 
 def test_each_browser_has_a_row(bench, tmp_path):

@@ -1,0 +1,178 @@
+"""What a device could do at best: below which no run of a model can be, of numbers measured on that device."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from py_ort.bench.bare import bare
+from py_ort.bench.work import Work, work_of
+from py_ort.browser.loop import loop_thread
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.pool import Lease
+from py_ort.exceptions import PyOrtError
+from py_ort.runtime.options import SessionOptions
+from py_ort.runtime.session import InferenceSession
+
+#: Rows and columns of the product that shows what the CPU can do.
+_PRODUCT = 768
+_RUNS = 8
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a device does at best; rates are a second's.
+
+    Attributes:
+        round_trip_ms: A submission to the GPU, and four bytes back; 0 on the CPU.
+        launch_ms: One more launch in it; 0 on the CPU.
+        operations: Multiplications and additions of float32: in the GPU's registers; on the CPU, of a product of 768.
+        bytes: Read and written in the device's memory; on the CPU, by one thread.
+        uploaded: Bytes to it.
+        downloaded: Bytes from it.
+    """
+
+    round_trip_ms: float
+    launch_ms: float
+    operations: float
+    bytes: float
+    uploaded: float
+    downloaded: float
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A time below which no run can be, in milliseconds, and its parts.
+
+    Attributes:
+        round_trip_ms: Of one submission to a GPU.
+        launches_ms: Of as many as the plan has.
+        arithmetic_ms: Of products and convolutions.
+        memory_ms: Reading all weights once.
+        transfers_ms: Inputs to the device and outputs back.
+    """
+
+    round_trip_ms: float
+    launches_ms: float
+    arithmetic_ms: float
+    memory_ms: float
+    transfers_ms: float
+
+    @classmethod
+    def of(cls, device: Device, work: Work, launches: int, fed: int, given: int) -> Floor:
+        """Return the floor of a run.
+
+        Args:
+            device: What runs it.
+            work: What the model has to do.
+            launches: On the GPU.
+            fed: Bytes of inputs.
+            given: Bytes of outputs.
+        """
+        return cls(
+            device.round_trip_ms,
+            launches * device.launch_ms,
+            1000 * work.operations / device.operations,
+            1000 * work.weight_bytes / device.bytes,
+            1000 * (fed / device.uploaded + given / device.downloaded),
+        )
+
+    @property
+    def ms(self) -> float:
+        """The whole; weights can be read while others are multiplied."""
+        return self.round_trip_ms + self.launches_ms + max(self.arithmetic_ms, self.memory_ms) + self.transfers_ms
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the parts, and the whole as `ms`."""
+        return {**asdict(self), "ms": self.ms}
+
+
+class Floors:
+    """Floors of models; each device is measured once."""
+
+    def __init__(self) -> None:
+        self._devices: dict[tuple[str, str, int], Device | None] = {}
+
+    def of(
+        self,
+        session: InferenceSession,
+        provider: str,
+        threads: int,
+        browser: BrowserOptions,
+        model: bytes,
+        feeds: Mapping[str, np.ndarray],
+        outputs: Mapping[str, Any],
+    ) -> Floor | None:
+        """Return the floor of the session's last run; None where it cannot be known.
+
+        Args:
+            session: What ran.
+            provider: "webgpu" or "wasm".
+            threads: Of wasm.
+            browser: Where it ran. Browsers of other machines cannot be measured.
+            model: The model that the session has.
+            feeds: What was fed.
+            outputs: What came out.
+        """
+        device = self._device(session, provider, threads, browser)
+        if device is None:
+            return None
+        try:
+            work = work_of(model, {name: value.shape for name, value in feeds.items()})
+        except PyOrtError:  # an exported model, which has no graph of ONNX any more
+            return None
+        launches = session.stats()["last_run"]["counters"]["dispatches"]
+        return Floor.of(device, work, launches, _bytes(feeds), _bytes(outputs))
+
+    def _device(self, session: InferenceSession, provider: str, threads: int, browser: BrowserOptions) -> Device | None:
+        assert session._opened is not None
+        lease = session._opened.runtime.lease
+        key = f"{lease.launcher.description} {session.adapter}", provider, threads
+        if key not in self._devices:
+            try:
+                self._devices[key] = _gpu(lease) if provider == "webgpu" else _cpu(lease, threads, browser)
+            except PyOrtError:
+                self._devices[key] = None
+        return self._devices[key]
+
+
+def _bytes(values: Mapping[str, Any]) -> int:
+    return sum(value.nbytes for value in values.values() if isinstance(value, np.ndarray))
+
+
+def _gpu(lease: Lease) -> Device:
+    with bare(lease) as page:
+        rates = json.loads(loop_thread().call(page.told("device")))
+    return Device(
+        rates["roundTripMs"], rates["launchMs"], rates["operations"], rates["bytes"],
+        rates["uploaded"], rates["downloaded"],
+    )  # fmt: skip
+
+
+def _cpu(lease: Lease, threads: int, browser: BrowserOptions) -> Device:
+    with bare(lease) as page:
+        moved = json.loads(loop_thread().call(page.told("copies")))
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    x = np.ones((_PRODUCT, _PRODUCT), np.float32)
+    with InferenceSession(_product(), options, ["wasm"], browser=browser) as session:
+        times = []
+        for _ in range(_RUNS):
+            session.run(None, {"x": x})
+            times.append(session.stats()["last_run"]["run_ms"])
+    # A copied byte is read and written.
+    return Device(0, 0, 2000 * _PRODUCT**3 / min(times), moved, moved / 2, moved / 2)
+
+
+def _product() -> bytes:
+    sizes = [_PRODUCT, _PRODUCT]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes) for name in "xy")
+    weights = numpy_helper.from_array(np.ones(sizes, np.float32), "w")
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "product", [x], [y], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
