@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.table import Table
 
@@ -108,7 +108,9 @@ def table(rows: Sequence[Row]) -> Table:
     for i in shown:
         name = _COLUMNS[i]
         text = name in _TEXTS
-        out.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text)
+        least = 20 if name == "nodes" else None  # it also has errors
+        justify: Literal["left", "right"] = "left" if text else "right"
+        out.add_column(name, justify=justify, overflow="fold", no_wrap=not text, min_width=least)
     for row in texts:
         out.add_row(*(row[i] for i in shown))
     return out
