@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -33,7 +33,7 @@ _COLUMNS = (
     "nodes",
 )
 #: Columns that are left out where all rows are empty.
-_AT_NEED = ("floor", "before", "float")
+_AT_NEED = ("floor", "peer / ours", "before", "float")
 _TEXTS = ("model", "engine", "provider", "browser", "nodes")
 
 
@@ -102,15 +102,17 @@ def _error(row: Row) -> str:
 def table(rows: Sequence[Row]) -> Table:
     """Return the rows as a rich table; times in milliseconds."""
     adapters = ", ".join(dict.fromkeys(row.adapter for row in rows if row.adapter)) or "none"
-    out = Table(title=f"ms; adapter: {adapters}")
+    browsers = list(dict.fromkeys(row.browser for row in rows))
+    alone = browsers[0] if len(browsers) == 1 else ""
+    out = Table(title="; ".join(filter(None, ("ms", alone, f"adapter: {adapters}"))))
     texts = cells(rows)
-    shown = [i for i, name in enumerate(_COLUMNS) if name not in _AT_NEED or any(row[i] for row in texts)]
+    hidden = {name for i, name in enumerate(_COLUMNS) if name in _AT_NEED and not any(row[i] for row in texts)}
+    if alone:
+        hidden.add("browser")
+    shown = [i for i, name in enumerate(_COLUMNS) if name not in hidden]
     for i in shown:
         name = _COLUMNS[i]
-        text = name in _TEXTS
-        least = 20 if name == "nodes" else None  # it also has errors
-        justify: Literal["left", "right"] = "left" if text else "right"
-        out.add_column(name, justify=justify, overflow="fold", no_wrap=not text, min_width=least)
+        out.add_column(name, justify="left" if name in _TEXTS else "right", overflow="fold")
     for row in texts:
         out.add_row(*(row[i] for i in shown))
     return out
