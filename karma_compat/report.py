@@ -22,7 +22,7 @@ class Report:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._counts = dict.fromkeys((PASSED, FAILED, SKIPPED), 0)
-        self._failures: list[tuple[str, Outcome]] = []
+        self._failures: dict[str, list[tuple[str, Outcome]]] = {}
         self._net = 0.0
 
     @property
@@ -36,17 +36,17 @@ class Report:
         if ran:
             self._console.print(f"  {title}", markup=False)
         for name, outcome in outcomes.items():
-            self.count(f"{title} {name}", outcome)
+            self.count(title, name, outcome)
             if outcome.status != SKIPPED:
                 slow = f" [yellow]({outcome.seconds * 1000:.0f}ms)[/]" if outcome.seconds * 1000 >= _SLOW else ""
                 self._console.print(f"    {_MARKS[outcome.status]} {escape(name)}{slow}")
 
-    def count(self, name: str, outcome: Outcome) -> None:
-        """Count a test without printing it."""
+    def count(self, title: str, name: str, outcome: Outcome) -> None:
+        """Count a test of a group without printing it."""
         self._counts[outcome.status] += 1
         self._net += outcome.seconds
         if outcome.status == FAILED:
-            self._failures.append((name, outcome))
+            self._failures.setdefault(title, []).append((name, outcome))
 
     def end(self, seconds: float) -> None:
         """Print the counts and the failures."""
@@ -59,8 +59,10 @@ class Report:
                 print_(f"{_MARKS[status]} {count} test{'' if count == 1 else 's'} {word}")
         if self._failures:
             print_("\n[bold underline]FAILED TESTS:[/]")
-        for name, outcome in self._failures:
-            print_(f"  {_MARKS[FAILED]} {escape(name)}\n    {escape(outcome.reason)}")
+        for title, failures in self._failures.items():
+            print_(f"  {title}", markup=False)
+            for name, outcome in failures:
+                print_(f"    {_MARKS[FAILED]} {escape(name)}\n      {escape(outcome.reason)}")
 
 
 def _interval(seconds: float) -> str:

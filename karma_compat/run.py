@@ -82,7 +82,7 @@ def run_group(
     """Run the cases of a group on a backend, and print what came of them."""
     if not arguments.named and (reason := UNAVAILABLE.get(backend)):
         for case in group.cases:
-            report.count(f"{group.title} {case.id}", Outcome(SKIPPED, reason))
+            report.count(group.title, case.id, Outcome(SKIPPED, reason))
         console.print(f"  [yellow]{group.title}: {escape(reason)}[/]")
         return
     if arguments.perf:
@@ -99,9 +99,9 @@ def run_group(
         console.print(f"  [red]{group.title}: {escape(error.message)}[/]")
         for case in group.cases:
             outcome = Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, error.message)
-            report.count(f"{group.title} {case.id}", outcome)
+            report.count(group.title, case.id, outcome)
         for name, outcome in missing.items():
-            report.count(f"{group.title} {name}", outcome)
+            report.count(group.title, name, outcome)
 
 
 def runner_options(arguments: Arguments, backend: str, browser: BrowserOptions) -> RunnerOptions:
@@ -139,7 +139,7 @@ def time_case(
             run_once(session, case.data_sets[0], arguments.bound)
             runs.append((time.perf_counter() - began) * 1000)
     performance(console, case.id, init, runs)
-    report.count(case.id, Outcome(PASSED))
+    report.count(backend, case.id, Outcome(PASSED))
 
 
 def session_settings(arguments: Arguments) -> dict[str, object]:

@@ -67,7 +67,7 @@ function interval(milliseconds) {
 function Reporter(baseReporterDecorator) {
   baseReporterDecorator(this);
   const counts = { passed: 0, skipped: 0, failed: 0 };
-  const failures = [];
+  const failures = new Map(); // by suite
   let suite;
   this.onSpecComplete = (_browser, { description, suite: [title], success, skipped, log, time }) => {
     const status = skipped ? 'skipped' : success ? 'passed' : 'failed';
@@ -75,7 +75,9 @@ function Reporter(baseReporterDecorator) {
     if (skipped) return;
     if (suite !== title) this.write(`  ${(suite = title)}\n`);
     this.write(`    ${MARKS[status]} ${description}${time >= 100 ? ` (${Math.round(time)}ms)` : ''}\n`);
-    if (!success) failures.push(`  ${MARKS.failed} ${title} ${description}\n    ${log.join('\n    ')}\n`);
+    if (success) return;
+    const failed = `    ${MARKS.failed} ${description}\n      ${log.join('\n      ')}\n`;
+    failures.set(title, (failures.get(title) ?? `  ${title}\n`) + failed);
   };
   this.onBrowserError = (browser, error) => this.write(`${browser}: ${error.message || error}\n`);
   this.onRunComplete = (browsers) => {
@@ -91,7 +93,7 @@ function Reporter(baseReporterDecorator) {
       if (!count && status !== 'passed') continue;
       this.write(`${MARKS[status]} ${count} ${count === 1 ? 'test' : 'tests'} ${words}\n`);
     }
-    if (failures.length) this.write(`\nFAILED TESTS:\n${failures.join('')}`);
+    if (failures.size) this.write(`\nFAILED TESTS:\n${[...failures.values()].join('')}`);
   };
 }
 Reporter.$inject = ['baseReporterDecorator'];

@@ -149,7 +149,11 @@ def test_a_listed_test_that_does_not_exist_fails(data, monkeypatch, capsys):
     assert status_of(monkeypatch, "suite1", "-b=webgpu", f"--test-data={data}") == 1
     printed = capsys.readouterr().out
     assert "1 test completed" in printed and "2 tests failed" in printed
-    assert "opset{7}/test_add" in printed.partition("FAILED TESTS:")[2] and "no such model" in printed
+    told = printed.partition("FAILED TESTS:\n")[2].splitlines()
+    assert told[0].startswith("  ") and not told[0].startswith("   ")  # the suite, and its tests below it
+    assert (
+        any(line.startswith("    ✖ ") and "opset{7}/test_add" in line for line in told) and "no such model" in printed
+    )
 
 
 @pytest.mark.parametrize("flags", [["-b=webgpu"], []], ids=["named", "by default"])
