@@ -101,7 +101,7 @@ def browsers_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., Any]:
     def with_browser(*args: Any, browser: Any, **options: Any) -> Any:
         chosen = []
-        how = {name: options.pop(name) for name in ("launcher", "webgpu", "host", "public_url", "certificate")}
+        how = {name: options.pop(name) for name in ("launcher", "webgpu", "host", "port", "public_url", "certificate")}
         for name in dict.fromkeys(browser or (None,)) if several else (browser,):
             given = {"browser": name, **how}
             chosen.append(BrowserOptions(**{k: v for k, v in given.items() if v is not None}))
@@ -119,6 +119,12 @@ def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., 
             help="For --host: TLS, without which browsers elsewhere have neither WebGPU nor threads.",
         ),
         click.option("--public-url", metavar="URL", help="For --host: what browsers elsewhere call it."),
+        click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            metavar="N",
+            help="For --host: its port, for a proxy's or a tunnel's sake. Default: any that is free.",
+        ),
         click.option(
             "--host", metavar="ADDRESS", help="Where browsers of other machines reach this one; 0.0.0.0: everywhere."
         ),
