@@ -8,6 +8,7 @@ optional None.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from py_ort.exceptions import ProtocolError
@@ -18,6 +19,7 @@ from py_ort.wire.tensors import TYPE_NUMBERS, Layout, from_description, pack
 _KINDS = {"seq": ValueKind.sequence, "optional": ValueKind.optional}
 
 
+@cache
 def element_type(text: str) -> tuple[int, str]:
     """Return the `ValueKind` of a type and the type of what it holds: "seq(tensor(float))" gives "tensor(float)"."""
     outer, _, inner = text.partition("(")

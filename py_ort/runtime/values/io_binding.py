@@ -162,11 +162,14 @@ class IOBinding(NativeBindingNames):
         types = self._session._output_types()
         results = []
         for (name, target), output in zip(self._outputs.items(), outputs, strict=True):
-            made = OrtValue(output, types[name])
-            if isinstance(target, OrtValue) and (made.on_device is None or made.on_device is not target.on_device):
+            if not isinstance(target, OrtValue):
+                results.append(OrtValue(output, types[name]))
+                continue
+            if target.on_device is None or getattr(output, "on_device", None) is not target.on_device:
+                made = OrtValue(output, types[name])
                 copy_tensors([made], [target])
                 made.release()
-            results.append(target if isinstance(target, OrtValue) else made)
+            results.append(target)
         self._results = results
 
     def _check_device(self, device_type: str, device_id: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from py_ort.exceptions import InvalidArgument
@@ -64,8 +65,13 @@ def check_forms(names: Collection[str], outputs: Sequence[NodeArg]) -> None:
 
 
 def _fits(arg: NodeArg) -> bool:
+    return arg.keys is None and _has_form(arg.type)
+
+
+@cache
+def _has_form(type_text: str) -> bool:
     from py_ort.runtime.values.device_tensor import has_form
     from py_ort.wire.tensors import TYPE_NUMBERS
 
-    element = arg.type.removeprefix("tensor(").removesuffix(")")
-    return arg.keys is None and element in TYPE_NUMBERS and has_form(TYPE_NUMBERS[element])
+    element = type_text.removeprefix("tensor(").removesuffix(")")
+    return element in TYPE_NUMBERS and has_form(TYPE_NUMBERS[element])
