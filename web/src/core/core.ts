@@ -36,6 +36,7 @@ export interface CoreInput {
 export type CoreOutput = CoreTensor | CoreContainer;
 
 export class Core {
+  private feedDims = { address: 0, room: 0 };
   /** What a JSEP function threw during the core call under way; the core only knows its text. */
   private thrown: unknown;
   /** The JSEP functions that ever suspended the core. */
@@ -182,14 +183,20 @@ export class Core {
   feed(run: number, input: number, dtype: DType, dims: readonly number[], data: Uint8Array): void {
     const address = data.byteLength > 0 ? this.allocate(data) : 0;
     const size = data.byteLength;
-    this.withWords(dims, (pointer) =>
-      this.checked(this.module._ort_run_feed(run, input, dtype, dims.length, pointer, address, size)),
-    );
+    this.checked(this.module._ort_run_feed(run, input, dtype, dims.length, this.dimsOfFeed(dims), address, size));
   }
   feedGpu(run: number, input: number, dtype: DType, dims: readonly number[], gpuId: number): void {
-    this.withWords(dims, (pointer) =>
-      this.checked(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, pointer, gpuId)),
-    );
+    this.checked(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, this.dimsOfFeed(dims), gpuId));
+  }
+  /** Where the core finds them in the one call that follows: a run has many feeds, and each call one at a time. */
+  private dimsOfFeed(dims: readonly number[]): number {
+    if (dims.length > this.feedDims.room) {
+      if (this.feedDims.address !== 0) this.module._ort_free(this.feedDims.address);
+      const room = Math.max(16, dims.length);
+      this.feedDims = { address: this.allocate(new Uint8Array(4 * room)), room };
+    }
+    this.module.HEAPU32.set(dims, this.feedDims.address >>> 2);
+    return this.feedDims.address;
   }
   /** The feeds of this input that follow are the container's items. */
   feedContainer(run: number, input: number, kind: CoreContainer['kind'], dtype: DType): void {

@@ -99,6 +99,13 @@ export interface ClosedTensor {
   readonly data: { readonly gpuId: number } | { readonly bytes: Uint8Array };
 }
 
+/** The calls and the uploads of a recording that is one segment, for `refresh`. */
+export interface Refreshable {
+  readonly outputs: readonly ClosedOutput[];
+  readonly runs: ReadonlyMap<number, RunEvent>;
+  readonly uploads: ReadonlyMap<number, UploadEvent>;
+}
+
 export class Recording {
   readonly segments: Segment[] = [];
   /** The arena's slots that any segment uses. */
@@ -106,7 +113,7 @@ export class Recording {
   /** Set when equal shapes mean equal GPU work: the core need not be asked again. */
   closed: readonly ClosedOutput[] | undefined;
   /** The same where what was uploaded follows from feeds: `refresh` tells whether it may be replayed. */
-  refreshable: readonly ClosedOutput[] | undefined;
+  refreshable: Refreshable | undefined;
 
   /**
    * Whether it was made for other shapes of what stays on the CPU, and whether a run since did not follow it to the
@@ -119,6 +126,14 @@ export class Recording {
     public key: string,
     readonly gpuKey = key,
   ) {}
+
+  /** From now on it may be refreshed; it gives these outputs. */
+  refreshTo(outputs: readonly ClosedOutput[]): void {
+    const { events } = this.segments[0];
+    const runs = new Map(events.flatMap((event) => (event.kind === 'run' ? [[event.kernel, event]] : [])));
+    const uploads = new Map(events.flatMap((event) => (event.kind === 'upload' ? [[event.id, event]] : [])));
+    this.refreshable = { outputs, runs, uploads };
+  }
 
   /** Where virtual tensor `id` lies; it was born in one of the segments up to `last`. */
   placeOf(id: number, last = this.segments.length - 1): ArenaPlace {

@@ -3,24 +3,18 @@
 import { Location } from '../schema';
 import type { Core, CoreInput } from '../core/core';
 import { sameContents } from '../contract/elements';
-import type { Recording, RunEvent, UploadEvent } from './recording';
-import { sameTensor, signatureOf, answeredAlike } from './signature';
+import type { Refreshable, UploadEvent } from './recording';
+import { answeredAlike, inputOf, sameTensor } from './signature';
 
 /**
  * Changes what the recording's one segment uploads to what `given` says.
  * @returns whether it is as a walk would record it now; if not, nothing was changed.
  */
-export function refresh({ segments: [segment] }: Recording, given: readonly CoreInput[], core: Core): boolean {
-  const runs = new Map<number, RunEvent>();
-  const uploads = new Map<number, UploadEvent>();
-  for (const event of segment.events) {
-    if (event.kind === 'run') runs.set(event.kernel, event);
-    else if (event.kind === 'upload') uploads.set(event.id, event);
-  }
+export function refresh({ runs, uploads }: Refreshable, given: readonly CoreInput[], core: Core): boolean {
   const changes: [UploadEvent, Uint8Array][] = [];
   for (const { kernel, input, tensor } of given) {
     const run = runs.get(kernel);
-    const before = run && signatureOf(run.words)[input];
+    const before = run && inputOf(run.words, input);
     if (!before || !sameTensor(before, tensor)) return false;
     if (tensor.location === Location.cpu && !answeredAlike(run, input, tensor, core)) return false;
     if (tensor.location !== Location.gpu || tensor.bytes === 0) continue;

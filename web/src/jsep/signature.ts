@@ -20,14 +20,18 @@ export function signature(inputs: readonly CoreTensor[], wants: readonly boolean
   return Uint32Array.from([inputs.length, ...words, ...wants.map(Number)]);
 }
 
-/** The inputs that `signature` was made of. */
-export function signatureOf(words: Uint32Array): InputSignature[] {
+/** Input `index` of those that `signature` was made of. */
+export function inputOf(words: Uint32Array, index: number): InputSignature | undefined {
+  if (index >= words[0]) return undefined;
   let at = 1;
-  return Array.from({ length: words[0] }, () => {
-    const [dtype, location, data, rank] = words.subarray(at, at + 4);
-    at += 4 + rank;
-    return { dtype: dtype as DType, location: location as Location, data, dims: [...words.subarray(at - rank, at)] };
-  });
+  for (let i = 0; i < index; i++) at += 4 + words[at + 3];
+  const [dtype, location, data, rank] = words.subarray(at, at + 4);
+  return {
+    dtype: dtype as DType,
+    location: location as Location,
+    data,
+    dims: [...words.subarray(at + 4, at + 4 + rank)],
+  };
 }
 
 /** Whether both are of one type, shape and place, whatever their ids. */

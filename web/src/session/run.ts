@@ -97,7 +97,8 @@ export class SessionRun {
 
   /** The outputs of a recording whose uploads follow from feeds, if these change nothing else. */
   private refreshed(recording: Recording): readonly ClosedOutput[] | undefined {
-    if (!recording.refreshable) return undefined;
+    const { refreshable } = recording;
+    if (!refreshable) return undefined;
     const { core } = this.session.loaded;
     const run = core.beginRun(this.session.handle);
     core.microkernels.use(this.session.info.wasm);
@@ -105,7 +106,7 @@ export class SessionRun {
       this.session.plan.inputs.forEach((input, i) => this.feed(run, i, input, () => UNREAD));
       const given = core.refresh(run);
       if (!given) recording.refreshable = undefined;
-      return given && refresh(recording, given, core) ? recording.refreshable : undefined;
+      return given && refresh(refreshable, given, core) ? refreshable.outputs : undefined;
     } finally {
       core.endRun(run);
     }
@@ -177,7 +178,7 @@ export class SessionRun {
       if (recorder && this.options.graphId !== UNCAPTURED) {
         const { recording } = recorder;
         if (closed) recording.closed = outputs;
-        else if (segments === 1 && outputs.every(isLeftOnGpu)) recording.refreshable = outputs;
+        else if (segments === 1 && outputs.every(isLeftOnGpu)) recording.refreshTo(outputs);
       }
       return this.submitted(pending, delivery, recorder, { compile_ms: recorder?.compileMs ?? 0, replayed, segments });
     } finally {
