@@ -258,27 +258,29 @@ class PageRuntime:
             timeout: Seconds, or None.
             profile: Have the page say where the time went.
         """
-        layout, body = Layout(), RunT()
-        body.session = session.number
-        body.outputs, body.outputsOnGpu, body.options = (
-            list(outputs),
-            list(on_gpu or ()),
-            _run_options(on_gpu or {}, graph_id, profile),
-        )
-        body.feeds = [
-            describe_on_gpu(name, feed.dtype, feed.shape, feed.live())
-            if isinstance(feed, DeviceTensor)
-            else pack_value(name, feed, types[name], layout)
-            for name, feed in feeds.items()
-        ]
+        layout, places = Layout(), on_gpu or {}
+        there = [(n, t.dtype, t.shape, t.live()) for n, t in feeds.items() if isinstance(t, DeviceTensor)]
+        own = [pack_value(n, v, types[n], layout) for n, v in feeds.items() if not isinstance(v, DeviceTensor)]
+
+        def whole() -> RunT:
+            body = RunT()
+            body.outputs, body.outputsOnGpu = list(outputs), list(places)
+            body.options = _run_options(places, graph_id, profile)
+            body.feeds = [*own, *(describe_on_gpu(*described) for described in there)]
+            return body
+
+        left = tuple([(name, t and (t.dtype, t.shape, t.live())) for name, t in places.items()])
+        key = session, tuple(outputs), left, graph_id, profile, tuple(there)
+        message, over = self._prepared.of(key, session.number, own, whole, layout.size)
         # Outputs that are left on the GPU are freed with the tensors that are made of them.
         unwanted = (lambda answer: self.outputs_of(session.page, answer, outputs, on_gpu)) if on_gpu else None
-        message = self._prepared.of(body, layout.size)
         if layout.size < FETCHED:
-            return session.page.start(message, layout.buffers, layout.size, timeout=timeout, unwanted=unwanted)
-        url = self.lease.http.publish(layout.padded())
-        future = session.page.start(message, payload_size=layout.size, url=url, timeout=timeout, unwanted=unwanted)
-        future.add_done_callback(lambda _: self.lease.http.withdraw(url))
+            future = session.page.start(message, layout.buffers, layout.size, timeout=timeout, unwanted=unwanted)
+        else:
+            url = self.lease.http.publish(layout.padded())
+            future = session.page.start(message, payload_size=layout.size, url=url, timeout=timeout, unwanted=unwanted)
+            future.add_done_callback(lambda _: self.lease.http.withdraw(url))
+        future.add_done_callback(over)
         return future
 
     def start_generation(
@@ -312,8 +314,10 @@ class PageRuntime:
         Raises:
             ProtocolError: They are not what was asked for.
         """
-        bound = on_gpu or {}
-        by_name = {d.name: bound.get(d.name) or self._output(page, d, answer.payload) for d in answer.body.outputs}
+        by_name: dict[str, Any] = {name: tensor for name, tensor in (on_gpu or {}).items() if tensor is not None}
+        for description in answer.body.outputs or ():
+            if description.name not in by_name:
+                by_name[description.name] = self._output(page, description, answer.payload)
         if missing := [name for name in names if name not in by_name]:
             raise ProtocolError(f"the page's answer to a run lacks output {missing[0]!r}")
         return [by_name[name] for name in names], cast(RunInfo, answer.told())

@@ -16,8 +16,6 @@ from py_ort.schema.gen.Message import Message, MessageT
 from py_ort.wire.framing import Buffer
 
 IDENTIFIER = b"PMSG"
-#: Where a message's table says at which offset its id is.
-_ID = 4
 _NAMES = {number: name for name, number in vars(Body).items() if name[0] != "_"}
 
 
@@ -30,36 +28,47 @@ class Received(NamedTuple):
     payload: memoryview
 
 
-def encode(request: int, body: Any, payload_size: int = 0) -> bytes:
-    """Return the header of a message with this body."""
+def encode(request: int, body: Any, payload_size: int = 0, *, whole: bool = False) -> bytes:
+    """Return the header of a message with this body.
+
+    Args:
+        request: The request's number.
+        body: Of the generated API.
+        payload_size: In bytes.
+        whole: With the numbers that are what they are by default, which else are left out.
+    """
     message = MessageT()
     message.id = request
     message.bodyType = getattr(Body, type(body).__name__.removesuffix("T"))
     message.body = body
     message.payloadSize = payload_size
     builder = flatbuffers.Builder(256)
+    builder.ForceDefaults(whole)
     builder.Finish(message.Pack(builder), IDENTIFIER)
     return bytes(builder.Output())
 
 
 class Prepared:
-    """A message that is sent more than once: packed once, with a place for the request's number.
+    """A message whose header is packed, with a place for the request's number.
 
     Args:
-        body: Its body.
-        payload_size: Its payload's size.
+        name: The kind of its body.
+        header: Is its own from now on.
+        at: Where the number is.
     """
 
-    def __init__(self, body: Any, payload_size: int = 0) -> None:
-        self.name = type(body).__name__.removesuffix("T")
-        self._header = bytearray(encode(1, body, payload_size))
-        table = Message.GetRootAs(self._header)._tab
-        self._at = table.Pos + table.Offset(_ID)
+    def __init__(self, name: str, header: bytearray, at: int) -> None:
+        self.name, self._header, self._at = name, header, at
 
     def header(self, request: int) -> bytes:
         """Return the header of this message with a request's number."""
         struct.pack_into("<I", self._header, self._at, request)
         return bytes(self._header)
+
+
+def field_at(table: Any, field: int) -> int:
+    """Return where a field of a table is, by its place among those of the schema; of a vector, where it says so."""
+    return table.Pos + table.Offset(4 + 2 * field)
 
 
 def decode(header: Buffer, payload: memoryview) -> Received:

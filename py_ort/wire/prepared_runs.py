@@ -1,38 +1,168 @@
-"""Runs like the last ones: a header that differs in the request's number only is packed once."""
+"""Runs like those before: the page keeps what is the same in each, and headers that differ in numbers are packed once.
+
+Packing a header takes longer than all else that Python does for a small run; a decoder's step has a feed and an output
+for each cache, and only its token and its mask are new.
+"""
 
 from __future__ import annotations
 
+import itertools
+import struct
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple
 
-from py_ort.wire.messages import Prepared
+from py_ort.schema.gen.Message import Message
+from py_ort.schema.gen.Run import Run, RunT
+from py_ort.wire.messages import Prepared, encode, field_at
 
-#: Packing takes longer than all else that Python does for a small run; this many different runs are remembered.
+#: So many different runs are remembered, here and in the page, and so many forms of headers.
 _KEPT = 64
+# Fields by their places in the tables of messages.fbs.
+_ID, _PAYLOAD_SIZE = 0, 3
+_SESSION, _KEPT_AS, _REPLACES = 0, 5, 6
+_DIMS, _GPU_ID, _OFFSET, _SIZE = 2, 4, 5, 6
+
+_WORD, _LONG = struct.Struct("<I"), struct.Struct("<Q")
+
+
+@dataclass
+class _Kept:
+    """A run that the page keeps.
+
+    Attributes:
+        number: What it is called.
+        users: Runs of it that are not over.
+        known: Whether one is over, so that the page has it.
+    """
+
+    number: int
+    users: int = 0
+    known: bool = False
 
 
 class PreparedRuns:
-    """The headers of a session's runs. Several threads may ask: at worst, one is packed twice."""
+    """What is known of a session's runs. Several threads may ask."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Any, Prepared] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._forms: OrderedDict[Hashable, _Form] = OrderedDict()
+        self._numbers, self._lock = itertools.count(1), Lock()
 
-    def of(self, body: Any, payload_size: int) -> Prepared:
-        """Return the message for a `Run`."""
-        key = _key(body, payload_size)
-        found = self._kept.get(key)
-        if found is None:
-            found = self._kept[key] = Prepared(body, payload_size)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return found
+    def of(
+        self, key: Hashable, session: int, own: Sequence[Any], whole: Callable[[], RunT], payload_size: int
+    ) -> tuple[Prepared, Callable[[Future[Any]], None]]:
+        """Return the message for a `Run`, and what is to be called with its future when that is done.
+
+        Args:
+            key: Equal for runs that differ in the feeds on the CPU only.
+            session: The page's number of the session.
+            own: Descriptions of the feeds on the CPU.
+            whole: Makes the run with all that belongs to it.
+            payload_size: Of the feeds, in bytes.
+        """
+        with self._lock:
+            kept, replaces = self._kept.get(key), 0
+            if kept is None:
+                replaces = self._make_room()
+                kept = self._kept[key] = _Kept(next(self._numbers))
+            self._kept.move_to_end(key)
+            kept.users += 1
+
+        def over(future: Future[Any] | None) -> None:
+            with self._lock:
+                kept.users -= 1
+                kept.known |= future is not None and not future.cancelled() and future.exception() is None
+
+        try:
+            body = RunT() if kept.known else whole()
+            if kept.known:
+                body.again, body.feeds = True, own
+            body.session, body.kept, body.replaces = session, kept.number, replaces
+            return self._packed(body, payload_size), over
+        except BaseException:
+            over(None)
+            raise
+
+    def _make_room(self) -> int:
+        """Forget the run that was not used for longest, and return its number; 0 where none has to go, or can."""
+        if len(self._kept) >= _KEPT:
+            for key, kept in self._kept.items():
+                if kept.users == 0:
+                    return self._kept.pop(key).number
+        return 0
+
+    def _packed(self, body: RunT, payload_size: int) -> Prepared:
+        names = tuple(body.outputs or ()), tuple(body.outputsOnGpu or ())
+        key = body.again, names, body.options, tuple(map(_form_of, body.feeds))
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = _Form(body)
+            while len(self._forms) > _KEPT:
+                self._forms.popitem(last=False)
+        return form.filled(body, payload_size)
 
 
-def _key(body: Any, payload_size: int) -> Any:
-    feeds = tuple(_feed(feed) for feed in body.feeds)
-    return body.session, tuple(body.outputs), tuple(body.outputsOnGpu), body.options, feeds, payload_size
+def _form_of(feed: Any) -> Hashable:
+    """What the header says of a feed besides numbers of a tensor; of a sequence or an optional all."""
+    if feed.items is None:
+        return feed.name, feed.dtype, feed.location, len(feed.dims)
+    return feed.name, feed.kind, feed.dtype, tuple(map(_all_of, feed.items))
 
 
-def _feed(feed: Any) -> Any:
-    fixed = feed.name, feed.kind, feed.dtype, feed.location, feed.offset, feed.size, feed.gpuId, tuple(feed.dims or ())
-    return (*fixed, tuple(_feed(item) for item in feed.items)) if feed.items else fixed
+def _all_of(item: Any) -> Hashable:
+    inner = tuple(map(_all_of, item.items or ()))
+    return item.kind, item.dtype, tuple(item.dims or ()), item.offset, item.size, inner
+
+
+class _Places(NamedTuple):
+    """Where the numbers of a feed are in a header."""
+
+    dims: struct.Struct
+    dims_at: int
+    gpu_id: int
+    offset: int
+    size: int
+
+
+class _Form:
+    """The header of a `Run` with places for its numbers."""
+
+    def __init__(self, body: RunT) -> None:
+        self._header = encode(1, body, whole=True)
+        message = Message.GetRootAs(self._header)
+        run = Run()
+        run.Init(self._header, message.Body().Pos)
+        self._id, self._payload_size = (field_at(message._tab, field) for field in (_ID, _PAYLOAD_SIZE))
+        self._session, self._kept, self._replaces = (
+            field_at(run._tab, field) for field in (_SESSION, _KEPT_AS, _REPLACES)
+        )
+        tensors = [(i, run.Feeds(i)._tab) for i, feed in enumerate(body.feeds) if feed.items is None]
+        self._feeds = [(i, _places(tab, len(body.feeds[i].dims))) for i, tab in tensors]
+
+    def filled(self, body: RunT, payload_size: int) -> Prepared:
+        """Return the message of a run of this form."""
+        header = bytearray(self._header)
+        for at, number in (
+            (self._session, body.session),
+            (self._kept, body.kept),
+            (self._replaces, body.replaces),
+        ):
+            _WORD.pack_into(header, at, number)
+        _LONG.pack_into(header, self._payload_size, payload_size)
+        for i, places in self._feeds:
+            feed = body.feeds[i]
+            places.dims.pack_into(header, places.dims_at, *feed.dims)
+            _WORD.pack_into(header, places.gpu_id, feed.gpuId)
+            _LONG.pack_into(header, places.offset, feed.offset)
+            _LONG.pack_into(header, places.size, feed.size)
+        return Prepared("Run", header, self._id)
+
+
+def _places(tab: Any, rank: int) -> _Places:
+    dims = tab.Vector(field_at(tab, _DIMS) - tab.Pos)
+    gpu_id, offset, size = (field_at(tab, field) for field in (_GPU_ID, _OFFSET, _SIZE))
+    return _Places(struct.Struct(f"<{rank}I"), dims, gpu_id, offset, size)

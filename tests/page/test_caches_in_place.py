@@ -159,6 +159,31 @@ def test_a_mask_that_grows_leaves_steps_as_they_are(new_session):
         np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected, rtol=1e-4, atol=1e-5)
 
 
+def test_steps_are_told_by_what_is_new_and_texts_do_not_mix(new_session):
+    """Two texts, each with caches of its own, by turns: what each step says of itself is its word and its mask."""
+    model = from_a_mask(decoder(np.float32, 1))
+    session = new_session(model, providers=["webgpu"])
+    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    start = np.zeros((1, KV_HEADS, CAPACITY, SIZE), np.float32)
+    make = session.create_ortvalue_from_shape_and_type
+    ours = [{name: make(start.shape, np.float32, "webgpu") for name in CACHES} for _ in range(2)]
+    theirs = [{f"past.{name}": start for name in CACHES} for _ in range(2)]
+    for step, given in enumerate(steps(np.float32, 1)):
+        for text, sign in enumerate((1, -1)):
+            feeds = {"x": sign * given["x"], "mask": np.ones((1, given["total"][0]), np.int64)}
+            binding = bound(session, feeds, ours[text])
+            before = session.stats()["traffic"]
+            session.run_with_iobinding(binding)
+            after = session.stats()["traffic"]
+            expected, *presents = native.run(None, {**feeds, **theirs[text]})
+            theirs[text] = {f"past.{name}": value for name, value in zip(CACHES, presents, strict=True)}
+            np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected, rtol=1e-4, atol=1e-5)
+            if step > 0:
+                # With what stats() itself takes.
+                told = after["sent"] - before["sent"] - sum(array.nbytes for array in feeds.values())
+                assert told < 1000, step
+
+
 def test_steps_beyond_the_caches_are_told_where_the_plan_is_not_walked(new_session):
     """What a kernel asked of a number is asked of each step's, and a step that fails spoils nothing."""
     session = new_session(from_a_mask(decoder(np.float32, 1)), providers=["webgpu"])

@@ -34,7 +34,8 @@ import { Generator } from '../generate/generator';
 import { Runtime } from '../session/runtime';
 import { ofUrls } from '../session/model_source';
 import { Session } from '../session/session';
-import { type ReceivedMessage, readBytes, readValue, TensorWriter } from '../wire/messages';
+import { type ReceivedMessage, readBytes, TensorWriter } from '../wire/messages';
+import { named } from '../wire/values';
 import type { Answer, Connection } from './connection';
 import type {
   DeviceDescription,
@@ -43,11 +44,11 @@ import type {
   GenerateOptions,
   PageStats,
   RunInfo,
-  RunOptions,
   SessionInfo,
   SessionOptions,
   SessionStats,
 } from './json_fields';
+import { KeptRuns } from './kept_runs';
 import { KernelService } from './kernel_service';
 import { OutputMemory } from './output_memory';
 import { pageStats, sessionStats } from './stats';
@@ -66,6 +67,7 @@ export class Requests {
   private readonly kernelService = new KernelService(this.runtime);
   private readonly sessions = new Map<number, Session>();
   private readonly outputs = new OutputMemory();
+  private readonly keptRuns = new KeptRuns();
   private readonly underWay = new Map<number, AbortController>();
   private nextSession = 1;
 
@@ -173,23 +175,20 @@ export class Requests {
   private async releaseSession({ session }: ReleaseSessionT): Promise<Answer> {
     const released = this.session(session);
     this.sessions.delete(session);
+    this.keptRuns.drop(session);
     await released.release();
     return ACK;
   }
 
-  private async run(
-    request: number,
-    { session, feeds, outputs, outputsOnGpu, options }: RunT,
-    payload: Uint8Array,
-    signal: AbortSignal,
-  ): Promise<Answer> {
+  private async run(request: number, run: RunT, payload: Uint8Array, signal: AbortSignal): Promise<Answer> {
     const memory = this.outputs.borrow();
     const received_ms = performance.now();
-    const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readValue(feed, payload)]));
+    const session = this.session(run.session);
+    const { feeds, outputs, outputsOnGpu, options } = this.keptRuns.read(run, payload);
     const onProgress = (stage: string, done: number, total: number) =>
       this.connection.progress(request, stage, done, total);
-    const result = await this.session(session).run(named, {
-      ...json<RunOptions>(options),
+    const result = await session.run(feeds, {
+      ...options,
       outputs,
       outputsOnGpu,
       signal,
@@ -197,7 +196,8 @@ export class Requests {
       copy: memory.copy,
     });
     const writer = new TensorWriter();
-    for (const [name, value] of Object.entries(result.outputs)) writer.add(name, value);
+    // Python has those that were bound.
+    for (const [name, value] of Object.entries(result.outputs)) if (!named(options.bind, name)) writer.add(name, value);
     const info = result.info.timeline ? { ...result.info, received_ms, answered_ms: performance.now() } : result.info;
     const answer = new RunResultT(writer.descriptions, told(info));
     return { type: Body.RunResult, body: answer, payload: writer.payload, sent: memory.giveBack };
