@@ -11,11 +11,11 @@ import numpy as np
 import onnx
 import pytest
 from language_models import VOCABULARY, language_model, native_greedy
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import py_ort
 from py_ort import InferenceSession
-from py_ort.exceptions import InvalidArgument, NotImplemented, PyOrtError, Timeout, WrongType
+from py_ort.exceptions import InvalidArgument, NotImplemented, PyOrtError, RuntimeException, Timeout, WrongType
 
 pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
@@ -72,6 +72,48 @@ def test_an_end_that_the_model_has_no_logits_for(session: InferenceSession, mode
     end = VOCABULARY + wanted[0]
     generation = session.generate([PROMPT, PROMPT], max_new_tokens=3, eos_token_id=end, min_new_tokens=3)
     assert generation.result() == [wanted, wanted]
+
+
+def spoiled(model: onnx.ModelProto, token: int, value: float) -> bytes:
+    """The same with `value` added to all logits behind a token."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    graph = changed.graph
+    column = np.where(np.arange(VOCABULARY)[:, None] == token, value, 0).astype(np.float32)
+    graph.initializer.append(numpy_helper.from_array(column, "spoil"))
+    graph.node[-1].output[0] = "raw"
+    graph.node.append(helper.make_node("Gather", ["spoil", "input_ids"], ["spoiled"]))
+    graph.node.append(helper.make_node("Add", ["raw", "spoiled"], ["logits"]))
+    return changed.SerializeToString()
+
+
+@pytest.mark.parametrize("sample", [{}, {"do_sample": True, "seed": 3, "top_k": 7, "top_p": 0.9}], ids=["", "sample"])
+@pytest.mark.parametrize(
+    ("value", "why"), [(np.nan, "NaN"), (-np.inf, "no logit that is a finite"), (np.inf, "no logit that is a finite")]
+)
+def test_logits_that_give_no_token(
+    model: onnx.ModelProto, provider: str, new_session: NewSession, sample: Any, value: float, why: str
+) -> None:
+    if value == np.inf and not sample:
+        pytest.skip("the first of those that are infinite is the likeliest")
+    whole = new_session(model.SerializeToString(), providers=[provider])
+    wanted = whole.generate(PROMPT, max_new_tokens=9, **sample).result()
+    end = next(i for i, token in enumerate(wanted) if token not in [*PROMPT, *wanted[:i]] and i > 1)
+    session = new_session(spoiled(model, wanted[end], value), providers=[provider])
+    generation = session.generate(PROMPT, max_new_tokens=LONG, **sample)
+    tokens = []
+    with pytest.raises(RuntimeException, match=f"generate: step {end + 2} has .*{why}"):
+        for token in generation:
+            tokens.append(token)
+    assert tokens == wanted[: end + 1]
+    # Rows that are over may break, and those beside one that breaks are named.
+    both = session.generate([PROMPT, PROMPT[:3]], max_new_tokens=end + 1, eos_token_id=wanted[end], **sample)
+    assert both.result()[0] == wanted[: end + 1]
+    if not sample:  # each row draws for itself
+        with pytest.raises(RuntimeException, match=f"step {end + 2}, row 1, has"):
+            session.generate([PROMPT[:1], PROMPT], max_new_tokens=end + 4).result()
+    # A session goes on.
+    assert session.generate(PROMPT, max_new_tokens=end, **sample).result() == wanted[:end]
 
 
 def test_cancelled(session: InferenceSession, model: onnx.ModelProto) -> None:

@@ -1,5 +1,7 @@
 // The loop of a decoder, beside its session: tokens in, tokens out. One generation at a time; the next one goes on
 // where the caches of the last one hold the beginning of its prompt.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
 import { countersOf } from '../gpu/counters';
 import type { Session } from '../session/session';
 import { type Caches, HostCaches } from './caches';
@@ -13,6 +15,7 @@ import {
   settingsOf,
 } from './generate_options';
 import { GpuCaches } from './gpu_caches';
+import { NAN } from './host_sampler';
 import { Rows } from './rows';
 import { GpuSteps, HostSteps, type Steps } from './steps';
 import { Stops } from './stops';
@@ -190,6 +193,7 @@ class Loop {
         const tokens = await this.underWay[0];
         this.underWay.shift();
         signal?.throwIfAborted();
+        this.check(tokens);
         this.chosen.push(tokens[0]);
         this.tell(this.stops.take(tokens));
         if (this.stops.over) return this.stops.reasons();
@@ -198,6 +202,19 @@ class Loop {
       this.failed = !signal?.aborted;
       throw error;
     }
+  }
+
+  /** Throws where the logits of a row that goes on gave no token. */
+  private check(tokens: readonly number[]): void {
+    const row = tokens.findIndex((token, i) => token < 0 && !this.stops.isOver(i));
+    if (row < 0) return;
+    const why = tokens[row] === NAN ? 'has logits that are NaN' : 'has no logit that is a finite number';
+    const where = tokens.length > 1 ? `, row ${row},` : '';
+    throw new RuntimeError(
+      ErrorCode.runtime_exception,
+      `generate: step ${this.chosen.length + 1}${where} ${why}, so that no token can be chosen: ` +
+        'the model, or its precision, breaks on what it was given',
+    );
   }
 
   /** Waits for what is under way; all tokens that were chosen for the first row, or undefined after a failure. */

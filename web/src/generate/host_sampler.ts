@@ -12,6 +12,11 @@ export const FARTHEST = 64;
 /** Probabilities are added as whole numbers, in units of 2^-30. */
 export const PARTS = 2 ** 30;
 
+/** What no score is. */
+export const LOWEST = -3.4028234e38;
+/** In place of a token: a logit of the row is NaN; or none has a chance, none being finite. */
+export const [NAN, NOTHING] = [-1, -2];
+
 export class HostSampler {
   private readonly seen: Uint8Array[];
   private step = 0;
@@ -30,14 +35,17 @@ export class HostSampler {
     });
   }
 
-  /** The next token of each row, of its logits, which are written over. */
+  /** The next token of each row, of its logits, which are written over; NAN or NOTHING where there is none. */
   choose(logits: readonly Float32Array[]): number[] {
     const tokens = logits.map((row, i) => {
       this.adjust(row, this.seen[i]);
-      return this.sampling.sample ? this.draw(row, i) : likeliest(row);
+      const best = likeliest(row);
+      if (row.some(Number.isNaN)) return NAN;
+      if (!(row[best] > LOWEST)) return NOTHING;
+      return this.sampling.sample ? this.draw(row, i) : best;
     });
     tokens.forEach((token, i) => {
-      this.seen[i][token] = 1;
+      if (token >= 0) this.seen[i][token] = 1;
     });
     this.step++;
     return tokens;
@@ -67,7 +75,7 @@ export class HostSampler {
     }
     const among = this.within(kept, keys, topK, topP);
     const base = noiseBase([seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0], index, this.step);
-    let [best, token] = [-Infinity, 0];
+    let [best, token] = [-Infinity, NOTHING];
     for (const i of among) {
       const score = row[i] + gumbel(base, i);
       if (score > best) [best, token] = [score, i];
@@ -97,6 +105,6 @@ export class HostSampler {
 /** The first of the largest. */
 export function likeliest(row: Float32Array): number {
   let best = 0;
-  for (let i = 1; i < row.length; i++) if (row[i] > row[best] || Number.isNaN(row[best])) best = i;
+  for (let i = 1; i < row.length; i++) if (row[i] > row[best]) best = i;
   return best;
 }

@@ -1,7 +1,7 @@
 // The shader that chooses tokens: one workgroup for each row of logits. What it chooses among is found in four passes
 // of eight bits over scores as whole numbers, likeliest first; then the largest sum of score and noise is the choice.
 import type { Shader } from '../contract/kernel';
-import { FARTHEST, PARTS, UNITS } from './host_sampler';
+import { FARTHEST, LOWEST as LEAST, NAN, NOTHING, PARTS, UNITS } from './host_sampler';
 import { NOISE_WGSL } from './noise';
 
 export interface SamplingSpec {
@@ -16,7 +16,7 @@ export interface SamplingSpec {
 }
 
 /** What no score is. */
-const LOWEST = '-3.4028234e38';
+const LOWEST = String(LEAST);
 
 export const SAMPLING_SHADER: Shader<SamplingSpec> = {
   name: 'choose_token',
@@ -25,6 +25,7 @@ const THREADS = ${spec.threads}u;
 ${spec.sample ? NOISE_WGSL : ''}
 var<workgroup> values: array<f32, THREADS>;
 var<workgroup> places: array<u32, THREADS>;
+var<workgroup> broken: atomic<u32>;
 ${spec.topK || spec.topP ? SELECTION(spec) : ''}
 fn score(row: u32, i: u32) -> f32 {
   var x = f32(logits[states[row * 2u + 1u] + i]);
@@ -64,15 +65,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var place = 0xffffffffu;
   for (var i = lane; i < u.vocabulary; i += THREADS) {
     let x = score(row, i);
+    // Compilers may take it that no number is NaN.
+    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { atomicStore(&broken, 1u); }
     if (x > value) { value = x; place = i; }
   }
   largest(lane, value, place);
 ${spec.sample ? DRAWING(spec) : ''}
   if (lane == 0u) {
-    let token = min(places[0], u.vocabulary - 1u);
-    ids[row] = i32(token);
+    let token = places[0];
+    let chosen = token < u.vocabulary && atomicLoad(&broken) == 0u;
+    ids[row] = select(select(${NAN}, ${NOTHING}, atomicLoad(&broken) == 0u), i32(token), chosen);
     states[row * 2u] += 1u;
-${spec.marks ? '    marks[row * u.vocabulary + token] |= 1u;' : ''}
+${spec.marks ? '    if (chosen) { marks[row * u.vocabulary + token] |= 1u; }' : ''}
   }
 }
 `,

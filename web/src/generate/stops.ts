@@ -34,6 +34,10 @@ export class Stops {
     return tokens.length >= maxNewTokens ? 'length' : undefined;
   }
 
+  isOver(row: number): boolean {
+    return this.rows[row].reason !== undefined;
+  }
+
   get over(): boolean {
     return this.rows.every(({ reason }) => reason);
   }
