@@ -2,6 +2,7 @@
 // them outlives a run, but for those of a recording's own, with what its first run made for all others.
 import type { BufferCache } from './buffer_cache';
 import type { Held, Lifetime, Place } from './memory_plan';
+import { EarlierPlans } from './earlier_plans';
 import type { Room } from './fixed_part';
 import { type Access, planKept, planSegment, type SegmentPlan } from './segment_plan';
 
@@ -20,6 +21,11 @@ export interface ArenaPlace {
   readonly offset: number;
 }
 
+interface ArenaPlan {
+  readonly places: ReadonlyMap<number, ArenaPlace>;
+  readonly plan: SegmentPlan;
+}
+
 /** What recordings may keep for themselves, all together: a share of the most that is needed at one time. */
 const KEPT_SHARE = 0.03;
 /** What each may keep. */
@@ -36,6 +42,7 @@ function at(slots: readonly ArenaSlot[]): (place: [number, Place]) => [number, A
 
 export class Arena {
   private slots: ArenaSlot[] = [];
+  private readonly earlier = new EarlierPlans<ArenaPlace>();
   /**
    * The most bytes that tensors needed at one time, in any recording, without what is kept of weights; an output in the
    * place of an input counts once.
@@ -70,17 +77,33 @@ export class Arena {
       const slots = plan.newSlots.map((bytes) => this.add(bytes, account));
       return [...plan.places].map(at(slots));
     });
+    const rest = tensors.filter(({ id }) => !kept.has(id));
+    const { places, plan } = held.size === 0 ? this.placeAlike(rest, accesses) : this.placeAnew(rest, accesses, held);
+    return { places: new Map([...own, ...places]), plan };
+  }
+
+  /** As an earlier segment, if one differs in sizes only. */
+  private placeAlike(tensors: readonly Lifetime[], accesses: readonly Access[]): ArenaPlan {
+    const there = new Set(this.slots);
+    const earlier = this.earlier.find(tensors, accesses, ({ slot }) => there.has(slot));
+    if (earlier) return earlier;
+    const roomy = this.earlier.withRoom(tensors, accesses);
+    const made = { tensors: roomy, accesses, ...this.placeAnew(roomy, accesses, new Map()) };
+    this.earlier.remember(made);
+    return made;
+  }
+
+  private placeAnew(
+    tensors: readonly Lifetime[],
+    accesses: readonly Access[],
+    held: ReadonlyMap<ArenaSlot, readonly Held[]>,
+  ): ArenaPlan {
     const shared = this.slots.filter((slot) => !slot.kept);
     const existing = shared.map((slot) => ({ bytes: slot.bytes, held: held.get(slot) ?? [] }));
-    const plan = planSegment(
-      tensors.filter(({ id }) => !kept.has(id)),
-      accesses,
-      existing,
-      this.maxBufferSize,
-    );
+    const plan = planSegment(tensors, accesses, existing, this.maxBufferSize);
     this.peak = Math.max(this.peak, plan.peak + this.kept('others'));
     shared.push(...plan.newSlots.map((bytes) => this.add(bytes)));
-    return { places: new Map([...own, ...[...plan.places].map(at(shared))]), plan };
+    return { places: new Map([...plan.places].map(at(shared))), plan };
   }
 
   private add(bytes: number, kept?: keyof Room): ArenaSlot {

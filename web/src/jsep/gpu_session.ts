@@ -4,13 +4,24 @@ import type { GpuProvider } from '../gpu/provider';
 import { SessionMemory } from '../gpu/session_memory';
 import type { Kernel } from '../contract/kernel';
 import type { Recorder } from './recorder';
+import type { RunEvent } from './recording';
 
 interface KernelInstance {
   readonly kernel: Kernel;
   readonly attributes: unknown;
 }
 
+/** A kernel's call, and the virtual ids that it made: its outputs', where they are no views, and all of them. */
+interface LastCall {
+  readonly event: RunEvent;
+  readonly ids: readonly (number | undefined)[];
+  readonly firstId: number;
+  readonly endId: number;
+}
+
 export class GpuSession {
+  /** By kernel, what it was last asked and gave. */
+  readonly lastCalls = new Map<number, LastCall>();
   readonly kernels = new Map<number, KernelInstance>();
   readonly memory: SessionMemory;
   recorder: Recorder | undefined;

@@ -33,7 +33,8 @@ export class Recorder {
   private cursor = 0;
   /** Whether all that the core asked so far is what the recording says. */
   private matching: boolean;
-  private nextId: number;
+  /** Of what is new. */
+  nextId: number;
   /** One for each submitted segment, if asked for. */
   readonly profilers: Profiler[] = [];
   /** Whether what the core did so far follows from the feeds' shapes: equal shapes, equal bytes. */
