@@ -3,7 +3,8 @@
 Most models with open dimensions lose nothing by them: their shape arithmetic is resolved by names. Where some is left
 for the page, a plan for the very shapes has none. It is made in the background once shapes came twice, while runs go on
 with the plan for all shapes; the weights in the page are shared. At level `all` only. Each plan is a session of its own
-in the page; at most four are kept, and shapes that push each other out must come ever more often.
+in the page; at most four are kept, and shapes that push each other out must come ever more often. Where as many others
+come between, as in texts that grow word by word, nothing is made: it would be gone before it is of use.
 """
 
 from __future__ import annotations
@@ -136,7 +137,9 @@ class ShapePlans:
 
     def _make_if(self, shapes: Shapes, sightings: int) -> None:
         with self._lock:
-            self._seen[shapes] = self._seen.pop(shapes, 0) + 1
+            since = next((i for i, seen in enumerate(reversed(self._seen)) if seen == shapes), _KEPT)
+            count = self._seen.pop(shapes, 0)
+            self._seen[shapes] = count + 1 if since < _KEPT else 1
             if len(self._seen) > _REMEMBERED:
                 self._seen.popitem(last=False)
             busy = self._working is not None and self._working.is_alive()

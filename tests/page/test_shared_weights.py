@@ -105,10 +105,26 @@ def test_no_storm_of_plans(new_session):
     plans = session._opened.shape_plans
     for _ in range(4):
         for rows in range(1, 9):
+            for _ in range(2):
+                check(session, rows)
+                plans.wait()
+    made = plans._evictions + len(plans.shapes())
+    assert made <= 10, f"{made} plans for 64 runs"
+
+
+def test_no_plans_for_what_grows_from_run_to_run(new_session):
+    """Texts of many lengths: each length comes again with the next text, behind more others than plans are kept."""
+    session = new_session(open_model(), providers=["wasm"])
+    plans = session._opened.shape_plans
+    for _ in range(3):
+        for rows in range(1, 7):
             check(session, rows)
             plans.wait()
-    made = plans._evictions + len(plans.shapes())
-    assert made <= 10, f"{made} plans for 32 runs"
+    assert plans.shapes() == []
+    for _ in range(2):
+        check(session, 9)
+        plans.wait()
+    assert plans.shapes() == [{"x": [9, 64]}]
 
 
 @pytest.mark.parametrize(
