@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
@@ -106,6 +107,8 @@ class Page:
         self._asked_at: int | None = None
         #: Of the sessions in it: their levels say which of its messages are shown.
         self.logs: list[SessionLog] = []
+        #: The numbers of GPU buffers that are to be freed.
+        self.freed: deque[int] = deque()
         #: Why the page is gone; None while it lives.
         self.lost: PyOrtError | None = None
         #: Called once when it is.

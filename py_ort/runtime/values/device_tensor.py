@@ -143,7 +143,7 @@ class DeviceTensor:
         lease, self._lease = self._lease, None
         if not buffer or not self._owned:
             return
-        soon(lambda: _post_free(self.page, buffer))
+        _free(self.page, buffer)
         if lease is not None:
             soon(lambda: pool().release(lease))
 
@@ -181,10 +181,19 @@ def _storage(dtype: int) -> np.dtype[Any]:
 
 
 def _unwanted(page: Page, answer: Answer) -> None:
-    _post_free(page, answer.body.id)
+    _free(page, answer.body.id)
 
 
-def _post_free(page: Page, buffer: int) -> None:
-    body = JsepFreeT()
-    body.id = buffer
-    page.post(body)
+def _free(page: Page, buffer: int) -> None:
+    """Free a buffer, soon; in any thread, also while Python collects garbage."""
+    page.freed.append(buffer)
+    soon(lambda: _post_freed(page))
+
+
+def _post_freed(page: Page) -> None:
+    """Tell of all at once: a decoder's step frees one for each cache."""
+    ids = [page.freed.popleft() for _ in range(len(page.freed))]
+    if ids:
+        body = JsepFreeT()
+        body.id, body.others = ids[0], ids[1:]
+        page.post(body)

@@ -238,8 +238,9 @@ export class Requests {
     return { type: Body.JsepBuffer, body: new JsepBufferT(await this.kernelService.alloc(deviceId, Number(size))) };
   }
 
-  private async jsepFree({ id }: JsepFreeT): Promise<Answer> {
-    await this.kernelService.free(id);
+  private async jsepFree({ id, others }: JsepFreeT): Promise<Answer> {
+    const freed = await Promise.allSettled([id, ...others].map((one) => this.kernelService.free(one)));
+    for (const one of freed) if (one.status === 'rejected') throw one.reason;
     return ACK;
   }
 
