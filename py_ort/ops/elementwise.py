@@ -58,10 +58,7 @@ OPERATORS = [
     Operator("CastLike", layout="elementwise", shape_only=(1,), converts=True),
     *(Operator(name) for name in ("BitCast", "SwiGLU")),
     Operator("BiasSplitGelu", domain=MICROSOFT),
-    *(
-        Operator(name, domain=INTERNAL, layout="elementwise", infer=_infer_like_input)
-        for name in ("FakeQuantize", "DynamicFakeQuantize")
-    ),
+    Operator("FakeQuantize", domain=INTERNAL, layout="elementwise", infer=_infer_like_input),
 ]
 
 
