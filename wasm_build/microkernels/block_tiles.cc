@@ -47,7 +47,7 @@ struct Unpacked {
   void* gemm;      // what the product of floats asks for
   float* zeros;    // of one column
   float* scales;   // [panels][blocks][8]
-  float* moves;    // zero points times scales, likewise
+  float* moves;    // less zero points times scales, likewise
   uint8_t* bytes;  // of integers: [panels][padded_k / 4, 8, 4]
   float* floats;   // of floats: [panels][chunk, 8], and what a block of 16 writes behind
   Unpacked(const BlockProduct& p, void* scratch) : gemm(scratch) {
@@ -66,7 +66,7 @@ template <int Bits>
     const int32_t from = column + c < p.n ? column + c : p.n - 1;
     const float *zeros = zero_points<Bits>(p, from, u.zeros), *scales = p.scales + static_cast<size_t>(from) * blocks;
     size_t to = static_cast<size_t>(c / kPanel) * blocks * kPanel + c % kPanel;
-    for (int32_t i = 0; i < blocks; ++i, to += kPanel) u.scales[to] = scales[i], u.moves[to] = scales[i] * zeros[i];
+    for (int32_t i = 0; i < blocks; ++i, to += kPanel) u.scales[to] = scales[i], u.moves[to] = -scales[i] * zeros[i];
   }
 }
 
@@ -95,7 +95,7 @@ template <int Bits>
                               wasm_v128_and(wasm_u32x4_shr(four, 16), byte), wasm_u32x4_shr(four, 24)};
 #pragma clang loop unroll(full)
           for (int32_t i = 0; i < 4; ++i)
-            simd::store(at + i * kPanel + half * 4, simd::sub(simd::mul(wasm_f32x4_convert_i32x4(k[i]), scale), move));
+            simd::store(at + i * kPanel + half * 4, simd::add(simd::mul(wasm_f32x4_convert_i32x4(k[i]), scale), move));
         }
       }
     }
@@ -204,7 +204,7 @@ template <class Tile, int R>
     for (int r = 0; r < R; ++r) {
       const v128_t sum = load_splat(row_sums + r * blocks + block);
 #pragma clang loop unroll(full)
-      for (int32_t half = 0; half < 2; ++half) totals[r][half] = simd::sub(totals[r][half], simd::mul(sum, move[half]));
+      for (int32_t half = 0; half < 2; ++half) totals[r][half] = mul_add(sum, move[half], totals[r][half]);
     }
   }
 #pragma clang loop unroll(full)

@@ -230,8 +230,9 @@ struct BlockProduct {
   const float* bias = nullptr;                           // [n], or null
   float* c = nullptr;
 
-  static constexpr int32_t kFewRows = 4, kColumns = 4, kTileRows = 4, kTileColumns = 16, kChunk = 512;
-  bool few() const { return rows <= kFewRows; }
+  static constexpr int32_t kColumns = 4, kTileColumns = 16, kChunk = 512;
+  // Each row unpacks anew, which bytes do in a quarter of the time.
+  bool few() const { return rows <= (integers ? 3 : 1); }
   int32_t blocks() const { return (k + block - 1) / block; }
   // Weights are unpacked 32 at a time: what is prepared for a block of 16 has zeros behind it.
   int32_t padded_block() const { return block < 32 ? 32 : block; }
