@@ -140,15 +140,13 @@ class GroupQueryAttention {
                   "past keys or values of shape ", past->dims, " do not fit ", p.batch, " batches, ", kv_heads_,
                   " heads of size ", size);
     float* to = present.mutable_data<float>();
-    std::fill_n(to, present.count(), 0.0f);
     for (int64_t b = 0; b < p.batch; ++b) {
-      const int64_t before = p.offsets[static_cast<size_t>(b)];
-      for (int64_t h = 0; h < kv_heads_; ++h, to += capacity * size) {
-        if (past)
-          std::copy_n(past->data<float>() + (b * kv_heads_ + h) * past_columns * size,
-                      std::min(before, past_columns) * size, to);
-        for (int64_t row = 0; row < p.rows; ++row)
-          std::copy_n(now.at(b, h) + row * now.row_step, size, to + (before + row) * size);
+      const int64_t before = p.offsets[static_cast<size_t>(b)], kept = std::min(before, past_columns);
+      for (int64_t h = 0; h < kv_heads_; ++h) {
+        if (past) to = std::copy_n(past->data<float>() + (b * kv_heads_ + h) * past_columns * size, kept * size, to);
+        to = std::fill_n(to, (before - kept) * size, 0.0f);
+        for (int64_t row = 0; row < p.rows; ++row) to = std::copy_n(now.at(b, h) + row * now.row_step, size, to);
+        to = std::fill_n(to, (capacity - before - p.rows) * size, 0.0f);
       }
     }
     return {};
