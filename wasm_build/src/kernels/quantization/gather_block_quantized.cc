@@ -1,5 +1,9 @@
 // com.microsoft GatherBlockQuantized: rows of a table that is quantized in blocks, dequantized as they are taken.
+#include <algorithm>
+#include <vector>
+
 #include "kernels/shared/axes.h"
+#include "kernels/shared/derived.h"
 #include "kernels/shared/elements.h"
 #include "kernels/shared/lanes.h"
 #include "kernels/shared/strided.h"
@@ -24,7 +28,7 @@ class GatherBlockQuantized {
     const Tensor* zero_point = context.input(3);
     // uint8 holds `bits` per element: two to a byte along the last axis, or one with 128 for zero.
     const bool bytes = data.dtype == DType::uint8;
-    double zero = bytes ? static_cast<double>(1 << (bits_ - 1)) : 0;
+    const auto zero = static_cast<float>(bytes ? 1 << (bits_ - 1) : 0);
     if (bytes && bits_ == 4 && data.rank() > 0) {
       data.dtype = DType::uint4;
       data.dims.back() *= 2;
@@ -36,18 +40,21 @@ class GatherBlockQuantized {
     expected[quantize] = (expected[quantize] + block_size_ - 1) / block_size_;
     PY_ORT_ENSURE(scale.dims == expected, "GatherBlockQuantized: scales of shape ", scale.dims, ", expected ",
                   expected);
-    Tensor scales, zeros, values, result;
-    PY_ORT_TRY(cast(scale, DType::float32, scales));
+    Tensor zeros, values, result;
     if (zero_point) {
-      Tensor packed = *zero_point;
+      zeros = *zero_point;
       if (data.dtype == DType::uint4 && bytes) {
-        packed.dtype = DType::uint4;
-        packed.dims.back() *= 2;
-        if (packed.dims.back() != expected.back()) PY_ORT_TRY(trimmed(Tensor(packed), expected.back(), packed));
+        zeros.dtype = DType::uint4;
+        zeros.dims.back() *= 2;
+        if (zeros.dims.back() != expected.back()) {
+          const Tensor* kept;
+          PY_ORT_TRY(
+              trimmed_.get(*zero_point, kept, [&](Tensor& out) { return trimmed(zeros, expected.back(), out); }));
+          zeros = *kept;
+        }
       }
-      PY_ORT_ENSURE(packed.dims == expected, "GatherBlockQuantized: zero points of shape ", zero_point->dims,
+      PY_ORT_ENSURE(zeros.dims == expected, "GatherBlockQuantized: zero points of shape ", zero_point->dims,
                     " for scales of shape ", scale.dims);
-      PY_ORT_TRY(cast(packed, DType::float32, zeros));
     }
     std::vector<int64_t> at;
     PY_ORT_TRY(read_integers(indices, at));
@@ -58,25 +65,31 @@ class GatherBlockQuantized {
     PY_ORT_TRY(Tensor::make(DType::float32, dims, values));
     const int64_t outer = count_between(data.dims, 0, gather),
                   length = count_between(data.dims, gather + 1, data.rank());
-    const Dims steps = strides_of(data.dims), scale_steps = strides_of(expected);
+    // Where an element's scale is. Those of a row lie next to each other.
+    const int64_t inner = count_between(data.dims, quantize + 1, data.rank()), size = data.dims[quantize];
+    const auto scale_of = [&](int64_t i) {
+      return (i / inner / size * expected[quantize] + i / inner % size / block_size_) * inner + i % inner;
+    };
     float* to = values.mutable_data<float>();
-    std::vector<int32_t> row(static_cast<size_t>(length) + 3);
-    for (int64_t o = 0; o < outer; ++o)
+    std::vector<int32_t> row, row_zeros;
+    std::vector<float> row_scales;
+    const int32_t* z = nullptr;
+    for (int64_t o = 0; o < outer && length > 0; ++o)
       for (const int64_t index : at) {
-        const int64_t first = (o * data.dim(gather) + index) * length;
-        // Read from an even element on: two lie in a byte.
-        const int64_t even = first / 2 * 2;
-        const auto* x = static_cast<const int32_t*>(widen(data.dtype, data.storage->data(), even,
-                                                          static_cast<size_t>(first + length - even), row.data())) +
-                        (first - even);
-        for (int64_t i = 0; i < length; ++i) {
-          int64_t rest = first + i, block = 0;
-          for (int64_t d = 0; d < data.rank(); ++d) {
-            block += (d == quantize ? rest / steps[d] / block_size_ : rest / steps[d]) * scale_steps[d];
-            rest %= steps[d];
-          }
-          *to++ = (static_cast<float>(x[i]) - (zero_point ? zeros.data<float>()[block] : static_cast<float>(zero))) *
-                  scales.data<float>()[block];
+        const int64_t first = (o * data.dim(gather) + index) * length, first_scale = scale_of(first),
+                      count = scale_of(first + length - 1) + 1 - first_scale;
+        const int32_t* x = read(data, first, length, row);
+        const float* s = read(scale, first_scale, count, row_scales);
+        if (zero_point) z = read(zeros, first_scale, count, row_zeros);
+        for (int64_t i = 0; i < length;) {
+          const int64_t place = (first + i) / inner % size;
+          int64_t block = scale_of(first + i) - first_scale;
+          // One scale for the rest of a block, or one for each element up to the next place.
+          const int64_t left = inner == 1 ? std::min(block_size_ - place % block_size_, size - place)
+                                          : inner - (first + i) % inner,
+                        step = inner == 1 ? 0 : 1;
+          for (const int64_t end = std::min(i + left, length); i < end; ++i, block += step)
+            *to++ = (static_cast<float>(x[i]) - (z ? static_cast<float>(z[block]) : zero)) * s[block];
         }
       }
     PY_ORT_TRY(cast(values, scale.dtype, result));
@@ -85,6 +98,14 @@ class GatherBlockQuantized {
   }
 
  private:
+  // Elements [first, first + count), widened. Reading begins at an even one: two lie in a byte.
+  template <class T>
+  static const T* read(const Tensor& from, int64_t first, int64_t count, std::vector<T>& scratch) {
+    const int64_t even = first / 2 * 2, all = first + count - even;
+    scratch.resize(static_cast<size_t>(all) + 3);
+    const void* wide = widen(from.dtype, from.storage->data(), even, static_cast<size_t>(all), scratch.data());
+    return static_cast<const T*>(wide) + (first - even);
+  }
   // Without the padding nibble that rows of an odd length end with.
   static Status trimmed(const Tensor& packed, int64_t columns, Tensor& out) {
     Tensor all, part;
@@ -98,6 +119,7 @@ class GatherBlockQuantized {
     strided_copy(all, {0, {padded, 1}}, part, {0, {columns, 1}}, {rows, columns});
     return gather_bits(part, DType::uint4, out);
   }
+  Derived<Tensor> trimmed_;  // zero points
   int64_t gather_axis_ = 0, quantize_axis_ = 1, block_size_ = 128, bits_ = 4;
 };
 
