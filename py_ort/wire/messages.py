@@ -13,6 +13,8 @@ import flatbuffers
 from py_ort.exceptions import ProtocolError
 from py_ort.schema.gen.Body import Body
 from py_ort.schema.gen.Message import Message, MessageT
+from py_ort.schema.gen.RunResult import RunResult, RunResultT
+from py_ort.wire.descriptions import read_descriptions
 from py_ort.wire.framing import Buffer
 
 IDENTIFIER = b"PMSG"
@@ -81,8 +83,12 @@ def decode(header: Buffer, payload: memoryview) -> Received:
     if data[4:8] != IDENTIFIER:
         raise ProtocolError(f"expected a message of this protocol, got {data[:16]!r}")
     try:
-        message = MessageT.InitFromObj(Message.GetRootAs(data))
-        _decode_texts(message)
+        root = Message.GetRootAs(data)
+        if root.BodyType() == Body.RunResult:
+            message = _run_result(root)
+        else:
+            message = MessageT.InitFromObj(root)
+            _decode_texts(message)
     except (struct.error, IndexError, TypeError, ValueError, UnicodeDecodeError) as e:
         raise ProtocolError(f"a broken message header: {e}") from e
     if message.body is None:
@@ -90,6 +96,21 @@ def decode(header: Buffer, payload: memoryview) -> Received:
     if not message.payloadSize <= len(payload):
         raise ProtocolError(f"message {message.id} announces {message.payloadSize} bytes and brings {len(payload)}")
     return Received(message.id, _NAMES[message.bodyType], message.body, payload[: message.payloadSize])
+
+
+def _run_result(root: Message) -> MessageT:
+    """What `InitFromObj` gives, in a fraction of the time: a decoder's step may describe 33 outputs."""
+    message, body, result = MessageT(), RunResultT(), RunResult()
+    message.id, message.bodyType, message.payloadSize = root.Id(), root.BodyType(), root.PayloadSize()
+    at = root.Body()
+    if at is None:
+        return message
+    message.body = body
+    result.Init(at.Bytes, at.Pos)
+    if not result.OutputsIsNone():
+        body.outputs = read_descriptions(result._tab.Bytes, field_at(result._tab, 0))
+    body.info = (result.Info() or b"").decode()
+    return message
 
 
 def _decode_texts(thing: Any) -> None:
