@@ -1,7 +1,8 @@
 """RNN, GRU, LSTM.
 
 `LSTM` with `quantized_state` = 1: products see the old states as they are once quantized to uint8 by their own range,
-all sequences of a direction together. `DynamicQuantizeLSTM` is such a one, of dequantized weights.
+all sequences of a direction together. `DynamicQuantizeLSTM` is such a one, of dequantized weights, where the provider
+has no kernel of it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,23 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, attributes_of, rank, set_attributes
-from py_ort.ir.operators import MICROSOFT, Operator, lowering
+from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
+from py_ort.ir.operators import MICROSOFT, Operator, in_parts, lowering
+
+
+def _infer_quantized(node: ir.Node) -> None:
+    """States of float32; all steps, and the last ones."""
+    x, w = dims(node.inputs[0]), dims(node.inputs[1])
+    hidden = attribute(node, "hidden_size")
+    for output, whole in zip(node.outputs, (True, False, False), strict=False):
+        output.type = ir.TensorType(ir.DataType.FLOAT)
+        if x is not None and w is not None and hidden is not None:
+            output.shape = ir.Shape([*x[:whole], w[0], x[1], hidden])
+
 
 OPERATORS = [
     *(Operator(name, heavy=True, optional_outputs=True) for name in ("RNN", "GRU", "LSTM")),
-    Operator("DynamicQuantizeLSTM", domain=MICROSOFT),
+    Operator("DynamicQuantizeLSTM", domain=MICROSOFT, infer=_infer_quantized, heavy=True, optional_outputs=True),
 ]
 
 
@@ -33,7 +45,10 @@ def recurrent(node: ir.Node, build: Builder) -> None:
         set_attributes(node, direction="forward")
 
 
-@lowering("DynamicQuantizeLSTM", domain=MICROSOFT)
+@in_parts(
+    "DynamicQuantizeLSTM",
+    *("DynamicQuantizeLinear", "DequantizeLinear", "LSTM", "Cast", "Unsqueeze", "Sub", "Mul", "Transpose"),
+)
 def dynamic_quantize_lstm(node: ir.Node, build: Builder) -> Any:
     """An LSTM of what X, the weights and the old states are once quantized.
 

@@ -1,4 +1,4 @@
-// LSTM: gates in the order input, output, forget, cell.
+// LSTM, and com.microsoft's DynamicQuantizeLSTM: gates in the order input, output, forget, cell.
 #include "kernels/shared/half_precision.h"
 #include "kernels/recurrent/recurrent.h"
 
@@ -16,14 +16,17 @@ class LstmCell : public Cell {
 
   Status step(float* gates, const std::vector<bool>& active, float* h, float* c) override {
     const int64_t n = weights_.hidden;
-    const float* old = h;
-    if (net_.quantized_state()) {
+    if (weights_.quantized_r) {
+      PY_ORT_TRY(add_quantized(gates, active, h));
+    } else if (!net_.quantized_state()) {
+      PY_ORT_TRY(add_recurrent(h, weights_.r[0], batch_, n, 4 * n, gates, 4 * n));
+    } else {
       quantized_.resize(static_cast<size_t>(batch_ * n));
       quantize_states(h, was_active_.empty() ? std::vector<bool>(static_cast<size_t>(batch_), true) : was_active_, n,
                       quantized_.data());
-      was_active_ = active, old = quantized_.data();
+      was_active_ = active;
+      PY_ORT_TRY(add_recurrent(quantized_.data(), weights_.r[0], batch_, n, 4 * n, gates, 4 * n));
     }
-    PY_ORT_TRY(add_recurrent(old, weights_.r[0], batch_, n, 4 * n, gates, 4 * n));
     const Activation &f = net_.activation(direction_, 0), &g = net_.activation(direction_, 1),
                      &hidden = net_.activation(direction_, 2);
     const float clip = net_.clip();
@@ -52,10 +55,26 @@ class LstmCell : public Cell {
   }
 
  private:
+  // gates += H R, of states in bytes by their own range, all sequences together; those that are over count as zeros.
+  Status add_quantized(float* gates, const std::vector<bool>& active, const float* h) {
+    const int64_t n = weights_.hidden, count = batch_ * n;
+    quantized_.assign(h, h + count);
+    for (size_t b = 0; b < was_active_.size(); ++b)
+      if (!was_active_[b]) std::fill_n(quantized_.begin() + static_cast<int64_t>(b) * n, n, 0.0f);
+    was_active_ = active;
+    bytes_.resize(static_cast<size_t>(count) + kPastEnd);
+    sums_.resize(static_cast<size_t>(4 * count));
+    const DynamicRange range = quantize_dynamically(quantized_.data(), count, bytes_.data());
+    PY_ORT_TRY(weights_.quantized_r->multiply(bytes_.data(), range, batch_, nullptr, sums_.data()));
+    for (int64_t i = 0; i < 4 * count; ++i) gates[i] += sums_[static_cast<size_t>(i)];
+    return {};
+  }
+
   const RecurrentNet& net_;
   RecurrentWeights weights_;
   int64_t direction_, batch_;
-  std::vector<float> quantized_;
+  std::vector<float> quantized_, sums_;
+  std::vector<uint8_t> bytes_;
   std::vector<bool> was_active_;  // in the step before
 };
 
@@ -70,6 +89,25 @@ class LSTM {
   RecurrentNet net_;
 };
 
+class DynamicQuantizeLSTM {
+ public:
+  static Status make(const KernelInfo& info, DynamicQuantizeLSTM& out) {
+    out.net_.quantize_weights();
+    return out.net_.read(info, {4}, {"Sigmoid", "Tanh", "Tanh"});
+  }
+  Status operator()(KernelContext& context) const {
+    PY_ORT_ENSURE(context.input(8) && context.input(10), "the scales of W and R, inputs 8 and 10, are missing");
+    return net_.run(context, LstmCell::make);
+  }
+
+ private:
+  RecurrentNet net_;
+};
+
+PY_ORT_KERNEL(kMicrosoftDomain, "DynamicQuantizeLSTM",
+              "float32;int8,uint8;int8,uint8;float32;int32;float32;float32;float32;float32;int8,uint8;float32;"
+              "int8,uint8",
+              DynamicQuantizeLSTM);
 PY_ORT_KERNEL("", "LSTM",
               "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;"
               "int32;float32,float16,bfloat16",

@@ -89,11 +89,14 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
                *initial_c = context.input(6), *peepholes = context.input(7);
   PY_ORT_ENSURE(x.rank() == 3 && w.rank() == 3 && r.rank() == 3, "X, W and R must have three axes, not the shapes ",
                 x.dims, ", ", w.dims, " and ", r.dims);
-  const Sizes s{x.dims[batch_first_], x.dims[!batch_first_], x.dims[2], r.dims[2],
+  const Sizes s{x.dims[batch_first_], x.dims[!batch_first_], x.dims[2], r.dims[quantized_weights_ ? 1 : 2],
                 static_cast<int64_t>(directions_.size())};
   const int64_t rows = gates_ * s.hidden;
-  PY_ORT_ENSURE(w.dims == (Dims{s.directions, rows, s.input}) && r.dims == (Dims{s.directions, rows, s.hidden}),
-                "W and R of shapes ", w.dims, " and ", r.dims, " do not fit X of shape ", x.dims);
+  const auto fits = [&](const Tensor& weights, int64_t k) {
+    return weights.dims == (quantized_weights_ ? Dims{s.directions, k, rows} : Dims{s.directions, rows, k});
+  };
+  PY_ORT_ENSURE(fits(w, s.input) && fits(r, s.hidden), "W and R of shapes ", w.dims, " and ", r.dims,
+                " do not fit X of shape ", x.dims);
   PY_ORT_ENSURE(hidden_ == 0 || hidden_ == s.hidden, "hidden_size is ", hidden_, ", but R has the shape ", r.dims);
   PY_ORT_ENSURE(!bias || bias->count() == s.directions * 2 * rows, "B of shape ", bias->dims,
                 " does not fit W of shape ", w.dims);
@@ -120,27 +123,57 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
   std::fill_n(y->mutable_data<float>(), y->count(), 0.0f);
   if (s.batch == 0 || s.hidden == 0) return {};
 
-  const std::vector<Tensor>*w_panels, *r_panels;
-  PY_ORT_TRY(w_panels_.get(w, w_panels, [&](std::vector<Tensor>& out) -> Status {
-    for (int64_t d = 0; d < s.directions; ++d)
-      PY_ORT_TRY(pack_transposed(w.data<float>() + d * rows * s.input, rows, s.input, out.emplace_back()));
-    return {};
-  }));
-  PY_ORT_TRY(r_panels_.get(r, r_panels, [&](std::vector<Tensor>& out) -> Status {
-    const float* from = r.data<float>();
-    for (int64_t d = 0; d < s.directions; ++d) {
-      for (int64_t gates : splits_) {
-        PY_ORT_TRY(pack_transposed(from, gates * s.hidden, s.hidden, out.emplace_back()));
-        from += gates * s.hidden * s.hidden;
+  const std::vector<Tensor>*w_panels = nullptr, *r_panels = nullptr;
+  const std::vector<IntegerPanels>*w_bytes = nullptr, *r_bytes = nullptr;
+  std::vector<uint8_t> x_bytes;
+  DynamicRange x_range{};
+  if (quantized_weights_) {
+    const auto pack = [&](const Tensor& weights, std::vector<IntegerPanels>& out) -> Status {
+      out.resize(static_cast<size_t>(s.directions));
+      const int64_t k = weights.dims[1];
+      for (int64_t d = 0; d < s.directions; ++d)
+        out[static_cast<size_t>(d)].fill(weights, d * k * rows, k, rows, rows, 1);
+      return {};
+    };
+    PY_ORT_TRY(w_bytes_.get(w, w_bytes, [&](std::vector<IntegerPanels>& out) { return pack(w, out); }));
+    PY_ORT_TRY(r_bytes_.get(r, r_bytes, [&](std::vector<IntegerPanels>& out) { return pack(r, out); }));
+    // What is behind the longest sequence has no part in the range of X.
+    x_bytes.resize(static_cast<size_t>(x.count()) + kPastEnd);
+    const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+    x_range = quantize_dynamically(x.data<float>(), longest * s.batch * s.input, x_bytes.data());
+  }
+  if (!quantized_weights_)
+    PY_ORT_TRY(w_panels_.get(w, w_panels, [&](std::vector<Tensor>& out) -> Status {
+      for (int64_t d = 0; d < s.directions; ++d)
+        PY_ORT_TRY(pack_transposed(w.data<float>() + d * rows * s.input, rows, s.input, out.emplace_back()));
+      return {};
+    }));
+  if (!quantized_weights_)
+    PY_ORT_TRY(r_panels_.get(r, r_panels, [&](std::vector<Tensor>& out) -> Status {
+      const float* from = r.data<float>();
+      for (int64_t d = 0; d < s.directions; ++d) {
+        for (int64_t gates : splits_) {
+          PY_ORT_TRY(pack_transposed(from, gates * s.hidden, s.hidden, out.emplace_back()));
+          from += gates * s.hidden * s.hidden;
+        }
       }
-    }
-    return {};
-  }));
+      return {};
+    }));
   std::vector<float> h(static_cast<size_t>(s.batch * s.hidden)), c(h.size());
   for (int64_t d = 0; d < s.directions; ++d) {
-    RecurrentWeights weights{gates_, s.hidden, r_panels->data() + static_cast<size_t>(d) * splits_.size(),
-                             bias ? bias->data<float>() + (2 * d + 1) * rows : nullptr,
-                             peepholes ? peepholes->data<float>() + d * 3 * s.hidden : nullptr};
+    QuantizedOperand quantized_w, quantized_r;
+    if (quantized_weights_) {
+      const auto at = static_cast<size_t>(d);
+      PY_ORT_TRY(QuantizedOperand::make((*w_bytes)[at], w.dtype, *context.input(8), context.input(9), d, quantized_w));
+      PY_ORT_TRY(
+          QuantizedOperand::make((*r_bytes)[at], r.dtype, *context.input(10), context.input(11), d, quantized_r));
+    }
+    const RecurrentWeights weights{gates_,
+                                   s.hidden,
+                                   r_panels ? r_panels->data() + static_cast<size_t>(d) * splits_.size() : nullptr,
+                                   quantized_weights_ ? &quantized_r : nullptr,
+                                   bias ? bias->data<float>() + (2 * d + 1) * rows : nullptr,
+                                   peepholes ? peepholes->data<float>() + d * 3 * s.hidden : nullptr};
     // A state is [directions, batch, hidden], or [batch, directions, hidden].
     const auto state_at = [&](int64_t b) { return (batch_first_ ? b * s.directions + d : d * s.batch + b) * s.hidden; };
     for (int64_t b = 0; b < s.batch; ++b) {
@@ -153,9 +186,19 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
       load(initial_c, c);
     }
     const std::unique_ptr<Cell> cell = make_cell(*this, weights, d, s.batch);
-    PY_ORT_TRY(run_direction(weights, (*w_panels)[static_cast<size_t>(d)],
-                             bias ? bias->data<float>() + 2 * d * rows : nullptr, s, d, lengths, x, *cell,
-                             y->mutable_data<float>(), h.data(), c.data()));
+    Tensor from_x;
+    PY_ORT_TRY(Tensor::make(DType::float32, {s.steps * s.batch, rows}, from_x));
+    const float* bias_w = bias ? bias->data<float>() + 2 * d * rows : nullptr;
+    if (quantized_weights_) {
+      PY_ORT_TRY(
+          quantized_w.multiply(x_bytes.data(), x_range, s.steps * s.batch, bias_w, from_x.mutable_data<float>()));
+    } else {
+      ProductEnd end;
+      end.c = from_x.mutable_data<float>(), end.c_stride = rows, end.bias = bias_w;
+      PY_ORT_TRY(multiply_panels(row_major(x.data<float>(), s.steps * s.batch, s.input),
+                                 (*w_panels)[static_cast<size_t>(d)].data<float>(), rows, end));
+    }
+    PY_ORT_TRY(run_direction(weights, from_x, s, d, lengths, *cell, y->mutable_data<float>(), h.data(), c.data()));
     for (int64_t b = 0; b < s.batch; ++b) {
       // A sequence of no steps leaves zeros, as in onnxruntime, whatever its initial state is.
       const bool empty = lengths[static_cast<size_t>(b)] == 0;
@@ -169,17 +212,12 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
   return {};
 }
 
-Status RecurrentNet::run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias,
-                                   const Sizes& s, int64_t direction, const std::vector<int64_t>& lengths,
-                                   const Tensor& x, Cell& cell, float* y, float* h, float* c) const {
+Status RecurrentNet::run_direction(const RecurrentWeights& weights, const Tensor& from_x, const Sizes& s,
+                                   int64_t direction, const std::vector<int64_t>& lengths, Cell& cell, float* y,
+                                   float* h, float* c) const {
   const int64_t width = weights.gates * s.hidden;
-  Tensor from_x, gates;
-  PY_ORT_TRY(Tensor::make(DType::float32, {s.steps * s.batch, width}, from_x));
+  Tensor gates;
   PY_ORT_TRY(Tensor::make(DType::float32, {s.batch, width}, gates));
-  ProductEnd end;
-  end.c = from_x.mutable_data<float>(), end.c_stride = width;
-  end.bias = bias;
-  PY_ORT_TRY(multiply_panels(row_major(x.data<float>(), s.steps * s.batch, s.input), panels.data<float>(), width, end));
   const bool reverse = directions_[static_cast<size_t>(direction)] == kReverse;
   std::vector<bool> active(static_cast<size_t>(s.batch));
   const int64_t longest = *std::max_element(lengths.begin(), lengths.end());

@@ -7,15 +7,17 @@
 #include "kernels/shared/derived.h"
 #include "kernels/matmul/activation.h"
 #include "kernels/matmul/product.h"
+#include "kernels/recurrent/quantized_operand.h"
 
 namespace py_ort {
 
 // The weights of one direction. `gates`: 1 for RNN, 3 for GRU, 4 for LSTM.
 struct RecurrentWeights {
   int64_t gates = 1, hidden = 0;
-  const Tensor* r = nullptr;         // the right operands of H R^T, one for each of RecurrentNet's splits
-  const float* bias_r = nullptr;     // [gates * hidden], or null
-  const float* peepholes = nullptr;  // LSTM: [3 * hidden], or null
+  const Tensor* r = nullptr;                      // the right operands of H R^T, one for each of RecurrentNet's splits
+  const QuantizedOperand* quantized_r = nullptr;  // DynamicQuantizeLSTM: the one of H R
+  const float* bias_r = nullptr;                  // [gates * hidden], or null
+  const float* peepholes = nullptr;               // LSTM: [3 * hidden], or null
 };
 
 // gates[b, column + j] += H[b] R^T[j] for j in [0, columns)
@@ -46,6 +48,8 @@ class RecurrentNet {
   using MakeCell = std::unique_ptr<Cell> (*)(const RecurrentNet& net, const RecurrentWeights& weights,
                                              int64_t direction, int64_t batch);
   Status run(KernelContext& context, MakeCell make_cell) const;
+  // W and R are bytes, [directions, rows, gates * hidden], with scales and zero points in inputs 8 to 11.
+  void quantize_weights() { quantized_weights_ = true; }
 
   const Activation& activation(int64_t direction, size_t i) const {
     return activations_[static_cast<size_t>(direction) * per_direction_ + i];
@@ -58,9 +62,9 @@ class RecurrentNet {
 
  private:
   struct Sizes { int64_t steps, batch, input, hidden, directions; };
-  Status run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias, const Sizes& s,
-                       int64_t direction, const std::vector<int64_t>& lengths, const Tensor& x, Cell& cell, float* y,
-                       float* h, float* c) const;
+  // from_x: [steps, batch, gates * hidden], in X's order
+  Status run_direction(const RecurrentWeights& weights, const Tensor& from_x, const Sizes& s, int64_t direction,
+                       const std::vector<int64_t>& lengths, Cell& cell, float* y, float* h, float* c) const;
 
   int64_t gates_ = 1, hidden_ = 0;
   std::vector<int64_t> splits_;
@@ -69,7 +73,9 @@ class RecurrentNet {
   size_t per_direction_ = 1;
   float clip_ = 0;
   bool batch_first_ = false, input_forget_ = false, linear_before_reset_ = false, quantized_state_ = false;
-  Derived<std::vector<Tensor>> w_panels_, r_panels_;  // per direction; per direction and split
+  bool quantized_weights_ = false;
+  Derived<std::vector<Tensor>> w_panels_, r_panels_;       // per direction; per direction and split
+  Derived<std::vector<IntegerPanels>> w_bytes_, r_bytes_;  // per direction
 };
 
 }  // namespace py_ort
