@@ -12,6 +12,7 @@ import pytest
 import small_models
 
 from py_ort import AsyncInferenceSession, BrowserOptions, InferenceSession, JsepBackend, RunOptions, SessionOptions
+from py_ort.browser import page
 from py_ort.exceptions import Cancelled, DeviceLost, Fail, Timeout, WorkerEnded
 from py_ort.runtime.values.ort_value import OrtValue
 
@@ -270,8 +271,9 @@ def test_an_endless_creation_ends(make, where):
     assert len(beside.stats()["page"]["sessions"]) == 1
 
 
-def test_work_of_the_gpu_is_ended_with_the_browser(make, where, page_errors, caplog):
+def test_work_of_the_gpu_is_ended_with_the_browser(make, where, page_errors, caplog, monkeypatch):
     """No worker can end what the GPU process does for it, and all others wait for that process."""
+    monkeypatch.setattr(page, "GPU_PATIENCE", 4.0)  # a software adapter takes all cores meanwhile
     endless = make(small_models.endless_on_webgpu(), providers=["webgpu"])
     beside = make(small_models.add(), providers=["webgpu"])
     other = make(small_models.add(), pages=2)

@@ -38,16 +38,17 @@ def play(monkeypatch):
     monkeypatch.setattr(pages, "ANSWER_PATIENCE", 2.0)
     monkeypatch.setattr(devices, "_GRACE", 1.0)
 
-    def play(*garble: fake_page.Garble, working: tuple[str, ...] = ()) -> BrowserOptions:
+    def play(*garble: fake_page.Garble, working: tuple[str, ...] = (), launch_timeout: float = 4) -> BrowserOptions:
         page = fake_page.FakePage(*garble)
         page.working |= {*working}
         monkeypatch.setattr(starting, "launcher_for", lambda options: page.launcher())
-        return BrowserOptions(webgpu="software", flags=(f"--fake={next(_number)}",), idle_timeout=0, launch_timeout=4)
+        flags = (f"--fake={next(_number)}",)
+        return BrowserOptions(webgpu="software", flags=flags, idle_timeout=0, launch_timeout=launch_timeout)
 
     return play
 
 
-def ask_everything(browser: BrowserOptions) -> tuple[list[PyOrtError], int]:
+def ask_everything(browser: BrowserOptions, create_timeout: float = 5.0) -> tuple[list[PyOrtError], int]:
     """Use all that talks to a page; return the errors, and how many questions there were."""
     errors: list[PyOrtError] = []
     asked = 0
@@ -67,7 +68,7 @@ def ask_everything(browser: BrowserOptions) -> tuple[list[PyOrtError], int]:
             assert time.perf_counter() - began < 15
 
     options = SessionOptions()
-    options.create_timeout = 5.0
+    options.create_timeout = create_timeout
     model = small_models.add()
     session = ask(lambda: InferenceSession(model, options, providers=["webgpu", "wasm"], browser=browser))
     if session is not None:
@@ -255,7 +256,7 @@ def test_a_page_that_says_nothing_any_more(play):
         small_models.add(), providers=["wasm"], browser=play(fake_page.honestly, host, working=("Run",))
     )
     run = session.run_async(None, FEEDS)
-    time.sleep(3)
+    time.sleep(1.5)
     assert not run.done(), "it computes, perhaps"
     dead.append(True)
     with pytest.raises(BrowserError, match="said nothing"):
@@ -267,8 +268,9 @@ def test_a_page_that_says_nothing_any_more(play):
 
 @pytest.mark.parametrize("asked", ["OpenDevice", "CreateSession", "GetStats", "JsepAlloc", "JsepCopy", "JsepCopyAsync"])
 def test_each_request_has_its_time(play, monkeypatch, asked):
-    monkeypatch.setattr(pages, "PATIENCE", {**pages.PATIENCE, "JsepCopy": 2.0, "JsepCopyAsync": 2.0})
-    errors, _ = ask_everything(play(working=(asked,)))
+    monkeypatch.setattr(pages, "PATIENCE", {**pages.PATIENCE, "JsepCopy": 1.0, "JsepCopyAsync": 1.0})
+    monkeypatch.setattr(pages, "ANSWER_PATIENCE", 1.0)
+    errors, _ = ask_everything(play(working=(asked,), launch_timeout=2), create_timeout=2.0)
     assert errors and all(isinstance(e, (Timeout, BrowserError)) for e in errors)
     assert any(asked in str(e) for e in errors)
 
