@@ -3,6 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import * as esbuild from 'esbuild';
 import { common, PAGE_SCRIPTS, virtualModules } from '../bundling.mjs';
+import { smaller } from './smaller.mjs';
 
 const web = path.dirname(import.meta.dirname);
 
@@ -19,7 +20,7 @@ export async function settings({ only, scripts, providers, minify, sourcemap, pl
     minify,
     sourcemap,
     platform,
-    plugins: [virtualModules(only, { scripts, providers })],
+    plugins: [virtualModules(only, { scripts, providers }), smaller],
     define: { PY_ORT_VERSION: JSON.stringify(await projectVersion()) },
   };
 }
