@@ -65,8 +65,11 @@ async function buildThreads() {
 }
 
 async function copyCore() {
-  for (const name of ['core.mjs', 'core.wasm', 'relaxed_simd.wasm', 'simd128.wasm'])
-    await copyFile(path.join(root, 'py_ort/assets', name), path.join(dist, name));
+  const assets = path.join(root, 'py_ort/assets');
+  for (const name of ['core.wasm', 'relaxed_simd.wasm', 'simd128.wasm'])
+    await copyFile(path.join(assets, name), path.join(dist, name));
+  const glue = await esbuild.transform(await readFile(path.join(assets, 'core.mjs'), 'utf8'), { minify: true });
+  await writeFile(path.join(dist, 'core.mjs'), glue.code);
 }
 
 async function buildPackage() {
