@@ -94,7 +94,8 @@ const KernelEntry* find_kernel(std::string_view domain, std::string_view op_type
 namespace detail {
 template <class K>
 struct KernelOf final : Kernel {
-  explicit KernelOf(K k) : k(std::move(k)) {}
+  KernelOf() = default;
+  explicit KernelOf(const KernelInfo& info) : k(info) {}
   Status run(KernelContext& context) const override { return k(context); }
   K k;
 };
@@ -106,13 +107,13 @@ Status make_kernel(const KernelInfo& info, std::unique_ptr<Kernel>& out) {
   if constexpr (requires(K k) {
                   { K::make(info, k) } -> std::same_as<Status>;
                 }) {
-    K k;
-    PY_ORT_TRY(K::make(info, k));
-    out = std::make_unique<KernelOf<K>>(std::move(k));
+    auto made = std::make_unique<KernelOf<K>>();  // where it stays: moving it would be code in each download
+    PY_ORT_TRY(K::make(info, made->k));
+    out = std::move(made);
   } else if constexpr (std::is_constructible_v<K, const KernelInfo&>) {
-    out = std::make_unique<KernelOf<K>>(K(info));
+    out = std::make_unique<KernelOf<K>>(info);
   } else {
-    out = std::make_unique<KernelOf<K>>(K{});
+    out = std::make_unique<KernelOf<K>>();
   }
   return {};
 }

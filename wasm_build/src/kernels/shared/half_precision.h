@@ -1,17 +1,26 @@
 // Kernels written for float32 that also take float16 and bfloat16: widened before, narrowed after.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "kernels/shared/derived.h"
-#include "kernels/shared/lanes.h"
 #include "py_ort/kernel.h"
 
 namespace py_ort {
 
 inline bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
+// What all of them do, out of line: there are many, and pages download each.
+class WideInputs {
+ public:
+  using Run = Status (*)(const void* kernel, KernelContext&);
+  // Runs a kernel on inputs of float32. narrowed: of which outputs float32 becomes the inputs' dtype.
+  Status run(KernelContext& context, const void* kernel, Run run, bool (*narrowed)(size_t)) const;
+
+ private:
+  mutable std::vector<Derived<Tensor>> wide_;  // constants, by input
+};
 
 // float32 outputs get the dtype of the first half-precision input; a kernel K with outputs that stay float32 says
 // which do not: `static constexpr bool narrowed(size_t output)`.
@@ -34,48 +43,10 @@ class WithHalf {
   }
 
   Status operator()(KernelContext& context) const {
-    DType half = DType::undefined;
-    for (size_t i = 0; i < context.input_count() && half == DType::undefined; ++i)
-      if (const Tensor* input = context.input(i); input && is_half(input->dtype)) half = input->dtype;
-    if (half == DType::undefined) return (*kernel_)(context);
-
-    std::vector<Value> inputs(context.input_count()), outputs(context.output_count());
-    std::vector<const Value*> input_pointers(inputs.size());
-    std::vector<Value*> output_pointers(outputs.size());
-    wide_.resize(std::max(wide_.size(), inputs.size()));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      input_pointers[i] = context.input_value(i);
-      const Tensor* input = context.input(i);
-      if (!input || !is_half(input->dtype)) continue;
-      Tensor wide;
-      if (input->storage->constant()) {
-        const Tensor* kept;
-        PY_ORT_TRY(wide_[i].get(*input, kept, [&](Tensor& out) -> Status {
-          PY_ORT_TRY(cast(*input, DType::float32, out));
-          out.storage->freeze();
-          return {};
-        }));
-        wide = *kept;
-      } else {
-        PY_ORT_TRY(cast(*input, DType::float32, wide));
-      }
-      inputs[i] = Value::of(std::move(wide));
-      input_pointers[i] = &inputs[i];
-    }
-    for (size_t i = 0; i < outputs.size(); ++i) output_pointers[i] = context.wants(i) ? &outputs[i] : nullptr;
-    KernelContext inner(input_pointers, output_pointers);
-    PY_ORT_TRY((*kernel_)(inner));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (!context.wants(i)) continue;
-      if (narrowed(i) && outputs[i].kind == Value::Kind::tensor && outputs[i].tensor.dtype == DType::float32) {
-        Tensor narrow;
-        PY_ORT_TRY(cast(outputs[i].tensor, half, narrow));
-        context.output(i, std::move(narrow));
-      } else {
-        context.output_value(i, std::move(outputs[i]));
-      }
-    }
-    return {};
+    const auto run = [](const void* kernel, KernelContext& context) {
+      return (*static_cast<const K*>(kernel))(context);
+    };
+    return wide_inputs_.run(context, &*kernel_, run, narrowed);
   }
 
  private:
@@ -84,7 +55,7 @@ class WithHalf {
     else return true;
   }
   std::optional<K> kernel_;
-  mutable std::vector<Derived<Tensor>> wide_;  // constants, by input
+  WideInputs wide_inputs_;
 };
 
 }  // namespace py_ort
