@@ -1,5 +1,7 @@
 #include "py_ort/status.h"
 
+#include "py_ort/decimal.h"
+
 namespace py_ort {
 
 struct Status::Error {
@@ -18,7 +20,7 @@ void TextPart::append_to(std::string& out) const {
     case Kind::text: out.append(pointer_, length_); return;
     case Kind::integer: out += std::to_string(integer_); return;
     case Kind::natural: out += std::to_string(static_cast<uint64_t>(integer_)); return;
-    case Kind::real: out += std::to_string(real_); return;
+    case Kind::real: out += to_text(real_, 8); return;
     case Kind::range: items_.append(out, items_.range); return;
   }
 }

@@ -1,12 +1,12 @@
 // Cast, CastLike, BitCast.
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 #include "kernels/shared/elements.h"
 #include "kernels/shared/float_bits.h"
 #include "kernels/shared/lanes.h"
+#include "py_ort/decimal.h"
 
 namespace py_ort {
 namespace {
@@ -15,9 +15,7 @@ namespace {
 std::string text_of(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-INF" : "INF";
-  char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%.8g", value);
-  return buffer;
+  return to_text(value, 8);
 }
 
 Status to_strings(const Tensor& in, Tensor& out) {
@@ -42,21 +40,23 @@ Status from_strings(const Tensor& in, DType to, Tensor& out) {
   PY_ORT_TRY(Tensor::make(lane_dtype(lane), in.dims, wide));
   for (int64_t i = 0, n = in.count(); i < n; ++i) {
     const std::string& text = in.strings()[i];
-    const char *begin = text.c_str(), *expected = begin + text.size();
-    char* end = nullptr;
+    size_t used = 0;
     visit_lane(lane, [&]<class T>() {
       T& element = wide.mutable_data<T>()[i];
       if constexpr (std::is_same_v<T, float>) {
-        element = std::strtof(begin, &end);
+        element = to_float(text, used);
       } else if constexpr (std::is_same_v<T, double>) {
-        element = std::strtod(begin, &end);
+        element = to_double(text, used);
       } else {
+        const char* begin = text.c_str();
+        char* end = nullptr;
         element = static_cast<T>(std::is_same_v<T, uint64_t> ? std::strtoull(begin, &end, 10)
                                                              : static_cast<uint64_t>(std::strtoll(begin, &end, 10)));
-        if (end != expected) element = static_cast<T>(std::strtod(begin, &end));  // "100.5" may become 100
+        used = static_cast<size_t>(end - begin);
+        if (used != text.size()) element = static_cast<T>(to_double(text, used));  // "100.5" may become 100
       }
     });
-    PY_ORT_ENSURE(end == expected && !text.empty(), "Cast: element ", i, ", '", text, "', is not a number");
+    PY_ORT_ENSURE(used == text.size() && !text.empty(), "Cast: element ", i, ", '", text, "', is not a number");
   }
   return cast(wide, to, out);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "py_ort/decimal.h"
+
 namespace py_ort {
 
 namespace {
@@ -14,7 +16,7 @@ Status parse_instruction(std::string_view line, Instruction& out) {
     const std::string word(line.substr(at, end - at));
     at = end + 1;
     if (out.op.empty()) out.op = word;
-    else if (word[0] == '#') out.numbers.push_back(std::strtof(word.c_str() + 1, nullptr));
+    else if (size_t used; word[0] == '#') out.numbers.push_back(to_float(std::string_view(word).substr(1), used));
     else out.registers.push_back(std::atoi(word.c_str()));
   }
   if (out.op.empty() || out.numbers.size() > kMostNumbers || out.registers.size() > kMostRegisters)
