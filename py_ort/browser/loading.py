@@ -18,6 +18,8 @@ from py_ort.wire.parts import Part
 
 T = TypeVar("T")
 Report = Callable[[ProgressReport], None]
+#: Bytes of a plan that is sent with the request: to fetch it takes another way there and back.
+SENT = 1 << 18
 
 
 class Loading(Generic[T]):
@@ -27,7 +29,8 @@ class Loading(Generic[T]):
         http: Serves plan and weights as long as they are needed.
         plan: The plan.
         weights: Its weights.
-        load: Has a page load them: given both URLs, and what to call with the page's reports.
+        load: Has a page load them: given both URLs, and what to call with the page's reports. A plan with the URL "" is
+            sent.
     """
 
     def __init__(
@@ -39,7 +42,7 @@ class Loading(Generic[T]):
     ) -> None:
         self._reports: SimpleQueue[ProgressReport | None] = SimpleQueue()
         self._http = http
-        self._urls = http.publish([plan]), http.publish(weights)
+        self._urls = http.publish([plan]) if len(plan) > SENT else "", http.publish(weights)
         self._future = loop_thread().submit(load(*self._urls, self._reports.put))
         self._future.add_done_callback(lambda _: self._reports.put(None))
 
@@ -58,5 +61,5 @@ class Loading(Generic[T]):
 
     def __exit__(self, *_: object) -> None:
         self._future.cancel()
-        for url in self._urls:
+        for url in filter(None, self._urls):
             self._http.withdraw(url)

@@ -224,7 +224,8 @@ class PageRuntime:
         async def load(plan_url: str, weights_url: str, progress: Progress) -> tuple[Loaded, SessionInfo]:
             body.plan, body.weights = plan_url, weights_url
             unwanted = lambda answer: _post_release(Loaded(page, answer.body.session))  # noqa: E731
-            answer = await page.request(body, timeout=timeout, progress=progress, unwanted=unwanted)
+            sent, size = ([], 0) if plan_url else ([plan], len(plan))
+            answer = await page.request(body, sent, size, timeout=timeout, progress=progress, unwanted=unwanted)
             loaded = Loaded(page, answer.body.session)
             # From here on it goes with all that is here, whoever waits for it.
             self._sessions.add(loaded)

@@ -19,6 +19,7 @@ from onnx import helper
 
 import py_ort
 from py_ort import BrowserOptions, InferenceSession, OrtValue, RunOptions, SessionOptions
+from py_ort.browser.http_server import HttpServer
 from py_ort.exceptions import InvalidArgument, PyOrtError
 
 X, SCALE = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, 10, 100], np.float32)
@@ -298,3 +299,16 @@ def test_installed_as_onnxruntime(tmp_path):
             session.run(None, {})
         session.close()
     assert sys.modules.get("onnxruntime") is before
+
+
+@pytest.mark.parametrize("most", [-1, 1 << 18], ids=["fetched", "sent"])
+def test_plans_are_sent_or_fetched(monkeypatch, most):
+    """Those of a few bytes come with the request."""
+    published = []
+    publish = HttpServer.publish
+    monkeypatch.setattr(HttpServer, "publish", lambda *given: published.append(given[1]) or publish(*given))
+    monkeypatch.setattr("py_ort.browser.loading.SENT", most)
+    with InferenceSession(small_models.add(), providers=["wasm"]) as session:
+        feeds = {"x": np.ones((1, 3), np.float32), "scale": np.full(3, 2, np.float32)}
+        np.testing.assert_array_equal(session.run(None, feeds)[0], np.full((1, 3), 3))
+    assert len(published) == (2 if most < 0 else 1)  # the weights, and before them the plan

@@ -103,7 +103,7 @@ export class Requests {
       case Body.OpenDevice:
         return this.openDevice(body as OpenDeviceT);
       case Body.CreateSession:
-        return this.createSession(id, body as CreateSessionT, signal);
+        return this.createSession(id, body as CreateSessionT, payload, signal);
       case Body.ReleaseSession:
         return this.releaseSession(body as ReleaseSessionT);
       case Body.Run:
@@ -151,10 +151,11 @@ export class Requests {
   private async createSession(
     request: number,
     { plan, weights, options, deviceId }: CreateSessionT,
+    payload: Uint8Array,
     signal: AbortSignal,
   ): Promise<Answer> {
     const sessionOptions = json<SessionOptions>(options);
-    const session = await Session.load(ofUrls(text(plan), text(weights)), {
+    const session = await Session.load(ofUrls(text(plan) || payload.slice(), text(weights)), {
       ...sessionOptions,
       runtime: this.runtime,
       signal,

@@ -21,13 +21,15 @@ export interface ModelSource {
   download(size: number, wanted: readonly Range[], take: TakeChunk): Promise<void>;
 }
 
-/** A plan, and a file with its weights as it wants them. */
-export function ofUrls(planUrl: string, weightsUrl: string): ModelSource {
+/** A plan, or where it is, and a file with its weights as it wants them. */
+export function ofUrls(plan: string | Uint8Array, weightsUrl: string): ModelSource {
   return {
-    plan: () =>
-      fetchedBytes(planUrl).catch((error: unknown) => {
+    async plan() {
+      if (typeof plan !== 'string') return plan;
+      return fetchedBytes(plan).catch((error: unknown) => {
         throw new RuntimeError(ErrorCode.fail, `the plan could not be fetched: ${messageOf(error)}`);
-      }),
+      });
+    },
     place: ({ offset, size }) => ({ offset, size, form: 0 }),
     download: (size, wanted, take) => downloadChunks(weightsUrl, size, wanted, take),
   };
