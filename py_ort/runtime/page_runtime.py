@@ -208,10 +208,9 @@ class PageRuntime:
     ) -> Loading[tuple[Loaded, SessionInfo]]:
         """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`)."""
         body = CreateSessionT()
-        webgpu = self.options.get("webgpu", {})
         wasm = self.options.get("wasm", {})
         options: SessionOptions = {
-            "webgpu": for_page(webgpu),
+            "webgpu": for_page(self.options.get("webgpu", {})),
             "opening": for_opening(self.wanted),
             "threads": threads,
             "trace": trace,
