@@ -96,9 +96,10 @@ def grid(tmp_path: Path) -> Iterator[tuple[str, Machine, dict[str, object]]]:
 def test_cases_over_a_grid(grid, tmp_path: Path) -> None:
     """Over two Chromiums and a WebKit; the node of the first two loses its power."""
     url, machine, nodes = grid
-    for number in range(30):
+    for number in range(240):
         write(tmp_path / f"cases/c{number}", np.maximum(X, 0))
-    cases = load_cases(str(tmp_path / "cases"))
+    many = load_cases(str(tmp_path / "cases"))
+    cases = many[:30]
     like = BrowserOptions(host=machine.ours, sandbox=False, launch_timeout=60)
     fleet = nodes_of([f"webdriver:{url}", f"webdriver:{url}", f"webdriver:{url}#webkit"], like)
     all_there = run_on_fleet(cases, RunnerOptions(("wasm",), fleet=tuple(fleet)))
@@ -109,11 +110,12 @@ def test_cases_over_a_grid(grid, tmp_path: Path) -> None:
     short = nodes_of(
         [browser.browser for browser in fleet[1:]], BrowserOptions(host=machine.ours, sandbox=False, launch_timeout=15)
     )
+    # So many that the node is missed before they are done, on a machine that is busy, too.
     without = run_on_fleet(
-        cases,
+        many,
         RunnerOptions(("wasm",), fleet=tuple(short)),
         lambda done, *_: end(nodes["chrome"]) if done == 5 else None,
     )
     chromium, webkit = without.fleet
-    assert without.count("passed") == 30 and chromium["error"] and not webkit["error"], without.fleet
+    assert without.count("passed") == 240 and chromium["error"] and not webkit["error"], without.fleet
     assert {outcome.where for outcome in without.cases.values()} >= {webkit["name"]}
