@@ -128,6 +128,19 @@ def test_rows_are_rounded_as_native_rounds_them(monkeypatch, simd: str):
         np.testing.assert_allclose(y, native, atol=1e-5 * float(np.abs(native).max()), err_msg=str(seed))
 
 
+@pytest.mark.parametrize("simd", ["fixed", "relaxed"])
+def test_rows_too_small_to_be_rounded_are_zeros(monkeypatch, simd: str):
+    """As natively: one over the step of such a row, or block of it, is no float32."""
+    model, a = _random_case(4)
+    a[:, 32:] = 0
+    for size in (3e-37, 1e-38, 1e-42):
+        tiny = (a / np.abs(a).max() * size).astype(np.float32)
+        (native,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"a": tiny})
+        (y,) = _in_node(monkeypatch, simd, [(model, tiny)])
+        np.testing.assert_array_equal(y, native)
+        np.testing.assert_array_equal(y, 0)
+
+
 @pytest.mark.parametrize("simd", ["fixed", "auto"])
 def test_they_are_exact_in_the_browser(new_session, simd: str):
     """All cases in one model, on two threads; what is fed there has names of its own."""

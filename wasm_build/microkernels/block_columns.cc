@@ -54,7 +54,9 @@ template <class Rows>
       __builtin_memcpy(to, from, sizeof(float) * count);
     } else {
       scale[block] = largest / 127.0f;
-      sum[block] = static_cast<float>(round(from, count, largest == 0 ? 0.0f : 127.0f / largest, to)) * scale[block];
+      // Below that 127 / largest is infinite; NaN stays.
+      const float inverse = largest < 0x1p-121f ? 0.0f : 127.0f / largest;
+      sum[block] = static_cast<float>(round(from, count, inverse, to)) * scale[block];
     }
   }
 }
