@@ -63,7 +63,9 @@ function unroll(reader: Reader, { width, height, bits }: Header): Uint8Array {
     if (x < width && y < height) indices[y * width + x++] = value;
   };
   const nibble = (byte: number, i: number) => (bits === 8 ? byte : i % 2 ? byte & 15 : byte >> 4);
-  while (y < height) {
+  // The marks behind the last pixel may be missing.
+  const full = () => y === height - 1 && x >= width && reader.at === reader.bytes.length;
+  while (y < height && !full()) {
     const [count, value] = [reader.u8(), reader.u8()];
     if (count) for (let i = 0; i < count; i++) put(nibble(value, i));
     else if (value === 0) [x, y] = [0, y + 1];
