@@ -84,8 +84,30 @@ def test_pixels_are_those_of_the_file(decode: Decode) -> None:
         np.testing.assert_array_equal(decode(data), by_pillow(data))
 
 
+def test_runs_without_an_end(decode: Decode) -> None:
+    """What stands behind the last pixel may be missing."""
+    palette = bytes(range(256)) * 4
+    data = pictures.bmp(8, 1, (4, 2), bytes([4, 1, 0, 0, 4, 2]), palette)
+    np.testing.assert_array_equal(decode(data), by_pillow(data))
+    with pytest.raises(InvalidArgument, match=r"BMP .*ends too early"):
+        decode(pictures.bmp(8, 1, (4, 2), bytes([4, 1, 0, 0, 3, 2]), palette))
+
+
 def _cut(data: bytes) -> bytes:
     return data[: len(data) * 3 // 4]
+
+
+def _with_a_small_one() -> bytes:
+    """Cut in its pixels: the end in it is that of the small one."""
+    whole = saved(np.tile(NOISE, (6, 6, 1)), "JPEG", exif=b"Exif\0\0" + saved(SMOOTH, "JPEG"))
+    return whole[: len(whole) // 2]
+
+
+def _claiming(width: int, height: int) -> bytes:
+    """A JPEG of another size than it has."""
+    data = saved(NOISE, "JPEG")
+    frame = data.index(b"\xff\xc0") + 5
+    return data[:frame] + struct.pack(">HH", height, width) + data[frame + 4 :]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +119,8 @@ def _cut(data: bytes) -> bytes:
         "a PNG with a wrong sum": (saved(NOISE, "PNG").replace(b"IDAT", b"IDAU"), "PNG .*the sum of its chunk IDAU"),
         "a PNG of too few rows": (pictures.png(NOISE[:, :, :1], 1, 3, palette=b"abc"), "PNG .*no color 1"),
         "half a JPEG": (_cut(saved(NOISE, "JPEG")), "JPEG .*ends too early"),
+        "half a JPEG with a small one in it": (_with_a_small_one(), "JPEG .*ends too early"),
+        "a JPEG of too few bytes": (_claiming(16000, 16000), "JPEG .*ends too early"),
         "a damaged JPEG": (saved(NOISE, "JPEG")[:200] + bytes(300) + b"\xff\xd9", "JPEG"),
         "half a WebP": (_cut(saved(NOISE, "WEBP", lossless=True)), "WebP .*ends too early"),
         "half a BMP": (_cut(saved(NOISE, "BMP")), "BMP .*ends too early"),
@@ -116,6 +140,15 @@ def test_damaged_bytes(decode: Decode, data: bytes, named: str) -> None:
 def test_sizes_that_nobody_has_memory_for(decode: Decode) -> None:
     with pytest.raises(OutOfMemory, match="60000 x 60000"):
         decode(pictures.png(np.zeros((1, 1, 1)), 8, 0).replace(_size(1, 1), _size(60000, 60000)))
+    gif, webp = saved(NOISE, "GIF"), saved(NOISE, "WEBP", save_all=True, append_images=[Image.fromarray(SMOOTH)])
+    size = webp.index(b"VP8X") + 12
+    for data in (
+        _claiming(20000, 20000),
+        gif[:6] + struct.pack("<HH", 20000, 20000) + gif[10:],
+        webp[:size] + struct.pack("<I", 19999)[:3] * 2 + webp[size + 6 :],
+    ):
+        with pytest.raises(OutOfMemory, match="20000 x 20000"):
+            decode(data)
 
 
 def _size(width: int, height: int) -> bytes:

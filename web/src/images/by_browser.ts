@@ -32,25 +32,46 @@ export async function decodeByBrowser(format: string, type: string, bytes: Uint8
 /** Without what would have the browser turn or recolor it; browsers that go on without an end are told of it. */
 function bare(format: string, bytes: Uint8Array): Uint8Array {
   if (format === 'JPEG') return bareJpeg(bytes);
-  return format === 'WebP' ? bareWebp(bytes) : bytes;
+  if (format === 'WebP') return bareWebp(bytes);
+  // Where the size is none, browsers take that of the first frame.
+  if (format === 'GIF') checkedSize(format, little(bytes, 6, 2) || 1, little(bytes, 8, 2) || 1);
+  return bytes;
+}
+
+/** A number of `size` bytes, the lowest first. */
+function little(bytes: Uint8Array, at: number, size: number): number {
+  return bytes.subarray(at, at + size).reduceRight((value, byte) => value * 256 + byte, 0);
 }
 
 const COMMENT = 0xfe;
+const SCAN = 0xda;
+/** Segments with the picture's size: SOF0 to SOF15, among which three are others. */
+const isFrame = (marker: number) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
+
+/** Refuses a size that the browser would make room for, and fill with gray: 32 x 32 pixels have at least one bit. */
+function checkedFrame(bytes: Uint8Array, at: number): void {
+  const [height, width] = [bytes[at + 5] * 256 + bytes[at + 6], bytes[at + 7] * 256 + bytes[at + 8]];
+  checkedSize('JPEG', width, height);
+  if (width * height > bytes.length * 8 * 32 * 32) throw damaged('JPEG', 'it ends too early');
+}
 
 /** Exif and color profiles become comments. */
 function bareJpeg(bytes: Uint8Array): Uint8Array {
   const out = bytes.slice();
-  for (let at = 2; at + 4 <= out.length && out[at] === 0xff && out[at + 1] !== 0xda; ) {
+  let at = 2;
+  while (at + 10 <= out.length && out[at] === 0xff && out[at + 1] !== SCAN) {
     if (out[at + 1] === 0xff) {
       at++; // a fill byte
       continue;
     }
+    if (isFrame(out[at + 1])) checkedFrame(out, at);
     if (out[at + 1] === 0xe1 || out[at + 1] === 0xe2) out[at + 1] = COMMENT;
     at += 2 + out[at + 2] * 256 + out[at + 3];
   }
+  // Small pictures in Exif have ends, too.
   let end = out.length - 2;
-  while (end > 0 && !(out[end] === 0xff && out[end + 1] === 0xd9)) end--;
-  if (end <= 0) throw damaged('JPEG', 'it ends too early');
+  while (end > at && !(out[end] === 0xff && out[end + 1] === 0xd9)) end--;
+  if (end <= at) throw damaged('JPEG', 'it ends too early');
   return out;
 }
 
@@ -69,6 +90,8 @@ function bareWebp(bytes: Uint8Array): Uint8Array {
       out.fill(0x78, at, at + 4);
       out[flags] &= ~LEFT_OUT[name];
     }
+    // Less one, behind the flags.
+    if (name === 'VP8X') checkedSize('WebP', little(out, at + 12, 3) + 1, little(out, at + 15, 3) + 1);
     const size = view.getUint32(at + 4, true);
     at += 8 + size + (size % 2);
   }
