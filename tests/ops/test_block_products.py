@@ -141,6 +141,24 @@ def test_rows_too_small_to_be_rounded_are_zeros(monkeypatch, simd: str):
         np.testing.assert_array_equal(y, 0)
 
 
+@pytest.mark.parametrize("simd", ["fixed", "relaxed"])
+def test_infinities_stay_infinite(monkeypatch, simd: str):
+    """One row is multiplied with plain weights first, of which infinities would leave NaN."""
+    rng = np.random.default_rng(7)
+    for bits in (2, 4, 8):
+        weights = {
+            "b": rng.integers(0, 256, (9, 2, 4 * bits)).astype(np.uint8),
+            "scales": rng.uniform(0.01, 0.1, 18).astype(np.float32),
+        }
+        model = _model(64, 9, bits, 32, 0, weights)
+        for value in (np.inf, -np.inf, np.nan):
+            a = rng.standard_normal((1, 64), np.float32)
+            a[0, 40] = value
+            (native,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"a": a})
+            (y,) = _in_node(monkeypatch, simd, [(model, a)])
+            np.testing.assert_array_equal(y, native, err_msg=f"{bits} bits, {value}")
+
+
 @pytest.mark.parametrize("simd", ["fixed", "auto"])
 def test_they_are_exact_in_the_browser(new_session, simd: str):
     """All cases in one model, on two threads; what is fed there has names of its own."""

@@ -221,6 +221,7 @@ struct I8Depthwise : I8End {
 struct BlockProduct {
   int32_t rows = 0, n = 0, k = 0, bits = 4, block = 32;  // block: 16, or a multiple of 32
   bool integers = false;                                 // whether A is rounded
+  bool tiles = false;                                    // also for few rows
   const float* a = nullptr;                              // [rows, k]
   void* prepared = nullptr;                              // prepared_bytes(), 16-byte aligned
   const uint8_t* b = nullptr;                            // [n, blocks, block * bits / 8]; the lowest bits come first
@@ -232,7 +233,7 @@ struct BlockProduct {
 
   static constexpr int32_t kColumns = 4, kTileColumns = 16, kChunk = 512;
   // Each row unpacks anew, which bytes do in a quarter of the time.
-  bool few() const { return rows <= (integers ? 3 : 1); }
+  bool few() const { return !tiles && rows <= (integers ? 3 : 1); }
   int32_t blocks() const { return (k + block - 1) / block; }
   // Weights are unpacked 32 at a time: what is prepared for a block of 16 has zeros behind it.
   int32_t padded_block() const { return block < 32 ? 32 : block; }
