@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from py_ort.browser.options import BrowserOptions
@@ -120,9 +121,13 @@ def _give_processes(nodes: Sequence[Node], stack: ExitStack) -> None:
         for one in running if interrupted else ():
             one.terminate()
 
-    for node in nodes:
-        process = ProcessPoolExecutor(1, mp_context=context, initializer=be_quiet)
-        stack.push(lambda kind, *_, process=process: end(kind is not None, process))
+    def end_all(kind: type[BaseException] | None, *_: object) -> None:
+        with ThreadPoolExecutor(len(nodes)) as threads:  # at once: each waits for its browser
+            list(threads.map(partial(end, kind is not None), processes))
+
+    processes = [ProcessPoolExecutor(1, mp_context=context, initializer=be_quiet) for _ in nodes]
+    stack.push(end_all)
+    for node, process in zip(nodes, processes, strict=True):
         node.call = lambda *call, process=process: process.submit(*call).result()
 
 
@@ -131,7 +136,7 @@ def _there(nodes: Sequence[Node], options: RunnerOptions) -> tuple[list[Node], R
 
     def visit(node: Node) -> Results | PyOrtError:
         try:
-            return node.call(try_providers, options, node.browser)
+            return node.call(_visit, options, node.browser)
         except PyOrtError as e:
             node.error = f"{type(e).__name__}: {e}"
             return e
@@ -153,6 +158,29 @@ def _there(nodes: Sequence[Node], options: RunnerOptions) -> tuple[list[Node], R
         for name in ("browser", "adapter", "system")
     }
     return there, options.results(**merged)
+
+
+def _visit(options: RunnerOptions, browser: BrowserOptions) -> Results:
+    """Try a browser's providers, and have ready what compiles its cases by the time that it is there."""
+    warming = threading.Thread(target=_compile_once, name="py_ort-warming", daemon=True)
+    warming.start()
+    try:
+        return try_providers(options, browser)
+    finally:
+        warming.join()
+
+
+def _compile_once() -> None:
+    """Compile the least model, for what is imported and read on the way to its plan."""
+    from onnx import TensorProto, helper
+
+    from py_ort.compiler import CompileOptions, compile_model
+    from py_ort.compiler.load import load_model
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "warming", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    compile_model(load_model(model.SerializeToString()), providers=["wasm"], options=CompileOptions())
 
 
 def _outcomes(shelf: _Shelf, nodes: Sequence[Node], options: RunnerOptions) -> Iterator[tuple[str, Outcome]]:

@@ -1,0 +1,31 @@
+"""Where the cases of a fleet are compiled."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+#: Prints what is imported for a case after the least model was compiled.
+LATER = """
+    import sys
+    from onnx import TensorProto, helper
+    import py_ort.testing.fleet as fleet
+    from py_ort.compiler import CompileOptions, compile_model
+    from py_ort.compiler.load import load_model
+
+    fleet._compile_once()
+    before = set(sys.modules)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3]) for name in "xy")
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Softmax", ["r"], ["y"])]
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y]), ir_version=10)
+    compile_model(load_model(model.SerializeToString()), providers=["wasm"], options=CompileOptions())
+    print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_the_first_case_finds_the_compiler_imported() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LATER)], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert not done.stdout.split()
