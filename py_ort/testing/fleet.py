@@ -1,13 +1,15 @@
 """Cases spread over browsers elsewhere: each takes the next case when it is free, and a case goes to another browser
 when its own dies.
 
-Each browser has a process here, which compiles what it runs; a port that has one number is for one process.
+Where there is a core for each browser, it has a process here, which compiles what it runs: to start one takes longer
+than all that it does for most cases. A port that has one number is for one process.
 """
 
 from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -92,7 +94,7 @@ def run_on_fleet(
     check_ids(cases)
     nodes = [Node(f"{browser.instance} {browser.name}", browser) for browser in options.fleet]
     with ExitStack() as stack:
-        if options.jobs != 1 and not any(browser.port or browser.public_url for browser in options.fleet):
+        if _has_processes(options):
             _give_processes(nodes, stack)
         try:
             there, results = _there(nodes, options)
@@ -107,6 +109,13 @@ def run_on_fleet(
             progress(len(results.cases), failed, len(cases))
     results.fleet = [node.as_dict() for node in nodes]
     return results
+
+
+def _has_processes(options: RunnerOptions) -> bool:
+    """Whether each browser has a process of its own; without, this one serves all."""
+    if any(browser.port or browser.public_url for browser in options.fleet):
+        return False
+    return options.jobs > 1 or (options.jobs == 0 and 1 < len(options.fleet) <= (os.cpu_count() or 1))
 
 
 def _give_processes(nodes: Sequence[Node], stack: ExitStack) -> None:

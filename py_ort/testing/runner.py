@@ -49,7 +49,8 @@ class RunnerOptions:
             shape arithmetic, which is always on the CPU, is no test of a GPU.
         browser: The browser.
         fleet: Browsers elsewhere that share the cases, instead of it; see `py_ort.testing.fleet`.
-        jobs: Processes; 0: one per core.
+        jobs: Processes; 0: one per core. Of a fleet: 1: one for all browsers; more: one for each; 0: one for each if
+            there is a core for each.
         timeout: Seconds for each creation and each run.
         session: Attributes of the `SessionOptions`.
         dims: Numbers for dimensions of models that have a name.

@@ -130,7 +130,9 @@ def test_what_is_no_webdriver() -> None:
             py_ort.InferenceSession(small_models.add(), browser=f"webdriver:http://127.0.0.1:9?capabilities={wrong}")
 
 
-def test_cases_of_a_browser_that_dies_are_run_elsewhere(tmp_path: Path, py_ort_command, monkeypatch) -> None:
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_cases_of_a_browser_that_dies_are_run_elsewhere(tmp_path: Path, py_ort_command, monkeypatch, jobs) -> None:
+    """Whether one process serves all browsers, or each has one."""
     for number in range(40):
         write(tmp_path / f"cases/c{number}", np.maximum(X, 0))
     files = {name: tmp_path / name for name in ("r.json", "r.xml", "r.html")}
@@ -144,7 +146,8 @@ def test_cases_of_a_browser_that_dies_are_run_elsewhere(tmp_path: Path, py_ort_c
         monkeypatch.setattr(matrix, "run_on_fleet", run_until_one_dies)
         remotes = [part for browser, _ in servers for part in ("--remote", browser)]
         status, out, err = py_ort_command(
-            *("conformance", tmp_path / "cases", "--provider", "wasm", *remotes, "--host", machines[0].ours),
+            *("conformance", tmp_path / "cases", "--provider", "wasm", *remotes, "--jobs", jobs),
+            *("--host", machines[0].ours),
             *("--json", files["r.json"], "--junit", files["r.xml"], "--html", files["r.html"]),
         )
     assert status == 0, out + err

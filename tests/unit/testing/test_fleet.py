@@ -6,6 +6,12 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
+from py_ort import BrowserOptions
+from py_ort.testing.fleet import _has_processes, nodes_of
+from py_ort.testing.runner import RunnerOptions
+
 #: Prints what is imported for a case after the least model was compiled.
 LATER = """
     import sys
@@ -22,6 +28,23 @@ LATER = """
     compile_model(load_model(model.SerializeToString()), providers=["wasm"], options=CompileOptions())
     print(*sorted(set(sys.modules) - before))
 """
+
+
+@pytest.mark.parametrize(
+    ("browsers", "cores", "jobs", "port", "wanted"),
+    [
+        (4, 2, 0, 0, False),
+        (4, 4, 0, 0, True),
+        (1, 4, 0, 0, False),
+        (4, 2, 2, 0, True),
+        (2, 4, 1, 0, False),
+        (2, 4, 0, 8443, False),
+    ],
+)
+def test_browsers_have_processes_where_there_are_cores(monkeypatch, browsers, cores, jobs, port, wanted) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    fleet = nodes_of(["cdp:http://127.0.0.1:9"] * browsers, BrowserOptions(host="127.0.0.1", port=port))
+    assert _has_processes(RunnerOptions(fleet=tuple(fleet), jobs=jobs)) is wanted
 
 
 def test_the_first_case_finds_the_compiler_imported() -> None:
