@@ -26,8 +26,14 @@ class ScaleShift(Pass):
     after = ("conv_affine",)  # what is left is not a convolution's
 
     def call(self, model: ir.Model) -> int:
-        """Take each Add of constants that a Mul by constants precedes."""
-        return sum(_fuse(node) for node in nodes_of(model, "Add"))
+        """Take each Add of constants that a Mul by constants precedes, until none is left.
+
+        One that became a convolution may make another's image that of a window.
+        """
+        changes = 0
+        while found := sum(_fuse(node) for node in nodes_of(model, "Add")):
+            changes += found
+        return changes
 
 
 def _layout(node: ir.Node) -> str:
