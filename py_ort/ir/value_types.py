@@ -69,3 +69,8 @@ def like(value: ir.Value, source: ir.Value | None, dims: list[Any] | None = None
         set_dims(value, dims)
     elif source.shape is not None:
         value.shape = ir.Shape(list(source.shape))
+
+
+def infer_like_input(node: ir.Node) -> None:
+    """Give the first output the dtype and the shape of the first input: the `infer` of many operators."""
+    like(node.outputs[0], node.inputs[0])

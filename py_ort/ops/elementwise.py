@@ -11,7 +11,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, rank, set_attributes
 from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import broadcast
-from py_ort.ir.value_types import like
+from py_ort.ir.value_types import infer_like_input
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 _UNARY = ("IsInf", "IsNaN", "BitwiseNot")
@@ -22,10 +22,6 @@ _IN_CHAINS = (
 )
 _COMMUTATIVE = ("And", "Or", "Xor", "Equal", "Max", "Min", "Mean", "Sum", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
 _ACTIVATIONS_OF_MICROSOFT = ("QuickGelu", "FastGelu", "BiasGelu", "BiasAdd", "Gelu")
-
-
-def _infer_like_input(node: ir.Node) -> None:
-    like(node.outputs[0], node.inputs[0])
 
 
 OPERATORS = [
@@ -49,7 +45,7 @@ OPERATORS = [
     ),
     *(
         Operator(
-            name, domain=MICROSOFT, layout="" if name.startswith("Bias") else "elementwise", infer=_infer_like_input
+            name, domain=MICROSOFT, layout="" if name.startswith("Bias") else "elementwise", infer=infer_like_input
         )
         for name in _ACTIVATIONS_OF_MICROSOFT
     ),
@@ -58,7 +54,7 @@ OPERATORS = [
     Operator("CastLike", layout="elementwise", shape_only=(1,), converts=True),
     *(Operator(name) for name in ("BitCast", "SwiGLU")),
     Operator("BiasSplitGelu", domain=MICROSOFT),
-    Operator("FakeQuantize", domain=INTERNAL, layout="elementwise", infer=_infer_like_input),
+    Operator("FakeQuantize", domain=INTERNAL, layout="elementwise", infer=infer_like_input),
 ]
 
 

@@ -10,7 +10,7 @@ from py_ort.ir.block_products import width_of
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
 from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
-from py_ort.ir.value_types import like, set_dims
+from py_ort.ir.value_types import infer_like_input, like, set_dims
 
 _SAME_SHAPE = ("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax")
 _TWO_OPERANDS = ("QLinearAdd", "QLinearMul")
@@ -24,10 +24,6 @@ def _infer_quantized(node: ir.Node) -> None:
     like(node.outputs[0], node.inputs[0])
     if not same:
         node.outputs[0].shape = None
-
-
-def _infer_same(node: ir.Node) -> None:
-    like(node.outputs[0], node.inputs[0])
 
 
 def _infer_block_product(node: ir.Node) -> None:
@@ -52,7 +48,7 @@ OPERATORS = [
     Operator("QuantizeLinear", layout="quantized"),
     Operator("DequantizeLinear", layout="quantized"),
     Operator("DynamicQuantizeLinear", expand=False),
-    Operator("DynamicFakeQuantize", domain=INTERNAL, layout="elementwise", infer=_infer_same),
+    Operator("DynamicFakeQuantize", domain=INTERNAL, layout="elementwise", infer=infer_like_input),
     *(Operator(name, heavy=True) for name in ("MatMulInteger", "ConvInteger")),
     Operator("QLinearMatMul"),
     Operator("QLinearConv", layout="channels"),
