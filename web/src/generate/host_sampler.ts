@@ -42,7 +42,7 @@ export class HostSampler {
       const best = likeliest(row);
       if (row.some(Number.isNaN)) return NAN;
       if (!(row[best] > LOWEST)) return NOTHING;
-      return this.sampling.sample ? this.draw(row, i) : best;
+      return this.sampling.sample ? this.draw(row, i, row[best]) : best;
     });
     tokens.forEach((token, i) => {
       if (token >= 0) this.seen[i][token] = 1;
@@ -60,11 +60,11 @@ export class HostSampler {
     if (this.step < this.barred.steps) for (const token of this.barred.tokens) row[token] = -Infinity;
   }
 
-  private draw(row: Float32Array, index: number): number {
+  private draw(row: Float32Array, index: number, most: number): number {
     const { temperature, topK, topP, seed } = this.sampling;
     const inverse = Math.fround(1 / temperature);
     for (let i = 0; i < this.vocabulary; i++) row[i] *= inverse;
-    const largest = row[likeliest(row)];
+    const largest = Math.fround(most * inverse);
     const keys = new Uint32Array(this.vocabulary);
     const kept: number[] = [];
     for (let i = 0; i < this.vocabulary; i++) {

@@ -1,7 +1,7 @@
 // The shader that chooses tokens: one workgroup for each row of logits. What it chooses among is found in four passes
 // of eight bits over scores as whole numbers, likeliest first; then the largest sum of score and noise is the choice.
 import type { Shader } from '../contract/kernel';
-import { FARTHEST, LOWEST as LEAST, NAN, NOTHING, PARTS, UNITS } from './host_sampler';
+import { FARTHEST, LOWEST, NAN, NOTHING, PARTS, UNITS } from './host_sampler';
 import { NOISE_WGSL } from './noise';
 
 export interface SamplingSpec {
@@ -14,9 +14,6 @@ export interface SamplingSpec {
   /** Threads of a row. */
   readonly threads: number;
 }
-
-/** What no score is. */
-const LOWEST = String(LEAST);
 
 export const SAMPLING_SHADER: Shader<SamplingSpec> = {
   name: 'choose_token',
