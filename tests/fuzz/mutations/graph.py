@@ -49,27 +49,23 @@ def _outputs_of_node(decide: random.Random, model: onnx.ModelProto) -> bool:
 @MUTATIONS.add
 def _other_input(decide: random.Random, model: onnx.ModelProto) -> bool:
     """Cycles, values of other types and of other graphs, inputs left out."""
-    node = some_node(decide, model)
-    if node is None:
-        return False
-    name = decide.choice(names(model))
-    if node.input and decide.random() < 0.7:
-        node.input[decide.randrange(len(node.input))] = name
-    else:
-        node.input.append(name)
-    return True
+    return _other(decide, model, "input")
 
 
 @MUTATIONS.add
 def _other_output(decide: random.Random, model: onnx.ModelProto) -> bool:
+    return _other(decide, model, "output")
+
+
+def _other(decide: random.Random, model: onnx.ModelProto, which: str) -> bool:
     node = some_node(decide, model)
     if node is None:
         return False
-    name = decide.choice(names(model))
-    if node.output and decide.random() < 0.7:
-        node.output[decide.randrange(len(node.output))] = name
+    name, known = decide.choice(names(model)), getattr(node, which)
+    if known and decide.random() < 0.7:
+        known[decide.randrange(len(known))] = name
     else:
-        node.output.append(name)
+        known.append(name)
     return True
 
 
