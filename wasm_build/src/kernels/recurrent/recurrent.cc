@@ -141,14 +141,12 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
     x_bytes.resize(static_cast<size_t>(x.count()) + kPastEnd);
     const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
     x_range = quantize_dynamically(x.data<float>(), longest * s.batch * s.input, x_bytes.data());
-  }
-  if (!quantized_weights_)
+  } else {
     PY_ORT_TRY(w_panels_.get(w, w_panels, [&](std::vector<Tensor>& out) -> Status {
       for (int64_t d = 0; d < s.directions; ++d)
         PY_ORT_TRY(pack_transposed(w.data<float>() + d * rows * s.input, rows, s.input, out.emplace_back()));
       return {};
     }));
-  if (!quantized_weights_)
     PY_ORT_TRY(r_panels_.get(r, r_panels, [&](std::vector<Tensor>& out) -> Status {
       const float* from = r.data<float>();
       for (int64_t d = 0; d < s.directions; ++d) {
@@ -159,6 +157,7 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
       }
       return {};
     }));
+  }
   std::vector<float> h(static_cast<size_t>(s.batch * s.hidden)), c(h.size());
   for (int64_t d = 0; d < s.directions; ++d) {
     QuantizedOperand quantized_w, quantized_r;
