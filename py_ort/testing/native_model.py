@@ -36,6 +36,8 @@ class NativeModel:
         self.name = f"onnxruntime {onnxruntime.__version__}"
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        # On x86 without VNNI sums of uint8 by int8 saturate otherwise.
+        options.add_session_config_entry("session.x64quantprecision", "1")
         if folder is not None:
             options.add_session_config_entry(DATA_FOLDER_ENTRY, os.fsdecode(folder))
         source = model if isinstance(model, bytes) else os.fsdecode(model)

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper
+from unsigned_weights import unsigned_weights
 
 from py_ort import InferenceSession, SessionOptions
 
@@ -78,7 +79,8 @@ class Case:
         model, feeds = self.model()
         options = onnxruntime.SessionOptions()
         options.log_severity_level, options.intra_op_num_threads = 4, 1
-        native = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        source = unsigned_weights(model, feeds).SerializeToString()
+        native = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         return native.run(None, feeds)
 
 

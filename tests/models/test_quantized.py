@@ -12,6 +12,8 @@ import pytest
 from bert import bert
 from onnx import TensorProto, helper, numpy_helper
 
+from py_ort.testing.native_model import NativeModel
+
 quantization = pytest.importorskip("onnxruntime.quantization")
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType  # noqa: E402
 
@@ -103,12 +105,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FORMS)
 def test_equals_onnxruntime(new_session, folder: Path, name: str):
-    import onnxruntime
-
-    native = onnxruntime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
+    native = NativeModel(folder / f"{name}.onnx")
     session = new_session(folder / f"{name}.onnx", providers=["wasm"])
     for seed in (10, 11):
-        (found,), (wanted,) = (one.run(None, {"x": images(seed)}) for one in (session, native))
+        (found,), (wanted,) = session.run(None, {"x": images(seed)}), native.run({"x": images(seed)})
         assert wanted.std() > 0.01
         np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
 
@@ -117,14 +117,12 @@ def test_equals_onnxruntime(new_session, folder: Path, name: str):
 @pytest.mark.parametrize("name", FORMS)
 def test_equals_onnxruntime_on_webgpu(new_session, folder: Path, name: str):
     """Within one step of the probabilities: the sums before them are of floats."""
-    import onnxruntime
-
-    native = onnxruntime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
+    native = NativeModel(folder / f"{name}.onnx")
     session = new_session(folder / f"{name}.onnx", providers=["webgpu", "wasm"])
     operators = session.placement().counts()
     assert operators["wasm"] == 0
     for seed in (10, 11):
-        (found,), (wanted,) = (one.run(None, {"x": images(seed)}) for one in (session, native))
+        (found,), (wanted,) = session.run(None, {"x": images(seed)}), native.run({"x": images(seed)})
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1 / 255 + 1e-6)
 
 
@@ -152,12 +150,10 @@ def test_dynamically_quantized_products_end_in_floats(new_session, tmp_path: Pat
     operators = [node.op_type for node in session.placement().nodes]
     assert operators.count("MatMulIntegerToFloat") == 6 and operators.count("DynamicQuantizeLinear") == 4
     assert not {"MatMulInteger", "Gelu", "Erf", "Transpose"} & set(operators)
-    import onnxruntime
-
-    native = onnxruntime.InferenceSession(tmp_path / "q8.onnx", providers=["CPUExecutionProvider"])
+    native = NativeModel(tmp_path / "q8.onnx")
     rng = np.random.default_rng(1)
     feeds = {"input_ids": rng.integers(0, 50, (2, 12)), "attention_mask": np.ones((2, 12), np.int64)}
-    (found,), (wanted,) = session.run(None, feeds), native.run(None, feeds)
+    (found,), (wanted,) = session.run(None, feeds), native.run(feeds)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-2 * np.abs(wanted).max())
 
 
