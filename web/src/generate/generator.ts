@@ -123,7 +123,7 @@ export class Generator {
   private hold(form: DecoderForm, prompts: readonly (readonly number[])[], settings: Settings): Held {
     const batch = prompts.length;
     const [prompt] = prompts;
-    if (this.held && (this.held.batch !== batch || !settings.reuse)) this.forget();
+    if (this.held && this.held.batch !== batch) this.forget();
     const { gpuSession } = this.session;
     this.held ??= {
       caches: gpuSession ? new GpuCaches(form, batch, gpuSession) : new HostCaches(form, batch),
@@ -131,7 +131,7 @@ export class Generator {
       tokens: [],
     };
     const { caches, tokens } = this.held;
-    const same = batch === 1 ? alike(tokens, prompt) : 0;
+    const same = batch === 1 && settings.reuse ? alike(tokens, prompt) : 0;
     // The last token is always run: its logits are wanted.
     caches.cut(Math.min(same, prompt.length - 1));
     this.held.tokens = [];
