@@ -146,15 +146,15 @@ export class GpuSampler {
    */
   choose(step: number, logits: TensorOnGpu | undefined, last: readonly number[]): Promise<number[]> {
     const { gpu: device, buffers } = this.gpu.provider;
-    const encoder = device.device.createCommandEncoder();
+    const first = device.device.createCommandEncoder();
     const { vocabulary } = this.options;
-    const starts = logits ? this.gather(encoder, logits, last) : last.map((_, row) => row * vocabulary);
+    const starts = logits ? this.gather(first, logits, last) : last.map((_, row) => row * vocabulary);
     // The first choice, and the one after it, read elsewhere than the one before.
     if (step < 2) {
       const states = Uint32Array.from(starts.flatMap((start) => [step, start]));
       device.write(buffers.get(this.states).buffer, 0, new Uint8Array(states.buffer));
     }
-    this.segment!.encode(encoder);
+    const encoder = this.segment!.encode(first);
     const pending = this.readback.encode(encoder, [{ ...buffers.get(this.ids), bytes: this.batch * 4 }]);
     device.submit([encoder.finish()]);
     return tokensOf(pending);

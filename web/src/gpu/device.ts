@@ -52,6 +52,8 @@ const LOSS_DELAY_MS = 200;
 /** An open device. It is lost once and for ever; its owner then opens another. */
 export class Gpu {
   readonly counters: Counters = newCounters();
+  /** How many downloads are waited for: the GPU has work. */
+  awaited = 0;
   readonly elements: ElementForms;
   /** Why the device was lost; undefined while it is alive. */
   lost: string | undefined;

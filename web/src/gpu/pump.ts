@@ -15,6 +15,15 @@ const LONGEST_PAUSE_MS = 8;
  * answer.
  */
 export async function pump<T>(gpu: Gpu, promise: Promise<T>): Promise<T> {
+  gpu.awaited++;
+  try {
+    return await pumped(gpu, promise);
+  } finally {
+    gpu.awaited--;
+  }
+}
+
+async function pumped<T>(gpu: Gpu, promise: Promise<T>): Promise<T> {
   if (gpu.traits.software && !FIREFOX) return promise;
   let settled = false;
   const mark = () => {

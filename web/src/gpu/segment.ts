@@ -64,6 +64,8 @@ type Step =
     };
 
 const UNIFORM_ALIGNMENT = 256;
+/** Dispatches that a GPU gets at once: while it works on them, the browser's GPU process makes the next ones ready. */
+const SUBMITTED_TOGETHER = 32;
 /** COPY_SRC | COPY_DST */
 const COPIED = 4 | 8;
 
@@ -81,15 +83,26 @@ export class CompiledSegment {
 
   /**
    * Encodes every step, or those that are left: one compute pass, interrupted only by copies; with a profiler, a pass
-   * for each.
+   * for each. A GPU that is idle gets parts of a long one before the rest is encoded.
+   * @returns the encoder to go on with.
    */
-  encode(encoder: GPUCommandEncoder, profiler?: Profiler): void {
+  encode(encoder: GPUCommandEncoder, profiler?: Profiler): GPUCommandEncoder {
+    const early = !this.gpu.traits.software && !profiler && !this.gpu.awaited;
+    let dispatches = 0;
     let pass: GPUComputePassEncoder | undefined;
     /** Set in the pass that is open. */
     let pipeline: GPUComputePipeline | undefined;
     for (const step of this.steps) {
       if (step.once && this.settled) continue;
       if ('pipeline' in step) {
+        if (early && dispatches === SUBMITTED_TOGETHER) {
+          pass?.end();
+          pass = undefined;
+          this.gpu.submit([encoder.finish()]);
+          encoder = this.gpu.device.createCommandEncoder();
+          dispatches = 0;
+        }
+        dispatches++;
         if (profiler) pass?.end();
         if (profiler || !pass) {
           const instance = { kernel: step.label, workgroups: step.workgroups, instance: step.instance };
@@ -115,6 +128,7 @@ export class CompiledSegment {
       }
     }
     pass?.end();
+    return encoder;
   }
 
   /** Its own memory; the tensors' buffers belong to others. */

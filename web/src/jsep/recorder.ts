@@ -224,9 +224,8 @@ export class Recorder {
   private submit(segment: Segment, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
     const { gpu } = this.provider;
     const start = performance.now();
-    const encoder = gpu.device.createCommandEncoder();
     const profiler = this.timeline?.dispatches ? new Profiler(gpu, this.memory.caches) : undefined;
-    segment.compiled!.encode(encoder, profiler);
+    const encoder = segment.compiled!.encode(gpu.device.createCommandEncoder(), profiler);
     this.submitted.push(segment.compiled!);
     if (profiler) {
       profiler.resolve(encoder);

@@ -106,8 +106,7 @@ export class KernelService {
         inputs.map((input) => readInput(input, payload)),
         wants,
       );
-      const encoder = provider.gpu.device.createCommandEncoder();
-      call.segment.encode(encoder);
+      const encoder = call.segment.encode(provider.gpu.device.createCommandEncoder());
       provider.gpu.submit([encoder.finish()]);
       call.destroy();
       return call.outputs.map((output) => output!);

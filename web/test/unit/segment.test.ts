@@ -11,7 +11,7 @@ test('bytes go from a buffer to itself through another one', async () => {
     made.push(descriptor);
     return { destroy() {} };
   };
-  const gpu = { createBuffer } as unknown as Gpu;
+  const gpu = { createBuffer, traits: { software: true } } as unknown as Gpu;
   const copy = (target: number, bytes: number): Command => ({
     kind: 'copy',
     source: { id: 0, bytes },
@@ -45,4 +45,50 @@ test('bytes go from a buffer to itself through another one', async () => {
       [0, 512, 128],
     ],
   );
+});
+
+/** Encodes `count` dispatches; gives how many lie in each command buffer, the last of which is not submitted yet. */
+async function dispatchesOfBuffers(count: number, { software = false, awaited = 0 }): Promise<number[]> {
+  const buffers: number[] = [];
+  const created: number[] = [];
+  const createCommandEncoder = () => {
+    const index = created.push(0) - 1;
+    const pass = {
+      setPipeline() {},
+      setBindGroup() {},
+      dispatchWorkgroups: () => created[index]++,
+      end() {},
+    };
+    return { beginComputePass: () => pass, finish: () => index };
+  };
+  const gpu = {
+    traits: { software },
+    awaited,
+    counters: { bind_groups: 0, dispatches: 0 },
+    device: { createBindGroup: () => ({}), createCommandEncoder },
+    submit: ([index]: number[]) => buffers.push(created[index]),
+  } as unknown as Gpu;
+  const dispatch = {
+    kind: 'dispatch',
+    pipeline: { ready: {}, label: 'one', compile: () => Promise.resolve() },
+    bindings: [],
+    written: 0,
+    uniforms: undefined,
+    workgroups: [1, 1, 1],
+  } as unknown as Command;
+  const commands = Array.from({ length: count }, () => dispatch);
+  const segment = await compileSegment(gpu, {} as BufferCache, commands, () => ({}) as never);
+  const last = segment.encode(gpu.device.createCommandEncoder()) as unknown as { finish(): number };
+  assert.equal(gpu.counters.dispatches, count);
+  return [...buffers, created[last.finish()]];
+}
+
+test('a GPU that is idle begins before all is encoded', async () => {
+  assert.deepEqual(await dispatchesOfBuffers(32, {}), [32]);
+  assert.deepEqual(await dispatchesOfBuffers(80, {}), [32, 32, 16]);
+});
+
+test('a GPU that has work, or is a processor, gets all at once', async () => {
+  assert.deepEqual(await dispatchesOfBuffers(80, { awaited: 1 }), [80]);
+  assert.deepEqual(await dispatchesOfBuffers(80, { software: true }), [80]);
 });
