@@ -1,5 +1,5 @@
-"""Cases spread over browsers elsewhere: each takes the next case when it is free, and a case goes to another browser
-when its own dies.
+"""Cases spread over browsers elsewhere: each takes the next case when it is there and free, and a case goes to another
+browser when its own dies.
 
 Where there is a core for each browser, it has a process here, which compiles what it runs: to start one takes longer
 than all that it does for most cases. A port that has one number is for one process.
@@ -51,8 +51,7 @@ class Node:
     Attributes:
         name: Which, in results.
         browser: What was asked for.
-        found: Its name and version; "" if it was never there.
-        adapter: Its WebGPU adapter.
+        place: Results without cases, which say where it is; None if it was never there.
         cases: How many it ran.
         error: Why it got no more; "".
         call: Calls a function where its sessions are made.
@@ -60,16 +59,16 @@ class Node:
 
     name: str
     browser: BrowserOptions
-    found: str = ""
-    adapter: str = ""
+    place: Results | None = None
     cases: int = 0
     error: str = ""
     call: Callable[..., Any] = lambda function, *arguments: function(*arguments)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        fields = ("name", "found", "adapter", "cases", "error")
-        return {"browser": self.browser.name, **{name: getattr(self, name) for name in fields}}
+        found, adapter = (self.place.browser, self.place.adapter) if self.place else ("", "")
+        told = {"found": found, "adapter": adapter, "cases": self.cases, "error": self.error}
+        return {"browser": self.browser.name, "name": self.name, **told}
 
 
 def nodes_of(urls: Sequence[str], like: BrowserOptions) -> list[BrowserOptions]:
@@ -93,20 +92,25 @@ def run_on_fleet(
     """
     check_ids(cases)
     nodes = [Node(f"{browser.instance} {browser.name}", browser) for browser in options.fleet]
+    if not nodes:
+        raise InvalidArgument("a fleet has at least one browser")
+    results = options.results()
     with ExitStack() as stack:
         if _has_processes(options):
             _give_processes(nodes, stack)
-        try:
-            there, results = _there(nodes, options)
-        except EPFail as missing:
-            return skipped(cases, options, missing)
-        shelf = _Shelf(cases, [node.name for node in there])
+        shelf = _Shelf(cases, [node.name for node in nodes])
         stack.callback(shelf.close)
         failed = 0
-        for name, outcome in _outcomes(shelf, there, options):
-            results.cases[name] = outcome
-            failed += outcome.status == FAILED
-            progress(len(results.cases), failed, len(cases))
+        try:
+            for name, outcome in _outcomes(shelf, nodes, options):
+                results.cases[name] = outcome
+                failed += outcome.status == FAILED
+                progress(len(results.cases), failed, len(cases))
+        except EPFail as missing:
+            return skipped(cases, options, missing)
+    for name in ("browser", "adapter", "system"):
+        told = (getattr(node.place, name) for node in nodes if node.place)
+        setattr(results, name, ", ".join(dict.fromkeys(filter(None, told))))
     results.fleet = [node.as_dict() for node in nodes]
     return results
 
@@ -140,35 +144,6 @@ def _give_processes(nodes: Sequence[Node], stack: ExitStack) -> None:
         node.call = lambda *call, process=process: process.submit(*call).result()
 
 
-def _there(nodes: Sequence[Node], options: RunnerOptions) -> tuple[list[Node], Results]:
-    """Open all browsers at once; return those that are there, and results that say where that is."""
-
-    def visit(node: Node) -> Results | PyOrtError:
-        try:
-            return node.call(_visit, options, node.browser)
-        except PyOrtError as e:
-            node.error = f"{type(e).__name__}: {e}"
-            return e
-
-    if not nodes:
-        raise InvalidArgument("a fleet has at least one browser")
-    with ThreadPoolExecutor(len(nodes)) as threads:
-        found = list(threads.map(visit, nodes))
-    there = []
-    for node, one in zip(nodes, found, strict=True):
-        if isinstance(one, Results):
-            node.found, node.adapter = one.browser, one.adapter
-            there.append(node)
-    results = [one for one in found if isinstance(one, Results)]
-    if not results:
-        raise next(one for one in found if isinstance(one, PyOrtError))
-    merged = {
-        name: ", ".join(dict.fromkeys(filter(None, (getattr(one, name) for one in results))))
-        for name in ("browser", "adapter", "system")
-    }
-    return there, options.results(**merged)
-
-
 def _visit(options: RunnerOptions, browser: BrowserOptions) -> Results:
     """Try a browser's providers, and have ready what compiles its cases by the time that it is there."""
     warming = threading.Thread(target=_compile_once, name="py_ort-warming", daemon=True)
@@ -193,11 +168,19 @@ def _compile_once() -> None:
 
 
 def _outcomes(shelf: _Shelf, nodes: Sequence[Node], options: RunnerOptions) -> Iterator[tuple[str, Outcome]]:
-    done: queue.SimpleQueue[tuple[str, Outcome] | None] = queue.SimpleQueue()
+    """Open all browsers at once, and have each run cases from the time that it is there."""
+    done: queue.SimpleQueue[tuple[str, Outcome] | BaseException | None] = queue.SimpleQueue()
+    missing: dict[str, PyOrtError | BrokenProcessPool] = {}
 
     def work(node: Node) -> None:
         try:
+            node.place = node.call(_visit, options, node.browser)
             _work(node, shelf, options, lambda name, outcome: done.put((name, outcome)))
+        except (PyOrtError, BrokenProcessPool) as e:
+            node.error = f"{type(e).__name__}: {e}"
+            missing[node.name] = e
+        except BaseException as e:
+            done.put(e)
         finally:
             shelf.leave(node.name)
             done.put(None)
@@ -207,10 +190,15 @@ def _outcomes(shelf: _Shelf, nodes: Sequence[Node], options: RunnerOptions) -> I
         threading.Thread(target=work, args=(node,), name=f"py_ort-{node.name}", daemon=True).start()
     working = len(nodes)
     while working:
-        if (one := done.get()) is None:
+        one = done.get()
+        if one is None:
             working -= 1
+        elif isinstance(one, BaseException):
+            raise one
         else:
             yield one
+    if all(node.name in missing for node in nodes):
+        raise missing[nodes[0].name]
     why = "; ".join(f"{node.name}: {node.error}" for node in nodes if node.error)
     for case in shelf.left():
         yield case.id, Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, f"no browser is left: {why}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import textwrap
@@ -26,7 +27,9 @@ import py_ort
 from py_ort.browser import find
 from py_ort.exceptions import BrowserNotFound, InvalidArgument
 from py_ort.testing import matrix
-from py_ort.testing.fleet import run_on_fleet
+from py_ort.testing.fleet import nodes_of, run_on_fleet
+from py_ort.testing.runner import RunnerOptions
+from py_ort.testing.sources import load_cases
 
 SUM = (FEEDS["x"] + 1).tolist()
 #: Certificates of tests are signed by nobody.
@@ -162,3 +165,20 @@ def test_cases_of_a_browser_that_dies_are_run_elsewhere(tmp_path: Path, py_ort_c
     cases = ET.parse(files["r.xml"]).getroot().iter("testcase")
     assert {case.find("properties/property").get("value") for case in cases} == set(where)  # type: ignore[union-attr]
     assert second["name"] in files["r.html"].read_text() and re.search(rf"{re.escape(second['name'])}\s", out)
+
+
+def test_cases_run_before_all_browsers_are_there(tmp_path: Path) -> None:
+    """One that takes connections and says nothing is gone only after the last case."""
+    for number in range(3):
+        write(tmp_path / f"c{number}", np.maximum(X, 0))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        slow = f"webdriver:http://127.0.0.1:{silent.getsockname()[1]}"
+        fleet = nodes_of(["chromium", slow], py_ort.BrowserOptions(webgpu="off"))
+        results = run_on_fleet(
+            load_cases(str(tmp_path)),
+            RunnerOptions(("wasm",), fleet=tuple(fleet), jobs=1),
+            lambda done, *_: silent.close() if done == 3 else None,
+        )
+    there, gone = results.fleet
+    assert there["cases"] == results.count("passed") == 3 and not there["error"]
+    assert "no WebDriver server answers" in gone["error"], gone  # and not that it took too long
