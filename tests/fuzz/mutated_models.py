@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.resources
-import io
 import math
 import random
-import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,6 +15,8 @@ import onnx
 from mutations import mutated
 from verdict import Trial
 
+from py_ort.testing.sources.onnx_node import cases
+
 _LARGEST = 300_000  # bytes of a model: what is larger only costs time
 _MOST_ELEMENTS = 1 << 16
 _LEVELS = (0, 1, 2, 3, 99, 99)
@@ -26,14 +25,7 @@ _LEVELS = (0, 1, 2, 3, 99, 99)
 @cache
 def bases() -> dict[str, tuple[bytes, list[Any]]]:
     """ONNX's node cases, each with its feeds, and small real models."""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.case.node import collect_testcases
-
-        from py_ort.testing.sources.onnx_node import cases
-
-        assert collect_testcases
-        found = {c.id: (c.model, list(c.data_sets[0].feeds.values())) for c in cases() if len(c.model) < _LARGEST}
+    found = {c.id: (c.model, list(c.data_sets[0].feeds.values())) for c in cases() if len(c.model) < _LARGEST}
     for folder in ("pytorch-operator", "pytorch-converted", "simple"):
         root = Path(str(importlib.resources.files("onnx"))) / "backend/test/data" / folder
         for file in sorted(root.glob("*/model.onnx")):

@@ -5,8 +5,6 @@ The kernels know the newest form of each operator only: cases of older forms are
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import sys
@@ -17,10 +15,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
+from py_ort.testing.case import Case
 from py_ort.testing.results import expectations_of
+from py_ort.testing.sources import onnx_node
 
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "py_ort/assets"
@@ -33,11 +31,6 @@ OF_THE_PAGE = {"ImageDecoder"}
 BATCH = 300
 # Two or three units in the last place, where the cases' own tolerance is finer than the type.
 ROUNDING = {"bfloat16": (2e-2, 1e-2), "float16": (3e-3, 1e-3), "float32": (1e-3, 1e-6)}
-
-
-def _cases() -> list[Any]:
-    with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
-        return [case for case in collect_testcases(None) if case.model and _is_ours(case.model)]
 
 
 def _is_ours(model: onnx.ModelProto) -> bool:
@@ -60,18 +53,7 @@ def _is_newest_form(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
     return same_meaning and {a.name for a in node.attribute} <= set(newest.attributes)
 
 
-def _value(value: Any) -> Any:
-    """Return numpy arrays (lists of them, None) for what ONNX's cases hold."""
-    if isinstance(value, onnx.TensorProto):
-        return numpy_helper.to_array(value)
-    if isinstance(value, onnx.SequenceProto):
-        return numpy_helper.to_list(value)
-    if isinstance(value, onnx.OptionalProto):
-        return numpy_helper.to_optional(value)
-    return value
-
-
-def _assert_equal(actual: Any, expected: Any, case: Any) -> None:
+def _assert_equal(actual: Any, expected: Any, case: Case) -> None:
     if expected is None or actual is None:
         assert actual is None and expected is None
     elif isinstance(expected, list):
@@ -85,11 +67,13 @@ def _assert_equal(actual: Any, expected: Any, case: Any) -> None:
         rtol, atol = ROUNDING.get(actual.dtype.name, (1e-3, 1e-7))
         if actual.dtype.kind != "c":
             actual, expected = actual.astype(np.float64), expected.astype(np.float64)
-        np.testing.assert_allclose(actual, expected, rtol=max(rtol, case.rtol or 0), atol=max(atol, case.atol or 0))
+        own = case.tolerance_on("wasm")
+        np.testing.assert_allclose(actual, expected, rtol=max(rtol, own.rtol), atol=max(atol, own.atol))
 
 
 KERNELS = {(entry["domain"], entry["op_type"]) for entry in json.loads((ASSETS / "kernels.wasm.json").read_text())}
-CASES = {case.name: case for case in _cases()}
+MODELS = {case.id: onnx.load_from_string(case.model_bytes()) for case in onnx_node.cases()}
+CASES = {case.id: case for case in onnx_node.cases() if _is_ours(MODELS[case.id])}
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +86,7 @@ def results() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for start in range(0, len(names), BATCH):
         part = names[start : start + BATCH]
-        jobs = [(CASES[name].model, [_value(x) for x in CASES[name].data_sets[0][0]]) for name in part]
+        jobs = [(MODELS[name], list(CASES[name].data_sets[0].feeds.values())) for name in part]
         found.update(zip(part, run_many(jobs), strict=True))
     return found
 
@@ -113,13 +97,13 @@ def test_node_case(name: str, results: dict[str, Any]) -> None:
     case, result = CASES[name], results[name]
     if name in RANDOM:
         assert not isinstance(result, Exception), result
-        for actual, expected in zip(result.outputs, map(_value, case.data_sets[0][1]), strict=True):
+        for actual, expected in zip(result.outputs, case.data_sets[0].outputs, strict=True):
             assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
         return
     if isinstance(result, Exception):
         raise result
-    for actual, expected in zip(result.outputs, case.data_sets[0][1], strict=True):
-        _assert_equal(actual, _value(expected), case)
+    for actual, expected in zip(result.outputs, case.data_sets[0].outputs, strict=True):
+        _assert_equal(actual, expected, case)
 
 
 I32, I64, F32, U8 = (partial(np.array, dtype=dtype) for dtype in (np.int32, np.int64, np.float32, np.uint8))

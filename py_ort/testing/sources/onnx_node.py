@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from py_ort.folders import user_caches
 from py_ort.testing.case import Case, DataSet, Tolerance
+from py_ort.testing.sources import kept_cases
+
+#: Raised when what is kept of a case changes.
+_FORM = 1
 
 
 def cases() -> list[Case]:
-    """Return all node tests."""
+    """Return all node tests. Generating them takes ten seconds: they are kept in the folder of the user's caches."""
+    file = _kept_in()
+    found = kept_cases.read(file) if file else None
+    if found is None:
+        found = generated()
+        if file:
+            kept_cases.write(file, found)
+    return found
+
+
+def _kept_in() -> Path | None:
+    import onnx
+
+    made_by = f"onnx-{onnx.__version__}-numpy-{np.__version__}-{_FORM}"
+    try:
+        return user_caches() / f"py_ort/node-cases-{made_by}"
+    except RuntimeError:  # who has no home
+        return None
+
+
+def generated() -> list[Case]:
+    """Generate all node tests."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the generators divide by zero on purpose
         from onnx.backend.test.case.node import collect_testcases
 
-        found: list[Any] = collect_testcases(None)
+        found: list[Any] = sorted(collect_testcases(None), key=lambda test: test.name)
     # An operator's function body, expanded, is a case of that operator.
     operators = {test.name: test.model.graph.node[-1].op_type for test in found}
     return [_case(test, operators.get(test.name.partition("_expanded")[0], "")) for test in found]
@@ -44,4 +73,4 @@ def _value(value: Any) -> Any:
         return numpy_helper.to_list(value)
     if isinstance(value, OptionalProto):
         return numpy_helper.to_optional(value)
-    return value
+    return np.asarray(value) if isinstance(value, np.generic) else value

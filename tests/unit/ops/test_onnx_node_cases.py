@@ -11,6 +11,8 @@ import pytest
 from standard_form import run_native, standard_form
 
 from py_ort.compiler import compile_model
+from py_ort.testing.case import Case
+from py_ort.testing.sources import onnx_node
 
 # Families whose forms changed over the opsets, or that the compiler treats itself.
 FAMILIES = (
@@ -61,10 +63,8 @@ FAMILIES = (
 
 
 @cache
-def _cases() -> dict[str, Any]:
-    from onnx.backend.test.case.node import collect_testcases
-
-    return {case.name.removeprefix("test_"): case for case in collect_testcases(None)}
+def _cases() -> dict[str, Case]:
+    return {case.id.removeprefix("test_"): case for case in onnx_node.cases()}
 
 
 def _close(found: Any, wanted: Any) -> bool:
@@ -87,15 +87,14 @@ def test_family(family: str) -> None:
     assert cases
     wrong = []
     for case in cases:
-        inputs, outputs = case.data_sets[0]
-        feeds = dict(zip([value.name for value in case.model.graph.input], inputs, strict=True))
+        (data,) = case.data_sets
         try:
-            native = _close(run_native(case.model, feeds), outputs)
+            native = _close(run_native(case.model_bytes(), data.feeds), data.outputs)
         except Exception:
             native = False
         if not native:
             continue  # nothing to compare with
-        result = compile_model(case.model.SerializeToString(), manifests=provisional.manifests())
-        if not _close(run_native(standard_form(result), feeds), outputs):
-            wrong.append(case.name)
+        result = compile_model(case.model_bytes(), manifests=provisional.manifests())
+        if not _close(run_native(standard_form(result), data.feeds), data.outputs):
+            wrong.append(case.id)
     assert not wrong
