@@ -31,9 +31,14 @@ def options(timeout: float) -> RunOptions:
     return made
 
 
-@pytest.fixture(params=["playwright", "process"])
+@pytest.fixture
 def where(request) -> BrowserOptions:
-    return BrowserOptions(launcher=request.param, **OWN)
+    """That workers are ended is the page's to do: by whom its browser was started matters where that one is ended."""
+    return BrowserOptions(launcher=getattr(request, "param", "process"), **OWN)
+
+
+#: For tests in which something is ended with its worker, or its browser, that each launcher must live through.
+BY_EACH = pytest.mark.parametrize("where", ["playwright", "process"], indirect=True)
 
 
 @pytest.fixture
@@ -49,6 +54,7 @@ def make(where):
         session.close()
 
 
+@BY_EACH
 def test_a_timeout_ends_a_node(make, caplog):
     endless, beside = make(small_models.endless_on_wasm()), make(small_models.add())
     began = time.perf_counter()
@@ -271,9 +277,10 @@ def test_an_endless_creation_ends(make, where):
     assert len(beside.stats()["page"]["sessions"]) == 1
 
 
+@BY_EACH
 def test_work_of_the_gpu_is_ended_with_the_browser(make, where, page_errors, caplog, monkeypatch):
     """No worker can end what the GPU process does for it, and all others wait for that process."""
-    monkeypatch.setattr(page, "GPU_PATIENCE", 4.0)  # a software adapter takes all cores meanwhile
+    monkeypatch.setattr(page, "GPU_PATIENCE", 3.0)  # a software adapter takes all cores meanwhile
     endless = make(small_models.endless_on_webgpu(), providers=["webgpu"])
     beside = make(small_models.add(), providers=["webgpu"])
     other = make(small_models.add(), pages=2)
