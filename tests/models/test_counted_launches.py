@@ -23,13 +23,13 @@ _OCR = importlib.util.find_spec("rapidocr_onnxruntime")
 _MODELS = Path(_OCR.origin).parent / "models" if _OCR and _OCR.origin else None
 #: model, the inputs' shape, launches of the second run at most. Open sizes are known to the plan of "bert" only.
 CASES = {
-    "YOLOv8n, of any size": ("yolo", (1, 3, 320, 320), 83),
+    "YOLOv8n, of any size": ("yolo", (1, 3, 160, 160), 83),
     "squeezenet": ("light_squeezenet.onnx", (1, 3, 224, 224), 31),
     "resnet50": ("light_resnet50.onnx", (1, 3, 224, 224), 57),
     "BERT": ("bert", (1, 128), 45),
     "BERT, of any size": ("bert of any size", (1, 128), 45),
-    "ocr det": ("ch_PP-OCRv4_det_infer.onnx", (1, 3, 320, 320), 95),
-    "ocr rec": ("ch_PP-OCRv4_rec_infer.onnx", (1, 3, 48, 320), 64),
+    "ocr det": ("ch_PP-OCRv4_det_infer.onnx", (1, 3, 160, 160), 95),
+    "ocr rec": ("ch_PP-OCRv4_rec_infer.onnx", (1, 3, 48, 160), 64),
     "ocr cls": ("ch_ppocr_mobile_v2.0_cls_infer.onnx", (1, 3, 48, 192), 76),
 }
 

@@ -21,8 +21,8 @@ FILES = {
 }
 SHAPES = {
     "det": [(1, 3, 320, 320), (1, 3, 192, 256)],
-    "rec": [(1, 3, 48, 320), (6, 3, 48, 480)],
-    "cls": [(1, 3, 48, 192), (6, 3, 48, 192)],
+    "rec": [(1, 3, 48, 320), (3, 3, 48, 240)],
+    "cls": [(1, 3, 48, 192), (3, 3, 48, 192)],
 }
 PROVIDERS = ["webgpu", "wasm"]
 CASES = [(model, shape) for model, shapes in SHAPES.items() for shape in shapes]

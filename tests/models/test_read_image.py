@@ -15,7 +15,7 @@ pytest.importorskip("rapidocr_onnxruntime")
 from PIL import Image
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-UNSEEN = ("The quick brown fox", "over 13 lazy dogs", "24 Market Street", "7 copper sheets", "Paid in cash")
+UNSEEN = ("The quick brown fox", "24 Market Street", "Paid in cash")
 
 
 def read(provider: str, image: Path | None = None, drawn: Path | None = None) -> str:

@@ -94,6 +94,6 @@ def test_on_webgpu(firefox: BrowserOptions) -> None:
 def test_float16_in_shaders(with_float16: BrowserOptions) -> None:
     """Shaders compute float16 as such; what has no kernel of these cases runs on wasm."""
     cases = [case for case in load_cases("onnx-node") if has_float16(case)]
-    chosen = sampled(cases, 1 if WHOLE else 5)
+    chosen = sampled(cases, 1 if WHOLE else 12)
     passed = run(chosen, RunnerOptions(("webgpu",), browser=with_float16, jobs=0 if WHOLE else 1))
     assert passed >= (110 if WHOLE else len(chosen) // 2)
