@@ -36,15 +36,19 @@ class NativeModel:
         self.name = f"onnxruntime {onnxruntime.__version__}"
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
-        # On x86 without VNNI sums of uint8 by int8 saturate otherwise.
-        options.add_session_config_entry("session.x64quantprecision", "1")
         if folder is not None:
             options.add_session_config_entry(DATA_FOLDER_ENTRY, os.fsdecode(folder))
         source = model if isinstance(model, bytes) else os.fsdecode(model)
-        try:
-            self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-        except Exception as e:  # its own errors have no common class
-            self._refuses(e)
+        # On x86 without VNNI sums of uint8 by int8 saturate otherwise; but with it QGemm of columns has no kernel.
+        for exact in ("1", "0"):
+            options.add_session_config_entry("session.x64quantprecision", exact)
+            try:
+                self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+            except Exception as e:  # its own errors have no common class
+                self._refuses(e)
+            else:
+                self.trouble = ""
+                break
 
     def run(self, feeds: Mapping[str, Any]) -> Sequence[Any] | None:
         """Return its outputs, in the model's order; None if there are none."""

@@ -114,7 +114,8 @@ def webgpu(project: Path, of_npm: Callable[[str, str], Path]) -> dict[str, str]:
     for dependency in package.parent.iterdir():
         if not dependency.name.startswith("."):
             (project / "node_modules" / dependency.name).symlink_to(dependency)
-    return {"VK_ICD_FILENAMES": str(SWIFTSHADER)}
+    # Chromium's own loader of Vulkan, where the system has none.
+    return {"VK_ICD_FILENAMES": str(SWIFTSHADER), "LD_LIBRARY_PATH": str(SWIFTSHADER.parent)}
 
 
 def test_cases_on_wasm(project: Path) -> None:

@@ -130,14 +130,12 @@ def test_rows_are_rounded_as_native_rounds_them(monkeypatch, simd: str):
 
 @pytest.mark.parametrize("simd", ["fixed", "relaxed"])
 def test_rows_too_small_to_be_rounded_are_zeros(monkeypatch, simd: str):
-    """As natively: one over the step of such a row, or block of it, is no float32."""
+    """One over the step of such a row, or block of it, is no float32; natively, too, on CPUs with AVX-512."""
     model, a = _random_case(4)
     a[:, 32:] = 0
     for size in (3e-37, 1e-38, 1e-42):
         tiny = (a / np.abs(a).max() * size).astype(np.float32)
-        (native,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"a": tiny})
         (y,) = _in_node(monkeypatch, simd, [(model, tiny)])
-        np.testing.assert_array_equal(y, native)
         np.testing.assert_array_equal(y, 0)
 
 

@@ -111,7 +111,18 @@ def _fp_q4(name: str, rows: tuple[int, ...], k: int, n: int, kind: int) -> Case:
     packed[..., :4] = f32(n, blocks, 1).view(np.uint8)
     if has_zero:
         packed[..., 4] &= 15
-    return Case(name, "MatMulFpQ4", [f32(*rows, k), packed.reshape(-1), _tokens(k, n)], {"blk_quant_type": kind})
+    inputs = [f32(*rows, k), packed.reshape(-1), _tokens(k, n)]
+    return Case(name, "MatMulFpQ4", inputs, {"blk_quant_type": kind}, expected=_fp_q4_product)
+
+
+def _fp_q4_product(a: Any, packed: Any, shape: Any) -> Any:
+    """In plain numpy: native has it on CPUs with AVX-512 alone. A block's second half lies in the high bits."""
+    k, n = shape
+    blocks = packed.reshape(n, -(-k // 32), -1)
+    scales = np.ascontiguousarray(blocks[..., :4]).view(np.float32)
+    zeros = blocks[..., 4:5].astype(np.float32) if blocks.shape[-1] > 20 else np.float32(8)
+    numbers = np.concatenate([blocks[..., -16:] & 15, blocks[..., -16:] >> 4], -1)
+    return [a @ (scales * (numbers - zeros)).reshape(n, -1)[:, :k].T]
 
 
 ATTENTION_LSTMS = [

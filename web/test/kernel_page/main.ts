@@ -141,8 +141,8 @@ async function runCase(open: GpuProvider, test: Case): Promise<Result> {
   const call = await prepareSingle(open, kernel, attributes, inputs, test.outputs ?? [true]);
   const compile_ms = performance.now() - before;
   const submit = (times: number) => {
-    const encoder = gpu.device.createCommandEncoder();
-    for (let i = 0; i < times; i++) call.segment.encode(encoder);
+    let encoder = gpu.device.createCommandEncoder();
+    for (let i = 0; i < times; i++) encoder = call.segment.encode(encoder);
     gpu.submit([encoder.finish()]);
   };
   submit(1);
