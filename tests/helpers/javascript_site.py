@@ -81,7 +81,16 @@ def lay_out(folder: Path) -> None:
     for name, model in small.items():
         py_ort.export(model, folder / f"{name}.pyort")
     py_ort.export(small_models.add(), folder / "wasm.pyort", providers=["wasm"])
-    py_ort.export(small_models.two_products(), folder / "parted.pyort", part_size=1024)
+    (parted, *parts) = py_ort.export(small_models.two_products(), folder / "parted.pyort", part_size=1024)
+    for damaged, name in enumerate(("spoilt", "cut_off")):
+        further = folder / name
+        further.mkdir()
+        for file in (parted, *parts):
+            shutil.copy(file, further)
+        last = further / parts[1].name
+        data = bytearray(last.read_bytes())
+        data[700] ^= 0x10
+        last.write_bytes(data[: len(data) - 100 * damaged])
     (folder / "add.onnx").write_bytes(small_models.add())
     page = folder / "index.html"
     if not page.exists():

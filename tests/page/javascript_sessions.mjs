@@ -145,11 +145,15 @@ export const cases = {
     const other = await create('add', { cache: true });
     equal(other.inputNames, ['x', 's']);
     await other.release();
-    // What another version of the runtime kept is fetched again.
-    await kept.put(url, await fetch('add.onnx'));
-    const again = await create('add', { cache: true });
-    equal((await again.run({ x, scale })).y.data, [11, 22, 33]);
-    await again.release();
+    // What another version of the runtime kept, or was damaged since, is fetched again.
+    const bytes = new Uint8Array(await (await fetch('add.pyort')).arrayBuffer());
+    bytes[16 + new DataView(bytes.buffer).getUint32(8, true) + 30] ^= 1;
+    for (const useless of [await fetch('add.onnx'), new Response(bytes)]) {
+      await kept.put(url, useless);
+      const again = await create('add', { cache: true });
+      equal((await again.run({ x, scale })).y.data, [11, 22, 33]);
+      await again.release();
+    }
     await caches.delete('py_ort');
   },
 
@@ -266,5 +270,19 @@ export const cases = {
     await fails(() => InferenceSession.create(bytes.slice(0, bytes.length - 4000)), 'broke off|ended after');
     bytes[40] ^= 1;
     await fails(() => InferenceSession.create(bytes), 'damaged: its header has changed');
+  },
+
+  'what is damaged or cut off': async () => {
+    const spoilt = 'parted.pyort.2 is damaged: its .* bytes of data from .* not those that were written.*Load it again';
+    await fails(() => create('spoilt/parted'), spoilt);
+    await fails(() => create('spoilt/parted', { executionProviders: ['wasm'] }), spoilt);
+    await fails(
+      () => create('cut_off/parted'),
+      'parted.pyort.2 broke off .it ended after 924 of 1024.*copy it there again',
+    );
+    const bytes = new Uint8Array(await (await fetch('add.pyort')).arrayBuffer());
+    const start = 16 + new DataView(bytes.buffer).getUint32(8, true);
+    bytes[start + 30] ^= 1; // in the first plan
+    await fails(() => InferenceSession.create(bytes), 'the model is damaged: its .* bytes of data from 0 on');
   },
 };

@@ -16,7 +16,7 @@ from onnx import numpy_helper
 import py_ort
 from py_ort import InferenceSession, SessionOptions
 from py_ort.cli.group import cli
-from py_ort.exceptions import InvalidProtobuf, NotImplemented
+from py_ort.exceptions import Fail, InvalidProtobuf, NotImplemented
 
 pytestmark = pytest.mark.browser
 X = np.random.default_rng(1).standard_normal((2, 4, 8, 8)).astype(np.float32)
@@ -74,3 +74,20 @@ def test_conformance(exported: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["conformance", str(tmp_path), "--provider", "wasm", "--json", "-"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["passed"] == 1
+
+
+def test_damaged(tmp_path: Path) -> None:
+    """A weight that is read when the page asks for it."""
+    weight = np.random.default_rng(2).standard_normal((200, 200)).astype(np.float32)
+    model = small_models.model(
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],
+        [small_models.floats("x", ["N", 200])],
+        [small_models.floats("y", ["N", 200])],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    (file,) = py_ort.export(model, tmp_path / "large.pyort")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(Fail, match=r"large\.pyort' is damaged: its 160000 bytes of data from \d+ on .*Copy it again"):
+        InferenceSession(file, providers=["wasm"])

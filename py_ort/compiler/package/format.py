@@ -3,8 +3,9 @@
     8 bytes magic | u32 size of header | u32 its CRC-32 | header: JSON, spaces up to a multiple of 64 | data
 
 Numbers are little-endian. In the data, plans, weights and placements start at multiples of 64; offsets count from where
-the data begin. The data may go on in further files, whose names and sizes the header tells. web/src/package reads this,
-too: `Header` and what it is made of are declared there as well, and a test compares them.
+the data begin. The data may go on in further files, whose names and sizes the header tells. The header has a CRC-32 of
+each content of the data: a page sums contents up as they come, in whatever pieces. web/src/package reads this, too:
+`Header` and what it is made of are declared there as well, and a test compares them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from py_ort.typed_json import read
 
 MAGIC = b"PYORT\r\n\x1a"
 #: Raised when a file means something else than before.
-VERSION = 1
+VERSION = 2
+#: Those that are read; the first had no checksums.
+READS = (1, VERSION)
 ALIGNMENT = 64
 PREFIX = struct.Struct("<8sII")
 #: A header is smaller; so that nobody makes us ask for all of the memory.
@@ -99,6 +102,7 @@ class Header:
         plans: The preferred one first.
         size: Bytes of the data, in this file and its parts.
         parts: Files in which the data go on.
+        checksums: Where each content of the data starts, and its CRC-32.
     """
 
     version: int
@@ -111,6 +115,7 @@ class Header:
     plans: list[PlanEntry]
     size: int
     parts: list[PartEntry] = field(default_factory=list)
+    checksums: list[tuple[int, int]] = field(default_factory=list)
 
     def tobytes(self) -> bytes:
         """Return all that comes before the data."""
@@ -138,6 +143,9 @@ class Header:
         regions += [plan.placement for plan in self.plans]
         if any(not 0 <= offset <= offset + size <= self.size for offset, size in regions):
             raise InvalidProtobuf("the .pyort file is damaged: something in it is said to lie behind its end")
+        summed = {offset for offset, _ in self.checksums}
+        if self.version > 1 and any(size and offset not in summed for offset, size in regions):
+            raise InvalidProtobuf("the .pyort file is damaged: something in it has no checksum")
 
 
 def begins(data: bytes | bytearray | memoryview) -> bool:
@@ -171,10 +179,10 @@ def read_header(data: bytes | bytearray | memoryview) -> tuple[Header, int]:
         raise InvalidProtobuf("the .pyort file is cut off, or its header is damaged")
     try:
         told = json.loads(text)
-        if isinstance(told, Mapping) and told.get("version") != VERSION:
+        if isinstance(told, Mapping) and told.get("version") not in READS:
             raise NotImplemented(
                 f"the .pyort file is of version {told.get('version')}, written by {told.get('producer')}, and this "
-                f"py_ort reads version {VERSION}: export the model again with this py_ort"
+                f"py_ort reads versions up to {VERSION}: export the model again with this py_ort"
             )
         header = read(Header, told)
     except (ValueError, TypeError, RecursionError) as e:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,9 @@ from py_ort.exceptions import InvalidProtobuf, NoSuchFile, NotImplemented
 from py_ort.schema.gen.Plan import Plan
 from py_ort.schema.gen.PlanVersion import PlanVersion
 from py_ort.wire.parts import LazyPart, Part
+
+#: Smaller weights are summed up when the plan is read, larger ones when they are asked for.
+_SMALL = 1 << 16
 
 
 @dataclass
@@ -56,8 +61,9 @@ class Package:
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
         if isinstance(source, (bytes, bytearray, memoryview)):
-            first, folder = memoryview(source).cast("B"), None
+            first, folder, self._name = memoryview(source).cast("B"), None, "the .pyort file"
         else:
+            self._name = repr(os.fspath(source))
             try:
                 with open_file(source) as file:
                     first = contents_of(file)
@@ -66,10 +72,14 @@ class Package:
             folder = DataFolder.of(source)
         self.header, start = read_header(first)
         self.header.check(PlanVersion.current)
+        self._checksums = dict(self.header.checksums)
         self._data = [first[start:], *_further(self.header, folder)]
         sizes = [piece.nbytes for piece in self._data]
         if sum(sizes) != self.header.size or any(size % ALIGNMENT for size in sizes[:-1]):
-            raise InvalidProtobuf(f"the .pyort file has {sum(sizes)} bytes of data, not {self.header.size}")
+            raise InvalidProtobuf(
+                f"{self._name} has {sum(sizes)} bytes of data, not {self.header.size}: it is cut off or damaged; copy "
+                "it again, or export the model again"
+            )
 
     def planned(self, providers: Sequence[str], shapes: Mapping[str, Sequence[int]]) -> ExportedModel:
         """Return the plan for these providers and shapes.
@@ -91,13 +101,31 @@ class Package:
                 "providers, or export the model again for these"
             )
         entry, header = self.header.plans[number], self.header
-        plan = bytes(self._bytes(entry.offset, entry.size))
+        plan = bytes(self._content(entry.offset, entry.size))
         try:
-            placement = Placement.from_json(json.loads(bytes(self._bytes(*entry.placement))))
+            placement = Placement.from_json(json.loads(bytes(self._content(*entry.placement))))
             parts = list(self._parts(plan, entry.weights))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as e:
-            raise InvalidProtobuf(f"the .pyort file is damaged: {e}") from e
+            raise InvalidProtobuf(f"{self._name} is damaged: {e}") from e
         return ExportedModel(plan, header.inputs, header.outputs, header.metadata, placement, parts)
+
+    def _content(self, offset: int, size: int) -> memoryview:
+        """Return what was written there, and nothing else."""
+        content = self._bytes(offset, size)
+        if offset in self._checksums and size and zlib.crc32(content) != self._checksums[offset]:
+            files = " or ".join(self._files_of(offset, offset + size))
+            raise InvalidProtobuf(
+                f"{files} is damaged: its {size} bytes of data from {offset} on are not those that were written "
+                "(CRC-32). Copy it again, or export the model again"
+            )
+        return content
+
+    def _files_of(self, start: int, end: int) -> Iterator[str]:
+        at = 0
+        for name, piece in zip([self._name, *(repr(part.name) for part in self.header.parts)], self._data, strict=True):
+            if start < at + piece.nbytes and end > at:
+                yield name
+            at += piece.nbytes
 
     def _bytes(self, offset: int, size: int) -> memoryview:
         for piece in self._data:
@@ -131,7 +159,9 @@ class Package:
         if form == Form.AS_IS:
             if size != wanted:
                 raise ValueError(f"a weight of {wanted} bytes has {size}")
-            return self._bytes(offset, size)
+            return (
+                self._content(offset, size) if size < _SMALL else LazyPart(size, partial(self._content, offset, size))
+            )
         dims = [weight.Dims(i) for i in range(weight.DimsLength())]  # type: ignore[attr-defined]
         groups, count, rows, width = (1, *dims)[-4:]
         columns = size // max(groups * rows * 4, 1)
@@ -139,7 +169,7 @@ class Package:
             raise ValueError(f"a weight of the shape {dims} has {size} bytes")
 
         def packed() -> memoryview:
-            plain = np.frombuffer(self._bytes(offset, size), np.float32)
+            plain = np.frombuffer(self._content(offset, size), np.float32)
             transposed = form == Form.TRANSPOSED
             matrix = (
                 plain.reshape(columns, rows).T if transposed else plain.reshape(rows, groups, columns).swapaxes(0, 1)

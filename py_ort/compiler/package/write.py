@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +80,19 @@ def write_package(
     if size > first_size:
         starts = range(first_size, size, part_size)
         parts = [PartEntry(f"{path.name}.{i}", min(part_size, size - at)) for i, at in enumerate(starts, 1)]
-    header = Header(VERSION, PlanVersion.current, producer, name, inputs, outputs, first.metadata, entries, size, parts)
+    header = Header(
+        VERSION,
+        PlanVersion.current,
+        producer,
+        name,
+        inputs,
+        outputs,
+        first.metadata,
+        entries,
+        size,
+        parts,
+        data.checksums,
+    )
     files = [path, *(path.parent / part.name for part in parts)]
     pieces = _Pieces(data.pieces())
     done = 0
@@ -100,6 +113,8 @@ class _Data:
 
     def __init__(self) -> None:
         self.size = 0
+        #: Offset and CRC-32 of each content.
+        self.checksums: list[tuple[int, int]] = []
         self._contents: list[Callable[[], bytes | memoryview]] = []
         self._offsets: dict[bytes, int] = {}
         self._sizes: set[int] = set()
@@ -129,6 +144,7 @@ class _Data:
         key = _digest(content)
         if key not in self._offsets:
             self._offsets[key] = self.size
+            self.checksums.append((self.size, zlib.crc32(content)))
             self._sizes.add(len(content))
             self._contents.append(again)
             self.size += -(-len(content) // ALIGNMENT) * ALIGNMENT

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import small_models
 
 import py_ort
 from py_ort.compiler import CompileOptions, compile_model
-from py_ort.compiler.package.format import PREFIX, VERSION, Form, begins, read_header
+from py_ort.compiler.package.format import PREFIX, VERSION, Form, Header, PartEntry, PlanEntry, begins, read_header
 from py_ort.compiler.package.read import Package
 from py_ort.exceptions import InvalidArgument, InvalidProtobuf, NoSuchFile, NotImplemented
 from py_ort.wire.parts import LazyPart, Part
@@ -112,6 +114,7 @@ def test_of_other_versions(exported: Path) -> None:
         lambda told: told.update(size="many"),
         lambda told: told.update(size=told["size"] + 64),
         lambda told: told.update(plans={}),
+        lambda told: told["checksums"].pop(0),
     ],
 )
 def test_damaged(exported: Path, change: Callable[[dict], object]) -> None:
@@ -125,6 +128,51 @@ def test_cut_off_or_spoilt(exported: Path) -> None:
         with pytest.raises(InvalidProtobuf):
             Package(spoilt)
     assert not begins(small_models.two_products())
+
+
+@pytest.mark.parametrize("providers", [WEBGPU, WASM], ids=lambda names: names[0])
+def test_damaged_contents(exported: Path, tmp_path: Path, providers: list[str]) -> None:
+    """A bit that differs in anything that a plan reads is noticed, and nothing else is read."""
+    header, start = read_header(exported.read_bytes())
+    entry = next(plan for plan in header.plans if plan.providers == providers and not plan.shapes)
+    file = tmp_path / "damaged.pyort"
+    read = {(entry.offset, entry.size), entry.placement, *(place[:2] for place in entry.weights if place[1])}
+    for offset, size in {(offset, header.size) for offset, _ in header.checksums} | read:
+        data = bytearray(exported.read_bytes())
+        data[start + offset + (size - 1 if (offset, size) in read else 0)] ^= 0x80
+        file.write_bytes(data)
+        used = any(offset == at for at, _ in read)
+        try:
+            blob(Package(file).planned(providers, {}).parts())
+        except InvalidProtobuf as e:
+            assert used
+            assert re.search(
+                rf"damaged\.pyort' is damaged: its \d+ bytes of data from {offset} on .*Copy it again", str(e)
+            )
+        else:
+            assert not used
+
+
+def test_damaged_part(tmp_path: Path) -> None:
+    files = py_ort.export(small_models.two_products(), tmp_path / "net.pyort", part_size=4096)
+    data = bytearray(files[2].read_bytes())
+    data[100] ^= 1
+    files[2].write_bytes(data)
+    with pytest.raises(InvalidProtobuf, match=r"'net\.pyort\.2' is damaged"):
+        blob(Package(files[0]).planned(WASM, {}).parts())
+
+
+def test_of_the_first_version(exported: Path) -> None:
+    """It had no checksums."""
+    old = changed(exported, lambda told: (told.update(version=1), told.pop("checksums")))
+    assert blob(Package(old).planned(WASM, {}).parts()) == blob(Package(exported).planned(WASM, {}).parts())
+
+
+def test_pages_know_the_same_header() -> None:
+    text = (Path(__file__).parents[3] / "web/src/package/header.ts").read_text()
+    for kind in (Header, PlanEntry, PartEntry):
+        (body,) = re.findall(rf"interface {kind.__name__} {{\n(.*?)\n}}", text, re.DOTALL)
+        assert re.findall(r"readonly (\w+)\??:", body) == [field.name for field in dataclasses.fields(kind)]
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/part"])

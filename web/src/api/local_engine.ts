@@ -34,7 +34,7 @@ export function sharedRuntime({ files, wasmBinary, initTimeout }: RuntimeSetting
   return shared;
 }
 
-/** Whether a file is of another version, or none of ours. */
+/** Whether a file is of another version, damaged, or none of ours. */
 function isOfNoUse(error: unknown): boolean {
   const codes = [ErrorCode.not_implemented, ErrorCode.invalid_graph];
   return error instanceof RuntimeError && codes.includes(error.code);
@@ -58,32 +58,36 @@ export class LocalEngine implements Engine {
   static async create(request: EngineRequest, runtime: Runtime, listener: Listener): Promise<LocalEngine> {
     const openBy = (fetchFile: typeof fetchedModel) =>
       Package.open(request.model, partOf(request.externalData), (file) => openFile(file, fetchFile));
-    const open = () =>
-      request.cache
-        ? openBy(fetchedOnce).catch((error: unknown) => {
-            if (!isOfNoUse(error)) throw error;
-            return openBy(fetchedAnew);
-          })
-        : openBy(fetchedModel);
     const { onProgress, signal } = listener;
     const load = async (model: Package, { number, webgpu, onDevice }: Choice): Promise<Session> => {
       const { wasm, threads, trace } = request;
       const source = ofPackage(await model.plan(number));
       return Session.load(source, { runtime, webgpu, onDevice, wasm, threads, trace, onProgress, signal });
     };
+    /** @param known what to run of it, if that is settled. */
+    const make = async (fetchFile: typeof fetchedModel, known?: Choice) => {
+      const model = await openBy(fetchFile);
+      try {
+        const choice = known ?? (await choosePlan(model, runtime, request));
+        return { model, choice, session: await load(model, choice) };
+      } catch (error) {
+        model.close();
+        throw error;
+      }
+    };
+    const anyhow = (known?: Choice) =>
+      request.cache
+        ? make(fetchedOnce, known).catch((error: unknown) => {
+            if (!isOfNoUse(error)) throw error;
+            return make(fetchedAnew, known);
+          })
+        : make(fetchedModel, known);
     // The core is fetched while the file's beginning is on its way; what is wrong with it, whoever wants it is told.
     runtime.core().catch(() => undefined);
-    const model = await open();
-    try {
-      const choice = await choosePlan(model, runtime, request);
-      const session = await load(model, choice);
-      const { inputs, outputs, plans } = model.header;
-      const description = { inputs, outputs, providers: plans[choice.number].providers, info: session.info };
-      return new LocalEngine(session, description, async () => load(await open(), choice));
-    } catch (error) {
-      model.close();
-      throw error;
-    }
+    const { model, choice, session } = await anyhow();
+    const { inputs, outputs, plans } = model.header;
+    const description = { inputs, outputs, providers: plans[choice.number].providers, info: session.info };
+    return new LocalEngine(session, description, async () => (await anyhow(choice)).session);
   }
 
   get keeper(): TensorKeeper | undefined {

@@ -1,12 +1,14 @@
 // The header of a .pyort file. py_ort/compiler/package/format.py says what is in it, and a test compares the two.
 import { ErrorCode, PlanVersion } from '../schema';
 import { RuntimeError } from '../errors';
+import { crc32 } from './checksum';
 
 /** What a file begins with. */
 export const MAGIC = new Uint8Array([0x50, 0x59, 0x4f, 0x52, 0x54, 0x0d, 0x0a, 0x1a]);
 /** Magic, size of the header, its CRC-32. */
 export const PREFIX_BYTES = 16;
-export const FORMAT_VERSION = 1;
+/** Those that are read; the first had no checksums. */
+export const FORMAT_VERSIONS = [1, 2];
 const LARGEST_HEADER = 1 << 28;
 
 /** How a weight's bytes in the file become those that its plan wants: `Form` in Python. */
@@ -57,6 +59,8 @@ export interface Header {
   readonly plans: readonly PlanEntry[];
   readonly size: number;
   readonly parts: readonly PartEntry[];
+  /** Where each content of the data starts, and its CRC-32. */
+  readonly checksums?: readonly (readonly [number, number])[];
 }
 
 /** The size of the header that follows these bytes. What is no .pyort file is refused, with what to do about it. */
@@ -72,19 +76,22 @@ export function readHeader(prefix: Uint8Array, text: Uint8Array, what: string): 
     throw damaged(what, 'its header has changed');
   }
   const header = JSON.parse(new TextDecoder().decode(text)) as Header;
-  if (header.version !== FORMAT_VERSION || header.plan_version !== PlanVersion.current) {
+  if (!FORMAT_VERSIONS.includes(header.version) || header.plan_version !== PlanVersion.current) {
     throw new RuntimeError(
       ErrorCode.not_implemented,
       `${what} was written by ${header.producer}: it has format ${header.version} and plans of version ` +
-        `${header.plan_version}, and this runtime reads ${FORMAT_VERSION} and ${PlanVersion.current}. Export the ` +
-        'model again with the py_ort of this runtime (`py-ort export`), or use the runtime of that version',
+        `${header.plan_version}, and this runtime reads ${FORMAT_VERSIONS.join(' or ')} and ${PlanVersion.current}. ` +
+        'Export the model again with the py_ort of this runtime (`py-ort export`), or use the runtime of that version',
     );
   }
-  const regions = header.plans.flatMap((plan) => [[plan.offset, plan.size], ...plan.weights] as const);
+  const regions = header.plans.flatMap((plan) => [[plan.offset, plan.size], plan.placement, ...plan.weights] as const);
   if (regions.some(([offset, size]) => !(offset >= 0 && size >= 0 && offset + size <= header.size)))
     throw damaged(what, 'something in it is said to lie behind its end');
   if (header.parts.some(({ name }) => name === '' || name.startsWith('.') || /[/\\:?#]/.test(name)))
     throw damaged(what, 'its parts are not said to lie beside it');
+  const summed = new Set(header.checksums?.map(([offset]) => offset));
+  if (header.version > 1 && regions.some(([offset, size]) => size > 0 && !summed.has(offset)))
+    throw damaged(what, 'something in it has no checksum');
   return header;
 }
 
@@ -111,17 +118,9 @@ function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
 }
 
 export function damaged(what: string, how: string): RuntimeError {
-  return new RuntimeError(ErrorCode.invalid_graph, `${what} is damaged: ${how}`);
-}
-
-const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let value = byte;
-  for (let bit = 0; bit < 8; bit++) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1;
-  return value;
-});
-
-function crc32(bytes: Uint8Array): number {
-  let crc = ~0;
-  for (let i = 0; i < bytes.length; i++) crc = CRC_TABLE[(crc ^ bytes[i]) & 0xff] ^ (crc >>> 8);
-  return ~crc >>> 0;
+  return new RuntimeError(
+    ErrorCode.invalid_graph,
+    `${what} is damaged: ${how}. Load it again, past the browser's cache; if that does not help, the file is to be ` +
+      'copied to its place again, or exported again',
+  );
 }

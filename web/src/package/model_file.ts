@@ -32,7 +32,10 @@ export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promi
   }
   if (file instanceof ArrayBuffer || file instanceof Uint8Array || file instanceof Blob) {
     const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);
-    return { what: 'the model', reader: new ByteReader(blob.stream()), ranges: undefined };
+    const brokenOff = async (how: string) => {
+      throw new RuntimeError(ErrorCode.fail, `the model is cut off: ${how}. Give all bytes of its file`);
+    };
+    return { what: 'the model', reader: new ByteReader(blob.stream(), brokenOff), ranges: undefined };
   }
   throw noModel(file);
 }

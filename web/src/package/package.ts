@@ -3,6 +3,7 @@ import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { named } from '../wire/values';
 import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
+import { Checksum } from './checksum';
 import { damaged, type Header, headerSize, PREFIX_BYTES, readHeader } from './header';
 import { type ModelFile, type OpenedFile, openFile } from './model_file';
 
@@ -20,6 +21,8 @@ export interface PackagedPlan {
   /** In the order of the plan's weights. */
   readonly places: readonly WeightPlace[];
   download(wanted: readonly Range[], take: TakeChunk): Promise<void>;
+  /** Takes the bytes of a weight, too, and throws when they are there and not what was written. */
+  check(place: WeightPlace): TakeChunk | undefined;
 }
 
 /** Finds a further file of a model. */
@@ -29,13 +32,17 @@ export type FindPart = (name: string) => ModelFile;
 const WORTH_RANGES = 4 << 20;
 
 export class Package {
+  private readonly checksums: ReadonlyMap<number, number>;
+
   private constructor(
     readonly header: Header,
     private readonly file: OpenedFile,
     private readonly dataStart: number,
     private readonly findPart: FindPart,
     private readonly open: typeof openFile,
-  ) {}
+  ) {
+    this.checksums = new Map(header.checksums);
+  }
 
   /** @param findPart by default what lies beside a URL. */
   static async open(source: ModelFile, findPart?: FindPart, open = openFile): Promise<Package> {
@@ -88,11 +95,13 @@ export class Package {
     if (offset + size > this.header.size - this.header.parts.reduce((sum, part) => sum + part.size, 0))
       throw damaged(what, 'its plans are not in its first file');
     const known = await reader.read(offset + size);
+    this.check(offset, size)?.(0, known.subarray(offset));
     return {
       providers,
       plan: known.subarray(offset),
       places: weights.map(([at, bytes, form]) => ({ offset: at, size: bytes, form })),
       download: (wanted, take) => this.download(known, wanted, take),
+      check: (place) => this.check(place.offset, place.size),
     };
   }
 
@@ -100,12 +109,40 @@ export class Package {
   async placement(number: number): Promise<unknown> {
     const [start, size] = this.header.plans[number].placement;
     const [text, end] = [new Uint8Array(size), start + size];
+    const check = this.check(start, size);
     await this.download(new Uint8Array(0), [{ start, end }], (offset, bytes) => {
       const from = Math.max(start - offset, 0);
       const useful = bytes.subarray(from, Math.max(end - offset, 0));
-      if (useful.byteLength > 0) text.set(useful, offset + from - start);
+      if (useful.byteLength === 0) return;
+      text.set(useful, offset + from - start);
+      check?.(offset + from - start, useful);
     });
     return JSON.parse(new TextDecoder().decode(text));
+  }
+
+  /** What sums a content up as it comes; undefined where the file has no checksums. */
+  private check(offset: number, size: number): TakeChunk | undefined {
+    const wanted = this.checksums.get(offset);
+    if (wanted === undefined) return undefined;
+    const sum = new Checksum(size);
+    return (at, piece) => {
+      const found = sum.add(at, piece);
+      if (found === undefined || found === wanted) return;
+      const files = this.filesOf(offset, offset + size).join(' or ');
+      throw damaged(files, `its ${size} bytes of data from ${offset} on are not those that were written (CRC-32)`);
+    };
+  }
+
+  /** The names of those in which a region lies. */
+  private filesOf(start: number, end: number): string[] {
+    const { size, parts } = this.header;
+    let at = size - parts.reduce((sum, part) => sum + part.size, 0);
+    const found = start < at ? [this.file.what] : [];
+    for (const part of parts) {
+      if (start < at + part.size && end > at) found.push(part.name);
+      at += part.size;
+    }
+    return found;
   }
 
   /** Nothing more of it is wanted. */
@@ -135,9 +172,11 @@ export class Package {
     if (ranges !== undefined && end - from - useful > Math.max(WORTH_RANGES, useful)) {
       reader.cancel();
       const moved = within.map((range) => ({ start: range.start + this.dataStart, end: range.end + this.dataStart }));
-      return downloadChunks(ranges, this.dataStart + end, moved, (offset, bytes) =>
-        offset >= this.dataStart ? take(offset - this.dataStart, bytes) : undefined,
-      );
+      return downloadChunks(ranges, this.dataStart + end, moved, (offset, bytes) => {
+        // A server that knows no ranges after all sends the header again.
+        const header = Math.max(this.dataStart - offset, 0);
+        if (header < bytes.byteLength) take(offset + header - this.dataStart, bytes.subarray(header));
+      });
     }
     const last = within.reduce((most, range) => Math.max(most, range.end), from);
     await reader.each(this.dataStart + last, (offset, bytes) => take(offset - this.dataStart, bytes));

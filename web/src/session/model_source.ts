@@ -19,6 +19,8 @@ export interface ModelSource {
   place(weight: PlanWeight): WeightSource;
   /** Brings the ranges wanted, and perhaps more. @param size of all weights, as the plan has them. */
   download(size: number, wanted: readonly Range[], take: TakeChunk): Promise<void>;
+  /** Takes the bytes of a weight, too, and throws when they are there and damaged; undefined where nobody can know. */
+  check?(weight: PlanWeight): TakeChunk | undefined;
 }
 
 /** A plan, or where it is, and a file with its weights as it wants them. */
@@ -41,5 +43,6 @@ export function ofPackage(packaged: PackagedPlan): ModelSource {
     plan: async () => packaged.plan,
     place: ({ index }) => packaged.places[index],
     download: (_, wanted, take) => packaged.download(wanted, take),
+    check: ({ index }) => packaged.check(packaged.places[index]),
   };
 }

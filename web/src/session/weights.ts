@@ -11,6 +11,7 @@ import type { ModelSource } from './model_source';
 import type { PlanInfo, PlanWeight } from './plan';
 import { type GpuWeight, GpuWeightStore, HeapWeightStore } from './weight_store';
 
+/** Takes a weight's bytes, piece by piece, with their offset in the weight. */
 type Sink = (offset: number, piece: Uint8Array) => void;
 
 export class SessionWeights {
@@ -45,6 +46,10 @@ export class SessionWeights {
         plan.weights.filter(({ onCpu, size }) => onCpu && size > 0),
         sinks,
       );
+      for (const [weight, take] of sinks) {
+        const check = source.check?.(weight);
+        if (check) take.unshift(check);
+      }
       await fetchInto(source, plan.weightsSize, sinks, progress);
       loaded.announce(plan.weights);
       return loaded;
@@ -105,7 +110,6 @@ export class SessionWeights {
     return scatterIntoPanels(form, weight.dims, size, () => this.core.view(address, weight.size));
   }
 
-  /** Takes a weight's bytes, piece by piece, with their offset in the weight. */
   private gpuSink(weight: PlanWeight, { memory: { buffer, offset: place } }: GpuWeight): Sink {
     const { gpu } = this.provider!;
     const { form, size } = this.source.place(weight);

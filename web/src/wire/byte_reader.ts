@@ -1,6 +1,5 @@
 // A stream of bytes, read in pieces of the reader's own choice.
-import { ErrorCode } from '../schema';
-import { messageOf, RuntimeError } from '../errors';
+import { messageOf } from '../errors';
 
 const CHUNK = 1 << 20;
 
@@ -18,9 +17,7 @@ export class ByteReader {
   /** @param brokenOff throws what is to be said of a stream that ends too early. */
   constructor(
     stream: ReadableStream<Uint8Array>,
-    private readonly brokenOff: BrokenOff = async (how) => {
-      throw new RuntimeError(ErrorCode.fail, `the data broke off: ${how}`);
-    },
+    private readonly brokenOff: BrokenOff,
   ) {
     try {
       this.byob = stream.getReader({ mode: 'byob' });

@@ -33,7 +33,8 @@ export async function interrupted(url: string | URL, how: string): Promise<never
     ({ headers }) => headers.get(FAILURE),
     () => null,
   );
-  throw failure(`${url} broke off (${how})${why ? `: ${decodeURIComponent(why)}` : ''}`);
+  const advice = 'try again; if it always ends there, the file is cut off where it lies: copy it there again';
+  throw failure(`${url} broke off (${how}): ${why ? decodeURIComponent(why) : advice}`);
 }
 
 function failure(text: string): RuntimeError {

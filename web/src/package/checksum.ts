@@ -1,0 +1,78 @@
+// CRC-32 of bytes that come in pieces, in whatever order: what of a file is fetched by several requests at once.
+const POLYNOMIAL = 0xedb88320;
+
+/** Times x, of a polynomial whose highest bit is that of x^0. */
+const timesX = (value: number) => (value & 1 ? POLYNOMIAL ^ (value >>> 1) : value >>> 1);
+
+/** What each byte makes of the sum, when 0 to 7 more bytes follow it. */
+const TABLES = new Int32Array(8 * 256);
+for (let byte = 0; byte < 256; byte++) {
+  let value = byte;
+  for (let bit = 0; bit < 8; bit++) value = timesX(value);
+  TABLES[byte] = value;
+}
+for (let i = 256; i < TABLES.length; i++) TABLES[i] = TABLES[TABLES[i - 256] & 0xff] ^ (TABLES[i - 256] >>> 8);
+
+/** The sum goes on with these bytes, neither complemented before nor after. */
+function goOn(sum: number, bytes: Uint8Array): number {
+  let [value, at] = [sum, 0];
+  if (bytes.byteOffset % 4 === 0) {
+    const words = new Int32Array(bytes.buffer, bytes.byteOffset, (bytes.byteLength >> 3) * 2);
+    for (let i = 0; i < words.length; i += 2) {
+      const [low, high] = [words[i] ^ value, words[i + 1]];
+      value =
+        TABLES[1792 | (low & 0xff)] ^
+        TABLES[1536 | ((low >>> 8) & 0xff)] ^
+        TABLES[1280 | ((low >>> 16) & 0xff)] ^
+        TABLES[1024 | (low >>> 24)] ^
+        TABLES[768 | (high & 0xff)] ^
+        TABLES[512 | ((high >>> 8) & 0xff)] ^
+        TABLES[256 | ((high >>> 16) & 0xff)] ^
+        TABLES[high >>> 24];
+    }
+    at = words.byteLength;
+  }
+  for (; at < bytes.byteLength; at++) value = TABLES[(value ^ bytes[at]) & 0xff] ^ (value >>> 8);
+  return value;
+}
+
+/** The product of two polynomials. */
+function times(a: number, b: number): number {
+  let [product, factor] = [0, b];
+  for (let bit = 31; bit >= 0; bit--) {
+    if ((a >>> bit) & 1) product ^= factor;
+    factor = timesX(factor);
+  }
+  return product;
+}
+
+/** What a sum becomes when so many zero bytes follow. */
+function followed(sum: number, zeros: number): number {
+  let [value, power] = [sum, 1 << 23]; // x^8: one byte
+  for (let left = zeros; left > 0; left = Math.floor(left / 2)) {
+    if (left % 2 === 1) value = times(value, power);
+    power = times(power, power);
+  }
+  return value;
+}
+
+export function crc32(bytes: Uint8Array): number {
+  return ~goOn(~0, bytes) >>> 0;
+}
+
+/** The sum of `size` bytes, of which each comes once. */
+export class Checksum {
+  private sum = 0;
+  private missing: number;
+
+  constructor(private readonly size: number) {
+    this.missing = size;
+  }
+
+  /** Gives the sum with the last piece. @param offset of the piece. */
+  add(offset: number, piece: Uint8Array): number | undefined {
+    this.sum ^= followed(goOn(offset === 0 ? ~0 : 0, piece), this.size - offset - piece.byteLength);
+    this.missing -= piece.byteLength;
+    return this.missing === 0 ? ~this.sum >>> 0 : undefined;
+  }
+}
