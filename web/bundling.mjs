@@ -43,11 +43,12 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = ALL_P
           ),
         ].join('\n'),
       }));
-      // The one shader that is no kernel's; builds without WebGPU are without it, too.
-      build.onLoad({ filter: /^virtual:sampling$/, namespace: 'virtual' }, () => ({
+      // The shaders that are no kernel's; builds without WebGPU are without them, too.
+      build.onLoad({ filter: /^virtual:generate_shaders$/, namespace: 'virtual' }, () => ({
         contents: providers.includes('webgpu')
-          ? `export { SAMPLING_SHADER } from './src/generate/sampling_shader';`
-          : 'export const SAMPLING_SHADER = undefined;',
+          ? `export { SAMPLING_SHADER } from './src/generate/sampling_shader';
+             export { RANKING_SHADER } from './src/generate/ranking_shader';`
+          : 'export const SAMPLING_SHADER = undefined, RANKING_SHADER = undefined;',
         resolveDir: web,
         loader: 'ts',
       }));

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from py_ort.compiler.load import ModelMetadata
     from py_ort.compiler.placement import Placement
     from py_ort.profiling import Profile
-    from py_ort.runtime.generation.generation import Start
+    from py_ort.runtime.generation.generation import Form, Start
     from py_ort.wire import Answer
 
 
@@ -187,8 +187,9 @@ class SessionBase:
                 self._variants[key] = self._open_variant(self._origin, self._asked, changes)
             return self._variants[key]
 
-    def _generating(self, prompt: Any, settings: Mapping[str, Any], timeout: float | None) -> tuple[Start, int, bool]:
-        """Return what starts a generation, how many rows it has, and whether they are a batch."""
+    def _generating(self, prompt: Any, settings: Mapping[str, Any], timeout: float | None) -> tuple[Start, Form]:
+        """Return what starts a generation, and what comes of it."""
+        from py_ort.runtime.generation.generation import Form
         from py_ort.runtime.generation.model_folder import defaults_beside
         from py_ort.runtime.generation.settings import page_options, rows_of, seconds
 
@@ -203,7 +204,8 @@ class SessionBase:
         def start(tokens: Callable[[list[int]], object]) -> Future[Answer]:
             return opened.runtime.start_generation(opened.session, rows, options, tokens, timeout=timeout)
 
-        return start, len(rows), batch
+        sequences = options.get("numReturnSequences", 1)
+        return start, Form(len(rows) * sequences, batch or sequences > 1, options.get("numBeams", 1) > 1)
 
     def _may_compile(self, input_feed: Mapping[str, Any], options: RunOptions) -> bool:
         """Whether starting a run may take long, because it may need a session of its own, or the session is lost."""

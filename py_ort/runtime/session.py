@@ -291,7 +291,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
                 `top_k`, …
 
         Returns:
-            An iterator of the new tokens as they come.
+            An iterator of the new tokens as they come; by `num_beams` a search, which has a `result()` only.
 
         Raises:
             WrongType: A keyword, or the prompt, is not what it should be.

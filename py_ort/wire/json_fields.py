@@ -135,6 +135,10 @@ class GenerateOptions(TypedDict, total=False):
     topK: int
     topP: float
     repetitionPenalty: float
+    numBeams: int
+    lengthPenalty: float
+    earlyStopping: bool | str
+    numReturnSequences: int
     seed: int
     names: DecoderNames
     reuse: bool
@@ -143,12 +147,14 @@ class GenerateOptions(TypedDict, total=False):
 class GenerateInfo(TypedDict):
     """Generated.info: why each row ended ("eos", "stop", "length") and its new tokens; tokens found in caches; times.
 
-    `steps` are runs of the model; `counters` of all of them, `last_step` of the last one.
+    `scores` are those of the rows after a search by beams: sums of logarithmic probabilities, divided as
+    `length_penalty` says. `steps` are runs of the model; `counters` of all of them, `last_step` of the last one.
     """
 
     finished: Sequence[str]
     counts: Sequence[int]
     reused: int
+    scores: NotRequired[Sequence[float]]
     prompt_ms: float
     decode_ms: float
     steps: int

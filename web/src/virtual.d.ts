@@ -3,9 +3,11 @@
 declare module 'virtual:kernels' {
   export const kernels: readonly import('./contract/kernel').Kernel[];
 }
-/** From src/generate/sampling_shader.ts, in builds with WebGPU. */
-declare module 'virtual:sampling' {
-  export const SAMPLING_SHADER: import('./contract/kernel').Shader<import('./contract/kernel').Spec>;
+/** From src/generate, in builds with WebGPU. */
+declare module 'virtual:generate_shaders' {
+  type AnyShader = import('./contract/kernel').Shader<import('./contract/kernel').Spec>;
+  export const SAMPLING_SHADER: AnyShader;
+  export const RANKING_SHADER: AnyShader;
 }
 /** What differs between builds of the API. */
 declare module 'virtual:build' {

@@ -6,16 +6,32 @@ import asyncio
 import queue
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from py_ort.boundary import public
-from py_ort.exceptions import PyOrtError
+from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.wire import Answer
 from py_ort.wire.json_fields import GenerateInfo
 
 T = TypeVar("T")
 #: Starts it: takes who is to be told of tokens, and returns the future of the page's answer.
 Start = Callable[[Callable[[list[int]], object]], "Future[Answer]"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What comes of a generation.
+
+    Attributes:
+        rows: How many sequences of tokens.
+        batch: Whether they are given as a list of lists.
+        searches: Whether by beams, so that no token is sure before the end.
+    """
+
+    rows: int
+    batch: bool
+    searches: bool
 
 
 class GenerationBase(Generic[T]):
@@ -25,13 +41,11 @@ class GenerationBase(Generic[T]):
         cancelled: Whether `cancel` ended it.
     """
 
-    def __init__(
-        self, session: object, start: Start, rows: int, batch: bool, put: Callable[[list[int] | None], object]
-    ) -> None:
+    def __init__(self, session: object, start: Start, form: Form, put: Callable[[list[int] | None], object]) -> None:
         # A session that nobody has any more is closed: not while this goes on.
         self._session: object = session
-        self._batch = batch
-        self._rows: list[list[int]] = [[] for _ in range(rows)]
+        self._form = form
+        self._rows: list[list[int]] = [[] for _ in range(form.rows)]
         self._info: GenerateInfo | None = None
         self._ended = False
         self.cancelled = False
@@ -42,7 +56,7 @@ class GenerationBase(Generic[T]):
     @property
     def tokens(self) -> Any:
         """The new tokens so far: a list, or for a batch a list for each row."""
-        return [list(row) for row in self._rows] if self._batch else list(self._rows[0])
+        return [list(row) for row in self._rows] if self._form.batch else list(self._rows[0])
 
     @property
     def info(self) -> GenerateInfo:
@@ -62,7 +76,7 @@ class GenerationBase(Generic[T]):
             reasons: list[str | None] = ["cancelled" if self.cancelled else None] * len(self._rows)
         else:
             reasons = list(self._info["finished"])
-        return reasons if self._batch else reasons[0]
+        return reasons if self._form.batch else reasons[0]
 
     def cancel(self) -> None:
         """End it at once. The session, and what its caches hold, stay good."""
@@ -83,7 +97,14 @@ class GenerationBase(Generic[T]):
             if token >= 0:
                 row.append(token)
         given = [token if token >= 0 else None for token in tokens]
-        return [cast(T, given if self._batch else given[0])]
+        return [cast(T, given if self._form.batch else given[0])]
+
+    def _check_streams(self) -> None:
+        if self._form.searches:
+            raise InvalidArgument(
+                "generate: a search by beams has no token before its end: take `result()` instead of iterating, "
+                "or give num_beams=1"
+            )
 
     def __del__(self) -> None:
         if hasattr(self, "_future"):
@@ -95,12 +116,12 @@ class Generation(GenerationBase[T]):
     """Tokens of a generation as they come: an iterator, made by `InferenceSession.generate`.
 
     For one prompt each item is a token; for a batch a list with a token for each row, None for rows that are over. A
-    generation that nobody has any more (the loop was left) is ended.
+    generation that nobody has any more (the loop was left) is ended. A search by beams has a `result` only.
     """
 
-    def __init__(self, session: object, start: Start, rows: int, batch: bool) -> None:
+    def __init__(self, session: object, start: Start, form: Form) -> None:
         self._queue: queue.SimpleQueue[list[int] | None] = queue.SimpleQueue()
-        super().__init__(session, start, rows, batch, self._queue.put)
+        super().__init__(session, start, form, self._queue.put)
 
     def __iter__(self) -> Generation[T]:
         return self
@@ -109,17 +130,24 @@ class Generation(GenerationBase[T]):
         """Wait for the next token. Ctrl-C ends the generation.
 
         Raises:
+            InvalidArgument: It is a search by beams.
             PyOrtError: As `InferenceSession.generate` says.
         """
+        self._check_streams()
+        if took := self._next():
+            return took[0]
+        raise StopIteration
+
+    def _next(self) -> list[T]:
+        """Wait for the next token; none behind the last."""
         if not self._ended:
             try:
                 tokens = self._queue.get()
             except BaseException:
                 self.cancel()
                 raise
-            if took := self._took(tokens):
-                return took[0]
-        raise StopIteration
+            return self._took(tokens)
+        return []
 
     def result(self) -> Any:
         """Wait for the end and return all new tokens, as `tokens` does.
@@ -127,7 +155,7 @@ class Generation(GenerationBase[T]):
         Raises:
             PyOrtError: As `InferenceSession.generate` says.
         """
-        for _ in self:
+        while self._next():
             pass
         return self.tokens
 
@@ -142,7 +170,7 @@ class Generation(GenerationBase[T]):
 class AsyncGeneration(GenerationBase[T]):
     """The same for asyncio: an async iterator, made by `AsyncInferenceSession.generate` in the loop that awaits it."""
 
-    def __init__(self, session: object, start: Start, rows: int, batch: bool) -> None:
+    def __init__(self, session: object, start: Start, form: Form) -> None:
         loop = asyncio.get_running_loop()
         waiting: asyncio.Queue[list[int] | None] = asyncio.Queue()
         self._queue = waiting
@@ -151,7 +179,7 @@ class AsyncGeneration(GenerationBase[T]):
             if not loop.is_closed():
                 loop.call_soon_threadsafe(waiting.put_nowait, tokens)
 
-        super().__init__(session, start, rows, batch, put)
+        super().__init__(session, start, form, put)
 
     def __aiter__(self) -> AsyncGeneration[T]:
         return self
@@ -160,17 +188,24 @@ class AsyncGeneration(GenerationBase[T]):
         """Wait for the next token. Cancelling the task ends the generation.
 
         Raises:
+            InvalidArgument: It is a search by beams.
             PyOrtError: As `AsyncInferenceSession.generate` says.
         """
+        self._check_streams()
+        if took := await self._next():
+            return took[0]
+        raise StopAsyncIteration
+
+    async def _next(self) -> list[T]:
+        """Wait for the next token; none behind the last."""
         if not self._ended:
             try:
                 tokens = await self._queue.get()
             except BaseException:
                 self.cancel()
                 raise
-            if took := self._took(tokens):
-                return took[0]
-        raise StopAsyncIteration
+            return self._took(tokens)
+        return []
 
     async def result(self) -> Any:
         """Wait for the end and return all new tokens, as `tokens` does.
@@ -178,7 +213,7 @@ class AsyncGeneration(GenerationBase[T]):
         Raises:
             PyOrtError: As `AsyncInferenceSession.generate` says.
         """
-        async for _ in self:
+        while await self._next():
             pass
         return self.tokens
 

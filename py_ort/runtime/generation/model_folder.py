@@ -17,12 +17,16 @@ _GENAI, _GENERATION, _CONFIG = "genai_config.json", "generation_config.json", "c
 #: New tokens where nobody says how many.
 _USUAL = 256
 #: What both kinds of files call as `generate` does.
-_SAME = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty", "max_new_tokens", "min_new_tokens")
+_SAME = (
+    *("do_sample", "temperature", "top_k", "top_p", "repetition_penalty", "max_new_tokens", "min_new_tokens"),
+    *("num_beams", "length_penalty", "early_stopping", "num_return_sequences"),
+)
 #: Settings that are off at 0; a temperature is only where nothing is drawn.
 _OFF_AT_0 = ("top_p", "repetition_penalty")
 #: What would choose other tokens, and `generate` does not do; the value that does nothing. None does so for each.
 _UNMET = {
-    "num_beams": 1,
+    "num_beam_groups": 1,
+    "diversity_penalty": 0,
     "no_repeat_ngram_size": 0,
     "min_p": 0,
     "typical_p": 1,
@@ -58,7 +62,7 @@ class Defaults:
         context_length: The most that prompt and new tokens may be; None: not said.
         max_length: How long both together become, if nobody says it otherwise.
         min_length: So many are both together before the end may come.
-        unmet: What they ask for and `generate` does not do: "num_beams=4".
+        unmet: What they ask for and `generate` does not do: "min_p=0.1".
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 
@@ -28,6 +28,12 @@ class Settings(TypedDict, total=False):
         top_k: Draw among so many of the likeliest; 0, the default: all.
         top_p: Draw among the likeliest that together have this probability; default: 1.
         repetition_penalty: Scores of tokens that there were are divided by it, or multiplied if below 0; default: 1.
+        num_beams: Follow so many sequences at a time, and give the best of them, by beam search; default: 1, no search.
+            `do_sample` goes with no search, and its tokens come at the end only: take `result`.
+        length_penalty: Scores of sequences are divided by their length to the power of it; default: 1.
+        early_stopping: True: end as soon as there are as many finished sequences as beams; False, the default: or when
+            those that go on are not likely to become better; "never": or when they cannot become better.
+        num_return_sequences: So many rows for each prompt: the best of a search, or as many draws; default: 1.
         seed: A whole number from 0. The same seed, the same draws; default: another one each time.
         reuse_cache: Go on from what the last generation left in the caches, where the prompt begins as its tokens;
             default: True.
@@ -43,6 +49,10 @@ class Settings(TypedDict, total=False):
     top_k: int
     top_p: float
     repetition_penalty: float
+    num_beams: int
+    length_penalty: float
+    early_stopping: bool | Literal["never"]
+    num_return_sequences: int
     seed: int
     reuse_cache: bool
     names: DecoderNames
@@ -59,6 +69,10 @@ _KEYWORDS: dict[str, tuple[str, type]] = {
     "top_k": ("topK", int),
     "top_p": ("topP", float),
     "repetition_penalty": ("repetitionPenalty", float),
+    "num_beams": ("numBeams", int),
+    "length_penalty": ("lengthPenalty", float),
+    "early_stopping": ("earlyStopping", bool),
+    "num_return_sequences": ("numReturnSequences", int),
     "seed": ("seed", int),
     "reuse_cache": ("reuse", bool),
 }
@@ -102,13 +116,19 @@ def _converted(name: str, value: Any, kind: type) -> Any:
             return [operator.index(token) for token in ([value] if np.ndim(value) == 0 else value)]
         if name == "stop":
             return [[operator.index(token) for token in sequence] for sequence in value]
+        if name == "early_stopping" and value == "never":
+            return value
         if kind is int:
             return operator.index(value)
         if kind is bool and value not in (False, True):
             raise TypeError
         found = kind(value)
     except (TypeError, ValueError):
-        wanted = {"eos_token_id": "a token or a list of them", "stop": "a list of lists of tokens"}
+        wanted = {
+            "eos_token_id": "a token or a list of them",
+            "stop": "a list of lists of tokens",
+            "early_stopping": 'True, False or "never"',
+        }
         raise WrongType(f"generate: {name} is {wanted.get(name, kind.__name__)}, not {value!r}") from None
     if kind is float and not math.isfinite(found):
         raise InvalidArgument(f"generate: {name} is a finite number, not {value!r}")

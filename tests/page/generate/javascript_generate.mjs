@@ -7,7 +7,7 @@ export { env };
 const PROMPT = [3, 1, 4, 1, 5];
 const create = (kind, provider) => InferenceSession.create(`${kind}.pyort`, { executionProviders: [provider] });
 
-/** Each is given a session, and what native onnxruntime makes of the prompt. */
+/** Each is given a session, what native onnxruntime makes of the prompt, and its beams. */
 export const cases = {
   'tokens as they come': async (session, wanted) => {
     const told = [];
@@ -52,6 +52,24 @@ export const cases = {
     equal(await session.generate(PROMPT, { maxNewTokens: 4 }).result, wanted.slice(0, 4));
   },
 
+  'by beams': async (session, _, beams) => {
+    const search = session.generate(PROMPT, { maxNewTokens: 6, numBeams: 3, numReturnSequences: 2, lengthPenalty: 0 });
+    equal(await search.result, beams.tokens.slice(0, 2));
+    equal([search.finishReason.length, search.info.scores.length], [2, 2]);
+    search.info.scores.forEach((score, i) => {
+      if (Math.abs(score - beams.scores[i]) > 1e-3) throw new Error(`${score}, not ${beams.scores[i]}`);
+    });
+    await fails(async () => {
+      for await (const _ of session.generate(PROMPT, { numBeams: 2 }));
+    }, 'await `result`');
+    await fails(() => session.generate(PROMPT, { numBeams: 2, onTokens: () => undefined }), 'await `result`');
+    await fails(() => session.generate(PROMPT, { numBeams: 2, sample: true }).result, 'draws no tokens');
+    await fails(
+      () => session.generate(PROMPT, { numBeams: 2, earlyStopping: 'soon' }).result,
+      'true, false or "never"',
+    );
+  },
+
   'what is wrong is told': async (session) => {
     await fails(() => session.generate([]), 'a prompt is an array of tokens');
     await fails(() => session.generate([1.5]), 'whole numbers');
@@ -70,10 +88,10 @@ export const cases = {
   },
 };
 
-export async function run(name, kind, provider, wanted) {
+export async function run(name, kind, provider, wanted, beams) {
   const session = await create(kind, provider);
   try {
-    await cases[name](session, wanted);
+    await cases[name](session, wanted, beams);
   } finally {
     await session.release();
   }

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from language_models import language_model, native_greedy
+from native_beams import native_beams
 
 import py_ort
 from py_ort.exporting.runtime_files import copy_runtime
@@ -31,17 +32,22 @@ def javascript() -> Iterator[Any]:
     for file in (HERE / "javascript_generate.mjs", HERE.parent / "javascript_checks.mjs"):
         shutil.copy(file, page.folder)
     (page.folder / "index.html").write_text("<!doctype html><title>Tokens</title>")
-    wanted = {}
+    wanted, beams = {}, {}
     for kind in ("growing", "grouped"):
         model = language_model(kind)
         wanted[kind] = native_greedy(model, PROMPT, 8)
+        beams[kind] = native_beams(model, PROMPT, 6, 3, length_penalty=0.0)._asdict()
         py_ort.export(model.SerializeToString(), page.folder / f"{kind}.pyort")
-    script = """async ([name, kind, provider, wanted, proxy]) => {
+    script = """async ([name, kind, provider, wanted, beams, proxy]) => {
         const { run, env } = await import('./javascript_generate.mjs');
         env.wasm.proxy = proxy;
-        await run(name, kind, provider, wanted);
+        await run(name, kind, provider, wanted, beams);
     }"""
-    yield lambda case, kind, provider, proxy: page.evaluate(script, [case, kind, provider, wanted[kind], proxy])
+
+    def run(case: str, kind: str, provider: str, proxy: bool | None) -> None:
+        page.evaluate(script, [case, kind, provider, wanted[kind], beams[kind], proxy])
+
+    yield run
     opened.close()
 
 

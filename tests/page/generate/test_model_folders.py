@@ -87,15 +87,16 @@ def test_a_folder_of_optimum(tmp_path: Path, new_session: NewSession) -> None:
 def test_what_is_off_and_what_is_not_done(
     tmp_path: Path, name: str, new_session: NewSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """0 is off, as onnxruntime-genai has it; and beams are not searched without a word."""
+    """0 is off, as onnxruntime-genai has it; and what is not done is named."""
     model = language_model("growing")
     onnx.save(model, tmp_path / "model.onnx")
-    said = {"temperature": 0.0, "top_p": 0.0, "repetition_penalty": 0, "num_beams": 4, "min_p": None, "max_length": 8}
+    said = {"temperature": 0.0, "top_p": 0.0, "repetition_penalty": 0, "num_beams": 1, "min_p": 0.1}
+    said |= {"typical_p": None, "max_length": 8}
     write(tmp_path, name, {"search": said} if name.startswith("genai") else said)
     found = new_session(tmp_path / "model.onnx", providers=["wasm"]).generate(PROMPT).result()
     assert found == native_greedy(model, PROMPT, 3)
     assert [r.getMessage() for r in caplog.records if "generate" in r.getMessage()] == [
-        "generate does not do what the model's files say: num_beams=4"
+        "generate does not do what the model's files say: min_p=0.1"
     ]
 
 

@@ -6,7 +6,7 @@ import type { NodeArgEntry } from '../package/header';
 import type { ModelFile } from '../package/model_file';
 import type { SessionInfo } from '../session/state';
 import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
-import type { OnTokens } from '../generate/generator';
+import type { OnTokens } from '../generate/loop';
 import type { RunOptions, RunResult } from '../session/run_options';
 import type { Feeds } from '../session/feeds';
 import type { ExecutionProvider, ExternalFile } from './providers';

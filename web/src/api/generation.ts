@@ -18,9 +18,18 @@ export type StartGeneration = (
   signal: AbortSignal,
 ) => Promise<GenerateInfo>;
 
+/** What comes of a generation. */
+export interface GenerationForm {
+  readonly rows: number;
+  /** Whether there is an array of tokens for each row. */
+  readonly batch: boolean;
+  /** Whether sequences are searched, so that no token is sure before the end. */
+  readonly searches: boolean;
+}
+
 /**
  * Iterate over it (`for await`), or await `result`. Each item is a token; of a batch an array of a token for each row,
- * null for rows that are over. Leaving the loop ends the generation.
+ * null for rows that are over. Leaving the loop ends the generation. A search by beams has a `result` only.
  */
 export class Generation<Item = number> implements AsyncIterableIterator<Item> {
   /** What it took; once it is over. */
@@ -36,11 +45,10 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
   /** @internal Made by `InferenceSession.generate`. */
   constructor(
     start: StartGeneration,
-    rows: number,
-    private readonly batch: boolean,
+    private readonly form: GenerationForm,
     { signal, onTokens }: Pick<GenerationOptions<Item>, 'signal' | 'onTokens'>,
   ) {
-    this.rows = Array.from({ length: rows }, () => []);
+    this.rows = Array.from({ length: form.rows }, () => []);
     const abort = () => this.ending.abort(signal!.reason);
     if (signal?.aborted) abort();
     signal?.addEventListener('abort', abort);
@@ -70,12 +78,12 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
 
   /** The new tokens so far, as in `result`. */
   get tokens(): number[] | number[][] {
-    return this.batch ? this.rows.map((row) => [...row]) : [...this.rows[0]];
+    return this.form.batch ? this.rows.map((row) => [...row]) : [...this.rows[0]];
   }
 
   /** Why it ended, or each row of a batch; undefined as long as it goes on. */
   get finishReason(): FinishReason | readonly FinishReason[] | undefined {
-    return this.batch ? this.info?.finished : this.info?.finished[0];
+    return this.form.batch ? this.info?.finished : this.info?.finished[0];
   }
 
   /** Ends it at once. The session, and what its caches hold, stay good. */
@@ -88,6 +96,7 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
   }
 
   async next(): Promise<IteratorResult<Item, undefined>> {
+    if (this.form.searches) throw noStream();
     while (this.items.length === 0 && !this.over) await new Promise<void>((resolve) => this.waiting.push(resolve));
     if (this.items.length > 0) return { done: false, value: this.items.shift()! };
     await this.result;
@@ -106,12 +115,19 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
     items.forEach((token, row) => {
       if (token !== null) this.rows[row].push(token);
     });
-    return (this.batch ? items : items[0]) as Item;
+    return (this.form.batch ? items : items[0]) as Item;
   }
 
   private wake(): void {
     for (const resolve of this.waiting.splice(0)) resolve();
   }
+}
+
+export function noStream(): Error {
+  return invalid(
+    'generate: a search by beams (numBeams) has no token before its end: await `result`, instead of `for await` ' +
+      'or onTokens',
+  );
 }
 
 /** The rows of a prompt, and whether it is a batch. */

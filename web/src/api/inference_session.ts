@@ -8,7 +8,14 @@ import { invalid } from './elements';
 import type { Engine, EngineRequest, Listener } from './engine';
 import { env, noteDevice, offerDevice, severityOf, withoutEffect } from './env';
 import { exportedOf } from './exported';
-import { Generation, type GenerationOptions, type PromptTokens, rowsOf, type StartGeneration } from './generation';
+import {
+  Generation,
+  type GenerationOptions,
+  noStream,
+  type PromptTokens,
+  rowsOf,
+  type StartGeneration,
+} from './generation';
 import { HERE } from './keeper';
 import { kernelsWanted, tellKernels } from './kernel_times';
 import type * as metadata from './metadata';
@@ -176,6 +183,8 @@ export class InferenceSession {
    * Generates tokens with a decoder: `for await (const token of session.generate(prompt, { maxNewTokens: 20 }))`. The
    * caches of keys and values stay where the model runs, also for the next prompt that begins as this one.
    *
+   * With `numBeams` it searches: await `result`.
+   *
    * @param prompt tokens, or for a batch an array of tokens for each row.
    */
   generate(prompt: PromptTokens, options?: GenerationOptions<number>): Generation<number>;
@@ -190,8 +199,12 @@ export class InferenceSession {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads say which
   ): Generation<any> {
     const { rows, batch } = rowsOf(prompt);
+    const { numBeams = 1, numReturnSequences = 1 } = options;
+    const searches = numBeams > 1;
+    if (searches && onTokens) throw noStream();
     const start: StartGeneration = (tell, ending) => this.engine.generate(rows, options, tell, ending);
-    return new Generation(start, rows.length, batch, { signal, onTokens });
+    const form = { rows: rows.length * numReturnSequences, batch: batch || numReturnSequences > 1, searches };
+    return new Generation(start, form, { signal, onTokens });
   }
 
   /** Frees the model. Tensors left on the GPU stay until they are disposed of. */

@@ -2,7 +2,8 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
-import { Generator, type OnTokens } from '../generate/generator';
+import { Generator } from '../generate/generator';
+import type { OnTokens } from '../generate/loop';
 import { isContainer, isOnGpu } from '../wire/values';
 import { fetchedModel, openFile } from '../package/model_file';
 import { Package } from '../package/package';

@@ -3,7 +3,7 @@ import { type DType, ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type HostWorker, host } from '../host';
 import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
-import type { OnTokens } from '../generate/generator';
+import type { OnTokens } from '../generate/loop';
 import type { Feeds } from '../session/feeds';
 import type { RunResult } from '../session/run_options';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener } from './engine';

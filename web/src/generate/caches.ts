@@ -18,11 +18,18 @@ export interface Caches {
   advance(count: number, outputs: { readonly [name: string]: Value }): void;
   /** Forgets the slots behind the first ones. */
   cut(slots: number): void;
+  /** Makes as many rows as these are, each what that row was. */
+  select(rows: readonly number[]): void;
   release(): void;
 }
 
 export function cacheDims({ heads, size }: CacheForm, batch: number, slots: number): number[] {
   return [batch, heads, slots, size];
+}
+
+/** Whether a selection of rows is all of them, as they are. */
+export function unchanged(rows: readonly number[], batch: number): boolean {
+  return rows.length === batch && rows.every((row, i) => row === i);
 }
 
 /** On the CPU. Those of a `shared` form are as long as what they hold, so that nothing else is copied. */
@@ -32,7 +39,7 @@ export class HostCaches implements Caches {
 
   constructor(
     private readonly form: DecoderForm,
-    private readonly batch: number,
+    private batch: number,
   ) {
     this.tensors = form.caches.map((cache) => {
       const dims = cacheDims(cache, batch, form.capacity ?? 0);
@@ -59,6 +66,17 @@ export class HostCaches implements Caches {
     if (this.form.growth !== 'fixed' && slots < this.slots)
       this.tensors = this.tensors.map((tensor, i) => this.firstSlots(tensor, this.form.caches[i], slots));
     this.slots = slots;
+  }
+
+  select(rows: readonly number[]): void {
+    if (unchanged(rows, this.batch)) return;
+    this.batch = rows.length;
+    this.tensors = this.tensors.map(({ dtype, dims, data }) => {
+      const size = data.length / dims[0];
+      const selected = new Uint8Array(rows.length * size);
+      rows.forEach((row, i) => selected.set(data.subarray(row * size, (row + 1) * size), i * size));
+      return { dtype, dims: [rows.length, ...dims.slice(1)], data: selected };
+    });
   }
 
   release(): void {

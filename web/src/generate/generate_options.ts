@@ -24,6 +24,14 @@ export interface GenerateOptions {
   readonly topP?: number;
   /** Divides the scores of tokens that there were, or multiplies those below 0; 1: nothing. */
   readonly repetitionPenalty?: number;
+  /** So many sequences are followed at a time, and the best of them are the result; 1, the default: no search. */
+  readonly numBeams?: number;
+  /** Scores of sequences are divided by their length to the power of it: above 0 longer ones win; 1 by default. */
+  readonly lengthPenalty?: number;
+  /** End as soon as there are as many finished sequences as beams; "never": not before none can become better. */
+  readonly earlyStopping?: boolean | 'never';
+  /** So many sequences for each prompt: the best of a search, or as many draws. */
+  readonly numReturnSequences?: number;
   /** A whole number from 0: the same seed, the same draws. By default a new one each time. */
   readonly seed?: number;
   /** Where the model's names are others than those of transformers. */
@@ -41,6 +49,8 @@ export interface GenerateInfo {
   readonly counts: readonly number[];
   /** Tokens of the prompt that were in the caches already. */
   readonly reused: number;
+  /** Of each row, after a search: the sum of logarithmic probabilities, divided as `lengthPenalty` says. */
+  readonly scores?: readonly number[];
   /** From the call to the first token, and from there to the last. */
   readonly prompt_ms: number;
   readonly decode_ms: number;
@@ -62,7 +72,17 @@ export interface Settings {
   readonly eos: readonly number[];
   readonly stop: readonly (readonly number[])[];
   readonly sampling: Sampling;
+  readonly beams: Beams;
+  /** How many sequences each prompt gets. */
+  readonly sequences: number;
   readonly reuse: boolean;
+}
+
+/** How sequences are searched. */
+export interface Beams {
+  readonly count: number;
+  readonly lengthPenalty: number;
+  readonly earlyStopping: boolean | 'never';
 }
 
 /** How a token is chosen of a row of logits. */
@@ -92,8 +112,28 @@ export function settingsOf(options: GenerateOptions): Settings {
   above0('temperature', temperature);
   above0('repetitionPenalty', repetitionPenalty);
   if (!(topP > 0 && topP <= 1)) throw invalid(`topP is above 0 and at most 1, not ${topP}`);
+  const beams = beamsOf(options);
   const sampling = { sample, temperature: Math.max(temperature, COLDEST), topK, topP, repetitionPenalty, seed };
-  return { maxNewTokens, minNewTokens, contextLength, eos, stop, sampling, reuse };
+  return { maxNewTokens, minNewTokens, contextLength, eos, stop, sampling, ...beams, reuse };
+}
+
+function beamsOf({ sample = false, ...options }: GenerateOptions): Pick<Settings, 'beams' | 'sequences'> {
+  const { numBeams: count = 1, lengthPenalty = 1, earlyStopping = false, numReturnSequences = 1 } = options;
+  whole('numBeams', count, 1);
+  whole('numReturnSequences', numReturnSequences, 1);
+  if (!Number.isFinite(lengthPenalty)) throw invalid(`lengthPenalty is a number, not ${lengthPenalty}`);
+  if (![true, false, 'never'].includes(earlyStopping))
+    throw invalid(`earlyStopping is true, false or "never", not ${JSON.stringify(earlyStopping)}`);
+  if (sample && count > 1)
+    throw invalid(
+      `a search by ${count} beams draws no tokens: give either beams (numBeams) or sample (do_sample), not both`,
+    );
+  if (!sample && numReturnSequences > count)
+    throw invalid(
+      `${numReturnSequences} sequences of each prompt (numReturnSequences) are those of as many beams (numBeams, ` +
+        `here ${count}), or of draws (sample, do_sample)`,
+    );
+  return { beams: { count, lengthPenalty, earlyStopping }, sequences: numReturnSequences };
 }
 
 function newSeed(): number {

@@ -1,9 +1,8 @@
 // The loop of a decoder, beside its session: tokens in, tokens out. One generation at a time; the next one goes on
 // where the caches of the last one hold the beginning of its prompt.
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
-import { countersOf } from '../gpu/counters';
+import { type Counters, countersOf } from '../gpu/counters';
 import type { Session } from '../session/session';
+import { BeamLoop } from './beam_loop';
 import { type Caches, HostCaches } from './caches';
 import { type DecoderForm, decoderForm } from './decoder_form';
 import {
@@ -15,19 +14,29 @@ import {
   settingsOf,
 } from './generate_options';
 import { GpuCaches } from './gpu_caches';
-import { NAN } from './host_sampler';
+import { Loop, type OnTokens } from './loop';
 import { Rows } from './rows';
-import { GpuSteps, HostSteps, type Steps } from './steps';
+import { GpuRankingSteps, GpuSteps, HostRankingSteps, HostSteps, type StepContext, type Steps } from './steps';
 import { Stops } from './stops';
-
-/** Of each step a token for each row; -1 for rows that are over. */
-export type OnTokens = (tokens: readonly number[]) => void;
 
 interface Held {
   readonly caches: Caches;
   readonly batch: number;
   /** What fills the slots, of a batch of one row; slots behind these are of no use. */
   tokens: number[];
+}
+
+/** Of each row. */
+type Tokens = readonly (readonly number[])[];
+
+/** What a loop came to. */
+interface Outcome {
+  readonly finished: readonly FinishReason[];
+  readonly counts: readonly number[];
+  readonly scores?: readonly number[];
+  /** When the first tokens were chosen, and the last, by performance.now. */
+  readonly times: { readonly first: number; readonly last: number };
+  readonly runs: readonly Counters[];
 }
 
 const generators = new WeakMap<Session, Generator>();
@@ -62,7 +71,10 @@ export class Generator {
       const settings = settingsOf(options);
       const form = decoderForm(this.session.plan, options.names);
       checkPrompts(prompts, form, settings);
-      return this.run(prompts, form, settings, { onTokens, signal, start });
+      // A search finds several by itself; draws are rows.
+      const times = settings.beams.count > 1 ? 1 : settings.sequences;
+      const rows = prompts.flatMap((prompt) => Array.from({ length: times }, () => prompt));
+      return this.run(rows, form, settings, { onTokens, signal, start });
     };
     const turn = this.lastTurn.then(work, work);
     this.lastTurn = turn.catch(() => undefined);
@@ -96,27 +108,67 @@ export class Generator {
       prompts.map(({ length }) => length),
     );
     const context = { session, form, caches, rows, settings, prompts, signal };
+    const filled = rows.fill(prompts).map((row) => row.slice(reused));
+    const searches = settings.beams.count > 1;
+    const outcome = await (searches
+      ? this.search(context, filled, onTokens)
+      : this.follow(held, context, filled, onTokens));
+    const { finished, counts, scores, times, runs } = outcome;
+    return {
+      finished,
+      counts,
+      reused,
+      scores,
+      prompt_ms: times.first - start,
+      decode_ms: times.last - times.first,
+      steps: runs.length,
+      seed: settings.sampling.seed,
+      sampled_on: gpuSession ? 'webgpu' : 'wasm',
+      counters: countersOf(runs),
+      last_step: runs[runs.length - 1],
+    };
+  }
+
+  /** Token by token; notes what the caches hold after it; if it fails, nothing of use. */
+  private async follow(held: Held, context: StepContext, prompts: Tokens, onTokens: OnTokens): Promise<Outcome> {
+    const { gpuSession } = this.session;
+    const { settings, signal } = context;
     const steps: Steps = gpuSession ? new GpuSteps(context, gpuSession) : new HostSteps(context);
     const times = { first: 0, last: 0 };
-    const loop = new Loop(steps, settings, new Stops(prompts.length, settings), (tokens) => {
+    const stops = new Stops(prompts.length, settings);
+    const loop = new Loop(steps, settings, stops, (tokens) => {
       times.last = performance.now();
       times.first ||= times.last;
       onTokens(tokens);
     });
-    const filled = rows.fill(prompts).map((row) => row.slice(reused));
-    const finished = await this.keeping(held, prompts, loop, steps, () => loop.run(filled, signal));
-    return {
-      finished,
-      counts: loop.stops.counts,
-      reused,
-      prompt_ms: times.first - start,
-      decode_ms: times.last - times.first,
-      steps: steps.runs.length,
-      seed: settings.sampling.seed,
-      sampled_on: gpuSession ? 'webgpu' : 'wasm',
-      counters: countersOf(steps.runs),
-      last_step: steps.runs[steps.runs.length - 1],
-    };
+    try {
+      const finished = await loop.run(prompts, signal);
+      return { finished, counts: stops.counts, times, runs: steps.runs };
+    } finally {
+      const chosen = await loop.settle();
+      if (chosen && held.batch === 1) held.tokens = [...context.prompts[0], ...chosen].slice(0, held.caches.slots);
+      else this.forget();
+      steps.release();
+    }
+  }
+
+  /** By beams, whose caches are of no use to others; all tokens are told of at the end. */
+  private async search(context: StepContext, prompts: Tokens, onTokens: OnTokens): Promise<Outcome> {
+    const { gpuSession } = this.session;
+    const loop = new BeamLoop(context, (one) =>
+      gpuSession ? new GpuRankingSteps(one, gpuSession) : new HostRankingSteps(one),
+    );
+    try {
+      const best = await loop.run(prompts);
+      const counts = best.map(({ tokens }) => tokens.length);
+      for (let i = 0; i < Math.max(...counts); i++) onTokens(best.map(({ tokens }) => tokens[i] ?? -1));
+      const times = { first: loop.promptEnd, last: performance.now() };
+      const finished = best.map(({ reason }) => reason);
+      return { finished, counts, scores: best.map(({ score }) => score), times, runs: loop.runs };
+    } finally {
+      this.forget();
+      loop.release();
+    }
   }
 
   /** The caches, with as much of the prompt as they hold already, and room for the rest. */
@@ -138,106 +190,7 @@ export class Generator {
     caches.reserve(Math.max(...prompts.map(({ length }) => length)) + settings.maxNewTokens);
     return this.held;
   }
-
-  /** Does the work, and notes what the caches hold after it; if it fails, nothing of use. */
-  private async keeping<T>(
-    held: Held,
-    [prompt]: readonly (readonly number[])[],
-    loop: Loop,
-    steps: Steps,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    try {
-      return await work();
-    } finally {
-      const chosen = await loop.settle();
-      if (chosen && held.batch === 1) held.tokens = [...prompt, ...chosen].slice(0, held.caches.slots);
-      else this.forget();
-      steps.release();
-    }
-  }
 }
-
-/** Submits steps, some of them ahead, and tells of tokens as they come. */
-class Loop {
-  private readonly underWay: Promise<number[]>[] = [];
-  private readonly chosen: number[] = [];
-  private failed = false;
-
-  constructor(
-    private readonly steps: Steps,
-    private readonly settings: Settings,
-    readonly stops: Stops,
-    private readonly tell: OnTokens,
-  ) {}
-
-  async run(prompts: readonly (readonly number[])[], signal: AbortSignal | undefined): Promise<FinishReason[]> {
-    let submitted = 0;
-    const parts = partsOf(prompts);
-    const submit = async (tokens?: readonly (readonly number[])[]) => {
-      signal?.throwIfAborted();
-      const { chosen } = await this.steps.submit(tokens);
-      // Whoever waits for it is told; until then nobody may.
-      chosen.catch(() => undefined);
-      this.underWay.push(chosen);
-      submitted++;
-    };
-    try {
-      for (let i = 0; i < parts.length - 1; i++) {
-        signal?.throwIfAborted();
-        await this.steps.absorb(parts[i]);
-      }
-      await submit(parts[parts.length - 1]);
-      for (;;) {
-        while (submitted < this.settings.maxNewTokens && this.underWay.length <= this.steps.ahead) await submit();
-        const tokens = await this.underWay[0];
-        this.underWay.shift();
-        signal?.throwIfAborted();
-        this.check(tokens);
-        this.chosen.push(tokens[0]);
-        this.tell(this.stops.take(tokens));
-        if (this.stops.over) return this.stops.reasons();
-      }
-    } catch (error) {
-      this.failed = !signal?.aborted;
-      throw error;
-    }
-  }
-
-  /** Throws where the logits of a row that goes on gave no token. */
-  private check(tokens: readonly number[]): void {
-    const row = tokens.findIndex((token, i) => token < 0 && !this.stops.isOver(i));
-    if (row < 0) return;
-    const why = tokens[row] === NAN ? 'has logits that are NaN' : 'has no logit that is a finite number';
-    const where = tokens.length > 1 ? `, row ${row},` : '';
-    throw new RuntimeError(
-      ErrorCode.runtime_exception,
-      `generate: step ${this.chosen.length + 1}${where} ${why}, so that no token can be chosen: ` +
-        'the model, or its precision, breaks on what it was given',
-    );
-  }
-
-  /** Waits for what is under way; all tokens that were chosen for the first row, or undefined after a failure. */
-  async settle(): Promise<number[] | undefined> {
-    const rest = await Promise.allSettled(this.underWay.splice(0));
-    for (const one of rest) {
-      if (one.status === 'rejected') return undefined;
-      this.chosen.push(one.value[0]);
-    }
-    return this.failed ? undefined : this.chosen;
-  }
-}
-
-/** Of a long prompt its parts: logits, and what attention makes, take memory by its length. */
-function partsOf(prompts: readonly (readonly number[])[]): (readonly (readonly number[])[])[] {
-  const [prompt] = prompts;
-  if (prompts.length > 1 || prompt.length <= LONGEST) return [prompts];
-  return Array.from({ length: Math.ceil(prompt.length / LONGEST) }, (_, i) => [
-    prompt.slice(i * LONGEST, (i + 1) * LONGEST),
-  ]);
-}
-
-const LONGEST = 1024;
 
 function alike(a: readonly number[], b: readonly number[]): number {
   let count = 0;
@@ -245,7 +198,7 @@ function alike(a: readonly number[], b: readonly number[]): number {
   return count;
 }
 
-function checkPrompts(prompts: readonly (readonly number[])[], form: DecoderForm, settings: Settings): void {
+function checkPrompts(prompts: Tokens, form: DecoderForm, settings: Settings): void {
   if (prompts.length === 0 || prompts.some(({ length }) => length === 0)) throw invalid('a prompt has no tokens');
   const lengths = prompts.map(({ length }) => length);
   if (new Set(lengths).size > 1 && !form.roles.mask && !form.roles.lengths)

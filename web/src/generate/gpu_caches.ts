@@ -6,11 +6,16 @@ import type { GpuSession } from '../jsep/gpu_session';
 import type { Feeds } from '../session/feeds';
 import type { RunOptions } from '../session/run_options';
 import { named, type TensorOnGpu, type Value } from '../wire/values';
-import { cacheDims, type Caches } from './caches';
+import { cacheDims, type Caches, unchanged } from './caches';
 import type { CacheForm, DecoderForm } from './decoder_form';
 
 /** Buffers are made for multiples of so many slots: a little more text needs no new ones. */
 const STEP = 256;
+
+interface RowPlace {
+  readonly id: number;
+  readonly row: number;
+}
 
 export class GpuCaches implements Caches {
   slots = 0;
@@ -20,7 +25,7 @@ export class GpuCaches implements Caches {
 
   constructor(
     private readonly form: DecoderForm,
-    private readonly batch: number,
+    private batch: number,
     private readonly gpu: GpuSession,
   ) {}
 
@@ -61,6 +66,51 @@ export class GpuCaches implements Caches {
     if (this.inPlace || !this.tensors || this.slots === this.room) return;
     if (this.slots === 0) this.release();
     else this.resize(this.slots);
+  }
+
+  select(rows: readonly number[]): void {
+    if (unchanged(rows, this.batch)) return;
+    if (this.inPlace && this.tensors && rows.length === this.batch) this.move(rows);
+    else this.copy(rows);
+  }
+
+  /** Rows to new buffers. */
+  private copy(rows: readonly number[]): void {
+    const { form, room, tensors, gpu } = this;
+    const { buffers, caches, gpu: device } = gpu.provider;
+    const encoder = device.device.createCommandEncoder();
+    const made = tensors?.map(({ dtype, gpuId: old }, i) => {
+      const cache = form.caches[i];
+      const bytes = cache.heads * room * this.rowBytes(cache);
+      const gpuId = buffers.allocate(rows.length * bytes, caches.storage, cache.input, true);
+      rows.forEach((row, to) => this.copyRow(encoder, { id: old, row }, { id: gpuId, row: to }, bytes));
+      return { dtype, dims: cacheDims(cache, rows.length, room), gpuId };
+    });
+    device.submit([encoder.finish()]);
+    this.batch = rows.length;
+    this.replace(made, room);
+  }
+
+  /** Rows within their buffers, which runs were recorded with: by way of another one. */
+  private move(rows: readonly number[]): void {
+    const { form, room, gpu } = this;
+    const { buffers, caches, gpu: device } = gpu.provider;
+    const encoder = device.device.createCommandEncoder();
+    const moves = rows.map((from, to) => ({ from, to })).filter(({ from, to }) => from !== to);
+    const sizes = form.caches.map((cache) => cache.heads * room * this.rowBytes(cache));
+    const between = buffers.allocate(moves.length * Math.max(...sizes), caches.storage, 'rows of caches');
+    this.tensors!.forEach(({ gpuId: id }, i) => {
+      moves.forEach(({ from }, k) => this.copyRow(encoder, { id, row: from }, { id: between, row: k }, sizes[i]));
+      moves.forEach(({ to }, k) => this.copyRow(encoder, { id: between, row: k }, { id, row: to }, sizes[i]));
+    });
+    device.submit([encoder.finish()]);
+    buffers.free(between);
+  }
+
+  private copyRow(encoder: GPUCommandEncoder, from: RowPlace, to: RowPlace, bytes: number): void {
+    const [source, target] = [from, to].map(({ id }) => this.gpu.provider.buffers.get(id));
+    const [start, end] = [source.offset + from.row * bytes, target.offset + to.row * bytes];
+    encoder.copyBufferToBuffer(source.buffer, start, target.buffer, end, bytes);
   }
 
   release(): void {

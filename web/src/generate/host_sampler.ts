@@ -1,6 +1,7 @@
 // Choosing tokens in JavaScript, where logits are on the CPU. The GPU does the same (gpu_sampler.ts), step by step with
 // the same roundings where a choice depends on them.
 import type { Sampling } from './generate_options';
+import { NAN, NOTHING } from './no_token';
 import { gumbel, noiseBase } from './noise';
 
 /**
@@ -14,8 +15,6 @@ export const PARTS = 2 ** 30;
 
 /** What no score is. */
 export const LOWEST = -3.4028234e38;
-/** In place of a token: a logit of the row is NaN; or none has a chance, none being finite. */
-export const [NAN, NOTHING] = [-1, -2];
 
 export class HostSampler {
   private readonly seen: Uint8Array[];

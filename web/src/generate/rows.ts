@@ -28,6 +28,15 @@ export class Rows {
     this.onTheRight = form.filledBehind;
   }
 
+  /** As if each row were there so many times. */
+  repeated(times: number): Rows {
+    const longest = Math.max(...this.filled);
+    return new Rows(
+      this.form,
+      this.filled.flatMap((filled) => new Array<number>(times).fill(longest - filled)),
+    );
+  }
+
   get count(): number {
     return this.filled.length;
   }
@@ -95,3 +104,14 @@ function elements(
   if (dtype === DType.int32) return Int32Array.from(values);
   return dtype === DType.float32 ? Float32Array.from(values) : Uint8Array.from(values);
 }
+
+/** Of a long prompt its parts: logits, and what attention makes, take memory by its length. */
+export function partsOf(prompts: readonly (readonly number[])[]): (readonly (readonly number[])[])[] {
+  const [prompt] = prompts;
+  if (prompts.length > 1 || prompt.length <= LONGEST) return [prompts];
+  return Array.from({ length: Math.ceil(prompt.length / LONGEST) }, (_, i) => [
+    prompt.slice(i * LONGEST, (i + 1) * LONGEST),
+  ]);
+}
+
+const LONGEST = 1024;

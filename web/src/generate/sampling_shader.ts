@@ -1,7 +1,8 @@
 // The shader that chooses tokens: one workgroup for each row of logits. What it chooses among is found in four passes
 // of eight bits over scores as whole numbers, likeliest first; then the largest sum of score and noise is the choice.
 import type { Shader } from '../contract/kernel';
-import { FARTHEST, LOWEST, NAN, NOTHING, PARTS, UNITS } from './host_sampler';
+import { FARTHEST, LOWEST, PARTS, UNITS } from './host_sampler';
+import { NAN, NOTHING } from './no_token';
 import { NOISE_WGSL } from './noise';
 
 export interface SamplingSpec {
@@ -14,6 +15,28 @@ export interface SamplingSpec {
   /** Threads of a row. */
   readonly threads: number;
 }
+
+/** In `values` and `places`, which there is one of for each thread. */
+export const LARGEST = `
+/** The first of the largest of all threads' values. */
+fn largest(lane: u32, value: f32, place: u32) {
+  values[lane] = value;
+  places[lane] = place;
+  workgroupBarrier();
+  for (var half = THREADS / 2u; half > 0u; half >>= 1u) {
+    if (lane < half) {
+      let other = lane + half;
+      if (values[other] > values[lane] || (values[other] == values[lane] && places[other] < places[lane])) {
+        values[lane] = values[other];
+        places[lane] = places[other];
+      }
+    }
+    workgroupBarrier();
+  }
+}`;
+
+/** By its bits: compilers may take it that no number is NaN. */
+export const IS_NAN = 'fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }';
 
 export const SAMPLING_SHADER: Shader<SamplingSpec> = {
   name: 'choose_token',
@@ -35,22 +58,8 @@ ${
 }
   return x${spec.sample ? ' * u.inverse_temperature' : ''};
 }
-/** The first of the largest of all threads' values. */
-fn largest(lane: u32, value: f32, place: u32) {
-  values[lane] = value;
-  places[lane] = place;
-  workgroupBarrier();
-  for (var half = THREADS / 2u; half > 0u; half >>= 1u) {
-    if (lane < half) {
-      let other = lane + half;
-      if (values[other] > values[lane] || (values[other] == values[lane] && places[other] < places[lane])) {
-        values[lane] = values[other];
-        places[lane] = places[other];
-      }
-    }
-    workgroupBarrier();
-  }
-}
+${LARGEST}
+${IS_NAN}
 /** How far a score is below the largest; none beyond ${FARTHEST}. */
 fn key_of(score: f32, most: f32) -> u32 { return u32((most - score) * ${UNITS}.0); }
 fn counts(score: f32, most: f32) -> bool { return most - score < ${FARTHEST}.0; }
@@ -62,8 +71,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var place = 0xffffffffu;
   for (var i = lane; i < u.vocabulary; i += THREADS) {
     let x = score(row, i);
-    // Compilers may take it that no number is NaN.
-    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { atomicStore(&broken, 1u); }
+    if (is_nan(x)) { atomicStore(&broken, 1u); }
     if (x > value) { value = x; place = i; }
   }
   largest(lane, value, place);

@@ -11,8 +11,12 @@ import { isContainer, isOnGpu, named, type TensorOnCpu, type TensorOnGpu, type V
 import type { Caches } from './caches';
 import type { DecoderForm } from './decoder_form';
 import type { Settings } from './generate_options';
+import { BeamSearch } from './beam_search';
+import type { GpuLogits, LogitsForm } from './gpu_logits';
+import { GpuRanker } from './gpu_ranker';
 import { GpuSampler } from './gpu_sampler';
 import { HostSampler } from './host_sampler';
+import { rank, type Ranked, type RankingOptions } from './ranking';
 import { type NewSlots, type Rows, tensor } from './rows';
 
 /** All that steps of one generation share. */
@@ -27,24 +31,40 @@ export interface StepContext {
   readonly signal: AbortSignal | undefined;
 }
 
-export interface Steps {
-  /** How many steps may be under way before the first one's tokens are there. */
-  readonly ahead: number;
+/** Runs of the model, and what is made of their logits. */
+export interface Runs {
   /** What each run made. */
   readonly runs: readonly Counters[];
-  /** Submits a step: with these tokens for each row, or with those that were chosen last. */
-  submit(tokens?: readonly (readonly number[])[]): Promise<{ readonly chosen: Promise<number[]> }>;
   /** Runs tokens through the model whose logits nobody wants. */
-  absorb(tokens: readonly (readonly number[])[]): Promise<void>;
+  absorb(tokens: Tokens): Promise<void>;
   release(): void;
 }
 
+export interface Steps extends Runs {
+  /** How many steps may be under way before the first one's tokens are there. */
+  readonly ahead: number;
+  /** Submits a step: with these tokens for each row, or with those that were chosen last. */
+  submit(tokens?: Tokens): Promise<{ readonly chosen: Promise<number[]> }>;
+}
+
+export interface RankingSteps extends Runs {
+  /**
+   * Runs tokens through the model.
+   *
+   * @param written all tokens that each row has then.
+   * @returns the likeliest tokens behind each row, once they are there.
+   */
+  rank(tokens: Tokens, written: Tokens): Promise<Ranked[]>;
+}
+
+/** Of each row. */
+type Tokens = readonly (readonly number[])[];
+
 const FLOATS = [DType.float32, DType.float16, DType.bfloat16];
 
-/** What is the same on both providers: the runs. */
-abstract class AnySteps {
+/** What is the same on both providers. */
+abstract class AnyRuns {
   readonly runs: Counters[] = [];
-  protected step = 0;
 
   constructor(protected readonly context: StepContext) {}
 
@@ -61,7 +81,7 @@ abstract class AnySteps {
     return result;
   }
 
-  protected ids(tokens: readonly (readonly number[])[]): TensorOnCpu {
+  protected ids(tokens: Tokens): TensorOnCpu {
     return tensor(this.context.form.roles.ids!, [tokens.length, tokens[0].length], tokens.flat());
   }
 
@@ -81,26 +101,19 @@ abstract class AnySteps {
   }
 }
 
-export class HostSteps extends AnySteps implements Steps {
-  readonly ahead = 0;
-  private sampler: HostSampler | undefined;
-  private last: readonly number[] = [];
-
-  async submit(tokens: readonly (readonly number[])[] = this.last.map((token) => [token])) {
+abstract class HostRuns extends AnyRuns implements Runs {
+  /** The logits behind each row. */
+  protected async logitsOf(tokens: Tokens): Promise<Float32Array[]> {
     const slots = this.slotsFor(tokens[0].length);
     // Tokens leave, and a cancellation arrives, between steps only.
     await nextTurn();
     const { outputs } = await this.run(slots, this.ids(tokens), {});
     const logits = checkLogits(outputs[this.context.form.logits]) as TensorOnCpu;
-    const vocabulary = logits.dims[2];
-    const { settings, prompts } = this.context;
-    this.sampler ??= new HostSampler(settings.sampling, vocabulary, checked(prompts, vocabulary), this.barred());
     const last = this.lastRows(slots, logits.dims);
-    this.last = this.sampler.choose(last.map((row, i) => rowOf(logits, i * logits.dims[1] + row)));
-    return { chosen: Promise.resolve([...this.last]) };
+    return last.map((row, i) => rowOf(logits, i * logits.dims[1] + row));
   }
 
-  async absorb(tokens: readonly (readonly number[])[]): Promise<void> {
+  async absorb(tokens: Tokens): Promise<void> {
     await nextTurn();
     await this.run(this.slotsFor(tokens[0].length), this.ids(tokens), {});
   }
@@ -108,36 +121,68 @@ export class HostSteps extends AnySteps implements Steps {
   release(): void {}
 }
 
-export class GpuSteps extends AnySteps implements Steps {
-  readonly ahead = 2;
-  private sampler: GpuSampler | undefined;
+export class HostSteps extends HostRuns implements Steps {
+  readonly ahead = 0;
+  private sampler: HostSampler | undefined;
+  private last: readonly number[] = [];
+
+  async submit(tokens: Tokens = this.last.map((token) => [token])) {
+    const logits = await this.logitsOf(tokens);
+    const vocabulary = logits[0].length;
+    const { settings, prompts } = this.context;
+    this.sampler ??= new HostSampler(settings.sampling, vocabulary, checked(prompts, vocabulary), this.barred());
+    this.last = this.sampler.choose(logits);
+    return { chosen: Promise.resolve([...this.last]) };
+  }
+}
+
+export class HostRankingSteps extends HostRuns implements RankingSteps {
+  async rank(tokens: Tokens, written: Tokens): Promise<Ranked[]> {
+    const logits = await this.logitsOf(tokens);
+    checked(this.context.prompts, logits[0].length);
+    const options = rankingOptions(this.context.settings, logits[0].length);
+    return logits.map((row, i) => rank(row, options, written[i]));
+  }
+}
+
+abstract class GpuRuns<Reader extends GpuLogits> extends AnyRuns implements Runs {
+  protected reader: Reader | undefined;
 
   constructor(
     context: StepContext,
-    private readonly gpu: GpuSession,
+    protected readonly gpu: GpuSession,
   ) {
     super(context);
   }
 
-  async submit(tokens?: readonly (readonly number[])[]) {
+  protected abstract makeReader(form: LogitsForm): Promise<Reader>;
+
+  /** Runs tokens through the model; `use` is given the logits, unless they are in the reader's target. */
+  protected async logitsOf<T>(
+    ids: Value,
+    count: number,
+    use: (reader: Reader, logits: TensorOnGpu | undefined, last: readonly number[]) => T,
+  ): Promise<T> {
     const { form, rows, caches } = this.context;
-    const slots = this.slotsFor(tokens?.[0].length ?? 1);
-    if (!tokens && this.sampler) {
-      const bind = { ...caches.options.bind, [form.logits]: this.sampler.target };
-      await this.run(slots, this.chosenLast(), { bind });
-      return { chosen: this.sampler.choose(this.step++, undefined, rows.last(slots)) };
+    const slots = this.slotsFor(count);
+    if (count === 1 && this.reader) {
+      const bind = { ...caches.options.bind, [form.logits]: this.reader.target };
+      await this.run(slots, ids, { bind });
+      return use(this.reader, undefined, rows.last(slots));
     }
-    const { outputs } = await this.run(slots, this.ids(tokens!), {});
+    const { outputs } = await this.run(slots, ids, {});
     const logits = named(outputs, form.logits) as TensorOnGpu;
     try {
-      this.sampler ??= await this.makeSampler(logits);
-      return { chosen: this.sampler.choose(this.step++, logits, this.lastRows(slots, logits.dims)) };
+      const { dtype, dims } = checkLogits(logits);
+      checked(this.context.prompts, dims[2]);
+      this.reader ??= await this.makeReader({ rows: rows.count, vocabulary: dims[2], dtype });
+      return use(this.reader, logits, this.lastRows(slots, dims));
     } finally {
       this.gpu.provider.buffers.free(logits.gpuId);
     }
   }
 
-  async absorb(tokens: readonly (readonly number[])[]): Promise<void> {
+  async absorb(tokens: Tokens): Promise<void> {
     const { caches, form } = this.context;
     const but = (names: readonly string[] = []) => names.filter((name) => name !== form.logits);
     const { outputs, outputsOnGpu } = caches.options;
@@ -147,27 +192,55 @@ export class GpuSteps extends AnySteps implements Steps {
     });
   }
 
-  private makeSampler(logits: TensorOnGpu): Promise<GpuSampler> {
-    checkLogits(logits);
+  release(): void {
+    this.reader?.release();
+  }
+}
+
+export class GpuSteps extends GpuRuns<GpuSampler> implements Steps {
+  readonly ahead = 2;
+  private step = 0;
+
+  async submit(tokens?: Tokens) {
+    const ids = tokens ? this.ids(tokens) : this.chosenLast();
+    return this.logitsOf(ids, tokens?.[0].length ?? 1, (sampler, logits, last) => ({
+      chosen: sampler.choose(this.step++, logits, last),
+    }));
+  }
+
+  protected makeReader(form: LogitsForm): Promise<GpuSampler> {
     const { settings, prompts } = this.context;
-    const vocabulary = logits.dims[2];
-    return GpuSampler.make(this.gpu, {
+    return GpuSampler.make(this.gpu, form, {
       sampling: settings.sampling,
-      vocabulary,
-      logits: logits.dtype,
-      context: checked(prompts, vocabulary),
+      context: prompts,
       barred: this.barred(),
     });
   }
 
   private chosenLast(): TensorOnGpu {
     const { form, rows } = this.context;
-    return { dtype: form.roles.ids!.dtype, dims: [rows.count, 1], gpuId: this.sampler!.ids };
+    return { dtype: form.roles.ids!.dtype, dims: [rows.count, 1], gpuId: this.reader!.ids };
+  }
+}
+
+export class GpuRankingSteps extends GpuRuns<GpuRanker> implements RankingSteps {
+  async rank(tokens: Tokens, written: Tokens): Promise<Ranked[]> {
+    return await this.logitsOf(this.ids(tokens), tokens[0].length, (ranker, logits, last) =>
+      ranker.rank(logits, last, written),
+    );
   }
 
-  release(): void {
-    this.sampler?.release();
+  protected makeReader(form: LogitsForm): Promise<GpuRanker> {
+    return GpuRanker.make(this.gpu, form, rankingOptions(this.context.settings, form.vocabulary));
   }
+}
+
+/** Ends that may not come yet are passed over: so many more are wanted. */
+function rankingOptions(settings: Settings, vocabulary: number): RankingOptions {
+  const { eos, minNewTokens, sampling } = settings;
+  const barred = minNewTokens > 0 ? eos.length : 0;
+  const count = Math.min(BeamSearch.candidates(settings) + barred, vocabulary);
+  return { count, penalty: sampling.repetitionPenalty };
 }
 
 /** Tokens beyond the vocabulary are none: most models would take another one for them. */

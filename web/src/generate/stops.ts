@@ -1,17 +1,27 @@
 // When rows end: by a token of eos, by a sequence of stop, or because they are long enough.
 import type { FinishReason, Settings } from './generate_options';
 
+type Ends = Pick<Settings, 'eos' | 'stop' | 'maxNewTokens'>;
+
+/** Why a row's new tokens end it; undefined: they do not. */
+export function reasonOf(tokens: readonly number[], { eos, stop, maxNewTokens }: Ends): FinishReason | undefined {
+  if (eos.includes(tokens[tokens.length - 1])) return 'eos';
+  const ends = (sequence: readonly number[]) => {
+    const before = tokens.length - sequence.length;
+    return before >= 0 && sequence.every((token, i) => token === tokens[before + i]);
+  };
+  if (stop.some(ends)) return 'stop';
+  return tokens.length >= maxNewTokens ? 'length' : undefined;
+}
+
 export class Stops {
   private readonly rows: { readonly tokens: number[]; reason: FinishReason | undefined }[];
-  /** The longest sequence that ends a row. */
-  private readonly reach: number;
 
   constructor(
     batch: number,
-    private readonly settings: Pick<Settings, 'eos' | 'stop' | 'maxNewTokens'>,
+    private readonly settings: Ends,
   ) {
     this.rows = Array.from({ length: batch }, () => ({ tokens: [], reason: undefined }));
-    this.reach = Math.max(0, ...settings.stop.map(({ length }) => length));
   }
 
   /** Takes a token for each row; gives those of rows that were not over, and -1 for the others. */
@@ -19,19 +29,9 @@ export class Stops {
     return this.rows.map((row, i) => {
       if (row.reason) return -1;
       row.tokens.push(tokens[i]);
-      row.reason = this.reasonOf(row.tokens);
+      row.reason = reasonOf(row.tokens, this.settings);
       return tokens[i];
     });
-  }
-
-  private reasonOf(tokens: readonly number[]): FinishReason | undefined {
-    const { eos, stop, maxNewTokens } = this.settings;
-    if (eos.includes(tokens[tokens.length - 1])) return 'eos';
-    const end = tokens.slice(Math.max(0, tokens.length - this.reach));
-    const ends = (sequence: readonly number[]) =>
-      sequence.length <= end.length && sequence.every((token, i) => token === end[end.length - sequence.length + i]);
-    if (stop.some(ends)) return 'stop';
-    return tokens.length >= maxNewTokens ? 'length' : undefined;
   }
 
   isOver(row: number): boolean {

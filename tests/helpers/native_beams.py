@@ -1,0 +1,107 @@
+"""Beam search over logits of native onnxruntime, as transformers defines it: `BeamSearch` of tensors in its `generate`.
+
+Plain: all sequences are run whole in each step, scores are kept in arrays of float64, and nothing is fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import onnxruntime
+
+#: A score of what may not be chosen.
+_NEVER = -1e9
+
+
+class Beams(NamedTuple):
+    """The best sequences, best first.
+
+    Attributes:
+        tokens: New ones.
+        scores: Of each sequence.
+    """
+
+    tokens: list[list[int]]
+    scores: list[float]
+
+
+def native_beams(
+    model: onnx.ModelProto,
+    prompt: Sequence[int],
+    count: int,
+    num_beams: int,
+    *,
+    length_penalty: float = 1.0,
+    early_stopping: bool | str = False,
+    eos: Sequence[int] = (),
+    stop: Sequence[Sequence[int]] = (),
+    penalty: float = 1.0,
+    least: int = 0,
+) -> Beams:
+    """Search.
+
+    Args:
+        model: Of `language_model`.
+        prompt: Tokens.
+        count: At most so many new ones.
+        num_beams: Sequences at a time.
+        length_penalty: As in transformers.
+        early_stopping: As in transformers.
+        eos: Tokens that end a sequence.
+        stop: Sequences that end one.
+        penalty: For repetitions.
+        least: So many tokens before the end.
+    """
+    logits_of = _logits(model)
+    running = [(0.0, list(prompt))] + [(_NEVER, list(prompt))] * (num_beams - 1)
+    finished: list[tuple[float, list[int]]] = []
+    for length in range(1, count + 1):
+        options = []
+        for score, tokens in running:
+            logits = logits_of(tokens)
+            chances = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+            seen = list(set(tokens))
+            chances[seen] *= penalty
+            if length <= least:
+                chances[list(eos)] = -np.inf
+            options += [(score + float(chance), [*tokens, token]) for token, chance in enumerate(chances)]
+        options.sort(key=lambda option: -option[0])
+        best = options[: max(2, 1 + len(eos)) * num_beams]
+
+        def over(tokens: list[int], length: int = length) -> bool:
+            new = tokens[len(prompt) :]
+            return new[-1] in eos or length == count or any(new[-len(s) :] == list(s) for s in stop)
+
+        finished += [(score / length**length_penalty, tokens) for score, tokens in best[:num_beams] if over(tokens)]
+        finished = sorted(finished, key=lambda one: -one[0])[:num_beams]
+        running = [option for option in best if not over(option[1])][:num_beams]
+        if not running:
+            break
+        if len(finished) == num_beams:
+            longest = count if early_stopping == "never" and length_penalty > 0 else length
+            if early_stopping is True or running[0][0] / longest**length_penalty <= finished[-1][0]:
+                break
+    return Beams([tokens[len(prompt) :] for _, tokens in finished], [score for score, _ in finished])
+
+
+def _logits(model: onnx.ModelProto) -> Callable[[Sequence[int]], np.ndarray]:
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return partial(_behind, session)
+
+
+def _behind(session: Any, tokens: Sequence[int]) -> np.ndarray:
+    """The logits of the next token."""
+    feeds: dict[str, Any] = {}
+    for arg in session.get_inputs():
+        if arg.name.startswith("past"):
+            feeds[arg.name] = np.zeros(
+                [1, arg.shape[1], 0, arg.shape[3]], np.float16 if "16" in arg.type else np.float32
+            )
+    feeds |= {"input_ids": np.array([tokens]), "attention_mask": np.ones((1, len(tokens)), np.int64)}
+    if any(arg.name == "position_ids" for arg in session.get_inputs()):
+        feeds["position_ids"] = np.arange(len(tokens))[None]
+    return np.asarray(session.run(["logits"], feeds)[0][0, -1], np.float64)

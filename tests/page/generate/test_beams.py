@@ -1,0 +1,213 @@
+"""Beam search finds the sequences that transformers' finds (`native_beams`), on both providers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from language_models import VOCABULARY, language_model, native_greedy
+from native_beams import Beams, native_beams
+from onnx import helper, numpy_helper
+
+from py_ort import AsyncInferenceSession, InferenceSession
+from py_ort.exceptions import InvalidArgument, NotImplemented, RuntimeException, WrongType
+
+pytestmark = pytest.mark.browser
+NewSession = Callable[..., InferenceSession]
+PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
+COUNT = 8
+KINDS = ["growing", "grouped"]
+
+
+@pytest.fixture(params=["wasm", "webgpu"])
+def provider(request: Any) -> Any:
+    return request.param
+
+
+def check(found: Any, wanted: Beams) -> None:
+    """All beams, and their scores."""
+    assert found.result() == wanted.tokens
+    np.testing.assert_allclose(found.info["scores"], wanted.scores, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("settings", "same"),
+    [
+        ({}, {}),
+        ({"length_penalty": 0.0, "eos_token_id": [44, 7]}, {"length_penalty": 0.0, "eos": [44, 7]}),
+        (
+            {"length_penalty": 2.0, "early_stopping": "never", "eos_token_id": 28},
+            {"length_penalty": 2.0, "early_stopping": "never", "eos": [28]},
+        ),
+        (
+            {"early_stopping": True, "eos_token_id": [45, 12], "length_penalty": -1.0},
+            {"early_stopping": True, "eos": [45, 12], "length_penalty": -1.0},
+        ),
+        ({"repetition_penalty": 1.4, "stop": [[44, 45], [28]]}, {"penalty": 1.4, "stop": [[44, 45], [28]]}),
+        (
+            {"min_new_tokens": 3, "eos_token_id": [44, 28, VOCABULARY + 5]},
+            {"least": 3, "eos": [44, 28], "early_stopping": False},
+        ),
+    ],
+    ids=["plain", "ends", "never", "early", "penalties", "not before"],
+)
+def test_sequences_and_scores(
+    kind: str, settings: dict[str, Any], same: dict[str, Any], provider: str, new_session: NewSession
+) -> None:
+    model = language_model(kind)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    for beams in (2, 5):
+        found = session.generate(PROMPT, max_new_tokens=COUNT, num_beams=beams, num_return_sequences=beams, **settings)
+        check(found, native_beams(model, PROMPT, COUNT, beams, **same))
+    assert session.generate(PROMPT, max_new_tokens=4).result() == native_greedy(model, PROMPT, 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_prompts_of_unequal_length(kind: str, provider: str, new_session: NewSession) -> None:
+    """Each is a search of its own, whose end the others do not wait for."""
+    model = language_model(kind)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    prompts = [PROMPT, PROMPT[:3], [17] * 5]
+    wanted = [native_beams(model, prompt, COUNT, 3, eos=[7]) for prompt in prompts]
+    found = session.generate(prompts, max_new_tokens=COUNT, num_beams=3, eos_token_id=7)
+    assert found.result() == [beams.tokens[0] for beams in wanted]
+    ends = ["eos" if beams.tokens[0][-1] == 7 else "length" for beams in wanted]
+    assert found.finish_reason == ends and len({len(beams.tokens[0]) for beams in wanted}) > 1
+    several = session.generate(prompts, max_new_tokens=COUNT, num_beams=3, num_return_sequences=2, eos_token_id=[7])
+    assert several.result() == [tokens for beams in wanted for tokens in beams.tokens[:2]]
+    assert session.generate(PROMPT, max_new_tokens=COUNT, num_beams=3, eos_token_id=7).result() == wanted[0].tokens[0]
+
+
+def test_caches_of_one_length_and_half_precision(provider: str, new_session: NewSession) -> None:
+    model = language_model("grouped", np.float16, vocabulary=49)
+    fixed = language_model("grouped", np.float16, room=24, vocabulary=49)
+    session = new_session(fixed.SerializeToString(), providers=[provider])
+    found = session.generate([PROMPT, PROMPT[:3]], max_new_tokens=5, num_beams=3)
+    assert found.result() == [native_beams(model, prompt, 5, 3).tokens[0] for prompt in (PROMPT, PROMPT[:3])]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_stays_on_the_gpu(kind: str, new_session: NewSession) -> None:
+    """No run brings logits or caches down: these follow their beams where they lie."""
+    session = new_session(language_model(kind).SerializeToString(), providers=["webgpu"])
+    found = session.generate(PROMPT, max_new_tokens=COUNT, num_beams=3)
+    found.result()
+    assert found.info["steps"] == COUNT and found.info["sampled_on"] == "webgpu"
+    assert found.info["counters"]["downloads"] == 0
+
+
+def test_the_prompt_that_the_caches_hold(provider: str, new_session: NewSession) -> None:
+    model = language_model("growing")
+    session = new_session(model.SerializeToString(), providers=[provider])
+    session.generate(PROMPT, max_new_tokens=2).result()
+    prompt = [*PROMPT, 11]
+    found = session.generate(prompt, max_new_tokens=4, num_beams=2)
+    assert found.result() == native_beams(model, prompt, 4, 2).tokens[0]
+    assert found.info["reused"] == len(PROMPT)
+    after = session.generate(prompt, max_new_tokens=4)
+    assert after.result() == native_greedy(model, prompt, 4) and after.info["reused"] == 0
+
+
+def of_scores(*scores: float) -> bytes:
+    """A model whose logits are these whatever it is given."""
+    model = onnx.ModelProto()
+    model.CopyFrom(language_model("growing"))
+    graph = model.graph
+    graph.node[-1].output[0] = "raw"
+    graph.initializer.append(numpy_helper.from_array(np.array(scores, np.float32), "scores"))
+    graph.initializer.append(numpy_helper.from_array(np.zeros((VOCABULARY, len(scores)), np.float32), "no_head"))
+    graph.node.append(helper.make_node("MatMul", ["raw", "no_head"], ["no_logits"]))
+    graph.node.append(helper.make_node("Add", ["no_logits", "scores"], ["logits"]))
+    graph.output[0].type.tensor_type.shape.dim[2].dim_value = len(scores)
+    return model.SerializeToString()
+
+
+def test_equals_are_taken_in_order(provider: str, new_session: NewSession) -> None:
+    session = new_session(of_scores(1, 3, 3, 1, 3, -np.inf, 3), providers=[provider])
+    found = session.generate(PROMPT[:2], max_new_tokens=1, num_beams=3, num_return_sequences=3)
+    assert found.result() == [[1], [2], [4]]
+
+
+def test_fewer_tokens_than_beams(provider: str, new_session: NewSession) -> None:
+    session = new_session(of_scores(2, 1, -np.inf, -np.inf), providers=[provider])
+    found = session.generate([1], max_new_tokens=2, num_beams=4, num_return_sequences=4)
+    assert found.result() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    with pytest.raises(InvalidArgument, match=r"4 sequences are wanted .* there are only 2"):
+        session.generate([1], max_new_tokens=1, num_beams=4, num_return_sequences=4).result()
+
+
+@pytest.mark.parametrize(
+    ("value", "why"), [(np.nan, "NaN"), (-np.inf, "no logit that is a finite"), (np.inf, "no logit that is a finite")]
+)
+def test_logits_that_give_no_token(value: float, why: str, provider: str, new_session: NewSession) -> None:
+    others = -np.inf if value < 0 else 1.0
+    session = new_session(of_scores(others, value, others), providers=[provider])
+    with pytest.raises(RuntimeException, match=f"generate: step 1, row 0, has .*{why}"):
+        session.generate([[1], [2]], max_new_tokens=3, num_beams=2).result()
+
+
+def test_what_goes_with_no_search(new_session: NewSession) -> None:
+    session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
+    with pytest.raises(InvalidArgument, match=r"draws no tokens: give either beams .* or sample"):
+        session.generate(PROMPT, num_beams=2, do_sample=True).result()
+    with pytest.raises(InvalidArgument, match=r"take `result\(\)` instead of iterating"):
+        next(session.generate(PROMPT, num_beams=2, max_new_tokens=2))
+    for beams in (1, 2):
+        with pytest.raises(InvalidArgument, match=rf"3 sequences .*numBeams, here {beams}"):
+            session.generate(PROMPT, num_beams=beams, num_return_sequences=3).result()
+    for wrong in ({"num_beams": 0}, {"num_beams": 2, "num_return_sequences": 0}, {"length_penalty": np.inf}):
+        with pytest.raises(InvalidArgument, match=r"is a (whole|finite) number"):
+            session.generate(PROMPT, **wrong).result()
+    with pytest.raises(WrongType, match='early_stopping is True, False or "never"'):
+        session.generate(PROMPT, num_beams=2, early_stopping="soon")  # type: ignore[arg-type]
+
+
+def test_several_draws_of_a_prompt(provider: str, new_session: NewSession) -> None:
+    session = new_session(language_model("grouped").SerializeToString(), providers=[provider])
+    settings: Any = {"max_new_tokens": 5, "do_sample": True, "temperature": 2.0, "seed": 4}
+    draws = session.generate(PROMPT, num_return_sequences=3, **settings).result()
+    assert draws == session.generate([PROMPT] * 3, **settings).result() and draws[0] != draws[1]
+
+
+def test_awaited(provider: str) -> None:
+    model = language_model("growing")
+
+    async def main() -> None:
+        async with await AsyncInferenceSession.create(model.SerializeToString(), providers=[provider]) as session:
+            found = await session.generate(PROMPT, max_new_tokens=4, num_beams=2)
+            with pytest.raises(InvalidArgument, match="instead of iterating"):
+                await anext(found)
+            assert await found.result() == native_beams(model, PROMPT, 4, 2).tokens[0]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["genai_config.json", "generation_config.json"])
+def test_what_stands_beside_the_model(tmp_path: Path, name: str, new_session: NewSession) -> None:
+    model = language_model("growing")
+    onnx.save(model, tmp_path / "model.onnx")
+    said = {"num_beams": 3, "length_penalty": 0.0, "early_stopping": True, "num_return_sequences": 2}
+    said |= {"eos_token_id": [44]} if name.startswith("generation") else {}
+    config = {"search": said, "model": {"eos_token_id": 44}} if name.startswith("genai") else said
+    (tmp_path / name).write_text(json.dumps(config))
+    wanted = native_beams(model, PROMPT, 6, 3, length_penalty=0.0, early_stopping=True, eos=[44])
+    session = new_session(tmp_path / "model.onnx", providers=["wasm"])
+    assert session.generate(PROMPT, max_new_tokens=6).result() == wanted.tokens[:2]
+    greedy = session.generate(PROMPT, max_new_tokens=6, num_beams=1, num_return_sequences=1, eos_token_id=[])
+    assert list(greedy) == native_greedy(model, PROMPT, 6)
+
+
+def test_no_decoder(new_session: NewSession) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Abs(x) }'
+    )
+    session = new_session(model.SerializeToString(), providers=["wasm"])
+    with pytest.raises(NotImplemented, match='input "x"'):
+        session.generate([1], num_beams=2).result()

@@ -1,0 +1,85 @@
+// The likeliest next tokens of each row, of logits on the GPU: only they come down.
+import { RANKING_SHADER } from 'virtual:generate_shaders';
+import type { GpuSession } from '../jsep/gpu_session';
+import type { TensorOnGpu } from '../wire/values';
+import { GpuLogits, type LogitsForm } from './gpu_logits';
+import { NAN, NOTHING } from './no_token';
+import { marked, type Ranked, type RankingOptions } from './ranking';
+
+export class GpuRanker extends GpuLogits {
+  private readonly found: number;
+  private readonly seen: number | undefined;
+  /** Of one row of what is found. */
+  private readonly words: number;
+
+  private constructor(
+    gpu: GpuSession,
+    form: LogitsForm,
+    private readonly options: RankingOptions,
+  ) {
+    super(gpu, form);
+    this.words = 2 + 2 * options.count;
+    this.found = this.buffer('found', form.rows * this.words * 4);
+    this.seen = options.penalty === 1 ? undefined : this.buffer('seen', form.rows * this.seenWords * 4);
+  }
+
+  static async make(gpu: GpuSession, form: LogitsForm, options: RankingOptions): Promise<GpuRanker> {
+    const ranker = new GpuRanker(gpu, form, options);
+    try {
+      await ranker.prepare();
+      return ranker;
+    } catch (error) {
+      ranker.release();
+      throw error;
+    }
+  }
+
+  private get seenWords(): number {
+    return Math.ceil(this.form.vocabulary / 32);
+  }
+
+  private async prepare(): Promise<void> {
+    const { found, seen, options } = this;
+    const penalized = seen !== undefined;
+    await this.compile({
+      shader: RANKING_SHADER,
+      spec: { seen: penalized, threads: this.threads },
+      bound: [
+        ...(penalized ? [{ name: 'seen', type: 'u32', writable: false, id: seen }] : []),
+        { name: 'found', type: 'u32', writable: true, id: found },
+      ],
+      uniforms: { wanted: options.count, words: this.seenWords, penalty: options.penalty },
+      floats: ['penalty'],
+    });
+  }
+
+  /**
+   * Ranks logits [batch, rows, vocabulary], or those in `target`.
+   *
+   * @param last of each batch the row that counts.
+   * @param written all tokens that each row has.
+   */
+  async rank(
+    logits: TensorOnGpu | undefined,
+    last: readonly number[],
+    written: readonly (readonly number[])[],
+  ): Promise<Ranked[]> {
+    const { form, words } = this;
+    if (this.seen !== undefined) {
+      const all = new Uint32Array(form.rows * this.seenWords);
+      written.forEach((tokens, row) => all.set(marked(tokens, form.vocabulary), row * this.seenWords));
+      this.write(this.seen, all);
+    }
+    const bytes = await this.read(0, logits, last, { id: this.found, bytes: form.rows * words * 4 });
+    const [integers, floats] = [new Int32Array(bytes), new Float32Array(bytes)];
+    return last.map((_, row) => {
+      const start = row * words;
+      const fault = integers[start];
+      if (fault === NAN || fault === NOTHING) return fault;
+      return Array.from({ length: integers[start + 1] }, (_, k) => ({
+        token: integers[start + 2 + 2 * k],
+        score: floats[start + 3 + 2 * k],
+      }));
+    });
+  }
+}
