@@ -15,6 +15,7 @@ from py_ort.exceptions import WorkerEnded
 from py_ort.runtime.base import SessionBase
 from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
+from py_ort.runtime.values.ort_value import as_values
 
 if TYPE_CHECKING:
     from py_ort.runtime.generation.generation import AsyncGeneration
@@ -88,7 +89,7 @@ class AsyncInferenceSession(SessionBase):
                 raise
             _ = answer.cancelled() or answer.exception()  # told by _finish
             try:
-                return self._finish(run)
+                return as_values(self._finish(run))
             except WorkerEnded:
                 if not run.repeatable:
                     raise

@@ -23,7 +23,6 @@ from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.origin import Origin, Source
 from py_ort.runtime.running import Run, output_names
 from py_ort.runtime.values.feeds import check_mapping
-from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.runtime.values.output_location import OnGpu, OutputLocation, check_forms, preferred
 
 if TYPE_CHECKING:
@@ -158,9 +157,7 @@ class SessionBase:
         return Run(opened, wanted, input_feed, options, timeout, log, on_gpu, profiling, spent)
 
     def _finish(self, run: Run) -> list[Any]:
-        from py_ort.runtime.values.device_tensor import DeviceTensor
-
-        outputs = [OrtValue(value) if isinstance(value, DeviceTensor) else value for value in run.outputs()]
+        outputs = run.outputs()
         self._last_run = run.info
         if self._profile is not None and "timeline" in run.info:
             with typed_errors("profiling a run"):
@@ -377,7 +374,7 @@ class SessionBase:
         return opened
 
     def _check_input_name(self, name: str) -> None:
-        known = [arg.name for arg in (*self._inputs, *self._open().overridable)]
+        known = {arg.name: arg for arg in (*self._inputs, *self._open().overridable)}
         if name not in known:
             raise InvalidArgument(f"the model has no input {name!r}: it has {', '.join(map(repr, known))}")
 

@@ -16,7 +16,7 @@ from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError, Timeout, W
 from py_ort.log import SessionLog
 from py_ort.runtime.options import RunOptions
 from py_ort.runtime.values.device_tensor import DeviceTensor
-from py_ort.runtime.values.feeds import SPARSE, as_feed, check_feed, check_names, tensor_of_sparse
+from py_ort.runtime.values.feeds import SPARSE, as_feed, check_feed, check_names, is_fit, tensor_of_sparse
 from py_ort.runtime.values.maps import maps_of_tensor, tensor_of_map
 from py_ort.runtime.values.output_location import OnGpu
 from py_ort.runtime.values.sparse_tensor import SparseTensor
@@ -80,7 +80,10 @@ class Run:
         check_names(opened.inputs, input_feed)
         feeds, types = {}, {}
         for arg in opened.inputs:
-            value = input_feed.get(arg.name)
+            value: Any = input_feed.get(arg.name)
+            if is_fit(arg, value, page):
+                types[arg.name], feeds[arg.name] = arg.type, value.on_device
+                continue
             if arg.keys is not None:
                 arg, value = tensor_of_map(arg, value)
             elif arg.type.startswith(SPARSE):
@@ -180,7 +183,7 @@ def output_names(opened: Opened, wanted: Sequence[str] | None) -> list[str]:
     Raises:
         InvalidArgument: The model has no such output.
     """
-    names = [arg.name for arg in opened.outputs]
+    names = dict.fromkeys(arg.name for arg in opened.outputs)
     if isinstance(wanted, str):
         raise WrongType(f"outputs are a list of names: [{wanted!r}]")
     if wrong := [name for name in wanted or () if not isinstance(name, str)]:
@@ -190,7 +193,7 @@ def output_names(opened: Opened, wanted: Sequence[str] | None) -> list[str]:
             f"the model has no output {unknown[0]!r}{did_you_mean(unknown[0], names)}: "
             f"it has {', '.join(map(repr, names))}"
         )
-    return list(wanted) if wanted else names
+    return list(wanted or names)
 
 
 def in_thread(work: Callable[[], T]) -> Future[T]:

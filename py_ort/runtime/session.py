@@ -20,7 +20,7 @@ from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.running import in_thread
 from py_ort.runtime.values.io_binding import IOBinding
-from py_ort.runtime.values.ort_value import OrtValue, make_value
+from py_ort.runtime.values.ort_value import OrtValue, as_values, make_value
 from py_ort.runtime.values.output_location import OnGpu
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
             BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is gone, or took too long.
             DeviceLost: The GPU is lost; as WorkerEnded: a value on it, with a worker that had to be ended.
         """
-        return self._run(output_names, input_feed, run_options)
+        return as_values(self._run(output_names, input_feed, run_options))
 
     def _run(
         self,
@@ -136,6 +136,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         run_options: RunOptions | None,
         on_gpu: OnGpu | Callable[[Page], OnGpu] | None = None,
     ) -> list[Any]:
+        """Run the model; outputs that are left on the GPU are `DeviceTensor`s."""
         began, spent = time.perf_counter(), 0.0
         while True:
             run = self._start(names, input_feed, run_options, on_gpu, spent)
@@ -209,7 +210,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         Raises:
             PyOrtError: As `run` does.
         """
-        outputs = self.run(output_names, input_dict_ort_values, run_options)
+        outputs = self._run(output_names, input_dict_ort_values, run_options)
         types = self._output_types()
         return [OrtValue(value, types[name]) for name, value in zip(output_names or types, outputs, strict=True)]
 

@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from py_ort.exceptions import PyOrtError, WorkerEnded
@@ -137,9 +138,9 @@ class ShapePlans:
 
     def _make_if(self, shapes: Shapes, sightings: int) -> None:
         with self._lock:
-            since = next((i for i, seen in enumerate(reversed(self._seen)) if seen == shapes), _KEPT)
+            lately = shapes in islice(reversed(self._seen), _KEPT)
             count = self._seen.pop(shapes, 0)
-            self._seen[shapes] = count + 1 if since < _KEPT else 1
+            self._seen[shapes] = count + 1 if lately else 1
             if len(self._seen) > _REMEMBERED:
                 self._seen.popitem(last=False)
             busy = self._working is not None and self._working.is_alive()
@@ -187,5 +188,5 @@ def _shapes_of(feeds: Mapping[str, Any]) -> Shapes | None:
     for name, feed in feeds.items():
         if feed is None or isinstance(feed, list):
             return None
-        shapes.append((name, tuple(int(d) for d in feed.shape)))
+        shapes.append((name, feed.shape))
     return tuple(shapes)

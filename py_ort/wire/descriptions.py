@@ -29,7 +29,7 @@ def _number(form: str) -> _Reader:
     return lambda data, at: unpack(data, at)[0]
 
 
-_word = _number("<I")
+_byte, _word, _long = _number("<B"), _number("<I"), _number("<Q")
 
 
 def _text(data: bytes, at: int) -> str:
@@ -51,13 +51,13 @@ class _Descriptions:
         #: In the order of messages.fbs.
         self._fields: list[tuple[str, _Reader]] = [
             ("name", _text),
-            ("dtype", _number("<B")),
+            ("dtype", _byte),
             ("dims", _words),
-            ("location", _number("<B")),
+            ("location", _byte),
             ("gpuId", _word),
-            ("offset", _number("<Q")),
-            ("size", _number("<Q")),
-            ("kind", _number("<B")),
+            ("offset", _long),
+            ("size", _long),
+            ("kind", _byte),
             ("items", lambda data, at: self.vector(at)),
         ]
 

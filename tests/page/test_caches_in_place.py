@@ -12,7 +12,7 @@ import small_models
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from py_ort import OrtValue
+from py_ort import OrtValue, SessionOptions
 from py_ort.exceptions import PyOrtError
 
 pytestmark = pytest.mark.browser
@@ -162,7 +162,9 @@ def test_a_mask_that_grows_leaves_steps_as_they_are(new_session):
 def test_steps_are_told_by_what_is_new_and_texts_do_not_mix(new_session):
     """Two texts, each with caches of its own, by turns: what each step says of itself is its word and its mask."""
     model = from_a_mask(decoder(np.float32, 1))
-    session = new_session(model, providers=["webgpu"])
+    options = SessionOptions()
+    options.add_session_config_entry("session.specialize_shapes", "0")  # plans for new lengths are told, too
+    session = new_session(model, options, providers=["webgpu"])
     native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     start = np.zeros((1, KV_HEADS, CAPACITY, SIZE), np.float32)
     make = session.create_ortvalue_from_shape_and_type
@@ -180,8 +182,8 @@ def test_steps_are_told_by_what_is_new_and_texts_do_not_mix(new_session):
             theirs[text] = {f"past.{name}": value for name, value in zip(CACHES, presents, strict=True)}
             np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected, rtol=1e-4, atol=1e-5)
             told.append(after["sent"] - before["sent"] - sum(array.nbytes for array in feeds.values()))
-    # With what stats() itself takes; a plan for a new length is told once.
-    assert sorted(told)[len(told) // 2] < 1000, told
+    # With what stats() itself takes; what all steps have in common is told once for each text.
+    assert max(told[2:]) < 1000, told
 
 
 def test_steps_beyond_the_caches_are_told_where_the_plan_is_not_walked(new_session):

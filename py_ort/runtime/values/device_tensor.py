@@ -12,6 +12,7 @@ from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
+from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument, ProtocolError, WorkerEnded
 from py_ort.runtime.devices import acquire_with_device, open_device
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
@@ -36,6 +37,7 @@ class DeviceTensor:
         shape: Its dimensions.
         stored: The numpy type of its elements as they lie in the buffer.
         device_id: Of the WebGPU device that the buffer is on.
+        fits: The input that it was last found to fit.
     """
 
     def __init__(
@@ -48,10 +50,11 @@ class DeviceTensor:
         owned: bool = True,
         device_id: int = 0,
     ) -> None:
-        self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(shape)
+        self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(map(int, shape))
         self.stored = _storage(dtype)
         self._lease = lease  # if it keeps the browser alive by itself
         self._owned, self.device_id = owned, device_id
+        self.fits: NodeArg | None = None
 
     @classmethod
     def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0, shared: Lease | None = None) -> DeviceTensor:

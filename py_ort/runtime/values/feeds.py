@@ -29,6 +29,8 @@ __all__ = ["SPARSE", "TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_mappi
 #: How the names of types begin that only the session knows: the page has their dense form.
 SPARSE = "sparse_tensor("
 
+_TENSOR_TYPES = {number: f"tensor({name})" for number, name in TYPE_NAMES.items()}
+
 #: What a feed becomes: an array, a tensor on the GPU, a list of feeds for a sequence, None for an empty optional.
 Feed: TypeAlias = "np.ndarray | DeviceTensor | list[Feed] | None"
 
@@ -94,6 +96,19 @@ def check_mapping(feeds: object) -> None:
         raise WrongType(f"feeds are a dict of values by input name, not {type(feeds).__name__}")
 
 
+def is_fit(arg: NodeArg, value: Any, page: Page) -> bool:
+    """Whether a value is a tensor in a GPU buffer of this page that fits the input; False: look at it closely.
+
+    A decoder has one for each cache, the same ones in all steps: its type and shape do not change.
+    """
+    tensor: DeviceTensor | None = getattr(value, "on_device", None)
+    if tensor is None or tensor.page is not page or tensor.id == 0 or element_type(arg.type)[0] != ValueKind.tensor:
+        return False
+    if tensor.fits is not arg and _misfit(arg, tensor) is None:
+        tensor.fits = arg
+    return tensor.fits is arg
+
+
 def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
     """See that there is a feed for every input (an optional may go without), and no other.
 
@@ -143,7 +158,7 @@ def _misfit(arg: NodeArg, array: np.ndarray | DeviceTensor) -> str | None:
         elem_type = dtype_of(array) if isinstance(array, np.ndarray) else array.dtype
     except TypeError as e:
         return f"{array.dtype}: {e}"
-    if (got := f"tensor({TYPE_NAMES[elem_type]})") != arg.type:
+    if (got := _TENSOR_TYPES[elem_type]) != arg.type:
         return f"{got}: convert it, e.g. with .astype()"
     if arg.dims is None:
         return None

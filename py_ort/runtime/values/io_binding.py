@@ -18,7 +18,6 @@ from py_ort.runtime.values.ort_value_vector import OrtValueVector
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.runtime.session import InferenceSession
-    from py_ort.runtime.values.device_tensor import DeviceTensor
     from py_ort.runtime.values.output_location import OnGpu
 
 
@@ -153,19 +152,22 @@ class IOBinding(NativeBindingNames):
         if not self._outputs:
             raise InvalidArgument("no output is bound: bind_output or bind_ortvalue_output one")
         names = list(self._outputs)
+        tensors = {name: t.on_device if isinstance(t, OrtValue) else None for name, t in self._outputs.items()}
+        on_gpu = [name for name, tensor in tensors.items() if tensor is not None or self._outputs[name] == "webgpu"]
 
-        def on_gpu(page: Page) -> OnGpu:
+        def places(page: Page) -> OnGpu:
             """Which is the session's only when the run begins: waiting for it counts."""
-            return {name: _tensor_in(page, t) for name, t in self._outputs.items() if _wanted_on(t) == "webgpu"}
+            within = ((name, tensors[name]) for name in on_gpu)
+            return {name: tensor if tensor is not None and tensor.page is page else None for name, tensor in within}
 
-        outputs = self._session._run(names, self._inputs, run_options, on_gpu)
+        outputs = self._session._run(names, self._inputs, run_options, places)
         types = self._session._output_types()
         results = []
         for (name, target), output in zip(self._outputs.items(), outputs, strict=True):
             if not isinstance(target, OrtValue):
                 results.append(OrtValue(output, types[name]))
                 continue
-            if target.on_device is None or getattr(output, "on_device", None) is not target.on_device:
+            if target.on_device is None or output is not target.on_device:
                 made = OrtValue(output, types[name])
                 copy_tensors([made], [target])
                 made.release()
@@ -195,13 +197,3 @@ class IOBinding(NativeBindingNames):
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         memory: Any = (ctypes.c_byte * size).from_address(address) if size else b""
         return OrtValue(np.frombuffer(memory, dtype).reshape(tuple(shape)))
-
-
-def _tensor_in(page: Page, target: OrtValue | str) -> DeviceTensor | None:
-    """The tensor in this page that an output is to be written into; None: a new one."""
-    tensor = target.on_device if isinstance(target, OrtValue) else None
-    return tensor if tensor is not None and tensor.page is page else None
-
-
-def _wanted_on(target: OrtValue | str) -> str:
-    return target.device_name() if isinstance(target, OrtValue) else target

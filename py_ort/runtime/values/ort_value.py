@@ -302,6 +302,13 @@ class _ForWriting:
         self.__array_interface__ = {**described, "data": (described["data"][0], False)}
 
 
+def as_values(outputs: Sequence[Any]) -> list[Any]:
+    """Return outputs of a run as users get them: `OrtValue`s of those on the GPU."""
+    from py_ort.runtime.values.device_tensor import DeviceTensor
+
+    return [OrtValue(output) if isinstance(output, DeviceTensor) else output for output in outputs]
+
+
 def make_value(
     shape: Sequence[int],
     element_type: Any,
