@@ -1,5 +1,6 @@
 # make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium, draw it into build/read/
-# make test [ARGS=...] [JOBS=2]               all tests, in so many processes at once (0: one by one); ARGS goes to pytest
+# make test [ARGS=...] [JOBS=N]               all tests, in so many processes at once (default: one for each CPU, at most 4;
+#                                             0: one by one); ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder;
 #                  [FALLBACK=no]              on that provider alone
 # make kernels                                all cases of kernels, also with the shaders that GPUs get
@@ -31,7 +32,7 @@ AGAINST ?=
 MINUTES ?= 10
 SEEDS ?= 0:
 ARGS ?=
-JOBS ?= 0
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); echo $$((n == 1 ? 0 : n < 4 ? n : 4)))
 
 BIN := .venv/bin
 STAMPS := build/stamps
