@@ -1,41 +1,117 @@
-"""Each tile that products take on a GPU, here on a software adapter: by sizes that choose it."""
+"""Each tile that products take on a GPU, here on a software adapter. Which are chosen: web/test/unit/tiles.test.ts."""
 
+from __future__ import annotations
+
+import os
 from typing import Any
 
 import numpy as np
 import pytest
+from case import Case, r
+from test_webgpu_kernels import CASES, run_case
 
 pytestmark = pytest.mark.browser
 
-#: m, k, n of a product, and the shader that they choose.
-PRODUCTS = {
-    "largest": (1020, 36, 2044, "gemm__hw_128x64x32_8x8"),
-    "large": (500, 40, 1036, "gemm__hw_64x64x32_4x8"),
-    "by element": (500, 31, 1030, "gemm__hw_64x64x32"),
-    "shallow": (250, 100, 500, "gemm__hw_32x64x32_slices_2"),
-    "small": (1100, 100, 36, "gemm__hw_32x32x32"),
-    "deep": (250, 600, 260, "gemm__hw_32x32x32_slices_4"),
-    "few": (49, 1500, 100, "gemm__hw_16x32x16_two_slices_4"),
-    "cut": (40, 4100, 70, "gemm__hw_32x32x16_two_slices_4_split"),
-}
-#: Size, channels, output channels, window, stride.
+#: Those for which a software adapter has workgroup memory enough: the others are these with twice the depth or tiles.
+TILES = (
+    "128x64x32_8x8",
+    "64x64x32_4x8",
+    "64x64x32",
+    "32x64x32",
+    "32x32x32",
+    "32x64x32_slices_2",
+    "32x32x32_slices_4",
+    "32x32x16_slices_4",
+    "16x32x16_two_slices_4",
+    "32x32x16_two_slices_4",
+    "32x32x16_two_slices_4_parts_3",
+    "32x64x16_8x4_slices_4",
+    "32x32x32_8x4_direct_slices_8",
+    "16x32x16_slices_8",
+)
+#: The three ways of adding up slices: no more of them than rows, more, and with nothing of b in workgroup memory.
+SLICED = ("32x64x16_8x4_slices_4", "16x32x16_slices_8", "32x32x32_8x4_direct_slices_8")
+#: Size, channels, output channels, window, stride, groups.
 CONVOLUTIONS = {
-    "several taps in a tile": (9, 4, 36, 3, 1, "conv__hw_16x32x16_two_slices_4"),
-    "a tap in several tiles": (7, 40, 20, 3, 2, "conv__hw_16x32x16_two_slices_4"),
-    "deep": (40, 72, 40, 3, 1, "conv__hw_32x32x32_slices_4"),
-    "cut": (6, 180, 36, 5, 1, "conv__hw_32x32x16_two_slices_4_split"),
-    "large": (92, 12, 60, 3, 1, "conv__hw_64x64x32_4x8"),
+    "several taps in a tile": (9, 4, 36, 3, 1, 1),
+    "a tap in several tiles": (7, 40, 20, 3, 2, 1),
+    "deep": (12, 72, 40, 3, 1, 1),
+    "by element": (10, 7, 30, 3, 1, 1),
+    "groups": (9, 48, 24, 3, 1, 2),
 }
 
 
-@pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS.keys())
-def test_products(kernel_page: Any, product: tuple[int, int, int, str]) -> None:
-    m, k, n, shader = product
+def forced(tile: str) -> dict[str, Any]:
+    """The variant of a kernel whose products take this tile where they can."""
+    return {"hardware": True, "traits": {"tiles": {"*": tile}}}
+
+
+def shader(kind: str, tile: str) -> str:
+    """The shader's name: of several parts it says only that there are some."""
+    return f"{kind}__hw_{tile.replace('_parts_3', '_split')}"
+
+
+def drawn(cases: list[Any]) -> list[Any]:
+    """Slow to compile on a software adapter: one of three, all with `make kernels`."""
+    return cases[:: 1 if os.environ.get("PY_ORT_ALL_CASES") == "1" else 3]
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_products(kernel_page: Any, tile: str) -> None:
     rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal(shape, np.float32) for shape in ((m, k), (k, n)))
-    result = kernel_page.run("MatMul", [a, b], hardware=True)
-    assert shader in result.shaders
-    np.testing.assert_allclose(result.outputs[0], a @ b, rtol=1e-4, atol=1e-5 * k)
+    a, b = (rng.standard_normal(shape, np.float32) for shape in ((135, 300), (300, 76)))
+    result = kernel_page.run("MatMul", [a, b], **forced(tile))
+    assert shader("gemm", tile) in result.shaders
+    np.testing.assert_allclose(result.outputs[0], a @ b, rtol=1e-4, atol=3e-3)
+
+
+#: Edges that are no multiple of 4, batches that broadcast, strides of a bias, b along k, alpha and beta; residuals,
+#: columns of wider tensors, phases.
+ENDS = {
+    "batches": Case("MatMul", [r(3, 1, 33, 517), r(2, 517, 65)], tolerance="loose"),
+    "bias": Case(
+        "Gemm", [r(50, 132), r(65, 132), r(50, 1)], {"transB": 1, "alpha": 0.5, "beta": 2.0}, tolerance="loose"
+    ),
+    **{
+        name.split(":")[0]: CASES[name]
+        for name in (
+            "matmul/MatMul:f32[1,50,130],f32[130,70],-,f32[1,50,70]:epilogue=Add01;LeakyRelu2#0.01",
+            "columns/Conv:f32[1,6,5,400],f32[8,96,3,3](-0.5..0.5),f32[8],f32[1,6,5,20],f32[1,6,5,20]:pads=[1,1,1,1]"
+            ":epilogue=Add01;Relu2:x_columns=[16,96]:residual_columns=[0,8]:y_columns=[8,20]:into=4",
+            "convolution/ConvTranspose:f32[1,5,6,24],f32[2,2,24,8],f32[8],f32[1,10,12,8]:kernel_shape=[2,2]"
+            ":strides=[2,2]:epilogue=Add01;Relu2:weight_layout=HWIO:packed",
+        )
+    },
+}
+COMBINED = {f"{name}@{tile}": (case, tile) for tile in SLICED for name, case in ENDS.items()}
+
+
+@pytest.mark.parametrize("combined", drawn([*COMBINED.values()]), ids=drawn([*COMBINED]))
+def test_ends(kernel_page: Any, combined: tuple[Case, str]) -> None:
+    case, tile = combined
+    result = run_case(kernel_page, case, **forced(tile))
+    # Phases, and b along k, stage b.
+    staged = "direct" in tile and (case.op == "ConvTranspose" or "transB" in case.attributes)
+    assert any(f"__hw_{tile}" in name for name in result.shaders) != staged
+
+
+@pytest.mark.parametrize("tile", drawn([*SLICED]))
+def test_halves(kernel_page: Any, tile: str) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((50, 130), (130, 72)))
+    result = kernel_page.run("MatMul", [a, b], **forced(tile))
+    assert shader("gemm", tile) in result.shaders
+    expected = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_allclose(result.outputs[0].astype(np.float32), expected, rtol=4e-3, atol=4e-3 * expected.max())
+
+
+def test_what_lies_beyond_k_counts_nothing(kernel_page: Any) -> None:
+    """The row of b that follows is another matrix's."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape, np.float32) for shape in ((2, 20, 65), (2, 65, 32)))
+    b[1, 0] = np.inf
+    result = kernel_page.run("MatMul", [a, b], **forced("32x32x32_8x4_direct_slices_8"))
+    np.testing.assert_allclose(result.outputs[0], a @ b, rtol=1e-4, atol=1e-3)
 
 
 def test_little_workgroup_memory(kernel_page: Any) -> None:
@@ -46,24 +122,39 @@ def test_little_workgroup_memory(kernel_page: Any) -> None:
     np.testing.assert_allclose(result.outputs[0], a @ b, rtol=1e-4, atol=6e-3)
 
 
-@pytest.mark.parametrize("convolution", CONVOLUTIONS.values(), ids=CONVOLUTIONS.keys())
-def test_convolutions(kernel_page: Any, convolution: tuple[int, int, int, int, int, str]) -> None:
-    size, channels, outputs, window, stride, shader = convolution
+#: Shapes with the tiles that were there first, and with each that adds up in its own way.
+CONVOLVED = [
+    ("several taps in a tile", "16x32x16_two_slices_4"),
+    ("a tap in several tiles", "64x64x32_4x8"),
+    ("deep", "32x32x16_two_slices_4_parts_3"),
+    ("by element", "32x32x32_slices_4"),
+    *[(name, tile) for tile in SLICED for name in [*CONVOLUTIONS][-1:]],
+    *drawn([(name, tile) for tile in SLICED for name in [*CONVOLUTIONS][:-1]]),
+]
+
+
+@pytest.mark.parametrize(("name", "tile"), CONVOLVED, ids=[f"{name}@{tile}" for name, tile in CONVOLVED])
+def test_convolutions(kernel_page: Any, name: str, tile: str) -> None:
+    size, channels, outputs, window, stride, group = CONVOLUTIONS[name]
     rng = np.random.default_rng(0)
     x = rng.standard_normal((1, size, size, channels), np.float32)
-    w = rng.standard_normal((window, window, channels, outputs), np.float32)
+    w = rng.standard_normal((window, window, channels // group, outputs), np.float32)
     pad = window // 2
     attributes = {
         "kernel_shape": [window] * 2,
         "strides": [stride] * 2,
         "dilations": [1, 1],
         "pads": [pad] * 4,
-        "group": 1,
+        "group": group,
         "weight_layout": "HWIO",
     }
-    result = kernel_page.run("Conv", [x, w], attributes, domain="com.ms.internal.nhwc", hardware=True)
-    assert shader in result.shaders
+    result = kernel_page.run("Conv", [x, w], attributes, domain="com.ms.internal.nhwc", **forced(tile))
+    assert shader("conv", tile) in result.shaders
     padded = np.pad(x[0], ((pad, pad), (pad, pad), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (window, window), (0, 1))[::stride, ::stride]
-    expected = np.einsum("yxcij,ijco->yxo", windows, w, optimize=True)
+    products = [
+        np.einsum("yxcij,ijco->yxo", part, weights, optimize=True)
+        for part, weights in zip(np.split(windows, group, 2), np.split(w, group, 3), strict=True)
+    ]
+    expected = np.concatenate(products, 2)
     np.testing.assert_allclose(result.outputs[0][0], expected, rtol=1e-4, atol=1e-5 * channels * window**2)

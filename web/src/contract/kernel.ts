@@ -52,6 +52,11 @@ export interface DeviceTraits {
   readonly maxStorageBindingSize: number;
   readonly maxInvocations: number;
   readonly maxWorkgroupStorage: number;
+  /**
+   * The tiles that products take where they can, by productKey, or all by "*" (kernels/matmul/product/tiles.ts): what
+   * was measured here goes before what is expected of any GPU.
+   */
+  readonly tiles?: { readonly [product: string]: string };
 }
 
 /**

@@ -6,29 +6,26 @@ import type { Shader } from '../../../contract/kernel';
 import { productEpilogue, loadB } from './epilogue';
 import { leftOperand, type LeftOperand } from './left_operand';
 import { type HardwareSpec, leftName } from './spec';
+import { tileName, workgroupQuads } from './tiles';
 
 const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
 
 export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
-  const slices = spec.slices > 1 ? `_slices_${spec.slices}` : '';
-  const how = `${spec.transposed ? '_transposed' : ''}${slices}${spec.split ? '_split' : ''}`;
-  const thread = spec.rows === 4 && spec.columns === 1 ? '' : `_${spec.rows}x${spec.columns * 4}`;
-  const buffers = spec.buffers === 2 ? '_two' : '';
-  const variant = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}${thread}${buffers}${how}`;
-  return { name: `${NAMES[spec.left]}__hw_${variant}`, wgsl: text };
+  const how = `${spec.transposed ? '_transposed' : ''}${spec.split ? '_split' : ''}`;
+  return { name: `${NAMES[spec.left]}__hw_${tileName(spec)}${how}`, wgsl: text };
 }
 
 function text(spec: HardwareSpec): string {
   const left = leftOperand(spec);
   const epilogue = productEpilogue(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
-  const { tileRows, tileColumns, tileDepth, rows, columns, slices, split, transposed, buffers } = spec;
+  const { tileRows, tileColumns, tileDepth, rows, columns, slices, split, transposed, buffers, unrolled } = spec;
   const sliced = slices > 1;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
   const threadsAcross = across / columns;
   const threads = (tileRows / rows) * threadsAcross;
   const slotsOfA = Math.ceil((tileRows * quads) / threads);
-  const slotsOfB = Math.ceil((tileDepth * across) / threads);
+  const slotsOfB = spec.directB ? 0 : Math.ceil((tileDepth * across) / threads);
   const each = (count: number, line: (i: number) => string, separator = '\n  ') =>
     Array.from({ length: count }, (_, i) => line(i)).join(separator);
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
@@ -65,10 +62,15 @@ function text(spec: HardwareSpec): string {
     ),
   ].join('\n    ');
   const sum = (i: number, c: number) => (sliced ? `total_${i}` : `sum_${i}_${c}`);
+  const room = workgroupQuads(spec);
+  const loadsOfB = (s: number, c: number) =>
+    spec.directB
+      ? `select(vec4<f32>(0.0), ${loadB(spec.bVec, `b_quad + ${s}u * u.ldb`, `column_${c}`)}, k_quad + ${s}u < end)`
+      : `tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column + ${c * threadsAcross}u]`;
   const finish = (i: number) => each(columns, (c) => epilogue.store(sum(i, c), c, 'row', `column_${c}`));
   return `${epilogue.functions}
-var<workgroup> tile_a: array<vec4<f32>, ${buffers * sizeA}>;
-var<workgroup> tile_b: array<vec4<f32>, ${buffers * sizeB}>;
+var<workgroup> tile_a: array<vec4<f32>, ${room.a}>;
+${spec.directB ? '' : `var<workgroup> tile_b: array<vec4<f32>, ${room.b}>;`}
 
 @compute @workgroup_size(${slices * threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>,
@@ -83,6 +85,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   ${each(slotsOfB, (i) => `var next_b_${i} = vec4<f32>(0.0);`)}
   let column = thread % ${threadsAcross}u;
   let row_0 = thread / ${threadsAcross}u * ${rows}u;
+  ${each(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
   ${each(rows, (i) => each(columns, (c) => `var sum_${i}_${c} = vec4<f32>(0.0);`))}
   var k_0 = begin;
   ${
@@ -103,22 +106,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
     if (${more}) {
   ${fetches}
     }
-    // Unrolled by two: the whole of it is a little quicker still, but slow to compile.
-    for (var quad = 0u; quad < ${quads}u; quad += 2u) {
+    // Unrolled: the whole of it is a little quicker still, but slow to compile.
+    ${sliced ? `if (k_0 - ${tileDepth}u < end) {` : ''}
+    for (var quad = 0u; quad < ${quads}u; quad += ${unrolled}u) {
     ${each(
-      2,
+      unrolled,
       (t) => `{ let q = quad + ${t}u;
+      ${spec.directB ? `let k_quad = k_0 - ${tileDepth}u + q * 4u; let b_quad = b_base + k_quad * u.ldb;` : ''}
       ${each(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
-      ${each(
-        4,
-        (s) =>
-          each(
-            columns,
-            (c) => `let b_${s}_${c} = tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column + ${c * threadsAcross}u];`,
-            ' ',
-          ),
-        '\n      ',
-      )}
+      ${each(4, (s) => each(columns, (c) => `let b_${s}_${c} = ${loadsOfB(s, c)};`, ' '), '\n      ')}
       ${each(
         rows,
         (i) =>
@@ -133,17 +129,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
       '\n    ',
     )}
     }
+    ${sliced ? '}' : ''}
     ${buffers === 2 ? '' : 'workgroupBarrier();'}
     if (!(${more})) { break; }
     ${buffers === 2 ? `in_a = ${sizeA}u - in_a; in_b = ${sizeB}u - in_b;\n    ${stores}` : ''}
   }
   ${sliced && buffers === 2 ? 'workgroupBarrier();' : ''}
   ${sliced ? addSlices(spec, threads) : ''}
-  ${each(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
   ${each(columns, (c) => epilogue.bias(c, `column_${c}`))}
   ${each(
-    rows / slices,
-    (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${rows / slices}u + ` : ''}${i}u;
+    finishedRows(spec),
+    (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${finishedRows(spec)}u + ` : ''}${i}u;
   ${split ? `let placed = row < u.m; let at = (group.z * u.m + row) * u.ld_part;` : left.place('row')}
   if (placed) { ${finish(i)} } }`,
   )}
@@ -163,25 +159,32 @@ function range({ split, slices, tileDepth }: HardwareSpec): string {
   let end = min(part_end, begin + slice_depth);`;
 }
 
+/** Rows of a thread's that it finishes itself. With more slices than rows, some have none left. */
+function finishedRows({ rows, slices }: HardwareSpec): number {
+  return Math.max(1, rows / slices);
+}
+
 /**
  * Statements that declare total_I: the sums of all slices in those rows of the thread that its own slice finishes. The
- * tiles are not needed any more: half of the rows go into the memory of each. (So tileRows and tileColumns are at most
- * twice tileDepth.)
+ * tiles are not needed any more: half of the rows go into the memory of each, or all into a's, where b has none.
  */
-function addSlices({ slices, rows }: HardwareSpec, threads: number): string {
-  const half = rows / 2;
+function addSlices(spec: HardwareSpec, threads: number): string {
+  const { slices, rows, directB } = spec;
+  const inA = directB ? rows : rows / 2;
   const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
-  const place = (slice: string, row: string) => `[((${slice}) * ${half}u + ${row}) * ${threads}u + thread]`;
+  const place = (slice: string, row: string) => `[((${slice}) * ${inA}u + ${row}) * ${threads}u + thread]`;
   const all = (tile: string, row: string) =>
     numbers(slices)
       .map((slice) => `tile_${tile}${place(`${slice}u`, row)}`)
       .join(' + ');
   return [
-    ...numbers(rows).map((i) => `tile_${i < half ? 'a' : 'b'}${place('slice', `${i % half}u`)} = sum_${i}_0;`),
+    ...numbers(rows).map((i) => `tile_${i < inA ? 'a' : 'b'}${place('slice', `${i % inA}u`)} = sum_${i}_0;`),
     'workgroupBarrier();',
-    ...numbers(rows / slices).map(
-      (i) => `var total_${i}: vec4<f32>; { let row = slice * ${rows / slices}u + ${i}u;
-    if (row < ${half}u) { total_${i} = ${all('a', 'row')}; } else { total_${i} = ${all('b', `(row - ${half}u)`)}; } }`,
+    slices > rows ? `if (slice >= ${rows}u) { return; }` : '',
+    ...numbers(finishedRows(spec)).map(
+      (i) => `var total_${i} = vec4<f32>(0.0); { let row = slice * ${finishedRows(spec)}u + ${i}u;
+    if (row < ${inA}u) { total_${i} = ${all('a', 'row')}; }
+    ${directB ? '' : `else { total_${i} = ${all('b', `(row - ${inA}u)`)}; }`} }`,
     ),
   ].join('\n  ');
 }

@@ -1,82 +1,94 @@
-// The tile with which a GPU computes a product. The numbers are an H100's: convolutions of ResNet-50 and YOLOv8n and
-// products of BERT, each with 23 tiles, 250 times in one pass.
+// The tile with which a GPU computes a product: by a table where there is one, else by a rough model of what it takes.
 import type { DeviceTraits } from '../../../contract/kernel';
-import type { HardwareSpec } from './spec';
-
-export type HardwareTile = Pick<
-  HardwareSpec,
-  'tileRows' | 'tileColumns' | 'tileDepth' | 'rows' | 'columns' | 'slices' | 'buffers'
->;
-
-interface Problem {
-  readonly m: number;
-  readonly n: number;
-  /** Of all taps. */
-  readonly k: number;
-  readonly z: number;
-  readonly aVec: 1 | 4;
-}
-
-export interface HardwareChoice {
-  readonly tile: HardwareTile;
-  /** Parts of k that are worth workgroups of their own, and a launch that adds them up. */
-  readonly parts: number;
-}
-
-const LARGEST: HardwareTile = tile(128, 64, 32, { rows: 8, columns: 2 });
-const LARGE: HardwareTile = tile(64, 64, 32, { columns: 2 });
-/** Where elements of a are read one by one, more threads hide it. */
-const BY_ELEMENT: readonly HardwareTile[] = [tile(64, 64, 32), tile(32, 64, 32), tile(32, 32, 32)];
-const SHALLOW: HardwareTile = tile(32, 64, 32, { slices: 2 });
-const SMALL: HardwareTile = tile(32, 32, 32);
-const DEEP: HardwareTile = tile(32, 32, 32, { slices: 4 });
-/** Half as deep: for devices with 16 KiB of workgroup memory. */
-const DEEP_IN_LITTLE: HardwareTile = tile(32, 32, 16, { slices: 4 });
-const FEW: HardwareTile = tile(16, 32, 16, { slices: 4, buffers: 2 });
-const CUT: HardwareTile = tile(32, 32, 16, { slices: 4, buffers: 2 });
+import {
+  BY_ELEMENT,
+  choiceName,
+  choices,
+  CUT,
+  fits,
+  type HardwareChoice,
+  type HardwareTile,
+  LARGE,
+  LARGEST,
+  MOST_PARTS,
+  type Problem,
+  productKey,
+  SMALL,
+} from './tiles';
 
 /** Workgroups that keep a large GPU busy: with large tiles, with the largest, with small ones. */
 const BUSY = 128;
 const VERY_BUSY = 256;
 const HALF_BUSY = 64;
-/** Up to this k two slices are enough, and up to half of it one is; beyond the other, parts pay where tiles are few. */
-const SHALLOW_K = 512;
+/** Beyond this k, parts pay where tiles are few. */
 const CUT_K = 4096;
-const MOST_PARTS = 4;
 /** Share of a tile's columns that may lie beyond the matrix. */
 const MOST_WASTE = 0.4;
 
-export function hardwareTile(problem: Problem, device: Pick<DeviceTraits, 'maxWorkgroupStorage'>): HardwareChoice {
-  const { m, n, k, z, aVec } = problem;
-  const count = ({ tileRows, tileColumns }: HardwareTile) => Math.ceil(m / tileRows) * Math.ceil(n / tileColumns) * z;
+/** Units of a large GPU (an H100), and multiplications that each begins in a cycle. */
+const UNITS = 132;
+const LANES = 128;
+/** What four elements of workgroup memory cost, and one that is fetched, in multiplications. */
+const LOAD = 8;
+const FETCHED = 8;
+/** Cycles: until what was fetched is there, and of a barrier. */
+const LATENCY = 1000;
+const BARRIER = 75;
+/** By how much a tile must be better than an earlier one of the list. */
+const GAIN = 0.97;
+
+type Device = Pick<DeviceTraits, 'maxWorkgroupStorage' | 'tiles'>;
+
+export function hardwareTile(problem: Problem, device: Device): HardwareChoice {
+  return fromTable(problem, device) ?? byModel(problem, device);
+}
+
+function fromTable(problem: Problem, device: Device): HardwareChoice | undefined {
+  if (!device.tiles) return undefined;
+  const name = device.tiles[productKey(problem)] ?? device.tiles['*'];
+  return choices(problem, device).find((choice) => choiceName(choice) === name);
+}
+
+function byModel(problem: Problem, device: Device): HardwareChoice {
+  const { n, k, aVec } = problem;
   const suits = (candidate: HardwareTile, workgroups: number) =>
-    count(candidate) >= workgroups &&
+    workgroupsOf(candidate, problem) >= workgroups &&
     1 - n / (Math.ceil(n / candidate.tileColumns) * candidate.tileColumns) <= MOST_WASTE;
-  const whole = (chosen: HardwareTile) => ({ tile: chosen, parts: 1 });
-  if (aVec === 1) {
-    const busy = BY_ELEMENT.find((candidate) => suits(candidate, BUSY));
-    if (busy) return whole(busy);
-  } else {
-    if (suits(LARGEST, VERY_BUSY)) return whole(LARGEST);
-    if (suits(LARGE, BUSY)) return whole(LARGE);
-  }
-  if (count(DEEP) < HALF_BUSY) {
-    return k > CUT_K ? { tile: CUT, parts: Math.min(MOST_PARTS, Math.ceil((2 * BUSY) / count(CUT))) } : whole(FEW);
-  }
-  if (k <= SHALLOW_K && suits(SHALLOW, HALF_BUSY)) return whole(SHALLOW);
-  if (k <= SHALLOW_K / 2) return whole(SMALL);
-  return whole(workgroupBytes(DEEP) <= device.maxWorkgroupStorage ? DEEP : DEEP_IN_LITTLE);
+  const large = (
+    aVec === 1
+      ? BY_ELEMENT.map((each) => [each, BUSY] as const)
+      : ([
+          [LARGEST, VERY_BUSY],
+          [LARGE, BUSY],
+        ] as const)
+  ).find(([candidate, workgroups]) => suits(candidate, workgroups));
+  if (large) return { tile: large[0], parts: 1 };
+  const count = workgroupsOf(CUT, problem);
+  if (k > CUT_K && count < HALF_BUSY) return { tile: CUT, parts: Math.min(MOST_PARTS, Math.ceil((2 * BUSY) / count)) };
+  const possible = SMALL.filter((candidate) => fits(candidate, problem, device));
+  let [best, ...others] = possible;
+  for (const other of others) if (cycles(other, problem) < GAIN * cycles(best, problem)) best = other;
+  return { tile: best, parts: 1 };
 }
 
-function workgroupBytes({ tileRows, tileColumns, tileDepth, slices, buffers }: HardwareTile): number {
-  return 4 * (tileRows + tileColumns) * tileDepth * slices * buffers;
+function workgroupsOf({ tileRows, tileColumns }: HardwareTile, { m, n, z }: Problem): number {
+  return Math.ceil(m / tileRows) * Math.ceil(n / tileColumns) * z;
 }
 
-function tile(
-  tileRows: number,
-  tileColumns: number,
-  tileDepth: number,
-  rest: Partial<HardwareTile> = {},
-): HardwareTile {
-  return { tileRows, tileColumns, tileDepth, rows: 4, columns: 1, slices: 1, buffers: 1, ...rest };
+/** What the busiest unit takes, about: its arithmetic, or the latency of one workgroup, whichever is more. */
+function cycles(tile: HardwareTile, problem: Problem): number {
+  const { tileRows, tileColumns, tileDepth, rows, columns, slices, buffers } = tile;
+  const { k, aVec } = problem;
+  const workgroups = workgroupsOf(tile, problem) / UNITS;
+  // Units that are done sooner leave some of their share of memory to others.
+  const each = workgroups <= 1 ? 1 : (workgroups + Math.ceil(workgroups)) / 2;
+  const steps = Math.ceil(k / (slices * tileDepth));
+  const multiplications = 16 * rows * columns;
+  const loads = rows + 4 * columns;
+  const outputs = tileRows * tileColumns;
+  const perK = outputs * (1 + (LOAD * loads) / multiplications) + FETCHED * ((tileRows * 4) / aVec + tileColumns);
+  const depth = Math.ceil(k / tileDepth) * tileDepth;
+  const alone = steps * Math.max(LATENCY, (multiplications * tileDepth) / 4);
+  const adding = slices > 1 ? (outputs * slices) / 16 : 0;
+  return Math.max((each * perK * depth) / LANES, alone) + (steps * BARRIER * 2) / buffers + each * adding;
 }

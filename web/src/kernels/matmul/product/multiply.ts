@@ -165,11 +165,12 @@ const FEW_ROWS = 8;
 
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const totalDepth = p.depth * p.taps;
-  const choice = hardwareTile({ m: p.m, n: p.n, k: totalDepth, z: p.z, aVec: spec.aVec }, ctx.device);
+  const transposed = p.transposed ?? false;
+  const { left, aVec, bVec } = spec;
+  const choice = hardwareTile({ left, m: p.m, n: p.n, k: totalDepth, z: p.z, aVec, bVec, transposed }, ctx.device);
   const { tile } = choice;
   const partDepth = Math.ceil(totalDepth / choice.parts / tile.tileDepth) * tile.tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
-  const transposed = p.transposed ?? false;
   const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, transposed };
   const wideB = transposed ? 4 : spec.bVec;
   const end = ending(p, spec);

@@ -81,9 +81,13 @@ export interface HardwareSpec extends ProductSpec {
   readonly buffers: 1 | 2;
   /**
    * Parts of k that threads of one workgroup share, each with tiles of its own; their sums are added at the end. A
-   * divisor of `rows`.
+   * divisor or a multiple of `rows`.
    */
   readonly slices: number;
+  /** Steps of 4 in k that are written out: a divisor of those of a tile. */
+  readonly unrolled: number;
+  /** Whether b is read where it is multiplied, and has no tiles in workgroup memory. */
+  readonly directB: boolean;
   /** Whether z also counts parts of k, whose sums are left in y as they are. */
   readonly split: boolean;
   /** Whether b is [n, k], read 4 elements of k at a time. */

@@ -1,0 +1,108 @@
+// The tiles with which GPUs compute products, their names, and which of them a product can take on a device.
+import type { DeviceTraits } from '../../../contract/kernel';
+import type { HardwareSpec, LeftKind } from './spec';
+
+export type HardwareTile = Pick<
+  HardwareSpec,
+  'tileRows' | 'tileColumns' | 'tileDepth' | 'rows' | 'columns' | 'slices' | 'buffers' | 'unrolled' | 'directB'
+>;
+
+/** What decides about a product's tile. */
+export interface Problem {
+  readonly left: LeftKind;
+  readonly m: number;
+  readonly n: number;
+  /** Of all taps. */
+  readonly k: number;
+  readonly z: number;
+  readonly aVec: 1 | 4;
+  readonly bVec: 1 | 4;
+  readonly transposed: boolean;
+}
+
+export interface HardwareChoice {
+  readonly tile: HardwareTile;
+  /** Parts of k that are worth workgroups of their own, and a launch that adds them up. */
+  readonly parts: number;
+}
+
+export const LARGEST: HardwareTile = tile(128, 64, 32, { rows: 8, columns: 2 });
+export const LARGE: HardwareTile = tile(64, 64, 32, { columns: 2 });
+/** Where elements of a are read one by one, more threads hide it. */
+export const BY_ELEMENT: readonly HardwareTile[] = [tile(64, 64, 32), tile(32, 64, 32), tile(32, 32, 32)];
+/** Where workgroups share k as well. */
+export const CUT: HardwareTile = tile(32, 32, 16, { slices: 4, buffers: 2 });
+export const MOST_PARTS = 4;
+/** Where large ones would leave most of a GPU idle: the more slices, the fewer workgroups keep it busy. */
+export const SMALL: readonly HardwareTile[] = [
+  tile(32, 32, 32),
+  tile(32, 64, 32, { slices: 2 }),
+  tile(32, 32, 32, { slices: 4 }),
+  tile(32, 32, 16, { slices: 4 }),
+  tile(16, 32, 16, { slices: 4, buffers: 2 }),
+  CUT,
+  tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4 }),
+  tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, buffers: 2 }),
+  tile(32, 32, 32, { rows: 8, slices: 8, unrolled: 4, directB: true }),
+  tile(16, 32, 16, { slices: 8 }),
+  tile(16, 32, 32, { slices: 8 }),
+  tile(16, 32, 16, { slices: 8, buffers: 2 }),
+];
+/** As tables and tests name it. */
+export function choiceName({ tile, parts }: HardwareChoice): string {
+  return parts > 1 ? `${tileName(tile)}_parts_${parts}` : tileName(tile);
+}
+
+export function tileName(tile: HardwareTile): string {
+  const { tileRows, tileColumns, tileDepth, rows, columns, slices, buffers, directB } = tile;
+  const thread = rows === 4 && columns === 1 ? '' : `_${rows}x${columns * 4}`;
+  const how = [buffers === 2 ? '_two' : '', directB ? '_direct' : '', slices > 1 ? `_slices_${slices}` : ''];
+  return `${tileRows}x${tileColumns}x${tileDepth}${thread}${how.join('')}`;
+}
+
+/** By what a table of tiles knows a product. */
+export function productKey({ left, m, n, k, z, aVec, bVec, transposed }: Problem): string {
+  return `${left}_${m}x${n}x${k}x${z}_${aVec}${bVec}${transposed ? '_transposed' : ''}`;
+}
+
+/** All ways in which a GPU can compute the product. */
+export function choices(problem: Problem, device: Pick<DeviceTraits, 'maxWorkgroupStorage'>): HardwareChoice[] {
+  const whole = [LARGEST, LARGE, ...BY_ELEMENT.slice(0, 2), ...SMALL].map((each) => ({ tile: each, parts: 1 }));
+  const cut = Array.from({ length: MOST_PARTS - 1 }, (_, i) => ({ tile: CUT, parts: i + 2 }));
+  const deepEnough = ({ tile: { tileDepth, slices }, parts }: HardwareChoice) =>
+    problem.k > (parts - 1) * tileDepth * slices;
+  return [...whole, ...cut.filter(deepEnough)].filter((choice) => fits(choice.tile, problem, device));
+}
+
+/** Whether the product can be computed with this tile. */
+export function fits(
+  tile: HardwareTile,
+  { left, transposed }: Pick<Problem, 'left' | 'transposed'>,
+  device: Pick<DeviceTraits, 'maxWorkgroupStorage'>,
+): boolean {
+  // Rows of b that lie scattered, or along k, are better staged.
+  if (tile.directB && (left === 'phases' || transposed)) return false;
+  const { a, b } = workgroupQuads(tile);
+  return 16 * (a + b) <= device.maxWorkgroupStorage;
+}
+
+/**
+ * vec4s of workgroup memory for tiles of a and of b. In the end they hold the sums of all slices: half of the rows of
+ * each, or a's all of them.
+ */
+export function workgroupQuads(tile: HardwareTile): { readonly a: number; readonly b: number } {
+  const { tileRows, tileColumns, tileDepth, slices, buffers, directB } = tile;
+  const sums = slices > 1 ? (slices * tileRows * tileColumns) / 4 : 0;
+  const room = (across: number, share: number) => Math.max((buffers * slices * tileDepth * across) / 4, share);
+  return directB ? { a: room(tileRows, sums), b: 0 } : { a: room(tileRows, sums / 2), b: room(tileColumns, sums / 2) };
+}
+
+function tile(
+  tileRows: number,
+  tileColumns: number,
+  tileDepth: number,
+  rest: Partial<HardwareTile> = {},
+): HardwareTile {
+  const usual = { rows: 4, columns: 1, slices: 1, buffers: 1, unrolled: 2, directB: false } as const;
+  return { tileRows, tileColumns, tileDepth, ...usual, ...rest };
+}

@@ -1,0 +1,71 @@
+// Which tile a GPU takes for a product, and what a table of tiles changes.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hardwareTile } from '../../src/kernels/matmul/product/hardware_tile';
+import { choiceName, choices, type Problem, productKey, workgroupQuads } from '../../src/kernels/matmul/product/tiles';
+
+const KIB = 1024;
+
+function problem(m: number, n: number, k: number, rest: Partial<Problem> = {}): Problem {
+  return { left: 'matrix', m, n, k, z: 1, aVec: 4, bVec: 4, transposed: false, ...rest };
+}
+
+function chosen(given: Problem, kib = 48, tiles?: { [product: string]: string }): string {
+  return choiceName(hardwareTile(given, { maxWorkgroupStorage: kib * KIB, tiles }));
+}
+
+test('tiles: large products take large tiles', () => {
+  assert.equal(chosen(problem(4096, 4096, 4096)), '128x64x32_8x8');
+  assert.equal(chosen(problem(1024, 1024, 1024)), '64x64x32_4x8');
+  assert.equal(chosen(problem(12544, 64, 147, { left: 'windows', aVec: 1 })), '64x64x32');
+});
+
+test('tiles: few workgroups have many slices, as far as there is memory', () => {
+  const few = problem(196, 256, 2304, { left: 'windows' });
+  assert.deepEqual(
+    [48, 32, 16].map((kib) => chosen(few, kib)),
+    ['16x32x32_slices_8', '16x32x16_slices_8', '32x32x16_slices_4'],
+  );
+  assert.equal(chosen(problem(128, 768, 3072)), '32x32x32_8x4_direct_slices_8');
+  assert.equal(chosen(problem(784, 512, 128)), '32x64x16_8x4_slices_4');
+});
+
+test('tiles: a shallow product has no use for slices', () => {
+  assert.match(chosen(problem(1600, 64, 32)), /^32x32x32$/);
+});
+
+test('tiles: workgroups share k where it is very deep and they are few', () => {
+  assert.equal(chosen(problem(49, 512, 4608)), '32x32x16_two_slices_4_parts_4');
+});
+
+test('tiles: b is read directly only where its rows are of k, and lie in order', () => {
+  const [m, n, k] = [128, 768, 768];
+  assert.match(chosen(problem(m, n, k)), /direct/);
+  assert.doesNotMatch(chosen(problem(m, n, k, { transposed: true })), /direct/);
+  assert.doesNotMatch(chosen(problem(m, n, k, { left: 'phases' })), /direct/);
+});
+
+test('tiles: all choices have names of their own and memory enough, for the sums of slices too', () => {
+  for (const kib of [16, 32, 48]) {
+    const found = choices(problem(100, 100, 1000), { maxWorkgroupStorage: kib * KIB });
+    assert.ok(found.length >= 5);
+    assert.equal(new Set(found.map(choiceName)).size, found.length);
+    for (const { tile } of found) {
+      const { a, b } = workgroupQuads(tile);
+      assert.ok(16 * (a + b) <= kib * KIB);
+      if (tile.slices > 1) assert.ok(a + b >= (tile.slices * tile.tileRows * tile.tileColumns) / 4);
+      assert.equal((tile.tileDepth / 4) % tile.unrolled, 0);
+      assert.ok(tile.rows % tile.slices === 0 || tile.slices % tile.rows === 0);
+    }
+  }
+  assert.ok(!choices(problem(9, 9, 9), { maxWorkgroupStorage: 48 * KIB }).some(({ parts }) => parts > 1));
+});
+
+test('tiles: a table goes before the model, where its tile is possible', () => {
+  const given = problem(128, 768, 768);
+  const tiles = { [productKey(given)]: '32x64x32', '*': '16x32x16_slices_8' };
+  assert.equal(chosen(given, 48, tiles), '32x64x32');
+  assert.equal(chosen(problem(128, 768, 764), 48, tiles), '16x32x16_slices_8');
+  assert.equal(chosen(given, 48, { '*': 'unheard of' }), chosen(given));
+  assert.equal(chosen(given, 32, { '*': '16x32x32_slices_8' }), chosen(given, 32), 'too large here');
+});
