@@ -1,10 +1,11 @@
-"""`py-ort cache`: the plans that were compiled before."""
+"""`py-ort cache`: the plans that were compiled before, and the tiles that were measured."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,36 +16,41 @@ from py_ort.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from py_ort.compiler.plan.cache import CacheEntry, CacheRecord, PlanCache
+    from py_ort.runtime.tile_tables import TileTable
 
 #: Digits of a key that are shown; fewer may name one, too.
 _SHOWN = 12
 
 
 @click.command()
-@click.option("--clear", is_flag=True, help="Remove all plans.")
+@click.option("--clear", is_flag=True, help="Remove all plans, and all tables of tiles.")
 @click.option("--remove", multiple=True, metavar="KEY|MODEL", help="Remove one plan, or those of a model's file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
 def cache(clear: bool, remove: tuple[str, ...], as_json: bool) -> None:
-    """Show the plan cache, or remove plans.
+    """Show the plan cache and what `py-ort tune` measured, or remove plans.
 
     PY_ORT_CACHE_DIR names its folder, PY_ORT_CACHE_MB bounds it (4294 MB unless it says otherwise; the plans that were
     not used for longest go), PY_ORT_CACHE=0 switches it off; for one session the configuration entry
     "session.plan_cache" = "0" does.
     """
     from py_ort.compiler.plan.cache import PlanCache
+    from py_ort.runtime.tile_tables import TileTables
 
     plans = PlanCache.default()
     if plans is None:
         raise click.ClickException("the plan cache is switched off (PY_ORT_CACHE=0)")
+    tables = TileTables(plans.folder)
     listed = [(entry, entry.about()) for entry in plans.entries()]
     gone = [entry for entry, _ in listed] if clear else _chosen(listed, remove)
     if clear:
         plans.clear()
+        tables.clear()
     else:
         plans.remove(gone)
     kept = [(entry, about) for entry, about in listed if entry not in gone]
     if as_json:
-        print(json.dumps(_json(plans, kept, len(gone) if clear or remove else None), indent=1))
+        found = _json(plans, kept, len(gone) if clear or remove else None)
+        print(json.dumps({**found, "tiles": [_tiles(table) for table in tables.entries()]}, indent=1))
         return
     if clear or remove:
         freed = sum(entry.size for entry in gone) / 1e6
@@ -54,6 +60,9 @@ def cache(clear: bool, remove: tuple[str, ...], as_json: bool) -> None:
     held = sum(entry.size for entry, _ in kept) / 1e6
     bound = f"{plans.max_bytes / 1e6:.0f} MB (PY_ORT_CACHE_MB)"
     out.print(f"{len(kept)} plans, {held:.1f} of at most {bound}, in {plans.folder}", soft_wrap=True)
+    for table in tables.entries():
+        text = f"tiles of {len(table.products)} products, measured on {table.device.name}"
+        out.print(text, markup=False, soft_wrap=True)
 
 
 def _chosen(listed: Sequence[tuple[CacheEntry, CacheRecord]], names: Sequence[str]) -> list[CacheEntry]:
@@ -88,6 +97,11 @@ def _json(plans: PlanCache, kept: Sequence[tuple[CacheEntry, CacheRecord]], remo
     ]
     found = {"folder": str(plans.folder), "max_bytes": plans.max_bytes, "plans": listed}
     return found if removed is None else {**found, "removed": removed}
+
+
+def _tiles(table: TileTable) -> dict[str, Any]:
+    products = {name: asdict(measured) for name, measured in table.products.items()}
+    return {"device": asdict(table.device), "products": products}
 
 
 def _print(kept: Sequence[tuple[CacheEntry, CacheRecord]]) -> None:

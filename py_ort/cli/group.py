@@ -23,6 +23,7 @@ from py_ort.cli.placement import placement
 from py_ort.cli.profile import profile
 from py_ort.cli.run import run
 from py_ort.cli.serve import serve
+from py_ort.cli.tune import tune
 from py_ort.exceptions import PyOrtError
 
 
@@ -48,6 +49,7 @@ for command in (
     passes,
     profile,
     kernel,
+    tune,
     cache,
     browsers,
     export,

@@ -158,6 +158,8 @@ class Profile:
             for row in kernels:
                 begin = self.clock.seconds(row["start_ms"])
                 args = {**node, "node": name, "workgroups": row["workgroups"]}
+                if "tiling" in row:
+                    args["tiling"] = row["tiling"]
                 self._span("Kernel", row["kernel"], begin, begin + row["ms"] / 1000, args, "kernel")
 
     def note(self, text: str) -> None:

@@ -34,8 +34,10 @@ from py_ort.runtime.packaged import PackagedPlans
 from py_ort.runtime.planning import Planned, Planner
 from py_ort.runtime.shape_plans import ENTRY as SHAPES_ENTRY
 from py_ort.runtime.shape_plans import ShapePlans, worthwhile
+from py_ort.runtime.tile_tables import tiles_for
 from py_ort.uninterrupted import NotYet, check, uninterrupted, wait_for
 from py_ort.wire.json_fields import SessionInfo
+from py_ort.wire.json_fields import SessionOptions as PageOptions
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompileOptions, NodeArg
@@ -282,10 +284,12 @@ def _load_into_page(
 ) -> tuple[Loaded, SessionInfo]:
     while True:
         with typed_errors("loading the plan into the page"):
-            threads = options.intra_op_num_threads
             trace = options.enable_profiling or os.environ.get("PY_ORT_TRACE", "0") not in ("", "0")
-            timeout = options.create_timeout
-            loading = runtime.load(compiled.plan, compiled.parts(), threads, trace=trace, timeout=timeout)
+            asked: PageOptions = {"threads": options.intra_op_num_threads, "trace": trace}
+            tiles = tiles_for(options.config_entries, runtime.lease.launcher.description, runtime.device)
+            if tiles is not None:
+                asked["tiles"] = tiles
+            loading = runtime.load(compiled.plan, compiled.parts(), asked, timeout=options.create_timeout)
         with loading:
             for report in loading.reports():
                 progress(report.stage, report.done, report.total)

@@ -204,7 +204,7 @@ class PageRuntime:
         return adapter_name(self.device) if self.device else ""
 
     def load(
-        self, plan: bytes, weights: Sequence[Part], threads: int, *, trace: bool, timeout: float | None
+        self, plan: bytes, weights: Sequence[Part], asked: SessionOptions, *, timeout: float | None
     ) -> Loading[tuple[Loaded, SessionInfo]]:
         """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`)."""
         body = CreateSessionT()
@@ -212,8 +212,7 @@ class PageRuntime:
         options: SessionOptions = {
             "webgpu": for_page(self.options.get("webgpu", {})),
             "opening": for_opening(self.wanted),
-            "threads": threads,
-            "trace": trace,
+            **asked,
         }
         if "simd" in wasm:
             options["wasm"] = {"simd": wasm["simd"]}

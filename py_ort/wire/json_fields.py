@@ -45,13 +45,15 @@ class CpuOptions(TypedDict, total=False):
 class SessionOptions(TypedDict, total=False):
     """CreateSession.options: those of both providers by their names, and how many threads (0: as many as there are).
 
-    With `trace` its making and its runs are in the browser's performance timeline.
+    `tiles`: those that products take, by product. With `trace` its making and its runs are in the browser's performance
+    timeline.
     """
 
     webgpu: Mapping[str, str]
     wasm: CpuOptions
     threads: int
     opening: Opening
+    tiles: Mapping[str, str]
     trace: bool
 
 
@@ -164,8 +166,16 @@ class GenerateInfo(TypedDict):
     last_step: Counters
 
 
+class ProductTiling(TypedDict):
+    """A product, its tile, and the names of all that it could take."""
+
+    product: str
+    tile: str
+    choices: Sequence[str]
+
+
 class Dispatch(TypedDict):
-    """A dispatch of a profiled run; without timestamps there are no times."""
+    """A dispatch of a profiled run; without timestamps there are no times, and without a table no tilings."""
 
     kernel: str
     workgroups: Sequence[int]
@@ -173,6 +183,7 @@ class Dispatch(TypedDict):
     start_ms: NotRequired[float]
     instance: NotRequired[int]
     node: NotRequired[str]
+    tiling: NotRequired[ProductTiling]
     op_type: NotRequired[str]
     node_index: NotRequired[int]
 

@@ -86,7 +86,7 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
 #: Configuration entries that are heeded; any other is warned about.
 _CONFIG_WITH_EFFECT = {
     *("session.disable_cpu_ep_fallback", "session.plan_cache", "session.require_providers"),
-    *("session.specialize_shapes", "session.wide_integers"),
+    *("session.specialize_shapes", "session.tiles", "session.wide_integers"),
     *(DATA_ENTRY, DATA_FOLDER_ENTRY, DISABLED_ENTRY, FORMAT_ENTRY, LEAST_ENTRY),
 }
 #: Entries with the values that say what happens anyway: a file itself tells of which format it is.

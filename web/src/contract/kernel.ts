@@ -36,6 +36,9 @@ export interface Tensor {
   readonly location: 'gpu' | 'cpu' | 'none';
 }
 
+/** Names of tiles, by the product that takes it. */
+export type TileTable = { readonly [product: string]: string };
+
 /** What kernels may choose their variant by. Made in one place, gpu/device.ts, from the adapter's own words. */
 export interface DeviceTraits {
   /** A CPU pretending to be a GPU (SwiftShader, lavapipe): no barriers, no workgroup memory, wide register tiles. */
@@ -56,7 +59,7 @@ export interface DeviceTraits {
    * The tiles that products take where they can, by productKey, or all by "*" (kernels/matmul/product/tiles.ts): what
    * was measured here goes before what is expected of any GPU.
    */
-  readonly tiles?: { readonly [product: string]: string };
+  readonly tiles?: TileTable;
 }
 
 /**
@@ -70,6 +73,15 @@ export type Spec = { readonly [key: string]: unknown };
  * `i32`.
  */
 export type Uniforms = { readonly [name: string]: number | readonly number[] };
+
+/** Which tile a product takes, for whoever measures tiles (DeviceTraits.tiles). */
+export interface Tiling {
+  /** By which a table knows the product. */
+  readonly product: string;
+  readonly tile: string;
+  /** All that it could take here. */
+  readonly choices: () => readonly string[];
+}
 
 export interface Shader<S extends Spec> {
   /** `<op>__<target>_<tile>`, e.g. conv__sw_4x8: the label in logs, profiles and benchmarks. */
@@ -116,6 +128,8 @@ export interface Dispatch<S extends Spec = Spec> {
    * Number of workgroups. Where there are too many in one dimension, the runtime folds them (see gpu/folded_grid.ts).
    */
   readonly workgroups: readonly [number, number, number];
+  /** Of a product. */
+  readonly tiling?: Tiling;
 }
 /**
  * A tensor, with its own element type or with `vec` elements at a time (2 or 4; its size must be a multiple of that).

@@ -1,5 +1,6 @@
 // How long each dispatch takes, by timestamps around passes of its own. For looking at a run, not for running: it costs
 // the overlap. Devices without timestamp-query get the same rows without times.
+import type { Tiling } from '../contract/kernel';
 import type { BufferCaches } from './buffer_cache';
 import type { Gpu } from './device';
 
@@ -13,6 +14,7 @@ export interface ProfileRow {
   readonly start_ms?: number;
   /** The kernel instance that asked for it, and (outside of gpu/) the node that this belongs to. */
   readonly instance?: number;
+  readonly tiling?: Tiling;
   readonly node?: string;
   readonly op_type?: string;
   readonly node_index?: number;

@@ -1,4 +1,5 @@
 // A segment made ready: pipelines compiled, bind groups and uniforms built, once. Encoding it again makes nothing new.
+import type { Tiling } from '../contract/kernel';
 import type { BufferCache } from './buffer_cache';
 import type { Gpu } from './device';
 import { roundUp } from './memory_plan';
@@ -20,6 +21,8 @@ export interface DispatchCommand {
   readonly workgroups: readonly [number, number, number];
   /** The kernel instance that asked for it, for profiles. */
   instance?: number;
+  /** For profiles, too. */
+  readonly tiling?: Tiling;
   /** What it reads and what it writes may lie in one buffer. */
   readonly alias?: boolean;
   /** Which of the bindings that it reads may lie where one of those is that it writes. */
@@ -53,6 +56,7 @@ type Step =
       readonly workgroups: readonly [number, number, number];
       readonly label: string;
       readonly instance?: number;
+      readonly tiling?: Tiling;
       readonly once: boolean;
     }
   | {
@@ -105,8 +109,8 @@ export class CompiledSegment {
         dispatches++;
         if (profiler) pass?.end();
         if (profiler || !pass) {
-          const instance = { kernel: step.label, workgroups: step.workgroups, instance: step.instance };
-          pass = profiler?.beginPass(encoder, instance) ?? encoder.beginComputePass();
+          const { label: kernel, workgroups, instance, tiling } = step;
+          pass = profiler?.beginPass(encoder, { kernel, workgroups, instance, tiling }) ?? encoder.beginComputePass();
           pipeline = undefined;
         }
         if (step.pipeline !== pipeline) pass.setPipeline((pipeline = step.pipeline));
@@ -210,7 +214,7 @@ export async function compileSegment(
       entries.push({ binding: entries.length, resource });
     }
     gpu.counters.bind_groups++;
-    const { pipeline, workgroups, instance } = command;
+    const { pipeline, workgroups, instance, tiling } = command;
     const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
     return {
       pipeline: pipeline.ready!,
@@ -218,6 +222,7 @@ export async function compileSegment(
       workgroups,
       label: pipeline.label,
       instance,
+      tiling,
       once: once?.has(i) ?? false,
     };
   });

@@ -128,7 +128,7 @@ export class JsepBackend implements JsepFunctions {
     wants: readonly boolean[],
     words: Uint32Array,
   ): void {
-    const { kernels, provider, unchecked, dryRun } = this.owner();
+    const { kernels, provider, unchecked, tiles, dryRun } = this.owner();
     if (dryRun && dryRun.calls-- <= 0) throw new RuntimeError(ErrorCode.cancelled, 'it has a very long loop');
     const recorder = this.recorder();
     const instance = kernels.get(id);
@@ -157,6 +157,7 @@ export class JsepBackend implements JsepFunctions {
       wants,
       {
         unchecked,
+        tiles,
         output: (index, dtype, dims) => {
           const output = { index, dtype, dims: [...dims] };
           outputs.push(output);

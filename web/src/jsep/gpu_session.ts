@@ -2,7 +2,7 @@
 import type { WebGpuSettings } from '../core/webgpu_options';
 import type { GpuProvider } from '../gpu/provider';
 import { SessionMemory } from '../gpu/session_memory';
-import type { Kernel } from '../contract/kernel';
+import type { Kernel, TileTable } from '../contract/kernel';
 import type { Recorder } from './recorder';
 import type { RunEvent } from './recording';
 
@@ -42,6 +42,7 @@ export class GpuSession {
     readonly provider: GpuProvider,
     { cacheModes, validationMode }: WebGpuSettings,
     readonly userKernels?: ReadonlyMap<string, Kernel>,
+    readonly tiles?: TileTable,
   ) {
     this.memory = new SessionMemory(provider, cacheModes);
     this.unchecked = validationMode === 'disabled' || validationMode === 'wgpuOnly';

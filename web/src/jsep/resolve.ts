@@ -17,6 +17,7 @@ import {
   KernelError,
   type Spec,
   type Tensor,
+  type TileTable,
 } from '../contract/kernel';
 import { windowStep } from '../wgsl/large';
 import { inUnpacked } from './unpacked';
@@ -33,6 +34,8 @@ export interface Host {
   boundInPlace?(i: number, j: number): boolean;
   /** Whether dispatches are taken as they are. */
   readonly unchecked?: boolean;
+  /** Of the session. */
+  readonly tiles?: TileTable;
 }
 
 export interface CallInput {
@@ -120,7 +123,9 @@ class CallContext implements Context {
 
   get device(): DeviceTraits {
     const { gpu } = this.run.provider;
-    return this.large ? gpu.traitsForLarge : gpu.traits;
+    const { tiles } = this.run.host;
+    const traits = this.large ? gpu.traitsForLarge : gpu.traits;
+    return tiles ? { ...traits, tiles } : traits;
   }
 
   private look(tensor: Tensor): Tensor {
@@ -284,6 +289,7 @@ class CallContext implements Context {
         workgroups,
         alias,
         inPlace,
+        tiling: dispatch.tiling,
       });
     }
   }

@@ -3,10 +3,10 @@ import type * as caches from '../gpu/buffer_cache';
 import type * as cpu from '../core/microkernels';
 import type * as counters from '../gpu/counters';
 import type * as device from '../gpu/device';
-import type * as profiler from '../gpu/profiler';
 import type * as run from '../session/run_options';
 import type * as generate from '../generate/generate_options';
 import type * as decoder from '../generate/decoder_form';
+import type * as times from '../session/node_times';
 import type * as session from '../session/session';
 import type * as state from '../session/state';
 import type * as user from '../user_kernels/definition';
@@ -21,7 +21,10 @@ export type Opening = NonNullable<SessionOptions['opening']>;
 export type DeviceDescription = device.DeviceDescription;
 
 /** CreateSession.options. */
-export type SessionOptions = Pick<session.SessionOptions, 'webgpu' | 'wasm' | 'threads' | 'opening' | 'trace'>;
+export type SessionOptions = Pick<
+  session.SessionOptions,
+  'webgpu' | 'wasm' | 'threads' | 'opening' | 'tiles' | 'trace'
+>;
 export type CpuOptions = NonNullable<SessionOptions['wasm']>;
 
 /** SessionCreated.info. */
@@ -40,7 +43,8 @@ export type RunInfo = Omit<run.RunInfo, 'compile_ms'> &
     readonly received_ms?: number;
     readonly answered_ms?: number;
   };
-export type Dispatch = profiler.ProfileRow;
+export type Dispatch = times.DispatchTime;
+export type ProductTiling = times.ProductTiling;
 
 /** Generate.options. */
 export type GenerateOptions = generate.GenerateOptions;

@@ -1,4 +1,5 @@
 // Whose time it was: from the core's and the kernels' numbers to the nodes of the model.
+import type { Tiling } from '../contract/kernel';
 import type { ProfileRow } from '../gpu/profiler';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { PlanNode } from './plan';
@@ -27,17 +28,28 @@ export function kernelIds(gpuSession: GpuSession): number[] {
   return [...gpuSession.kernels.keys()].sort((a, b) => a - b);
 }
 
+/** A dispatch of a profiled run. */
+export interface DispatchTime extends Omit<ProfileRow, 'tiling'> {
+  /** Of a product, in sessions with a table of tiles. */
+  readonly tiling?: ProductTiling;
+}
+
+export interface ProductTiling extends Omit<Tiling, 'choices'> {
+  readonly choices: readonly string[];
+}
+
 /** The rows of a profile, with the node that each dispatch was made for. */
 export function withNodes(
   rows: readonly ProfileRow[],
   gpuSession: GpuSession,
   nodes: readonly PlanNode[],
-): ProfileRow[] {
+): DispatchTime[] {
   const ids = kernelIds(gpuSession);
   const onGpu = nodes.filter(({ provider }) => provider === 'webgpu');
   const owner = new Map(ids.map((id, i) => [id, onGpu[i]]));
-  return rows.map(({ instance, ...row }) => {
+  return rows.map(({ instance, tiling, ...rest }) => {
     const node = instance === undefined ? undefined : owner.get(instance);
+    const row = tiling ? { ...rest, tiling: { ...tiling, choices: tiling.choices() } } : rest;
     return node ? { ...row, node: node.name, op_type: node.opType, node_index: node.index } : row;
   });
 }

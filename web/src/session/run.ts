@@ -4,7 +4,6 @@ import type { CoreOutput } from '../core/core';
 import { RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
 import type { Gpu } from '../gpu/device';
-import type { ProfileRow } from '../gpu/profiler';
 import type { PendingReadback } from '../gpu/readback';
 import { throwUncaptured } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
@@ -16,7 +15,7 @@ import { boundInPlace } from './bound_in_place';
 import { notCapturable } from './capture';
 import { Delivery } from './delivery';
 import { RecordingCache } from './recordings';
-import { addNodeTimes, withNodes } from './node_times';
+import { addNodeTimes, type DispatchTime, withNodes } from './node_times';
 import type { RunInfo, RunOptions, RunResult } from './run_options';
 import type { SessionState } from './state';
 import { type Container, isContainer, isOnGpu, type TensorOnCpu, type Value } from '../wire/values';
@@ -272,7 +271,7 @@ export class SessionRun {
     return new Delivery(this.session, outputs, this.names, this.options);
   }
 
-  private async profile(recorder: Recorder | undefined): Promise<ProfileRow[] | undefined> {
+  private async profile(recorder: Recorder | undefined): Promise<DispatchTime[] | undefined> {
     if (!this.timeline?.dispatches) return undefined;
     const { gpuSession, plan } = this.session;
     if (!recorder || !gpuSession) return [];

@@ -1,6 +1,6 @@
 // What a run is asked for, and what it answers.
 import type { Counters } from '../gpu/counters';
-import type { ProfileRow } from '../gpu/profiler';
+import type { DispatchTime } from './node_times';
 import type { Span } from '../timeline';
 import type { TensorOnGpu, Value } from '../wire/values';
 
@@ -36,7 +36,7 @@ export interface RunInfo {
   readonly segments: number;
   readonly counters: Counters;
   /** Each dispatch in order, if asked for. */
-  readonly profile?: readonly ProfileRow[];
+  readonly profile?: readonly DispatchTime[];
   /** What the worker did when, if a profile was asked for. */
   readonly timeline?: readonly Span[];
 }

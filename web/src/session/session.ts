@@ -5,6 +5,7 @@ import { RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../gpu/counters';
 import type { Simd } from '../core/microkernels';
 import { webGpuSettings, type WebGpuOptions } from '../core/webgpu_options';
+import type { TileTable } from '../contract/kernel';
 import type { DeviceOptions } from '../gpu/device';
 import type { GpuProvider } from '../gpu/provider';
 import { inErrorScopes } from '../gpu/scopes';
@@ -39,6 +40,8 @@ export interface SessionOptions {
    * without a GPU.
    */
   readonly threads?: number;
+  /** The tiles that products take on the device (DeviceTraits.tiles). */
+  readonly tiles?: TileTable;
   /** Whether it is on the device even if none of its nodes is: for tensors there that it is fed, or leaves. */
   readonly onDevice?: boolean;
   /** Whether there should be a real GPU, or must be, and how long opening it may take. */
@@ -89,7 +92,7 @@ export class Session extends SessionState {
       if (plan.needsGpu || options.onDevice)
         provider = await runtime.contexts.enter(deviceId, { ...device, ...options.opening }, preserveDevice);
       const before = { ...(provider?.gpu.counters ?? newCounters()) };
-      gpuSession = provider && new GpuSession(provider, webgpu, userKernels(plan.userKernels));
+      gpuSession = provider && new GpuSession(provider, webgpu, userKernels(plan.userKernels), options.tiles);
       const weightsStart = performance.now();
       const progress = (stage: string) => (done: number, total: number) => {
         options.signal?.throwIfAborted();

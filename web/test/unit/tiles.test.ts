@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hardwareTile } from '../../src/kernels/matmul/product/hardware_tile';
+import { softwareTile, softwareTileName, softwareTiles } from '../../src/kernels/matmul/product/software_tile';
 import { choiceName, choices, type Problem, productKey, workgroupQuads } from '../../src/kernels/matmul/product/tiles';
 
 const KIB = 1024;
@@ -68,4 +69,18 @@ test('tiles: a table goes before the model, where its tile is possible', () => {
   assert.equal(chosen(problem(128, 768, 764), 48, tiles), '16x32x16_slices_8');
   assert.equal(chosen(given, 48, { '*': 'unheard of' }), chosen(given));
   assert.equal(chosen(given, 32, { '*': '16x32x32_slices_8' }), chosen(given, 32), 'too large here');
+});
+
+test('tiles: software adapters take the tile that a table names, if there is such a one', () => {
+  const [size, device] = [{ m: 64, n: 64 }, { subgroups: true }];
+  const usual = softwareTile(size, false, device);
+  assert.equal(softwareTileName(usual), '8x16_rows');
+  const { rows, columns, along, threads } = softwareTile(size, false, device, '4x4_columns');
+  assert.deepEqual([rows, columns, along, threads], [4, 1, 'columns', 16 * 16]);
+  assert.deepEqual(softwareTile(size, true, device, '4x16_columns'), softwareTile(size, true, device));
+  for (const compact of [false, true]) {
+    const names = softwareTiles(compact).map(softwareTileName);
+    assert.equal(new Set(names).size, names.length);
+    for (const name of names) assert.equal(softwareTileName(softwareTile(size, compact, device, name)), name);
+  }
 });

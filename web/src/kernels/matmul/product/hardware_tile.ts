@@ -11,8 +11,8 @@ import {
   LARGE,
   LARGEST,
   MOST_PARTS,
+  namedTile,
   type Problem,
-  productKey,
   SMALL,
 } from './tiles';
 
@@ -44,8 +44,8 @@ export function hardwareTile(problem: Problem, device: Device): HardwareChoice {
 }
 
 function fromTable(problem: Problem, device: Device): HardwareChoice | undefined {
-  if (!device.tiles) return undefined;
-  const name = device.tiles[productKey(problem)] ?? device.tiles['*'];
+  const name = namedTile(problem, device);
+  if (name === undefined) return undefined;
   return choices(problem, device).find((choice) => choiceName(choice) === name);
 }
 

@@ -10,8 +10,9 @@ import { sumOfParts } from './parts';
 import { cutProduct } from './parts_of_operands';
 import type { Product } from './product';
 import { softwareProduct } from './software';
-import { SOFTWARE_THREADS, softwareTile } from './software_tile';
+import { SOFTWARE_THREADS, softwareTile, softwareTileName, softwareTiles } from './software_tile';
 import type { HardwareSpec, ProductSpec, SoftwareSpec } from './spec';
+import { choiceName, choices, namedTile, type Problem, productKey } from './tiles';
 import { VECTOR_COLUMNS, vectorProduct } from './vector';
 
 /** Whether `multiply` can read a right operand as [n, k], without a transpose before. */
@@ -105,7 +106,9 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
   // Stores of single elements, written out for a tile, take long to compile everywhere.
   const compact = ctx.device.slowCompiler || bVec === 1;
   const p = compact ? asUsual(given) : given;
-  const { rows, columns, along } = softwareTile(p, compact, ctx.device);
+  const problem = problemOf(p, spec);
+  const tile = softwareTile(p, compact, ctx.device, namedTile(problem, ctx.device));
+  const { rows, columns, along } = tile;
   // Reading b is all that counts for a single row.
   const aVec = rows === 1 && !spec.inPlace ? 1 : spec.aVec;
   const step = p.left === 'matrix' || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
@@ -157,7 +160,17 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
       along === 'rows'
         ? [Math.ceil(rowBlocks / SOFTWARE_THREADS), columnBlocks, p.z]
         : [Math.ceil(columnBlocks / SOFTWARE_THREADS), rowBlocks, p.z],
+    tiling: ctx.device.tiles && {
+      product: productKey(problem),
+      tile: softwareTileName(tile),
+      choices: () => softwareTiles(compact).map(softwareTileName),
+    },
   });
+}
+
+/** What decides about its tile. */
+function problemOf({ m, n, depth, taps, z, transposed = false }: Product, { left, aVec, bVec }: ProductSpec): Problem {
+  return { left, m, n, k: depth * taps, z, aVec, bVec, transposed };
 }
 
 /** Rows for which reading b is all that counts. */
@@ -166,9 +179,14 @@ const FEW_ROWS = 8;
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const totalDepth = p.depth * p.taps;
   const transposed = p.transposed ?? false;
-  const { left, aVec, bVec } = spec;
-  const choice = hardwareTile({ left, m: p.m, n: p.n, k: totalDepth, z: p.z, aVec, bVec, transposed }, ctx.device);
+  const problem = problemOf(p, spec);
+  const choice = hardwareTile(problem, ctx.device);
   const { tile } = choice;
+  const tiling = ctx.device.tiles && {
+    product: productKey(problem),
+    tile: choiceName(choice),
+    choices: () => choices(problem, ctx.device).map(choiceName),
+  };
   const partDepth = Math.ceil(totalDepth / choice.parts / tile.tileDepth) * tile.tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
   const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, transposed };
@@ -187,6 +205,7 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
       uniforms: { ...end.uniforms, ...common },
       f32: end.f32,
       workgroups,
+      tiling,
     });
     return;
   }
@@ -214,6 +233,7 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
       ld_part: (quads * 4) / spec.bVec,
     },
     workgroups,
+    tiling,
   });
   ctx.dispatch({
     shader: sumOfParts(spec),
@@ -224,6 +244,7 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
     uniforms: { ...end.uniforms, parts, count: p.z * p.m * quads, ...(p.left === 'phases' ? common : {}) },
     f32: end.f32,
     workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
+    tiling,
   });
 }
 

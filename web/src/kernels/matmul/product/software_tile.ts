@@ -40,23 +40,40 @@ export function windowsCost({ rows, threads, cost }: SoftwareTile, taps: number,
   return taps * (Math.ceil(channels / 4) * cost + threads * rows * PIXEL);
 }
 
-/** The tile of least work for a product of m rows and n columns. `compact`: few shaders are wanted. */
+type Shape = Pick<SoftwareTile, 'rows' | 'columns' | 'along'>;
+
+/** All tiles; `compact`: few shaders are wanted. */
+export function softwareTiles(compact: boolean): readonly Shape[] {
+  // Each is a shader to compile, and wider ones, a little quicker, take three times as long.
+  const along = (compact ? [4, 2] : [4, 3, 2, 1]).map((columns) => ({ rows: 8, columns, along: 'rows' as const }));
+  const across = [1, 4].flatMap((rows) =>
+    (compact ? [1] : [4, 1]).map((columns) => ({ rows, columns, along: 'columns' as const })),
+  );
+  return [...along, ...across];
+}
+
+/** As tables name it. */
+export function softwareTileName({ rows, columns, along }: Shape): string {
+  return `${rows}x${4 * columns}_${along}`;
+}
+
+/** The tile of that name, else that of least work, for a product of m rows and n columns. */
 export function softwareTile(
   { m, n }: { readonly m: number; readonly n: number },
   compact: boolean,
   { subgroups }: Pick<DeviceTraits, 'subgroups'>,
+  name?: string,
 ): SoftwareTile {
   let best: SoftwareTile = { rows: 8, columns: 4, along: 'rows', threads: 0, cost: Infinity };
-  const consider = (rows: number, columns: number, along: SoftwareTile['along']) => {
+  const all = softwareTiles(compact);
+  const named = all.find((tile) => softwareTileName(tile) === name);
+  for (const { rows, columns, along } of named ? [named] : all) {
     const rowBlocks = Math.ceil(m / rows);
     const columnBlocks = Math.ceil(n / (4 * columns));
     const padded = (blocks: number) => Math.ceil(blocks / SOFTWARE_THREADS) * SOFTWARE_THREADS;
     const threads = along === 'rows' ? padded(rowBlocks) * columnBlocks : rowBlocks * padded(columnBlocks);
     const cost = threads * stepCost({ rows, columns }, along === 'rows' && subgroups);
     if (cost < best.cost * 0.97) best = { rows, columns, along, threads, cost };
-  };
-  // Each is a shader to compile, and wider ones, a little quicker, take three times as long.
-  for (const columns of compact ? [4, 2] : [4, 3, 2, 1]) consider(8, columns, 'rows');
-  for (const rows of [1, 4]) for (const columns of compact ? [1] : [4, 1]) consider(rows, columns, 'columns');
+  }
   return best;
 }

@@ -65,6 +65,11 @@ export function productKey({ left, m, n, k, z, aVec, bVec, transposed }: Problem
   return `${left}_${m}x${n}x${k}x${z}_${aVec}${bVec}${transposed ? '_transposed' : ''}`;
 }
 
+/** What the device's table says. */
+export function namedTile(problem: Problem, { tiles }: Pick<DeviceTraits, 'tiles'>): string | undefined {
+  return tiles && (tiles[productKey(problem)] ?? tiles['*']);
+}
+
 /** All ways in which a GPU can compute the product. */
 export function choices(problem: Problem, device: Pick<DeviceTraits, 'maxWorkgroupStorage'>): HardwareChoice[] {
   const whole = [LARGEST, LARGE, ...BY_ELEMENT.slice(0, 2), ...SMALL].map((each) => ({ tile: each, parts: 1 }));

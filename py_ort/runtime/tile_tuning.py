@@ -1,0 +1,131 @@
+"""Measures the tiles that a model's products can take on a device: in profiled runs of the model itself.
+
+A session with an empty table tells, by its profile, which products there are, which tile each takes, and what else it
+could. Then there is a session for each place in these lists, in which every product takes the tile that stands there. A
+product's time is that of all its launches in a run, the least of several runs; its tile is the quickest, unless the
+usual one takes hardly longer. A tile with which results are others than before is none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from py_ort.exceptions import NotImplemented
+from py_ort.profiling import Trace
+from py_ort.runtime.tile_tables import Measured, TunedDevice
+
+if TYPE_CHECKING:
+    from py_ort import InferenceSession
+
+#: Runs that compile, and are not counted.
+_WARM_UP = 2
+#: By how much a tile must be quicker than the usual one.
+_GAIN = 0.97
+#: How far results may be from those with the usual tiles, in parts of the largest number: sums in another order.
+_NEAR = 1e-2
+
+
+@dataclass
+class Tuning:
+    """What was measured.
+
+    Attributes:
+        device: Where.
+        products: By the name that the page has for each.
+        refused: Tiles that gave other results.
+    """
+
+    device: TunedDevice
+    products: dict[str, Measured] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Times:
+    """Of one session: milliseconds of products, and their tiles, those they could take, and what came out."""
+
+    ms: dict[str, float]
+    tiles: dict[str, str]
+    choices: dict[str, Sequence[str]]
+    outputs: list[Any]
+
+
+def measure_tiles(
+    session: InferenceSession,
+    open_session: Callable[[Mapping[str, str]], InferenceSession],
+    feeds: Mapping[str, Any],
+    runs: int,
+    progress: Callable[[str, int, int], None],
+) -> Tuning:
+    """Measure.
+
+    Args:
+        session: On webgpu, with profiling on and an empty table. As long as it is there, others find its weights.
+        open_session: Makes another one, with this table.
+        feeds: What to run it on.
+        runs: That count, with each table.
+        progress: Told which table it is.
+
+    Raises:
+        NotImplemented: The device tells no times of single launches.
+        PyOrtError: As `InferenceSession` and its `run` do.
+    """
+    told = session._open().runtime.device
+    assert told is not None
+    usual = _run(session, feeds, runs)
+    times = {product: {usual.tiles[product]: ms} for product, ms in usual.ms.items()}
+    tuning = Tuning(TunedDevice.of(session.browser, told))
+    count = max(map(len, usual.choices.values()), default=0)
+    for i in range(count):
+        progress("measuring tiles", i, count)
+        table = {product: choices[i] for product, choices in usual.choices.items() if i < len(choices)}
+        with open_session(table) as other:
+            found = _run(other, feeds, runs)
+        if not all(map(_near, found.outputs, usual.outputs)):
+            tuning.refused += sorted(set(table.values()) - {*tuning.refused})
+            continue
+        for product, ms in found.ms.items():
+            tile = found.tiles[product]
+            times[product][tile] = min(ms, times[product].get(tile, ms))
+    for product, known in times.items():
+        tile = min(known, key=lambda name: known[name])
+        normal = usual.tiles[product]
+        best = tile if known[tile] < _GAIN * known[normal] else normal
+        tuning.products[product] = Measured(best, known[best], normal, known[normal])
+    return tuning
+
+
+def _run(session: InferenceSession, feeds: Mapping[str, Any], runs: int) -> _Times:
+    for _ in range(_WARM_UP + runs):
+        outputs = session.run(None, feeds)
+    trace = Trace.load(session.end_profiling())
+    by_run: defaultdict[str, defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
+    tilings = {}
+    for event in trace.since(_WARM_UP).spans("Kernel"):
+        if tiling := event["args"].get("tiling"):
+            by_run[tiling["product"]][event["args"]["run"]] += event["dur"] / 1000
+            tilings[tiling["product"]] = tiling
+    if not tilings and (notes := trace.notes()):
+        raise NotImplemented(f"tiles cannot be measured here: {'; '.join(notes)}")
+    return _Times(
+        {product: min(times.values()) for product, times in by_run.items()},
+        {product: tiling["tile"] for product, tiling in tilings.items()},
+        {product: tiling["choices"] for product, tiling in tilings.items()},
+        list(outputs),
+    )
+
+
+def _near(found: Any, wanted: Any) -> bool:
+    """Other values than arrays of numbers are not compared."""
+    if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "fiu" or wanted.size == 0:
+        return True
+    a, b = found.astype(np.float64), wanted.astype(np.float64)
+    if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
+        return False
+    there = np.isfinite(b)
+    return bool(np.max(np.abs(a - b), where=there, initial=0) <= _NEAR * np.max(np.abs(b), where=there, initial=0))
