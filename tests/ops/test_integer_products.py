@@ -27,7 +27,8 @@ def _integers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
 
 
 def _product(rng: np.random.Generator, a_dtype: str, b_dtype: str) -> tuple[onnx.NodeProto, dict[str, Any], np.ndarray]:
-    m, k, n = (int(rng.integers(1, most)) for most in (14, 70, 30))
+    most_rows = 14 if rng.random() < 0.7 else 120  # several blocks of tiles
+    m, k, n = (int(rng.integers(1, most)) for most in (most_rows, 70, 30))
     a, b = _integers(rng, a_dtype, m, k), _integers(rng, b_dtype, k, n)
     a_zero = _integers(rng, a_dtype, *([m] if rng.random() < 0.2 else []))
     b_zero = _integers(rng, b_dtype, *([n] if rng.random() < 0.5 else [])) * np.array(rng.random() < 0.7, b_dtype)

@@ -28,7 +28,15 @@ PY_ORT_ACTIVATIONS(PY_ORT_EACH)
   }
 }
 
-// Function and offset, of N vectors that the compiler keeps in registers. The residual is added where it lies.
+// Function and offset, of vectors in memory. The residual is added where it lies.
+inline void apply(const Epilogue& epilogue, v128_t* values, int count) {
+  if (epilogue.form == Epilogue::identity) return;
+  if (epilogue.form == Epilogue::function) return activate_slowly(epilogue.activation, epilogue.offset, values, count);
+  const v128_t low = simd::splat(epilogue.activation.a), high = simd::splat(epilogue.activation.b);
+  for (int i = 0; i < count; ++i) values[i] = simd::at_most(simd::at_least(values[i], low), high);
+}
+
+// Of N vectors that the compiler keeps in registers.
 template <int N>
 inline void apply(const Epilogue& epilogue, v128_t (&values)[N]) {
   if (epilogue.form == Epilogue::identity) return;

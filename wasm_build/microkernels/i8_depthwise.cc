@@ -31,8 +31,14 @@ inline void tile(const I8Depthwise& d, const uint8_t* const* taps, int32_t pairs
           wasm_i32x4_add(right[p], wasm_i32x4_dot_i16x8(wasm_i16x8_shuffle(x, y, 4, 12, 5, 13, 6, 14, 7, 15), high));
     }
   }
-  finish(d, left, pixel, channel);
-  if (channel + 4 < d.n) finish(d, right, pixel, channel + 4);
+  v128_t values[P];  // only these have an address
+#pragma clang loop unroll(full)
+  for (int p = 0; p < P; ++p) values[p] = left[p];
+  finish(d, values, P, pixel, channel);
+  if (channel + 4 >= d.n) return;
+#pragma clang loop unroll(full)
+  for (int p = 0; p < P; ++p) values[p] = right[p];
+  finish(d, values, P, pixel, channel + 4);
 }
 
 template <int P>

@@ -1,4 +1,4 @@
-// Product and convolution of 8-bit integers: tiles of 4 rows by 8 columns, 32-bit sums.
+// Product and convolution of 8-bit integers: tiles of 6 rows by 8 columns or 4 by 4, 32-bit sums.
 //
 // Rows of A are copied to scratch first, as uint8 or widened to 16 bits, by what the machine multiplies (`Dot`).
 #include "microkernels/i8_dot.h"
@@ -10,37 +10,35 @@ namespace {
 
 constexpr int32_t kRows = I8Gemm::kRows, kColumns = I8Gemm::kColumns, kTiles = I8Gemm::kTilesPerBlock;
 
-// Four values of k times four of eight columns, [8, 4] bytes of B.
+// The sums of one row of a tile: four values of k times four of eight columns, [8, 4] bytes of B.
 struct ByteSums {
-  static constexpr int32_t kTileRows = 4;
+  static constexpr int32_t kTileRows = 6, kTileColumns = 8;
   using Element = uint8_t;
   v128_t sums[2];
-  static void load(const int8_t* b, v128_t (&w)[4]) { w[0] = wasm_v128_load(b), w[1] = wasm_v128_load(b + 16); }
-  void add(const uint8_t* a, const v128_t (&w)[4]) {
+  static void load(const int8_t* b, v128_t (&w)[2]) { w[0] = wasm_v128_load(b), w[1] = wasm_v128_load(b + 16); }
+  void add(const uint8_t* a, const v128_t (&w)[2]) {
     const v128_t x = wasm_v128_load32_splat(a);
     sums[0] = dot_bytes(w[0], x, sums[0]);
     sums[1] = dot_bytes(w[1], x, sums[1]);
   }
-  v128_t total(int32_t half) const { return sums[half]; }
+  v128_t total(int32_t four) const { return sums[four]; }
 };
 
-// The same in 16 bits: each sum is two lanes until the end.
+// The same in 16 bits and of four columns: each sum is two lanes until the end. More rows or columns would not fit 16
+// registers.
 struct WordSums {
-  static constexpr int32_t kTileRows = 2;
+  static constexpr int32_t kTileRows = 4, kTileColumns = 4;
   using Element = int16_t;
-  v128_t sums[4];
-  static void load(const int8_t* b, v128_t (&w)[4]) {
-#pragma clang loop unroll(full)
-    for (int i = 0; i < 4; ++i) w[i] = wasm_i16x8_load8x8(b + 8 * i);
-  }
-  void add(const int16_t* a, const v128_t (&w)[4]) {
+  v128_t sums[2];
+  static void load(const int8_t* b, v128_t (&w)[2]) { w[0] = wasm_i16x8_load8x8(b), w[1] = wasm_i16x8_load8x8(b + 8); }
+  void add(const int16_t* a, const v128_t (&w)[2]) {
     const v128_t x = wasm_v128_load64_splat(a);
-#pragma clang loop unroll(full)
-    for (int i = 0; i < 4; ++i) sums[i] = wasm_i32x4_add(sums[i], wasm_i32x4_dot_i16x8(w[i], x));
+    sums[0] = wasm_i32x4_add(sums[0], wasm_i32x4_dot_i16x8(w[0], x));
+    sums[1] = wasm_i32x4_add(sums[1], wasm_i32x4_dot_i16x8(w[1], x));
   }
-  v128_t total(int32_t half) const {
-    const v128_t x = sums[2 * half], y = sums[2 * half + 1];
-    return wasm_i32x4_add(wasm_i32x4_shuffle(x, y, 0, 2, 4, 6), wasm_i32x4_shuffle(x, y, 1, 3, 5, 7));
+  v128_t total(int32_t) const {
+    return wasm_i32x4_add(wasm_i32x4_shuffle(sums[0], sums[1], 0, 2, 4, 6),
+                          wasm_i32x4_shuffle(sums[0], sums[1], 1, 3, 5, 7));
   }
 };
 
@@ -54,8 +52,7 @@ class Block {
       : g_(g), flip_(flip), k_(g.taps * g.k), row_sums_(static_cast<int32_t*>(scratch)),
         rows_(reinterpret_cast<Element*>(row_sums_ + kRows * kTiles)) {}
 
-  void fill(int32_t row, int32_t tiles) {
-    const int32_t rows = tiles * kRows < g_.rows - row ? tiles * kRows : g_.rows - row;
+  void fill(int32_t row, int32_t rows) {
     Element* to = rows_;
     if (!g_.window) {
       for (int32_t r = 0; r < rows; ++r, to += g_.padded_k()) {
@@ -71,18 +68,22 @@ class Block {
     }
   }
 
-  void multiply(int32_t row, int32_t tile, int32_t panel) const {
-    int32_t first = tile * kRows;
-    const int32_t last = first + kRows < g_.rows - row ? first + kRows : g_.rows - row;
-    for (; first + Sums::kTileRows <= last; first += Sums::kTileRows)
-      this->template multiply<Sums::kTileRows>(row, first, panel);
-    if (Sums::kTileRows > 2 && last - first >= 2) this->template multiply<2>(row, first, panel), first += 2;
-    if (first < last) this->template multiply<1>(row, first, panel);
+  // `rows` of them, from `row` of C on, with a panel of B.
+  void multiply(int32_t row, int32_t rows, int32_t panel) const {
+    for (int32_t column = 0; column < kColumns && panel * kColumns + column < g_.n; column += Sums::kTileColumns) {
+      int32_t first = 0;
+      for (; rows - first >= Sums::kTileRows; first += Sums::kTileRows)
+        this->template multiply<Sums::kTileRows>(row, first, panel, column);
+      if constexpr (Sums::kTileRows > 4)
+        if (rows - first >= 4) this->template multiply<4>(row, first, panel, column), first += 4;
+      if (rows - first >= 2) this->template multiply<2>(row, first, panel, column), first += 2;
+      if (rows > first) this->template multiply<1>(row, first, panel, column);
+    }
   }
 
  private:
   template <int R>
-  void multiply(int32_t row, int32_t first, int32_t panel) const {
+  void multiply(int32_t row, int32_t first, int32_t panel, int32_t start) const {
     const Element* a[R];
     Sums tile[R];
 #pragma clang loop unroll(full)
@@ -90,9 +91,9 @@ class Block {
       a[r] = rows_ + static_cast<size_t>(first + r) * g_.padded_k();
       for (v128_t& sum : tile[r].sums) sum = wasm_i32x4_splat(0);
     }
-    const int8_t* b = g_.b + static_cast<size_t>(panel) * g_.padded_k() * kColumns;
+    const int8_t* b = g_.b + static_cast<size_t>(panel) * g_.padded_k() * kColumns + start * 4;
     const auto step = [&](int32_t ahead) {
-      v128_t w[4];
+      v128_t w[2];
       Sums::load(b + ahead * 4 * kColumns, w);
 #pragma clang loop unroll(full)
       for (int r = 0; r < R; ++r) tile[r].add(a[r] + 4 * ahead, w);
@@ -110,20 +111,20 @@ class Block {
       for (int r = 0; r < R; ++r) a[r] += 4;
     }
 #pragma clang loop unroll(full)
-    for (int32_t half = 0; half < 2; ++half) {
-      const int32_t column = panel * kColumns + half * 4;
+    for (int32_t four = 0; four < Sums::kTileColumns / 4; ++four) {
+      const int32_t column = panel * kColumns + start + four * 4;
       if (column >= g_.n) return;
-      const v128_t start = first_sums(g_, g_.b_sums, zero(), column);
+      const v128_t begin = first_sums(g_, g_.b_sums, zero(), column);
       v128_t values[R];
 #pragma clang loop unroll(full)
-      for (int r = 0; r < R; ++r) values[r] = wasm_i32x4_add(tile[r].total(half), start);
+      for (int r = 0; r < R; ++r) values[r] = wasm_i32x4_add(tile[r].total(four), begin);
       if (g_.b_zeros) {
         const v128_t zeros = wasm_v128_load(g_.b_zeros + column);
 #pragma clang loop unroll(full)
         for (int r = 0; r < R; ++r)
           values[r] = wasm_i32x4_sub(values[r], wasm_i32x4_mul(zeros, wasm_i32x4_splat(row_sums_[first + r])));
       }
-      finish(g_, values, row + first, column);
+      finish(g_, values, R, row + first, column);
     }
   }
 
@@ -190,17 +191,18 @@ void run(const I8Gemm& g, void* scratch, uint8_t flip, int32_t begin, int32_t en
     int32_t count = kTiles;
     if (count > tiles - first) count = tiles - first;
     if (count > end - unit) count = end - unit;
-    block.fill(first * kRows, count);
+    const int32_t row = first * kRows, rows = count * kRows < g.rows - row ? count * kRows : g.rows - row;
+    block.fill(row, rows);
     const int32_t last_panel = panels * (piece + 1) / g.column_pieces;
     for (int32_t panel = panels * piece / g.column_pieces; panel < last_panel; ++panel)
-      for (int32_t tile = 0; tile < count; ++tile) block.multiply(first * kRows, tile, panel);
+      block.multiply(row, rows, panel);
     unit += count;
   }
 }
 
 }  // namespace
 
-PY_ORT_MICROKERNEL(i8_gemm_4x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
+PY_ORT_MICROKERNEL(i8_gemm_6x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const I8Gemm& g = *static_cast<const I8Gemm*>(arguments);
   switch (dot()) {
     case Dot::unsigned_bytes: return run<ByteSums>(g, scratch, g.flip, begin, end);

@@ -190,9 +190,9 @@ struct I8Gemm : I8End {
   const int8_t* b = nullptr;
   const int32_t* b_sums = nullptr;   // [n]: of each column
   const int32_t* b_zeros = nullptr;  // [n], or null
-  int32_t column_pieces = 1;         // units = ceil(rows / 4) * column_pieces
+  int32_t column_pieces = 1;         // units = ceil(rows / 6) * column_pieces
 
-  static constexpr int32_t kRows = 4, kColumns = 8, kTilesPerBlock = 8;
+  static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
   int32_t padded_k() const { return (taps * k + 3) / 4 * 4; }
   int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
   size_t scratch_bytes() const {
@@ -268,7 +268,7 @@ using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin
   X(f32_pool, f32_pool_1x4)             \
   X(f32_softmax, f32_softmax_1x4)       \
   X(f32_normalize, f32_normalize_1x4)   \
-  X(i8_gemm, i8_gemm_4x8)               \
+  X(i8_gemm, i8_gemm_6x8)               \
   X(i8_depthwise, i8_depthwise_4x8)     \
   X(block_rows, block_rows)             \
   X(block_columns, block_columns_1x4)   \
