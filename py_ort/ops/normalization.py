@@ -35,6 +35,18 @@ def _infer_simplified(node: ir.Node) -> None:
         output.type, output.shape = ir.TensorType(ir.DataType.FLOAT), None
 
 
+def _infer_embeddings(node: ir.Node) -> None:
+    """A row for each word, how many words a mask leaves of each text, and the rows before they are normalized."""
+    words, table = dims(node.inputs[0]), dims(node.inputs[2])
+    for i, output in enumerate(node.outputs):
+        like(output, node.inputs[2])
+        output.shape = None if words is None or table is None else ir.Shape([*words, table[1]])
+        if i == 1:
+            output.type, output.shape = _INT32, None if words is None else ir.Shape(words[:1])
+
+
+_INT32 = ir.TensorType(ir.DataType.INT32)
+
 OPERATORS = [
     Operator("BatchNormalization", layout="channels", optional_outputs=True),
     Operator("InstanceNormalization", layout="channels", heavy=True),
@@ -60,7 +72,8 @@ OPERATORS = [
     Operator("SkipLayerNormalization", domain=MICROSOFT, infer=_infer_with_statistics, scales=(2, 3, 4)),
     Operator("SkipSimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_with_statistics, scales=(2, 3)),
     *(Operator(name, domain=MICROSOFT, infer=_infer_like_input) for name in ("GroupNorm", "SkipGroupNorm")),
-    *(Operator(name, domain=MICROSOFT) for name in ("EmbedLayerNormalization", "QEmbedLayerNormalization")),
+    Operator("EmbedLayerNormalization", domain=MICROSOFT, infer=_infer_embeddings),
+    Operator("QEmbedLayerNormalization", domain=MICROSOFT),
     # These two live in ai.onnx in onnxruntime's own exports.
     Operator("SimplifiedLayerNormalization", infer=_infer_simplified, scales=(1,)),
     Operator("SimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_simplified, scales=(1,)),

@@ -6,43 +6,11 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ir.block_products import width_of
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
+from py_ort.ir.graph import attribute, attributes_of, rank, set_attributes
 from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
-from py_ort.ir.value_types import infer_like_input, like, set_dims
-
-_SAME_SHAPE = ("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax")
-_TWO_OPERANDS = ("QLinearAdd", "QLinearMul")
-
-
-def _infer_quantized(node: ir.Node) -> None:
-    """The dtype stays; so does the shape, except of pools, and where operands broadcast."""
-    same = node.op_type in _SAME_SHAPE or (
-        node.op_type in _TWO_OPERANDS and dims(node.inputs[0]) == dims(node.inputs[3])
-    )
-    like(node.outputs[0], node.inputs[0])
-    if not same:
-        node.outputs[0].shape = None
-
-
-def _infer_block_product(node: ir.Node) -> None:
-    like(node.outputs[0], node.inputs[0])
-    rows = dims(node.inputs[0])
-    node.outputs[0].shape = ir.Shape([*rows[:-1], width_of(node)]) if rows else None
-
-
-def _infer_qgemm(node: ir.Node) -> None:
-    """The type is that of the result's zero point; without a scale for it, float."""
-    output, quantized = node.outputs[0], len(node.inputs) > 7 and node.inputs[7] is not None
-    like(output, node.inputs[8] if quantized and len(node.inputs) > 8 else node.inputs[0], [])
-    if not quantized:
-        output.type = ir.TensorType(ir.DataType.FLOAT)
-    rows, columns = dims(node.inputs[0]), dims(node.inputs[3])
-    output.shape = None
-    if rows is not None and columns is not None and len(rows) == len(columns) == 2:
-        set_dims(output, [rows[0], columns[1]])
-
+from py_ort.ir.value_types import infer_like_input
+from py_ort.ops.quantized_shapes import infer_as, infer_block_product, infer_gathered_blocks, infer_qgemm
 
 OPERATORS = [
     Operator("QuantizeLinear", layout="quantized"),
@@ -53,21 +21,28 @@ OPERATORS = [
     Operator("QLinearMatMul"),
     Operator("QLinearConv", layout="channels"),
     *(
-        Operator(f"QLinear{name}", domain=MICROSOFT, infer=_infer_quantized, layout=layout)
-        for layout, names in (
-            ("elementwise", ("Add", "Mul", "Sigmoid", "LeakyRelu")),
-            ("quantized_pool", ("AveragePool", "GlobalAveragePool")),
-            ("", ("Softmax",)),
-        )
-        for name in names
+        Operator(f"QLinear{name}", domain=MICROSOFT, infer=infer_like_input, layout=layout)
+        for name, layout in (("Sigmoid", "elementwise"), ("LeakyRelu", "elementwise"), ("Softmax", ""))
     ),
-    Operator("QLinearConcat", domain=MICROSOFT, layout="quantized_concat"),
-    *(Operator(name, domain=MICROSOFT) for name in ("MatMulBnb4", "QLinearWhere")),
-    *(Operator(name, domain=MICROSOFT) for name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat")),
+    *(
+        Operator(f"QLinear{name}", domain=MICROSOFT, infer=infer_as(name, *places), layout=layout)
+        for name, places, layout in (
+            ("Add", (0, 3), "elementwise"),
+            ("Mul", (0, 3), "elementwise"),
+            ("AveragePool", (0,), "quantized_pool"),
+            ("GlobalAveragePool", (0,), "quantized_pool"),
+            ("Concat", (), "quantized_concat"),
+        )
+    ),
+    # Where a condition stands, a number gives the same sizes.
+    Operator("QLinearWhere", domain=MICROSOFT, infer=infer_as("Sum", 0, 1, 4, of=1)),
+    Operator("DynamicQuantizeMatMul", domain=MICROSOFT, infer=infer_as("MatMul", 0, 1)),
+    Operator("MatMulIntegerToFloat", domain=MICROSOFT, infer=infer_as("MatMul", 0, 1, of=2)),
     *(Operator(name, domain=MICROSOFT) for name in ("QuantizeLinear", "DequantizeLinear")),
-    Operator("MatMulNBits", domain=MICROSOFT, infer=_infer_block_product, heavy=True),
-    Operator("GatherBlockQuantized", domain=MICROSOFT, indices=(1,)),
-    Operator("QGemm", domain=MICROSOFT, infer=_infer_qgemm),
+    Operator("MatMulBnb4", domain=MICROSOFT, infer=infer_block_product),
+    Operator("MatMulNBits", domain=MICROSOFT, infer=infer_block_product, heavy=True),
+    Operator("GatherBlockQuantized", domain=MICROSOFT, indices=(1,), infer=infer_gathered_blocks),
+    Operator("QGemm", domain=MICROSOFT, infer=infer_qgemm),
 ]
 
 
