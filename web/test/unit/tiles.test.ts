@@ -25,14 +25,27 @@ test('tiles: few workgroups have many slices, as far as there is memory', () => 
   const few = problem(196, 256, 2304, { left: 'windows' });
   assert.deepEqual(
     [48, 32, 16].map((kib) => chosen(few, kib)),
-    ['16x32x32_slices_8', '16x32x16_slices_8', '32x32x16_slices_4'],
+    ['16x32x32_slices_8', '16x32x16_ahead_slices_8', '32x32x16_slices_4'],
   );
   assert.equal(chosen(problem(128, 768, 3072)), '32x32x32_8x4_direct_slices_8');
-  assert.equal(chosen(problem(784, 512, 128)), '32x64x16_8x4_slices_4');
+  assert.equal(chosen(problem(784, 512, 128)), '32x64x16_8x4_ahead_slices_4');
 });
 
-test('tiles: a shallow product has no use for slices', () => {
-  assert.match(chosen(problem(1600, 64, 32)), /^32x32x32$/);
+test('tiles: no slices are idle', () => {
+  assert.equal(chosen(problem(1600, 64, 64)), '32x32x32');
+  assert.equal(chosen(problem(128, 128, 64, { z: 12 })), '32x64x32_slices_2');
+});
+
+test('tiles: what is chosen has memory enough', () => {
+  for (const kib of [16, 32, 48])
+    for (const m of [16, 100, 500, 4096])
+      for (const k of [32, 300, 5000])
+        for (const aVec of [1, 4] as const) {
+          const { a, b } = workgroupQuads(
+            hardwareTile(problem(m, 512, k, { aVec }), { maxWorkgroupStorage: kib * KIB }).tile,
+          );
+          assert.ok(16 * (a + b) <= kib * KIB, `${m} rows, depth ${k}, ${kib} KiB`);
+        }
 });
 
 test('tiles: workgroups share k where it is very deep and they are few', () => {

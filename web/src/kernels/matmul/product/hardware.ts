@@ -1,7 +1,7 @@
-// A product on a GPU: a workgroup computes a tile of y from tiles of a and b in workgroup memory; the next tiles are on
-// their way into registers meanwhile. Where there would be too few workgroups, k is cut: the slices of a workgroup are
-// done by different threads of it, those of different workgroups (z counts them) are added up by another launch
-// (parts.ts).
+// A product on a GPU: a workgroup computes a tile of y from tiles of a and b in workgroup memory; the next tiles of
+// each (one or two) are on their way into registers meanwhile. Where there would be too few workgroups, k is cut:
+// slices of a workgroup are done by different threads of it, those of different workgroups (z counts them) are
+// added up by another launch (parts.ts).
 import type { Shader } from '../../../contract/kernel';
 import { productEpilogue, loadB } from './epilogue';
 import { leftOperand, type LeftOperand } from './left_operand';
@@ -18,7 +18,7 @@ export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
 function text(spec: HardwareSpec): string {
   const left = leftOperand(spec);
   const epilogue = productEpilogue(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
-  const { tileRows, tileColumns, tileDepth, rows, columns, slices, split, transposed, buffers, unrolled } = spec;
+  const { tileRows, tileColumns, tileDepth, rows, columns, slices, split, transposed, buffers, ahead, unrolled } = spec;
   const sliced = slices > 1;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
@@ -31,36 +31,54 @@ function text(spec: HardwareSpec): string {
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
   // Where all elements of a that a thread reads of a tile have one k, it steps from tap to tap instead of dividing k.
   const steps = spec.aVec === 4 && threads % quads === 0 ? left.steps : undefined;
-  const fetches = [
-    each(slotsOfA, (i) => fetchA(left, spec, i, `(${slot(i)}) % ${quads}u`, steps !== undefined)),
-    each(slotsOfB, (i) =>
-      transposed
-        ? fetchTransposed(
-            i,
-            `(${slot(i)}) / ${tileColumns}u`,
-            `group.y * ${tileColumns}u + (${slot(i)}) % ${tileColumns}u`,
-          )
-        : fetchB(spec, left, i, `(${slot(i)}) / ${across}u`, `group.y * ${across}u + (${slot(i)}) % ${across}u`),
-    ),
-  ].join('\n  ');
+  // A tile's numbers on their way, in registers with names that begin so: where there are two, steps take turns.
+  const coming = ['next', 'later'].slice(0, ahead);
+  const fetches = (tile: string) =>
+    [
+      each(slotsOfA, (i) => fetchA(left, spec, `${tile}_a_${i}`, i, `(${slot(i)}) % ${quads}u`, steps !== undefined)),
+      each(slotsOfB, (i) =>
+        transposed
+          ? fetchTransposed(
+              `${tile}_b_${i}`,
+              `(${slot(i)}) / ${tileColumns}u`,
+              `group.y * ${tileColumns}u + (${slot(i)}) % ${tileColumns}u`,
+            )
+          : fetchB(
+              spec,
+              left,
+              `${tile}_b_${i}`,
+              `(${slot(i)}) / ${across}u`,
+              `group.y * ${across}u + (${slot(i)}) % ${across}u`,
+            ),
+      ),
+    ].join('\n  ');
+  const advance = `k_0 += ${tileDepth}u; ${steps ? steps.advance(`${quads}u`, '(u.depth / 4u)') : ''}`;
+  // What is multiplied lies behind what is fetched.
+  const behind = ahead * tileDepth;
+  const waiting = (ahead - 1) * tileDepth;
   // All slices go on as long as the deepest: threads wait for each other. The others load zeros.
-  const more = sliced ? 'done < slice_depth' : 'k_0 < end';
+  const [more, toFetch] = sliced
+    ? ['done < slice_depth', `done + ${waiting}u < slice_depth`]
+    : [`k_0 - ${waiting}u < end`, 'k_0 < end'];
   const [inA, inB] = [
     `${sliced ? 'tiles_a + ' : ''}${buffers === 2 ? 'in_a + ' : ''}`,
     `${sliced ? 'tiles_b + ' : ''}${buffers === 2 ? 'in_b + ' : ''}`,
   ];
   const [sizeA, sizeB] = [slices * tileRows * quads, slices * tileDepth * across];
   const guard = (count: number, i: number) => ((i + 1) * threads > count ? `if (${slot(i)} < ${count}u) ` : '');
-  const stores = [
-    each(slotsOfA, (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${slot(i)}] = next_a_${i}; }`, '\n    '),
-    each(
-      slotsOfB,
-      (i) =>
-        guard(tileDepth * across, i) +
-        (transposed ? storeTransposed(i, inB, slot(i), tileColumns) : `{ tile_b[${inB}${slot(i)}] = next_b_${i}; }`),
-      '\n    ',
-    ),
-  ].join('\n    ');
+  const stores = (tile: string) =>
+    [
+      each(slotsOfA, (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${slot(i)}] = ${tile}_a_${i}; }`, '\n    '),
+      each(
+        slotsOfB,
+        (i) =>
+          guard(tileDepth * across, i) +
+          (transposed
+            ? storeTransposed(`${tile}_b_${i}`, inB, slot(i), tileColumns)
+            : `{ tile_b[${inB}${slot(i)}] = ${tile}_b_${i}; }`),
+        '\n    ',
+      ),
+    ].join('\n    ');
   const sum = (i: number, c: number) => (sliced ? `total_${i}` : `sum_${i}_${c}`);
   const room = workgroupQuads(spec);
   const loadsOfB = (s: number, c: number) =>
@@ -68,51 +86,21 @@ function text(spec: HardwareSpec): string {
       ? `select(vec4<f32>(0.0), ${loadB(spec.bVec, `b_quad + ${s}u * u.ldb`, `column_${c}`)}, k_quad + ${s}u < end)`
       : `tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column + ${c * threadsAcross}u]`;
   const finish = (i: number) => each(columns, (c) => epilogue.store(sum(i, c), c, 'row', `column_${c}`));
-  return `${epilogue.functions}
-var<workgroup> tile_a: array<vec4<f32>, ${room.a}>;
-${spec.directB ? '' : `var<workgroup> tile_b: array<vec4<f32>, ${room.b}>;`}
-
-@compute @workgroup_size(${slices * threads})
-fn main(@builtin(workgroup_id) group: vec3<u32>,
-  @builtin(local_invocation_index) ${sliced ? 'invocation' : 'thread'}: u32) {
-  ${sliced ? `let slice = invocation / ${threads}u; let thread = invocation % ${threads}u;` : ''}
-  ${split ? 'let part = group.z % u.parts; let z = group.z / u.parts;' : 'let z = group.z;'}
-  ${left.base}
-  let depth = ${spec.left === 'phases' ? 'u.depth * taps_x * taps_y' : 'u.total_depth'};
-  ${range(spec)}
-  ${each(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
-  ${each(slotsOfA, (i) => `var next_a_${i} = vec4<f32>(0.0);`)}
-  ${each(slotsOfB, (i) => `var next_b_${i} = vec4<f32>(0.0);`)}
-  let column = thread % ${threadsAcross}u;
-  let row_0 = thread / ${threadsAcross}u * ${rows}u;
-  ${each(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
-  ${each(rows, (i) => each(columns, (c) => `var sum_${i}_${c} = vec4<f32>(0.0);`))}
-  var k_0 = begin;
-  ${
-    sliced
-      ? `let tiles_a = slice * ${tileRows * quads}u; let tiles_b = slice * ${tileDepth * across}u; var done = 0u;`
-      : ''
-  }
-  ${steps ? steps.start(`k_0 / 4u + thread % ${quads}u`, '(u.depth / 4u)') : ''}
-  ${buffers === 2 ? 'var in_a = 0u; var in_b = 0u;' : ''}
-  ${fetches}
-  ${buffers === 2 ? stores : ''}
-  loop {
-    ${buffers === 2 ? '' : stores}
+  /** A tile is multiplied, where another one comes into its registers; `following` is what is multiplied then. */
+  const step = (tile: string, following: string) => `${buffers === 2 ? '' : stores(tile)}
     workgroupBarrier();
-    k_0 += ${tileDepth}u;
+    ${advance}
     ${sliced ? `done += ${tileDepth}u;` : ''}
-    ${steps ? steps.advance(`${quads}u`, '(u.depth / 4u)') : ''}
-    if (${more}) {
-  ${fetches}
+    if (${toFetch}) {
+  ${fetches(tile)}
     }
     // Unrolled: the whole of it is a little quicker still, but slow to compile.
-    ${sliced ? `if (k_0 - ${tileDepth}u < end) {` : ''}
+    ${sliced ? `if (k_0 - ${behind}u < end) {` : ''}
     for (var quad = 0u; quad < ${quads}u; quad += ${unrolled}u) {
     ${each(
       unrolled,
       (t) => `{ let q = quad + ${t}u;
-      ${spec.directB ? `let k_quad = k_0 - ${tileDepth}u + q * 4u; let b_quad = b_base + k_quad * u.ldb;` : ''}
+      ${spec.directB ? `let k_quad = k_0 - ${behind}u + q * 4u; let b_quad = b_base + k_quad * u.ldb;` : ''}
       ${each(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
       ${each(4, (s) => each(columns, (c) => `let b_${s}_${c} = ${loadsOfB(s, c)};`, ' '), '\n      ')}
       ${each(
@@ -132,7 +120,39 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
     ${sliced ? '}' : ''}
     ${buffers === 2 ? '' : 'workgroupBarrier();'}
     if (!(${more})) { break; }
-    ${buffers === 2 ? `in_a = ${sizeA}u - in_a; in_b = ${sizeB}u - in_b;\n    ${stores}` : ''}
+    ${buffers === 2 ? `in_a = ${sizeA}u - in_a; in_b = ${sizeB}u - in_b;\n    ${stores(following)}` : ''}`;
+  return `${epilogue.functions}
+var<workgroup> tile_a: array<vec4<f32>, ${room.a}>;
+${spec.directB ? '' : `var<workgroup> tile_b: array<vec4<f32>, ${room.b}>;`}
+
+@compute @workgroup_size(${slices * threads})
+fn main(@builtin(workgroup_id) group: vec3<u32>,
+  @builtin(local_invocation_index) ${sliced ? 'invocation' : 'thread'}: u32) {
+  ${sliced ? `let slice = invocation / ${threads}u; let thread = invocation % ${threads}u;` : ''}
+  ${split ? 'let part = group.z % u.parts; let z = group.z / u.parts;' : 'let z = group.z;'}
+  ${left.base}
+  let depth = ${spec.left === 'phases' ? 'u.depth * taps_x * taps_y' : 'u.total_depth'};
+  ${range(spec)}
+  ${each(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
+  ${each(ahead, (t) => each(slotsOfA, (i) => `var ${coming[t]}_a_${i} = vec4<f32>(0.0);`))}
+  ${each(ahead, (t) => each(slotsOfB, (i) => `var ${coming[t]}_b_${i} = vec4<f32>(0.0);`))}
+  let column = thread % ${threadsAcross}u;
+  let row_0 = thread / ${threadsAcross}u * ${rows}u;
+  ${each(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
+  ${each(rows, (i) => each(columns, (c) => `var sum_${i}_${c} = vec4<f32>(0.0);`))}
+  var k_0 = begin;
+  ${
+    sliced
+      ? `let tiles_a = slice * ${tileRows * quads}u; let tiles_b = slice * ${tileDepth * across}u; var done = 0u;`
+      : ''
+  }
+  ${steps ? steps.start(`k_0 / 4u + thread % ${quads}u`, '(u.depth / 4u)') : ''}
+  ${buffers === 2 ? 'var in_a = 0u; var in_b = 0u;' : ''}
+  ${fetches('next')}
+  ${ahead === 2 ? `${advance}\n  ${fetches('later')}` : ''}
+  ${buffers === 2 ? stores('next') : ''}
+  loop {
+    ${coming.map((tile, i) => step(tile, coming[(i + 1) % ahead])).join('\n    ')}
   }
   ${sliced && buffers === 2 ? 'workgroupBarrier();' : ''}
   ${sliced ? addSlices(spec, threads) : ''}
@@ -189,40 +209,53 @@ function addSlices(spec: HardwareSpec, threads: number): string {
   ].join('\n  ');
 }
 
-/** Statements that set next_a_I to the 4 elements of a from k_0 + 4 * `quad`. */
-function fetchA(left: LeftOperand, { aVec, inPlace }: HardwareSpec, i: number, quad: string, stepped: boolean): string {
+/** Statements that set `to` to the 4 elements of a from k_0 + 4 * `quad`, of row I of the thread's. */
+function fetchA(
+  left: LeftOperand,
+  { aVec, inPlace }: HardwareSpec,
+  to: string,
+  i: number,
+  quad: string,
+  stepped: boolean,
+): string {
   const a = leftName({ inPlace });
   if (aVec === 4) {
     return `{ let k = k_0 / 4u + ${quad}; ${stepped ? '' : left.decode('k', '(u.depth / 4u)')}
     ${left.tap(i)}
-    next_a_${i} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]),
+    ${to} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]),
       ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;
   }
   return `for (var lane = 0u; lane < 4u; lane++) { let k = k_0 + (${quad}) * 4u + lane; ${left.decode('k', 'u.depth')}
     ${left.tap(i)}
-    next_a_${i}[lane] = select(0.0, f32(${a}[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k < end); }`;
+    ${to}[lane] = select(0.0, f32(${a}[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k < end); }`;
 }
 
-/** Statements that set next_b_I to row k_0 + `row` of b, group `column` of 4 columns. */
-function fetchB({ bVec, left: kind }: HardwareSpec, left: LeftOperand, i: number, row: string, column: string): string {
+/** Statements that set `to` to row k_0 + `row` of b, group `column` of 4 columns. */
+function fetchB(
+  { bVec, left: kind }: HardwareSpec,
+  left: LeftOperand,
+  to: string,
+  row: string,
+  column: string,
+): string {
   const where =
     kind === 'phases'
       ? `${left.decode('k', 'u.depth')} let b_at = b_base + (b_row + channel) * u.ldb;`
       : 'let b_at = b_base + k * u.ldb;';
   return `{ let k = k_0 + ${row}; ${where}
-    next_b_${i} = select(vec4<f32>(0.0), ${loadB(bVec, 'b_at', `(${column})`)}, k < end); }`;
+    ${to} = select(vec4<f32>(0.0), ${loadB(bVec, 'b_at', `(${column})`)}, k < end); }`;
 }
 
-/** The same where b is [n, k]: next_b_I is elements k_0 + 4 * `quad` and on of column `column`. */
-function fetchTransposed(i: number, quad: string, column: string): string {
+/** The same where b is [n, k]: elements k_0 + 4 * `quad` and on of column `column`. */
+function fetchTransposed(to: string, quad: string, column: string): string {
   return `{ let k = k_0 / 4u + ${quad};
-    next_b_${i} = select(vec4<f32>(0.0), vec4<f32>(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
+    ${to} = select(vec4<f32>(0.0), vec4<f32>(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
 }
 
 /** Neighboring threads have neighboring columns: their stores do not meet in a bank. */
-function storeTransposed(i: number, first: string, slot: string, tileColumns: number): string {
+function storeTransposed(from: string, first: string, slot: string, tileColumns: number): string {
   const lane = (s: number) =>
     `tile_b[${first}((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u
-        + (${slot}) % ${tileColumns}u / 4u][(${slot}) % 4u] = next_b_${i}[${s}];`;
+        + (${slot}) % ${tileColumns}u / 4u][(${slot}) % 4u] = ${from}[${s}];`;
   return `{ ${[0, 1, 2, 3].map(lane).join(' ')} }`;
 }

@@ -79,6 +79,8 @@ export interface HardwareSpec extends ProductSpec {
   readonly columns: number;
   /** Tiles of each operand in workgroup memory: with two, one barrier is enough where one tile wants two. */
   readonly buffers: 1 | 2;
+  /** Tiles of each operand that are on their way into registers. */
+  readonly ahead: 1 | 2;
   /**
    * Parts of k that threads of one workgroup share, each with tiles of its own; their sums are added at the end. A
    * divisor or a multiple of `rows`.

@@ -4,7 +4,16 @@ import type { HardwareSpec, LeftKind } from './spec';
 
 export type HardwareTile = Pick<
   HardwareSpec,
-  'tileRows' | 'tileColumns' | 'tileDepth' | 'rows' | 'columns' | 'slices' | 'buffers' | 'unrolled' | 'directB'
+  | 'tileRows'
+  | 'tileColumns'
+  | 'tileDepth'
+  | 'rows'
+  | 'columns'
+  | 'slices'
+  | 'buffers'
+  | 'ahead'
+  | 'unrolled'
+  | 'directB'
 >;
 
 /** What decides about a product's tile. */
@@ -28,35 +37,43 @@ export interface HardwareChoice {
 
 export const LARGEST: HardwareTile = tile(128, 64, 32, { rows: 8, columns: 2 });
 export const LARGE: HardwareTile = tile(64, 64, 32, { columns: 2 });
+export const SMALL: HardwareTile = tile(32, 32, 32);
 /** Where elements of a are read one by one, more threads hide it. */
-export const BY_ELEMENT: readonly HardwareTile[] = [tile(64, 64, 32), tile(32, 64, 32), tile(32, 32, 32)];
-/** Where workgroups share k as well. */
+export const BY_ELEMENT: readonly HardwareTile[] = [tile(64, 64, 32), tile(32, 64, 32), SMALL];
+export const SHALLOW: HardwareTile = tile(32, 64, 32, { slices: 2 });
+export const DEEP: HardwareTile = tile(32, 32, 32, { slices: 4 });
+/** Half as deep: for devices with 16 KiB of workgroup memory. */
+export const DEEP_IN_LITTLE: HardwareTile = tile(32, 32, 16, { slices: 4 });
+export const FEW: HardwareTile = tile(16, 32, 16, { slices: 4, buffers: 2 });
 export const CUT: HardwareTile = tile(32, 32, 16, { slices: 4, buffers: 2 });
 export const MOST_PARTS = 4;
-/** Where large ones would leave most of a GPU idle: the more slices, the fewer workgroups keep it busy. */
-export const SMALL: readonly HardwareTile[] = [
-  tile(32, 32, 32),
-  tile(32, 64, 32, { slices: 2 }),
-  tile(32, 32, 32, { slices: 4 }),
-  tile(32, 32, 16, { slices: 4 }),
-  tile(16, 32, 16, { slices: 4, buffers: 2 }),
-  CUT,
-  tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4 }),
-  tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, buffers: 2 }),
-  tile(32, 32, 32, { rows: 8, slices: 8, unrolled: 4, directB: true }),
-  tile(16, 32, 16, { slices: 8 }),
+/** More threads for each output, or more outputs for each load, where large tiles would leave most of a GPU idle. */
+export const MORE_FOR_LESS: readonly HardwareTile[] = [
   tile(16, 32, 32, { slices: 8 }),
+  tile(16, 32, 16, { slices: 8, ahead: 2 }),
   tile(16, 32, 16, { slices: 8, buffers: 2 }),
+  tile(16, 32, 16, { slices: 8 }),
+  tile(32, 32, 32, { rows: 8, slices: 8, unrolled: 4, directB: true }),
+  tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, ahead: 2 }),
+  tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, buffers: 2 }),
+  tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4 }),
 ];
+const TILES = [...[LARGEST, LARGE, ...BY_ELEMENT, SHALLOW, DEEP, DEEP_IN_LITTLE, FEW, CUT], ...MORE_FOR_LESS];
+
 /** As tables and tests name it. */
 export function choiceName({ tile, parts }: HardwareChoice): string {
   return parts > 1 ? `${tileName(tile)}_parts_${parts}` : tileName(tile);
 }
 
 export function tileName(tile: HardwareTile): string {
-  const { tileRows, tileColumns, tileDepth, rows, columns, slices, buffers, directB } = tile;
+  const { tileRows, tileColumns, tileDepth, rows, columns, slices, buffers, ahead, directB } = tile;
   const thread = rows === 4 && columns === 1 ? '' : `_${rows}x${columns * 4}`;
-  const how = [buffers === 2 ? '_two' : '', directB ? '_direct' : '', slices > 1 ? `_slices_${slices}` : ''];
+  const how = [
+    buffers === 2 ? '_two' : '',
+    ahead === 2 ? '_ahead' : '',
+    directB ? '_direct' : '',
+    slices > 1 ? `_slices_${slices}` : '',
+  ];
   return `${tileRows}x${tileColumns}x${tileDepth}${thread}${how.join('')}`;
 }
 
@@ -72,7 +89,7 @@ export function namedTile(problem: Problem, { tiles }: Pick<DeviceTraits, 'tiles
 
 /** All ways in which a GPU can compute the product. */
 export function choices(problem: Problem, device: Pick<DeviceTraits, 'maxWorkgroupStorage'>): HardwareChoice[] {
-  const whole = [LARGEST, LARGE, ...BY_ELEMENT.slice(0, 2), ...SMALL].map((each) => ({ tile: each, parts: 1 }));
+  const whole = TILES.map((each) => ({ tile: each, parts: 1 }));
   const cut = Array.from({ length: MOST_PARTS - 1 }, (_, i) => ({ tile: CUT, parts: i + 2 }));
   const deepEnough = ({ tile: { tileDepth, slices }, parts }: HardwareChoice) =>
     problem.k > (parts - 1) * tileDepth * slices;
@@ -108,6 +125,6 @@ function tile(
   tileDepth: number,
   rest: Partial<HardwareTile> = {},
 ): HardwareTile {
-  const usual = { rows: 4, columns: 1, slices: 1, buffers: 1, unrolled: 2, directB: false } as const;
+  const usual = { rows: 4, columns: 1, slices: 1, buffers: 1, ahead: 1, unrolled: 2, directB: false } as const;
   return { tileRows, tileColumns, tileDepth, ...usual, ...rest };
 }
