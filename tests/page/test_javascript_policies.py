@@ -104,6 +104,22 @@ def test_the_core_does_not_wait_for_the_model(folder, serve, query):
         assert len(site.told()["y"]) == 7
 
 
+@pytest.mark.parametrize("isolated", [False, True], ids=["alone", "isolated"])
+def test_the_core_does_not_wait_for_the_worker(folder, serve, isolated):
+    """The page fetches and compiles it, and the worker takes it as it is."""
+    site = serve(folder, ISOLATED if isolated else {})
+    site.held["/session_worker.mjs"] = threading.Event()
+    modules = {"/core.wasm", "/relaxed_simd.wasm"}
+    with browsing("chromium", f"{site.origin}/javascript_policy.html"):
+        deadline = time.monotonic() + 30
+        while not modules <= set(site.asked) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert modules <= set(site.asked)
+        site.held["/session_worker.mjs"].set()
+        assert len(site.told()["y"]) == 7
+    assert [site.asked.count(name) for name in sorted(modules)] == [1, 1]
+
+
 def test_the_server_of_python(folder):
     """`python3 -m http.server`: no ranges, no headers, HTTP/1.0."""
     back = StaticSite(folder)

@@ -17,8 +17,8 @@ export interface Host {
   startWorker(url: URL, name: string): HostWorker;
   /** Why sessions run in the thread that makes them, in words; undefined where a worker is better. */
   withoutProxy(asked: boolean): string | undefined;
-  /** Why this thread shares no memory with workers, in words; undefined where it may. */
-  withoutSharing(): string | undefined;
+  /** Why this thread, or a worker of it, shares no memory with workers, in words; undefined where it may. */
+  withoutSharing(inWorker?: boolean): string | undefined;
   /** Where WebGPU is asked for adapters; or why there is none, in words. */
   gpu(): Promise<GPU | string>;
   /** Bytes as a GPU's queue takes them. */
@@ -43,9 +43,8 @@ const browser: Host = {
     if (typeof Worker === 'undefined') return 'there are no workers';
     return typeof document === 'undefined' && !asked ? 'this is a worker already' : undefined;
   },
-  withoutSharing() {
-    if (!('WorkerGlobalScope' in globalThis))
-      return 'sessions of the page itself have no threads, because a page must not wait: use a worker';
+  withoutSharing(inWorker = 'WorkerGlobalScope' in globalThis) {
+    if (!inWorker) return 'sessions of the page itself have no threads, because a page must not wait: use a worker';
     if (!globalThis.crossOriginIsolated) {
       return (
         'the page is not cross-origin isolated: its server must send Cross-Origin-Opener-Policy: same-origin and ' +

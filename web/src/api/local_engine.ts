@@ -5,6 +5,7 @@ import type { GenerateInfo, GenerateOptions } from '../generate/generate_options
 import { Generator } from '../generate/generator';
 import type { OnTokens } from '../generate/loop';
 import { isContainer, isOnGpu } from '../wire/values';
+import type { CoreFiles } from '../core/files';
 import { fetchedModel, openFile } from '../package/model_file';
 import { Package } from '../package/package';
 import type { Feeds } from '../session/feeds';
@@ -20,13 +21,17 @@ import { HERE, type TensorKeeper } from './keeper';
 
 let shared: Runtime | undefined;
 
-/** The one that all sessions of this thread share. */
-export function sharedRuntime({ files, wasmBinary, initTimeout }: RuntimeSettings): Runtime {
+/** The one that all sessions of this thread share. @param compiled what a page makes of the core for its worker. */
+export function sharedRuntime(
+  { files, wasmBinary, initTimeout }: RuntimeSettings,
+  compiled?: CoreFiles['compiled'],
+): Runtime {
   shared ??= new Runtime(
     {
       core: new URL(files.core),
       wasm: wasmBinary ?? new URL(files.wasm),
       relaxedSimd: new URL(files.relaxedSimd),
+      compiled,
       simd128: new URL(files.simd128),
       thread: new URL(files.thread),
     },

@@ -5,19 +5,28 @@ import { isContainer, isOnGpu, type Value } from '../wire/values';
 import type { Answer, Question } from './worker_messages';
 import type { TensorKeeper } from './keeper';
 import { LocalEngine, sharedRuntime } from './local_engine';
+import type { CompiledCore } from '../core/files';
 
 const engines = new Map<number, LocalEngine>();
 /** Of sessions that were released: what they left on the GPU stays until the page lets it go. */
 const keepers = new Map<number, TensorKeeper>();
 const underWay = new Map<number, AbortController>();
 
+let compiledInPage: (core: CompiledCore | undefined) => void;
+const compiled = new Promise<CompiledCore | undefined>((resolve) => {
+  compiledInPage = resolve;
+});
+
 const say = (answer: Answer, transfer: Transferable[] = []) => self.postMessage(answer, { transfer });
 
 async function answer(question: Question, signal: AbortSignal): Promise<{ value: unknown; transfer?: Transferable[] }> {
   const { id } = question;
   switch (question.ask) {
+    case 'compiled':
+      compiledInPage(question.core);
+      return { value: undefined };
     case 'create': {
-      const runtime = sharedRuntime(question.request.runtime);
+      const runtime = sharedRuntime(question.request.runtime, compiled);
       runtime.log = (severity, category, text) => say({ tell: 'log', id, severity, category, text });
       const engine = await LocalEngine.create(question.request, runtime, {
         log: runtime.log,
@@ -85,4 +94,6 @@ self.onmessage = async ({ data: question }: MessageEvent<Question>) => {
     underWay.delete(question.id);
   }
 };
+// Modules go to no worker of another agent cluster.
+self.onmessageerror = () => compiledInPage(undefined);
 say({ tell: 'ready' });

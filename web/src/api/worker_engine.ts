@@ -2,11 +2,12 @@
 import { type DType, ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type HostWorker, host } from '../host';
+import { compileCore } from '../core/compiled';
 import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
 import type { OnTokens } from '../generate/loop';
 import type { Feeds } from '../session/feeds';
 import type { RunResult } from '../session/run_options';
-import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener } from './engine';
+import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
 import type { TensorKeeper } from './keeper';
 import type { Answer, Question } from './worker_messages';
 
@@ -100,7 +101,7 @@ class SessionWorker {
 let shared: Promise<SessionWorker> | undefined;
 
 /** @throws WorkerFailed where none can be had: by the page's policy, or because its script is not there. */
-function sharedWorker(url: URL): Promise<SessionWorker> {
+function sharedWorker(url: URL, { files, wasmBinary }: RuntimeSettings): Promise<SessionWorker> {
   shared ??= (async () => {
     let started: HostWorker;
     try {
@@ -109,6 +110,12 @@ function sharedWorker(url: URL): Promise<SessionWorker> {
       throw new WorkerFailed(messageOf(error));
     }
     const worker = new SessionWorker(started);
+    // The core is fetched and compiled here while the worker's script is on its way.
+    const wasm = wasmBinary ?? new URL(files.wasm);
+    compileCore({ wasm, relaxedSimd: new URL(files.relaxedSimd) }, host.withoutSharing(true) === undefined)
+      .then((core) => worker.ask({ ask: 'compiled', core }).answer)
+      .catch(() => worker.ask({ ask: 'compiled', core: undefined }).answer)
+      .catch(() => undefined);
     await worker.ready;
     return worker;
   })();
@@ -129,7 +136,7 @@ export class WorkerEngine implements Engine {
   /** @param url of the worker's script. @throws WorkerFailed where there can be none, or it ends meanwhile. */
   static async create(request: EngineRequest, url: URL, listener: Listener): Promise<WorkerEngine> {
     if (shared && (await shared.catch(() => undefined))?.gone) shared = undefined;
-    const worker = await sharedWorker(url);
+    const worker = await sharedWorker(url, request.runtime);
     const { id, answer } = worker.ask<{ description: EngineDescription; onGpu: boolean }>(
       { ask: 'create', request },
       listener,

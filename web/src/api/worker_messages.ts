@@ -1,4 +1,5 @@
 // What the page and the worker of its sessions say to each other.
+import type { CompiledCore } from '../core/files';
 import type { DType, ErrorCode } from '../schema';
 import type { ErrorPlace } from '../errors';
 import type { GenerateOptions } from '../generate/generate_options';
@@ -6,7 +7,10 @@ import type { Feeds } from '../session/feeds';
 import type { EngineRequest, EngineRunOptions } from './engine';
 
 /** Each has a number of its own; that of `create` is the session's from then on. */
-export type Question = { readonly id: number } & (
+export type Question = {
+  readonly id: number;
+} /** Before the first session: what the page has made of the core's files; undefined: the worker is to do it. */ & (
+  | { readonly ask: 'compiled'; readonly core: CompiledCore | undefined }
   | { readonly ask: 'create'; readonly request: EngineRequest }
   | {
       readonly ask: 'run';

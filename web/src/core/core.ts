@@ -3,12 +3,12 @@
 import { type DType, ErrorCode, type Location, ValueKind } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import type { CoreFiles } from './files';
-import { Microkernels, relaxedModule } from './microkernels';
+import { compileCore } from './compiled';
+import { Microkernels } from './microkernels';
 import type { CoreModule, CoreOptions, JsepFunctions } from './module';
-import { onSharedMemory, sharedMemory } from './shared_memory';
+import { sharedMemory } from './shared_memory';
 import { decodeImage } from '../images/decode';
 import type { Picture } from '../images/picture';
-import { fetchedBytes } from '../wire/fetching';
 
 /** What ort_run_output and the context of jsepRun say of a tensor. */
 export interface CoreTensor {
@@ -49,36 +49,42 @@ export class Core {
 
   /** Loads it, on shared memory where there is such. `log` gets what the core and its runtime print. */
   static async load(files: CoreFiles, log: (severity: number, text: string) => void): Promise<Core> {
-    const { core: url, wasm } = files;
-    let module: CoreModule;
+    const { core: url, wasm, compiled } = files;
     const memory = sharedMemory();
     const shared = typeof memory !== 'string';
-    const relaxed = relaxedModule(files.relaxedSimd, shared);
+    const compiling = Promise.resolve(compiled).then((early) =>
+      early?.shared === shared ? early : compileCore(files, shared),
+    );
+    compiling.catch(() => undefined); // told below
+    let module: CoreModule;
+    let relaxed: WebAssembly.Module | string;
     try {
-      const given = wasm instanceof Uint8Array ? Promise.resolve(wasm as Uint8Array<ArrayBuffer>) : undefined;
-      // Without sharing the core compiles it while it comes.
-      const binary = given ?? (shared ? fetchedBytes(wasm as URL) : undefined);
       const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as {
         default: (options: CoreOptions) => Promise<CoreModule>;
       };
-      // Asked in any case: beside a script that is a blob, as transformers.js makes one of it, nothing can be named.
-      const locateFile = () => (wasm instanceof Uint8Array ? 'core.wasm' : wasm.href);
-      const own = binary ? { wasmBinary: await binary } : {};
-      const sharing = shared ? { wasmMemory: memory, wasmBinary: onSharedMemory(own.wasmBinary!) } : own;
-      module = await createCore({
-        ...sharing,
-        locateFile,
-        print: (text) => log(1, text),
-        printErr: (text) => log(2, text),
+      const { core: code, relaxed: found } = await compiling;
+      relaxed = found;
+      module = await new Promise((resolve, reject) => {
+        const making = createCore({
+          ...(shared ? { wasmMemory: memory } : {}),
+          // Asked in any case: beside a script that is a blob, as transformers.js makes one of it, nothing has a name.
+          locateFile: () => (wasm instanceof Uint8Array ? 'core.wasm' : wasm.href),
+          instantiateWasm(imports, done) {
+            WebAssembly.instantiate(code, imports).then((instance) => done(instance, code), reject);
+            return {};
+          },
+          print: (text) => log(1, text),
+          printErr: (text) => log(2, text),
+        });
+        making.then(resolve, reject);
       });
     } catch (error) {
       throw new RuntimeError(ErrorCode.fail, `the core could not be loaded from ${url.pathname}: ${messageOf(error)}`);
     }
-    const added = await relaxed;
-    if (typeof added !== 'string') module.addMicrokernels(added);
-    else log(0, `no relaxed SIMD: ${added}`);
+    if (typeof relaxed !== 'string') module.addMicrokernels(relaxed);
+    else log(0, `no relaxed SIMD: ${relaxed}`);
     module._ort_microkernels_warm();
-    const core = new Core(module, new Microkernels(module, files, memory, added, log));
+    const core = new Core(module, new Microkernels(module, files, memory, relaxed, log));
     module.decodeImage = (address, size, format) => core.decodeImage(address, size, format);
     return core;
   }

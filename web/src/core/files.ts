@@ -1,10 +1,20 @@
 // Where the core's files are.
 
+export interface CompiledCore {
+  /** Whether it is for shared memory: that is in a module's bytes. */
+  readonly shared: boolean;
+  readonly core: WebAssembly.Module;
+  /** relaxed_simd.wasm, or in words why it is not used. */
+  readonly relaxed: WebAssembly.Module | string;
+}
+
 export interface CoreFiles {
   readonly core: URL;
   /** Or its bytes. */
   readonly wasm: URL | Uint8Array;
   readonly relaxedSimd: URL;
+  /** What somebody has made of both already; undefined: nothing came of it. */
+  readonly compiled?: Promise<CompiledCore | undefined>;
   readonly simd128: URL;
   /** What a thread of the CPU provider runs. */
   readonly thread: URL;

@@ -1,12 +1,11 @@
 // The CPU kernels' inner loops: for which instructions, and on how many threads. The core has those of plain SIMD;
 // modules beside it have those of relaxed SIMD, and both for threads.
 import { ErrorCode } from '../schema';
-import { messageOf, RuntimeError } from '../errors';
+import { RuntimeError } from '../errors';
 import { host } from '../host';
-import { fetchedBytes } from '../wire/fetching';
+import { sideModule } from './compiled';
 import type { CoreFiles } from './files';
 import type { CoreModule } from './module';
-import { onSharedMemory } from './shared_memory';
 import type { MicroKernel } from './shared_work';
 import { type SideModule, ThreadPool } from './thread_pool';
 
@@ -39,28 +38,6 @@ export interface CpuMeans {
 }
 
 const MOST_THREADS = 8;
-/** A module of one function, which is f32x4.relaxed_madd of its three parameters. */
-const PROBE = new Uint8Array([
-  0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 1, 0x60, 3, 0x7b, 0x7b, 0x7b, 1, 0x7b, 3, 2, 1, 0, 10, 13, 1, 11, 0, 0x20, 0,
-  0x20, 1, 0x20, 2, 0xfd, 0x85, 2, 0x0b,
-]);
-
-async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
-  try {
-    const bytes = await fetchedBytes(url);
-    const module = await WebAssembly.compile(shared ? onSharedMemory(bytes) : bytes);
-    const empty = `${url.pathname} is empty: py_ort was built without clang and lld 19 or newer, which make it`;
-    return WebAssembly.Module.exports(module).length > 0 ? module : empty;
-  } catch (error) {
-    return `${url.pathname} could not be loaded: ${messageOf(error)}`;
-  }
-}
-
-/** Of relaxed_simd.wasm, or in words why it is not used. */
-export async function relaxedModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
-  return WebAssembly.validate(PROBE) ? sideModule(url, shared) : 'this browser has no relaxed SIMD';
-}
-
 /** Hands out what there is. One for each core. */
 export class Microkernels {
   private pool: Promise<ThreadPool | string> | undefined;

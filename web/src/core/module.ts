@@ -8,9 +8,13 @@ import type { MicroKernel } from './shared_work';
 export interface CoreOptions {
   print(text: string): void;
   printErr(text: string): void;
-  /** The heap and the bytes of core.wasm, where they are not what core.mjs would take. */
+  /** The heap, where it is not one of core.mjs's own. */
   readonly wasmMemory?: WebAssembly.Memory;
-  readonly wasmBinary?: Uint8Array;
+  /** Makes an instance of core.wasm, and hands it over later. */
+  instantiateWasm(
+    imports: WebAssembly.Imports,
+    done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
+  ): object;
   /** Where core.wasm is. */
   readonly locateFile?: () => string;
 }

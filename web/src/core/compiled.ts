@@ -1,0 +1,45 @@
+// The core's WebAssembly, compiled: while it comes, where that is possible. A page may do it while its worker starts.
+import { messageOf } from '../errors';
+import { fetched } from '../wire/fetching';
+import type { CompiledCore, CoreFiles } from './files';
+import { onSharedMemory } from './shared_memory';
+
+/** A module of one function, which is f32x4.relaxed_madd of its three parameters. */
+const PROBE = new Uint8Array([
+  0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 1, 0x60, 3, 0x7b, 0x7b, 0x7b, 1, 0x7b, 3, 2, 1, 0, 10, 13, 1, 11, 0, 0x20, 0,
+  0x20, 1, 0x20, 2, 0xfd, 0x85, 2, 0x0b,
+]);
+
+const compileBytes = (bytes: Uint8Array<ArrayBuffer>, shared: boolean) =>
+  WebAssembly.compile(shared ? onSharedMemory(bytes) : bytes);
+
+async function compile(source: URL | Uint8Array, shared: boolean): Promise<WebAssembly.Module> {
+  if (!(source instanceof URL)) return compileBytes(source.slice(), shared);
+  const response = await fetched(source);
+  // Browsers keep what they have made of these for the next visit.
+  if (!shared && response.headers.get('Content-Type') === 'application/wasm')
+    return WebAssembly.compileStreaming(response);
+  return compileBytes(new Uint8Array(await response.arrayBuffer()), shared);
+}
+
+/** Of micro-kernels, or in words why there is none. */
+export async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
+  try {
+    const module = await compile(url, shared);
+    const empty = `${url.pathname} is empty: py_ort was built without clang and lld 19 or newer, which make it`;
+    return WebAssembly.Module.exports(module).length > 0 ? module : empty;
+  } catch (error) {
+    return `${url.pathname} could not be loaded: ${messageOf(error)}`;
+  }
+}
+
+/** Fetches and compiles what a core is made of. */
+export async function compileCore(
+  { wasm, relaxedSimd }: Pick<CoreFiles, 'wasm' | 'relaxedSimd'>,
+  shared: boolean,
+): Promise<CompiledCore> {
+  const relaxed = WebAssembly.validate(PROBE)
+    ? sideModule(relaxedSimd, shared)
+    : Promise.resolve('this browser has no relaxed SIMD');
+  return { shared, core: await compile(wasm, shared), relaxed: await relaxed };
+}
