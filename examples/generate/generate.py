@@ -26,10 +26,13 @@ def main() -> None:
 
     model = asked.folder if (asked.folder / "genai_config.json").exists() else asked.folder / "model.onnx"
     encode, decode = tokenizer(asked.folder)
+    # Whatever the folder's configuration says: what a search finds cannot be printed as it comes.
+    one = {"num_beams": 1, "num_return_sequences": 1}
     drawing = {} if asked.temperature is None else {"do_sample": True, "temperature": asked.temperature, "top_p": 0.9}
     with py_ort.InferenceSession(model, providers=[asked.provider]) as session:
         start = time.perf_counter()
-        generation = session.generate(encode(asked.prompt), max_new_tokens=asked.tokens, seed=asked.seed, **drawing)
+        tokens = encode(asked.prompt)
+        generation = session.generate(tokens, max_new_tokens=asked.tokens, seed=asked.seed, **one, **drawing)
         for piece in pieces(generation, decode):
             print(piece, end="", flush=True)
         seconds, info = time.perf_counter() - start, generation.info

@@ -90,11 +90,11 @@ def native_beams(
 
 def _logits(model: onnx.ModelProto) -> Callable[[Sequence[int]], np.ndarray]:
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return partial(_behind, session)
+    return partial(logits_behind, session)
 
 
-def _behind(session: Any, tokens: Sequence[int]) -> np.ndarray:
-    """The logits of the next token."""
+def logits_behind(session: Any, tokens: Sequence[int]) -> np.ndarray:
+    """The logits of the next token, by a session of onnxruntime."""
     feeds: dict[str, Any] = {}
     for arg in session.get_inputs():
         if arg.name.startswith("past"):

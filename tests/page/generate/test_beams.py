@@ -16,7 +16,7 @@ from native_beams import Beams, native_beams
 from onnx import helper, numpy_helper
 
 from py_ort import AsyncInferenceSession, InferenceSession
-from py_ort.exceptions import InvalidArgument, NotImplemented, RuntimeException, WrongType
+from py_ort.exceptions import InvalidArgument, NotImplemented, RuntimeException, Timeout, WrongType
 
 pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
@@ -174,6 +174,19 @@ def test_several_draws_of_a_prompt(provider: str, new_session: NewSession) -> No
     settings: Any = {"max_new_tokens": 5, "do_sample": True, "temperature": 2.0, "seed": 4}
     draws = session.generate(PROMPT, num_return_sequences=3, **settings).result()
     assert draws == session.generate([PROMPT] * 3, **settings).result() and draws[0] != draws[1]
+
+
+def test_cancelled(provider: str, new_session: NewSession) -> None:
+    """Before anything is known; and the session goes on."""
+    model = language_model("grouped")
+    session = new_session(model.SerializeToString(), providers=[provider])
+    search = session.generate(PROMPT, max_new_tokens=4000, num_beams=3)
+    with pytest.raises(Timeout):
+        session.generate(PROMPT, max_new_tokens=4000, num_beams=3, timeout=0.5).result()
+    search.cancel()
+    assert search.result() == [] and search.finish_reason == "cancelled"
+    after = session.generate(PROMPT, max_new_tokens=4, num_beams=3)
+    assert after.result() == native_beams(model, PROMPT, 4, 3).tokens[0]
 
 
 def test_awaited(provider: str) -> None:

@@ -1,0 +1,48 @@
+"""Runs of several threads overlap on one device: the next one's feeds go up while the GPU works on this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from py_ort import InferenceSession, SessionOptions
+from py_ort.profiling import Trace
+
+pytestmark = pytest.mark.browser
+RUNS = 8
+
+
+@pytest.mark.parametrize("size", [512, 1100], ids=["by the websocket", "fetched"])
+def test_uploads_go_on_while_the_gpu_works(
+    size: int, tmp_path: Path, new_session: Callable[..., InferenceSession]
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[{size}, {size}] x) => (float[{size}, 1] y)
+        {{ a = Sin(x) b = Cos(a) c = Tan(b) d = Softmax(c) y = ReduceMax<axes = [1]>(d) }}"""
+    options = SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "profile")
+    session = new_session(onnx.parser.parse_model(text).SerializeToString(), options, providers=["webgpu"])
+    x = np.random.default_rng(0).standard_normal((size, size), np.float32)
+    session.run(None, {"x": x})
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda k: session.run(None, {"x": x * np.float32(k)})[0], range(RUNS)))
+    for k, y in enumerate(found):
+        exponents = np.exp(np.tan(np.cos(np.sin(x * k))))
+        wanted = (exponents / exponents.sum(axis=1, keepdims=True)).max(axis=1, keepdims=True)
+        np.testing.assert_allclose(y, wanted, rtol=1e-3, atol=1e-5)
+    spans = {"upload": {}, "GPU work and download": {}}
+    for event in Trace.load(session.end_profiling()).since(1).spans("Session"):
+        if event["name"] in spans:
+            spans[event["name"]][event["args"]["run"]] = event["ts"], event["ts"] + event["dur"]
+    uploads, works = spans.values()
+    assert len(uploads) == len(works) == RUNS
+    during = [
+        run
+        for run, (begin, end) in uploads.items()
+        if any(begin > work_begin and end < work_end for other, (work_begin, work_end) in works.items() if other != run)
+    ]
+    assert len(during) >= RUNS // 2
