@@ -2,6 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hardwareTile } from '../../src/kernels/matmul/product/hardware_tile';
+import type { Context, Dispatch, Tensor, TileTable } from '../../src/contract/kernel';
+import { multiply } from '../../src/kernels/matmul/product/multiply';
+import type { Product } from '../../src/kernels/matmul/product/product';
+import { DType } from '../../src/schema';
 import { softwareTile, softwareTileName, softwareTiles } from '../../src/kernels/matmul/product/software_tile';
 import { choiceName, choices, type Problem, productKey, workgroupQuads } from '../../src/kernels/matmul/product/tiles';
 
@@ -96,4 +100,42 @@ test('tiles: software adapters take the tile that a table names, if there is suc
     assert.equal(new Set(names).size, names.length);
     for (const name of names) assert.equal(softwareTileName(softwareTile(size, compact, device, name)), name);
   }
+});
+
+test('tiles: both launches of a product say which it took of a table, and what else it could', () => {
+  const [m, n, k] = [49, 512, 4608];
+  const tensor = (id: number, dims: number[]): Tensor => ({
+    id,
+    dtype: DType.float32,
+    dims,
+    size: dims[0] * dims[1],
+    storage: 'f32',
+    location: 'gpu',
+  });
+  const given: Product = {
+    left: 'matrix',
+    a: tensor(1, [m, k]),
+    b: tensor(2, [k, n]),
+    y: tensor(3, [m, n]),
+    ...{ m, n, depth: k, taps: 1, z: 1, lda: k, ldb: n, ldy: n },
+  };
+  const launches = (tiles?: TileTable): Dispatch[] => {
+    const found: Dispatch[] = [];
+    const device = { maxWorkgroupStorage: 48 * KIB, maxStorageBindingSize: 2 ** 30, maxWorkgroupsPerDimension: 65535 };
+    const dispatch = (one: Dispatch) => found.push(one);
+    multiply({ device: { ...device, tiles }, dispatch, temp: () => tensor(4, [m, n]) } as unknown as Context, given);
+    return found;
+  };
+  assert.ok(launches().every(({ tiling }) => tiling === undefined));
+  const product = productKey(problem(m, n, k));
+  const tile = '32x32x16_two_slices_4_parts_3';
+  const found = launches({ [product]: tile });
+  assert.equal(found.length, 2);
+  for (const { tiling } of found) {
+    assert.deepEqual([tiling?.product, tiling?.tile], [product, tile]);
+    const all = tiling!.choices();
+    assert.ok(all.includes(tile) && all.includes(chosen(problem(m, n, k))));
+  }
+  const [{ shader }] = launches({ [product]: '16x32x16_slices_8' });
+  assert.equal(shader.name, 'gemm__hw_16x32x16_slices_8');
 });
