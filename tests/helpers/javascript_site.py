@@ -81,7 +81,7 @@ def lay_out(folder: Path) -> None:
     for name, model in small.items():
         py_ort.export(model, folder / f"{name}.pyort")
     py_ort.export(small_models.add(), folder / "wasm.pyort", providers=["wasm"])
-    (parted, *parts) = py_ort.export(small_models.two_products(), folder / "parted.pyort", part_size=1024)
+    (parted, *parts) = py_ort.export(small_models.two_products(), folder / "parted.pyort", part_size=2048)
     for damaged, name in enumerate(("spoilt", "cut_off")):
         further = folder / name
         further.mkdir()

@@ -86,16 +86,25 @@ def endless_on_webgpu() -> bytes:
 RNG = np.random.default_rng(4)
 WEIGHTS = {
     name: RNG.standard_normal(shape).astype(np.float32)
-    for name, shape in {"w": (12, 4, 3, 3), "g": (12, 6, 3, 3), "m": (12, 13), "t": (7, 13)}.items()
+    for name, shape in {
+        "w": (12, 4, 3, 3),
+        "g": (12, 6, 3, 3),
+        "m": (12, 13),
+        "t": (7, 13),
+        "u": (12, 5, 2, 3),
+        "v": (10, 12, 2, 2),
+    }.items()
 }
 
 
 def two_products() -> bytes:
-    """Convolutions, grouped ones among them, then products by matrices that lie both ways; no size fills its panels."""
+    """Convolutions, transposed and grouped ones too, then matrices that lie both ways; no size fills its panels."""
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
         helper.make_node("Conv", ["a", "g"], ["b"], group=2, pads=[1] * 4),
-        helper.make_node("ReduceMean", ["b", "axes"], ["c"], keepdims=0),
+        helper.make_node("ConvTranspose", ["b", "u"], ["e"], group=2),
+        helper.make_node("ConvTranspose", ["e", "v"], ["f"], strides=[2, 2]),
+        helper.make_node("ReduceMean", ["f", "axes"], ["c"], keepdims=0),
         helper.make_node("MatMul", ["c", "m"], ["d"]),
         helper.make_node("Gemm", ["d", "t"], ["y"], transB=1),
     ]

@@ -47,6 +47,8 @@ class Form(IntEnum):
     MATRIX = 1
     #: A float32 matrix [columns, rows], to be [ceil(columns / 8), rows, 8].
     TRANSPOSED = 2
+    #: A float32 tensor [slices, groups, rows, columns], to be [groups, ceil(slices · columns / 8), rows, 8].
+    SLICES = 3
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class PlanEntry:
         shapes: Those of the inputs that it was made for; none: for all that the model takes.
         offset: Where it lies in the data.
         size: Its bytes.
-        weights: For each weight of the plan its offset in the data, its size there, and its `Form`.
+        weights: For each weight of the plan its offset in the data, its size there, and its `Form`; of
+            `Form.SLICES` how many there are, too.
         placement: Offset and size of the placement of nodes, as JSON.
     """
 
@@ -66,7 +69,7 @@ class PlanEntry:
     shapes: dict[str, list[int]]
     offset: int
     size: int
-    weights: list[tuple[int, int, int]]
+    weights: list[tuple[int, ...]]
     placement: tuple[int, int]
 
     def is_for(self, shapes: Mapping[str, Sequence[int]]) -> bool:
@@ -139,7 +142,7 @@ class Header:
                 f"version {reads_plans}: export the model again with this py_ort, or install the one that wrote it"
             )
         regions = [(plan.offset, plan.size) for plan in self.plans]
-        regions += [(offset, size) for plan in self.plans for offset, size, _ in plan.weights]
+        regions += [(offset, size) for plan in self.plans for offset, size, *_ in plan.weights]
         regions += [plan.placement for plan in self.plans]
         if any(not 0 <= offset <= offset + size <= self.size for offset, size in regions):
             raise InvalidProtobuf("the .pyort file is damaged: something in it is said to lie behind its end")

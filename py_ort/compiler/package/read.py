@@ -137,24 +137,26 @@ class Package:
             offset -= piece.nbytes
         raise ValueError("something lies behind its end")
 
-    def _parts(self, plan: bytes, places: Sequence[tuple[int, int, int]]) -> Iterator[Part]:
+    def _parts(self, plan: bytes, places: Sequence[tuple[int, ...]]) -> Iterator[Part]:
         """Yield the blob that the plan's offsets refer to."""
         root = Plan.GetRootAs(plan, 0)
         weights = [root.Weights(i) for i in range(root.WeightsLength())]
         if len(weights) != len(places):
             raise ValueError(f"{len(places)} weights for a plan of {len(weights)}")
         written = 0
-        for weight, (offset, size, form) in sorted(zip(weights, places, strict=True), key=lambda w: w[0].Offset()):
+        for weight, (offset, size, form, *slices) in sorted(
+            zip(weights, places, strict=True), key=lambda w: w[0].Offset()
+        ):
             if weight.Offset() < written or weight.Size() == 0:
                 continue  # shares the room of an earlier one
             if weight.Offset() > written:
                 yield bytes(weight.Offset() - written)
-            yield self._weight(offset, size, Form(form), weight)
+            yield self._weight(offset, size, Form(form), *slices, weight=weight)
             written = weight.Offset() + weight.Size()
         if written < root.WeightsSize():
             yield bytes(root.WeightsSize() - written)
 
-    def _weight(self, offset: int, size: int, form: Form, weight: object) -> Part:
+    def _weight(self, offset: int, size: int, form: Form, slices: int = 1, *, weight: object) -> Part:
         wanted: int = weight.Size()  # type: ignore[attr-defined]
         if form == Form.AS_IS:
             if size != wanted:
@@ -165,15 +167,18 @@ class Package:
         dims = [weight.Dims(i) for i in range(weight.DimsLength())]  # type: ignore[attr-defined]
         groups, count, rows, width = (1, *dims)[-4:]
         columns = size // max(groups * rows * 4, 1)
-        if size != groups * rows * columns * 4 or not 0 <= count * width - columns < width:
+        whole = size == groups * rows * columns * 4 and slices > 0 and columns % slices == 0
+        if not whole or not 0 <= count * width - columns < width:
             raise ValueError(f"a weight of the shape {dims} has {size} bytes")
 
         def packed() -> memoryview:
             plain = np.frombuffer(self._content(offset, size), np.float32)
-            transposed = form == Form.TRANSPOSED
-            matrix = (
-                plain.reshape(columns, rows).T if transposed else plain.reshape(rows, groups, columns).swapaxes(0, 1)
-            )
+            if form == Form.TRANSPOSED:
+                matrix: np.ndarray = plain.reshape(columns, rows).T
+            elif form == Form.SLICES:
+                matrix = np.moveaxis(plain.reshape(slices, groups, rows, -1), 0, 2).reshape(groups, rows, columns)
+            else:
+                matrix = plain.reshape(rows, groups, columns).swapaxes(0, 1)
             return memoryview(np.ascontiguousarray(panels(matrix)).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
         return LazyPart(wanted, packed)

@@ -19,7 +19,7 @@ from py_ort.compiler.package.format import ALIGNMENT, VERSION, Form, Header, Par
 from py_ort.compiler.plan.weights import WeightEntry
 from py_ort.schema.gen.PlanVersion import PlanVersion
 
-Place = tuple[int, int, int]
+Place = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ class _Data:
         self.checksums: list[tuple[int, int]] = []
         self._contents: list[Callable[[], bytes | memoryview]] = []
         self._offsets: dict[bytes, int] = {}
-        self._sizes: set[int] = set()
+        #: Of each size the shapes of the weights that have it.
+        self._shapes: dict[int, set[tuple[int, ...]]] = {}
 
     def add(self, content: bytes) -> int:
         """Take a content; return its offset."""
@@ -130,7 +131,8 @@ class _Data:
         for form, matrix in self._matrices(entry):
             offset = self._offsets.get(_digest(matrix))
             if offset is not None:
-                return offset, matrix.nbytes, form
+                return offset, matrix.nbytes, *form
+        self._shapes.setdefault(entry.size, set()).add(_shape(entry))
         return self._place(entry.buffer(), entry.buffer), entry.size, Form.AS_IS
 
     def pieces(self) -> Iterator[bytes | memoryview]:
@@ -145,18 +147,17 @@ class _Data:
         if key not in self._offsets:
             self._offsets[key] = self.size
             self.checksums.append((self.size, zlib.crc32(content)))
-            self._sizes.add(len(content))
             self._contents.append(again)
             self.size += -(-len(content) // ALIGNMENT) * ALIGNMENT
         return self._offsets[key]
 
-    def _matrices(self, entry: WeightEntry) -> Iterator[tuple[Form, memoryview]]:
+    def _matrices(self, entry: WeightEntry) -> Iterator[tuple[tuple[int, ...], memoryview]]:
         """Yield the matrices of which a weight may be the panels, where something of their size is there."""
-        shape = [int(size) for size in entry.tensor.shape]  # type: ignore[arg-type]
+        shape = _shape(entry)
         if entry.tensor.dtype != ir.DataType.FLOAT or len(shape) not in (3, 4) or shape[-1] != PANEL:
             return
         groups, count, rows, _ = (1, *shape)[-4:]
-        each = [n for n in range(count * PANEL, (count - 1) * PANEL, -1) if groups * rows * n * 4 in self._sizes]
+        each = [n for n in range(count * PANEL, (count - 1) * PANEL, -1) if groups * rows * n * 4 in self._shapes]
         if not each:
             return
         packed = np.asarray(entry.tensor.numpy()).reshape(groups, count, rows, PANEL)
@@ -165,9 +166,14 @@ class _Data:
             if whole[:, :, columns:].view(np.uint32).any():
                 return  # what panels are filled up with is 0
             plain = whole[:, :, :columns]
-            yield Form.MATRIX, _bytes_of(plain.swapaxes(0, 1))
+            yield (Form.MATRIX,), _bytes_of(plain.swapaxes(0, 1))
             if groups == 1:
-                yield Form.TRANSPOSED, _bytes_of(plain[0].T)
+                yield (Form.TRANSPOSED,), _bytes_of(plain[0].T)
+            # A transposed convolution's, [kh, kw, C, M / group].
+            for kh, kw, inner, width in {s for s in self._shapes[plain.nbytes] if len(s) == 4}:
+                if inner == groups * rows and kh * kw * width == columns:
+                    slices = plain.reshape(groups, rows, kh * kw, width)
+                    yield (Form.SLICES, kh * kw), _bytes_of(np.moveaxis(slices, 2, 0))
 
 
 class _Pieces:
@@ -196,6 +202,10 @@ def _remove_further(path: Path, parts: int) -> None:
     while (old := path.parent / f"{path.name}.{number}").exists():
         old.unlink()
         number += 1
+
+
+def _shape(entry: WeightEntry) -> tuple[int, ...]:
+    return tuple(int(size) for size in entry.tensor.shape)  # type: ignore[arg-type]
 
 
 def _digest(content: bytes | memoryview) -> bytes:

@@ -53,7 +53,7 @@ def test_weights_are_there_once(exported: Path) -> None:
     weights = sum(array.nbytes for array in small_models.WEIGHTS.values())
     places = {place[:2] for plan in header.plans for place in plan.weights if place[1]}
     assert sum(size for _, size in places) < 1.1 * weights
-    assert {form for plan in header.plans for *_, form in plan.weights} >= {Form.AS_IS, Form.MATRIX}
+    assert {form for plan in header.plans for _, _, form, *_ in plan.weights} >= {Form.AS_IS, Form.MATRIX, Form.SLICES}
     assert exported.stat().st_size < weights + sum(plan.size + plan.placement[1] + 3000 for plan in header.plans)
 
 
@@ -101,6 +101,11 @@ def test_of_other_versions(exported: Path) -> None:
         Package(changed(exported, lambda told: told.update(plan_version=99)))
 
 
+def sliced(told: dict) -> list[int]:
+    """A weight that is there in slices."""
+    return next(place for place in told["plans"][2]["weights"] if place[2] == Form.SLICES)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -115,6 +120,8 @@ def test_of_other_versions(exported: Path) -> None:
         lambda told: told.update(size=told["size"] + 64),
         lambda told: told.update(plans={}),
         lambda told: told["checksums"].pop(0),
+        lambda told: sliced(told).__setitem__(3, 7),
+        lambda told: sliced(told).__setitem__(3, -4),
     ],
 )
 def test_damaged(exported: Path, change: Callable[[dict], object]) -> None:

@@ -12,20 +12,26 @@ export type Scatter = (offset: number, piece: Uint8Array) => void;
 /**
  * Takes the bytes of a matrix and writes panels.
  *
+ * @param from the matrix: its form, its size in bytes, and of slices how many.
  * @param dims of the weight as its plan has it: [groups, panels, rows, 8], or without groups.
- * @param size of the matrix in bytes.
  * @param target asked for the weight's memory at each piece: memory may move.
  */
 export function scatterIntoPanels(
-  form: number,
+  { form, size, slices = 1 }: { readonly form: number; readonly size: number; readonly slices?: number },
   dims: readonly number[],
-  size: number,
   target: () => Uint8Array,
 ): Scatter {
   const [groups, panels, rows, width] = [1, ...dims].slice(-4);
   const columns = size / 4 / groups / rows;
-  const known = form === Form.matrix || (form === Form.transposed && groups === 1);
-  if (!known || width !== PANEL || !Number.isInteger(columns) || panels !== Math.ceil(columns / PANEL)) {
+  const known = form === Form.matrix || form === Form.slices || (form === Form.transposed && groups === 1);
+  const each = columns / slices;
+  if (
+    !known ||
+    !Number.isInteger(each) ||
+    width !== PANEL ||
+    !Number.isInteger(columns) ||
+    panels !== Math.ceil(columns / PANEL)
+  ) {
     throw new RuntimeError(
       ErrorCode.invalid_graph,
       `a weight of shape [${dims}] cannot be made of ${size} bytes in form ${form}`,
@@ -51,10 +57,15 @@ export function scatterIntoPanels(
     const end = i + values.length;
     const first = i;
     while (i < end) {
-      const column = i % columns;
-      const line = (i - column) / columns;
-      const run = Math.min(PANEL - (column & 7), columns - column, end - i);
-      const to = place(Math.floor(line / groups), line % groups, column);
+      const within = i % each;
+      const line = (i - within) / each;
+      const slice = form === Form.slices ? Math.floor(line / (groups * rows)) : 0;
+      const column = slice * each + within;
+      const run = Math.min(PANEL - (column & 7), each - within, end - i);
+      const to =
+        form === Form.slices
+          ? place(line % rows, Math.floor(line / rows) % groups, column)
+          : place(Math.floor(line / groups), line % groups, column);
       for (let j = 0; j < run; j++) floats[to + j] = values[i - first + j];
       i += run;
     }

@@ -12,7 +12,7 @@ export const FORMAT_VERSIONS = [1, 2];
 const LARGEST_HEADER = 1 << 28;
 
 /** How a weight's bytes in the file become those that its plan wants: `Form` in Python. */
-export const Form = { asIs: 0, matrix: 1, transposed: 2 } as const;
+export const Form = { asIs: 0, matrix: 1, transposed: 2, slices: 3 } as const;
 
 export interface NodeArgEntry {
   readonly name: string;
@@ -38,8 +38,8 @@ export interface PlanEntry {
   readonly shapes: { readonly [input: string]: readonly number[] };
   readonly offset: number;
   readonly size: number;
-  /** Offset, size and form, for each weight of the plan. */
-  readonly weights: readonly (readonly [number, number, number])[];
+  /** Offset, size and form, for each weight of the plan; of slices how many. */
+  readonly weights: readonly (readonly [number, number, number, number?])[];
   readonly placement: readonly [number, number];
 }
 
@@ -84,7 +84,9 @@ export function readHeader(prefix: Uint8Array, text: Uint8Array, what: string): 
         'Export the model again with the py_ort of this runtime (`py-ort export`), or use the runtime of that version',
     );
   }
-  const regions = header.plans.flatMap((plan) => [[plan.offset, plan.size], plan.placement, ...plan.weights] as const);
+  const regions = header.plans.flatMap(
+    (plan) => [[plan.offset, plan.size], plan.placement, ...plan.weights] as readonly (readonly number[])[],
+  );
   if (regions.some(([offset, size]) => !(offset >= 0 && size >= 0 && offset + size <= header.size)))
     throw damaged(what, 'something in it is said to lie behind its end');
   if (header.parts.some(({ name }) => name === '' || name.startsWith('.') || /[/\\:?#]/.test(name)))

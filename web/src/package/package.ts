@@ -12,6 +12,7 @@ export interface WeightPlace {
   readonly offset: number;
   readonly size: number;
   readonly form: number;
+  readonly slices?: number;
 }
 
 /** A plan of the file and its weights, which can be had once. */
@@ -99,7 +100,7 @@ export class Package {
     return {
       providers,
       plan: known.subarray(offset),
-      places: weights.map(([at, bytes, form]) => ({ offset: at, size: bytes, form })),
+      places: weights.map(([at, bytes, form, slices]) => ({ offset: at, size: bytes, form, slices })),
       download: (wanted, take) => this.download(known, wanted, take),
       check: (place) => this.check(place.offset, place.size),
     };

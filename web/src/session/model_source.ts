@@ -11,6 +11,7 @@ export interface WeightSource {
   readonly offset: number;
   readonly size: number;
   readonly form: number;
+  readonly slices?: number;
 }
 
 export interface ModelSource {

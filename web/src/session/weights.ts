@@ -105,28 +105,28 @@ export class SessionWeights {
   }
 
   private heapSink(weight: PlanWeight, address: number): Sink {
-    const { form, size } = this.source.place(weight);
-    if (form === Form.asIs) return (offset, piece) => this.core.heap.set(piece, address + offset);
-    return scatterIntoPanels(form, weight.dims, size, () => this.core.view(address, weight.size));
+    const place = this.source.place(weight);
+    if (place.form === Form.asIs) return (offset, piece) => this.core.heap.set(piece, address + offset);
+    return scatterIntoPanels(place, weight.dims, () => this.core.view(address, weight.size));
   }
 
-  private gpuSink(weight: PlanWeight, { memory: { buffer, offset: place } }: GpuWeight): Sink {
+  private gpuSink(weight: PlanWeight, { memory: { buffer, offset: start } }: GpuWeight): Sink {
     const { gpu } = this.provider!;
-    const { form, size } = this.source.place(weight);
-    if (form === Form.asIs && gpu.elements.same(weight.dtype))
-      return (offset, piece) => gpu.write(buffer, place + offset, piece);
+    const place = this.source.place(weight);
+    if (place.form === Form.asIs && gpu.elements.same(weight.dtype))
+      return (offset, piece) => gpu.write(buffer, start + offset, piece);
     // Elements that become wider are gathered first: pieces may end within one.
     const whole = new Uint8Array(weight.size);
     const gather: Sink =
-      form === Form.asIs
+      place.form === Form.asIs
         ? (offset, piece) => whole.set(piece, offset)
-        : scatterIntoPanels(form, weight.dims, size, () => whole);
-    let missing = size;
+        : scatterIntoPanels(place, weight.dims, () => whole);
+    let missing = place.size;
     return (offset, piece) => {
       gather(offset, piece);
       missing -= piece.byteLength;
       if (missing > 0) return;
-      gpu.write(buffer, place, gpu.elements.same(weight.dtype) ? whole : gpu.elements.widen(weight.dtype, whole));
+      gpu.write(buffer, start, gpu.elements.same(weight.dtype) ? whole : gpu.elements.widen(weight.dtype, whole));
     };
   }
 
