@@ -18,10 +18,11 @@ class Opening(TypedDict, total=False):
 
 
 class DeviceOptions(Opening, total=False):
-    """OpenDevice.options: besides, what `navigator.gpu.requestAdapter` takes."""
+    """OpenDevice.options: besides, what `navigator.gpu.requestAdapter` takes, and a feature to ask for."""
 
     powerPreference: str
     forceFallbackAdapter: bool
+    subgroupMatrix: bool
 
 
 class DeviceDescription(TypedDict):

@@ -96,6 +96,16 @@ def test_a_device_may_outlive_its_sessions(new_session):
     assert "23" in keeper.stats()["page"]["devices"]
 
 
+def test_subgroup_matrices_that_are_not_there_are_said(new_session, caplog):
+    with caplog.at_level("WARNING", "py_ort"):
+        session = new_session(small_models.add(), providers=webgpu(deviceId=31, subgroupMatrix=True))
+    assert "subgroupMatrix has no effect: device 31 has no subgroup matrices" in caplog.text
+    assert session.get_provider_options()["WebGpuExecutionProvider"]["subgroupMatrix"] == "1"
+    new_session(small_models.add(), providers=webgpu(deviceId=32))
+    with pytest.raises(InvalidArgument, match="device 32 was opened without subgroupMatrix"):
+        new_session(small_models.add(), providers=webgpu(deviceId=32, subgroupMatrix=True))
+
+
 def test_adapters_of_ones_own(new_session):
     options = {"deviceId": 24, "forceFallbackAdapter": "1", "powerPreference": "low-power"}
     session = new_session(small_models.add(), providers=webgpu(**options))

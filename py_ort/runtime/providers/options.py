@@ -158,4 +158,6 @@ def for_adapter(options: Mapping[str, str], browser: BrowserOptions) -> DeviceOp
         asked["powerPreference"] = options["powerPreference"]
     if options.get("forceFallbackAdapter") == "1":
         asked["forceFallbackAdapter"] = True
+    if options.get("subgroupMatrix") == "1":
+        asked["subgroupMatrix"] = True
     return asked

@@ -68,6 +68,7 @@ def test_who_is_told_what(monkeypatch):
     hardware = {"hardware": "required", "timeoutMs": 5000}
     browser = BrowserOptions(webgpu="hardware", launch_timeout=5)
     assert for_adapter({**given, "forceFallbackAdapter": "0"}, browser) == {"powerPreference": "low-power", **hardware}
+    assert for_adapter({"subgroupMatrix": "1"}, browser) == {"subgroupMatrix": True, **hardware}
     assert for_adapter({"forceFallbackAdapter": "1"}, browser) == {"forceFallbackAdapter": True, **hardware}
     assert for_adapter({}, BrowserOptions(webgpu="software")) == {"timeoutMs": 60_000}
     monkeypatch.setattr(options, "has_gpu", lambda: True)

@@ -60,6 +60,7 @@ typedef struct OrtWebGPUProviderOptions {
   int32_t validation_mode;
   int32_t power_preference;         /* of the adapter that a context is opened with */
   int32_t force_fallback_adapter;   /* likewise */
+  int32_t subgroup_matrix;          /* likewise: whether its subgroup matrices are asked for; not onnxruntime's */
   int32_t preserve_device;          /* a context above 0 outlives its last session */
   const char* force_cpu_node_names; /* one on each line; null: none. Owned by the options: append sets it */
 } OrtWebGPUProviderOptions;

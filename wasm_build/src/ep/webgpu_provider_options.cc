@@ -48,6 +48,7 @@ const std::vector<Option>& table() {
        "basic"},
       {"powerPreference", offsetof(Options, power_preference), Kind::choice, {"", "low-power", "high-performance"}, ""},
       {"forceFallbackAdapter", offsetof(Options, force_fallback_adapter), Kind::flag, kFlags, "0"},
+      {"subgroupMatrix", offsetof(Options, subgroup_matrix), Kind::flag, kFlags, "0"},
       {"preserveDevice", offsetof(Options, preserve_device), Kind::flag, kFlags, "0"},
   };
   return options;

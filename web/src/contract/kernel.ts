@@ -39,6 +39,14 @@ export interface Tensor {
 /** Names of tiles, by the product that takes it. */
 export type TileTable = { readonly [product: string]: string };
 
+/** Sizes of the matrices: left is m x k, right k x n; and of a subgroup. */
+export interface SubgroupMatrix {
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly subgroup: number;
+}
+
 /** What kernels may choose their variant by. Made in one place, gpu/device.ts, from the adapter's own words. */
 export interface DeviceTraits {
   /** A CPU pretending to be a GPU (SwiftShader, lavapipe): no barriers, no workgroup memory, wide register tiles. */
@@ -55,6 +63,8 @@ export interface DeviceTraits {
   readonly maxStorageBindingSize: number;
   readonly maxInvocations: number;
   readonly maxWorkgroupStorage: number;
+  /** Products of halves by matrices that lie across a subgroup, with sums in float32, where they were asked for. */
+  readonly subgroupMatrix?: SubgroupMatrix;
   /**
    * The tiles that products take where they can, by productKey, or all by "*" (kernels/matmul/product/tiles.ts): what
    * was measured here goes before what is expected of any GPU.

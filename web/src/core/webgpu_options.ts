@@ -35,6 +35,7 @@ export function webGpuSettings(core: Core, given: WebGpuOptions = {}): WebGpuSet
       device: {
         powerPreference: (get('powerPreference') || undefined) as GPUPowerPreference | undefined,
         forceFallbackAdapter: get('forceFallbackAdapter') === '1' || undefined,
+        subgroupMatrix: get('subgroupMatrix') === '1' || undefined,
       },
       preserveDevice: get('preserveDevice') === '1',
       enableGraphCapture: get('enableGraphCapture') === '1',

@@ -3,13 +3,15 @@ import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { host } from '../host';
 import { ElementForms } from '../contract/elements';
-import type { DeviceTraits } from '../contract/kernel';
+import type { DeviceTraits, SubgroupMatrix } from '../contract/kernel';
 import { type Counters, newCounters } from './counters';
 import { Deadline } from './deadline';
 
 export interface DeviceOptions {
   readonly powerPreference?: GPUPowerPreference;
   readonly forceFallbackAdapter?: boolean;
+  /** Whether to ask for subgroup matrices, which are an experiment of Chromium's. */
+  readonly subgroupMatrix?: boolean;
   /**
    * Expected: there should be a real GPU: ask again while there is no adapter or a software one, as happens while the
    * GPU process starts again. Required: and a software one is none.
@@ -31,6 +33,7 @@ export interface DeviceDescription {
 }
 
 const WANTED_FEATURES: readonly GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
+const SUBGROUP_MATRIX = 'chromium-experimental-subgroup-matrix' as GPUFeatureName;
 
 const RAISED_LIMITS = [
   'maxBufferSize',
@@ -204,9 +207,10 @@ export async function openGpu(options: DeviceOptions = {}, given?: GPUAdapter): 
   checkHardware(options, describeAdapter(adapter));
   const limits: Record<string, number> = {};
   for (const name of RAISED_LIMITS) limits[name] = adapter.limits[name];
+  const wanted = options.subgroupMatrix ? [...WANTED_FEATURES, SUBGROUP_MATRIX] : WANTED_FEATURES;
   const device = await deadline.wait('GPUAdapter.requestDevice()', () =>
     adapter.requestDevice({
-      requiredFeatures: WANTED_FEATURES.filter((feature) => adapter.features.has(feature)),
+      requiredFeatures: wanted.filter((feature) => adapter.features.has(feature)),
       requiredLimits: limits,
     }),
   );
@@ -234,7 +238,7 @@ export async function adoptDevice(device: GPUDevice): Promise<Gpu> {
 
 function gpuOf(device: GPUDevice, adapter: { readonly info: GPUAdapterInfo }): Gpu {
   const description = describe(adapter, device);
-  return new Gpu(device, traitsOf(device, description.software), description);
+  return new Gpu(device, traitsOf(device, adapter.info, description.software), description);
 }
 
 function describe(adapter: { readonly info: GPUAdapterInfo }, device: GPUDevice): DeviceDescription {
@@ -243,7 +247,34 @@ function describe(adapter: { readonly info: GPUAdapterInfo }, device: GPUDevice)
   return { ...describeAdapter(adapter), limits, features: [...device.features].sort() };
 }
 
-function traitsOf(device: GPUDevice, software: boolean): DeviceTraits {
+/** What the adapter's information says in Chromium, where the feature is listed. */
+interface MatrixInfo {
+  readonly subgroupMinSize?: number;
+  readonly subgroupMaxSize?: number;
+  readonly subgroupMatrixConfigs?: readonly {
+    readonly componentType: string;
+    readonly resultComponentType: string;
+    readonly M: number;
+    readonly N: number;
+    readonly K: number;
+  }[];
+}
+
+/** The largest matrices of halves whose sums are float32; undefined: there are none, or subgroups of several sizes. */
+export function subgroupMatrixOf(
+  features: Pick<ReadonlySet<string>, 'has'>,
+  { subgroupMinSize, subgroupMaxSize, subgroupMatrixConfigs = [] }: MatrixInfo,
+): SubgroupMatrix | undefined {
+  if (!features.has(SUBGROUP_MATRIX) || !features.has('shader-f16')) return undefined;
+  if (!subgroupMaxSize || subgroupMinSize !== subgroupMaxSize) return undefined;
+  return [...subgroupMatrixConfigs]
+    .filter(({ componentType, resultComponentType }) => componentType === 'f16' && resultComponentType === 'f32')
+    .map(({ M, N, K }) => ({ m: M, n: N, k: K, subgroup: subgroupMaxSize }))
+    .filter(({ m, n, k, subgroup }) => [m, n, k].every((size) => 32 % size === 0) && m * n >= 4 * subgroup)
+    .sort((a, b) => b.m * b.n * b.k - a.m * a.n * a.k)[0];
+}
+
+function traitsOf(device: GPUDevice, info: GPUAdapterInfo, software: boolean): DeviceTraits {
   const { limits, features } = device;
   return {
     software,
@@ -256,5 +287,6 @@ function traitsOf(device: GPUDevice, software: boolean): DeviceTraits {
     maxStorageBindingSize: limits.maxStorageBufferBindingSize,
     maxInvocations: limits.maxComputeInvocationsPerWorkgroup,
     maxWorkgroupStorage: limits.maxComputeWorkgroupStorageSize,
+    subgroupMatrix: subgroupMatrixOf(features, info as MatrixInfo),
   };
 }

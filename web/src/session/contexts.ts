@@ -80,6 +80,12 @@ export class DeviceContexts {
     if (source && !('requestDevice' in source) && (await isLost(source)))
       throw new RuntimeError(ErrorCode.device_lost, `device ${id}, which the page registered, is lost`);
     const [gpu, modes] = await Promise.all([this.gpu(id, options), this.modes()]);
+    if (options.subgroupMatrix && !gpu.traits.subgroupMatrix)
+      this.log(
+        2,
+        `subgroupMatrix has no effect: device ${id} has no subgroup matrices of float16 with sums in float32, or no ` +
+          'shader-f16',
+      );
     return new GpuProvider(gpu, modes);
   }
 
@@ -143,7 +149,7 @@ export class DeviceContexts {
 }
 
 function checkSame(id: number, has: DeviceOptions, wanted: DeviceOptions): void {
-  for (const key of ['powerPreference', 'forceFallbackAdapter'] as const) {
+  for (const key of ['powerPreference', 'forceFallbackAdapter', 'subgroupMatrix'] as const) {
     if (wanted[key] === undefined || wanted[key] === has[key]) continue;
     const said = has[key] === undefined ? `without ${key}` : `with ${key} ${String(has[key])}`;
     throw invalid(`device ${id} was opened ${said}: for ${String(wanted[key])} give another deviceId, above 0`);

@@ -9,6 +9,7 @@ import { inErrorScopes, throwUncaptured } from '../../src/gpu/scopes';
 import type { Pipeline } from '../../src/gpu/pipelines';
 import { GpuProvider } from '../../src/gpu/provider';
 import { fromBase64, toBase64 } from '../base64';
+import { withoutMatrices } from './subgroup_matrices';
 
 interface TensorJson {
   dtype: DTypeName;
@@ -120,7 +121,14 @@ async function throwWarnings({ pipelines }: GpuProvider): Promise<void> {
 /** The same provider, except that kernels see other traits than its device has. */
 function pretending(provider: GpuProvider, traits: Partial<DeviceTraits>): GpuProvider {
   const gpu = Object.create(provider.gpu, { traits: { value: { ...provider.gpu.traits, ...traits } } });
-  return Object.create(provider, { gpu: { value: gpu } });
+  const { subgroupMatrix } = traits;
+  const pipelines = Object.create(provider.pipelines, {
+    get: {
+      value: (request: ShaderRequest) =>
+        provider.pipelines.get({ ...request, shader: withoutMatrices(request.shader, subgroupMatrix!) }),
+    },
+  });
+  return Object.create(provider, { gpu: { value: gpu }, ...(subgroupMatrix && { pipelines: { value: pipelines } }) });
 }
 
 async function runCase(open: GpuProvider, test: Case): Promise<Result> {

@@ -1,7 +1,7 @@
 // Opening a device in a browser whose GPU process answers nothing, or only with an adapter on the CPU.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openGpu } from '../../src/gpu/device';
+import { openGpu, subgroupMatrixOf } from '../../src/gpu/device';
 import { RuntimeError } from '../../src/errors';
 import { ErrorCode } from '../../src/schema';
 
@@ -100,4 +100,40 @@ for (const info of SOFTWARE) {
 test('hardware is hardware', async () => {
   browser({ info: { vendor: 'nvidia', architecture: 'hopper', description: 'NVIDIA H100' } });
   assert.ok(!(await openGpu({ hardware: 'required' })).description.software);
+});
+
+const CONFIGS = [
+  { componentType: 'f16', resultComponentType: 'f16', M: 16, N: 16, K: 16 },
+  { componentType: 'f16', resultComponentType: 'f32', M: 16, N: 8, K: 8 },
+  { componentType: 'f16', resultComponentType: 'f32', M: 16, N: 16, K: 16 },
+  { componentType: 'f16', resultComponentType: 'f32', M: 64, N: 64, K: 64 },
+  { componentType: 'i8', resultComponentType: 'i32', M: 16, N: 16, K: 32 },
+];
+const MATRICES = new Set(['chromium-experimental-subgroup-matrix', 'shader-f16']);
+
+test('of subgroup matrices the largest that fit a tile are taken', () => {
+  const one = { subgroupMinSize: 32, subgroupMaxSize: 32, subgroupMatrixConfigs: CONFIGS };
+  assert.deepEqual(subgroupMatrixOf(MATRICES, one), { m: 16, n: 16, k: 16, subgroup: 32 });
+  assert.equal(subgroupMatrixOf(new Set(['shader-f16']), one), undefined);
+  assert.equal(subgroupMatrixOf(MATRICES, { ...one, subgroupMinSize: 16 }), undefined);
+  assert.equal(subgroupMatrixOf(MATRICES, { ...one, subgroupMatrixConfigs: CONFIGS.slice(0, 1) }), undefined);
+  assert.equal(subgroupMatrixOf(MATRICES, {}), undefined);
+});
+
+test('subgroup matrices are asked for only if they are wanted, and there', async () => {
+  const asked: unknown[] = [];
+  const adapter = browser({}) as unknown as {
+    features: Set<string>;
+    requestDevice: (wanted: { requiredFeatures: string[] }) => Promise<unknown>;
+  };
+  const { requestDevice } = adapter;
+  adapter.requestDevice = (wanted) => {
+    asked.push(wanted.requiredFeatures);
+    return requestDevice(wanted);
+  };
+  await openGpu({ subgroupMatrix: true });
+  adapter.features = MATRICES;
+  await openGpu();
+  await openGpu({ subgroupMatrix: true });
+  assert.deepEqual(asked, [[], ['shader-f16'], ['shader-f16', 'chromium-experimental-subgroup-matrix']]);
 });

@@ -42,6 +42,8 @@ interface Attributes {
   /** Of the normalization, where input 6 is its scale. */
   readonly epsilon: number;
   readonly gate?: Program;
+  /** How exactly rows are multiplied: 0, 1: as float32; 2: as float16; 4: as int8. */
+  readonly accuracy: number;
 }
 
 /** A call, checked. */
@@ -159,7 +161,9 @@ function manyRows(ctx: Context, p: Product): void {
   if (p.norm) rootMeanSquare(ctx, { x: p.a, y: a, scale: p.norm, rows: m, length: k, epsilon: p.epsilon });
   const transposed = readsTransposed(ctx, m, k);
   // Of bytes are the encoders, whose every run has many rows; a decoder has them once, and is large.
-  const matrix = ctx.temp(transposed ? [n, k] : [k, n], p.a.dtype, bits === 8);
+  // The rows may be rounded to 8 bits, so to 11 as well.
+  const halves = p.accuracy >= 2 && ctx.device.subgroupMatrix !== undefined;
+  const matrix = ctx.temp(transposed ? [n, k] : [k, n], halves ? DType.float16 : p.a.dtype, bits === 8);
   const lanes = (transposed ? k : n) % 4 === 0 ? 4 : 1;
   const count = matrix.size / lanes;
   ctx.dispatch({
@@ -176,6 +180,7 @@ function manyRows(ctx: Context, p: Product): void {
     ...{ a, b: matrix, y: product, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: transposed ? k : n, ldy: n },
     ...{ bias: p.bias, transposed, residual: p.residual },
     epilogue: p.residual && SUM,
+    halves,
   });
   if (gate) throughGate(ctx, product, gate, y, p);
 }
@@ -223,6 +228,7 @@ const matMulNBits: Kernel<Attributes> = {
     n: a.integer('N', 0),
     bits: a.integer('bits', 4),
     block: a.integer('block_size', 0),
+    accuracy: a.integer('accuracy_level', 0),
     epsilon: a.number('norm_epsilon', 0),
     gate: readEpilogue(a, 'gate'),
   }),

@@ -5,7 +5,7 @@
 import type { Shader } from '../../../contract/kernel';
 import { productEpilogue, loadB } from './epilogue';
 import { leftOperand, type LeftOperand } from './left_operand';
-import { type HardwareSpec, leftName } from './spec';
+import { type HardwareSpec, leftName, type ProductSpec } from './spec';
 import { tileName, workgroupQuads } from './tiles';
 
 const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
@@ -210,9 +210,9 @@ function addSlices(spec: HardwareSpec, threads: number): string {
 }
 
 /** Statements that set `to` to the 4 elements of a from k_0 + 4 * `quad`, of row I of the thread's. */
-function fetchA(
+export function fetchA(
   left: LeftOperand,
-  { aVec, inPlace }: HardwareSpec,
+  { aVec, inPlace }: ProductSpec,
   to: string,
   i: number,
   quad: string,
@@ -231,8 +231,8 @@ function fetchA(
 }
 
 /** Statements that set `to` to row k_0 + `row` of b, group `column` of 4 columns. */
-function fetchB(
-  { bVec, left: kind }: HardwareSpec,
+export function fetchB(
+  { bVec, left: kind }: ProductSpec,
   left: LeftOperand,
   to: string,
   row: string,
@@ -247,7 +247,7 @@ function fetchB(
 }
 
 /** The same where b is [n, k]: elements k_0 + 4 * `quad` and on of column `column`. */
-function fetchTransposed(to: string, quad: string, column: string): string {
+export function fetchTransposed(to: string, quad: string, column: string): string {
   return `{ let k = k_0 / 4u + ${quad};
     ${to} = select(vec4<f32>(0.0), vec4<f32>(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
 }

@@ -6,6 +6,7 @@ import { inLanes } from '../../../wgsl/lanes';
 import { linearWorkgroups } from '../../../wgsl/linear';
 import { hardwareProduct } from './hardware';
 import { hardwareTile } from './hardware_tile';
+import { type SubgroupMatrixSpec, matrixTile, subgroupMatrixProduct } from './subgroup_matrix';
 import { sumOfParts } from './parts';
 import { cutProduct } from './parts_of_operands';
 import type { Product } from './product';
@@ -179,6 +180,7 @@ const FEW_ROWS = 8;
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const totalDepth = p.depth * p.taps;
   const transposed = p.transposed ?? false;
+  if (byMatrices(ctx, p, spec)) return;
   const problem = problemOf(p, spec);
   const choice = hardwareTile(problem, ctx.device);
   const { tile } = choice;
@@ -246,6 +248,30 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
     workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
     tiling,
   });
+}
+
+/** Of halves, where the device multiplies matrices of them; the sums are float32, as anywhere. */
+function byMatrices(ctx: Context, p: Product, spec: ProductSpec): boolean {
+  if (!(p.halves || [p.a, p.b].every(({ dtype }) => dtype === DType.float16))) return false;
+  const k = p.depth * p.taps;
+  const { subgroupMatrix: matrix } = ctx.device;
+  const tile = matrixTile({ m: p.m, n: p.n, k, z: p.z }, ctx.device);
+  if (!matrix || !tile) return false;
+  const transposed = p.transposed ?? false;
+  const full: SubgroupMatrixSpec = { ...spec, ...tile, matrix, transposed };
+  const wideB = transposed ? 4 : spec.bVec;
+  const end = ending(p, spec);
+  ctx.dispatch({
+    shader: subgroupMatrixProduct(full),
+    spec: full,
+    inputs: { ...(!full.inPlace && { a: inLanes(p.a, spec.aVec) }), b: inLanes(p.b, wideB), ...end.inputs },
+    inPlace: end.inPlace,
+    outputs: { y: inLanes(p.y, spec.bVec) },
+    uniforms: { ...end.uniforms, depth: p.depth, total_depth: k, lda: p.lda / spec.aVec, ldb: p.ldb / wideB },
+    f32: end.f32,
+    workgroups: [Math.ceil(p.m / tile.tileRows), Math.ceil(p.n / tile.tileColumns), p.z],
+  });
+  return true;
 }
 
 function vector(ctx: Context, p: Product, spec: ProductSpec): void {

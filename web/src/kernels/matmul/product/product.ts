@@ -37,6 +37,8 @@ export interface Product {
    */
   readonly residualColumns?: Columns;
   readonly epilogue?: Program;
+  /** Whether elements of a and b may be rounded to float16 before they are multiplied. */
+  readonly halves?: boolean;
   readonly alpha?: number;
   readonly beta?: number;
 }

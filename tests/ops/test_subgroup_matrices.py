@@ -1,0 +1,69 @@
+"""Products by subgroup matrices, which no software adapter has: the page emulates them, all else is as on a GPU."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from case import Case, r
+from test_webgpu_kernels import run_case
+
+pytestmark = pytest.mark.browser
+
+
+def h(*shape: int) -> Any:
+    return r(*shape, dtype="float16")
+
+
+#: Enough tiles that they pay (small ones: for large ones software adapters lack memory); edges that are no multiple of
+#: a tile, or of 4; batches; b along k; alpha, beta and a bias; windows, groups, phases.
+CASES = {
+    "edges": Case("MatMul", [h(440, 70), h(70, 445)], tolerance="loose"),
+    "batches": Case("MatMul", [h(12, 1, 70, 40), h(2, 40, 84)], tolerance="loose"),
+    "along k": Case(
+        "Gemm", [h(441, 68), h(447, 68), h(447)], {"transB": 1, "alpha": 0.5, "beta": 2.0}, tolerance="loose"
+    ),
+    "windows": Case("Conv", [h(2, 8, 41, 37), h(72, 8, 3, 3), h(72)], {"pads": [1, 1, 1, 1]}, tolerance="loose"),
+    "groups": Case("Conv", [h(1, 24, 40, 40), h(68, 12, 2, 2)], {"group": 2}, tolerance="loose"),
+    "phases": Case("ConvTranspose", [h(1, 36, 30, 30), h(36, 68, 2, 2)], {"strides": [2, 2]}, tolerance="loose"),
+}
+#: m, n and k of matrices, as a GPU might have them: as NVIDIA's; what compiles quickly here; all of them different.
+SIZES = {"16": (16, 16, 16), "32": (32, 16, 32), "8": (16, 32, 8)}
+
+
+def matrices(size: str) -> dict[str, Any]:
+    """The variant of a kernel on a GPU with matrices of this size."""
+    sizes = dict(zip("mnk", SIZES[size], strict=True), subgroup=32)
+    return {"hardware": True, "traits": {"subgroupMatrix": sizes}}
+
+
+#: Slow to compile on a software adapter: some, all with `make kernels`.
+DRAWN = [("edges", "16"), ("along k", "8"), ("windows", "32")]
+if os.environ.get("PY_ORT_ALL_CASES") == "1":
+    DRAWN = [*DRAWN, *((name, "32") for name in CASES if (name, "32") not in DRAWN)]
+
+
+@pytest.mark.parametrize(("name", "size"), DRAWN)
+def test_products(kernel_page: Any, name: str, size: str) -> None:
+    result = run_case(kernel_page, CASES[name], **matrices(size))
+    assert any("__matrices_" in shader for shader in result.shaders)
+
+
+@pytest.mark.parametrize(("level", "taken"), [(0, False), (2, True), (4, True)])
+def test_blocks_by_accuracy_level(kernel_page: Any, level: int, taken: bool) -> None:
+    """Rows of float32 are rounded to halves where the model lets them be."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((450, 96), np.float32)
+    packed, scales = (
+        rng.integers(0, 256, (448, 3, 16)).astype(np.uint8),
+        rng.uniform(0.1, 1, 448 * 3).astype(np.float32),
+    )
+    attributes = {"K": 96, "N": 448, "bits": 4, "block_size": 32, "accuracy_level": level}
+    inputs = [a, packed, scales]
+    result = kernel_page.run("MatMulNBits", inputs, attributes, domain="com.microsoft", **matrices("32"))
+    assert any("__matrices_" in shader for shader in result.shaders) == taken
+    numbers = np.stack([packed & 15, packed >> 4], -1).reshape(448, 3, 32) - 8.0
+    wanted = a @ (numbers * scales.reshape(448, 3, 1)).reshape(448, 96).T
+    np.testing.assert_allclose(result.outputs[0], wanted, rtol=1e-4, atol=0.05 if taken else 1e-3)
