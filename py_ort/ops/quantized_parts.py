@@ -212,12 +212,13 @@ NF4 = (
     "MatMul",
     "Transpose",
     "Concat",
+    "Slice",
 )
 def matmul_bnb4(node: ir.Node, build: Builder) -> Any:
     """The weights are looked up, two in a byte, and scaled; then it is a product."""
     a, packed, largest = node.inputs[:3]
     k, n, block = (attribute(node, name) for name in ("K", "N", "block_size"))
-    if n * k % 2 or n * k % block or largest is None:
+    if largest is None:
         return None
     dtype = (largest.dtype or ir.DataType.FLOAT).numpy()
     table = (*_FP4, *(-x for x in _FP4)) if attribute(node, "quant_type") == 0 else NF4
@@ -227,7 +228,12 @@ def matmul_bnb4(node: ir.Node, build: Builder) -> Any:
     )
     columns = [build.op("Unsqueeze", build.op("Cast", part, to=int(ir.DataType.INT32)), [1]) for part in parts]
     values = build.op("Gather", np.array(table, dtype), build.op("Concat", *columns, axis=1), axis=0)
+    held, whole = (n * k + 1) // 2 * 2, -(-n * k // block) * block
+    if whole > held:  # the last block is not full
+        values = build.op("Concat", build.op("Reshape", values, [-1]), np.zeros(whole - held, dtype), axis=0)
     scaled = build.op("Mul", build.op("Reshape", values, [-1, block]), build.op("Unsqueeze", largest, [1]))
+    if whole > n * k:
+        scaled = build.op("Slice", build.op("Reshape", scaled, [-1]), [0], [n * k], [0])
     weights = build.op("Reshape", scaled, [n, k])
     transposed = build.op("Transpose", weights, perm=[1, 0]) if attribute(node, "transB", 1) else weights
     return build.op("MatMul", a, transposed)

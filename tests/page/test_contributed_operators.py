@@ -145,6 +145,8 @@ CASES = [
     _bnb4("NF4", (2, 5), 64, 12, 64, 1),
     _bnb4("blocks across columns", (1,), 16, 8, 32, 1),
     _bnb4("transposed", (3,), 32, 6, 16, 1, 0),
+    _bnb4("the last block is not full", (2,), 24, 7, 64, 1),
+    _bnb4("an odd number of weights", (2,), 33, 17, 16, 0),
     _crop("", (4, 5)),
     _crop("with a value outside", (11, 9), extrapolation_value=2.5),
     _crop("of one", (1, 3)),
