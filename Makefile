@@ -161,7 +161,7 @@ $(STAMPS)/npm: web/package.json web/package-lock.json $(STAMPS)/system
 	@cd web && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-py_ort/assets/core.wasm: $(call files,wasm_build emsdk_scripts) $(STAMPS)/system $(STAMPS)/schema
+py_ort/assets/core.wasm: $(call files,wasm_build emsdk_scripts) $(STAMPS)/system $(STAMPS)/schema | $(STAMPS)/npm
 	@echo "py_ort: building the core with Emscripten"
 	@emsdk_scripts/build
 	@touch $@
