@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
@@ -57,6 +59,35 @@ def per_tensor(node: ir.Node, build: Builder) -> None:
 def microsoft(node: ir.Node, build: Builder) -> Any:
     """com.microsoft's came before ONNX's had all types; now they are the same."""
     return build.op(node.op_type, *node.inputs, **attributes_of(node))
+
+
+@lowering("GatherBlockQuantized", domain=MICROSOFT)
+def blocks_in_bytes(node: ir.Node, build: Builder) -> Any:
+    """A table of int4 or uint4 holds what one of bytes does, whose zero would be 8."""
+    table, indices, scales, zeros = (*node.inputs, None)[:4]
+    held, points = (None if value is None else value.const_value for value in (table, zeros))
+    if held is None or held.dtype not in _FOUR_BITS or held.shape.numpy()[-1] % 2:
+        return None
+    if points is None:
+        steps = None if scales is None else scales.const_value
+        if zeros is not None or steps is None:
+            return None
+        points = ir.tensor(np.zeros(steps.shape.numpy(), _FOUR_BITS[held.dtype]))
+    given = [_in_bytes(held), indices, scales, _in_bytes(points)]
+    return build.op("GatherBlockQuantized", *given, domain=MICROSOFT, **attributes_of(node) | {"bits": 4})
+
+
+_FOUR_BITS = {ir.DataType.INT4: ml_dtypes.int4, ir.DataType.UINT4: ml_dtypes.uint4}
+
+
+def _in_bytes(tensor: ir.TensorProtocol) -> np.ndarray:
+    """Two elements in each byte of the last dimension, the first in the low bits; int4 is moved by 8."""
+    elements = tensor.numpy().astype(np.int8).view(np.uint8) & 15
+    if tensor.dtype == ir.DataType.INT4:
+        elements ^= 8
+    if elements.shape[-1] % 2:
+        elements = np.concatenate([elements, np.zeros((*elements.shape[:-1], 1), np.uint8)], -1)
+    return elements[..., ::2] | elements[..., 1::2] << 4
 
 
 @lowering("QGemm", domain=MICROSOFT)

@@ -38,7 +38,7 @@ test('a zeroed struct has the defaults, and so has one that was made', async () 
   const zeros = core.copyIn(new Uint8Array(64));
   const made = core.module._ort_webgpu_options_create();
   const table = tableOf(core);
-  assert.equal(table.length, 12);
+  assert.equal(table.length, 13);
   for (const { key, default: initial } of table)
     for (const options of [zeros, made]) assert.equal(get(core, options, key), initial, key);
   core.module._ort_webgpu_options_release(made);
