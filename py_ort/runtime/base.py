@@ -188,12 +188,13 @@ class SessionBase:
         """Return what starts a generation, and what comes of it."""
         from py_ort.runtime.generation.generation import Form
         from py_ort.runtime.generation.model_folder import defaults_beside
-        from py_ort.runtime.generation.settings import page_options, rows_of, seconds
+        from py_ort.runtime.generation.settings import page_options, result_rows, rows_of, seconds
 
         timeout = seconds(timeout)
         rows, batch = rows_of(prompt)
         defaults = defaults_beside(self._origin.path)
         options = page_options(settings, defaults, max(map(len, rows)))
+        wanted = result_rows(len(rows), options)
         if defaults.unmet:
             self._log.warning("generate does not do what the model's files say: %s", ", ".join(defaults.unmet))
         opened = self._ready(patience=timeout)
@@ -201,8 +202,8 @@ class SessionBase:
         def start(tokens: Callable[[list[int]], object]) -> Future[Answer]:
             return opened.runtime.start_generation(opened.session, rows, options, tokens, timeout=timeout)
 
-        sequences = options.get("numReturnSequences", 1)
-        return start, Form(len(rows) * sequences, batch or sequences > 1, options.get("numBeams", 1) > 1)
+        several = options.get("numReturnSequences", 1) > 1
+        return start, Form(wanted, batch or several, options.get("numBeams", 1) > 1)
 
     def _may_compile(self, input_feed: Mapping[str, Any], options: RunOptions) -> bool:
         """Whether starting a run may take long, because it may need a session of its own, or the session is lost."""

@@ -88,16 +88,20 @@ class GenerationBase(Generic[T]):
         """Return the item of a step's tokens; none behind the last, where the account is kept or what failed raised."""
         if tokens is None or self.cancelled:
             self._ended, self._session = True, None
-            try:
-                self._info = cast(GenerateInfo, self._future.result().told())
-            except CancelledError:
-                self.cancelled = True
+            self._account()
             return []
         for row, token in zip(self._rows, tokens, strict=True):
             if token >= 0:
                 row.append(token)
         given = [token if token >= 0 else None for token in tokens]
         return [cast(T, given if self._form.batch else given[0])]
+
+    def _account(self) -> None:
+        """Keep the account of one that is over, or raise what failed: each time that it is asked for."""
+        try:
+            self._info = cast(GenerateInfo, self._future.result().told())
+        except CancelledError:
+            self.cancelled = True
 
     def _check_streams(self) -> None:
         if self._form.searches:
@@ -146,6 +150,8 @@ class Generation(GenerationBase[T]):
             except BaseException:
                 self.cancel()
                 raise
+            if tokens is None:
+                self._queue.put(None)  # others may wait for the end, too
             return self._took(tokens)
         return []
 
@@ -157,6 +163,7 @@ class Generation(GenerationBase[T]):
         """
         while self._next():
             pass
+        self._account()
         return self.tokens
 
     def __enter__(self) -> Generation[T]:
@@ -204,6 +211,8 @@ class AsyncGeneration(GenerationBase[T]):
             except BaseException:
                 self.cancel()
                 raise
+            if tokens is None:
+                self._queue.put_nowait(None)  # others may wait for the end, too
             return self._took(tokens)
         return []
 
@@ -215,6 +224,7 @@ class AsyncGeneration(GenerationBase[T]):
         """
         while await self._next():
             pass
+        self._account()
         return self.tokens
 
     async def __aenter__(self) -> AsyncGeneration[T]:

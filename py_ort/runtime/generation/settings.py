@@ -14,6 +14,9 @@ from py_ort.runtime.generation.model_folder import Defaults
 from py_ort.suggestion import did_you_mean
 from py_ort.wire.json_fields import DecoderNames, GenerateOptions
 
+#: Of a batch in the page, where a dispatch has no more workgroups.
+MOST_ROWS = 65535
+
 
 class Settings(TypedDict, total=False):
     """The keywords of `generate`.
@@ -120,7 +123,7 @@ def _converted(name: str, value: Any, kind: type) -> Any:
             return value
         if kind is int:
             return operator.index(value)
-        if kind is bool and value not in (False, True):
+        if (kind is bool and value not in (False, True)) or (kind is float and isinstance(value, str)):
             raise TypeError
         found = kind(value)
     except (TypeError, ValueError):
@@ -171,6 +174,21 @@ def rows_of(prompt: Any) -> tuple[list[np.ndarray], bool]:
     if not batch and not len(prompt):
         raise InvalidArgument("generate: the prompt has no tokens")
     return rows, batch
+
+
+def result_rows(prompts: int, options: GenerateOptions) -> int:
+    """Return how many rows come of so many prompts.
+
+    Raises:
+        InvalidArgument: They are more than a batch can have, here or on the way.
+    """
+    beams, sequences = options.get("numBeams", 1), options.get("numReturnSequences", 1)
+    if prompts * max(beams, sequences) > MOST_ROWS:
+        raise InvalidArgument(
+            f"generate: a batch has at most {MOST_ROWS} rows, not {prompts * max(beams, sequences)}: give fewer "
+            "prompts at a time, or a smaller num_beams or num_return_sequences"
+        )
+    return prompts * max(sequences, 1)
 
 
 def _row(tokens: Any) -> np.ndarray:

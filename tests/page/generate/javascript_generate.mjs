@@ -74,6 +74,9 @@ export const cases = {
     await fails(() => session.generate([]), 'a prompt is an array of tokens');
     await fails(() => session.generate([1.5]), 'whole numbers');
     await fails(() => session.generate(PROMPT, { temperature: 0 }).result, 'temperature is a number above 0');
+    await fails(() => session.generate(PROMPT, { eos: 2 }).result, 'eos is an array of tokens, not 2');
+    await fails(() => session.generate(PROMPT, { stop: [2] }).result, 'stop is an array of arrays of tokens');
+    await fails(() => session.generate(PROMPT, { sample: true, numReturnSequences: 1e10 }), 'at most 65535 rows');
     await fails(async () => {
       for await (const _ of session.generate(PROMPT, { names: { ids: 'other' } }));
     }, 'input_ids');

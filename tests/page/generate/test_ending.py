@@ -6,6 +6,7 @@ import asyncio
 import time
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,23 @@ def test_too_long(session: InferenceSession, model: onnx.ModelProto) -> None:
     assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
 
 
+def test_what_failed_is_told_each_time(session: InferenceSession) -> None:
+    generation = session.generate(PROMPT, max_new_tokens=LONG, timeout=0.2)
+    for _ in range(2):
+        with pytest.raises(Timeout):
+            generation.result()
+    assert len(generation.tokens) < LONG
+
+
+def test_several_threads_wait_for_one(session: InferenceSession, model: onnx.ModelProto) -> None:
+    generation = session.generate(PROMPT, max_new_tokens=6)
+    with ThreadPoolExecutor(3) as threads:
+        waiting = [threads.submit(generation.result) for _ in range(3)]
+        for one in waiting:
+            one.result(timeout=30)
+    assert generation.result() == native_greedy(model, PROMPT, 6)
+
+
 def test_an_error_on_the_way(new_session: NewSession) -> None:
     """A place behind the last one of the model's table."""
     model = language_model("growing")
@@ -200,6 +218,9 @@ def test_an_error_on_the_way(new_session: NewSession) -> None:
         ({"repetition_penalty": float("inf")}, InvalidArgument, "repetition_penalty"),
         ({"names": {"id": "words"}}, InvalidArgument, "'ids'"),
         ({"names": {"ids": 5}}, WrongType, "names"),
+        ({"temperature": "1"}, WrongType, "temperature"),
+        ({"num_beams": 10**6}, InvalidArgument, "at most 65535 rows, not 1000000: .* num_beams"),
+        ({"num_return_sequences": 2**60, "do_sample": True}, InvalidArgument, "at most 65535 rows"),
         ({"timeout": "soon"}, WrongType, "timeout"),
         ({"timeout": float("nan")}, InvalidArgument, "timeout"),
     ],
@@ -313,6 +334,9 @@ def test_asyncio(provider: str, model: onnx.ModelProto) -> None:
             assert found == wanted
             generation = await session.generate([PROMPT], max_new_tokens=6)
             assert await generation.result() == [wanted]
+            generation = await session.generate(PROMPT, max_new_tokens=6)
+            await asyncio.wait_for(asyncio.gather(*(generation.result() for _ in range(3))), 30)
+            assert await generation.result() == wanted
             async with await session.generate(PROMPT, max_new_tokens=LONG) as long:
                 assert await anext(long) == wanted[0]
             assert long.finish_reason == "cancelled"

@@ -99,6 +99,19 @@ const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
 /** Below it scores would become infinite, and none the largest. */
 const COLDEST = 2 ** -64;
 
+/** Of a batch: a dispatch has no more workgroups, of which each row gets one. */
+const MOST_ROWS = 65535;
+
+/** Throws where so many prompts are more rows than a batch can have. */
+export function checkRows(prompts: number, { numBeams = 1, numReturnSequences = 1 }: GenerateOptions): void {
+  const rows = prompts * Math.max(numBeams, numReturnSequences);
+  if (rows > MOST_ROWS)
+    throw invalid(
+      `a batch has at most ${MOST_ROWS} rows, not ${rows}: give fewer prompts at a time, or a smaller numBeams or ` +
+        'numReturnSequences',
+    );
+}
+
 export function settingsOf(options: GenerateOptions): Settings {
   const { eos = [], stop = [], sample = false, seed = newSeed(), reuse = true } = options;
   const { maxNewTokens = 256, minNewTokens = 0, contextLength = Infinity } = options;
@@ -107,6 +120,8 @@ export function settingsOf(options: GenerateOptions): Settings {
   whole('minNewTokens', minNewTokens, 0);
   whole('topK', topK, 0);
   whole('seed', seed, 0, LARGEST_SEED);
+  if (!Array.isArray(eos)) throw invalid(`eos is an array of tokens, not ${eos}`);
+  if (!Array.isArray(stop) || !stop.every(Array.isArray)) throw invalid('stop is an array of arrays of tokens');
   for (const token of [...eos, ...stop.flat()]) whole('a token of eos or stop', token, 0, 0x7fffffff);
   if (stop.some(({ length }) => length === 0)) throw invalid('a sequence of stop has no tokens');
   above0('temperature', temperature);

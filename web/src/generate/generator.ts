@@ -6,6 +6,7 @@ import { BeamLoop } from './beam_loop';
 import { type Caches, HostCaches } from './caches';
 import { type DecoderForm, decoderForm } from './decoder_form';
 import {
+  checkRows,
   type FinishReason,
   type GenerateInfo,
   type GenerateOptions,
@@ -70,6 +71,7 @@ export class Generator {
       signal?.throwIfAborted();
       const settings = settingsOf(options);
       const form = decoderForm(this.session.plan, options.names);
+      checkRows(prompts.length, options);
       checkPrompts(prompts, form, settings);
       // A search finds several by itself; draws are rows.
       const times = settings.beams.count > 1 ? 1 : settings.sequences;
