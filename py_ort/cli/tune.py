@@ -46,6 +46,12 @@ def tune(model: Path, runs: int, inputs: Inputs, json_file: Path | None, browser
     tables = TileTables.default()
     if tables is None:
         raise click.ClickException("there is nowhere to keep it: the plan cache is switched off (PY_ORT_CACHE=0)")
+    try:
+        tables.prepare()  # before minutes of measuring
+    except OSError as e:
+        raise click.ClickException(
+            f"nothing can be kept in {tables.folder} ({e.strerror}): name another folder by PY_ORT_CACHE_DIR"
+        ) from None
     with progress() as report:
         tuning = _measure(model, runs, inputs, browser, report)
     device = tuning.device

@@ -197,20 +197,21 @@ class Opening:
             options.optimized_model_filepath, options.config_entries, int(options.graph_optimization_level)
         )
         names, settled = with_wasm(runtime.providers), compile_options(runtime.options, options)
+        tiles = tiles_for(options.config_entries, runtime)  # a wrong entry is no plan's fault
         self._stage("compiling the model")
         compiling = time.perf_counter()
         compiled = planner.plan(names, settled, saved)
         compiled_at = time.perf_counter()
         self._stage("loading it into the page")
         try:
-            session, created = _load_into_page(runtime, compiled, options, self.progress)
+            session, created = _load_into_page(runtime, compiled, options, tiles, self.progress)
         except PyOrtError as e:  # of the page, which may refuse a plan; any other is the user's own
             if isinstance(e, (BrowserError, OutOfMemory)) or not planner.reject(compiled, e):
                 raise
             self._stage("compiling the model")
             compiled = planner.plan(names, settled, saved)
             self._stage("loading it into the page")
-            session, created = _load_into_page(runtime, compiled, options, self.progress)
+            session, created = _load_into_page(runtime, compiled, options, tiles, self.progress)
         planner.store()
         shape_plans = _shape_plans(planner, compiled, names, runtime, options)
 
@@ -218,7 +219,8 @@ class Opening:
             self.log.info("the session is loaded again, into another worker")
             with typed_errors("opening the providers"):
                 loop_thread().call(runtime.reopen(options.create_timeout))
-            loaded = _load_into_page(runtime, planner.plan(names, settled), options)
+            tiles = tiles_for(options.config_entries, runtime)
+            loaded = _load_into_page(runtime, planner.plan(names, settled), options, tiles)
             planner.store()
             return loaded
 
@@ -280,13 +282,13 @@ def _load_into_page(
     runtime: PageRuntime,
     compiled: Planned,
     options: SessionOptions,
+    tiles: Mapping[str, str] | None,
     progress: Progress = lambda stage, done, total: None,
 ) -> tuple[Loaded, SessionInfo]:
     while True:
         with typed_errors("loading the plan into the page"):
             trace = options.enable_profiling or os.environ.get("PY_ORT_TRACE", "0") not in ("", "0")
             asked: PageOptions = {"threads": options.intra_op_num_threads, "trace": trace}
-            tiles = tiles_for(options.config_entries, runtime.lease.launcher.description, runtime.device)
             if tiles is not None:
                 asked["tiles"] = tiles
             loading = runtime.load(compiled.plan, compiled.parts(), asked, timeout=options.create_timeout)
@@ -318,7 +320,7 @@ def _shape_plans(
         return None
 
     def create(planned: Planned) -> Loaded:
-        return _load_into_page(runtime, planned, options)[0]
+        return _load_into_page(runtime, planned, options, tiles_for(options.config_entries, runtime))[0]
 
     settled = compile_options(runtime.options, options)
     return ShapePlans(planner, providers, settled, create, runtime.release_session, mode)

@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.runtime.probe import adapter_name
 
 if TYPE_CHECKING:
+    from py_ort.runtime.page_runtime import PageRuntime
     from py_ort.wire.json_fields import DeviceDescription
 
 ENTRY = "session.tiles"
@@ -107,6 +109,16 @@ class TileTables:
         found = self._read(self._path(device))
         return found.products if found and found.device == device else {}
 
+    def prepare(self) -> None:
+        """Make the folder, if it is not there, and see that a table can be written.
+
+        Raises:
+            OSError: It cannot.
+        """
+        make_private(self.folder)
+        with tempfile.TemporaryFile(dir=self.folder):
+            pass
+
     def add(self, device: TunedDevice, products: Mapping[str, Measured]) -> None:
         """Keep what was measured, beside what is known of other products.
 
@@ -150,13 +162,12 @@ class TileTables:
             return None
 
 
-def tiles_for(entries: Mapping[str, str], browser: str, told: DeviceDescription | None) -> Mapping[str, str] | None:
+def tiles_for(entries: Mapping[str, str], runtime: PageRuntime) -> Mapping[str, str] | None:
     """Return the tiles of a session's products; None: there is no table.
 
     Args:
         entries: Of its configuration.
-        browser: And its version.
-        told: What the page says of the WebGPU device; None: the session has none.
+        runtime: The page that it is in.
 
     Raises:
         InvalidArgument: The entry names a file that is none of products and tiles.
@@ -164,10 +175,14 @@ def tiles_for(entries: Mapping[str, str], browser: str, told: DeviceDescription 
     asked = entries[ENTRY] if ENTRY in entries else "0" if entries.get("session.plan_cache") == "0" else "1"
     if asked not in ("0", "1"):
         return _of_file(Path(asked))
+    told = runtime.device
     tables = TileTables.default() if asked == "1" and told else None
     if tables is None or told is None:
         return None
-    return {name: measured.tile for name, measured in tables.load(TunedDevice.of(browser, told)).items()} or None
+    return {
+        name: measured.tile
+        for name, measured in tables.load(TunedDevice.of(runtime.lease.launcher.description, told)).items()
+    } or None
 
 
 def _of_file(path: Path) -> Mapping[str, str]:

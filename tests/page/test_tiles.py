@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -134,6 +135,23 @@ def test_a_table_of_a_file(tmp_path: Path, model: bytes, launched: Callable[...,
             launched(tiles=str(file))
 
 
+def test_a_wrong_entry_costs_no_plan(
+    tmp_path: Path, model: bytes, tables: TileTables, new_session: NewSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "model.onnx"
+    file.write_bytes(model)
+    new_session(file, providers=["webgpu"])
+    deadline = time.monotonic() + 30  # plans are written by the way
+    while not (plans := list(tables.folder.glob("*.plan"))) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    options = SessionOptions()
+    options.add_session_config_entry("session.tiles", str(tmp_path / "missing.json"))
+    with pytest.raises(InvalidArgument, match="cannot be read"):
+        new_session(file, options, providers=["webgpu"])
+    assert plans and list(tables.folder.glob("*.plan")) == plans
+    assert not any("is not used" in record.getMessage() for record in caplog.records)
+
+
 def test_tune(
     tmp_path: Path, model: bytes, tables: TileTables, device: TunedDevice, launched: Callable[..., set[str]]
 ) -> None:
@@ -167,3 +185,14 @@ def test_nowhere_to_keep_it(tmp_path: Path, model: bytes, monkeypatch: pytest.Mo
     done = CliRunner().invoke(cli, ["tune", str(tmp_path / "model.onnx")])
     assert done.exit_code == 1 and "plan cache is switched off" in done.output
     assert TileTables.default() is None
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told before anything is measured."""
+    file = tmp_path / "model.onnx"
+    file.write_bytes(model)
+    monkeypatch.setenv("PY_ORT_CACHE_DIR", str(file / "plans"))
+    monkeypatch.delenv("PY_ORT_CACHE", raising=False)
+    done = CliRunner().invoke(cli, ["tune", str(file)])
+    assert done.exit_code == 1 and "nothing can be kept in" in done.output and "PY_ORT_CACHE_DIR" in done.output
+    assert "measuring tiles" not in done.output and "starting the browser" not in done.output

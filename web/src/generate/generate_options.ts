@@ -120,7 +120,7 @@ export function settingsOf(options: GenerateOptions): Settings {
   whole('minNewTokens', minNewTokens, 0);
   whole('topK', topK, 0);
   whole('seed', seed, 0, LARGEST_SEED);
-  if (!Array.isArray(eos)) throw invalid(`eos is an array of tokens, not ${eos}`);
+  if (!Array.isArray(eos) && !ArrayBuffer.isView(eos)) throw invalid(`eos is an array of tokens, not ${eos}`);
   if (!Array.isArray(stop) || !stop.every(Array.isArray)) throw invalid('stop is an array of arrays of tokens');
   for (const token of [...eos, ...stop.flat()]) whole('a token of eos or stop', token, 0, 0x7fffffff);
   if (stop.some(({ length }) => length === 0)) throw invalid('a sequence of stop has no tokens');
