@@ -17,7 +17,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 import py_ort
 from py_ort import InferenceSession
-from py_ort.exceptions import InvalidArgument, NotImplemented, PyOrtError, RuntimeException, Timeout, WrongType
+from py_ort.exceptions import (
+    InvalidArgument,
+    NotImplemented,
+    OutOfMemory,
+    PyOrtError,
+    RuntimeException,
+    Timeout,
+    WrongType,
+)
 
 pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
@@ -163,6 +171,13 @@ def _is_gone(session: weakref.ref[InferenceSession]) -> bool:
 def test_too_long(session: InferenceSession, model: onnx.ModelProto) -> None:
     with pytest.raises(Timeout):
         session.generate(PROMPT, max_new_tokens=LONG, timeout=0.2).result()
+    assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
+
+
+def test_more_tokens_than_there_is_memory_for(model: onnx.ModelProto, new_session: NewSession) -> None:
+    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    with pytest.raises(OutOfMemory, match=r"caches of 1000000008 tokens.* give a smaller maxNewTokens"):
+        session.generate(PROMPT, max_new_tokens=10**9).result()
     assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
 
 

@@ -1,6 +1,8 @@
 // The loop of a decoder, beside its session: tokens in, tokens out. One generation at a time; the next one goes on
 // where the caches of the last one hold the beginning of its prompt.
+import { RuntimeError } from '../errors';
 import { type Counters, countersOf } from '../gpu/counters';
+import { ErrorCode } from '../schema';
 import type { Session } from '../session/session';
 import { BeamLoop } from './beam_loop';
 import { type Caches, HostCaches } from './caches';
@@ -189,8 +191,21 @@ export class Generator {
     // The last token is always run: its logits are wanted.
     caches.cut(Math.min(same, prompt.length - 1));
     this.held.tokens = [];
-    caches.reserve(Math.max(...prompts.map(({ length }) => length)) + settings.maxNewTokens);
+    reserve(caches, Math.max(...prompts.map(({ length }) => length)) + settings.maxNewTokens);
     return this.held;
+  }
+}
+
+/** An error for want of memory says what the memory is for. */
+function reserve(caches: Caches, slots: number): void {
+  try {
+    caches.reserve(slots);
+  } catch (error) {
+    if (!(error instanceof RuntimeError) || error.code !== ErrorCode.out_of_memory) throw error;
+    throw new RuntimeError(
+      error.code,
+      `generate: caches of ${slots} tokens, prompt and maxNewTokens: ${error.message}: give a smaller maxNewTokens`,
+    );
   }
 }
 
