@@ -115,7 +115,7 @@ struct F32Depthwise {
 
 // Pooling of a channels-last image. Pixels outside of the image do not count. Units: output pixels.
 struct F32Pool {
-  enum Kind : int32_t { maximum, average /* sums of columns, added up and divided */ };
+  enum Kind : int32_t { maximum, average /* sum times scale */ };
   const Window* window = nullptr;
   int32_t channels = 0;
   Kind kind = maximum;

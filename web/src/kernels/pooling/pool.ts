@@ -42,7 +42,7 @@ const POOLS: { readonly [op: string]: PoolKind } = {
   AveragePool: {
     types: ['float32', 'float16'],
     start: () => 'T(0.0)',
-    step: 'column += x;',
+    step: 'value += x;',
     finish: 'value / f32(count)',
   },
   LpPool: {
@@ -170,12 +170,10 @@ const SHADER: Shader<PoolSpec> = {
     const channel = 'let channel = rest % u.channels; rest = rest / u.channels;';
     // Positions in the padded input, whose first element is at `pad`; `begin` below it wraps around and is found too
     // large.
-    // A mean is of sums of columns, as onnxruntime adds: of quantized numbers it is often just between two steps.
-    const mean = op === 'AveragePool';
-    const open = (mean ? [axes - 1, ...all.slice(0, -1)] : all).map(
-      (axis, depth) => `for (var k_${axis} = 0u; k_${axis} < u.kernel_${axis}; k_${axis}++) {
+    const open = all.map(
+      (axis) => `for (var k_${axis} = 0u; k_${axis} < u.kernel_${axis}; k_${axis}++) {
     let padded_${axis} = out_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis};
-    let in_${axis} = padded_${axis} - u.pad_${axis};${mean && depth === 0 ? ' var column = T(0.0);' : ''}`,
+    let in_${axis} = padded_${axis} - u.pad_${axis};`,
     );
     const inside = all.map((axis) => `in_${axis} < u.input_${axis}`).join(' && ');
     const pixel = all.reduce(
@@ -189,17 +187,21 @@ ${op === 'LpPool' ? orNan('or_nan', 'T', laneType('i32', lanes)) : ''}
 ${linearMain(`  var rest = i;
   ${last ? `${channel}\n  ${out.join('\n  ')}` : `${out.join('\n  ')}\n  ${channel}`}
   var value = ${start(type)};
-  ${mean ? 'var count = 0u;' : ''}
+  ${op === 'AveragePool' ? 'var count = 0u;' : ''}
   ${indices ? 'var best = 0u; var found = false;' : ''}
   ${open.join('\n  ')}
-  ${mean && includePad ? `if (${all.map((axis) => `padded_${axis} < u.end_${axis}`).join(' && ')}) { count++; }` : ''}
+  ${
+    op === 'AveragePool' && includePad
+      ? `if (${all.map((axis) => `padded_${axis} < u.end_${axis}`).join(' && ')}) { count++; }`
+      : ''
+  }
   if (${inside}) {
     let x = ${load(
       storage,
       lanes,
       `${inPlace ? 'y' : 'x'}[${last ? `(${pixel}) * u.pitch + u.first + channel` : pixel}]`,
     )};
-    ${mean && !includePad ? 'count++;' : ''}
+    ${op === 'AveragePool' && !includePad ? 'count++;' : ''}
     ${
       indices
         ? `if (!found || x > value) { found = true;
@@ -208,7 +210,7 @@ ${linearMain(`  var rest = i;
     }
     ${step}
   }
-  ${'}'.repeat(axes - 1)}${mean ? ' value += column;' : ''} }
+  ${'}'.repeat(axes)}
   y[${last ? 'i / u.channels * u.y_pitch + u.y_first + channel' : 'i'}] = ${stored(storage, lanes, finish)};
   ${indices ? `indices[i] = i32((rest * u.channels + channel) * ${planes} + best);` : ''}`)}`;
   },
