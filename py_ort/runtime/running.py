@@ -183,17 +183,18 @@ def output_names(opened: Opened, wanted: Sequence[str] | None) -> list[str]:
     Raises:
         InvalidArgument: The model has no such output.
     """
-    names = dict.fromkeys(arg.name for arg in opened.outputs)
+    names = [arg.name for arg in opened.outputs]
+    known = set(names)
     if isinstance(wanted, str):
         raise WrongType(f"outputs are a list of names: [{wanted!r}]")
     if wrong := [name for name in wanted or () if not isinstance(name, str)]:
         raise WrongType(f"outputs are a list of names, and {wrong[0]!r} is none")
-    if unknown := [name for name in wanted or () if name not in names]:
+    if unknown := [name for name in wanted or () if name not in known]:
         raise InvalidArgument(
             f"the model has no output {unknown[0]!r}{did_you_mean(unknown[0], names)}: "
             f"it has {', '.join(map(repr, names))}"
         )
-    return list(wanted or names)
+    return list(wanted) if wanted else names
 
 
 def in_thread(work: Callable[[], T]) -> Future[T]:

@@ -210,7 +210,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         Raises:
             PyOrtError: As `run` does.
         """
-        outputs = self._run(output_names, input_dict_ort_values, run_options)
+        outputs = self.run(output_names, input_dict_ort_values, run_options)
         types = self._output_types()
         return [OrtValue(value, types[name]) for name, value in zip(output_names or types, outputs, strict=True)]
 
