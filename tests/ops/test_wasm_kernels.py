@@ -82,14 +82,15 @@ IDS = [
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[tuple[str, bool, str], Any]:
-    """Run all cases; the result of each, or the core's error."""
+def results(request: pytest.FixtureRequest) -> dict[tuple[str, bool, str], Any]:
+    """Run the selected cases; the result of each, or the core's error."""
+    selected = {item.callspec.params.get("run") for item in request.session.items if hasattr(item, "callspec")}
     os.environ.setdefault("PY_ORT_CORE", str(ASSETS / "core.mjs"))
     from one_node import run_many  # type: ignore[import-not-found]
 
     found: dict[tuple[str, bool, str], Any] = {}
     for simd in ("fixed", "relaxed") if _has_relaxed() else ("fixed",):
-        keys = [key for key in RUNS if key[2] == simd]
+        keys = [key for key in RUNS if key[2] == simd and key in selected]
         for start in range(0, len(keys), BATCH):
             part = keys[start : start + BATCH]
             jobs = [_model(CASES[name], CASES[name].arrays(), constants) for name, constants, _ in part]
