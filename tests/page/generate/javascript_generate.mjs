@@ -70,10 +70,24 @@ export const cases = {
     );
   },
 
+  'ended for a reason': async (session) => {
+    const ending = new AbortController();
+    const aborted = session.generate(PROMPT, { maxNewTokens: 4000, signal: ending.signal });
+    await aborted.next();
+    ending.abort(new Error('the reader left'));
+    await fails(() => aborted.result, 'the reader left');
+    const onTokens = () => {
+      throw new Error('nowhere to show it');
+    };
+    await fails(() => session.generate(PROMPT, { maxNewTokens: 50, onTokens }).result, 'nowhere to show it');
+  },
+
   'what is wrong is told': async (session) => {
     await fails(() => session.generate([]), 'a prompt is an array of tokens');
     await fails(() => session.generate([1.5]), 'whole numbers');
     await fails(() => session.generate(PROMPT, { temperature: 0 }).result, 'temperature is a number above 0');
+    await fails(() => session.generate(PROMPT, { temperature: '1' }).result, 'temperature is a number above 0');
+    await fails(() => session.generate(PROMPT, { topP: '0.5' }).result, 'topP is above 0');
     await fails(() => session.generate(PROMPT, { eos: 2 }).result, 'eos is an array of tokens, not 2');
     await fails(() => session.generate(PROMPT, { stop: [2] }).result, 'stop is an array of arrays of tokens');
     await fails(() => session.generate(PROMPT, { sample: true, numReturnSequences: 1e10 }), 'at most 65535 rows');

@@ -6,7 +6,7 @@ import { invalid } from './elements';
 export type PromptTokens = readonly number[] | Int32Array | Uint32Array | BigInt64Array;
 
 export interface GenerationOptions<Item = unknown> extends GenerateOptions {
-  /** Ends the generation, which then rejects with an AbortError. */
+  /** Ends the generation, which then rejects with the signal's reason: an AbortError, unless it was given another. */
   readonly signal?: AbortSignal;
   /** Called with what comes in each step: a token, or for a batch a token for each row, null for rows that are over. */
   readonly onTokens?: (tokens: Item) => void;
@@ -66,6 +66,9 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
       try {
         this.info = await start(take, this.ending.signal);
         return this.tokens as Item extends number ? number[] : number[][];
+      } catch (error) {
+        // A worker is told that it is ended, and not why.
+        throw this.ending.signal.aborted ? this.ending.signal.reason : error;
       } finally {
         signal?.removeEventListener('abort', abort);
         this.over = true;

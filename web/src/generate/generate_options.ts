@@ -126,7 +126,7 @@ export function settingsOf(options: GenerateOptions): Settings {
   if (stop.some(({ length }) => length === 0)) throw invalid('a sequence of stop has no tokens');
   above0('temperature', temperature);
   above0('repetitionPenalty', repetitionPenalty);
-  if (!(topP > 0 && topP <= 1)) throw invalid(`topP is above 0 and at most 1, not ${topP}`);
+  if (!(Number.isFinite(topP) && topP > 0 && topP <= 1)) throw invalid(`topP is above 0 and at most 1, not ${topP}`);
   const beams = beamsOf(options);
   const sampling = { sample, temperature: Math.max(temperature, COLDEST), topK, topP, repetitionPenalty, seed };
   return { maxNewTokens, minNewTokens, contextLength, eos, stop, sampling, ...beams, reuse };
@@ -162,7 +162,7 @@ function whole(name: string, value: number, least: number, most = Infinity): voi
 }
 
 function above0(name: string, value: number): void {
-  if (!(value > 0 && value < Infinity)) throw invalid(`${name} is a number above 0, not ${value}`);
+  if (!(Number.isFinite(value) && value > 0)) throw invalid(`${name} is a number above 0, not ${value}`);
 }
 
 export function invalid(message: string): RuntimeError {
