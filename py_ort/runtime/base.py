@@ -375,7 +375,7 @@ class SessionBase:
         return opened
 
     def _check_input_name(self, name: str) -> None:
-        known = {arg.name: arg for arg in (*self._inputs, *self._open().overridable)}
+        known = [arg.name for arg in (*self._inputs, *self._open().overridable)]
         if name not in known:
             raise InvalidArgument(f"the model has no input {name!r}: it has {', '.join(map(repr, known))}")
 

@@ -5,14 +5,12 @@
 import type { Shader } from '../../../contract/kernel';
 import { productEpilogue, loadB } from './epilogue';
 import { leftOperand, type LeftOperand } from './left_operand';
-import { type HardwareSpec, leftName, type ProductSpec } from './spec';
+import { SHADER_NAMES, type HardwareSpec, leftName, type ProductSpec } from './spec';
 import { tileName, workgroupQuads } from './tiles';
-
-const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
 
 export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
   const how = `${spec.transposed ? '_transposed' : ''}${spec.split ? '_split' : ''}`;
-  return { name: `${NAMES[spec.left]}__hw_${tileName(spec)}${how}`, wgsl: text };
+  return { name: `${SHADER_NAMES[spec.left]}__hw_${tileName(spec)}${how}`, wgsl: text };
 }
 
 function text(spec: HardwareSpec): string {

@@ -5,13 +5,11 @@ import type { Shader } from '../../../contract/kernel';
 import { type ProductEpilogue, productEpilogue, loadB } from './epilogue';
 import { type LeftOperand, leftOperand } from './left_operand';
 import { SOFTWARE_THREADS } from './software_tile';
-import { leftName, type SoftwareSpec } from './spec';
-
-const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
+import { SHADER_NAMES, leftName, type SoftwareSpec } from './spec';
 
 export function softwareProduct(spec: SoftwareSpec): Shader<SoftwareSpec> {
   const variant = `${spec.rows}x${spec.columns * 4}${spec.share ? '_shared' : ''}`;
-  return { name: `${NAMES[spec.left]}__sw_${variant}`, wgsl: text };
+  return { name: `${SHADER_NAMES[spec.left]}__sw_${variant}`, wgsl: text };
 }
 
 function text(spec: SoftwareSpec): string {

@@ -13,6 +13,9 @@ import type { Instruction } from '../../../wgsl/program';
  */
 export type LeftKind = 'matrix' | 'windows' | 'phases';
 
+/** How the names of products' shaders begin. */
+export const SHADER_NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
+
 /** What the end of a product depends on. */
 export interface EpilogueSpec {
   /** Columns of b, bias, residual and y in one load. */

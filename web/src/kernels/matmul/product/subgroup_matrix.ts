@@ -5,7 +5,7 @@ import type { DeviceTraits, Shader, SubgroupMatrix } from '../../../contract/ker
 import { productEpilogue } from './epilogue';
 import { fetchA, fetchB, fetchTransposed } from './hardware';
 import { leftOperand } from './left_operand';
-import type { ProductSpec } from './spec';
+import { SHADER_NAMES, type ProductSpec } from './spec';
 
 export interface MatrixTile {
   /** Rows and columns of a workgroup's tile. */
@@ -24,7 +24,6 @@ export interface SubgroupMatrixSpec extends ProductSpec, MatrixTile {
   readonly transposed: boolean;
 }
 
-const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
 const LARGE: MatrixTile = { tileRows: 128, tileColumns: 128, tileDepth: 32, partRows: 64, partColumns: 32 };
 const SMALL: MatrixTile = { tileRows: 64, tileColumns: 64, tileDepth: 32, partRows: 32, partColumns: 32 };
 /** Tiles that keep a large GPU busy: large ones, small ones. */
@@ -56,7 +55,7 @@ function workgroupBytes(tile: MatrixTile, { m, n }: SubgroupMatrix): number {
 
 export function subgroupMatrixProduct(spec: SubgroupMatrixSpec): Shader<SubgroupMatrixSpec> {
   const tile = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}`;
-  return { name: `${NAMES[spec.left]}__matrices_${tile}${spec.transposed ? '_transposed' : ''}`, wgsl: text };
+  return { name: `${SHADER_NAMES[spec.left]}__matrices_${tile}${spec.transposed ? '_transposed' : ''}`, wgsl: text };
 }
 
 function text(spec: SubgroupMatrixSpec): string {
