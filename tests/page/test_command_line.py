@@ -27,6 +27,7 @@ def py_ort(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[s
 
 
 def test_run(model, tmp_path):
+    """In a process of its own, as the first error below: the others run in this one, with its browsers."""
     np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
     done = py_ort(
         *("run", model, "--input", f"x={tmp_path / 'x.npy'}", "--random", "--json"),
@@ -39,20 +40,24 @@ def test_run(model, tmp_path):
     assert "reading the model" in done.stderr
 
 
-def test_run_prints_a_table(model):
-    done = py_ort("run", model, "--random", "--provider", "webgpu", "--webgpu", "software", "--launcher", "process")
-    assert "1 on webgpu" in done.stdout and "float32" in done.stdout and "swiftshader" in done.stdout
+def test_run_prints_a_table(py_ort_command, model):
+    options = ("--provider", "webgpu", "--webgpu", "software", "--launcher", "process")
+    status, out, _ = py_ort_command("run", model, "--random", *options)
+    assert status == 0 and "1 on webgpu" in out and "float32" in out and "swiftshader" in out
 
 
-def test_placement(model):
+def test_placement(py_ort_command, model):
     options = ("--provider", "webgpu", "--webgpu", "software")
-    (node,) = json.loads(py_ort("placement", model, "--json", *options).stdout)["nodes"]
-    assert node["op_type"] == "Add" and node["provider"] == "webgpu"
-    assert "1 nodes on webgpu" in py_ort("placement", model, *options).stdout
+    status, out, _ = py_ort_command("placement", model, "--json", *options)
+    (node,) = json.loads(out)["nodes"]
+    assert status == 0 and node["op_type"] == "Add" and node["provider"] == "webgpu"
+    assert "1 nodes on webgpu" in py_ort_command("placement", model, *options)[1]
 
 
-def test_browsers():
-    found = json.loads(py_ort("browsers", "--webgpu", "software", "--browser", "chromium", "--json").stdout)
+def test_browsers(py_ort_command):
+    status, out, _ = py_ort_command("browsers", "--webgpu", "software", "--browser", "chromium", "--json")
+    found = json.loads(out)
+    assert status == 0
     assert [each["name"] for each in found] == ["chromium"], "no other one is started"
     assert "hromium" in found[0]["version"] and "swiftshader" in found[0]["adapter"]
     assert found[0]["cross_origin_isolated"]
@@ -79,33 +84,38 @@ def test_help_of_browsers_names_them_all(py_ort_command):
     assert all(name in py_ort_command("run", "--help")[1] for name in ("chromium", "firefox", "webkit"))
 
 
+def test_an_error_is_one_message_and_status_1():
+    done = py_ort("run", "/no/such.onnx", status=1)
+    assert "Traceback" not in done.stderr and "NoSuchFile" in done.stderr and "/no/such.onnx" in done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (("run", "/no/such.onnx"), ["NoSuchFile", "/no/such.onnx"]),
         (("run", __file__), ["InvalidProtobuf"]),
         (("browsers", "--browser", "/no/such/browser"), ["BrowserNotFound", "/no/such/browser"]),
     ],
-    ids=["no file", "no model", "no browser"],
+    ids=["no model", "no browser"],
 )
-def test_errors_are_one_message_and_status_1(arguments, words):
-    done = py_ort(*arguments, status=1)
-    assert "Traceback" not in done.stderr
-    assert all(word in done.stderr for word in words)
+def test_errors_are_one_message_and_status_1(py_ort_command, arguments, words):
+    status, _, err = py_ort_command(*arguments)
+    assert status == 1 and "Traceback" not in err
+    assert all(word in err for word in words)
 
 
-def test_a_missing_feed(model):
-    done = py_ort("run", model, "--provider", "wasm", status=1)
-    assert "InvalidArgument" in done.stderr and "'x'" in done.stderr
+def test_a_missing_feed(py_ort_command, model):
+    status, _, err = py_ort_command("run", model, "--provider", "wasm", "--webgpu", "software")
+    assert status == 1 and "InvalidArgument" in err and "'x'" in err
 
 
-def test_where_it_did_not_run(model):
+def test_where_it_did_not_run(py_ort_command, model):
     """Without WebGPU there is no run on it; as one of two it is left out, and the result says so."""
-    done = py_ort("run", model, "--random", "--provider", "webgpu", "--webgpu", "off", status=1)
-    assert "NoAdapter" in done.stderr and not done.stdout
-    done = py_ort("run", model, "--random", "--webgpu", "off", "--json")
-    said = json.loads(done.stdout)
-    assert said["nodes"] == {"wasm": 1} and said["providers"] == ["CPUExecutionProvider"] and not said["adapter"]
+    status, out, err = py_ort_command("run", model, "--random", "--provider", "webgpu", "--webgpu", "off")
+    assert status == 1 and "NoAdapter" in err and not out
+    status, out, _ = py_ort_command("run", model, "--random", "--webgpu", "off", "--json")
+    said = json.loads(out)
+    assert status == 0 and said["nodes"] == {"wasm": 1} and not said["adapter"]
+    assert said["providers"] == ["CPUExecutionProvider"]
     assert "What helps" in said["left_out"]["webgpu"]
 
 
