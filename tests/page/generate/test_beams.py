@@ -25,11 +25,6 @@ COUNT = 8
 KINDS = ["growing", "grouped"]
 
 
-@pytest.fixture(params=["wasm", "webgpu"])
-def provider(request: Any) -> Any:
-    return request.param
-
-
 def check(found: Any, wanted: Beams) -> None:
     """All beams, and their scores."""
     assert found.result() == wanted.tokens

@@ -33,11 +33,6 @@ PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 LONG = 4000
 
 
-@pytest.fixture(params=["wasm", "webgpu"])
-def provider(request: Any) -> Any:
-    return request.param
-
-
 @pytest.fixture
 def model() -> onnx.ModelProto:
     return language_model("grouped")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +16,6 @@ NewSession = Callable[..., InferenceSession]
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 COUNT = 12
 KINDS = ["growing", "grouped"]
-
-
-@pytest.fixture(params=["wasm", "webgpu"])
-def provider(request: Any) -> Any:
-    return request.param
 
 
 @pytest.mark.parametrize("kind", KINDS)

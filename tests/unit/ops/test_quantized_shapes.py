@@ -19,6 +19,7 @@ _CONSTANTS = {
     **{"block_steps": np.ones((9, 2), np.float32), "packed": np.full(64, 3, np.uint8), "most": np.ones(8, np.float32)},
     **{"floats": np.ones((9, 5), np.float32), "row": np.ones(5, np.float32)},
 }
+_MEAN, _POOL = ("uint8", (2, 3, 4, 5)), ("uint8", (2, 3, 7, 5))
 # id: the type of x, its sizes, the node that gives y
 CASES = {
     "sigmoid": ("uint8", (2, 3), "com.microsoft.QLinearSigmoid(x, s, z, s, z)"),
@@ -26,24 +27,17 @@ CASES = {
     "a smaller one first": ("uint8", (4,), "com.microsoft.QLinearMul(x, s, z, w, s, z, s, z)"),
     "concat": ("uint8", (2, 4), "com.microsoft.QLinearConcat<axis=0>(s, z, x, s, z, w, s, z, x, s, z)"),
     "where": ("uint8", (2, 3), "com.microsoft.QLinearWhere(c, x, s, z, x, s, z, s, z)"),
-    "the mean of an image": (
-        "uint8",
-        (2, 3, 4, 5),
-        "com.microsoft.QLinearGlobalAveragePool<channels_last=0>(x, s, z, s, z)",
-    ),
+    "the mean of an image": (*_MEAN, "com.microsoft.QLinearGlobalAveragePool<channels_last=0>(x, s, z, s, z)"),
     "the mean of an image, channels last": (
-        "uint8",
-        (2, 3, 4, 5),
+        *_MEAN,
         "com.microsoft.QLinearGlobalAveragePool<channels_last=1>(x, s, z, s, z)",
     ),
     "a pool": (
-        "uint8",
-        (2, 3, 7, 5),
+        *_POOL,
         "com.microsoft.QLinearAveragePool<kernel_shape=[3,2], strides=[2,1], pads=[1,0,1,0]>(x, s, z, s, z)",
     ),
     "a pool, channels last": (
-        "uint8",
-        (2, 3, 7, 5),
+        *_POOL,
         "com.microsoft.QLinearAveragePool<kernel_shape=[3,2], channels_last=1, ceil_mode=1>(x, s, z, s, z)",
     ),
     "a product of floats": ("float", (2, 5, 6), "com.microsoft.DynamicQuantizeMatMul(x, w, steps, z)"),
