@@ -335,11 +335,15 @@ def test_an_interrupt_ends_it(site: Path, serve: Serve) -> None:
     connection.close()
 
 
-def test_a_taken_port_and_wrong_folders(site: Path, serve: Serve) -> None:
+def test_a_taken_port(site: Path, serve: Serve) -> None:
     server = serve()
-    command = [sys.executable, "-m", "py_ort.cli", "serve", str(site)]
-    taken = subprocess.run([*command, "--port", str(server.port)], capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-m", "py_ort.cli", "serve", str(site), "--port", str(server.port)]
+    taken = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert taken.returncode == 1 and "--port 0" in taken.stderr and "Traceback" not in taken.stderr
-    for arguments in ([str(site / "none")], [str(site), "--cors", "*"], [str(site), "--cors", "http://a/b"]):
-        wrong = subprocess.run([*command[:-1], *arguments], capture_output=True, text=True, timeout=60)
-        assert wrong.returncode == 2
+
+
+@pytest.mark.parametrize("wrong", [["none"], [".", "--cors", "*"], [".", "--cors", "http://a/b"]], ids=" ".join)
+def test_wrong_folders_and_origins(py_ort_command: Any, tmp_path: Path, wrong: list[str]) -> None:
+    folder, *options = wrong
+    status, out, said = py_ort_command("serve", tmp_path / folder, *options)
+    assert status == 2 and not out and ("no origin" if options else "none") in said
