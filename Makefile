@@ -1,6 +1,6 @@
 # make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium, draw it into build/read/
-# make test [ARGS=...] [JOBS=N]               all tests, in so many processes at once (default: one for each CPU, at most 4;
-#                                             0: one by one); ARGS goes to pytest
+# make test [ARGS=...] [JOBS=N]               all tests, in so many processes at once (default: one more than CPUs, at most 4,
+#                                             and on one CPU 0: one by one); ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder;
 #                  [FALLBACK=no]              on that provider alone
 # make kernels                                all cases of kernels, also with the shaders that GPUs get
@@ -32,7 +32,11 @@ AGAINST ?=
 MINUTES ?= 10
 SEEDS ?= 0:
 ARGS ?=
-JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); echo $$((n == 1 ? 0 : n < 4 ? n : 4)))
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); echo $$((n == 1 ? 0 : n < 4 ? n + 1 : 4)))
+# The processes of tests, and the hundred that they start, read compiled Python instead of compiling it each again.
+unexport PYTHONDONTWRITEBYTECODE
+# Files in the order of the tree: the longest are not the last, which are those of tests/unit.
+PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 BIN := .venv/bin
 STAMPS := build/stamps
@@ -48,10 +52,10 @@ run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
 
 test: build
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	$(BIN)/python $(PYTEST) $(ARGS)
 
 kernels: build
-	PY_ORT_ALL_CASES=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/ops $(ARGS)
+	PY_ORT_ALL_CASES=1 $(BIN)/python $(PYTEST) tests/ops $(ARGS)
 
 fuzz: build
 	PYTHONPATH=tests/helpers $(BIN)/python tests/fuzz/campaign.py --minutes $(MINUTES) --seeds $(SEEDS) $(ARGS)
