@@ -42,6 +42,8 @@ class _Expected:
 
 #: What comes next, after a request for this file.
 _NEXT = {"/index.html": "the page to connect", "/worker.js": "the worker to connect"}
+#: What the page puts behind its token for the worker that it starts by itself (web/src/page/page.ts).
+_FIRST_WORKER = ".1"
 
 
 class Bridge:
@@ -70,10 +72,15 @@ class Bridge:
         assert self._server is not None
         return next(iter(self._server.sockets)).getsockname()[1]
 
-    def expect(self) -> tuple[str, asyncio.Future[Page]]:
-        """Return the URL to open in a browser, and the page's future."""
-        port, token, future = self.expect_worker()
-        return f"{self.http.origin}/index.html?{urlencode({'port': port, 'token': token})}", future
+    def expect(self, buffers: int = 1) -> tuple[str, asyncio.Future[Page], asyncio.Future[Page]]:
+        """Return the URL to open in a browser, and the futures of the page and of the worker that it starts by itself.
+
+        Args:
+            buffers: The number of that worker's first GPU buffer.
+        """
+        port, token, page = self.expect_worker()
+        query = {"port": port, "token": token, **({"buffers": buffers} if buffers > 1 else {})}
+        return f"{self.http.origin}/index.html?{urlencode(query)}", page, self._expect(f"{token}{_FIRST_WORKER}")
 
     async def gateway(self, options: BrowserOptions) -> Gateway:
         """Return what browsers of other machines reach, started if it is not yet."""
@@ -90,10 +97,13 @@ class Bridge:
     def expect_worker(self) -> tuple[int, str, asyncio.Future[Page]]:
         """Return the port and the token that a worker shall connect with, and the connection's future."""
         token = secrets.token_urlsafe(24)
+        return self.port, token, self._expect(token)
+
+    def _expect(self, token: str) -> asyncio.Future[Page]:
         future: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
         self._expected[token] = _Expected(future, "the browser to ask for it")
         future.add_done_callback(lambda _: self._expected.pop(token, None))
-        return self.port, token, future
+        return future
 
     def waits_for(self, future: asyncio.Future[Page]) -> str:
         """Return what must happen next until this page, or worker, is there."""

@@ -6,20 +6,26 @@ Those stay on loopback, whatever is asked of this one. Its URLs begin with a sec
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 import secrets
 import ssl
+from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, WSMessage, WSMsgType, web
 from yarl import URL
 
 from py_ort.browser.address import in_url
+from py_ort.browser.http_server import BLOBS
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import BrowserError, InvalidArgument
 
 _log = logging.getLogger("py_ort.browser")
 _CHUNK = 1 << 20
+#: Bytes of a file that fits into one packet as it is.
+_SMALL = 1 << 10
 #: Headers of one connection only.
 _HOP_BY_HOP = {"connection", "date", "keep-alive", "server", "transfer-encoding", "upgrade"}
 _ASKED = ("Accept", "Range")
@@ -108,6 +114,10 @@ class Gateway:
                 request.method, URL(self._files + target, encoded=True), headers=asked, allow_redirects=False
             ) as answer:
                 headers = {name: value for name, value in answer.headers.items() if name.lower() not in self._left_out}
+                if _is_of_page(target, headers) and "gzip" in request.headers.get("Accept-Encoding", ""):
+                    packed = await asyncio.to_thread(_packed, await answer.read())
+                    headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(packed))}
+                    return web.Response(body=packed, headers=headers)
                 response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
                 await response.prepare(request)
                 if request.method != "HEAD":
@@ -149,6 +159,16 @@ class Gateway:
         except ClientError:
             raise web.HTTPForbidden from None
         return outer
+
+
+def _is_of_page(target: str, headers: Mapping[str, str]) -> bool:
+    """Whether an answer is a file of the page, whole: code, which packs well; weights and feeds hardly do."""
+    return not target.startswith(BLOBS) and "Content-Range" not in headers and int(headers["Content-Length"]) > _SMALL
+
+
+@lru_cache(16)
+def _packed(file: bytes) -> bytes:
+    return gzip.compress(file, mtime=0)
 
 
 async def _send(to: object, message: WSMessage) -> None:

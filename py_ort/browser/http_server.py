@@ -48,7 +48,7 @@ _SMALL = 1 << 16
 _KEPT = 128 << 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 #: Where blobs are, under names that cannot be guessed.
-_BLOBS = "/blob/"
+BLOBS = "/blob/"
 #: Seconds that a stranger may take to be sent a file of the page.
 _SENDING = 60.0
 
@@ -125,7 +125,7 @@ class HttpServer:
 
     def publish(self, parts: Sequence[Part], content_type: str = "application/octet-stream") -> str:
         """Serve these bytes; return their URL. They are held until `withdraw`."""
-        path = f"{_BLOBS}{secrets.token_urlsafe(18)}"
+        path = f"{BLOBS}{secrets.token_urlsafe(18)}"
         self._blobs[path] = Blob(parts, content_type)
         return self.origin + path
 

@@ -62,13 +62,9 @@ class Pool:
             return lease
 
     async def _launch(self, key: BrowserOptions, options: BrowserOptions) -> Browser:
-        launcher, host = await self._starter.browser(options)
+        launcher, host, worker = await self._starter.browser(options)
         browser = Browser(key, options, self._starter.http, launcher, host)
-        try:
-            await self._add_worker(browser, options.launch_timeout)
-        except BaseException:
-            await self._starter.end(launcher)
-            raise
+        self._add_lease(browser, worker)
         launcher.connected = True
         _log.info("%s by %s: %s", launcher.description, launcher.name, host.hello.userAgent)
         self._browsers[key] = browser
@@ -80,11 +76,11 @@ class Pool:
         """Return the worker of a browser with the fewest sessions: a new one if all are in use and more are allowed."""
         leases = browser.leases[: options.pages]
         if len(leases) < options.pages and all(lease.users for lease in leases):
-            return await self._add_worker(browser, options.launch_timeout)
+            return self._add_lease(browser, await self._starter.worker(browser.host, _WORKER, options.launch_timeout))
         return min(leases, key=lambda lease: lease.users)
 
-    async def _add_worker(self, browser: Browser, timeout: float) -> Lease:
-        lease = Lease(browser, await self._starter.worker(browser.host, _WORKER, timeout))
+    def _add_lease(self, browser: Browser, worker: Page) -> Lease:
+        lease = Lease(browser, worker)
         browser.leases.append(lease)
         self._watch(lease)
         return lease
@@ -275,9 +271,12 @@ class Pool:
         old = replace(browser)
         self._background(self._end(old))
         try:
-            browser.launcher, browser.host = await self._starter.browser(browser.options)
+            first, *others = browser.leases
+            buffers = _first_buffer(first)
+            browser.launcher, browser.host, worker = await self._starter.browser(browser.options, buffers)
             self._watch_host(browser)
-            for lease in browser.leases:
+            self._put(first, worker)
+            for lease in others:
                 await self._fill(lease, browser.options.launch_timeout)
             browser.launcher.connected = True
         except PyOrtError as e:
@@ -285,10 +284,19 @@ class Pool:
 
     async def _fill(self, lease: Lease, timeout: float) -> None:
         """Start another worker for a lease."""
-        script = f"{_WORKER}?buffers={lease.workers * _BUFFER_NUMBERS + 1}"
-        lease.page = await self._starter.worker(lease.host, script, timeout)
+        script = f"{_WORKER}?buffers={_first_buffer(lease)}"
+        self._put(lease, await self._starter.worker(lease.host, script, timeout))
+
+    def _put(self, lease: Lease, worker: Page) -> None:
+        """Have a lease's next worker."""
+        lease.page = worker
         lease.workers += 1
         self._watch(lease)
+
+
+def _first_buffer(lease: Lease) -> int:
+    """Return the number of the first GPU buffer of a lease's next worker."""
+    return lease.workers * _BUFFER_NUMBERS + 1
 
 
 _pool: Pool | None = None

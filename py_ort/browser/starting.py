@@ -31,30 +31,40 @@ class Starter:
         assert self._bridge is not None
         return self._bridge.http
 
-    async def browser(self, options: BrowserOptions) -> tuple[Launcher, Page]:
-        """Start a browser and open our page in it; once more without its sandbox, where the system forbids that.
+    async def browser(self, options: BrowserOptions, buffers: int = 1) -> tuple[Launcher, Page, Page]:
+        """Start a browser; once more without its sandbox, where the system forbids that.
+
+        Args:
+            options: Which one, and how.
+            buffers: The number of its worker's first GPU buffer.
+
+        Returns:
+            What started it, its page, and the worker that the page starts by itself.
 
         Raises:
-            BrowserError: It cannot be had, or its page did not answer in time.
+            BrowserError: It cannot be had, or its page or worker did not answer in time.
         """
         check_assets()
         async with self._opening:  # of browsers that start at the same time one makes it
             bridge = self._bridge = self._bridge or await Bridge.start()
-        return await sandbox.once_more_without(options, lambda: self._try_to_start(bridge, options))
+        return await sandbox.once_more_without(options, lambda: self._try_to_start(bridge, options, buffers))
 
-    async def _try_to_start(self, bridge: Bridge, options: BrowserOptions) -> tuple[Launcher, Page]:
+    async def _try_to_start(self, bridge: Bridge, options: BrowserOptions, buffers: int) -> tuple[Launcher, Page, Page]:
         gateway = await bridge.gateway(options) if options.host else None
-        url, connected = bridge.expect()
+        url, connected, working = bridge.expect(buffers)
         if gateway:
             url = gateway.url(url)
         host: Page | None = None
 
         def on_lost(error: PyOrtError) -> None:
+            for waiting in (connected, working):
+                if not waiting.done():
+                    waiting.set_exception(error.again())
             if host is not None:
                 host.lose(error)
-            elif not connected.done():
-                connected.set_exception(error)
 
+        # Nobody may wait for it yet, or any more, when the browser is lost.
+        working.add_done_callback(lambda future: future.cancelled() or future.exception())
         launcher = launcher_for(options)(options, on_lost)
         self._launchers.add(launcher)
         started = False
@@ -64,6 +74,10 @@ class Starter:
                 started = True
                 # Shielded: who is late is asked what it waits for.
                 host = await asyncio.shield(connected)
+            return launcher, host, await self._first_worker(working, options.launch_timeout)
+        except Timeout:
+            await self.end(launcher)
+            raise
         except TimeoutError:
             wanting = bridge.waits_for(connected) if started else "its process to start"
             await self.end(launcher)
@@ -76,10 +90,17 @@ class Starter:
             raise
         finally:
             connected.cancel()
-        return launcher, host
+            working.cancel()
+
+    async def _first_worker(self, connected: asyncio.Future[Page], timeout: float) -> Page:
+        try:
+            async with asyncio.timeout(timeout):
+                return await asyncio.shield(connected)
+        except TimeoutError:
+            raise self._late("worker.js", connected, timeout) from None
 
     async def worker(self, host: Page, script: str, timeout: float) -> Page:
-        """Start a worker; return the connection to it.
+        """Start another worker; return the connection to it.
 
         Args:
             host: The browser's page.
@@ -95,11 +116,16 @@ class Starter:
                 await host.request(body)
                 return await asyncio.shield(connected)
         except TimeoutError:
-            wanting = self._bridge.waits_for(connected)
+            late = self._late(script, connected, timeout)
             host.post(ending(token))
-            raise Timeout(f"{script} is not there after {timeout:g} s: still waiting for {wanting}") from None
+            raise late from None
         finally:
             connected.cancel()
+
+    def _late(self, script: str, connected: asyncio.Future[Page], timeout: float) -> Timeout:
+        assert self._bridge is not None
+        wanting = self._bridge.waits_for(connected)
+        return Timeout(f"{script} is not there after {timeout:g} s: still waiting for {wanting}")
 
     async def end(self, launcher: Launcher) -> None:
         """End a browser."""

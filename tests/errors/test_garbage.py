@@ -4,6 +4,7 @@ import itertools
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import fake_page
@@ -38,9 +39,12 @@ def play(monkeypatch):
     monkeypatch.setattr(pages, "ANSWER_PATIENCE", 2.0)
     monkeypatch.setattr(devices, "_GRACE", 1.0)
 
-    def play(*garble: fake_page.Garble, working: tuple[str, ...] = (), launch_timeout: float = 4) -> BrowserOptions:
+    def play(
+        *garble: fake_page.Garble, working: tuple[str, ...] = (), launch_timeout: float = 4, has_worker: bool = True
+    ) -> BrowserOptions:
         page = fake_page.FakePage(*garble)
         page.working |= {*working}
+        page.has_worker = has_worker
         monkeypatch.setattr(starting, "launcher_for", lambda options: page.launcher())
         flags = (f"--fake={next(_number)}",)
         return BrowserOptions(webgpu="software", flags=flags, idle_timeout=0, launch_timeout=launch_timeout)
@@ -276,8 +280,14 @@ def test_each_request_has_its_time(play, monkeypatch, asked):
 
 
 def test_a_worker_that_does_not_come(play):
+    with pytest.raises(Timeout, match=r"worker\.js is not there after 4 s"):
+        InferenceSession(small_models.add(), providers=["wasm"], browser=play(has_worker=False))
+
+
+def test_a_second_worker_that_does_not_come(play):
     def host(request, body, payload):
         return [] if request.kind == "OpenWorker" else fake_page.honestly(request, body, payload)
 
-    with pytest.raises(Timeout):
-        InferenceSession(small_models.add(), providers=["wasm"], browser=play(fake_page.honestly, silence))
+    browser = replace(play(fake_page.honestly, host), pages=2)
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=browser), pytest.raises(Timeout):
+        InferenceSession(small_models.add(), providers=["wasm"], browser=browser)

@@ -85,6 +85,8 @@ class FakePage:
 
     def __init__(self, garble: Garble = honestly, host: Garble = honestly) -> None:
         self.garble, self.host = garble, host
+        #: Whether its first worker comes.
+        self.has_worker = True
         #: Kinds of requests that it is at for ever, as far as it says.
         self.working: set[str] = set()
         self._under_way: list[int] = []
@@ -109,7 +111,10 @@ class FakePage:
         """Connect as the page at a URL does."""
         parts = urlsplit(url)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        self._start(int(query["port"]), query["token"], f"{parts.scheme}://{parts.netloc}", True)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        self._start(int(query["port"]), query["token"], origin, True)
+        if self.has_worker:
+            self._start(int(query["port"]), f"{query['token']}.1", origin, False)
 
     def close(self) -> None:
         """Leave."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import ipaddress
 import re
 import ssl
@@ -19,6 +20,7 @@ import py_ort
 from py_ort.browser import find
 from py_ort.browser.address import own_address
 from py_ort.exceptions import BrowserError, EngineError, InvalidArgument
+from py_ort.folders import ASSETS
 from py_ort.runtime.peer.files import find_dist
 
 TLS = Path(__file__).parents[1] / "helpers/tls"
@@ -100,9 +102,9 @@ def test_two_browsers_share_it() -> None:
             assert session.run(None, FEEDS)[0].tolist() == (X + 1).tolist()
 
 
-@pytest.mark.usefixtures("in_a_network")
-def test_strangers_get_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    """Without the secret there is no file; with it no websocket for pages of other origins, or without a token."""
+@pytest.fixture
+def gateway(in_a_network: None, capfd: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """The origin of one that listens, and the first part of its paths."""
     options = elsewhere(browser="capture", launch_timeout=3)
     with pytest.raises(BrowserError):
         py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=options)
@@ -110,15 +112,25 @@ def test_strangers_get_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     found = re.search(r"(https://[\d.]+:\d+)(/[\w-]+)/index.html\S+", printed)
     assert found and "█" in printed, printed  # and a QR code
     origin, secret = found.groups()
+    return origin, secret
+
+
+def fetch(url: str, **headers: str) -> tuple[int, str, bytes]:
+    """Return the status of an answer, how it is encoded, and its bytes."""
+    request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    try:
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=20) as answer:
+            return answer.status, answer.headers.get("Content-Encoding", ""), answer.read()
+    except urllib.error.HTTPError as e:
+        return e.code, "", b""
+
+
+def test_strangers_get_nothing(gateway: tuple[str, str]) -> None:
+    """Without the secret there is no file; with it no websocket for pages of other origins, or without a token."""
+    origin, secret = gateway
 
     def status(path: str, **headers: str) -> int:
-        request = urllib.request.Request(origin + path, headers=headers)
-        context = ssl._create_unverified_context()
-        try:
-            with urllib.request.urlopen(request, context=context, timeout=20) as answer:
-                return answer.status
-        except urllib.error.HTTPError as e:
-            return e.code
+        return fetch(origin + path, **headers)[0]
 
     assert status(f"{secret}/index.html") == 200
     assert status(f"{secret}/core.wasm", Range="bytes=0-9") == 206
@@ -130,6 +142,15 @@ def test_strangers_get_nothing(capfd: pytest.CaptureFixture[str]) -> None:
         assert status(secret + path) in (400, 404), path
     assert status(f"{secret}/socket?token=x", Origin="https://other.example", **upgrade) == 403
     assert status(f"{secret}/socket?token=x", Origin=origin, **upgrade) == 403
+
+
+def test_code_is_compressed_on_its_way(gateway: tuple[str, str]) -> None:
+    url, file = f"{''.join(gateway)}/worker.js", (ASSETS / "worker.js").read_bytes()
+    status, encoding, sent = fetch(url, Accept_Encoding="gzip, deflate, br")
+    assert (status, encoding) == (200, "gzip") and len(sent) < len(file) / 3
+    assert gzip.decompress(sent) == file
+    assert fetch(url) == (200, "", file)
+    assert fetch(url, Accept_Encoding="gzip", Range="bytes=5-9") == (206, "", file[5:10])
 
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:

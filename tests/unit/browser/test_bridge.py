@@ -25,7 +25,7 @@ def hello(token: str, version: int = ProtocolVersion.current) -> bytes:
 
 
 async def open_page(bridge: Bridge):
-    url, future = bridge.expect()
+    url, future, _ = bridge.expect()
     token = url.rpartition("token=")[2]
     socket = await connect(f"ws://127.0.0.1:{bridge.port}/?token={token}", origin=bridge.http.origin)
     await socket.send(hello(token))
@@ -55,7 +55,7 @@ def test_a_page_comes_in():
 @pytest.mark.parametrize("change", ["token", "origin", "reuse"])
 def test_strangers_are_refused(change):
     async def test(bridge):
-        url, _ = bridge.expect()
+        url, *_ = bridge.expect()
         token = url.rpartition("token=")[2]
         if change == "reuse":
             _socket, _ = await open_page(bridge)
@@ -88,7 +88,7 @@ def test_garbage_closes_the_connection():
 )
 def test_a_page_that_is_refused_is_not_waited_for(said):
     async def test(bridge):
-        url, future = bridge.expect()
+        url, future, _ = bridge.expect()
         token = url.rpartition("token=")[2]
         socket = await connect(f"ws://127.0.0.1:{bridge.port}/?token={token}", origin=bridge.http.origin)
         await socket.send(said)
@@ -100,7 +100,7 @@ def test_a_page_that_is_refused_is_not_waited_for(said):
 
 def test_neither_is_one_whose_hello_we_cannot_take(monkeypatch):
     async def test(bridge):
-        url, future = bridge.expect()
+        url, future, _ = bridge.expect()
         monkeypatch.setattr(Connection, "receive", lambda connection, part: missing)  # noqa: F821
         token = url.rpartition("token=")[2]
         socket = await connect(f"ws://127.0.0.1:{bridge.port}/?token={token}", origin=bridge.http.origin)
@@ -225,7 +225,7 @@ def test_the_loop_does_not_wait_for_itself():
 
 def test_it_says_what_it_waits_for():
     async def test(bridge):
-        url, future = bridge.expect()
+        url, future, _ = bridge.expect()
         assert bridge.waits_for(future) == "the browser to ask for it"
         query = url.partition("?")[2]
         for file, wanting in (("index.html", "the page to connect"), ("worker.js", "the worker to connect")):

@@ -170,7 +170,7 @@ def run(test) -> None:
 
 
 async def hello(made: Bridge):
-    url, future = made.expect()
+    url, future, _ = made.expect()
     token = url.rpartition("token=")[2]
     socket = await connect(f"ws://127.0.0.1:{made.port}/?token={token}", origin=made.http.origin)
     body = HelloT()

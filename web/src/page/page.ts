@@ -1,30 +1,40 @@
-// The browser's page: it starts workers and ends them, as Python says. The runtime lives in them, so this thread always
-// has time to answer. Query: port, token.
+// The browser's page: it starts workers and ends them. The runtime lives in them, so this thread always has time to
+// answer. Query: port, token; buffers, for the worker that it starts at once, whose token is the page's own with FIRST
+// behind it. All others Python asks for.
 import { AckT, Body, type EndWorkerT, ErrorCode, type OpenWorkerT, PongT } from '../schema';
+import { compileCore } from '../core/compiled';
+import { type CompiledCore, filesIn } from '../core/files';
 import { messageOf, RuntimeError } from '../errors';
+import { host } from '../host';
 import type { ReceivedMessage } from '../wire/messages';
 import { type Answer, Connection } from './connection';
 
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
+const RUNTIME = 'worker.js';
+const FIRST = '.1';
 /** By the token that each connects to Python with. */
 const workers = new Map<string, Worker>();
+/** For all workers, compiled while the script of the first is on its way; undefined: they do it themselves. */
+let core: Promise<CompiledCore | undefined>;
+
+function startWorker(url: URL, port: string, token: string, failed: (why: string) => void): void {
+  url.searchParams.set('port', port);
+  url.searchParams.set('token', token);
+  const worker = new Worker(url, { type: 'module' });
+  worker.addEventListener('error', ({ message, filename, lineno }) =>
+    failed(`${url.pathname} failed: ${message || 'it could not be loaded'} (${filename}:${lineno})`),
+  );
+  workers.set(token, worker);
+  if (url.pathname.endsWith(`/${RUNTIME}`))
+    void core.then((compiled) => worker.postMessage(compiled)).catch(() => worker.postMessage(undefined));
+}
 
 function openWorker(connection: Connection, { script, port, token }: OpenWorkerT): Answer {
   const url = new URL(String(script), self.location.href);
   if (url.origin !== self.location.origin) {
     throw new RuntimeError(ErrorCode.invalid_argument, `a worker of ${url.origin} cannot be opened here`);
   }
-  url.searchParams.set('port', String(port));
-  url.searchParams.set('token', String(token));
-  const worker = new Worker(url, { type: 'module' });
-  worker.addEventListener('error', ({ message, filename, lineno }) => {
-    connection.log(
-      3,
-      'worker',
-      `${url.pathname} failed: ${message || 'it could not be loaded'} (${filename}:${lineno})`,
-    );
-  });
-  workers.set(String(token), worker);
+  startWorker(url, String(port), String(token), (why) => connection.log(3, 'worker', why));
   return ACK;
 }
 
@@ -51,13 +61,23 @@ function answer(connection: Connection, { type, body }: ReceivedMessage): Answer
 }
 
 async function start(): Promise<void> {
-  const connection = await Connection.ofQuery((message) => {
+  core = compileCore(filesIn(self.location.href), host.withoutSharing(true) === undefined).catch(() => undefined);
+  const connecting = Connection.ofQuery((message) => {
     try {
       connection.send(message.id, answer(connection, message));
     } catch (error) {
       connection.sendError(message.id, error);
     }
   });
+  const { search, href } = self.location;
+  const query = new URLSearchParams(search);
+  startWorker(
+    new URL(`${RUNTIME}${search}`, href),
+    query.get('port')!,
+    `${query.get('token')}${FIRST}`,
+    (why) => void connecting.then((connection) => connection.log(3, 'worker', why)),
+  );
+  const connection = await connecting;
   // Python is gone: nothing here is of use to anyone else.
   connection.onClose(() => workers.forEach((worker) => worker.terminate()));
 }

@@ -31,7 +31,7 @@ import {
 import { toNumbers } from '../contract/elements';
 import { RuntimeError } from '../errors';
 import { Generator } from '../generate/generator';
-import { Runtime } from '../session/runtime';
+import type { Runtime } from '../session/runtime';
 import { ofUrls } from '../session/model_source';
 import { Session } from '../session/session';
 import { type ReceivedMessage, readBytes, TensorWriter } from '../wire/messages';
@@ -63,18 +63,19 @@ const told = (info: DeviceDescription | SessionInfo | RunInfo | GenerateInfo | P
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
 
 export class Requests {
-  private readonly runtime = new Runtime();
-  private readonly kernelService = new KernelService(this.runtime);
+  private readonly kernelService: KernelService;
   private readonly sessions = new Map<number, Session>();
   private readonly outputs = new OutputMemory();
   private readonly keptRuns = new KeptRuns();
   private readonly underWay = new Map<number, AbortController>();
   private nextSession = 1;
 
-  constructor(private readonly connection: Connection) {
-    this.runtime.log = (severity, category, line) => connection.log(severity, category, line);
-    // The core loads while Python compiles its model; whoever needs it is told if that fails.
-    this.runtime.core().catch(() => undefined);
+  constructor(
+    private readonly connection: Connection,
+    private readonly runtime: Runtime,
+  ) {
+    this.kernelService = new KernelService(runtime);
+    runtime.log = (severity, category, line) => connection.log(severity, category, line);
   }
 
   /** Answers a message, in its own time. */

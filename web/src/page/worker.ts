@@ -1,10 +1,18 @@
 // The dedicated worker: a websocket to Python, and the runtime behind it. Query: port, token, and the number of its
 // first GPU buffer.
+import { type CompiledCore, filesIn } from '../core/files';
 import { messageOf } from '../errors';
 import { firstBufferId } from '../gpu/buffers';
+import { Runtime } from '../session/runtime';
 import { Connection } from './connection';
 import { fetchThroughGateway } from './gateway';
 import { Requests } from './requests';
+
+/** What the page has made of the core; undefined: nothing came of it, or it cannot be handed over. */
+const compiled = new Promise<CompiledCore | undefined>((resolve) => {
+  self.addEventListener('message', ({ data }: MessageEvent<CompiledCore | undefined>) => resolve(data));
+  self.addEventListener('messageerror', () => resolve(undefined));
+});
 
 /** What is written to the console goes to Python too. */
 function forwardConsole(connection: Connection): void {
@@ -40,11 +48,14 @@ function forwardConsole(connection: Connection): void {
 async function start(): Promise<void> {
   fetchThroughGateway();
   firstBufferId(Number(new URLSearchParams(self.location.search).get('buffers') ?? 1));
+  const runtime = new Runtime({ ...filesIn(import.meta.url), compiled });
+  // The core loads while this connects and Python compiles its model; whoever needs it is told if that fails.
+  runtime.core().catch(() => undefined);
   // Messages can only come after Hello, so `requests` is there by then.
   let requests: Requests | undefined;
   const connection = await Connection.ofQuery((message) => requests!.handle(message));
   forwardConsole(connection);
-  requests = new Requests(connection);
+  requests = new Requests(connection, runtime);
   // Python is gone: nothing here is of use to anyone else.
   connection.onClose(() => self.close());
 }
