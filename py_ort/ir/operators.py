@@ -52,6 +52,7 @@ class Operator:
         host: Inputs that a kernel reads on the CPU (shapes, axes, pads).
         host_if_constant: Inputs that are host inputs when they are constants, else device inputs.
         shape_only: Inputs of which only dtype and dims are read.
+        lengths: Inputs that say how much of others counts in a run.
         layout: The rule (a word of `py_ort.compiler.layout.rules`) by which the layout pass takes the operator to
             permuted axes; "": it cannot.
         infer: Gives the outputs their types, for operators of which ONNX has no schema, or where it knows less than
@@ -83,6 +84,7 @@ class Operator:
     host: Sequence[int] = ()
     host_if_constant: Sequence[int] = ()
     shape_only: Sequence[int] = ()
+    lengths: Sequence[int] = ()
     layout: str = ""
     infer: Callable[[ir.Node], None] | None = None
     refine: Callable[[ir.Node], None] | None = None

@@ -94,7 +94,15 @@ def _infer_attention(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("Attention", layout="attention", refine=_infer_attention, heavy=True, optional_outputs=True, indices=(6,)),
+    Operator(
+        "Attention",
+        layout="attention",
+        refine=_infer_attention,
+        heavy=True,
+        optional_outputs=True,
+        indices=(6,),
+        lengths=(6,),
+    ),
     Operator("RotaryEmbedding", indices=(3,)),
     Operator("RotaryEmbedding", domain=MICROSOFT, infer=_infer_first, indices=(1,)),
     Operator("PackedAttention", domain=MICROSOFT, infer=_infer_first),
@@ -102,7 +110,7 @@ OPERATORS = [
     Operator("QAttention", domain=MICROSOFT, infer=_infer_quantized),
     Operator("MultiHeadAttention", domain=MICROSOFT, infer=_infer_multi_head, host=(8,), heavy=True),
     Operator("DecoderMaskedMultiHeadAttention", domain=MICROSOFT, infer=_infer_multi_head),
-    Operator("GroupQueryAttention", domain=MICROSOFT, infer=_infer_grouped, host=(6,), heavy=True),
+    Operator("GroupQueryAttention", domain=MICROSOFT, infer=_infer_grouped, host=(6,), lengths=(5,), heavy=True),
 ]
 
 

@@ -14,11 +14,13 @@ import onnx_ir as ir
 
 from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.placement.integer_range import IntegerRanges
+from py_ort.compiler.placement.lengths import counting_nodes
 from py_ort.compiler.placement.partitions import small_partitions
 from py_ort.compiler.placement.report import (
     CONTROL,
     COUNTED_THERE,
     FORCED,
+    LENGTHS,
     SHAPE_ARITHMETIC,
     SMALL_PARTITION,
     PlacedNode,
@@ -81,6 +83,8 @@ def place(model: ir.Model, target: Target, options: CompileOptions) -> dict[ir.N
             for node in placed:
                 if _counts_on_cpu(node, placed) and on_cpu_too(node):
                     placed[node] = replace(placed[node], provider="wasm", reason=COUNTED_THERE)
+            for node in counting_nodes(model.graph, placed, on_cpu_too):
+                placed[node] = replace(placed[node], provider="wasm", reason=LENGTHS)
         for node in small_partitions(model.graph, placed, on_cpu_too):
             placed[node] = replace(placed[node], provider="wasm", reason=SMALL_PARTITION)
     return placed
