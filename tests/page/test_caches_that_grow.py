@@ -51,3 +51,114 @@ def test_steps_of_caches_that_grow(kind: str, new_session: Callable[..., Inferen
             np.testing.assert_allclose(present.numpy(), theirs[f"past_key_values.{name}"], rtol=1e-3, atol=1e-4)
         # Room lasts for some steps; until 16 lengths are remembered, each has uniforms of its own.
         assert sum(buffer > 0 for buffer in buffers[20:]) <= 6, str(buffers)
+
+
+class Text:
+    """A text of a decoder with GroupQueryAttention, here and by native onnxruntime, whose caches `feed` takes."""
+
+    def __init__(self, new_session: Callable[..., InferenceSession], batch: int = 1) -> None:
+        model = language_model("grouped").SerializeToString()
+        self.session = new_session(model, providers=["webgpu"])
+        self.native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        self.rng, self.batch = np.random.default_rng(1), batch
+        self.empty = np.zeros((batch, KV_HEADS, 0, SIZE), np.float32)
+
+    def begin(self, mask: np.ndarray) -> tuple[list[OrtValue], list[np.ndarray]]:
+        """Take a prompt in, as long as the mask."""
+        empty = OrtValue.ortvalue_from_numpy(self.empty)
+        return self.step([empty] * len(CACHES), [self.empty] * len(CACHES), mask, mask.shape[1])
+
+    def step(
+        self, ours: list[OrtValue], theirs: list[np.ndarray], mask: np.ndarray, rows: int = 1
+    ) -> tuple[list[OrtValue], list[np.ndarray]]:
+        """Take words in behind caches; return the caches."""
+        ids = self.rng.integers(0, 48, (self.batch, rows))
+        binding = self.session.io_binding()
+        binding.bind_output("logits")
+        binding.bind_cpu_input("input_ids", ids)
+        binding.bind_cpu_input("attention_mask", mask)
+        for name, value in zip(CACHES, ours, strict=True):
+            binding.bind_ortvalue_input(f"past_key_values.{name}", value)
+            binding.bind_output(f"present.{name}", "webgpu")
+        self.session.run_with_iobinding(binding)
+        logits, *presents = binding.get_outputs()
+        pasts = {f"past_key_values.{name}": past for name, past in zip(CACHES, theirs, strict=True)}
+        expected, *longer = self.native.run(None, {"input_ids": ids, "attention_mask": mask, **pasts})
+        np.testing.assert_allclose(logits.numpy(), expected, rtol=1e-3, atol=1e-4)
+        assert [value.shape() for value in presents] == [list(present.shape) for present in longer]
+        return presents, longer
+
+    def walks(self) -> int:
+        """Of the last run."""
+        return int(self.session.stats()["last_run"]["counters"]["walks"])
+
+
+def check(ours: list[OrtValue], theirs: list[np.ndarray]) -> None:
+    for value, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(value.numpy(), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_steps_within_room_are_replayed(new_session: Callable[..., InferenceSession]) -> None:
+    """Room is for 256 rows: a step walks the plan when it is made, and when there is more of it."""
+    text = Text(new_session)
+    total = 240
+    ours, theirs = text.begin(np.ones((1, total), np.int64))
+    walked = []
+    for _ in range(36):
+        total += 1
+        ours, theirs = text.step(ours, theirs, np.ones((1, total), np.int64))
+        counters = text.session.stats()["last_run"]["counters"]
+        if counters["walks"]:
+            walked.append(total)
+        else:
+            assert counters["bind_groups"] == counters["buffers"] == counters["pipelines"] == 0
+    assert walked == [241, 257]
+    check(ours, theirs)
+
+
+def test_caches_of_earlier_steps_stay_as_they_are(new_session: Callable[..., InferenceSession]) -> None:
+    """Texts part: whoever goes on from an earlier step finds what was there, and disturbs nobody."""
+    text = Text(new_session)
+    mask = [np.ones((1, total), np.int64) for total in range(20)]
+    first = text.step(*text.begin(mask[9]), mask[10])
+    left = text.step(*text.step(*first, mask[11]), mask[12])
+    right = text.step(*text.step(*first, mask[11]), mask[12])
+    for caches in (left, right, first):
+        check(*caches)
+    assert not np.array_equal(left[0][0].numpy(), right[0][0].numpy())
+    check(*text.step(*left, mask[13]))
+    # What is written into a value is in no other one.
+    third = text.step(*right, mask[13])
+    right[0][0].update_inplace(np.zeros_like(right[1][0]))
+    check(*third)
+    assert not right[0][0].numpy().any()
+    right[1][0] = np.zeros_like(right[1][0])
+    check(*text.step(*right, mask[13]))
+
+
+def test_rows_of_unequal_lengths_are_not_appended(new_session: Callable[..., InferenceSession]) -> None:
+    """They belong before the end of the caches: the values that were fed stay as they were."""
+    text = Text(new_session, batch=2)
+    mask = np.ones((2, 9), np.int64)
+    ours, theirs = text.begin(mask)
+    for _ in range(5):
+        before = [value.numpy() for value in ours], ours
+        mask = np.concatenate([mask, [[1], [0]]], axis=1)
+        ours, theirs = text.step(ours, theirs, mask)
+        for value, was in zip(before[1], before[0], strict=True):
+            np.testing.assert_array_equal(value.numpy(), was)
+
+
+def test_caches_with_room_are_freed(new_session: Callable[..., InferenceSession]) -> None:
+    text = Text(new_session)
+    device = lambda: text.session.stats()["page"]["devices"]["0"]  # noqa: E731
+    mask = [np.ones((1, total), np.int64) for total in range(20)]
+    ours, theirs = text.begin(mask[9])
+    before = device()["tensors"]
+    older, _ = text.step(ours, theirs, mask[10])
+    newer, _ = text.step(older, theirs, mask[10])
+    for value in (*older, *newer):
+        value.release()
+    assert device()["tensors"] == before
+    for value in ours:
+        value.release()

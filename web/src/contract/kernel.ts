@@ -232,6 +232,18 @@ export interface Requirement {
  */
 export type Feature = 'columns' | 'bias' | 'epilogue' | 'residual' | 'steps' | 'norm' | 'gate';
 
+/**
+ * Outputs of a decoder's attention that are inputs with new rows behind: [batch, heads, rows, size], which get one for
+ * each of axis 1 of input 0. Where both are one buffer (Context.boundInPlace), it may have room for more of them.
+ */
+export interface Appended {
+  readonly caches: readonly (readonly [input: number, output: number])[];
+  /** An int32 input: of each batch, how many rows count, less one. */
+  readonly lengths: number;
+  /** A host input, asked for by Context.holds: how many rows there are in all. */
+  readonly total: number;
+}
+
 export interface Kernel<A = unknown> {
   readonly op: string;
   /** '' (ai.onnx) by default. */
@@ -243,6 +255,7 @@ export interface Kernel<A = unknown> {
   readonly types: readonly (readonly DTypeName[])[];
   readonly requires?: readonly Requirement[];
   readonly features?: readonly Feature[];
+  readonly appended?: Appended;
   /** Parse the attributes once, when the kernel is created. */
   attributes?(attributes: Attributes): A;
   resolve(ctx: Context, attributes: A): void;

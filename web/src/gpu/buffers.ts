@@ -20,6 +20,15 @@ export interface GpuTensorMemory extends Placement {
   readonly constant?: boolean;
 }
 
+/** A tensor that lies in a buffer of its own as soon as somebody wants it there. */
+export interface LaidLater {
+  /** Bytes that it will have. */
+  readonly bytes: number;
+  lay(): GpuTensorMemory;
+  /** It is freed, and was never laid. */
+  free(): void;
+}
+
 /** Counts for all devices of the page: an id names its device too. */
 let nextId = 1;
 
@@ -38,7 +47,7 @@ function newId(): number {
 }
 
 export class BufferTable {
-  private readonly memory = new Map<number, GpuTensorMemory>();
+  private readonly memory = new Map<number, GpuTensorMemory | LaidLater>();
   /** How often a buffer of the page's own was lent. */
   private readonly lent = new Map<number, number>();
 
@@ -59,6 +68,26 @@ export class BufferTable {
     return id;
   }
 
+  addLater(tensor: LaidLater): number {
+    const id = newId();
+    this.memory.set(id, tensor);
+    return id;
+  }
+
+  /** The tensor, if it was added so and lies nowhere yet. */
+  later(id: number): LaidLater | undefined {
+    const memory = this.memory.get(id);
+    return memory && 'lay' in memory ? memory : undefined;
+  }
+
+  /** Bytes from its beginning to the end of its buffer. */
+  room(id: number): number {
+    const later = this.later(id);
+    if (later) return later.bytes;
+    const { buffer, offset } = this.get(id);
+    return buffer.size - offset;
+  }
+
   /** A whole buffer that somebody else owns, until as many calls of `giveBack`. */
   lend(buffer: GPUBuffer): number {
     const id = this.idOf(buffer);
@@ -74,7 +103,8 @@ export class BufferTable {
       return;
     }
     this.lent.delete(id);
-    if (this.memory.get(id)?.owner === undefined) this.memory.delete(id);
+    const memory = this.memory.get(id);
+    if (memory && !isOwn(memory)) this.memory.delete(id);
   }
 
   private idOf(buffer: GPUBuffer): number {
@@ -95,28 +125,36 @@ export class BufferTable {
         `there is no GPU buffer ${id}: it was freed, or belongs to a lost device`,
       );
     }
-    return memory;
+    if (!('lay' in memory)) return memory;
+    const laid = memory.lay();
+    this.memory.set(id, laid);
+    return laid;
   }
 
   free(id: number): void {
     const memory = this.memory.get(id);
     this.memory.delete(id);
-    if (!memory?.owner) return;
-    memory.owner.release(memory.buffer);
+    if (!memory || !isOwn(memory)) return;
+    if ('lay' in memory) memory.free();
+    else memory.owner!.release(memory.buffer);
     if (this.count === 0) this.onEmpty();
   }
 
   /** How many tensors are this table's own. */
   get count(): number {
     let count = 0;
-    for (const { owner } of this.memory.values()) if (owner) count++;
+    for (const memory of this.memory.values()) if (isOwn(memory)) count++;
     return count;
   }
 
   /** Bytes in buffers that this table owns. */
   get bytes(): number {
     let sum = 0;
-    for (const { owner, buffer } of this.memory.values()) if (owner) sum += buffer.size;
+    for (const memory of this.memory.values()) if ('buffer' in memory && memory.owner) sum += memory.buffer.size;
     return sum;
   }
+}
+
+function isOwn(memory: GpuTensorMemory | LaidLater): boolean {
+  return 'lay' in memory || memory.owner !== undefined;
 }

@@ -98,27 +98,36 @@ export class JsepBackend implements JsepFunctions {
       (event) => event.kernel === id && sameContents(event.words, words) && this.sameHost(event, inputs),
     );
     if (recorded) for (const output of recorded.outputs) this.give(context, output);
-    else if (!this.resolveAsBefore(id, context, inputs, words)) this.resolveAnew(id, context, inputs, wants, words);
+    const event =
+      recorded ??
+      this.resolveAsBefore(id, context, inputs, words) ??
+      this.resolveAnew(id, context, inputs, wants, words);
+    this.owner().checkCall?.(event, (virtual) => this.recorder().bytesOf(virtual));
   }
 
   /**
    * As in the last run, which may have been one of other shapes: most of a decoder's nodes see nothing of what grows.
-   * @returns whether the call is the same.
+   * @returns the call, if it is the same.
    */
-  private resolveAsBefore(id: number, context: number, inputs: readonly CoreTensor[], words: Uint32Array): boolean {
+  private resolveAsBefore(
+    id: number,
+    context: number,
+    inputs: readonly CoreTensor[],
+    words: Uint32Array,
+  ): RunEvent | undefined {
     const { lastCalls, boundInPlace, dryRun } = this.owner();
     const recorder = this.recorder();
     const last = lastCalls.get(id);
-    if (!last || dryRun || boundInPlace.has(id) || last.firstId !== recorder.nextId) return false;
+    if (!last || dryRun || boundInPlace.has(id) || last.firstId !== recorder.nextId) return undefined;
     const { event, ids } = last;
-    if (!sameContents(event.words, words) || !this.sameHost(event, inputs)) return false;
+    if (!sameContents(event.words, words) || !this.sameHost(event, inputs)) return undefined;
     recorder.record(event);
     event.outputs.forEach((output, i) => {
       if (output.view === undefined) recorder.nextId = ids[i]!;
       if (this.give(context, output) !== ids[i]) throw new Error('an output got another id than before');
     });
     recorder.nextId = last.endId;
-    return true;
+    return event;
   }
 
   private resolveAnew(
@@ -127,7 +136,7 @@ export class JsepBackend implements JsepFunctions {
     inputs: readonly CoreTensor[],
     wants: readonly boolean[],
     words: Uint32Array,
-  ): void {
+  ): RunEvent {
     const { kernels, provider, unchecked, tiles, dryRun } = this.owner();
     if (dryRun && dryRun.calls-- <= 0) throw new RuntimeError(ErrorCode.cancelled, 'it has a very long loop');
     const recorder = this.recorder();
@@ -188,6 +197,7 @@ export class JsepBackend implements JsepFunctions {
     const { lastCalls, boundInPlace } = this.owner();
     if (dryRun || boundInPlace.has(id)) lastCalls.delete(id);
     else lastCalls.set(id, { event, ids, firstId, endId: recorder.nextId });
+    return event;
   }
 
   private give(context: number, { index, dims, dtype, view }: OutputCall): number | undefined {

@@ -27,6 +27,8 @@ export class GpuSession {
   recorder: Recorder | undefined;
   /** The outputs of this run that are bound to the buffers of what is fed, by kernel: pairs of output and input. */
   boundInPlace: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
+  /** Of this run, what a kernel's call must be like besides: throws if it is not. `bytesOf`: what came from the CPU. */
+  checkCall: ((event: RunEvent, bytesOf: (id: number) => Uint8Array | undefined) => void) | undefined;
   /**
    * Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile, in so
    * many calls of kernels.

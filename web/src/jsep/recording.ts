@@ -99,11 +99,17 @@ export interface ClosedTensor {
   readonly data: { readonly gpuId: number } | { readonly bytes: Uint8Array };
 }
 
-/** The calls and the uploads of a recording that is one segment, for `refresh`. */
-export interface Refreshable {
-  readonly outputs: readonly ClosedOutput[];
+/** The calls of a recording that is one segment, by kernel, and what it uploads and is fed, by id. */
+export interface Calls {
   readonly runs: ReadonlyMap<number, RunEvent>;
   readonly uploads: ReadonlyMap<number, UploadEvent>;
+  /** Graph inputs. */
+  readonly feeds: ReadonlyMap<number, number>;
+}
+
+/** For `refresh`. */
+export interface Refreshable extends Calls {
+  readonly outputs: readonly ClosedOutput[];
 }
 
 export class Recording {
@@ -129,10 +135,15 @@ export class Recording {
 
   /** From now on it may be refreshed; it gives these outputs. */
   refreshTo(outputs: readonly ClosedOutput[]): void {
+    this.refreshable = { outputs, ...this.calls() };
+  }
+
+  calls(): Calls {
     const { events } = this.segments[0];
     const runs = new Map(events.flatMap((event) => (event.kind === 'run' ? [[event.kernel, event]] : [])));
     const uploads = new Map(events.flatMap((event) => (event.kind === 'upload' ? [[event.id, event]] : [])));
-    this.refreshable = { outputs, runs, uploads };
+    const feeds = new Map(events.flatMap((event) => (event.kind === 'feed' ? [[event.id, event.input]] : [])));
+    return { runs, uploads, feeds };
   }
 
   /** Where virtual tensor `id` lies; it was born in one of the segments up to `last`. */

@@ -56,6 +56,8 @@ export interface HostTest {
   readonly index: number;
   readonly test: (elements: readonly number[]) => boolean;
   readonly answer: boolean;
+  /** What it was asked of last. */
+  seen: readonly number[];
 }
 
 export function makeTensor(
@@ -158,7 +160,7 @@ class CallContext implements Context {
   holds(i: number, test: HostTest['test']): boolean {
     const { index, elements } = this.elementsOf(this.input(i), i);
     const answer = test(elements);
-    this.run.resolved.hostTests.push({ index, test, answer });
+    this.run.resolved.hostTests.push({ index, test, answer, seen: elements });
     return answer;
   }
 

@@ -52,7 +52,8 @@ export function answeredAlike({ host, tests }: RunEvent, index: number, tensor: 
   if (!seen && asked.length === 0) return true;
   if (location !== Location.cpu) return false;
   if (seen?.some((byte, i) => core.heap[data + i] !== byte)) return false;
-  return (
-    asked.length === 0 || asked.every(({ test, answer }) => test(toNumbers(dtype, core.bytes(data, bytes))) === answer)
-  );
+  if (asked.length === 0) return true;
+  const elements = toNumbers(dtype, core.bytes(data, bytes));
+  for (const one of asked) one.seen = elements;
+  return asked.every(({ test, answer }) => test(elements) === answer);
 }

@@ -20,8 +20,7 @@ export async function placeFeeds(session: SessionState, feeds: readonly Value[])
 /** Whether the tensor is on this device; its size was checked when it was made, unless it says otherwise now. */
 function fits(provider: GpuProvider | undefined, { gpuId, dtype, dims }: TensorOnGpu): boolean {
   if (!provider?.buffers.has(gpuId)) return false;
-  const { buffer, offset } = provider.buffers.get(gpuId);
-  return hasGpuForm(dtype) && buffer.size - offset >= bytesOnGpu(provider, dtype, dims);
+  return hasGpuForm(dtype) && provider.buffers.room(gpuId) >= bytesOnGpu(provider, dtype, dims);
 }
 
 function bytesOnGpu({ gpu }: GpuProvider, dtype: DType, dims: readonly number[]): number {
@@ -41,7 +40,7 @@ async function fetchOrFail(session: SessionState, what: string, tensor: TensorOn
     );
   }
   if (!fits(provider, tensor)) {
-    const room = provider.buffers.get(gpuId).buffer.size;
+    const room = provider.buffers.room(gpuId);
     throw invalid(
       `${what}: ${typeName(dtype)}[${dims}] needs ${bytesOnGpu(provider, dtype, dims)} bytes, ` +
         `and GPU buffer ${gpuId} has ${room}`,

@@ -47,6 +47,8 @@ export interface FedOutput {
   /** Of the model. */
   readonly feed: number;
   readonly name: string;
+  /** Whether no node reads the output. */
+  readonly alone: boolean;
 }
 
 export interface PlanInfo {
@@ -168,7 +170,8 @@ function readFedOutputs(plan: Plan): FedOutput[] {
       if (feed === undefined || readers.get(node.inputs(input)!) !== 1) continue;
       for (let output = 0; output < node.outputsLength(); output++) {
         const name = outputs.get(node.outputs(output)!);
-        if (name !== undefined) found.push({ node: onGpu, input, output, feed, name });
+        if (name === undefined) continue;
+        found.push({ node: onGpu, input, output, feed, name, alone: readers.get(node.outputs(output)!) === 1 });
       }
     }
     onGpu++;

@@ -14,17 +14,13 @@ import { refresh } from '../jsep/refresh';
 import { boundInPlace } from './bound_in_place';
 import { notCapturable } from './capture';
 import { Delivery } from './delivery';
+import type { GrowingRun } from './growing_caches';
 import { RecordingCache } from './recordings';
 import { addNodeTimes, type DispatchTime, withNodes } from './node_times';
-import type { RunInfo, RunOptions, RunResult } from './run_options';
+import type { RunInfo, RunOptions, SubmittedRun } from './run_options';
 import type { SessionState } from './state';
 import { type Container, isContainer, isOnGpu, type TensorOnCpu, type Value } from '../wire/values';
 import { Timeline } from '../timeline';
-
-/** A run whose GPU work is submitted. */
-export interface SubmittedRun {
-  finish(start: number): Promise<RunResult>;
-}
 
 /** A `graphId` of runs that are neither captured nor replayed. */
 const UNCAPTURED = -1;
@@ -40,6 +36,7 @@ export class SessionRun {
     private readonly session: SessionState,
     private readonly feeds: readonly Value[],
     private readonly options: RunOptions,
+    private readonly growing?: GrowingRun,
   ) {
     this.before = { ...this.counters() };
     const { profile = false } = options;
@@ -80,9 +77,14 @@ export class SessionRun {
       this.timeline,
     );
     if (this.options.graphId === UNCAPTURED) recording.closed = recording.refreshable = undefined;
+    const { growing } = this;
     const known = recording.closed ?? this.refreshed(recording);
-    if (known) return this.replay(recorder, known);
+    if (known) {
+      if (growing) this.checkCalls(recording, growing);
+      return this.replay(recorder, known);
+    }
     gpuSession.recorder = recorder;
+    gpuSession.checkCall = growing && ((event, bytesOf) => growing.check(event, bytesOf));
     try {
       return await this.walk(recorder);
     } catch (error) {
@@ -109,6 +111,13 @@ export class SessionRun {
     } finally {
       core.endRun(run);
     }
+  }
+
+  private checkCalls(recording: Recording, growing: GrowingRun): void {
+    const { runs, uploads, feeds } = recording.refreshable ?? recording.calls();
+    const bytesOf = (id: number) =>
+      uploads.get(id)?.data ?? (this.feeds[feeds.get(id)!] as TensorOnCpu | undefined)?.data;
+    for (const event of runs.values()) growing.check(event, bytesOf);
   }
 
   private recordingKey(together: string): string {
@@ -183,7 +192,7 @@ export class SessionRun {
     } finally {
       this.options.signal?.removeEventListener('abort', cancel);
       // What the core frees from here on is not part of the recording.
-      if (this.session.gpuSession) this.session.gpuSession.recorder = undefined;
+      if (this.session.gpuSession) this.session.gpuSession.recorder = this.session.gpuSession.checkCall = undefined;
       core.endRun(run);
       this.session.noteHeap(before, core.tensorBytes());
     }

@@ -45,3 +45,8 @@ export interface RunResult {
   readonly outputs: { readonly [name: string]: Value };
   readonly info: RunInfo;
 }
+
+/** A run whose GPU work is submitted. */
+export interface SubmittedRun {
+  finish(start: number): Promise<RunResult>;
+}

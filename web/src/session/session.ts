@@ -1,7 +1,7 @@
 // A model ready to run: a plan and its weights. Works in a plain page: Session.load(ofUrls(planUrl, weightsUrl)),
 // session.run(feeds).
 import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../gpu/counters';
 import type { Simd } from '../core/microkernels';
 import { webGpuSettings, type WebGpuOptions } from '../core/webgpu_options';
@@ -16,13 +16,14 @@ import { GpuSession } from '../jsep/gpu_session';
 import type { ModelSource } from './model_source';
 import { readPlan } from './plan';
 import { SessionRun } from './run';
-import type { RunOptions, RunResult } from './run_options';
+import type { RunOptions, RunResult, SubmittedRun } from './run_options';
 import { Runtime } from './runtime';
 import { SessionState } from './state';
 import { type Feeds, orderFeeds } from './feeds';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { userKernels } from '../user_kernels';
 import { Timeline } from '../timeline';
+import type { Value } from '../wire/values';
 import { SessionWeights } from './weights';
 
 export interface SessionOptions {
@@ -156,13 +157,33 @@ export class Session extends SessionState {
     if (options.bind) await checkPlaces(this, options.bind);
     const submitted = await this.runtime.exclusive(async () => {
       this.ensureUsable();
-      const run = new SessionRun(this, tensors, options);
-      const { provider } = this;
-      return this.webgpu.validationMode === 'full' && provider
-        ? inErrorScopes(provider.gpu, () => run.submit())
-        : run.submit();
+      return (await this.submitGrowing(tensors, options)) ?? this.submit(new SessionRun(this, tensors, options));
     });
     return submitted.finish(start);
+  }
+
+  private submit(run: SessionRun): Promise<SubmittedRun> {
+    const { provider } = this;
+    return this.webgpu.validationMode === 'full' && provider
+      ? inErrorScopes(provider.gpu, () => run.submit())
+      : run.submit();
+  }
+
+  /** The run with its caches in buffers with room, where it is one of caches that grow. */
+  private async submitGrowing(feeds: readonly Value[], options: RunOptions): Promise<SubmittedRun | undefined> {
+    const growing = this.growingCaches?.enter(feeds, options);
+    if (!growing) return undefined;
+    try {
+      const submitted = await this.submit(new SessionRun(this, growing.feeds, growing.options, growing));
+      this.growingCaches?.note(true);
+      return growing.outputsOf(submitted);
+    } catch (error) {
+      // As it is, it may be possible; else it says why not.
+      this.runtime.log(0, 'session', `caches are not kept in buffers with room: ${messageOf(error)}`);
+      growing.discard();
+      this.growingCaches?.note(false);
+      return undefined;
+    }
   }
 
   /** Forgets what was captured with a graph id; with 0 also what was captured without one. */

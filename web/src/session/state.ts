@@ -5,6 +5,7 @@ import type { Counters } from '../gpu/counters';
 import type { GpuProvider } from '../gpu/provider';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { Span } from '../timeline';
+import { GrowingCaches } from './growing_caches';
 import type { PlanInfo } from './plan';
 import { RecordingCache } from './recordings';
 import type { LoadedCore, Runtime } from './runtime';
@@ -23,6 +24,7 @@ export interface SessionInfo {
 
 export class SessionState {
   readonly recordings: RecordingCache | undefined;
+  readonly growingCaches: GrowingCaches | undefined;
   /** What a `graphId` was captured with: the key of its recording, and that in words. */
   readonly captures = new Map<number, { readonly key: string; readonly inputs: string }>();
   /**
@@ -47,6 +49,7 @@ export class SessionState {
     readonly traced = false,
   ) {
     this.recordings = gpuSession && new RecordingCache(gpuSession.memory.arena);
+    this.growingCaches = gpuSession && !webgpu.enableGraphCapture ? GrowingCaches.of(plan, gpuSession) : undefined;
   }
 
   get provider(): GpuProvider | undefined {

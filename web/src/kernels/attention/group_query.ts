@@ -198,6 +198,14 @@ export const groupQueryAttention: Kernel<GroupAttributes> = {
     { noInput: 14, otherwise: normalized },
     { noInput: 15, otherwise: normalized },
   ],
+  appended: {
+    caches: [
+      [PAST_KEY, 1],
+      [PAST_VALUE, 2],
+    ],
+    lengths: LENGTHS,
+    total: TOTAL,
+  },
   attributes,
   resolve,
 };

@@ -1,0 +1,111 @@
+// Tensors [batch, heads, rows, size] in a buffer with room for more rows behind each head's. Whoever adds rows makes
+// another tensor, of which the one before is the beginning: rows that are there are never written again. A tensor that
+// is wanted for anything else is laid into a buffer of its own.
+import type { BufferCache } from './buffer_cache';
+import type { GpuTensorMemory, LaidLater } from './buffers';
+import type { Placement } from './segment';
+import type { GpuProvider } from './provider';
+
+/** How many heads there are in all batches, and the bytes of one row of one head: a multiple of 4. */
+export interface Heads {
+  readonly count: number;
+  readonly rowBytes: number;
+}
+
+/** Room is made for multiples of so many rows, and of a quarter of their number's power of two. */
+const STEP = 256;
+
+/** A buffer with room, and how many rows of each head are some tensor's. */
+export class RoomyBuffer {
+  readonly room: number;
+  readonly id: number;
+  filled: number;
+  private users = 0;
+
+  private constructor(
+    readonly provider: GpuProvider,
+    readonly cache: BufferCache,
+    readonly heads: Heads,
+    rows: number,
+  ) {
+    const step = Math.max(STEP, 2 ** Math.floor(Math.log2(rows)) / 4);
+    const most = Math.floor(provider.gpu.traits.maxStorageBindingSize / (heads.count * heads.rowBytes));
+    this.room = Math.min(Math.ceil((rows + 1) / step) * step, most);
+    this.filled = rows;
+    // Rows that count for nothing may be multiplied with 0, so they must not be NaN.
+    this.id = provider.buffers.allocate(heads.count * this.room * heads.rowBytes, cache, 'rows with room', true);
+  }
+
+  /** Whether so many rows can be copied one by one, and bound together. */
+  static mayHold({ gpu }: GpuProvider, { count, rowBytes }: Heads, rows: number): boolean {
+    return rowBytes % 4 === 0 && count * rows * rowBytes <= gpu.traits.maxStorageBindingSize;
+  }
+
+  /** One that begins with these rows of a tensor. */
+  static of(provider: GpuProvider, cache: BufferCache, heads: Heads, tensor: number, rows: number): RoomyBuffer {
+    const { buffers } = provider;
+    const later = buffers.later(tensor);
+    const [from, fromRoom] =
+      later instanceof RoomyRows ? [buffers.get(later.of.id), later.of.room] : [buffers.get(tensor), rows];
+    const made = new RoomyBuffer(provider, cache, heads, rows);
+    copyRows(provider, heads, rows, [from, fromRoom], [buffers.get(made.id), made.room]);
+    return made;
+  }
+
+  /** Its first rows as a tensor: its id. */
+  add(rows: number): number {
+    this.filled = rows;
+    this.users++;
+    return this.provider.buffers.addLater(new RoomyRows(this, rows));
+  }
+
+  leave(): void {
+    if (--this.users === 0) this.provider.buffers.free(this.id);
+  }
+
+  /** Nobody wants it, unless somebody has a tensor in it. */
+  discard(): void {
+    if (this.users === 0) this.provider.buffers.free(this.id);
+  }
+}
+
+export class RoomyRows implements LaidLater {
+  constructor(
+    readonly of: RoomyBuffer,
+    readonly rows: number,
+  ) {}
+
+  get bytes(): number {
+    return this.of.heads.count * this.rows * this.of.heads.rowBytes;
+  }
+
+  lay(): GpuTensorMemory {
+    const { of, rows, bytes } = this;
+    const { provider, cache, heads } = of;
+    const buffer = cache.acquire(bytes, 'rows');
+    const laid = { buffer, offset: 0, bytes, owner: cache };
+    copyRows(provider, heads, rows, [provider.buffers.get(of.id), of.room], [laid, rows]);
+    of.leave();
+    return laid;
+  }
+
+  free(): void {
+    this.of.leave();
+  }
+}
+
+/** From one buffer to another, each with the rows that its heads have room for. */
+function copyRows(
+  { gpu }: GpuProvider,
+  { count, rowBytes }: Heads,
+  rows: number,
+  [from, fromRoom]: readonly [Placement, number],
+  [to, toRoom]: readonly [Placement, number],
+): void {
+  const encoder = gpu.device.createCommandEncoder();
+  for (let head = 0; head < count; head++) {
+    const [source, target] = [from.offset + head * fromRoom * rowBytes, to.offset + head * toRoom * rowBytes];
+    encoder.copyBufferToBuffer(from.buffer, source, to.buffer, target, rows * rowBytes);
+  }
+  gpu.submit([encoder.finish()]);
+}

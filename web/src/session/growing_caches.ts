@@ -1,0 +1,186 @@
+// Caches that grow: a decoder that is fed, as its past, what it gave before. They are kept in buffers with room, where
+// a step writes its new rows only, and runs as if it had been given the whole buffer for input and output: as long as
+// the room lasts, nothing that a step is recorded with changes.
+import type { GpuSession } from '../jsep/gpu_session';
+import { type Heads, RoomyBuffer, RoomyRows } from '../gpu/roomy_rows';
+import type { Appended } from '../contract/kernel';
+import type { RunEvent } from '../jsep/recording';
+import { inputOf } from '../jsep/signature';
+import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
+import { kernelIds } from './node_times';
+import type { PlanInfo } from './plan';
+import type { RunOptions, SubmittedRun } from './run_options';
+
+interface Cache {
+  /** Index of the model's input. */
+  readonly feed: number;
+  /** Of the model's output. */
+  readonly name: string;
+  readonly kernel: number;
+}
+
+/** So many runs that were refused after each other show that the caches of this model are used otherwise. */
+const TOO_MANY = 3;
+
+/** Of one session. */
+export class GrowingCaches {
+  private refused = 0;
+
+  private constructor(
+    private readonly gpuSession: GpuSession,
+    private readonly outputs: readonly string[],
+    private readonly caches: readonly Cache[],
+    private readonly appended: ReadonlyMap<number, Appended>,
+  ) {}
+
+  /** Of a model whose kernels append to caches that nothing else reads. */
+  static of(plan: PlanInfo, gpuSession: GpuSession): GrowingCaches | undefined {
+    const ids = kernelIds(gpuSession);
+    const fed = plan.fedOutputs().filter(({ alone }) => alone);
+    const caches: Cache[] = [];
+    const appended = new Map<number, Appended>();
+    for (const [kernel, instance] of gpuSession.kernels) {
+      const found = instance.kernel.appended;
+      if (!found) continue;
+      const own = found.caches.flatMap(([input, output]) =>
+        fed.filter((one) => ids[one.node] === kernel && one.input === input && one.output === output),
+      );
+      if (own.length !== found.caches.length) return undefined;
+      appended.set(kernel, found);
+      caches.push(...own.map(({ feed, name }) => ({ feed, name, kernel })));
+    }
+    return caches.length > 0 ? new GrowingCaches(gpuSession, plan.outputs, caches, appended) : undefined;
+  }
+
+  /** The run with the caches in buffers with room; undefined where it is no step of such caches. */
+  enter(feeds: readonly Value[], options: RunOptions): GrowingRun | undefined {
+    const { outputs = [], outputsOnGpu = [], bind = {}, graphId } = options;
+    if (this.refused >= TOO_MANY || graphId !== undefined || outputsOnGpu.length < this.caches.length) return undefined;
+    const [left, bound] = [new Set(outputsOnGpu), new Set(Object.keys(bind))];
+    const asked = new Set(outputs.length > 0 ? outputs : this.outputs);
+    const pasts = this.caches.map(({ feed }) => feeds[feed]);
+    const ids = new Set(feeds.flatMap((feed) => (!isContainer(feed) && isOnGpu(feed) ? [feed.gpuId] : [])));
+    const onGpu = feeds.filter((feed) => !isContainer(feed) && isOnGpu(feed)).length;
+    const fits =
+      ids.size === onGpu &&
+      this.caches.every(({ name }) => asked.has(name) && left.has(name) && !bound.has(name)) &&
+      pasts.every((past): past is TensorOnGpu => this.mayGrow(past));
+    if (!fits) return undefined;
+    return new GrowingRun(this.caches, this.appended, feeds, options, this.buffersOf(pasts as TensorOnGpu[]));
+  }
+
+  /** Whether the run was one of caches that grow. */
+  note(was: boolean): void {
+    this.refused = was ? 0 : this.refused + 1;
+  }
+
+  private mayGrow(past: Value): past is TensorOnGpu {
+    if (isContainer(past) || !isOnGpu(past) || past.dims.length !== 4 || past.dims.includes(0)) return false;
+    return RoomyBuffer.mayHold(this.gpuSession.provider, this.headsOf(past), past.dims[2] + 1);
+  }
+
+  private headsOf({ dtype, dims }: TensorOnGpu): Heads {
+    return { count: dims[0] * dims[1], rowBytes: dims[3] * this.gpuSession.provider.gpu.elements.size(dtype) };
+  }
+
+  private buffersOf(pasts: readonly TensorOnGpu[]): RoomyBuffer[] {
+    const buffers: RoomyBuffer[] = [];
+    try {
+      for (const past of pasts) buffers.push(this.bufferOf(past));
+      return buffers;
+    } catch (error) {
+      for (const buffer of buffers) buffer.discard();
+      throw error;
+    }
+  }
+
+  /** The buffer that a tensor is all of so far, with room for more; else one that begins with it. */
+  private bufferOf(past: TensorOnGpu): RoomyBuffer {
+    const { provider, memory } = this.gpuSession;
+    const [heads, rows] = [this.headsOf(past), past.dims[2]];
+    const known = provider.buffers.later(past.gpuId);
+    if (known instanceof RoomyRows && known.rows === rows && rows < known.of.room) {
+      const { filled, heads: has } = known.of;
+      if (filled === rows && has.count === heads.count && has.rowBytes === heads.rowBytes) return known.of;
+    }
+    return RoomyBuffer.of(provider, memory.caches.storage, heads, past.gpuId, rows);
+  }
+}
+
+/** What a recording has for an id: what was fed or uploaded there. */
+export type BytesOf = (id: number) => Uint8Array | undefined;
+
+/** A run of the whole buffers, for one that appends to what is in them. */
+export class GrowingRun {
+  readonly feeds: readonly Value[];
+  readonly options: RunOptions;
+  /** How many each cache has. */
+  private readonly rows: readonly number[];
+  /** By kernel, how many rows there are after the run. */
+  private readonly totals = new Map<number, number>();
+
+  constructor(
+    private readonly caches: readonly Cache[],
+    private readonly appended: ReadonlyMap<number, Appended>,
+    given: readonly Value[],
+    options: RunOptions,
+    private readonly buffers: readonly RoomyBuffer[],
+  ) {
+    this.rows = caches.map(({ feed }) => (given[feed] as TensorOnGpu).dims[2]);
+    const feeds = [...given];
+    const bind: { [name: string]: TensorOnGpu } = { ...options.bind };
+    caches.forEach(({ feed, name }, i) => {
+      const { dtype, dims } = feeds[feed] as TensorOnGpu;
+      const [batch, heads, , size] = dims;
+      feeds[feed] = bind[name] = { dtype, dims: [batch, heads, buffers[i].room, size], gpuId: buffers[i].id };
+    });
+    this.feeds = feeds;
+    this.options = {
+      ...options,
+      bind,
+      outputsOnGpu: options.outputsOnGpu?.filter((name) => !Object.hasOwn(bind, name)),
+    };
+  }
+
+  /** Throws unless a call of a kernel writes behind the rows that are there, as many as there are to be. */
+  check({ kernel, words, tests }: RunEvent, bytesOf: BytesOf): void {
+    const appended = this.appended.get(kernel);
+    if (!appended) return;
+    const bytes = bytesOf(inputOf(words, appended.lengths)!.data);
+    const total = tests.find(({ index }) => index === appended.total)?.seen[0];
+    const count = inputOf(words, 0)!.dims[1];
+    const before = this.caches.flatMap((cache, i) => (cache.kernel === kernel ? [this.rows[i]] : []));
+    const lengths = bytes && new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 2);
+    const appends =
+      total !== undefined &&
+      lengths?.every((last) => last + 1 <= total && before.every((rows) => last + 1 - count >= rows));
+    if (!appends) throw new Error('the caches are not appended to');
+    this.totals.set(kernel, total);
+  }
+
+  /** The run is submitted: from now on what it was fed and the new rows are tensors of their own, its outputs. */
+  outputsOf(run: SubmittedRun): SubmittedRun {
+    const made = this.caches.map(({ name, kernel, feed }, i): [string, TensorOnGpu] => {
+      const { dtype, dims } = this.feeds[feed] as TensorOnGpu;
+      const total = this.totals.get(kernel)!;
+      const [batch, heads, , size] = dims;
+      return [name, { dtype, dims: [batch, heads, total, size], gpuId: this.buffers[i].add(total) }];
+    });
+    return {
+      finish: async (start) => {
+        try {
+          const { outputs, info } = await run.finish(start);
+          return { outputs: { ...outputs, ...Object.fromEntries(made) }, info };
+        } catch (error) {
+          made.forEach(([, { gpuId }], i) => this.buffers[i].provider.buffers.free(gpuId));
+          throw error;
+        }
+      },
+    };
+  }
+
+  /** It was not submitted. */
+  discard(): void {
+    for (const buffer of this.buffers) buffer.discard();
+  }
+}
