@@ -48,7 +48,7 @@ def overview(runs: Sequence[Results]) -> Table:
         known = sum(outcome.status == FAILED and name in run.known for name, outcome in run.cases.items())
         counts = [run.count(PASSED), run.count(FAILED) - known, known, run.count(SKIPPED)]
         texts = ["", "", "", ""] if run.error else map(str, counts)
-        table.add_row(run.title, run.version, *texts, f"{run.seconds:.0f}", run.error.partition("\n")[0][:_SHORT])
+        table.add_row(run.title, run.version, *texts, f"{run.seconds:.0f}", run.trouble.partition("\n")[0][:_SHORT])
     return table
 
 
@@ -106,7 +106,7 @@ def page(
         {"runs": [run.title for run in runs], "cases": cases, "reasons": list(reasons)},
         runs=[_row(run) for run in runs],
         changes=changes,
-        unlike=sum(len({cell and cell[0] for cell in cells}) > 1 for _, _, cells in cases),
+        unlike=sum(len({cell[0] for cell in cells if cell and cell[0] != "s"}) > 1 for _, _, cells in cases),
         total=len(cases),
     )
 
@@ -115,7 +115,8 @@ def _row(run: Results) -> dict[str, object]:
     known = sum(outcome.status == FAILED and name in run.known for name, outcome in run.cases.items())
     counts = {status: run.count(status) for status in (PASSED, FAILED, SKIPPED)}
     fields = {name: value for name, value in run.as_run().items() if name != "cases"}
-    return {**fields, **counts, FAILED: counts[FAILED] - known, "known": known, "title": run.title}
+    words = {"title": run.title, "trouble": run.trouble}
+    return {**fields, **words, **counts, FAILED: counts[FAILED] - known, "known": known}
 
 
 def _cell(run: Results, name: str, reasons: dict[str, int]) -> list[object] | None:

@@ -86,6 +86,14 @@ class Results:
         """The browser's version."""
         return version_of(self.browser)
 
+    @property
+    def trouble(self) -> str:
+        """Why no case was run, in words: of the run, or the one reason for which all were skipped; ""."""
+        if self.error or any(outcome.status != SKIPPED for outcome in self.cases.values()):
+            return self.error
+        reasons = {outcome.reason for outcome in self.cases.values()}
+        return f"skipped: {reasons.pop()}" if len(reasons) == 1 else ""
+
     def count(self, status: str) -> int:
         """Return how many cases have a status."""
         return sum(outcome.status == status for outcome in self.cases.values())

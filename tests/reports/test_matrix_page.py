@@ -73,7 +73,7 @@ def test_filters(open_page):
     names = lambda: list(cells(shown, "#cases"))  # noqa: E731
     assert names() == ["add", "relu_2"]  # what failed, at first
     shown.locator("#show").select_option("unlike")
-    assert names() == ["add", "model", "relu_2"] and "3 of 4" in shown.locator("#count").inner_text()
+    assert names() == ["add", "relu_2"] and "2 of 4" in shown.locator("#count").inner_text()
     shown.locator("#show").select_option("slow")
     assert names() == ["model", "relu_2", "add", "relu_1"]
     for text, found in (("RELU", ["relu_2", "relu_1"]), ("rounds twice", ["add"]), ("nothing", [])):
@@ -81,6 +81,27 @@ def test_filters(open_page):
         assert names() == found
     shown.get_by_role("button", name="Relu", exact=True).click()
     assert names() == ["relu_1", "relu_2"]
+
+
+def test_what_a_browser_cannot_run_is_no_difference(open_page):
+    """One without WebGPU skips all cases: the page says why, and goes on comparing the others."""
+    why = "no execution provider can run here"
+    without = run("webkit", "webgpu", **{name: Outcome(SKIPPED, why) for name in ("relu_1", "relu_2", "add", "model")})
+    shown = open_page(page([*RUNS[:2], without], "all of it", GROUPS))
+    assert "2 differ between the runs" in shown.locator("p").first.inner_text()
+    assert column(shown.locator("table.runs"), "trouble") == ["", "", f"skipped: {why}"]
+    shown.locator("#show").select_option("unlike")
+    assert list(cells(shown, "#cases")) == ["add", "relu_2"]
+
+
+def test_names_are_broken_between_words(open_page):
+    name = "test_attention_4d_attn_mask_causal_bf16_expanded"
+    shown = open_page(
+        page([run("chromium", "wasm", **{name: passed(0.01)})], "one", {name: "FlexAttention"}), width=390
+    )
+    texts = shown.evaluate("[...document.querySelectorAll('.matrix button')].map(e => e.innerHTML)")
+    assert texts == ["Flex<wbr>Attention", name.replace("_", "<wbr>_")]
+    assert list(cells(shown, "#cases")) == [name]
 
 
 def test_a_case_tells_its_reasons(open_page):

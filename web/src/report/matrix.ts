@@ -12,6 +12,8 @@ interface Data {
 }
 
 const STEP = 200;
+/** Where the name of a case or operator may be broken: test_|max|_…, Reduce|Max. */
+const WORDS = /(?=_)|(?<=[a-z\d])(?=[A-Z])/;
 const MARKS: { readonly [status: string]: string } = { p: '✓', f: '✗', k: '(✗)', s: '–' };
 
 const { runs, cases, reasons } = pageData<Data>();
@@ -35,7 +37,11 @@ function add<K extends keyof HTMLElementTagNameMap>(
 }
 
 function nameButton(row: Element, name: string, action: () => void): HTMLButtonElement {
-  const made = add(add(row, 'td'), 'button', name);
+  const made = add(add(row, 'td'), 'button');
+  for (const word of name.split(WORDS)) {
+    if (made.firstChild) add(made, 'wbr');
+    made.append(word);
+  }
   made.type = 'button';
   made.addEventListener('click', action);
   return made;
@@ -50,7 +56,8 @@ function head(of: HTMLTableElement, first: string): HTMLTableSectionElement {
 
 const statuses = ([, , cells]: Case) => cells.map((cell) => cell?.[0]);
 const failed = (one: Case) => statuses(one).some((status) => status === 'f' || status === 'k');
-const unlike = (one: Case) => new Set(statuses(one)).size > 1;
+/** A run that skipped it says nothing. */
+const unlike = (one: Case) => new Set(statuses(one).filter((status) => status && status !== 's')).size > 1;
 const slowest = ([, , cells]: Case) => Math.max(...cells.map((cell) => cell?.[2] ?? 0));
 
 function chosen(): Case[] {
