@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from py_ort.boundary import typed_errors
 from py_ort.compiler.saved.target import SavedModel
-from py_ort.exceptions import NotImplemented
+from py_ort.exceptions import NotImplemented, PyOrtError
 from py_ort.log import SessionLog
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.origin import Origin
@@ -72,7 +72,7 @@ class PackagedPlans:
         """Whether there are plans for single shapes at all."""
         return any(plan.shapes for plan in self._open().header.plans)
 
-    def reject(self, planned: Planned, why: Exception) -> bool:
+    def reject(self, planned: Planned, why: PyOrtError) -> bool:
         """Nothing else can be made of the file."""
         return False
 

@@ -12,6 +12,7 @@ from py_ort.compiler.load.digest import FileStamp
 from py_ort.compiler.plan.cache import PlanCache, cache_key
 from py_ort.compiler.plan.cached import CachedModel
 from py_ort.compiler.saved.target import SavedModel
+from py_ort.exceptions import InvalidGraph, PyOrtError
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.origin import Origin
 
@@ -100,9 +101,13 @@ class Planner:
         """Whether there can be a plan for these shapes of inputs alone."""
         return True
 
-    def reject(self, planned: Planned, why: Exception) -> bool:
-        """Forget a plan that the page refused; return whether `plan` gives another one: this one was in the cache."""
-        if not isinstance(planned, CachedModel) or self._cache is None:
+    def reject(self, planned: Planned, why: PyOrtError) -> bool:
+        """Forget a plan that the page refused; return whether `plan` gives another one: this one was in the cache.
+
+        What a provider refuses because of its options is a sound plan, and any other of the model would be, too.
+        """
+        by_option = isinstance(why, InvalidGraph) and bool(why.provider)
+        if by_option or not isinstance(planned, CachedModel) or self._cache is None:
             return False
         self._cache.reject(planned.file, why)
         self._distrusts_cache = True  # it may be for reading only

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import small_models
 from forged_plans import HEADERS, PLANS, forge
+from onnx import TensorProto, helper
 
 from py_ort.compiler.plan.cache import PlanCache
+from py_ort.exceptions import InvalidGraph
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 SCALE = np.array([1, 2, 3], np.float32)
@@ -67,3 +69,19 @@ def test_a_forged_plan_that_comes_back(new_session, cache, monkeypatch) -> None:
     monkeypatch.setattr(PlanCache, "reject", put_back)
     session = new_session(small_models.add(), providers=["wasm"])
     np.testing.assert_array_equal(session.run(None, {"x": X, "scale": SCALE})[0], X + SCALE)
+
+
+def test_a_plan_that_cannot_be_captured_stays_in_the_cache(new_session, cache, caplog) -> None:
+    """Not the plan is to blame, but an option of the session."""
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [2])
+    node = helper.make_node("Reshape", ["x", "ids"], ["y"])
+    model = small_models.model([node], [small_models.floats("x", [6]), ids], [small_models.floats("y", [None, None])])
+    new_session(model, providers=["webgpu"])
+    cache.flush()
+    (entry,) = cache.entries()
+    before = entry.path.stat().st_ino
+    with caplog.at_level(logging.WARNING, "py_ort"), pytest.raises(InvalidGraph, match="cannot be captured"):
+        new_session(model, providers=[("webgpu", {"enableGraphCapture": True})])
+    cache.flush()
+    assert "is not used" not in caplog.text
+    assert [(one.path, one.path.stat().st_ino) for one in cache.entries()] == [(entry.path, before)]

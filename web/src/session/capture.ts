@@ -28,7 +28,7 @@ export function checkCapturable(planBytes: Uint8Array): void {
 export function notCapturable(why: string, { node, opType }: { node?: string; opType?: string } = {}): RuntimeError {
   const message =
     `enableGraphCapture: this model cannot be captured: ${why}. ` + `Leave the option off, or change the model`;
-  return new RuntimeError(ErrorCode.invalid_graph, message, { node, opType });
+  return new RuntimeError(ErrorCode.invalid_graph, message, { node, opType, provider: 'webgpu' });
 }
 
 function obstacles(plan: Plan): Obstacle[] {
