@@ -176,6 +176,29 @@ def test_more_tokens_than_there_is_memory_for(model: onnx.ModelProto, new_sessio
     assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
 
 
+def test_nothing_is_left_of_caches_that_there_is_no_memory_for(new_session: NewSession) -> None:
+    """The first ones were made when a larger one could not be."""
+    table = numpy_helper.from_array(np.eye(VOCABULARY, dtype=np.float32), "table")
+    names = [f"0.{part}" for part in ("key", "value")]
+    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["logits"])]
+    nodes += [helper.make_node("Neg", [f"past_key_values.{name}"], [f"present.{name}"]) for name in names]
+    shapes = [[1, heads, 1 << 20, 4] for heads in (1, 1024)]  # 16 MiB and 16 GiB
+    info, floats = helper.make_tensor_value_info, TensorProto.FLOAT
+    ids = info("input_ids", TensorProto.INT64, ["batch", "rows"])
+    pasts, presents = (
+        [info(f"{when}.{name}", floats, shape) for name, shape in zip(names, shapes, strict=True)]
+        for when in ("past_key_values", "present")
+    )
+    logits = info("logits", floats, ["batch", "rows", VOCABULARY])
+    graph = helper.make_graph(nodes, "large", [ids, *pasts], [logits, *presents], [table])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    before = session.stats()["page"]["devices"]["0"]["tensors"]
+    with pytest.raises(OutOfMemory):
+        session.generate(PROMPT, max_new_tokens=3).result()
+    assert session.stats()["page"]["devices"]["0"]["tensors"] == before
+
+
 def test_what_failed_is_told_each_time(session: InferenceSession) -> None:
     generation = session.generate(PROMPT, max_new_tokens=LONG, timeout=0.2)
     for _ in range(2):

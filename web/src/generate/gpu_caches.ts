@@ -77,14 +77,13 @@ export class GpuCaches implements Caches {
   /** Rows to new buffers. */
   private copy(rows: readonly number[]): void {
     const { form, room, tensors, gpu } = this;
-    const { buffers, caches, gpu: device } = gpu.provider;
+    const { gpu: device } = gpu.provider;
     const encoder = device.device.createCommandEncoder();
-    const made = tensors?.map(({ dtype, gpuId: old }, i) => {
-      const cache = form.caches[i];
-      const bytes = cache.heads * room * this.rowBytes(cache);
-      const gpuId = buffers.allocate(rows.length * bytes, caches.storage, cache.input, true);
-      rows.forEach((row, to) => this.copyRow(encoder, { id: old, row }, { id: gpuId, row: to }, bytes));
-      return { dtype, dims: cacheDims(cache, rows.length, room), gpuId };
+    const made = tensors && this.allocate(rows.length, room);
+    made?.forEach(({ gpuId }, i) => {
+      const bytes = form.caches[i].heads * room * this.rowBytes(form.caches[i]);
+      const id = tensors![i].gpuId;
+      rows.forEach((row, to) => this.copyRow(encoder, { id, row }, { id: gpuId, row: to }, bytes));
     });
     device.submit([encoder.finish()]);
     this.batch = rows.length;
@@ -121,23 +120,36 @@ export class GpuCaches implements Caches {
   /** To buffers of so many slots, with what is in the slots that are filled. */
   private resize(room: number): void {
     const { form, batch, tensors, gpu } = this;
-    const { buffers, caches, gpu: device } = gpu.provider;
+    const { buffers, gpu: device } = gpu.provider;
     const encoder = device.device.createCommandEncoder();
-    const made = form.caches.map((cache, i) => {
-      const dims = cacheDims(cache, batch, room);
-      const head = room * this.rowBytes(cache);
-      const gpuId = buffers.allocate(batch * cache.heads * head, caches.storage, cache.input, true);
-      if (tensors) {
-        const [old, fresh] = [buffers.get(tensors[i].gpuId), buffers.get(gpuId)];
-        const oldHead = this.room * this.rowBytes(cache);
-        const bytes = Math.min(this.slots, room) * this.rowBytes(cache);
-        for (let h = 0; h < batch * cache.heads && bytes > 0; h++)
-          encoder.copyBufferToBuffer(old.buffer, old.offset + h * oldHead, fresh.buffer, h * head, bytes);
-      }
-      return { dtype: cache.dtype, dims, gpuId };
+    const made = this.allocate(batch, room);
+    tensors?.forEach(({ gpuId }, i) => {
+      const cache = form.caches[i];
+      const [old, fresh] = [buffers.get(gpuId), buffers.get(made[i].gpuId)];
+      const [oldHead, head] = [this.room, room].map((slots) => slots * this.rowBytes(cache));
+      const bytes = Math.min(this.slots, room) * this.rowBytes(cache);
+      for (let h = 0; h < batch * cache.heads && bytes > 0; h++)
+        encoder.copyBufferToBuffer(old.buffer, old.offset + h * oldHead, fresh.buffer, h * head, bytes);
     });
     device.submit([encoder.finish()]);
     this.replace(made, room);
+  }
+
+  /** Caches of zeros: all of them, or none is left. */
+  private allocate(batch: number, room: number): TensorOnGpu[] {
+    const { buffers, caches } = this.gpu.provider;
+    const made: TensorOnGpu[] = [];
+    try {
+      for (const cache of this.form.caches) {
+        const bytes = batch * cache.heads * room * this.rowBytes(cache);
+        const gpuId = buffers.allocate(bytes, caches.storage, cache.input, true);
+        made.push({ dtype: cache.dtype, dims: cacheDims(cache, batch, room), gpuId });
+      }
+      return made;
+    } catch (error) {
+      for (const { gpuId } of made) buffers.free(gpuId);
+      throw error;
+    }
   }
 
   private replace(tensors: TensorOnGpu[] | undefined, room: number): void {
