@@ -177,6 +177,8 @@ class BrowserOptions:
     def no_adapter_hint(self) -> str:
         """Return what to try where the browser has no WebGPU adapter."""
         family = find.family(self.browser)
+        if self.webgpu == "hardware" and family != "webkit":
+            return "a GPU and its driver; or webgpu='software'; or providers=['wasm']"
         if family == "firefox":
             return "a Vulkan driver for Firefox (mesa-vulkan-drivers has one for the CPU); or providers=['wasm']"
         if family == "webkit":

@@ -26,6 +26,8 @@ _ADD_FRAME = """url => new Promise(resolve => {
   document.body.append(frame);
 })"""
 
+#: Letters of a page's URL in a message.
+_SHORT = 200
 
 #: Options of sessions, and the document that they live in: Playwright's page or frame.
 Place = tuple[BrowserOptions, Any]
@@ -41,6 +43,12 @@ def _in_page(page: Any) -> Iterator[Place]:
             raise BrowserError(
                 f"{page.url} forbids frames of this machine by its {forbidden}: allow http://127.0.0.1:* in tests, or "
                 "have sessions in a tab of their own, with within='context'"
+            )
+        if all(frame.url != url for frame in page.frames):
+            raise BrowserError(
+                f"no frame of this machine opens in {page.url[:_SHORT]}: browsers keep sites of other machines, and "
+                'pages without a site, from it. With TLS, context.grant_permissions(["local-network-access"]) '
+                "lets Chromium open one; or have sessions in a tab of their own, with within='context'"
             )
 
     with given(add_frame) as options:

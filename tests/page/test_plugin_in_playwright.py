@@ -45,6 +45,18 @@ MODULE = """
         with pytest.raises(BrowserError, match="closed.html forbids frames .* frame-src.* within='context'"):
             ort_session("add.onnx")
 
+    @pytest.mark.ort(within="page", provider="wasm")
+    def test_of_another_network(page, ort_session):
+        from py_ort.exceptions import BrowserError
+
+        page.route("https://staging.example/", lambda route: route.fulfill(body="<h1>x</h1>", content_type="text/html"))
+        page.goto("https://staging.example/")
+        with pytest.raises(BrowserError, match="no frame of this machine opens in https://staging.example/"):
+            ort_session("add.onnx")
+        page.context.grant_permissions(["local-network-access"])
+        page.reload()
+        assert ort_session("add.onnx").run(None, FEEDS)[0].tolist() == [[3, 3, 3]]
+
     @pytest.mark.ort(within="context", provider="webgpu", webgpu="software")
     def test_context(context, ort_session):
         assert ort_session("add.onnx").run(None, FEEDS)[0].tolist() == [[3, 3, 3]]
@@ -123,7 +135,7 @@ def project(pytester: pytest.Pytester, site: str) -> pytest.Pytester:
 
 def test_sessions_in_playwrights_fixtures(project: pytest.Pytester) -> None:
     result = project.runpytest_subprocess("-p", "no:cacheprovider", "-rs", "-v", "--ort-webgpu", "software")
-    result.assert_outcomes(passed=7, skipped=1)
+    result.assert_outcomes(passed=8, skipped=1)
     result.stdout.fnmatch_lines(
         ["*test_page?playwright-webgpu-chromium? PASSED*", "*test_of_a_gpu*SKIPPED*", "SKIPPED*hardware*"]
     )
@@ -132,7 +144,7 @@ def test_sessions_in_playwrights_fixtures(project: pytest.Pytester) -> None:
 def test_playwrights_options_are_for_them_too(project: pytest.Pytester) -> None:
     """A trace of the test's context, with the page that our sessions are in."""
     result = project.runpytest_subprocess("-p", "no:cacheprovider", "--tracing", "on", "-k", "test_context")
-    result.assert_outcomes(passed=1, deselected=7)
+    result.assert_outcomes(passed=1, deselected=8)
     (trace,) = project.path.glob("test-results/*/trace.zip")
     with zipfile.ZipFile(trace) as archive:
         told = b"".join(archive.read(name) for name in archive.namelist() if name.endswith(".trace"))

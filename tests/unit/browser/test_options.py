@@ -167,3 +167,10 @@ def test_webkit_has_a_sandbox_where_its_tools_are(monkeypatch, caplog, tmp_path,
     if not missing:
         assert sandbox.refused("webkit", BrowserCrashed("it ended: bwrap: No permissions to create new namespace"))
         assert flags() == [] and "user namespaces" in caplog.text and "setuid helper" not in caplog.text
+
+
+def test_what_helps_where_a_gpu_is_asked_for():
+    """No driver for the CPU does."""
+    for browser in ("chromium", "firefox"):
+        assert BrowserOptions(browser=browser, webgpu="hardware").no_adapter_hint().startswith("a GPU and its driver")
+    assert "mesa" in BrowserOptions(browser="firefox", webgpu="auto").no_adapter_hint()
