@@ -109,6 +109,8 @@ class Page:
         self.logs: list[SessionLog] = []
         #: The numbers of GPU buffers that are to be freed.
         self.freed: deque[int] = deque()
+        #: Whether the loop was asked to see to them.
+        self.freeing = False
         #: Why the page is gone; None while it lives.
         self.lost: PyOrtError | None = None
         #: Called once when it is.

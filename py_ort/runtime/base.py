@@ -101,6 +101,7 @@ class SessionBase:
             self._profile.add_opened(opened.session.page, opened.account, opened.created.get("timeline", ()))
         # What is asked for after the end, too.
         self._inputs, self._outputs = opened.inputs, opened.outputs
+        self._input_names = frozenset(arg.name for arg in opened.inputs)
         self._location = self._output_location(opened)
         self._metadata, self._placement = opened.metadata, opened.placement
 
@@ -375,8 +376,8 @@ class SessionBase:
         return opened
 
     def _check_input_name(self, name: str) -> None:
-        known = [arg.name for arg in (*self._inputs, *self._open().overridable)]
-        if name not in known:
+        overridable = self._open().overridable
+        if name not in self._input_names and name not in (known := [arg.name for arg in (*self._inputs, *overridable)]):
             raise InvalidArgument(f"the model has no input {name!r}: it has {', '.join(map(repr, known))}")
 
     def _output_types(self) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -168,6 +168,7 @@ class DeviceTensor:
         return self.id
 
 
+@cache
 def has_form(dtype: int) -> bool:
     """Whether elements of a `DType` can be on the GPU."""
     return dtype_name(dtype) in (*_AS_IT_IS, *_OTHERWISE)
@@ -178,6 +179,7 @@ def _check_form(dtype: int) -> None:
         raise InvalidArgument(f"{dtype_name(dtype)} has no form on the GPU")
 
 
+@cache
 def _storage(dtype: int) -> np.dtype[Any]:
     _check_form(dtype)
     return _OTHERWISE.get(dtype_name(dtype), NUMPY[dtype])
@@ -190,11 +192,14 @@ def _unwanted(page: Page, answer: Answer) -> None:
 def _free(page: Page, buffer: int) -> None:
     """Free a buffer, soon; in any thread, also while Python collects garbage."""
     page.freed.append(buffer)
-    soon(lambda: _post_freed(page))
+    if not page.freeing:  # else the loop is on its way, and finds this one, too
+        page.freeing = True
+        soon(lambda: _post_freed(page))
 
 
 def _post_freed(page: Page) -> None:
     """Tell of all at once: a decoder's step frees one for each cache."""
+    page.freeing = False
     ids = [page.freed.popleft() for _ in range(len(page.freed))]
     if ids:
         body = JsepFreeT()
