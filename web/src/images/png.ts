@@ -1,5 +1,6 @@
 // PNG, all of it but color spaces and transparency: samples as they are stored, of 16 bits the upper 8. Browsers decode
 // it, too, but multiply colors with alpha on the way, and convert color spaces.
+import { crc32 } from '../wire/checksum';
 import { inflate } from './inflate';
 import { checkedSize, damaged, type Picture, Reader } from './picture';
 
@@ -25,19 +26,6 @@ const PASSES = [
   [0, 1, 1, 2],
 ] as const;
 const WHOLE = [[0, 0, 1, 1]] as const;
-
-let table: Uint32Array | undefined;
-
-function crc(bytes: Uint8Array): number {
-  table ??= Uint32Array.from({ length: 256 }, (_, n) => {
-    let c = n;
-    for (let bit = 0; bit < 8; bit++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
-    return c;
-  });
-  let c = 0xffffffff;
-  for (const byte of bytes) c = table[(c ^ byte) & 255] ^ (c >>> 8);
-  return ~c >>> 0;
-}
 
 interface Header {
   readonly width: number;
@@ -83,7 +71,7 @@ export async function decodePng(bytes: Uint8Array): Promise<Picture> {
     const size = reader.u32();
     const checked = reader.take(4 + size);
     kind = String.fromCharCode(...checked.subarray(0, 4));
-    if (reader.u32() !== crc(checked)) throw damaged(PNG, `the sum of its chunk ${kind} is wrong`);
+    if (reader.u32() !== crc32(checked)) throw damaged(PNG, `the sum of its chunk ${kind} is wrong`);
     const chunk = checked.subarray(4);
     if (kind === 'IHDR') head = header(new Reader(PNG, chunk, false));
     else if (kind === 'PLTE') palette = new Uint8Array(chunk);

@@ -1,7 +1,7 @@
 // The header of a .pyort file. py_ort/compiler/package/format.py says what is in it, and a test compares the two.
 import { ErrorCode, PlanVersion } from '../schema';
 import { RuntimeError } from '../errors';
-import { crc32 } from './checksum';
+import { crc32 } from '../wire/checksum';
 
 /** What a file begins with. */
 export const MAGIC = new Uint8Array([0x50, 0x59, 0x4f, 0x52, 0x54, 0x0d, 0x0a, 0x1a]);

@@ -3,7 +3,7 @@ import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { named } from '../wire/values';
 import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
-import { Checksum } from './checksum';
+import { Checksum } from '../wire/checksum';
 import { damaged, type Header, headerSize, PREFIX_BYTES, readHeader } from './header';
 import { type ModelFile, type OpenedFile, openFile } from './model_file';
 

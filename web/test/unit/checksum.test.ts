@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Checksum, crc32 } from '../../src/package/checksum';
+import { Checksum, crc32 } from '../../src/wire/checksum';
 
 const text = new TextEncoder().encode('123456789');
 
