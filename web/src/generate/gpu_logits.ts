@@ -48,6 +48,19 @@ export abstract class GpuLogits {
     this.states = this.buffer('states', form.rows * 8);
   }
 
+  /** With its shader compiled; freed where that fails. */
+  protected static async ready<T extends GpuLogits>(made: T): Promise<T> {
+    try {
+      await made.prepare();
+      return made;
+    } catch (error) {
+      made.release();
+      throw error;
+    }
+  }
+
+  protected abstract prepare(): Promise<void>;
+
   private get elementBytes(): number {
     return this.gpu.provider.gpu.elements.size(this.form.dtype);
   }

@@ -23,22 +23,15 @@ export class GpuRanker extends GpuLogits {
     this.seen = options.penalty === 1 ? undefined : this.buffer('seen', form.rows * this.seenWords * 4);
   }
 
-  static async make(gpu: GpuSession, form: LogitsForm, options: RankingOptions): Promise<GpuRanker> {
-    const ranker = new GpuRanker(gpu, form, options);
-    try {
-      await ranker.prepare();
-      return ranker;
-    } catch (error) {
-      ranker.release();
-      throw error;
-    }
+  static make(gpu: GpuSession, form: LogitsForm, options: RankingOptions): Promise<GpuRanker> {
+    return GpuLogits.ready(new GpuRanker(gpu, form, options));
   }
 
   private get seenWords(): number {
     return Math.ceil(this.form.vocabulary / 32);
   }
 
-  private async prepare(): Promise<void> {
+  protected async prepare(): Promise<void> {
     const { found, seen, options } = this;
     const penalized = seen !== undefined;
     await this.compile({

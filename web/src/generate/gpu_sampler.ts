@@ -27,18 +27,11 @@ export class GpuSampler extends GpuLogits {
     this.ids = this.buffer('tokens', form.rows * 4);
   }
 
-  static async make(gpu: GpuSession, form: LogitsForm, options: SamplerOptions): Promise<GpuSampler> {
-    const sampler = new GpuSampler(gpu, form, options);
-    try {
-      await sampler.prepare();
-      return sampler;
-    } catch (error) {
-      sampler.release();
-      throw error;
-    }
+  static make(gpu: GpuSession, form: LogitsForm, options: SamplerOptions): Promise<GpuSampler> {
+    return GpuLogits.ready(new GpuSampler(gpu, form, options));
   }
 
-  private async prepare(): Promise<void> {
+  protected async prepare(): Promise<void> {
     const { vocabulary } = this.form;
     const { sampling, barred } = this.options;
     const { sample, topK, topP, repetitionPenalty, temperature, seed } = sampling;
