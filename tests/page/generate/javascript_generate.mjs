@@ -85,6 +85,10 @@ export const cases = {
   'what is wrong is told': async (session) => {
     await fails(() => session.generate([]), 'a prompt is an array of tokens');
     await fails(() => session.generate([1.5]), 'whole numbers');
+    await fails(
+      () => session.generate(PROMPT, { max_new_tokens: 3 }),
+      'no option "max_new_tokens"; there are maxNewTokens',
+    );
     await fails(() => session.generate(PROMPT, { temperature: 0 }).result, 'temperature is a number above 0');
     await fails(() => session.generate(PROMPT, { temperature: '1' }).result, 'temperature is a number above 0');
     await fails(() => session.generate(PROMPT, { topP: '0.5' }).result, 'topP is above 0');

@@ -148,6 +148,15 @@ def test_logits_that_give_no_token(value: float, why: str, provider: str, new_se
         session.generate([[1], [2]], max_new_tokens=3, num_beams=2).result()
 
 
+@pytest.mark.parametrize("beams", [1, 2])
+def test_settings_that_bar_all_tokens(beams: int, provider: str, new_session: NewSession) -> None:
+    session = new_session(of_scores(1, 3, 2), providers=[provider])
+    barred = {"eos_token_id": [0, 1, 2], "max_new_tokens": 4, "num_beams": beams}
+    with pytest.raises(InvalidArgument, match=r"step 1 has no token to choose: minNewTokens .* up to step 3"):
+        session.generate([1], min_new_tokens=3, **barred).result()
+    assert session.generate([1], **barred).result() == [1]
+
+
 def test_what_goes_with_no_search(new_session: NewSession) -> None:
     session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
     with pytest.raises(InvalidArgument, match=r"draws no tokens: give either beams .* or sample"):

@@ -1,7 +1,8 @@
 // The loop of a beam search: each prompt is run once, then its beams as rows of one batch, whose caches follow them.
+import type { RuntimeError } from '../errors';
 import { BeamSearch, type Candidate, type Sequence } from './beam_search';
 import { invalid } from './generate_options';
-import { noToken } from './no_token';
+import { NOTHING, noToken } from './no_token';
 import type { Ranked } from './ranking';
 import { partsOf } from './rows';
 import type { RankingSteps, Runs, StepContext } from './steps';
@@ -66,6 +67,7 @@ export class BeamLoop {
         score === -Infinity ? [] : this.candidates(ranked[first + i], search, prompt),
       );
       const moves = search.take(candidates);
+      if (!moves) throw this.nothing(NOTHING, search, prompt);
       if (search.over) return Array.from({ length: settings.beams.count }, () => ({ from: first, token: 0 }));
       return moves.map(({ parent, token }) => ({ from: first + parent, token }));
     });
@@ -73,7 +75,12 @@ export class BeamLoop {
 
   private candidates(ranked: Ranked, search: BeamSearch, prompt: number): readonly Candidate[] {
     if (typeof ranked !== 'number') return ranked;
-    throw noToken(ranked, search.beams[0].tokens.length + 1, this.searches.length > 1 ? prompt : undefined);
+    throw this.nothing(ranked, search, prompt);
+  }
+
+  private nothing(fault: number, search: BeamSearch, prompt: number): RuntimeError {
+    const { settings } = this.context;
+    return noToken(fault, search.beams[0].tokens.length + 1, this.searches.length > 1 ? prompt : undefined, settings);
   }
 
   /** All tokens of each row. */

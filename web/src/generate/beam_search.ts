@@ -41,8 +41,11 @@ export class BeamSearch {
     return Math.max(2, 1 + eos.length) * beams.count;
   }
 
-  /** Takes the likeliest tokens behind each beam; gives where the beams that go on come from. */
-  take(candidates: readonly (readonly Candidate[])[]): readonly Move[] {
+  /**
+   * Takes the likeliest tokens behind each beam; gives where the beams that go on come from. Undefined: all of them are
+   * ends, which may not come yet.
+   */
+  take(candidates: readonly (readonly Candidate[])[]): readonly Move[] | undefined {
     const { beams, settings } = this;
     const { count } = settings.beams;
     const length = beams[0].tokens.length + 1;
@@ -56,6 +59,7 @@ export class BeamSearch {
         const tokens = [...beams[one.parent].tokens, one.token];
         return { ...one, tokens, reason: reasonOf(tokens, settings) };
       });
+    if (likeliest.length === 0 && barred.length > 0) return undefined;
     this.finish(likeliest.slice(0, count), length);
     const on = likeliest.filter(({ reason }) => !reason).slice(0, count);
     // Rows of a batch are as many as ever: those that are left over go on without a chance.

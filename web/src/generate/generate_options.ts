@@ -64,6 +64,33 @@ export interface GenerateInfo {
   readonly last_step: Counters;
 }
 
+const NAMES: { readonly [name in keyof Required<GenerateOptions>]: true } = {
+  maxNewTokens: true,
+  minNewTokens: true,
+  contextLength: true,
+  eos: true,
+  stop: true,
+  sample: true,
+  temperature: true,
+  topK: true,
+  topP: true,
+  repetitionPenalty: true,
+  numBeams: true,
+  lengthPenalty: true,
+  earlyStopping: true,
+  numReturnSequences: true,
+  seed: true,
+  names: true,
+  reuse: true,
+};
+
+/** Throws for an option that there is not. */
+export function checkNames(options: object): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(NAMES, name));
+  if (unknown !== undefined)
+    throw invalid(`there is no option "${unknown}"; there are ${Object.keys(NAMES).join(', ')}, signal, onTokens`);
+}
+
 /** The options with defaults, checked. */
 export interface Settings {
   readonly maxNewTokens: number;

@@ -57,7 +57,8 @@ export class Loop {
   /** Throws where the logits of a row that goes on gave no token. */
   private check(tokens: readonly number[]): void {
     const row = tokens.findIndex((token, i) => token < 0 && !this.stops.isOver(i));
-    if (row >= 0) throw noToken(tokens[row], this.chosen.length + 1, tokens.length > 1 ? row : undefined);
+    if (row < 0) return;
+    throw noToken(tokens[row], this.chosen.length + 1, tokens.length > 1 ? row : undefined, this.settings);
   }
 
   /** Waits for what is under way; all tokens that were chosen for the first row, or undefined after a failure. */
