@@ -73,9 +73,12 @@ class Counters(TypedDict):
 
 
 class CpuMeans(TypedDict):
-    """With what nodes run on the CPU, and why on one thread only, although there should be more."""
+    """With what nodes run on the CPU, and why on one thread only, although there should be more.
 
-    simd: str
+    `simd` is left out where no node has loops that differ by it.
+    """
+
+    simd: NotRequired[str]
     threads: int
     without_threads: NotRequired[str]
 

@@ -144,7 +144,7 @@ def test_vite_builds(project: Path, site: Callable[..., StaticSite], of_npm: Cal
     served = site(project / "dist", ISOLATED)
     assert visit(served)["providers"][0] == "webgpu"
     assert asked(served, r"/assets/session_worker-[\w-]+\.mjs$") and asked(served, r"/assets/core-[\w-]+\.wasm$")
-    # Threads come with relaxed SIMD and without, and a script of their own.
+    # Loops of the CPU come with relaxed SIMD and without.
     emitted = {re.sub(r"-[\w-]{8}\.", ".", file.name) for file in (project / "dist/assets").iterdir()}
     assert {"relaxed_simd.wasm", "simd128.wasm", "core.mjs"} <= emitted, emitted
 

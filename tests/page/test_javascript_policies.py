@@ -120,6 +120,13 @@ def test_the_core_does_not_wait_for_the_worker(folder, serve, isolated):
     assert [site.asked.count(name) for name in sorted(modules)] == [1, 1]
 
 
+def test_what_is_on_the_gpu_needs_no_loops_of_the_cpu(folder, serve):
+    site = serve(folder)
+    visit(site, "?provider=webgpu")
+    assert "/core.wasm" in site.asked
+    assert {"/relaxed_simd.wasm", "/simd128.wasm"}.isdisjoint(site.asked)
+
+
 def test_the_server_of_python(folder):
     """`python3 -m http.server`: no ranges, no headers, HTTP/1.0."""
     back = StaticSite(folder)

@@ -97,13 +97,13 @@ def test_threads_change_no_bit(new_session, name, simd):
 
 
 def test_zero_is_what_the_machine_has(new_session):
-    session = new_session(small_models.add(), providers=["wasm"])
+    session = new_session(small_models.two_products(), providers=["wasm"])
     assert 1 <= session.stats()["created"]["wasm"]["threads"] <= 8
 
 
 def test_a_page_itself_has_none_and_says_so(plain_page):
     """Its own thread must not wait for others. Without a GPU, all cores are wanted."""
-    means = plain_page.load_compiled(compile_model(small_models.add(), providers=["wasm"])).info["wasm"]
+    means = plain_page.load_compiled(compile_model(small_models.two_products(), providers=["wasm"])).info["wasm"]
     assert means["threads"] == 1
     if (os.cpu_count() or 1) > 1:
         assert "use a worker" in means["without_threads"]

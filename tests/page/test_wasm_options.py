@@ -49,3 +49,11 @@ def test_sessions_of_one_page_differ(new_session):
     fixed, _ = _difference(new_session, "fixed")
     _difference(new_session, "auto")
     assert fixed.run(None, {"x": np.array([[-B, A]], np.float32)})[0].item() == 0
+
+
+def test_nodes_without_loops_have_none(new_session):
+    """No micro-kernels are fetched for them, unless they are asked for."""
+    means = new_session(small_models.add(), providers=["wasm"]).stats()["created"]["wasm"]
+    assert means == {"threads": 1}
+    asked = new_session(small_models.add(), providers=[("wasm", {"simd": "fixed"})])
+    assert asked.stats()["created"]["wasm"]["simd"] == "fixed"

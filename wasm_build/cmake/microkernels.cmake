@@ -1,6 +1,6 @@
-# The micro-kernels once more, as modules without anything of their own but code: relaxed_simd.wasm for relaxed SIMD, and simd128.wasm for workers that
-# share the core's memory. Emscripten's compiler is too old for the first, so both take a clang and a linker of their own. Without these they are
-# empty modules: the core's own micro-kernels do the work, on one thread.
+# The micro-kernels, as modules without anything of their own but code: relaxed_simd.wasm for relaxed SIMD, simd128.wasm for that of every browser.
+# Emscripten's compiler is too old for the first, so both take a clang and a linker of their own. Without these, the first is an empty module, and the
+# second is made by Emscripten's, which is LLVM 14 or newer.
 set(SIDE_VERSIONS 21 20 19)
 list(TRANSFORM SIDE_VERSIONS PREPEND clang++- OUTPUT_VARIABLE CLANGS)
 list(TRANSFORM SIDE_VERSIONS PREPEND wasm-ld- OUTPUT_VARIABLE LINKERS)
@@ -8,23 +8,17 @@ find_program(SIDE_CLANG NAMES ${CLANGS} NO_CMAKE_FIND_ROOT_PATH)
 find_program(SIDE_LINKER NAMES ${LINKERS} NO_CMAKE_FIND_ROOT_PATH)
 
 file(GLOB MICROKERNELS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/microkernels/*.cc)
-list(FILTER MICROKERNELS EXCLUDE REGEX simd128.cc)
-set(SIDE_FLAGS --target=wasm32 -std=c++20 -O3 -msimd128 -mbulk-memory -ffreestanding -fno-exceptions -fno-rtti -fno-math-errno
+set(SIDE_FLAGS -std=c++20 -O3 -msimd128 -mbulk-memory -mmutable-globals -ffreestanding -fno-exceptions -fno-rtti -fno-math-errno
   -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -I${CMAKE_SOURCE_DIR}/include
   -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_SOURCE_DIR})
 
 function(add_side_module name) # flags...
-  if(NOT (SIDE_CLANG AND SIDE_LINKER))
-    add_custom_command(OUTPUT ${name}.wasm VERBATIM
-      COMMAND ${NODE} -e "require('fs').writeFileSync('${name}.wasm', Buffer.from('AGFzbQEAAAA=', 'base64'))")
-    return()
-  endif()
   foreach(source ${MICROKERNELS})
     get_filename_component(stem ${source} NAME_WE)
     set(object ${name}/${stem}.o)
     add_custom_command(OUTPUT ${object} DEPENDS ${source} scalar_functions.stamp DEPFILE ${object}.d VERBATIM
       COMMAND ${CMAKE_COMMAND} -E make_directory ${name}
-      COMMAND ${SIDE_CLANG} ${SIDE_FLAGS} ${ARGN} -MD -MT ${object} -MF ${object}.d -c ${source} -o ${object})
+      COMMAND ${SIDE_COMPILER} ${SIDE_FLAGS} ${ARGN} -MD -MT ${object} -MF ${object}.d -c ${source} -o ${object})
     list(APPEND objects ${object})
   endforeach()
   # The linker itself: clang would call whatever wasm-opt there is, which need not know these instructions.
@@ -33,8 +27,17 @@ function(add_side_module name) # flags...
       ${objects} -o ${name}.wasm)
 endfunction()
 
-if(NOT (SIDE_CLANG AND SIDE_LINKER))
-  message(STATUS "no clang and wasm-ld of ${SIDE_VERSIONS}: the CPU kernels are built without relaxed SIMD and threads")
+if(SIDE_CLANG AND SIDE_LINKER)
+  set(SIDE_COMPILER ${SIDE_CLANG} --target=wasm32)
+  add_side_module(relaxed_simd -mrelaxed-simd)
+else()
+  message(STATUS "no clang and wasm-ld of ${SIDE_VERSIONS}: the CPU kernels are built without relaxed SIMD")
+  add_custom_command(OUTPUT relaxed_simd.wasm VERBATIM
+    COMMAND ${NODE} -e "require('fs').writeFileSync('relaxed_simd.wasm', Buffer.from('AGFzbQEAAAA=', 'base64'))")
+  set(SIDE_COMPILER ${CMAKE_CXX_COMPILER})
+  execute_process(COMMAND ${EMSCRIPTEN_ROOT_PATH}/em-config LLVM_ROOT OUTPUT_VARIABLE LLVM_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE)
+  find_program(LLVM_LINKER NAMES wasm-ld wasm-ld-18 wasm-ld-17 wasm-ld-16 wasm-ld-15 wasm-ld-14 HINTS ${LLVM_ROOT} REQUIRED NO_CMAKE_FIND_ROOT_PATH)
+  set(SIDE_LINKER ${LLVM_LINKER})
 endif()
-add_side_module(relaxed_simd -mrelaxed-simd)
 add_side_module(simd128)
+add_custom_target(microkernels DEPENDS relaxed_simd.wasm simd128.wasm)

@@ -1,10 +1,11 @@
-// Prepended to the core's glue. Adds the micro-kernels of a side module: code alone, which works on the core's memory
-// and needs a stack there. False: it has none, as one that was built without a compiler for it.
-Module['addMicrokernels'] = function (sideModule) {
+// Prepended to the core's glue. Adds the micro-kernels of a side module, of relaxed SIMD or of plain: code alone, which
+// works on the core's memory and needs a stack there. False: it has none, as one that was built without a compiler for
+// it.
+Module['addMicrokernels'] = function (sideModule, relaxed) {
   var functions = new WebAssembly.Instance(sideModule, { 'env': { 'memory': wasmMemory } })['exports'];
   var names = UTF8ToString(Module['_ort_microkernel_names']()).split('\n');
   var found = names.map(function (name) {
-    return functions[name + '__relaxed'];
+    return functions[name + (relaxed ? '__relaxed' : '__simd128')];
   });
   if (!found.every(Boolean)) return false;
   var size = 65536;
@@ -13,6 +14,6 @@ Module['addMicrokernels'] = function (sideModule) {
   found.forEach(function (kernel, i) {
     wasmTable.set(first + i, kernel);
   });
-  Module['_ort_microkernels_add'](first);
+  Module['_ort_microkernels_add'](relaxed ? 1 : 0, first);
   return true;
 };

@@ -37,16 +37,13 @@ async function loadModule(file) {
   return createCore({ wasmBinary: fs.readFileSync(file.replace(/mjs$/, 'wasm')) });
 }
 
-/**
- * Adds the micro-kernels of relaxed_simd.wasm beside core.mjs, and has them used. Older releases of Node have relaxed
- * SIMD behind a flag.
- */
-function useRelaxedSimd(module) {
-  require('node:v8').setFlagsFromString('--experimental-wasm-relaxed-simd');
-  const bytes = fs.readFileSync(path.join(path.dirname(corePath()), 'relaxed_simd.wasm'));
-  if (!module.addMicrokernels(new WebAssembly.Module(bytes)))
-    throw new Error('relaxed_simd.wasm is empty: it was built without clang 19');
-  module._ort_microkernels_use(1);
+/** Adds the micro-kernels beside core.mjs. Older releases of Node have relaxed SIMD behind a flag. */
+function addMicrokernels(module, relaxed) {
+  if (relaxed) require('node:v8').setFlagsFromString('--experimental-wasm-relaxed-simd');
+  const name = relaxed ? 'relaxed_simd.wasm' : 'simd128.wasm';
+  const bytes = fs.readFileSync(path.join(path.dirname(corePath()), name));
+  if (!module.addMicrokernels(new WebAssembly.Module(bytes), relaxed))
+    throw new Error(`${name} is empty: it was built without clang 19`);
 }
 
 /** What ort_last_error said. */
@@ -61,11 +58,13 @@ class Core {
   /** With PY_ORT_SIMD=relaxed, its micro-kernels are those of relaxed SIMD. */
   static async load() {
     const module = await loadModule(corePath());
-    if (process.env.PY_ORT_SIMD === 'relaxed') useRelaxedSimd(module);
-    return new Core(module);
+    const relaxed = process.env.PY_ORT_SIMD === 'relaxed';
+    addMicrokernels(module, relaxed);
+    return new Core(module, relaxed);
   }
-  constructor(module) {
+  constructor(module, relaxed) {
     this.module = module;
+    this.relaxed = relaxed;
   }
 
   /** `result`, or the last error thrown when it is 0. */
@@ -103,6 +102,7 @@ class Core {
   /** weights: [{index, offset, size}] of the blob, for the CPU; gpu: [[index, gpu id]]. */
   session(plan, weights = [], blob = new Uint8Array(), gpu = []) {
     const session = this.check(this.module._ort_session_create(this.copyIn(plan), plan.length));
+    this.useMicrokernels(session);
     for (const { index, offset, size } of weights) {
       const address = this.check(this.module._ort_session_weight(session, index)) >>> 0;
       this.module.HEAPU8.set(blob.subarray(offset, offset + size), address);
@@ -111,7 +111,13 @@ class Core {
     this.check(this.module._ort_session_prepare(session));
     return session;
   }
+  /** As pages do: sessions whose nodes run none have none. */
+  useMicrokernels(session) {
+    const none = !this.module._ort_session_runs_microkernels(session);
+    this.module._ort_microkernels_use(none ? -1 : Number(this.relaxed), 1);
+  }
   begin(session) {
+    this.useMicrokernels(session);
     return this.check(this.module._ort_run_begin(session));
   }
   feed(run, input, dtype, dims, bytes) {

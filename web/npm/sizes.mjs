@@ -3,13 +3,15 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-/** A session in its worker; what a page without threads and relaxed SIMD loads, and what it adds for them. */
+/** A session in its worker. */
 const LOADED = {
-  'with WebGPU': { names: ['py_ort.mjs', 'session_worker.mjs'] },
-  'wasm only': { names: ['py_ort.wasm.mjs', 'session_worker.wasm.mjs'] },
+  'with WebGPU': ['py_ort.mjs', 'session_worker.mjs'],
+  'wasm only': ['py_ort.wasm.mjs', 'session_worker.wasm.mjs'],
 };
 const CORE = ['core.mjs', 'core.wasm'];
-const THREADS = ['relaxed_simd.wasm', 'simd128.wasm', 'microkernel_worker.js'];
+/** Sessions whose nodes on the CPU have loops that take time load one of these: the larger is of relaxed SIMD. */
+const LOOPS = ['relaxed_simd.wasm'];
+const THREADS = ['microkernel_worker.js'];
 
 /** Chunks that a module imports at once. */
 async function imported(dist, name) {
@@ -22,14 +24,15 @@ async function packed(dist, names) {
   return files.reduce((sum, bytes) => sum + gzipSync(bytes, { level: 9 }).length, 0);
 }
 
-/** Bytes: the scripts, the core, and what threads and relaxed SIMD add. */
+/** Bytes: the scripts, the core, what nodes on the CPU add whose loops take time, and what threads of these add. */
 export async function measured(dist) {
   const found = {};
-  for (const [what, { names }] of Object.entries(LOADED)) {
+  for (const [what, names] of Object.entries(LOADED)) {
     const chunks = (await Promise.all(names.map((name) => imported(dist, name)))).flat();
     found[what] = {
       scripts: await packed(dist, [...names, ...new Set(chunks)]),
       core: await packed(dist, CORE),
+      loops: await packed(dist, LOOPS),
       threads: await packed(dist, THREADS),
     };
   }
@@ -37,10 +40,11 @@ export async function measured(dist) {
 }
 
 export async function sizes(dist) {
-  const rows = Object.entries(await measured(dist)).map(([what, { scripts, core, threads }]) => {
+  const rows = Object.entries(await measured(dist)).map(([what, { scripts, core, loops, threads }]) => {
     const kilobytes = (bytes) => `${Math.round(bytes / 1000)} kB`.padStart(8);
-    const [all, more] = [kilobytes(scripts + core), kilobytes(threads)];
-    return `${what.padEnd(12)} ${all}: scripts ${kilobytes(scripts)}, core ${kilobytes(core)}; threads add ${more}`;
+    const parts = `scripts ${kilobytes(scripts)}, core ${kilobytes(core)}`;
+    const more = `loops on the CPU add ${kilobytes(loops)}, their threads ${kilobytes(threads)}`;
+    return `${what.padEnd(12)} ${kilobytes(scripts + core)}: ${parts}; ${more}`;
   });
   return ['what a page downloads, gzip:', ...rows].join('\n');
 }

@@ -24,19 +24,22 @@ ORT_EXPORT const uint32_t* ort_tensor_bytes(int reset);
 // --- micro-kernels (microkernels.h), by Module.addMicrokernels (microkernels/add.js)
 // The names of all, one on each line, in the order of their table.
 ORT_EXPORT const char* ort_microkernel_names();
-// Those of relaxed SIMD are functions of the core's table from here on, in that order.
-ORT_EXPORT void ort_microkernels_add(uint32_t first);
-// Which ones run from now on: 1: relaxed SIMD's (if there are none, those of the core), 0: those of the core; and on
-// how many threads. With more than one, Module.shareMicrokernel(index, function, arguments, scratch_bytes, units) has
-// large work done: 1, or 0 without memory.
-ORT_EXPORT void ort_microkernels_use(int use_relaxed, int threads);
+// Those of relaxed SIMD (1) or of plain SIMD (0) are functions of the core's table from here on, in that order.
+ORT_EXPORT void ort_microkernels_add(int relaxed, uint32_t first);
+// Which ones run from now on: relaxed SIMD's (1), plain SIMD's (0), or none (-1), for sessions without nodes that may
+// run any (ort_session_runs_microkernels); and on how many threads. With more than one,
+// Module.shareMicrokernel(index, function, arguments, scratch_bytes, units) has large work done: 1, or 0 without
+// memory.
+ORT_EXPORT void ort_microkernels_use(int relaxed, int threads);
 // Multiplies some zeros, about a millisecond long. A browser then begins to optimize the product, which most models
 // spend their time in, while their weights are on the way.
-ORT_EXPORT void ort_microkernels_warm();
+ORT_EXPORT void ort_microkernels_warm(int relaxed);
 
 // --- sessions
 // Reads and verifies a plan (FlatBuffers, kept by the core). Makes no kernel yet.
 ORT_EXPORT uint32_t ort_session_create(void* plan, size_t size);
+// Whether nodes of it may run micro-kernels: these must be there before ort_session_prepare.
+ORT_EXPORT int ort_session_runs_microkernels(uint32_t session);
 // Where the page shall write the bytes of weight `index` (on_cpu weights only; null for others, and out of memory).
 ORT_EXPORT void* ort_session_weight(uint32_t session, uint32_t index);
 // Weight `index` (on_cpu) is weight `other` of session `owner`, which has the same type and size: both read the same

@@ -87,7 +87,10 @@ struct KernelEntry {
   const char* op_type;
   const char* types;
   Status (*make)(const KernelInfo& info, std::unique_ptr<Kernel>& out);
+  bool may_run_microkernels;
 };
+// Of the kernels of a file, unless it includes microkernels.h, by itself or by what it includes.
+constexpr bool may_run_microkernels(...) { return false; }
 std::vector<KernelEntry>& kernel_registry();
 const KernelEntry* find_kernel(std::string_view domain, std::string_view op_type);
 
@@ -124,9 +127,9 @@ Status make_kernel(const KernelInfo& info, std::unique_ptr<Kernel>& out) {
 // PY_ORT_KERNEL("", "Softmax", "float32,float16", Softmax): Softmax is callable with (KernelContext&) const -> Status
 // and is made from (const KernelInfo&), from `static Status make(const KernelInfo&, Softmax&)` if making it can fail,
 // or from nothing.
-#define PY_ORT_KERNEL(domain, op_type, types, ...)           \
-  static const ::py_ort::detail::Registration PY_ORT_CONCAT( \
-      registration_, __COUNTER__)({domain, op_type, types, &::py_ort::detail::make_kernel<__VA_ARGS__>})
+#define PY_ORT_KERNEL(domain, op_type, types, ...)                                       \
+  static const ::py_ort::detail::Registration PY_ORT_CONCAT(registration_, __COUNTER__)( \
+      {domain, op_type, types, &::py_ort::detail::make_kernel<__VA_ARGS__>, ::py_ort::may_run_microkernels(0)})
 
 inline constexpr const char* kNhwcDomain = "com.ms.internal.nhwc";
 inline constexpr const char* kMicrosoftDomain = "com.microsoft";

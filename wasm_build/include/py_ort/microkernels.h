@@ -285,7 +285,8 @@ struct Microkernels {
 // another. False: no memory for the scratch space.
 using MicroKernelRunner = bool (*)(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
 
-// Those in use: relaxed SIMD's, where the page added them (abi/microkernels.cc) and the session wants them.
+// Those in use, of which the page added a module (abi/microkernels.cc): of relaxed SIMD or of plain. Null in runs of
+// sessions without nodes that may run them.
 const Microkernels& microkernels();
 void use_microkernels(const Microkernels& table);
 void install_microkernel_runner(MicroKernelRunner runner, int workers);
@@ -296,7 +297,8 @@ bool run_microkernel(MicroKernel kernel, const Arguments& arguments) {
   return run_microkernel(kernel, &arguments, arguments.scratch_bytes(), arguments.units());
 }
 
-// The tables built into the core.
-extern const Microkernels kSimd128Microkernels;
+// Kernels registered in a file that includes this one may run them: the page then brings them (kernel.h has the other
+// answer).
+constexpr bool may_run_microkernels(int) { return true; }
 
 }  // namespace py_ort

@@ -1,4 +1,4 @@
-// Which micro-kernels run: plain SIMD's, which are part of the core, or relaxed SIMD's, once the page has added them.
+// Which micro-kernels run: plain SIMD's or relaxed SIMD's, once the page has added them.
 #include <emscripten.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ EM_JS(int, microkernel_share, (int kernel, uint32_t address, const void* args, s
 
 namespace {
 
-py_ort::Microkernels relaxed = py_ort::kSimd128Microkernels;
+py_ort::Microkernels plain_or_relaxed[2];
 
 int index_of(const py_ort::Microkernels& table, py_ort::MicroKernel kernel) {
   int index = 0;
@@ -43,13 +43,14 @@ const char* ort_microkernel_names() {
 #undef PY_ORT_NAME
 }
 
-void ort_microkernels_add(uint32_t first) {
-#define PY_ORT_POINTER(member, name) relaxed.member = reinterpret_cast<py_ort::MicroKernel>(first++);
+void ort_microkernels_add(int relaxed, uint32_t first) {
+  py_ort::Microkernels& table = plain_or_relaxed[relaxed];
+#define PY_ORT_POINTER(member, name) table.member = reinterpret_cast<py_ort::MicroKernel>(first++);
   PY_ORT_MICROKERNELS(PY_ORT_POINTER)
 #undef PY_ORT_POINTER
 }
 
-void ort_microkernels_warm() {
+void ort_microkernels_warm(int relaxed) {
   constexpr int32_t kPieces = 256, kCalls = 48;
   constexpr size_t kFloats = (py_ort::F32Gemm::kRows + kPieces) * py_ort::F32Gemm::kColumns;
   py_ort::F32Gemm g;
@@ -61,10 +62,10 @@ void ort_microkernels_warm() {
   g.a = g.b = memory.get();  // every row of A is the beginning of B
   g.c = memory.get() + static_cast<size_t>(kPieces) * g.n;
   g.c_stride = g.n;
-  for (int32_t i = 0; i < kCalls; ++i) relaxed.f32_gemm(&g, memory.get() + kFloats, 0, 1);
+  for (int32_t i = 0; i < kCalls; ++i) plain_or_relaxed[relaxed].f32_gemm(&g, memory.get() + kFloats, 0, 1);
 }
 
-void ort_microkernels_use(int use_relaxed, int threads) {
-  py_ort::use_microkernels(use_relaxed ? relaxed : py_ort::kSimd128Microkernels);
+void ort_microkernels_use(int relaxed, int threads) {
+  py_ort::use_microkernels(relaxed < 0 ? py_ort::Microkernels{} : plain_or_relaxed[relaxed]);
   py_ort::install_microkernel_runner(run_on_pool, threads);
 }

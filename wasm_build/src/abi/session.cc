@@ -31,6 +31,11 @@ uint32_t ort_session_create(void* plan, size_t size) {
   return settle(Session::create(plan, size, session)) ? sessions().add(std::move(session)) : 0;
 }
 
+int ort_session_runs_microkernels(uint32_t session) {
+  Session* found = find(session);
+  return found && found->runs_microkernels();
+}
+
 void* ort_session_weight(uint32_t session, uint32_t index) {
   Session* found = find(session);
   return found ? found->weight_bytes(index) : nullptr;

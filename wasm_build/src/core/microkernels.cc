@@ -7,7 +7,7 @@
 namespace py_ort {
 namespace {
 
-Microkernels table = kSimd128Microkernels;
+Microkernels table{};
 bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
 MicroKernelRunner run = run_here;
 int worker_count = 1;

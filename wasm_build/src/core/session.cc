@@ -50,6 +50,16 @@ Status Session::make_weights() {
   return {};
 }
 
+bool Session::runs_microkernels() const {
+  for (const PlanGraph& graph : plan_.graphs())
+    for (const PlanNode& node : graph.nodes) {
+      if (node.form != Form::kernel || node.provider != gen::Provider::cpu) continue;
+      const KernelEntry* entry = find_kernel(node.domain, node.op_type);
+      if (entry && entry->may_run_microkernels) return true;
+    }
+  return false;
+}
+
 void* Session::weight_bytes(size_t index) {
   if (index >= plan_.weight_count()) return nullptr;
   const gen::Weight& weight = plan_.weight(index);

@@ -23,6 +23,7 @@ class Session {
 
   const Plan& plan() const { return plan_; }
   bool prepared() const { return prepared_; }
+  bool runs_microkernels() const;
   // Null unless the weight is wanted on the CPU, and there is memory for it.
   void* weight_bytes(size_t index);
   // Reads the bytes of another session's weight.

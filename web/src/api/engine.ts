@@ -1,7 +1,7 @@
 // What a session of the API needs of the thread where its model runs: this one, or a worker's. What goes to a worker
 // can be cloned.
 import type { WebGpuOptions } from '../core/webgpu_options';
-import type { Simd } from '../core/microkernels';
+import type { Simd } from '../core/files';
 import type { NodeArgEntry } from '../package/header';
 import type { ModelFile } from '../package/model_file';
 import type { SessionInfo } from '../session/state';
@@ -18,6 +18,8 @@ export interface RuntimeSettings {
   readonly files: RuntimeFiles;
   readonly wasmBinary?: Uint8Array;
   readonly initTimeout?: number;
+  /** Of nodes on the CPU, where these come first: the files that are fetched at once. */
+  readonly likely?: Simd | 'auto';
 }
 
 export interface EngineRequest {

@@ -23,7 +23,7 @@ let shared: Runtime | undefined;
 
 /** The one that all sessions of this thread share. @param compiled what a page makes of the core for its worker. */
 export function sharedRuntime(
-  { files, wasmBinary, initTimeout }: RuntimeSettings,
+  { files, wasmBinary, initTimeout, likely }: RuntimeSettings,
   compiled?: CoreFiles['compiled'],
 ): Runtime {
   shared ??= new Runtime(
@@ -31,8 +31,9 @@ export function sharedRuntime(
       core: new URL(files.core),
       wasm: wasmBinary ?? new URL(files.wasm),
       relaxedSimd: new URL(files.relaxedSimd),
-      compiled,
       simd128: new URL(files.simd128),
+      likely,
+      compiled,
       thread: new URL(files.thread),
     },
     { timeout: initTimeout },

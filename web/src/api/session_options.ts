@@ -160,10 +160,10 @@ export function severityFor({ logSeverityLevel }: InferenceSessionOptions): numb
 }
 
 /** The runtime's files, by `env.wasm`. */
-export function runtimeSettings(): RuntimeSettings {
+function runtimeSettings(likely: RuntimeSettings['likely']): RuntimeSettings {
   const { wasmPaths, wasmBinary, initTimeout } = env.wasm;
   const binary = wasmBinary && (wasmBinary instanceof Uint8Array ? wasmBinary : new Uint8Array(wasmBinary));
-  return { files: runtimeFiles(wasmPaths), wasmBinary: binary, initTimeout };
+  return { files: runtimeFiles(wasmPaths), wasmBinary: binary, initTimeout, likely };
 }
 
 /**
@@ -202,6 +202,9 @@ export function engineRequest(
     ...(source ? { deviceId: deviceId(source) } : {}),
     ...(options.enableGraphCapture === undefined ? {} : { enableGraphCapture: options.enableGraphCapture }),
   } as WebGpuOptions;
+  const wasm = { simd: simd === true ? ('auto' as const) : simd };
+  const [first] = executionProviders;
+  const onGpu = first !== undefined && isWebGpu(first) && globalThis.navigator?.gpu !== undefined;
   return {
     model: located(model),
     executionProviders: executionProviders.map((each) => {
@@ -212,12 +215,12 @@ export function engineRequest(
       typeof file === 'string' ? { path: file, data: located(file) } : { path: file.path, data: located(file.data) },
     ),
     webgpu,
-    wasm: { simd: simd === true ? 'auto' : simd },
+    wasm,
     threads: options.intraOpNumThreads ?? numThreads,
     trace: tracing(),
     freeDimensions: freeDimensionOverrides,
     cache,
-    runtime: runtimeSettings(),
+    runtime: runtimeSettings(onGpu ? undefined : wasm.simd),
   };
 }
 

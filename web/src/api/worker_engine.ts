@@ -101,7 +101,7 @@ class SessionWorker {
 let shared: Promise<SessionWorker> | undefined;
 
 /** @throws WorkerFailed where none can be had: by the page's policy, or because its script is not there. */
-function sharedWorker(url: URL, { files, wasmBinary }: RuntimeSettings): Promise<SessionWorker> {
+function sharedWorker(url: URL, { files, wasmBinary, likely }: RuntimeSettings): Promise<SessionWorker> {
   shared ??= (async () => {
     let started: HostWorker;
     try {
@@ -112,7 +112,8 @@ function sharedWorker(url: URL, { files, wasmBinary }: RuntimeSettings): Promise
     const worker = new SessionWorker(started);
     // The core is fetched and compiled here while the worker's script is on its way.
     const wasm = wasmBinary ?? new URL(files.wasm);
-    compileCore({ wasm, relaxedSimd: new URL(files.relaxedSimd) }, host.withoutSharing(true) === undefined)
+    const [relaxedSimd, simd128] = [new URL(files.relaxedSimd), new URL(files.simd128)];
+    compileCore({ wasm, relaxedSimd, simd128, likely }, host.withoutSharing(true) === undefined)
       .then((core) => worker.ask({ ask: 'compiled', core }).answer)
       .catch(() => worker.ask({ ask: 'compiled', core: undefined }).answer)
       .catch(() => undefined);

@@ -1,7 +1,8 @@
 // The core's WebAssembly, compiled: while it comes, where that is possible. A page may do it while its worker starts.
-import { messageOf } from '../errors';
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
 import { fetched } from '../wire/fetching';
-import type { CompiledCore, CoreFiles } from './files';
+import type { CompiledCore, CompiledMicrokernels, CoreFiles, Simd } from './files';
 import { onSharedMemory } from './shared_memory';
 
 /** A module of one function, which is f32x4.relaxed_madd of its three parameters. */
@@ -23,7 +24,7 @@ async function compile(source: URL | Uint8Array, shared: boolean): Promise<WebAs
 }
 
 /** Of micro-kernels, or in words why there is none. */
-export async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
+async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
   try {
     const module = await compile(url, shared);
     const empty = `${url.pathname} is empty: py_ort was built without clang and lld 19 or newer, which make it`;
@@ -33,13 +34,37 @@ export async function sideModule(url: URL, shared: boolean): Promise<WebAssembly
   }
 }
 
-/** Fetches and compiles what a core is made of. */
+/** Fetches and compiles micro-kernels. "auto": of relaxed SIMD where the browser has it. */
+export async function compileMicrokernels(
+  { relaxedSimd, simd128 }: Pick<CoreFiles, 'relaxedSimd' | 'simd128'>,
+  shared: boolean,
+  simd: Simd | 'auto',
+): Promise<CompiledMicrokernels> {
+  let withoutRelaxed: string | undefined;
+  if (simd !== 'fixed') {
+    const relaxed = WebAssembly.validate(PROBE)
+      ? await sideModule(relaxedSimd, shared)
+      : 'this browser has no relaxed SIMD';
+    if (typeof relaxed !== 'string') return { simd: 'relaxed', module: relaxed };
+    if (simd === 'relaxed') {
+      throw new RuntimeError(
+        ErrorCode.not_implemented,
+        `option simd=relaxed of wasm: ${relaxed}; with "auto" plain SIMD does the work`,
+      );
+    }
+    withoutRelaxed = relaxed;
+  }
+  const fixed = await sideModule(simd128, shared);
+  if (typeof fixed !== 'string') return { simd: 'fixed', module: fixed, withoutRelaxed };
+  throw new RuntimeError(ErrorCode.fail, `the inner loops of nodes on the CPU: ${fixed}`);
+}
+
+/** Fetches and compiles what a core is made of, with the micro-kernels that are likely to be wanted. */
 export async function compileCore(
-  { wasm, relaxedSimd }: Pick<CoreFiles, 'wasm' | 'relaxedSimd'>,
+  files: Pick<CoreFiles, 'wasm' | 'relaxedSimd' | 'simd128' | 'likely'>,
   shared: boolean,
 ): Promise<CompiledCore> {
-  const relaxed = WebAssembly.validate(PROBE)
-    ? sideModule(relaxedSimd, shared)
-    : Promise.resolve('this browser has no relaxed SIMD');
-  return { shared, core: await compile(wasm, shared), relaxed: await relaxed };
+  // What is wrong with them is told to the session that needs them.
+  const microkernels = files.likely && compileMicrokernels(files, shared, files.likely).catch(() => undefined);
+  return { shared, core: await compile(files.wasm, shared), microkernels: await microkernels };
 }

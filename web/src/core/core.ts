@@ -2,7 +2,7 @@
 // must not overlap.
 import { type DType, ErrorCode, type Location, ValueKind } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
-import type { CoreFiles } from './files';
+import type { CompiledMicrokernels, CoreFiles } from './files';
 import { compileCore } from './compiled';
 import { Microkernels } from './microkernels';
 import type { CoreModule, CoreOptions, JsepFunctions } from './module';
@@ -57,13 +57,13 @@ export class Core {
     );
     compiling.catch(() => undefined); // told below
     let module: CoreModule;
-    let relaxed: WebAssembly.Module | string;
+    let early: CompiledMicrokernels | undefined;
     try {
       const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as {
         default: (options: CoreOptions) => Promise<CoreModule>;
       };
-      const { core: code, relaxed: found } = await compiling;
-      relaxed = found;
+      const { core: code, microkernels } = await compiling;
+      early = microkernels;
       module = await new Promise((resolve, reject) => {
         const making = createCore({
           ...(shared ? { wasmMemory: memory } : {}),
@@ -81,10 +81,8 @@ export class Core {
     } catch (error) {
       throw new RuntimeError(ErrorCode.fail, `the core could not be loaded from ${url.pathname}: ${messageOf(error)}`);
     }
-    if (typeof relaxed !== 'string') module.addMicrokernels(relaxed);
-    else log(0, `no relaxed SIMD: ${relaxed}`);
-    module._ort_microkernels_warm();
-    const core = new Core(module, new Microkernels(module, files, memory, relaxed, log));
+    const core = new Core(module, new Microkernels(module, files, memory, log));
+    if (early) core.microkernels.add(early);
     module.decodeImage = (address, size, format) => core.decodeImage(address, size, format);
     return core;
   }
@@ -163,6 +161,10 @@ export class Core {
   // --- sessions
   createSession(plan: Uint8Array): number {
     return this.checked(this.module._ort_session_create(this.allocate(plan), plan.byteLength));
+  }
+  /** Whether nodes of it may run micro-kernels. */
+  runsMicrokernels(session: number): boolean {
+    return this.module._ort_session_runs_microkernels(session) !== 0;
   }
   /** Where weight `index` is wanted in the heap; 0 when it is not. */
   weightAddress(session: number, index: number): number {

@@ -1,11 +1,24 @@
 // Where the core's files are.
 
+/**
+ * Which instructions the inner loops of nodes on the CPU use: "fixed" are those that every browser has, and round each
+ * step; "relaxed" ones may fuse them.
+ */
+export type Simd = 'relaxed' | 'fixed';
+
+/** relaxed_simd.wasm or simd128.wasm. */
+export interface CompiledMicrokernels {
+  readonly simd: Simd;
+  readonly module: WebAssembly.Module;
+  /** Why it is plain SIMD's, where relaxed SIMD was wanted. */
+  readonly withoutRelaxed?: string;
+}
+
 export interface CompiledCore {
   /** Whether it is for shared memory: that is in a module's bytes. */
   readonly shared: boolean;
   readonly core: WebAssembly.Module;
-  /** relaxed_simd.wasm, or in words why it is not used. */
-  readonly relaxed: WebAssembly.Module | string;
+  readonly microkernels?: CompiledMicrokernels;
 }
 
 export interface CoreFiles {
@@ -13,9 +26,11 @@ export interface CoreFiles {
   /** Or its bytes. */
   readonly wasm: URL | Uint8Array;
   readonly relaxedSimd: URL;
-  /** What somebody has made of both already; undefined: nothing came of it. */
-  readonly compiled?: Promise<CompiledCore | undefined>;
   readonly simd128: URL;
+  /** The micro-kernels that the first session will most likely want: they are fetched beside the core. */
+  readonly likely?: Simd | 'auto';
+  /** What somebody has made of these already; undefined: nothing came of it. */
+  readonly compiled?: Promise<CompiledCore | undefined>;
   /** What a thread of the CPU provider runs. */
   readonly thread: URL;
 }

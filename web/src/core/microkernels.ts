@@ -1,19 +1,12 @@
-// The CPU kernels' inner loops: for which instructions, and on how many threads. The core has those of plain SIMD;
-// modules beside it have those of relaxed SIMD, and both for threads.
+// The CPU kernels' inner loops: for which instructions, and on how many threads. They are modules of code alone beside
+// the core, one of relaxed SIMD and one of plain: a session whose nodes run them has one fetched, and others none.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { host } from '../host';
-import { sideModule } from './compiled';
-import type { CoreFiles } from './files';
+import { compileMicrokernels } from './compiled';
+import type { CompiledMicrokernels, CoreFiles, Simd } from './files';
 import type { CoreModule } from './module';
-import type { MicroKernel } from './shared_work';
-import { type SideModule, ThreadPool } from './thread_pool';
-
-/**
- * Which instructions the inner loops use: "fixed" are those that every browser has, and round each step; "relaxed" ones
- * may fuse them.
- */
-export type Simd = 'relaxed' | 'fixed';
+import { ThreadPool } from './thread_pool';
 
 /** What a session wants of its nodes on the CPU. */
 export interface CpuOptions {
@@ -31,53 +24,77 @@ export interface MicrokernelStats {
 
 /** What it gets. */
 export interface CpuMeans {
-  readonly simd: Simd;
+  /** Left out: none of its nodes has such loops. */
+  readonly simd?: Simd;
   readonly threads: number;
   /** Why there is one thread only, although there should be more. */
   readonly without_threads?: string;
 }
 
+/** What a session's nodes are like. */
+export interface CpuNeeds {
+  /** Whether any of them may run micro-kernels. */
+  readonly loops: boolean;
+  /** Whether there is enough to do for threads, if their number is left to us. */
+  readonly threads: boolean;
+}
+
 const MOST_THREADS = 8;
 /** Hands out what there is. One for each core. */
 export class Microkernels {
-  private pool: Promise<ThreadPool | string> | undefined;
-  private inUse: ThreadPool | undefined;
-  private means: CpuMeans = { simd: 'fixed', threads: 1 };
+  /** By what was asked for. */
+  private readonly loading = new Map<Simd | 'auto', Promise<CompiledMicrokernels>>();
+  private readonly added = new Set<Simd>();
+  private readonly pools = new Map<Simd, ThreadPool>();
+  private means: CpuMeans = { threads: 1 };
 
-  /** `memory`: shared, or why it is not; `relaxed`: added to the core already, or why not. */
+  /** `memory`: shared, or why it is not. */
   constructor(
     private readonly module: CoreModule,
     private readonly files: CoreFiles,
     private readonly memory: WebAssembly.Memory | string,
-    private readonly relaxed: WebAssembly.Module | string,
     private readonly log: (severity: number, text: string) => void,
   ) {
     module.shareMicrokernel = (index, kernel, args, scratchBytes, units) =>
-      this.share(index, kernel, args, scratchBytes, units);
+      Number(this.pools.get(this.means.simd!)!.share(index, kernel, args, scratchBytes, units, this.means.threads));
+  }
+
+  /** Makes them part of the core. */
+  add(compiled: CompiledMicrokernels): CompiledMicrokernels {
+    const { simd, module, withoutRelaxed } = compiled;
+    if (!this.added.has(simd)) {
+      const relaxed = simd === 'relaxed';
+      this.module.addMicrokernels(module, relaxed);
+      this.module._ort_microkernels_warm(Number(relaxed));
+      this.added.add(simd);
+      if (withoutRelaxed) this.log(0, `no relaxed SIMD: ${withoutRelaxed}`);
+    }
+    this.loading.set(simd, Promise.resolve(compiled));
+    if (simd === 'relaxed' || withoutRelaxed) this.loading.set('auto', Promise.resolve(compiled));
+    return compiled;
   }
 
   /** What a session that wants this gets; starts threads that are missing, and waits for none. */
-  async provide({ simd = 'auto', threads = 0 }: CpuOptions, worthThreads: boolean): Promise<CpuMeans> {
+  async provide({ simd = 'auto', threads = 0 }: CpuOptions, needs: CpuNeeds): Promise<CpuMeans> {
     if (!Number.isInteger(threads) || threads < 0) {
       throw new RuntimeError(
         ErrorCode.invalid_argument,
         `threads=${threads}: a whole number; 0: as many as there are cores, up to ${MOST_THREADS}`,
       );
     }
-    const got: Simd = simd === 'auto' ? (typeof this.relaxed === 'string' ? 'fixed' : 'relaxed') : simd;
-    if (got === 'relaxed' && typeof this.relaxed === 'string') {
-      throw new RuntimeError(
-        ErrorCode.not_implemented,
-        `option simd=relaxed of wasm: ${this.relaxed}; with "auto" plain SIMD does the work`,
-      );
-    }
-    const wanted = threads || (worthThreads ? Math.min(MOST_THREADS, host.cores) : 1);
+    const wanted = threads || (needs.threads ? Math.min(MOST_THREADS, host.cores) : 1);
+    if (!needs.loops && simd === 'auto' && threads <= 1) return { threads: 1 };
+    const compiled = await this.load(simd);
+    const { simd: got } = compiled;
     if (wanted === 1) return { simd: got, threads: 1 };
-    this.pool ??= this.makePool();
-    const pool = await this.pool;
-    if (typeof pool === 'string') {
-      this.log(threads > 1 ? 2 : 1, `the CPU provider has one thread, not ${wanted}: ${pool}`);
-      return { simd: got, threads: 1, without_threads: pool };
+    if (typeof this.memory === 'string') {
+      this.log(threads > 1 ? 2 : 1, `the CPU provider has one thread, not ${wanted}: ${this.memory}`);
+      return { simd: got, threads: 1, without_threads: this.memory };
+    }
+    let pool = this.pools.get(got);
+    if (!pool) {
+      pool = new ThreadPool(this.module, this.memory, compiled, this.files.thread, (text) => this.log(3, text));
+      this.pools.set(got, pool);
     }
     pool.ensure(wanted);
     return { simd: got, threads: wanted };
@@ -86,27 +103,27 @@ export class Microkernels {
   /** What the runs that follow use. */
   use(means: CpuMeans): void {
     this.means = means;
-    this.module._ort_microkernels_use(Number(means.simd === 'relaxed'), means.threads);
+    const table = means.simd === undefined ? -1 : Number(means.simd === 'relaxed');
+    this.module._ort_microkernels_use(table, means.threads);
   }
 
   /** Threads that have started, the core's own included, and how often they shared the work of a kernel. */
   get stats(): MicrokernelStats {
-    return { threads: 1 + (this.inUse?.ready ?? 0), shared_kernels: this.inUse?.jobs ?? 0 };
+    const pools = [...this.pools.values()];
+    return {
+      threads: 1 + Math.max(0, ...pools.map(({ ready }) => ready)),
+      shared_kernels: pools.reduce((sum, { jobs }) => sum + jobs, 0),
+    };
   }
 
-  private async makePool(): Promise<ThreadPool | string> {
-    if (typeof this.memory === 'string') return this.memory;
-    const fixed = await sideModule(this.files.simd128, true);
-    if (typeof fixed === 'string') return fixed;
-    const sets: SideModule[] = [{ module: fixed, suffix: '__simd128' }];
-    if (typeof this.relaxed !== 'string') sets.push({ module: this.relaxed, suffix: '__relaxed' });
-    this.inUse = new ThreadPool(this.module, this.memory, sets, this.files.thread, (text) => this.log(3, text));
-    return this.inUse;
-  }
-
-  /** Called by the core: 1, or 0 without memory. */
-  private share(index: number, kernel: MicroKernel, args: number, scratchBytes: number, units: number): number {
-    const { simd, threads } = this.means;
-    return Number(this.inUse!.share(Number(simd === 'relaxed'), index, kernel, args, scratchBytes, units, threads));
+  /** Those for these instructions, in the core. A failure is told to all who wait, and the next call tries again. */
+  private load(simd: Simd | 'auto'): Promise<CompiledMicrokernels> {
+    const known = this.loading.get(simd);
+    if (known) return known;
+    const shared = typeof this.memory !== 'string';
+    const loading = compileMicrokernels(this.files, shared, simd).then((compiled) => this.add(compiled));
+    this.loading.set(simd, loading);
+    loading.catch(() => this.loading.delete(simd));
+    return loading;
   }
 }

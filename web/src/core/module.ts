@@ -24,7 +24,7 @@ export interface CoreModule {
   readonly HEAPU32: Uint32Array;
   readonly Asyncify: { readonly currData: unknown; whenDone(): Promise<number> };
   UTF8ToString(pointer: number): string;
-  addMicrokernels(sideModule: WebAssembly.Module): boolean;
+  addMicrokernels(sideModule: WebAssembly.Module, relaxed: boolean): boolean;
   /** Installed by the page: has all units of a micro-kernel done by several threads. 1, or 0 without memory. */
   shareMicrokernel?: (index: number, kernel: MicroKernel, args: number, scratchBytes: number, units: number) => number;
   /** Installed by the page: the pixels of an image's bytes in the heap. Rejects with what ort_jsep_error was told. */
@@ -40,9 +40,10 @@ export interface CoreModule {
   _ort_webgpu_options_release(options: number): void;
   _ort_microkernel_names(): number;
   _ort_microkernels_use(relaxed: number, threads: number): void;
-  _ort_microkernels_warm(): void;
+  _ort_microkernels_warm(relaxed: number): void;
   _ort_tensor_bytes(reset: number): number;
   _ort_session_create(plan: number, size: number): number;
+  _ort_session_runs_microkernels(session: number): number;
   _ort_session_weight(session: number, index: number): number;
   _ort_session_share_weight(session: number, index: number, owner: number, other: number): number;
   _ort_session_weight_on_gpu(session: number, index: number, gpuId: number): number;

@@ -10,12 +10,12 @@ export interface WorkerStart {
   readonly memory: WebAssembly.Memory;
   /** Where the control block lies. */
   readonly address: number;
-  /** Each with the functions' names and the end of its stack. A kernel's number counts through all of them. */
-  readonly sets: readonly {
-    readonly module: WebAssembly.Module;
-    readonly names: readonly string[];
-    readonly stack: number;
-  }[];
+  /** The micro-kernels. */
+  readonly module: WebAssembly.Module;
+  /** The functions, by their numbers. */
+  readonly names: readonly string[];
+  /** The end of its stack. */
+  readonly stack: number;
   readonly me: number;
 }
 

@@ -3,13 +3,8 @@
 // wants them (microkernels.ts); nobody waits for them, and who is late takes part later. Idle ones sleep.
 import { host } from '../host';
 import type { CoreModule } from './module';
+import type { CompiledMicrokernels } from './files';
 import { CHUNK_BITS, CLOSED, MAX_CHUNKS, type MicroKernel, Word, workOff, type WorkerStart } from './shared_work';
-
-/** Micro-kernels of one instruction set, and what their names end with. */
-export interface SideModule {
-  readonly module: WebAssembly.Module;
-  readonly suffix: string;
-}
 
 const STACK = 65536;
 /** The core spins so often whether the others are done before it sleeps. */
@@ -27,18 +22,19 @@ export class ThreadPool {
   private scratch = 0;
   private scratchSize = 0;
 
-  /** `sets`: in the order of Simd's kinds, as `share` is told. */
   constructor(
     private readonly module: CoreModule,
     private readonly memory: WebAssembly.Memory,
-    private readonly sets: readonly SideModule[],
+    private readonly microkernels: CompiledMicrokernels,
     private readonly url: URL,
     private readonly fail: (text: string) => void,
   ) {
     this.address = this.allocate(Word.count * 4);
     this.words = new Int32Array(memory.buffer, this.address, Word.count).fill(0);
     this.words[Word.claim] = CLOSED;
-    this.names = module.UTF8ToString(module._ort_microkernel_names()).split('\n');
+    const suffix = microkernels.simd === 'relaxed' ? '__relaxed' : '__simd128';
+    const names = module.UTF8ToString(module._ort_microkernel_names()).split('\n');
+    this.names = names.map((name) => name + suffix);
   }
 
   /** Starts what is missing to `threads`, the core's own included. They take part as soon as they are there. */
@@ -48,15 +44,12 @@ export class ThreadPool {
       worker.onerror = (event) =>
         this.fail(`thread of the CPU provider: ${event.message || `${this.url.pathname} could not be loaded`}`);
       worker.unref?.();
-      const sets = this.sets.map(({ module, suffix }) => ({
-        module,
-        names: this.names.map((name) => name + suffix),
-        stack: this.allocate(STACK) + STACK,
-      }));
       worker.postMessage({
         memory: this.memory,
         address: this.address,
-        sets,
+        module: this.microkernels.module,
+        names: this.names,
+        stack: this.allocate(STACK) + STACK,
         me: this.workers + 1,
       } satisfies WorkerStart);
     }
@@ -70,7 +63,6 @@ export class ThreadPool {
    * Has all units of a micro-kernel done on up to `threads` threads. False: there is no memory for their scratch space.
    */
   share(
-    set: number,
     index: number,
     kernel: MicroKernel,
     args: number,
@@ -83,7 +75,7 @@ export class ThreadPool {
     if (!this.reserve(stride * threads)) return false;
     const chunk = Math.ceil(units / Math.min(units, MAX_CHUNKS, threads * CHUNKS_PER_THREAD));
     const chunks = Math.ceil(units / chunk);
-    words[Word.kernel] = set * this.names.length + index;
+    words[Word.kernel] = index;
     words[Word.arguments] = args;
     words[Word.scratch] = this.scratch;
     words[Word.scratchStride] = stride;

@@ -18,9 +18,9 @@ export function noToken(
   if (fault === NOTHING && step <= minNewTokens && eos.length > 0) {
     return new RuntimeError(
       ErrorCode.invalid_argument,
-      `${where} has no token to choose: minNewTokens (min_new_tokens) bars those of eos (eos_token_id) up to step ` +
-        `${minNewTokens}, and no other has a logit that is a finite number. Ask for fewer, or take tokens out of eos; ` +
-        `or ${broken}`,
+      `${where} has no token to choose: minNewTokens (min_new_tokens) bars those of eos (eos_token_id) up to ` +
+        `step ${minNewTokens}, and no other has a logit that is a finite number. Ask for fewer, or take tokens out ` +
+        `of eos; or ${broken}`,
     );
   }
   const why = fault === NAN ? 'has logits that are NaN' : 'has no logit that is a finite number';

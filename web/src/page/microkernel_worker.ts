@@ -8,12 +8,10 @@ import { type MicroKernel, Word, workOff, type WorkerStart } from '../core/share
  */
 const SPINS = 4000;
 
-self.onmessage = ({ data: { memory, address, sets, me } }: MessageEvent<WorkerStart>) => {
-  const kernels = sets.flatMap(({ module, names, stack }) => {
-    const { exports } = new WebAssembly.Instance(module, { env: { memory } });
-    (exports.__stack_pointer as WebAssembly.Global<'i32'>).value = stack | 0;
-    return names.map((name) => exports[name] as MicroKernel);
-  });
+self.onmessage = ({ data: { memory, address, module, names, stack, me } }: MessageEvent<WorkerStart>) => {
+  const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+  (exports.__stack_pointer as WebAssembly.Global<'i32'>).value = stack | 0;
+  const kernels = names.map((name) => exports[name] as MicroKernel);
   const words = new Int32Array(memory.buffer, address, Word.count);
   Atomics.add(words, Word.ready, 1);
   for (;;) {

@@ -61,7 +61,8 @@ function answer(connection: Connection, { type, body }: ReceivedMessage): Answer
 }
 
 async function start(): Promise<void> {
-  core = compileCore(filesIn(self.location.href), host.withoutSharing(true) === undefined).catch(() => undefined);
+  const files = { ...filesIn(self.location.href), likely: 'auto' as const };
+  core = compileCore(files, host.withoutSharing(true) === undefined).catch(() => undefined);
   const connecting = Connection.ofQuery((message) => {
     try {
       connection.send(message.id, answer(connection, message));

@@ -1,5 +1,6 @@
 // Compiling the pipelines of a session before its first run: a walk of the plan that resolves every kernel and runs
 // none on the GPU.
+import type { CpuMeans } from '../core/microkernels';
 import { messageOf } from '../errors';
 import { Arena } from '../gpu/arena';
 import { storageBytes } from '../gpu/memory_plan';
@@ -23,6 +24,7 @@ export async function compileEarly(
   { core, jsep }: LoadedCore,
   session: number,
   gpuSession: GpuSession,
+  wasm: CpuMeans,
   runtime: Runtime,
   progress: CompileProgress,
 ): Promise<CompiledShader[]> {
@@ -34,6 +36,7 @@ export async function compileEarly(
   const survivors = new Set<number>();
   await runtime.exclusive(async () => {
     const run = core.beginRun(session);
+    core.microkernels.use(wasm);
     jsep.session = gpuSession;
     gpuSession.recorder = new Recorder(gpuSession.provider, gpuSession.memory, recording);
     gpuSession.recorder.byShapes = () => core.replayable(run);

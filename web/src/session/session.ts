@@ -3,7 +3,7 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../gpu/counters';
-import type { Simd } from '../core/microkernels';
+import type { Simd } from '../core/files';
 import { webGpuSettings, type WebGpuOptions } from '../core/webgpu_options';
 import type { TileTable } from '../contract/kernel';
 import type { DeviceOptions } from '../gpu/device';
@@ -82,16 +82,18 @@ export class Session extends SessionState {
     let weights: SessionWeights | undefined;
     try {
       const plan = readPlan(planBytes);
-      const wasm = await loaded.core.microkernels.provide(
+      const providing = loaded.core.microkernels.provide(
         { simd: options.wasm?.simd, threads: options.threads },
-        !plan.needsGpu,
+        { loops: loaded.core.runsMicrokernels(handle), threads: !plan.needsGpu },
       );
+      providing.catch(() => undefined); // told below
       const decided = FOR_THE_COMPILER.filter((key) => key in (options.webgpu ?? {}));
       if (decided.length > 0)
         runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
       if (webgpu.enableGraphCapture) checkCapturable(planBytes);
       if (plan.needsGpu || options.onDevice)
         provider = await runtime.contexts.enter(deviceId, { ...device, ...options.opening }, preserveDevice);
+      const wasm = await providing;
       const before = { ...(provider?.gpu.counters ?? newCounters()) };
       gpuSession = provider && new GpuSession(provider, webgpu, userKernels(plan.userKernels), options.tiles);
       const weightsStart = performance.now();
@@ -106,13 +108,14 @@ export class Session extends SessionState {
       await runtime.exclusive(async () => {
         options.signal?.throwIfAborted();
         loaded.jsep.session = gpuSession;
+        loaded.core.microkernels.use(wasm);
         loaded.core.prepareSession(handle);
       });
       timeline.add('make the kernels', 'page', prepareStart);
       const compileStart = performance.now();
       let shaders: CompiledShader[] = [];
       if (gpuSession && options.compileEarly !== false) {
-        shaders = await compileEarly(plan, loaded, handle, gpuSession, runtime, progress('compiling shaders'));
+        shaders = await compileEarly(plan, loaded, handle, gpuSession, wasm, runtime, progress('compiling shaders'));
       }
       options.signal?.throwIfAborted();
       const compile_ms = performance.now() - compileStart;

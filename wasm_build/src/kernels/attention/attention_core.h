@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "py_ort/kernel.h"
+#include "py_ort/microkernels.h"
 
 namespace py_ort {
 
