@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.graph import all_nodes, attribute
@@ -54,3 +55,12 @@ def width_of(node: ir.Node) -> int:
     """Return the columns of its result."""
     columns = int(attribute(node, "N"))
     return columns // 2 if "gate" in node.attributes else columns
+
+
+def pack_nibbles(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers below 16 [..., n] of uint8 as bytes [..., ceil(n / 2)], the first of two in the low bits.
+
+    Where n is odd, the last byte's high bits are zeros.
+    """
+    even = np.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, numbers.shape[-1] % 2)])
+    return np.asarray(even[..., ::2] | even[..., 1::2] << 4, np.uint8)

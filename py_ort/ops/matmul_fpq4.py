@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph, NotImplemented
+from py_ort.ir.block_products import pack_nibbles
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, ints
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
@@ -37,15 +38,8 @@ def matmul_fpq4(node: ir.Node, build: Builder) -> Any:
     scales = np.ascontiguousarray(parts[..., :4]).view(np.float32)[..., 0]
     halves = parts[..., 4 + has_zero :]
     numbers = np.concatenate([halves & 15, halves >> 4], -1)
-    zeros = _pairs(parts[..., 4]) if has_zero else None
+    zeros = pack_nibbles(parts[..., 4]) if has_zero else None
     return build.op(
-        "MatMulNBits", node.inputs[0], _pairs(numbers), scales, zeros,
+        "MatMulNBits", node.inputs[0], pack_nibbles(numbers), scales, zeros,
         domain=MICROSOFT, K=rows, N=columns, bits=4, block_size=_BLOCK,
     )  # fmt: skip
-
-
-def _pairs(numbers: np.ndarray) -> np.ndarray:
-    """Two numbers in a byte along the last axis, the first one in its lower half."""
-    even = np.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, numbers.shape[-1] % 2)])
-    found: np.ndarray = even[..., ::2] | even[..., 1::2] << 4
-    return found

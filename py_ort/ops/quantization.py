@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.block_products import pack_nibbles
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, rank, set_attributes
 from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
@@ -85,9 +86,7 @@ def _in_bytes(tensor: ir.TensorProtocol) -> np.ndarray:
     elements = tensor.numpy().astype(np.int8).view(np.uint8) & 15
     if tensor.dtype == ir.DataType.INT4:
         elements ^= 8
-    if elements.shape[-1] % 2:
-        elements = np.concatenate([elements, np.zeros((*elements.shape[:-1], 1), np.uint8)], -1)
-    return elements[..., ::2] | elements[..., 1::2] << 4
+    return pack_nibbles(elements)
 
 
 @lowering("QGemm", domain=MICROSOFT)

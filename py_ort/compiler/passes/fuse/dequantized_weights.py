@@ -12,6 +12,7 @@ import onnx_ir as ir
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, with_row_bias
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
+from py_ort.ir.block_products import pack_nibbles
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, origins, rank, remove, replace_value
@@ -66,13 +67,14 @@ def _fuse(node: ir.Node) -> bool:
     weights[:k] = integers.astype(np.int16) + offset
     last, bias = with_row_bias(node, n)
     build = Builder(last, origin=[*origins(source), *origins(node), *(origins(last) if last is not node else ())])
+    packed = pack_nibbles if bits == 4 else np.asarray
     packed_zeros = None
     shifted = np.broadcast_to(zeros.astype(np.int16) + offset, (count, n)).astype(np.uint8)
     if (shifted != 1 << (bits - 1)).any():
-        packed_zeros = build.constant(_packed(np.ascontiguousarray(shifted.T), bits))
+        packed_zeros = build.constant(packed(np.ascontiguousarray(shifted.T)))
     inputs = [
         node.inputs[0],
-        build.constant(_packed(np.ascontiguousarray(weights.T), bits).reshape(n, count, block * bits // 8)),
+        build.constant(packed(np.ascontiguousarray(weights.T)).reshape(n, count, block * bits // 8)),
         build.constant(np.ascontiguousarray(np.broadcast_to(scales, (count, n)).T)),
         packed_zeros,
         None,
@@ -99,11 +101,3 @@ def _blocks(contents: np.ndarray | None, source: ir.Node, k: int, n: int, block:
     if contents.ndim == 1:
         return contents[None] if axis == 1 else None
     return contents if axis == 0 and contents.shape == (-(-k // block), n) else None
-
-
-def _packed(values: np.ndarray, bits: int) -> np.ndarray:
-    """Rows of numbers as rows of bytes, the first number in the lowest bits."""
-    if bits == 8:
-        return values
-    even = values if values.shape[1] % 2 == 0 else np.pad(values, ((0, 0), (0, 1)))
-    return np.asarray(even[:, ::2] | (even[:, 1::2] << 4), np.uint8)
