@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -62,12 +63,30 @@ def _rows():
     return nodes, [200, 700], [200, 700], [_weights("s", 700)]
 
 
+def _attention(**attributes):
+    """Blocks of rows of each head, keys and values packed."""
+    inputs = ["x", "k", "v", "mask", "past_k", "past_v"]
+    nodes = [helper.make_node("Attention", inputs, ["y"], name="attention", **attributes)]
+    weights = [_weights(name, 2, 3, 150, 40) for name in "kv"]
+    weights += [_weights(f"past_{name}", 2, 3, 30, 40) for name in "kv"]
+    return nodes, [2, 6, 150, 40], [2, 6, 150, 40], [*weights, _weights("mask", 6, 1, 180)]
+
+
+def _decoded():
+    """So few rows that keys and values are read as they are."""
+    nodes = [helper.make_node("Attention", ["x", "k", "v"], ["y"], name="attention")]
+    return nodes, [2, 8, 2, 48], [2, 8, 2, 48], [_weights(name, 2, 4, 700, 48) for name in "kv"]
+
+
 MODELS = {
     "product": _product,
     "few rows": _few_rows,
     "convolutions": _convolutions,
     "few pixels": _few_pixels,
     "rows": _rows,
+    "attention": partial(_attention, is_causal=1),
+    "capped attention": partial(_attention, softcap=2.0),
+    "decoded": _decoded,
 }
 
 
@@ -81,7 +100,9 @@ def _session(new_session, model, threads: int, simd: str = "auto"):
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_change_no_bit(new_session, name, simd):
     nodes, inputs, outputs, weights = MODELS[name]()
-    model = small_models.model(nodes, [small_models.floats("x", inputs)], [small_models.floats("y", outputs)], weights)
+    model = small_models.model(
+        nodes, [small_models.floats("x", inputs)], [small_models.floats("y", outputs)], weights, 24
+    )
     feeds = {"x": RNG.standard_normal(inputs).astype(np.float32)}
     (expected,) = _session(new_session, model, 1, simd).run(None, feeds)
     session = _session(new_session, model, 3, simd)

@@ -71,6 +71,21 @@ struct F32Gemm {
   }
 };
 
+// Matrices [k, n] of strided memory, times a number, as panels of 8 columns. They are `inner` to each of the outer
+// steps. Units: panels.
+struct F32Pack {
+  int32_t k = 0, n = 0;
+  const float* b = nullptr;
+  ptrdiff_t row_step = 0, column_step = 1, inner_step = 0, outer_step = 0;
+  int32_t first = 0, matrices = 1, inner = 1;
+  float scale = 1;
+  float* panels = nullptr;  // [matrices, ceil(n/8), k, 8]
+
+  int32_t panels_each() const { return (n + F32Gemm::kColumns - 1) / F32Gemm::kColumns; }
+  int32_t units() const { return matrices * panels_each(); }
+  size_t scratch_bytes() const { return 0; }
+};
+
 // A convolution of 3x3 taps, stride 1, over the last two axes of the image, by Winograd's F(2x2, 3x3): 16 products of
 // transformed pixels and weights make 2x2 output pixels, 2.25 times fewer multiplications. Units: blocks of kTiles
 // tiles of 2x2 output pixels.
@@ -137,6 +152,69 @@ struct F32Softmax {
 
   int32_t units() const { return outer; }
   size_t scratch_bytes() const { return inner == 1 ? 0 : (static_cast<size_t>(inner) * 2 + 8) * sizeof(float); }
+};
+
+// Matrices [rows, columns] of every batch and head inside of a tensor; columns lie next to each other.
+struct Heads {
+  const float* data = nullptr;
+  int64_t batch_step = 0, head_step = 0, row_step = 0;
+  const float* at(int64_t batch, int64_t head) const { return data + batch * batch_step + head * head_step; }
+  // [batch, heads, rows, columns], and [batch, rows, heads * columns].
+  static Heads by_head(const float* data, int64_t heads, int64_t rows, int64_t columns) {
+    return {data, heads * rows * columns, rows * columns, columns};
+  }
+  static Heads by_row(const float* data, int64_t heads, int64_t rows, int64_t columns) {
+    return {data, rows * heads * columns, columns, heads * columns};
+  }
+  // Columns from `offset` on, `columns` to a head, of [batch, rows, width].
+  static Heads within(const float* data, int64_t rows, int64_t width, int64_t offset, int64_t columns) {
+    return {data + offset, rows * width, columns, width};
+  }
+};
+
+// A number added to the score of every (batch, head, row, column); steps of 0 repeat.
+struct ScoreBias {
+  const float* data = nullptr;
+  int64_t batch_step = 0, head_step = 0, row_step = 0;
+  int64_t columns = 0;  // columns behind are masked
+};
+
+// softmax(scale Q K^T + bias) V for each head. A row that sees no column gives zeros. Units: blocks of rows of a head.
+struct F32Attention {
+  int64_t batch = 0, heads = 0, kv_heads = 0, rows = 0, columns = 0, qk_size = 0, v_size = 0;
+  Heads q, k, v, y;  // y is written
+  // Of the heads from `first_head` on, counted through all batches, keys (times scale) and values in panels; or null,
+  // where rows are so few that packing them costs more than it brings.
+  const float* packed_k = nullptr;
+  const float* packed_v = nullptr;
+  int64_t first_head = 0, head_count = 0;
+  float scale = 1, softcap = 0;
+  const ScoreBias* bias = nullptr;
+  int32_t bias_count = 0;
+  bool causal = false;                          // row i sees columns up to i + offset
+  int64_t left_window = -1, right_window = -1;  // and only those within these distances of i + offset; -1: any
+  const int64_t* offset = nullptr;              // per batch, or null: 0
+  const int64_t* length = nullptr;              // per batch: columns behind are masked; null: none
+  const float* sink = nullptr;  // per head, a score that takes part in the softmax without a value; null: none
+  // Wanted scores, [batch, heads, rows, columns]: as they come, after softcap, after bias, after softmax.
+  enum Stage : int32_t { product, capped, biased, softmax };
+  float* scores = nullptr;
+  Stage stage = product;
+
+  // Scores of a block, so that they stay in the cache. Blocks are alike, and whole tiles of a product.
+  static constexpr int64_t kBlockScores = 16384, kLeastRows = 24;
+  int64_t width() const { return columns + (sink ? 1 : 0); }  // of a row of scores: the sink comes last
+  int64_t block_rows() const {
+    const int64_t most = kBlockScores / (columns + 1) > kLeastRows ? kBlockScores / (columns + 1) : kLeastRows;
+    const int64_t count = (rows + most - 1) / most;
+    return ((rows + count - 1) / count + F32Gemm::kRows - 1) / F32Gemm::kRows * F32Gemm::kRows;
+  }
+  int64_t blocks() const { return (rows + block_rows() - 1) / block_rows(); }
+  int32_t units() const { return static_cast<int32_t>(head_count * blocks()); }
+  size_t bias_bytes() const { return static_cast<size_t>(columns + 3) / 4 * 16; }
+  size_t scratch_bytes() const {
+    return F32Gemm::kScratch + bias_bytes() + static_cast<size_t>(block_rows() * width()) * sizeof(float);
+  }
 };
 
 // Rows of n floats, less their mean (if `centered`), times the inverse of their deviation (or root mean square), times
@@ -263,10 +341,12 @@ using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin
 // Arguments: those above.
 #define PY_ORT_MICROKERNELS(X)          \
   X(f32_gemm, f32_gemm_6x8)             \
+  X(f32_pack, f32_pack_8)               \
   X(f32_winograd, f32_winograd_2x2_3x3) \
   X(f32_depthwise, f32_depthwise_4x8)   \
   X(f32_pool, f32_pool_1x4)             \
   X(f32_softmax, f32_softmax_1x4)       \
+  X(f32_attention, f32_attention)       \
   X(f32_normalize, f32_normalize_1x4)   \
   X(i8_gemm, i8_gemm_6x8)               \
   X(i8_depthwise, i8_depthwise_4x8)     \

@@ -14,10 +14,12 @@ int worker_count = 1;
 
 // About how many vectors of four are multiplied, or take as long as that.
 double work(const F32Gemm& g) { return 0.25 * g.rows * g.n * g.k * g.taps; }
+double work(const F32Pack& p) { return 1.0 * p.matrices * p.n * p.k; }
 double work(const F32Winograd& w) { return 4.0 * w.tiles() * w.n * w.k; }
 double work(const F32Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.channels; }
 double work(const F32Pool& p) { return 0.25 * p.window->pixels_out() * p.window->taps() * p.channels; }
 double work(const F32Softmax& s) { return 6.0 * s.outer * s.n * s.inner; }
+double work(const F32Attention& a) { return (0.25 * (a.qk_size + a.v_size) + 8) * a.head_count * a.rows * a.columns; }
 double work(const F32Normalize& n) { return 1.0 * n.rows * n.n; }
 double work(const I8Gemm& g) { return 0.1 * g.rows * g.n * g.k * g.taps; }
 double work(const I8Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.n; }
@@ -36,10 +38,12 @@ double work_of(const void* arguments) {
 }
 double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_gemm) return work_of<F32Gemm>(arguments);
+  if (kernel == table.f32_pack) return work_of<F32Pack>(arguments);
   if (kernel == table.f32_winograd) return work_of<F32Winograd>(arguments);
   if (kernel == table.f32_depthwise) return work_of<F32Depthwise>(arguments);
   if (kernel == table.f32_pool) return work_of<F32Pool>(arguments);
   if (kernel == table.f32_softmax) return work_of<F32Softmax>(arguments);
+  if (kernel == table.f32_attention) return work_of<F32Attention>(arguments);
   if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);
   if (kernel == table.i8_depthwise) return work_of<I8Depthwise>(arguments);
   if (kernel == table.block_rows) return work_of_rows(*static_cast<const BlockProduct*>(arguments));

@@ -81,7 +81,7 @@ class Attention {
     Tensor mask_values;
     if (mask) {
       p.biases.resize(1);
-      PY_ORT_TRY(ScoreBias::of(*mask, p.batch, p.heads, p.rows, p.biases[0], mask_values));
+      PY_ORT_TRY(read_score_bias(*mask, p.batch, p.heads, p.rows, p.biases[0], mask_values));
     }
     p.offsets.assign(static_cast<size_t>(p.batch), past_columns);
     if (lengths) {

@@ -83,7 +83,7 @@ class GroupQueryAttention {
     p.y = Heads::by_row(y->data<float>(), heads_, p.rows, size);
     Tensor bias_values;
     if (const Tensor* bias = context.input(10))
-      PY_ORT_TRY(ScoreBias::of(*bias, p.batch, heads_, p.rows, p.biases.emplace_back(), bias_values));
+      PY_ORT_TRY(read_score_bias(*bias, p.batch, heads_, p.rows, p.biases.emplace_back(), bias_values));
     p.scale = scale_ != 0 ? scale_ : 1 / std::sqrt(static_cast<float>(size));
     p.softcap = softcap_, p.causal = causal_;
     if (window_ > 0) p.left_window = window_ - 1;

@@ -175,7 +175,7 @@ class MultiHeadAttention {
     Tensor mask_values, bias_values;
     if (mask) PY_ORT_TRY(mask_bias(*mask, common_.mask_value, p, mask_values));
     if (score_bias)
-      PY_ORT_TRY(ScoreBias::of(*score_bias, p.batch, p.heads, p.rows, p.biases.emplace_back(), bias_values));
+      PY_ORT_TRY(read_score_bias(*score_bias, p.batch, p.heads, p.rows, p.biases.emplace_back(), bias_values));
     common_.apply(p, before);
     PY_ORT_TRY(attend(p));
     context.output(1, std::move(present_key));
@@ -255,7 +255,7 @@ class Attention {
     Tensor mask_values, bias_values;
     if (mask) PY_ORT_TRY(mask_bias(*mask, common_.mask_value, p, mask_values));
     if (score_bias)
-      PY_ORT_TRY(ScoreBias::of(*score_bias, p.batch, p.heads, p.rows, p.biases.emplace_back(), bias_values));
+      PY_ORT_TRY(read_score_bias(*score_bias, p.batch, p.heads, p.rows, p.biases.emplace_back(), bias_values));
     common_.apply(p, p.columns - p.rows);
     return attend(p);
   }
