@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from py_ort.wire.json_fields import UserDefinition
 
 NHWC = "com.ms.internal.nhwc"
+NCHWC = "com.microsoft.nchwc"
 MICROSOFT = "com.microsoft"
 INTERNAL = "com.ms.internal"
 ML = "ai.onnx.ml"

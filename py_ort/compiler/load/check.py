@@ -11,14 +11,13 @@ import onnx_ir as ir
 from py_ort.compiler.load.attributes import check_attributes
 from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
 from py_ort.ir.graph import all_graphs, all_nodes
-from py_ort.ir.operators import INTERNAL, NHWC, operators
+from py_ort.ir.operators import INTERNAL, NCHWC, NHWC, operators
 from py_ort.ir.schemas import CANONICAL_OPSET, opsets_with, schema
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 _KNOWN_DOMAINS = (*_ONNX_DOMAINS, "com.microsoft")
 _IMPLIED_DOMAINS = ("ai.onnx.ml", "com.microsoft")  # onnxruntime takes nodes of these without an import
 _REGISTER = "; an operator of your own goes to py_ort.register_kernel first"
-_BLOCKS = "com.microsoft.nchwc"
 _OF_ONE_MACHINE = (
     "; native onnxruntime wrote it for the processor it ran on: have it write the model with the optimization level "
     "ORT_ENABLE_EXTENDED"
@@ -74,7 +73,7 @@ def _no_kernels(missing: Sequence[MissingKernel]) -> NotImplemented:
 
 
 def _advice(domain: str) -> str:
-    if domain == _BLOCKS:
+    if domain == NCHWC:
         return _OF_ONE_MACHINE
     return "" if domain in _KNOWN_DOMAINS else _REGISTER
 

@@ -11,6 +11,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
+from py_ort.compiler.load.channel_blocks import take_apart_blocks
 from py_ort.compiler.load.channels_last import take_apart_channels_last
 from py_ort.compiler.load.contents import take_contents
 from py_ort.compiler.load.digest import FileStamp
@@ -112,6 +113,7 @@ def load_model(
     put_in_order(model)
     take_apart_channels_last(model)
     take_contents(model, replaced)
+    take_apart_blocks(model)
     return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps)
 
 
