@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 import warnings
 from types import ModuleType
 
@@ -14,6 +15,7 @@ import onnx.backend.test
 import pytest
 import small_models
 from onnx import helper
+from onnx.backend.test import loader
 from onnx.backend.test.case import node
 from shared_browser import BROWSER
 
@@ -61,7 +63,8 @@ def chosen_cases() -> dict[str, type]:
             importlib.import_module(f"{package.__name__}.{name}")
 
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(node, "import_recursive", import_some)
+        for importer in (loader, node):
+            patch.setattr(importer, "import_recursive", import_some)
         warnings.simplefilter("ignore")  # its generators divide by zero on purpose
         cases = onnx.backend.test.BackendTest(Here, __name__).test_cases
     for case in cases.values():
@@ -70,7 +73,13 @@ def chosen_cases() -> dict[str, type]:
     return cases
 
 
+_BEFORE = set(sys.modules)
 globals().update(chosen_cases())
+GENERATED = {name.removeprefix(f"{node.__name__}.") for name in sys.modules.keys() - _BEFORE if node.__name__ in name}
+
+
+def test_no_other_cases_are_generated():
+    assert set(MODULES) >= GENERATED
 
 
 @pytest.mark.parametrize("device, counts", [("CPU", {"wasm": 1}), ("CUDA:0", {"webgpu": 1, "wasm": 0})])
