@@ -54,7 +54,8 @@ def groups(arguments: Arguments, backend: str, platform: str) -> list[Group]:
 def operator_file(param: str, data: Path) -> Path:
     """Return an operator file from its path, its name or its stem."""
     name = param if param.endswith(".jsonc") else f"{param}.jsonc"
-    tried = [Path(param), Path(name), *(folder / name for folder in _folders(data, "ops"))]
+    places = [Path(param), Path(name), *(folder / name for folder in _folders(data, "ops"))]
+    tried = list(dict.fromkeys(places))
     for path in tried:
         if path.is_file():
             return path
