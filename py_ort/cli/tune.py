@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
 from collections.abc import Mapping
@@ -82,9 +83,10 @@ def _measure(model: Path, runs: int, inputs: Inputs, browser: BrowserOptions, re
 
     described = inputs.describe(model)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "tiles.json")
+        numbers = itertools.count()
 
         def open_session(tiles: Mapping[str, str], told: Any = None) -> InferenceSession:
+            file = Path(folder, f"tiles_{next(numbers)}.json")
             file.write_text(json.dumps(tiles), encoding="utf-8")
             options = inputs.fix(SessionOptions())
             options.enable_profiling, options.profile_file_prefix = True, str(Path(folder, "profile"))

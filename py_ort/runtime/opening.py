@@ -50,6 +50,7 @@ T = TypeVar("T")
 AnyPlanner: TypeAlias = "Planner | PackagedPlans"
 Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
 Progress: TypeAlias = "Callable[[str, int, int], None]"
+_Create: TypeAlias = "Callable[[Planned], Loaded]"
 
 
 @dataclass
@@ -213,7 +214,9 @@ class Opening:
             self._stage("loading it into the page")
             session, created = _load_into_page(runtime, compiled, options, tiles, self.progress)
         planner.store()
-        shape_plans = _shape_plans(planner, compiled, names, runtime, options)
+        shape_plans = _shape_plans(
+            planner, compiled, runtime, options, lambda planned: _load_into_page(runtime, planned, options, tiles)[0]
+        )
 
         def load_again() -> tuple[Loaded, SessionInfo]:
             self.log.info("the session is loaded again, into another worker")
@@ -304,7 +307,7 @@ def _load_into_page(
 
 
 def _shape_plans(
-    planner: AnyPlanner, compiled: Planned, providers: list[str], runtime: PageRuntime, options: SessionOptions
+    planner: AnyPlanner, compiled: Planned, runtime: PageRuntime, options: SessionOptions, create: _Create
 ) -> ShapePlans | None:
     mode = options.config_entries.get(SHAPES_ENTRY, "1")
     if mode not in ("0", "1", "first"):
@@ -319,11 +322,8 @@ def _shape_plans(
     elif not worthwhile(compiled.inputs, compiled):
         return None
 
-    def create(planned: Planned) -> Loaded:
-        return _load_into_page(runtime, planned, options, tiles_for(options.config_entries, runtime))[0]
-
     settled = compile_options(runtime.options, options)
-    return ShapePlans(planner, providers, settled, create, runtime.release_session, mode)
+    return ShapePlans(planner, with_wasm(runtime.providers), settled, create, runtime.release_session, mode)
 
 
 class _Page:

@@ -1,9 +1,11 @@
 """Measures the tiles that a model's products can take on a device: in profiled runs of the model itself.
 
 A session with an empty table tells, by its profile, which products there are, which tile each takes, and what else it
-could. Then there is a session for each place in these lists, in which every product takes the tile that stands there. A
-product's time is that of all its launches in a run, the least of several runs; its tile is the quickest, unless the
-usual one takes hardly longer. A tile with which results are others than before is none.
+could. Then there is a session for each place in these lists, in which every product takes the tile that stands there,
+beside one with the usual tiles: they run in turn, since a GPU that has little to do changes its clock all the time, and
+other tiles' times are compared with the usual ones' in the same seconds. A product's time is that of all its launches
+in a run, the least of several runs; its tile is the quickest, unless the usual one takes hardly longer. A tile with
+which results are others than before is none.
 """
 
 from __future__ import annotations
@@ -77,33 +79,41 @@ def measure_tiles(
     """
     told = session._open().runtime.device
     assert told is not None
-    usual = _run(session, feeds, runs)
-    times = {product: {usual.tiles[product]: ms} for product, ms in usual.ms.items()}
+    [usual] = _run([session], feeds, runs)
+    ratios: dict[str, dict[str, float]] = {product: {tile: 1.0} for product, tile in usual.tiles.items()}
     tuning = Tuning(TunedDevice.of(session.browser, told))
     count = max(map(len, usual.choices.values()), default=0)
     for i in range(count):
         progress("measuring tiles", i, count)
         table = {product: choices[i] for product, choices in usual.choices.items() if i < len(choices)}
-        with open_session(table) as other:
-            found = _run(other, feeds, runs)
+        with open_session({}) as normal, open_session(table) as other:
+            before, found = _run([normal, other], feeds, runs)
         if not all(map(_near, found.outputs, usual.outputs)):
             tuning.refused += sorted(set(table.values()) - {*tuning.refused})
             continue
-        for product, ms in found.ms.items():
-            tile = found.tiles[product]
-            times[product][tile] = min(ms, times[product].get(tile, ms))
-    for product, known in times.items():
+        # A session may get a better plan in mid-course, which has other products.
+        for product in ratios.keys() & before.ms.keys() & found.ms.keys():
+            tile, known = found.tiles[product], ratios[product]
+            usual.ms[product] = min(usual.ms[product], before.ms[product])
+            if before.ms[product] and tile != usual.tiles[product]:
+                known[tile] = min(found.ms[product] / before.ms[product], known.get(tile, float("inf")))
+    for product, known in ratios.items():
+        normal_tile, ms = usual.tiles[product], usual.ms[product]
         tile = min(known, key=lambda name: known[name])
-        normal = usual.tiles[product]
-        best = tile if known[tile] < _GAIN * known[normal] else normal
-        tuning.products[product] = Measured(best, known[best], normal, known[normal])
+        best = tile if known[tile] < _GAIN else normal_tile
+        tuning.products[product] = Measured(best, known[best] * ms, normal_tile, ms)
     return tuning
 
 
-def _run(session: InferenceSession, feeds: Mapping[str, Any], runs: int) -> _Times:
+def _run(sessions: Sequence[InferenceSession], feeds: Mapping[str, Any], runs: int) -> list[_Times]:
     for _ in range(_WARM_UP + runs):
-        outputs = session.run(None, feeds)
-    trace = Trace.load(session.end_profiling())
+        outputs = [session.run(None, feeds) for session in sessions]
+    return [
+        _times(Trace.load(session.end_profiling()), list(out)) for session, out in zip(sessions, outputs, strict=True)
+    ]
+
+
+def _times(trace: Trace, outputs: list[Any]) -> _Times:
     by_run: defaultdict[str, defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
     tilings = {}
     for event in trace.since(_WARM_UP).spans("Kernel"):
@@ -116,7 +126,7 @@ def _run(session: InferenceSession, feeds: Mapping[str, Any], runs: int) -> _Tim
         {product: min(times.values()) for product, times in by_run.items()},
         {product: tiling["tile"] for product, tiling in tilings.items()},
         {product: tiling["choices"] for product, tiling in tilings.items()},
-        list(outputs),
+        outputs,
     )
 
 
