@@ -91,6 +91,17 @@ def test_spelling(nodes: str, expected: dict[str, int]) -> None:
     assert operators(check_equal(model, result, feeds=feeds)) == expected
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if "Gelu" in CASES[name][1]])
+def test_gelu_of_halves(name: str) -> None:
+    """Its numbers are rounded to float16, and so is each step natively."""
+    nodes, expected = CASES[name]
+    used = {name: np.float16(NUMBERS[name]) for name in set(re.findall(r"\w+", nodes)) & set(NUMBERS)}
+    model = parse(f"g (float16[2,5,4] x) => (float16[a,b,c] y) {{ {nodes} }}", used)
+    feeds = {"x": np.random.default_rng(2).uniform(-5, 5, (2, 5, 4)).astype(np.float16)}
+    result = compiled(model, providers=["wasm"])
+    assert operators(check_equal(model, result, feeds=feeds, tolerance=1e-2)) == expected
+
+
 def test_what_is_read_between_stays() -> None:
     nodes = "a = Add(x, three)  c = Clip(a, zero, six)  p = Mul(x, c)  d = Div(p, six)  y = Sub(d, c)"
     used = {name: np.float32(NUMBERS[name]) for name in ("three", "zero", "six")}

@@ -199,6 +199,20 @@ def test_norm(given: str, nodes: str, constants: dict[str, Any], expected: dict[
     assert operators(check_equal(model, result, tolerance=tolerance)) == expected
 
 
+@pytest.mark.parametrize(("epsilon", "skip"), [(1e-5, False), (1e-12, False), (1e-12, True)])
+def test_layer_norm_of_halves(epsilon: float, skip: bool) -> None:
+    """A small epsilon is 0 in float16."""
+    first = "z = Add(x, x1)" if skip else "z = Relu(x)"
+    nodes = f"{CENTER}  {PLUS}  d = Div(c, r)  n = Mul(d, w)  y = Add(n, b)".replace("(x,", "(z,")
+    halves = {"e": np.float16(epsilon), "w": _f(8).astype(np.float16), "b": _f(8).astype(np.float16)}
+    model = parse(
+        f"g (float16[2,3,8] x, float16[2,3,8] x1) => (float16[a,b,c] y) {{ {first}  {nodes} }}",
+        {"last": NUMBERS["last"], **halves},
+    )
+    found = operators(check_equal(model, compiled(model), tolerance=1e-2))
+    assert found == ({"SkipLayerNormalization": 1} if skip else {"Relu": 1, "LayerNormalization": 1})
+
+
 def test_an_attention_of_transposed_heads_reads_rows() -> None:
     """As PyTorch's newer exporter writes it."""
     sizes = {"sh": np.array([0, 0, 2, 4], np.int64), "flat": np.array([0, 0, 8], np.int64)}

@@ -26,6 +26,8 @@ _ARGUMENTS: dict[str, tuple[str, Polynomial]] = {
     "Tanh": ("tanh", {_X: _ROOT, _XXX: _ROOT * _CUBIC}),
     "Sigmoid": ("tanh", {_X: 2 * _ROOT, _XXX: 2 * _ROOT * _CUBIC}),
 }
+#: How far factors may be off: those of float16 are products of numbers that are rounded to that.
+_TOLERANCE, _TOLERANCE_OF_HALVES = 1e-4, 2e-3
 
 
 class Gelu(Pass):
@@ -42,7 +44,8 @@ def _argument(node: ir.Node) -> tuple[ir.Value, float] | None:
     for x in behind(node.inputs[0]):
         found = polynomial(node.inputs[0], [x])
         for sign in (1.0, -1.0):
-            if is_near(found, {product: sign * factor for product, factor in wanted.items()}):
+            near = _TOLERANCE_OF_HALVES if x.dtype == ir.DataType.FLOAT16 else _TOLERANCE
+            if is_near(found, {product: sign * factor for product, factor in wanted.items()}, near):
                 return x, sign
     return None
 

@@ -100,18 +100,18 @@ def multiplied_out(node: ir.Node) -> tuple[Normal, Affine] | None:
 
 
 def _variance(inside: ir.Value | None) -> tuple[ir.Value, tuple[int, ...], float, list[ir.Node]] | None:
-    """For mean(x²) + ε: x, the axes, ε and the nodes."""
+    """For mean(x²) + ε: x, the axes, ε and the nodes. Rounded to float16 a small ε is 0, and not added any more."""
     plus = made_by(inside, "Add")
-    sides = None if plus is None else split_constant(plus)
+    sides = (inside, np.zeros(1)) if plus is None else split_constant(plus)
     mean = None if sides is None else made_by(sides[0], "ReduceMean")
-    if plus is None or sides is None or mean is None or sides[1].size != 1:
+    if sides is None or mean is None or sides[1].size != 1:
         return None
     square, axes = made_by(mean.inputs[0], "Pow", "Mul"), _axes(mean)
     if square is None or axes is None or square.inputs[0] is None:
         return None
     if not (near(square.inputs[1], 2) if square.op_type == "Pow" else square.inputs[1] is square.inputs[0]):
         return None
-    return square.inputs[0], axes, float(sides[1].reshape(-1)[0]), [plus, mean, square]
+    return square.inputs[0], axes, float(sides[1].reshape(-1)[0]), [*([plus] if plus else []), mean, square]
 
 
 def _quotients(node: ir.Node) -> list[tuple[ir.Value, ir.Value, list[ir.Node]]]:

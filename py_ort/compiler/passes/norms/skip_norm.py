@@ -8,6 +8,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, same_dims
+from py_ort.compiler.passes.norms.norm_parts import is_float
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
@@ -56,7 +57,7 @@ def _fuse(node: ir.Node) -> bool:
         x, skip = skip, x
     if x is None or skip is None or x.const_value is not None or not same_dims(x, total):
         return False
-    if total.dtype != ir.DataType.FLOAT or rank(scale) != 1:
+    if not is_float(total) or rank(scale) != 1:
         return False
     if not _repeats(skip, total) and (skip.const_value is not None or not same_dims(x, skip)):
         return False
