@@ -17,7 +17,7 @@ def h(*shape: int) -> Any:
     return r(*shape, dtype="float16")
 
 
-#: Enough tiles that they pay (small ones: for large ones software adapters lack memory); edges that are no multiple of
+#: Edges that are no multiple of
 #: a tile, or of 4; batches; b along k; alpha, beta and a bias; windows, groups, phases.
 CASES = {
     "edges": Case("MatMul", [h(440, 70), h(70, 445)], tolerance="loose"),
@@ -33,10 +33,10 @@ CASES = {
 SIZES = {"16": (16, 16, 16), "32": (32, 16, 32), "8": (16, 32, 8)}
 
 
-def matrices(size: str) -> dict[str, Any]:
-    """The variant of a kernel on a GPU with matrices of this size."""
+def matrices(size: str, tile: str = "matrices_64x64x32") -> dict[str, Any]:
+    """The variant of a kernel on a GPU with matrices of this size, and of a tile."""
     sizes = dict(zip("mnk", SIZES[size], strict=True), subgroup=32)
-    return {"hardware": True, "traits": {"subgroupMatrix": sizes}}
+    return {"hardware": True, "traits": {"subgroupMatrix": sizes, "tiles": {"*": tile}}}
 
 
 #: Slow to compile on a software adapter: some, all with `make kernels`.
@@ -49,6 +49,14 @@ if os.environ.get("PY_ORT_ALL_CASES") == "1":
 def test_products(kernel_page: Any, name: str, size: str) -> None:
     result = run_case(kernel_page, CASES[name], **matrices(size))
     assert any("__matrices_" in shader for shader in result.shaders)
+
+
+@pytest.mark.parametrize("name", ["edges", "windows"])
+def test_slices_of_k(kernel_page: Any, name: str) -> None:
+    """Subgroups share k: the last of them has less of it."""
+    tile = "matrices_32x32x32_slices_2"  # for others software adapters lack memory
+    result = run_case(kernel_page, CASES[name], **matrices("32", tile))
+    assert any(f"__{tile}" in shader for shader in result.shaders)
 
 
 @pytest.mark.parametrize(("level", "taken"), [(0, False), (2, True), (4, True)])

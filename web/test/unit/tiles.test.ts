@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hardwareTile } from '../../src/kernels/matmul/product/hardware_tile';
 import type { Context, Dispatch, Tensor, TileTable } from '../../src/contract/kernel';
+import { matrixTile, matrixTileName } from '../../src/kernels/matmul/product/matrix_tiles';
 import { multiply } from '../../src/kernels/matmul/product/multiply';
 import type { Product } from '../../src/kernels/matmul/product/product';
 import { DType } from '../../src/schema';
@@ -138,4 +139,23 @@ test('tiles: both launches of a product say which it took of a table, and what e
   }
   const [{ shader }] = launches({ [product]: '16x32x16_slices_8' });
   assert.equal(shader.name, 'gemm__hw_16x32x16_slices_8');
+});
+
+test('tiles: matrices of halves have many slices where workgroups are few', () => {
+  const subgroupMatrix = { m: 16, n: 16, k: 16, subgroup: 32 };
+  const named = (given: Problem, kib = 48, tiles?: TileTable) => {
+    const tile = matrixTile({ ...given, halves: true }, { subgroupMatrix, maxWorkgroupStorage: kib * KIB, tiles });
+    return tile && matrixTileName(tile);
+  };
+  assert.equal(named(problem(512, 8192, 2048)), 'matrices_128x128x32');
+  assert.equal(named(problem(512, 2048, 2048)), 'matrices_64x64x32');
+  assert.equal(named(problem(128, 3072, 768)), 'matrices_64x64x32_slices_2');
+  assert.equal(named(problem(128, 2048, 2048)), 'matrices_32x64x32_slices_4');
+  assert.equal(named(problem(128, 768, 3072)), 'matrices_32x32x32_slices_8');
+  assert.equal(named(problem(49, 512, 2048)), undefined);
+  assert.equal(named(problem(3136, 64, 40)), 'matrices_64x64x32');
+  assert.equal(named(problem(128, 3072, 768), 16), 'matrices_64x64x32');
+  assert.equal(named(problem(128, 768, 768), 48, { '*': 'matrices_64x64x32' }), 'matrices_64x64x32');
+  assert.equal(named(problem(128, 768, 768), 48, { '*': '32x32x32' }), undefined);
+  assert.equal(matrixTile(problem(512, 8192, 2048), { subgroupMatrix, maxWorkgroupStorage: 48 * KIB }), undefined);
 });

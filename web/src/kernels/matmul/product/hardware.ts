@@ -166,15 +166,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
 }
 
 /** Statements that declare the first k and the end of k of a thread, and of all slices how deep they are. */
-function range({ split, slices, tileDepth }: HardwareSpec): string {
-  const begin = split ? 'part * u.part_depth' : '0u';
-  const end = split ? 'min(depth, begin + u.part_depth)' : 'depth';
-  if (slices === 1) return `let begin = ${begin};\n  let end = ${end};`;
-  return `let part_begin = ${begin};
-  let part_end = ${end.replace('begin', 'part_begin')};
-  let slice_depth = (part_end - part_begin + ${slices * tileDepth - 1}u) / ${slices * tileDepth}u * ${tileDepth}u;
-  let begin = part_begin + slice * slice_depth;
-  let end = min(part_end, begin + slice_depth);`;
+function range(spec: HardwareSpec): string {
+  if (!spec.split) return rangeOfSlice('0u', 'depth', spec);
+  return `let part_begin = part * u.part_depth;
+  ${rangeOfSlice('part_begin', 'min(depth, part_begin + u.part_depth)', spec)}`;
+}
+
+/** The same of a slice's share of what lies between `first` and `last`. */
+export function rangeOfSlice(
+  first: string,
+  last: string,
+  { slices, tileDepth }: Pick<HardwareSpec, 'slices' | 'tileDepth'>,
+): string {
+  if (slices === 1) return `let begin = ${first};\n  let end = ${last};`;
+  return `let last = ${last};
+  let slice_depth = (last - ${first} + ${slices * tileDepth - 1}u) / ${slices * tileDepth}u * ${tileDepth}u;
+  let begin = ${first} + slice * slice_depth;
+  let end = min(last, begin + slice_depth);`;
 }
 
 /** Rows of a thread's that it finishes itself. With more slices than rows, some have none left. */

@@ -1,12 +1,13 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../../schema';
-import type { Binding, Context, Dispatch, Uniforms } from '../../../contract/kernel';
+import type { Binding, Context, DeviceTraits, Dispatch, Tiling, Uniforms } from '../../../contract/kernel';
 import { EPILOGUE_F32, epilogueUniforms, readsResidual, shared } from '../../../wgsl/epilogue';
 import { inLanes } from '../../../wgsl/lanes';
 import { linearWorkgroups } from '../../../wgsl/linear';
 import { hardwareProduct } from './hardware';
 import { hardwareTile } from './hardware_tile';
-import { type SubgroupMatrixSpec, matrixTile, subgroupMatrixProduct } from './subgroup_matrix';
+import { matrixTile, matrixTileName, matrixTiles } from './matrix_tiles';
+import { type SubgroupMatrixSpec, subgroupMatrixProduct } from './subgroup_matrix';
 import { sumOfParts } from './parts';
 import { cutProduct } from './parts_of_operands';
 import type { Product } from './product';
@@ -107,7 +108,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
   // Stores of single elements, written out for a tile, take long to compile everywhere.
   const compact = ctx.device.slowCompiler || bVec === 1;
   const p = compact ? asUsual(given) : given;
-  const problem = problemOf(p, spec);
+  const problem = problemOf(p, spec, ctx.device);
   const tile = softwareTile(p, compact, ctx.device, namedTile(problem, ctx.device));
   const { rows, columns, along } = tile;
   // Reading b is all that counts for a single row.
@@ -170,8 +171,11 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
 }
 
 /** What decides about its tile. */
-function problemOf({ m, n, depth, taps, z, transposed = false }: Product, { left, aVec, bVec }: ProductSpec): Problem {
-  return { left, m, n, k: depth * taps, z, aVec, bVec, transposed };
+function problemOf(p: Product, { left, aVec, bVec }: ProductSpec, { subgroupMatrix }: DeviceTraits): Problem {
+  const { m, n, depth, taps, z, transposed = false } = p;
+  const halves = p.halves || [p.a, p.b].every(({ dtype }) => dtype === DType.float16);
+  const problem = { left, m, n, k: depth * taps, z, aVec, bVec, transposed };
+  return { ...problem, halves: halves && subgroupMatrix !== undefined };
 }
 
 /** Rows for which reading b is all that counts. */
@@ -180,15 +184,11 @@ const FEW_ROWS = 8;
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const totalDepth = p.depth * p.taps;
   const transposed = p.transposed ?? false;
-  if (byMatrices(ctx, p, spec)) return;
-  const problem = problemOf(p, spec);
+  const problem = problemOf(p, spec, ctx.device);
+  if (byMatrices(ctx, p, spec, problem)) return;
   const choice = hardwareTile(problem, ctx.device);
   const { tile } = choice;
-  const tiling = ctx.device.tiles && {
-    product: productKey(problem),
-    tile: choiceName(choice),
-    choices: () => choices(problem, ctx.device).map(choiceName),
-  };
+  const tiling = tilingOf(ctx, problem, choiceName(choice));
   const partDepth = Math.ceil(totalDepth / choice.parts / tile.tileDepth) * tile.tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
   const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, transposed };
@@ -250,14 +250,19 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   });
 }
 
+/** What a table of tiles is to know, where there is one. */
+function tilingOf({ device }: Context, problem: Problem, tile: string): Tiling | undefined {
+  if (!device.tiles) return undefined;
+  const all = () => [...matrixTiles(problem, device).map(matrixTileName), ...choices(problem, device).map(choiceName)];
+  return { product: productKey(problem), tile, choices: all };
+}
+
 /** Of halves, where the device multiplies matrices of them; the sums are float32, as anywhere. */
-function byMatrices(ctx: Context, p: Product, spec: ProductSpec): boolean {
-  if (!(p.halves || [p.a, p.b].every(({ dtype }) => dtype === DType.float16))) return false;
-  const k = p.depth * p.taps;
+function byMatrices(ctx: Context, p: Product, spec: ProductSpec, problem: Problem): boolean {
   const { subgroupMatrix: matrix } = ctx.device;
-  const tile = matrixTile({ m: p.m, n: p.n, k, z: p.z }, ctx.device);
+  const tile = matrixTile(problem, ctx.device);
   if (!matrix || !tile) return false;
-  const transposed = p.transposed ?? false;
+  const { k, transposed } = problem;
   const full: SubgroupMatrixSpec = { ...spec, ...tile, matrix, transposed };
   const wideB = transposed ? 4 : spec.bVec;
   const end = ending(p, spec);
@@ -270,6 +275,7 @@ function byMatrices(ctx: Context, p: Product, spec: ProductSpec): boolean {
     uniforms: { ...end.uniforms, depth: p.depth, total_depth: k, lda: p.lda / spec.aVec, ldb: p.ldb / wideB },
     f32: end.f32,
     workgroups: [Math.ceil(p.m / tile.tileRows), Math.ceil(p.n / tile.tileColumns), p.z],
+    tiling: tilingOf(ctx, problem, matrixTileName(tile)),
   });
   return true;
 }

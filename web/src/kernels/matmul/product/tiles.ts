@@ -27,6 +27,8 @@ export interface Problem {
   readonly aVec: 1 | 4;
   readonly bVec: 1 | 4;
   readonly transposed: boolean;
+  /** Whether the operands may be rounded to float16, and the device multiplies matrices of that. */
+  readonly halves?: boolean;
 }
 
 export interface HardwareChoice {
@@ -78,8 +80,9 @@ export function tileName(tile: HardwareTile): string {
 }
 
 /** By what a table of tiles knows a product. */
-export function productKey({ left, m, n, k, z, aVec, bVec, transposed }: Problem): string {
-  return `${left}_${m}x${n}x${k}x${z}_${aVec}${bVec}${transposed ? '_transposed' : ''}`;
+export function productKey({ left, m, n, k, z, aVec, bVec, transposed, halves }: Problem): string {
+  const how = `${transposed ? '_transposed' : ''}${halves ? '_halves' : ''}`;
+  return `${left}_${m}x${n}x${k}x${z}_${aVec}${bVec}${how}`;
 }
 
 /** What the device's table says. */
