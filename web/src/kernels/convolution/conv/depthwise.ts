@@ -7,6 +7,7 @@ import { inLanes, laneType, stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
 import { type Geometry, windowUniforms } from '../../shared/window';
 import type { ChannelsLast } from '../operands';
+import { repeated } from '../../../wgsl/repeated';
 
 interface DepthwiseSpec extends Spec {
   readonly lanes: 1 | 4;
@@ -117,24 +118,22 @@ function text({
   const ownResidual = (place: string) =>
     `${inPlace ? 'y' : 'residual'}[(${place}) * u.residual_pitch + u.residual_first + c]`;
   const type = laneType('f32', lanes);
-  const each = (count: number, line: (i: number) => string) =>
-    Array.from({ length: count }, (_, i) => line(i)).join('\n    ');
   const pixel = (id: number, x: string) => `let x_${id} = u32(${x});
     let v_${id} = select(${type}(0.0),
       ${type}(${xInPlace ? 'y' : 'x'}[(row + select(0u, x_${id}, x_${id} < u.in_w)) * u.pitch + c_in]),
       x_${id} < u.in_w);`;
   const weight = (id: number, kx: string) => `let w_${id} = ${type}(w[(ky * u.kernel_w + ${kx}) * u.channels + c]);`;
   const unrolled = `
-    ${each((pixels - 1) * stride + width, (i) => pixel(i, `left + ${i}`))}
-    ${each(width, (i) => weight(i, `${i}u`))}
-    ${each(
+    ${repeated((pixels - 1) * stride + width, (i) => pixel(i, `left + ${i}`))}
+    ${repeated(width, (i) => weight(i, `${i}u`))}
+    ${repeated(
       pixels,
       (p) => `sum_${p} += ${Array.from({ length: width }, (_, i) => `v_${p * stride + i} * w_${i}`).join(' + ')};`,
     )}`;
   const anyWidth = `
     for (var kx = 0u; kx < u.kernel_w; kx++) {
     ${weight(0, 'kx')}
-    ${each(
+    ${repeated(
       pixels,
       (p) => `${pixel(p, `left + i32(kx * u.dilation_w + ${p}u * u.stride_w)`)} sum_${p} += v_${p} * w_0;`,
     )}
@@ -146,7 +145,7 @@ function text({
   let out_y = line % u.out_h;
   let image = line / u.out_h;
   let left = i32(out_x * u.stride_w) - i32(u.pad_left);
-  ${compact ? `var own_bias = ${type}(0.0); if (u.has_bias != 0u) { own_bias = ${type}(bias[c]); }\n  ` : ''}${each(
+  ${compact ? `var own_bias = ${type}(0.0); if (u.has_bias != 0u) { own_bias = ${type}(bias[c]); }\n  ` : ''}${repeated(
     pixels,
     (p) => `var sum_${p} = ${compact ? 'own_bias' : bias ? `${type}(bias[c])` : `${type}(0.0)`};`,
   )}
@@ -165,7 +164,7 @@ function text({
           ownResidual('at + p'),
           stored(storage, lanes, ended(epilogue, 'sums[p]', 'own_residual')),
         )
-      : each(pixels, (p) => {
+      : repeated(pixels, (p) => {
           const value = stored(storage, lanes, ended(epilogue, `sum_${p}`, `${type}(${ownResidual(`at + ${p}u`)})`));
           return `if (out_x + ${p}u < u.out_w) { y[(at + ${p}u) * u.y_pitch + u.y_first + c] = ${value}; }`;
         })

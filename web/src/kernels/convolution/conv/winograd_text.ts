@@ -5,6 +5,7 @@ import { ended, epilogueText } from '../../../wgsl/epilogue';
 import type { Instruction } from '../../../wgsl/program';
 import { stored } from '../../../wgsl/lanes';
 import { linearMain } from '../../../wgsl/linear';
+import { repeated } from '../../../wgsl/repeated';
 
 /** Transforms of the input (transposed), of the weights, of the products (transposed): rows of coefficients. */
 const INPUT = [
@@ -162,8 +163,6 @@ function inputToPoints({ rows, inputIn }: TilesSpec): string {
 
 /** The products of the tiles' points with the weights, [point, tile, column]. */
 function multiplied({ rows, columns, share }: TilesSpec): string {
-  const each = (count: number, line: (i: number) => string) =>
-    Array.from({ length: count }, (_, i) => line(i)).join('\n      ');
   const loaded = (j: number) =>
     share
       ? `let own_${j} = v[at_v + ${j}u];
@@ -171,15 +170,15 @@ function multiplied({ rows, columns, share }: TilesSpec): string {
       : `let v_${j} = mat4x4<f32>(${FOUR.map((s) => `v[at_v + ${s}u * u.outputs + ${j}u]`).join(', ')});`;
   const sums = rows * columns;
   return `for (var point = 0u; point < u.points; point++) {
-      ${each(rows, (i) => `let at_${i} = points + (point * ${rows}u + ${i}u) * u.channels;`)}
-      ${each(sums, (i) => `var sum_${i} = vec4<f32>(0.0);`)}
+      ${repeated(rows, (i) => `let at_${i} = points + (point * ${rows}u + ${i}u) * u.channels;`)}
+      ${repeated(sums, (i) => `var sum_${i} = vec4<f32>(0.0);`)}
       for (var k = 0u; k < u.channels; k++) {
       let at_v = ((point * u.channels + k) * 4u${share ? ' + (member & 3u)' : ''}) * u.outputs + first_column;
-      ${each(rows, (i) => `let p_${i} = scratch[at_${i} + k];`)}
-      ${each(columns, loaded)}
-      ${each(sums, (i) => `sum_${i} += v_${i % columns} * p_${Math.floor(i / columns)};`)}
+      ${repeated(rows, (i) => `let p_${i} = scratch[at_${i} + k];`)}
+      ${repeated(columns, loaded)}
+      ${repeated(sums, (i) => `sum_${i} += v_${i % columns} * p_${Math.floor(i / columns)};`)}
       }
-      ${each(sums, (i) => `scratch[products + point * ${sums}u + ${i}u] = sum_${i};`)}
+      ${repeated(sums, (i) => `scratch[products + point * ${sums}u + ${i}u] = sum_${i};`)}
     }`;
 }
 

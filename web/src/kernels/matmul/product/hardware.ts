@@ -7,6 +7,7 @@ import { productEpilogue, loadB } from './epilogue';
 import { leftOperand, type LeftOperand } from './left_operand';
 import { SHADER_NAMES, type HardwareSpec, leftName, type ProductSpec } from './spec';
 import { tileName, workgroupQuads } from './tiles';
+import { repeated } from '../../../wgsl/repeated';
 
 export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
   const how = `${spec.transposed ? '_transposed' : ''}${spec.split ? '_split' : ''}`;
@@ -24,8 +25,6 @@ function text(spec: HardwareSpec): string {
   const threads = (tileRows / rows) * threadsAcross;
   const slotsOfA = Math.ceil((tileRows * quads) / threads);
   const slotsOfB = spec.directB ? 0 : Math.ceil((tileDepth * across) / threads);
-  const each = (count: number, line: (i: number) => string, separator = '\n  ') =>
-    Array.from({ length: count }, (_, i) => line(i)).join(separator);
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
   // Where all elements of a that a thread reads of a tile have one k, it steps from tap to tap instead of dividing k.
   const steps = spec.aVec === 4 && threads % quads === 0 ? left.steps : undefined;
@@ -33,8 +32,10 @@ function text(spec: HardwareSpec): string {
   const coming = ['next', 'later'].slice(0, ahead);
   const fetches = (tile: string) =>
     [
-      each(slotsOfA, (i) => fetchA(left, spec, `${tile}_a_${i}`, i, `(${slot(i)}) % ${quads}u`, steps !== undefined)),
-      each(slotsOfB, (i) =>
+      repeated(slotsOfA, (i) =>
+        fetchA(left, spec, `${tile}_a_${i}`, i, `(${slot(i)}) % ${quads}u`, steps !== undefined),
+      ),
+      repeated(slotsOfB, (i) =>
         transposed
           ? fetchTransposed(
               `${tile}_b_${i}`,
@@ -66,8 +67,12 @@ function text(spec: HardwareSpec): string {
   const guard = (count: number, i: number) => ((i + 1) * threads > count ? `if (${slot(i)} < ${count}u) ` : '');
   const stores = (tile: string) =>
     [
-      each(slotsOfA, (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${slot(i)}] = ${tile}_a_${i}; }`, '\n    '),
-      each(
+      repeated(
+        slotsOfA,
+        (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${slot(i)}] = ${tile}_a_${i}; }`,
+        '\n    ',
+      ),
+      repeated(
         slotsOfB,
         (i) =>
           guard(tileDepth * across, i) +
@@ -83,7 +88,7 @@ function text(spec: HardwareSpec): string {
     spec.directB
       ? `select(vec4<f32>(0.0), ${loadB(spec.bVec, `b_quad + ${s}u * u.ldb`, `column_${c}`)}, k_quad + ${s}u < end)`
       : `tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column + ${c * threadsAcross}u]`;
-  const finish = (i: number) => each(columns, (c) => epilogue.store(sum(i, c), c, 'row', `column_${c}`));
+  const finish = (i: number) => repeated(columns, (c) => epilogue.store(sum(i, c), c, 'row', `column_${c}`));
   /** A tile is multiplied, where another one comes into its registers; `following` is what is multiplied then. */
   const step = (tile: string, following: string) => `${buffers === 2 ? '' : stores(tile)}
     workgroupBarrier();
@@ -95,18 +100,18 @@ function text(spec: HardwareSpec): string {
     // Unrolled: the whole of it is a little quicker still, but slow to compile.
     ${sliced ? `if (k_0 - ${behind}u < end) {` : ''}
     for (var quad = 0u; quad < ${quads}u; quad += ${unrolled}u) {
-    ${each(
+    ${repeated(
       unrolled,
       (t) => `{ let q = quad + ${t}u;
       ${spec.directB ? `let k_quad = k_0 - ${behind}u + q * 4u; let b_quad = b_base + k_quad * u.ldb;` : ''}
-      ${each(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
-      ${each(4, (s) => each(columns, (c) => `let b_${s}_${c} = ${loadsOfB(s, c)};`, ' '), '\n      ')}
-      ${each(
+      ${repeated(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
+      ${repeated(4, (s) => repeated(columns, (c) => `let b_${s}_${c} = ${loadsOfB(s, c)};`, ' '), '\n      ')}
+      ${repeated(
         rows,
         (i) =>
-          each(
+          repeated(
             columns,
-            (c) => each(4, (s) => `sum_${i}_${c} = fma(vec4<f32>(a_${i}[${s}]), b_${s}_${c}, sum_${i}_${c});`, ' '),
+            (c) => repeated(4, (s) => `sum_${i}_${c} = fma(vec4<f32>(a_${i}[${s}]), b_${s}_${c}, sum_${i}_${c});`, ' '),
             '\n      ',
           ),
         '\n      ',
@@ -131,13 +136,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   ${left.base}
   let depth = ${spec.left === 'phases' ? 'u.depth * taps_x * taps_y' : 'u.total_depth'};
   ${range(spec)}
-  ${each(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
-  ${each(ahead, (t) => each(slotsOfA, (i) => `var ${coming[t]}_a_${i} = vec4<f32>(0.0);`))}
-  ${each(ahead, (t) => each(slotsOfB, (i) => `var ${coming[t]}_b_${i} = vec4<f32>(0.0);`))}
+  ${repeated(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
+  ${repeated(ahead, (t) => repeated(slotsOfA, (i) => `var ${coming[t]}_a_${i} = vec4<f32>(0.0);`))}
+  ${repeated(ahead, (t) => repeated(slotsOfB, (i) => `var ${coming[t]}_b_${i} = vec4<f32>(0.0);`))}
   let column = thread % ${threadsAcross}u;
   let row_0 = thread / ${threadsAcross}u * ${rows}u;
-  ${each(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
-  ${each(rows, (i) => each(columns, (c) => `var sum_${i}_${c} = vec4<f32>(0.0);`))}
+  ${repeated(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
+  ${repeated(rows, (i) => repeated(columns, (c) => `var sum_${i}_${c} = vec4<f32>(0.0);`))}
   var k_0 = begin;
   ${
     sliced
@@ -154,8 +159,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   }
   ${sliced && buffers === 2 ? 'workgroupBarrier();' : ''}
   ${sliced ? addSlices(spec, threads) : ''}
-  ${each(columns, (c) => epilogue.bias(c, `column_${c}`))}
-  ${each(
+  ${repeated(columns, (c) => epilogue.bias(c, `column_${c}`))}
+  ${repeated(
     finishedRows(spec),
     (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${finishedRows(spec)}u + ` : ''}${i}u;
   ${split ? `let placed = row < u.m; let at = (group.z * u.m + row) * u.ld_part;` : left.place('row')}

@@ -6,6 +6,7 @@ import { type ProductEpilogue, productEpilogue, loadB } from './epilogue';
 import { type LeftOperand, leftOperand } from './left_operand';
 import { SOFTWARE_THREADS } from './software_tile';
 import { SHADER_NAMES, leftName, type SoftwareSpec } from './spec';
+import { repeated } from '../../../wgsl/repeated';
 
 export function softwareProduct(spec: SoftwareSpec): Shader<SoftwareSpec> {
   const variant = `${spec.rows}x${spec.columns * 4}${spec.share ? '_shared' : ''}`;
@@ -16,11 +17,9 @@ function text(spec: SoftwareSpec): string {
   const left = leftOperand(spec);
   const epilogue = productEpilogue(spec);
   const { rows, columns, step, along, share } = spec;
-  const each = (count: number, line: (i: number) => string) =>
-    Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
   const threads = `group.x * ${SOFTWARE_THREADS}u + lane`;
   const [rowBlock, columnBlock] = along === 'rows' ? [threads, 'group.y'] : ['group.y', threads];
-  const sums = each(rows, (i) => each(columns, (j) => `var sum_${i}_${j} = vec4<f32>(0.0);`));
+  const sums = repeated(rows, (i) => repeated(columns, (j) => `var sum_${i}_${j} = vec4<f32>(0.0);`));
   return `${share ? 'enable subgroups;\n' : ''}${epilogue.functions}
 @compute @workgroup_size(${SOFTWARE_THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32${
@@ -33,14 +32,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     share ? `let shared_row = min(member & 3u, ${step - 1}u);` : 'if (row_0 >= u.m || column_0 * 4u >= u.n) { return; }'
   }
   ${left.base}
-  ${each(rows, (i) => left.row(i, `min(row_0 + ${i}u, u.m - 1u)`))}
+  ${repeated(rows, (i) => left.row(i, `min(row_0 + ${i}u, u.m - 1u)`))}
   ${sums}
   ${left.openTaps}
-    ${each(rows, (i) => left.tap(i))}
+    ${repeated(rows, (i) => left.tap(i))}
     for (var k = 0u; k < u.steps; k++) {
-    ${each(rows, (i) => loadA(spec, i, left.masked))}
+    ${repeated(rows, (i) => loadA(spec, i, left.masked))}
     ${loadsOfB(spec)}
-    ${each(rows, (i) => each(columns, (j) => `sum_${i}_${j} += b_${j} * a_${i};`))}
+    ${repeated(rows, (i) => repeated(columns, (j) => `sum_${i}_${j} += b_${j} * a_${i};`))}
     }
   ${left.closeTaps}
   ${spec.compact ? storeInLoops(spec, left, epilogue) : storeEach(spec, left, epilogue)}
@@ -49,15 +48,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 
 function storeEach({ rows, columns }: SoftwareSpec, left: LeftOperand, epilogue: ProductEpilogue): string {
-  const each = (count: number, line: (i: number) => string) =>
-    Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
-  return `${each(columns, (j) => epilogue.bias(j, `(column_0 + ${j}u)`))}
-  ${each(
+  return `${repeated(columns, (j) => epilogue.bias(j, `(column_0 + ${j}u)`))}
+  ${repeated(
     rows,
     (i) => `{ let row = row_0 + ${i}u;
   ${left.place('row')}
   if (placed) {
-  ${each(columns, (j) => epilogue.store(`sum_${i}_${j}`, j, 'row', `(column_0 + ${j}u)`))}
+  ${repeated(columns, (j) => epilogue.store(`sum_${i}_${j}`, j, 'row', `(column_0 + ${j}u)`))}
   } }`,
   )}`;
 }

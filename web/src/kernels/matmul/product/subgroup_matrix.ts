@@ -7,6 +7,7 @@ import { fetchA, fetchB, fetchTransposed, rangeOfSlice } from './hardware';
 import { leftOperand } from './left_operand';
 import { type MatrixTile, matrixTileName, PADDING } from './matrix_tiles';
 import { SHADER_NAMES, type ProductSpec } from './spec';
+import { repeated } from '../../../wgsl/repeated';
 
 export interface SubgroupMatrixSpec extends ProductSpec, MatrixTile {
   readonly matrix: SubgroupMatrix;
@@ -30,15 +31,13 @@ function text(spec: SubgroupMatrixSpec): string {
   const threads = parts * subgroup;
   const [quads, across] = [tileDepth / 4, tileColumns / 4];
   const [pitchA, pitchB] = [tileDepth + PADDING, (transposed ? tileDepth : tileColumns) + PADDING];
-  const each = (count: number, line: (i: number) => string, separator = '\n  ') =>
-    Array.from({ length: count }, (_, i) => line(i)).join(separator);
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
   const [slotsOfA, slotsOfB] = [(tileRows * quads) / threads, (tileDepth * across) / threads];
   // All elements of a that a thread reads of a tile have one k: it steps from tap to tap instead of dividing k.
   const steps = spec.aVec === 4 && threads % quads === 0 ? left.steps : undefined;
   const fetches = [
-    each(slotsOfA, (i) => fetchA(left, spec, `next_a_${i}`, i, `(${slot(i)}) % ${quads}u`, steps !== undefined)),
-    each(slotsOfB, (i) =>
+    repeated(slotsOfA, (i) => fetchA(left, spec, `next_a_${i}`, i, `(${slot(i)}) % ${quads}u`, steps !== undefined)),
+    repeated(slotsOfB, (i) =>
       transposed
         ? fetchTransposed(
             `next_b_${i}`,
@@ -59,7 +58,7 @@ function text(spec: SubgroupMatrixSpec): string {
   const put = (tile: string, i: number, pitch: number, wide: number) => `{
       let at = ${tile === 'a' ? inA : inB}(${slot(i)}) / ${wide}u * ${pitch}u + (${slot(i)}) % ${wide}u * 4u;
       let halves = vec4<f16>(clamp(next_${tile}_${i}, vec4<f32>(-65504.0), vec4<f32>(65504.0)));
-      ${each(4, (s) => `tile_${tile}[at + ${s}u] = halves[${s}];`, ' ')}
+      ${repeated(4, (s) => `tile_${tile}[at + ${s}u] = halves[${s}];`, ' ')}
     }`;
   const [down, right] = [partRows / m, partColumns / n];
   const load = (side: 'Left' | 'Right', major: 'row' | 'col', at: string) =>
@@ -73,26 +72,26 @@ function text(spec: SubgroupMatrixSpec): string {
       : load('Right', 'row', `${inB}${q * k * pitchB}u + column_0 + ${j * n}u`);
   const add = (sum: string, a: string, b: string) => `${sum} = subgroupMatrixMultiplyAccumulate(${a}, ${b}, ${sum});`;
   const step = (q: number) => `{
-      ${each(down, (i) => `let a_${i} = ${loadA(i, q)};`, '\n      ')}
-      ${each(right, (j) => `let b_${j} = ${loadB(j, q)};`, '\n      ')}
-      ${each(down, (i) => each(right, (j) => add(`sum_${i}_${j}`, `a_${i}`, `b_${j}`), ' '), '\n      ')}
+      ${repeated(down, (i) => `let a_${i} = ${loadA(i, q)};`, '\n      ')}
+      ${repeated(right, (j) => `let b_${j} = ${loadB(j, q)};`, '\n      ')}
+      ${repeated(down, (i) => repeated(right, (j) => add(`sum_${i}_${j}`, `a_${i}`, `b_${j}`), ' '), '\n      ')}
     }`;
   // All slices go on as long as the deepest: threads wait for each other. The others load zeros.
   const more = sliced ? 'done < slice_depth' : 'k_0 < end';
   const quadsOfSum = (m * n) / 4;
   const finished = Math.ceil(quadsOfSum / subgroup / slices);
   const own = sliced ? `(slice * ${parts}u + part)` : 'part';
-  const sumOf = (s: number) => `vec4<f32>(${each(4, (e) => `sums[from_sums + ${s * parts * m * n + e}u]`, ', ')})`;
+  const sumOf = (s: number) => `vec4<f32>(${repeated(4, (e) => `sums[from_sums + ${s * parts * m * n + e}u]`, ', ')})`;
   const finish = (i: number, j: number) => `
   subgroupMatrixStore<row_major>(&sums, ${own} * ${m * n}u, sum_${i}_${j}, ${n}u);
   workgroupBarrier();
-  ${each(
+  ${repeated(
     finished,
     (f) => `{ let place = lane + ${f * slices * subgroup}u;
     let row = group.x * ${tileRows}u + row_0 + ${i * m}u + place / ${n / 4}u;
     let column = group.y * ${across}u + (column_0 + ${j * n}u) / 4u + place % ${n / 4}u;
     let from_sums = part * ${m * n}u + place * 4u;
-    let sum = ${each(slices, sumOf, ' + ')};
+    let sum = ${repeated(slices, sumOf, ' + ')};
     ${left.place('row')}
     if (${(f + 1) * slices * subgroup > quadsOfSum ? `place < ${quadsOfSum}u && ` : ''}placed) {
       ${epilogue.bias(0, 'column')} ${epilogue.store('sum', 0, 'row', 'column')} } }`,
@@ -121,28 +120,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   let lane = ${sliced ? `slice * ${subgroup}u + ` : ''}thread % ${subgroup}u;
   let row_0 = part / ${partsAcross}u * ${partRows}u;
   let column_0 = part % ${partsAcross}u * ${partColumns}u;
-  ${each(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
-  ${each(slotsOfA, (i) => `var next_a_${i} = vec4<f32>(0.0);`)}
-  ${each(slotsOfB, (i) => `var next_b_${i} = vec4<f32>(0.0);`)}
-  ${each(down, (i) => each(right, (j) => `var sum_${i}_${j}: Sum;`, ' '))}
+  ${repeated(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
+  ${repeated(slotsOfA, (i) => `var next_a_${i} = vec4<f32>(0.0);`)}
+  ${repeated(slotsOfB, (i) => `var next_b_${i} = vec4<f32>(0.0);`)}
+  ${repeated(down, (i) => repeated(right, (j) => `var sum_${i}_${j}: Sum;`, ' '))}
   var k_0 = begin;
   ${sliced ? 'var done = 0u;' : ''}
   ${steps ? steps.start(`k_0 / 4u + thread % ${quads}u`, '(u.depth / 4u)') : ''}
   ${fetches}
   loop {
-    ${each(slotsOfA, (i) => put('a', i, pitchA, quads), '\n    ')}
-    ${each(slotsOfB, (i) => put('b', i, pitchB, transposed ? quads : across), '\n    ')}
+    ${repeated(slotsOfA, (i) => put('a', i, pitchA, quads), '\n    ')}
+    ${repeated(slotsOfB, (i) => put('b', i, pitchB, transposed ? quads : across), '\n    ')}
     workgroupBarrier();
     k_0 += ${tileDepth}u; ${steps ? steps.advance(`${quads}u`, '(u.depth / 4u)') : ''}
     ${sliced ? `done += ${tileDepth}u;` : ''}
     if (${more}) {
   ${fetches}
     }
-    ${each(tileDepth / k, step, '\n    ')}
+    ${repeated(tileDepth / k, step, '\n    ')}
     workgroupBarrier();
     if (!(${more})) { break; }
   }
-  ${each(down, (i) => each(right, (j) => finish(i, j)))}
+  ${repeated(down, (i) => repeated(right, (j) => finish(i, j)))}
 }
 `;
 }

@@ -27,6 +27,7 @@ import {
   scaleAt,
   zeroPoint,
 } from './requantize';
+import { repeated } from '../../../wgsl/repeated';
 
 interface ConvSpec extends Spec {
   readonly axes: number;
@@ -45,8 +46,6 @@ const SHADER: Shader<ConvSpec> = {
   wgsl({ axes, channels, whole, xZero, wZero, bias, scaled, storage }) {
     const all = Array.from({ length: axes }, (_, axis) => axis);
     const pixels = [0, 1, 2, 3];
-    const each = (count: number, line: (i: number) => string) =>
-      Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
     const out = (p: number) =>
       [
         `var rest_${p} = min(place * 4u + ${p}u, u.plane - 1u);`,
@@ -90,11 +89,11 @@ const SHADER: Shader<ConvSpec> = {
     return linearMain(`  let place = i % u.places;
   let channel_0 = i / u.places % (u.outputs / ${channels}u) * ${channels}u;
   let image = i / u.places / (u.outputs / ${channels}u);
-  ${each(channels - 1, (c) => `let channel_${c + 1} = channel_0 + ${c + 1}u;`)}
+  ${repeated(channels - 1, (c) => `let channel_${c + 1} = channel_0 + ${c + 1}u;`)}
   ${pixels.map(out).join('\n  ')}
   let first = image * u.channels + channel_0 / u.group_outputs * u.depth;
   let x_less = ${zeroPoint(xZero, 'x_zero', '0u', 'channel_0')};
-  ${each(
+  ${repeated(
     channels,
     (c) =>
       `let w_less_${c} = ${zeroPoint(wZero, 'w_zero', '0u', `channel_${c}`)};
@@ -106,13 +105,13 @@ const SHADER: Shader<ConvSpec> = {
   for (var c = 0u; c < u.depth; c++) {
     let line = (first + c) * u.input_plane;
     let values = vec4<i32>(${pixels.map((p) => `select(0, i32(x[line + at_${p}]) - x_less, is_${p})`).join(', ')});
-    ${each(
+    ${repeated(
       channels,
       (c) => `sum_${c} += values * (i32(w[(channel_${c} * u.depth + c) * u.taps + tap]) - w_less_${c});`,
     )}
   }
   ${'}'.repeat(axes)}
-  ${each(channels, store)}`);
+  ${repeated(channels, store)}`);
   },
 };
 

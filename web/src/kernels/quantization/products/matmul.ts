@@ -16,6 +16,7 @@ import {
   scaleAt,
   zeroPoint,
 } from './requantize';
+import { repeated } from '../../../wgsl/repeated';
 
 interface SumSpec extends Spec {
   readonly batch: number;
@@ -40,8 +41,6 @@ interface TileSpec extends SumSpec {
 const TILE: Shader<TileSpec> = {
   name: 'matmul_quantized__any_tile',
   wgsl({ batch, rows, step, aZero, bZero, scaled, storage }) {
-    const each = (count: number, line: (i: number) => string) =>
-      Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
     const axes = Array.from({ length: batch }, (_, i) => batch - 1 - i);
     const ofColumns = (type: string, text: (column: string) => string) =>
       `vec4<${type}>(${[0, 1, 2, 3].map((t) => text(`(column * 4u + ${t}u)`)).join(', ')})`;
@@ -66,20 +65,20 @@ const TILE: Shader<TileSpec> = {
     )
     .join('\n  ')}
   let b_less = ${ofColumns('i32', (column) => zeroPoint(bZero, 'b_zero', '0u', column))};
-  ${each(rows - 1, (r) => `let row_${r + 1} = min(row_0 + ${r + 1}u, u.m - 1u);`)}
-  ${each(
+  ${repeated(rows - 1, (r) => `let row_${r + 1} = min(row_0 + ${r + 1}u, u.m - 1u);`)}
+  ${repeated(
     rows,
     (r) =>
       `let at_${r} = at_a + row_${r} * u.steps; let a_less_${r} = ${zeroPoint(aZero, 'a_zero', `row_${r}`, '0u')};
         var sum_${r} = vec4<i32>(0);`,
   )}
   for (var k = 0u; k < u.steps; k++) {
-  ${each(step, (s) => `let b_${s} = vec4<i32>(b[at_b + (k * ${step}u + ${s}u) * columns]) - b_less;`)}
-  ${each(rows, (r) => `let a_${r} = ${step === 4 ? 'vec4<i32>' : 'i32'}(a[at_${r} + k]) - a_less_${r};`)}
-  ${each(rows, (r) => each(step, (s) => `sum_${r} += a_${r}${step === 4 ? `[${s}]` : ''} * b_${s};`))}
+  ${repeated(step, (s) => `let b_${s} = vec4<i32>(b[at_b + (k * ${step}u + ${s}u) * columns]) - b_less;`)}
+  ${repeated(rows, (r) => `let a_${r} = ${step === 4 ? 'vec4<i32>' : 'i32'}(a[at_${r} + k]) - a_less_${r};`)}
+  ${repeated(rows, (r) => repeated(step, (s) => `sum_${r} += a_${r}${step === 4 ? `[${s}]` : ''} * b_${s};`))}
   }
   let at_y = (z * u.m + row_0) * columns + column;
-  ${each(rows, (r) => `if (row_0 + ${r}u < u.m) { y[at_y + ${r}u * columns] = ${result(r)}; }`)}`);
+  ${repeated(rows, (r) => `if (row_0 + ${r}u < u.m) { y[at_y + ${r}u * columns] = ${result(r)}; }`)}`);
   },
 };
 
