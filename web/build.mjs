@@ -130,7 +130,7 @@ async function buildAssets() {
     folder: assets,
     name: 'py_ort',
     entry: 'src/module.ts',
-    minify: args.minify,
+    minify: true, // `py-ort export` copies them beside models, for visitors to download
     sourcemap: 'linked',
   });
   await buildModelPages(assets);
