@@ -32,11 +32,21 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @runs_option(10, "Runs that count, with each table of tiles; two more go before them.")
+@click.option(
+    "--subgroup-matrix", is_flag=True, help="Open the GPU with subgroup matrices, and measure their tiles, too."
+)
 @input_options
 @kernels_option
 @json_option("the products")
 @browser_options
-def tune(model: Path, runs: int, inputs: Inputs, json_file: Path | None, browser: BrowserOptions) -> None:
+def tune(
+    model: Path,
+    runs: int,
+    subgroup_matrix: bool,
+    inputs: Inputs,
+    json_file: Path | None,
+    browser: BrowserOptions,
+) -> None:
     """Measure which tiles MODEL's products and convolutions are quickest with on this GPU, and keep that.
 
     Sessions on the same adapter in the same browser take these tiles for products of these sizes, whatever their model;
@@ -54,7 +64,7 @@ def tune(model: Path, runs: int, inputs: Inputs, json_file: Path | None, browser
             f"nothing can be kept in {tables.folder} ({e.strerror}): name another folder by PY_ORT_CACHE_DIR"
         ) from None
     with progress() as report:
-        tuning = _measure(model, runs, inputs, browser, report)
+        tuning = _measure(model, runs, {"subgroupMatrix": subgroup_matrix}, inputs, browser, report)
     device = tuning.device
     tables.add(device, tuning.products)
     result = {
@@ -76,7 +86,9 @@ def tune(model: Path, runs: int, inputs: Inputs, json_file: Path | None, browser
         err.print(f"note: with the tile {tile} results are others: it is left out", markup=False, soft_wrap=True)
 
 
-def _measure(model: Path, runs: int, inputs: Inputs, browser: BrowserOptions, report: Any) -> Tuning:
+def _measure(
+    model: Path, runs: int, device: Mapping[str, Any], inputs: Inputs, browser: BrowserOptions, report: Any
+) -> Tuning:
     from py_ort import InferenceSession, SessionOptions
     from py_ort.runtime.tile_tables import ENTRY
     from py_ort.runtime.tile_tuning import measure_tiles
@@ -92,7 +104,7 @@ def _measure(model: Path, runs: int, inputs: Inputs, browser: BrowserOptions, re
             options.enable_profiling, options.profile_file_prefix = True, str(Path(folder, "profile"))
             options.add_session_config_entry(ENTRY, str(file))
             options.add_session_config_entry("session.require_providers", "1")
-            return InferenceSession(model, options, ["webgpu"], browser=browser, progress=told)
+            return InferenceSession(model, options, [("webgpu", device)], browser=browser, progress=told)
 
         with open_session({}, report) as session:
             feeds = inputs.feeds(session.get_inputs(), described)

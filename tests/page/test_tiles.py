@@ -179,6 +179,20 @@ def test_tune(
     assert not tables.entries()
 
 
+def test_tune_with_subgroup_matrices(
+    tmp_path: Path, model: bytes, tables: TileTables, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No software adapter has them: the session says so, and the other tiles are measured."""
+    file = tmp_path / "model.onnx"
+    file.write_bytes(model)
+    # A browser of its own: a device that is open stays as it is.
+    arguments = ["tune", str(file), "--runs", "1", "--subgroup-matrix", "--launcher", "process"]
+    done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "subgroupMatrix" in done.output + caplog.text
+    assert len(tables.entries()) == 1
+
+
 def test_nowhere_to_keep_it(tmp_path: Path, model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PY_ORT_CACHE", "0")
     (tmp_path / "model.onnx").write_bytes(model)
