@@ -63,7 +63,7 @@ fuzz: build
 browsers: build
 	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
 	PY_ORT_ALL_CASES=1 $(BIN)/python -m pytest tests/page/test_other_browsers.py tests/page/test_node_cases_elsewhere.py \
-	  tests/page/test_fleets.py tests/page/test_grid.py -rs \
+	  tests/page/test_javascript_in_other_browsers.py tests/page/test_fleets.py tests/page/test_grid.py -rs \
 	  $(ARGS)
 
 # Where a browser has no WebGPU, as WebKitGTK, its cases are skipped, with the reason.

@@ -3,6 +3,8 @@ import { equal, fails } from './javascript_checks.mjs';
 import { bufferOn, contents, create, listening, scale, x } from './javascript_parts.mjs';
 import { env, Tensor } from './py_ort.mjs';
 
+let triedWithoutMemory = 0;
+
 export const cases = {
   'on the CPU': async () => {
     const session = await create('add');
@@ -197,16 +199,57 @@ export const cases = {
   },
 
   "a run's errors on the GPU are its own": async () => {
-    // Firefox tells errors later, unless they are asked for.
-    const validationMode = navigator.userAgent.includes('Firefox') ? 'full' : 'basic';
-    const session = await create('add', { executionProviders: [{ name: 'webgpu', validationMode }] });
+    const session = await create('add', { executionProviders: ['webgpu'] });
     const other = await (await navigator.gpu.requestAdapter()).requestDevice();
     const foreign = Tensor.fromGpuBuffer(bufferOn(other, new Float32Array(4)), { dims: [1, 3] });
     for (const _ of [1, 2]) {
-      await fails(() => session.run({ x: foreign, scale }), 'WebGPU: ');
+      await fails(() => session.run({ x: foreign, scale }), 'node "(.*)" .Add.: WebGPU: ');
       equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
     }
     other.destroy();
+    await session.release();
+  },
+
+  'errors on the GPU in a run that was recorded': async () => {
+    env.wasm.proxy = false;
+    for (const preferredOutputLocation of ['cpu', 'gpu-buffer']) {
+      const session = await create('add', { executionProviders: ['webgpu'], preferredOutputLocation });
+      const ask = async (given) => equal(await (await session.run({ x: given, scale })).y.getData(), [11, 22, 33]);
+      const mine = bufferOn(await env.webgpu.device, new Float32Array([1, 2, 3, 0]));
+      const there = Tensor.fromGpuBuffer(mine, { dims: [1, 3] });
+      for (const _ of [1, 2, 3]) await ask(there);
+      mine.destroy();
+      for (const _ of [1, 2]) {
+        await fails(() => session.run({ x: there, scale }), 'node "(.*)" .Add.: WebGPU: ');
+        await ask(x);
+      }
+      await session.release();
+    }
+  },
+
+  'no memory on the GPU': async () => {
+    env.wasm.proxy = false;
+    const { prototype } = GPUDevice;
+    const { createBuffer } = prototype;
+    let spent = 0;
+    // What the tensors of a run lie in, as a GPU without memory makes it.
+    prototype.createBuffer = function (descriptor) {
+      const none = descriptor.label === 'arena';
+      if (none) spent++;
+      return createBuffer.call(this, none ? { ...descriptor, size: 2 ** 52 } : descriptor);
+    };
+    const session = await create('add', { executionProviders: ['webgpu'] });
+    // Of a size that no buffer has that waits for a use.
+    const rows = 10000 + 1000 * triedWithoutMemory++;
+    const many = new Tensor('float32', new Float32Array(rows * 3).fill(1), [rows, 3]);
+    try {
+      for (const _ of [1, 2]) await fails(() => session.run({ x: many, scale }), 'node "(.*)" .Add.: WebGPU: ');
+    } finally {
+      prototype.createBuffer = createBuffer;
+    }
+    equal([spent > 1], [true]);
+    equal((await session.run({ x: many, scale })).y.data.slice(-3), [11, 21, 31]);
+    equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
     await session.release();
   },
 

@@ -2,12 +2,11 @@
 // (wasm_build/include/py_ort/webgpu_provider_options.h).
 import type { BufferKind, CacheMode, CacheModes } from '../gpu/buffer_cache';
 import type { DeviceOptions } from '../gpu/device';
+import type { ValidationMode } from '../gpu/scopes';
 import type { Core } from './core';
 
 /** As a user gives them, by onnxruntime's names: strings, or what becomes the right string. */
 export type WebGpuOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;
-
-export type ValidationMode = 'disabled' | 'wgpuOnly' | 'basic' | 'full';
 
 export interface WebGpuSettings {
   readonly deviceId: number;

@@ -165,14 +165,17 @@ export class BufferCaches {
   /** The last one to leave frees what waits here. */
   leave(): void {
     if (--this.users > 0) return;
-    for (const kind of BUFFER_KINDS) {
-      this[kind].open = false;
-      this[kind].clear();
-    }
+    for (const kind of BUFFER_KINDS) this[kind].open = false;
+    this.clear();
   }
 
   endOfRun(): void {
     for (const kind of BUFFER_KINDS) this[kind].endOfRun();
+  }
+
+  /** Destroys what waits here. */
+  clear(): void {
+    for (const kind of BUFFER_KINDS) this[kind].clear();
   }
 
   get stats(): BufferCacheStats {

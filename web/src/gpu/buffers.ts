@@ -96,6 +96,11 @@ export class BufferTable {
     return id;
   }
 
+  /** Whether it is the page's, which may destroy it. */
+  isLent(id: number): boolean {
+    return this.lent.has(id);
+  }
+
   giveBack(id: number): void {
     const count = (this.lent.get(id) ?? 0) - 1;
     if (count > 0) {

@@ -90,12 +90,16 @@ export class PipelineCache {
   }
 
   /** Errors surface where the pipeline is made, so the scope only keeps them from being reported twice. */
-  private module(label: string, code: string): GPUShaderModule {
+  private unreported<T>(make: (gpu: Gpu) => T): T {
     const { device } = this.gpu;
     device.pushErrorScope('validation');
-    const module = device.createShaderModule({ label, code });
+    const made = make(this.gpu);
     void device.popErrorScope().catch(() => undefined);
-    return module;
+    return made;
+  }
+
+  private module(label: string, code: string): GPUShaderModule {
+    return this.unreported(({ device }) => device.createShaderModule({ label, code }));
   }
 
   /** Why a shader does not compile; where it can be told in the text as its author wrote it. */
@@ -123,11 +127,13 @@ export class PipelineCache {
         writable ? 'storage' : 'read-only-storage',
       );
       if (uniform) types.push('uniform');
-      const group = this.gpu.device.createBindGroupLayout({
-        label: key,
-        entries: types.map((type, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } })),
+      layout = this.unreported(({ device }) => {
+        const group = device.createBindGroupLayout({
+          label: key,
+          entries: types.map((type, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } })),
+        });
+        return { group, pipeline: device.createPipelineLayout({ label: key, bindGroupLayouts: [group] }) };
       });
-      layout = { group, pipeline: this.gpu.device.createPipelineLayout({ label: key, bindGroupLayouts: [group] }) };
       this.layouts.set(key, layout);
     }
     return layout;

@@ -135,6 +135,33 @@ export class CompiledSegment {
     return encoder;
   }
 
+  /**
+   * The kernel instance whose dispatch is the first that the GPU does not take: each is encoded for itself, and not
+   * submitted, but for one of no workgroups, because that buffers were destroyed is told no earlier.
+   */
+  async refused(): Promise<number | undefined> {
+    const { device } = this.gpu;
+    const outcomes = this.steps.map((step) => {
+      if (!('pipeline' in step)) return undefined;
+      const alone = (workgroups: readonly [number, number, number]): GPUCommandBuffer => {
+        const encoder = device.createCommandEncoder();
+        const pass = encoder.beginComputePass();
+        pass.setPipeline(step.pipeline);
+        pass.setBindGroup(0, step.group);
+        pass.dispatchWorkgroups(...workgroups);
+        pass.end();
+        return encoder.finish();
+      };
+      device.pushErrorScope('validation');
+      alone(step.workgroups);
+      device.queue.submit([alone([0, 0, 0])]);
+      return device.popErrorScope().catch(() => null);
+    });
+    const first = (await Promise.all(outcomes)).findIndex((error) => error);
+    const step = this.steps[first];
+    return step && 'pipeline' in step ? step.instance : undefined;
+  }
+
   /** Its own memory; the tensors' buffers belong to others. */
   destroy(): void {
     if (this.uniforms) this.cache.release(this.uniforms);
@@ -179,6 +206,17 @@ export async function compileSegment(
   once?: ReadonlySet<number>,
 ): Promise<CompiledSegment> {
   await compilePipelines(commands);
+  return buildSegment(gpu, cache, commands, placementOf, once);
+}
+
+/** The same when the pipelines are ready. */
+export function buildSegment(
+  gpu: Gpu,
+  cache: BufferCache,
+  commands: readonly Command[],
+  placementOf: (id: number) => Placement,
+  once?: ReadonlySet<number>,
+): CompiledSegment {
   const uniforms = uploadUniforms(gpu, cache, commands);
   const placeOf = (region: Region): Placement => {
     const { buffer, offset } = placementOf(region.id);

@@ -2,13 +2,14 @@
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { Profiler } from '../gpu/profiler';
+import type { RunErrors } from '../gpu/scopes';
 import type { Download, PendingReadback } from '../gpu/readback';
 import {
+  buildSegment,
   type Command,
   type CompiledSegment,
   type CompileProgress,
   compilePipelines,
-  compileSegment,
   type Placement,
 } from '../gpu/segment';
 import type { SessionMemory } from '../gpu/session_memory';
@@ -54,6 +55,7 @@ export class Recorder {
     private readonly provider: GpuProvider,
     private readonly memory: SessionMemory,
     readonly recording: Recording,
+    private readonly errors: RunErrors,
     private readonly compiling?: CompileProgress,
     private readonly timeline?: Timeline,
   ) {
@@ -171,27 +173,26 @@ export class Recorder {
     keep: readonly Kept[] = [],
     survivors?: ReadonlySet<number>,
   ): Promise<PendingReadback> {
-    const { segment } = this;
+    const { segment, errors } = this;
     // What was the last segment before may now have others after it, which need what it gave up.
     if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
-    if (!segment.compiled) {
+    const making = !segment.compiled;
+    if (making) {
       const { arena, caches } = this.memory;
-      const commands = this.recording.place(this.index, arena, this.provider, survivors);
+      const commands = errors.during(true, () => this.recording.place(this.index, arena, this.provider, survivors));
       const start = performance.now();
       const shaders = await compilePipelines(commands, this.compiling);
-      segment.compiled = await compileSegment(
-        this.provider.gpu,
-        caches.uniform,
-        commands,
-        (id) => this.place(id),
-        segment.fixed?.once,
+      segment.compiled = errors.during(true, () =>
+        buildSegment(this.provider.gpu, caches.uniform, commands, (id) => this.place(id), segment.fixed?.once),
       );
       this.compileMs += performance.now() - start;
       this.timeline?.add('compile shaders', 'page', start, { shaders });
     }
-    this.writeAll([...this.pending].filter(([id]) => !segment.has(id)));
-    this.pending.clear();
-    return this.submit(segment, read, keep);
+    return errors.during(making, () => {
+      this.writeAll([...this.pending].filter(([id]) => !segment.has(id)));
+      this.pending.clear();
+      return this.submit(segment, read, keep);
+    });
   }
 
   /** After a commit that is not the run's last: what comes now belongs to the next segment. */
@@ -212,13 +213,24 @@ export class Recorder {
       if (event.kind === 'feed') contents.push([event.id, feeds.get(event.input)!]);
       else if (event.kind === 'upload' && !segment.has(event.id)) contents.push([event.id, event.data]);
     }
-    this.writeAll(contents);
-    return this.submit(segment, read, keep);
+    return this.errors.during(false, () => {
+      this.writeAll(contents);
+      return this.submit(segment, read, keep);
+    });
   }
 
   /** The run is over, and nothing failed: what is to be done once was done. */
   succeeded(): void {
     for (const compiled of this.submitted) compiled.settled = true;
+  }
+
+  /** The kernel instance whose dispatch the GPU refuses, in what the run submitted. */
+  async refused(): Promise<number | undefined> {
+    for (const compiled of this.submitted) {
+      const instance = await compiled.refused();
+      if (instance !== undefined) return instance;
+    }
+    return undefined;
   }
 
   private submit(segment: Segment, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {

@@ -5,6 +5,7 @@ import { messageOf } from '../errors';
 import { Arena } from '../gpu/arena';
 import { storageBytes } from '../gpu/memory_plan';
 import { type CompiledShader, type CompileProgress, compilePipelines } from '../gpu/segment';
+import { RunErrors } from '../gpu/scopes';
 import type { GpuSession } from '../jsep/gpu_session';
 import { cpuElementSize, elementCount } from '../contract/elements';
 import { Recorder } from '../jsep/recorder';
@@ -38,7 +39,8 @@ export async function compileEarly(
     const run = core.beginRun(session);
     core.microkernels.use(wasm);
     jsep.session = gpuSession;
-    gpuSession.recorder = new Recorder(gpuSession.provider, gpuSession.memory, recording);
+    const errors = new RunErrors(gpuSession.provider.gpu, 'basic');
+    gpuSession.recorder = new Recorder(gpuSession.provider, gpuSession.memory, recording, errors);
     gpuSession.recorder.byShapes = () => core.replayable(run);
     // A loop on the CPU calls no kernels, but pauses.
     const late = setTimeout(() => core.cancel(run), MOST_MS);

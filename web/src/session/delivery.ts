@@ -15,6 +15,8 @@ type Maker = (parts: readonly Uint8Array[]) => Value;
 export class Delivery {
   readonly read: Wanted[] = [];
   readonly keep: Kept[] = [];
+  /** Whether `collect` brings something to the GPU. */
+  uploads = false;
   /** Buffers that are nobody's yet. */
   private readonly made: number[] = [];
   private readonly makers: readonly (readonly [name: string, maker: Maker])[];
@@ -59,6 +61,7 @@ export class Delivery {
     if (isContainer(output)) return () => output;
     const { dtype, dims, data } = output;
     const leave = this.leaves(name);
+    if ('bytes' in data) this.uploads ||= leave;
     if ('bytes' in data)
       return () => (leave ? this.upload(name, dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
     const { elements } = this.session.provider!.gpu;

@@ -28,6 +28,12 @@ export function kernelIds(gpuSession: GpuSession): number[] {
   return [...gpuSession.kernels.keys()].sort((a, b) => a - b);
 }
 
+/** The nodes that the kernels on the GPU are of. */
+export function nodesOfKernels(gpuSession: GpuSession, nodes: readonly PlanNode[]): Map<number, PlanNode> {
+  const onGpu = nodes.filter(({ provider }) => provider === 'webgpu');
+  return new Map(kernelIds(gpuSession).map((id, i) => [id, onGpu[i]]));
+}
+
 /** A dispatch of a profiled run. */
 export interface DispatchTime extends Omit<ProfileRow, 'tiling'> {
   /** Of a product, in sessions with a table of tiles. */
@@ -44,9 +50,7 @@ export function withNodes(
   gpuSession: GpuSession,
   nodes: readonly PlanNode[],
 ): DispatchTime[] {
-  const ids = kernelIds(gpuSession);
-  const onGpu = nodes.filter(({ provider }) => provider === 'webgpu');
-  const owner = new Map(ids.map((id, i) => [id, onGpu[i]]));
+  const owner = nodesOfKernels(gpuSession, nodes);
   return rows.map(({ instance, tiling, ...rest }) => {
     const node = instance === undefined ? undefined : owner.get(instance);
     const row = tiling ? { ...rest, tiling: { ...tiling, choices: tiling.choices() } } : rest;

@@ -74,6 +74,11 @@ export class RecordingCache {
     this.recordings.delete(key);
   }
 
+  /** Drops it, if it is still there. */
+  forget(recording: Recording): void {
+    if (this.recordings.get(recording.key) === recording) this.drop(recording.key);
+  }
+
   get size(): number {
     return this.recordings.size;
   }

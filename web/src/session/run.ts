@@ -3,9 +3,8 @@ import { DType, ErrorCode, Location } from '../schema';
 import type { CoreOutput } from '../core/core';
 import { RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
-import type { Gpu } from '../gpu/device';
 import type { PendingReadback } from '../gpu/readback';
-import { throwUncaptured } from '../gpu/scopes';
+import { gpuError, RunErrors } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
 import { type ElementForms, hasGpuForm, typeName } from '../contract/elements';
 import { Recorder } from '../jsep/recorder';
@@ -16,7 +15,7 @@ import { notCapturable } from './capture';
 import { Delivery } from './delivery';
 import type { GrowingRun } from './growing_caches';
 import { RecordingCache } from './recordings';
-import { addNodeTimes, type DispatchTime, withNodes } from './node_times';
+import { addNodeTimes, type DispatchTime, nodesOfKernels, withNodes } from './node_times';
 import type { RunInfo, RunOptions, SubmittedRun } from './run_options';
 import type { SessionState } from './state';
 import { type Container, isContainer, isOnGpu, type TensorOnCpu, type Value } from '../wire/values';
@@ -31,6 +30,8 @@ export class SessionRun {
   private readonly before: Counters;
   private readonly timeline: Timeline | undefined;
   private readonly names: readonly string[];
+  /** Of a session with nodes on the GPU. */
+  private readonly errors: RunErrors | undefined;
 
   constructor(
     private readonly session: SessionState,
@@ -39,6 +40,7 @@ export class SessionRun {
     private readonly growing?: GrowingRun,
   ) {
     this.before = { ...this.counters() };
+    if (session.provider) this.errors = new RunErrors(session.provider.gpu, session.webgpu.validationMode);
     const { profile = false } = options;
     this.timeline = profile || session.traced ? new Timeline(true, profile) : undefined;
     this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
@@ -70,6 +72,7 @@ export class SessionRun {
       gpuSession.provider,
       gpuSession.memory,
       recording,
+      this.errors!,
       (done, total) => {
         this.options.signal?.throwIfAborted();
         this.options.onProgress?.('compiling shaders', done, total);
@@ -88,11 +91,10 @@ export class SessionRun {
     try {
       return await this.walk(recorder);
     } catch (error) {
+      const reason = await this.reason(recorder, error);
       // Half a recording is worth nothing.
-      recordings!.drop(recording.key);
-      gpuSession.provider.gpu.takeUncaptured();
-      gpuSession.provider.gpu.ensureAlive();
-      throw error;
+      this.forget(recording);
+      throw reason;
     }
   }
 
@@ -177,7 +179,7 @@ export class SessionRun {
       const segments = recorder?.segmentCount ?? 0;
       const closed = segments === 1 && core.replayable(run);
       this.checkCaptured(closed, segments);
-      const delivery = this.deliver(outputs);
+      const delivery = this.deliver(outputs, !recorder?.replaying);
       const survivors = new Set(
         outputs.flatMap((output) => (!isContainer(output) && 'gpuId' in output.data ? [output.data.gpuId] : [])),
       );
@@ -212,7 +214,7 @@ export class SessionRun {
       const feed = this.feeds[i];
       if (onGpu && !isOnGpu(feed) && !isContainer(feed)) contents.set(i, this.elements().widen(feed.dtype, feed.data));
     });
-    const delivery = this.deliver(outputs);
+    const delivery = this.deliver(outputs, false);
     const pending = recorder.replay(contents, delivery.read, delivery.keep);
     return this.submitted(pending, delivery, recorder, { compile_ms: 0, replayed: true, segments: 1 });
   }
@@ -276,8 +278,40 @@ export class SessionRun {
     return { kind: output.kind, dtype: items[0]?.dtype ?? DType.undefined, items };
   }
 
-  private deliver(outputs: readonly ClosedOutput[]): Delivery {
-    return new Delivery(this.session, outputs, this.names, this.options);
+  private deliver(outputs: readonly ClosedOutput[], making: boolean): Delivery {
+    const make = () => new Delivery(this.session, outputs, this.names, this.options);
+    if (!this.errors) return make();
+    const delivery = this.errors.during(making, make);
+    // The GPU is not waited for, and what is the page's may be gone.
+    this.errors.untold = delivery.read.length === 0 && this.takesLent();
+    return delivery;
+  }
+
+  private takesLent(): boolean {
+    const { buffers } = this.session.provider!;
+    const bound = Object.values(this.options.bind ?? {});
+    return [...this.feeds, ...bound].some((value) => 'gpuId' in value && buffers.isLent(value.gpuId));
+  }
+
+  private collect(delivery: Delivery, parts: readonly Uint8Array[]): { [name: string]: Value } {
+    return this.errors?.during(delivery.uploads, () => delivery.collect(parts)) ?? delivery.collect(parts);
+  }
+
+  /** What failed the run: what the GPU complains of, where it does, for the rest follows from that. */
+  private async reason(recorder: Recorder, error: unknown): Promise<unknown> {
+    const { gpuSession, plan, provider } = this.session;
+    const errors = await this.errors!.foundLate();
+    if (provider!.gpu.lost !== undefined) return provider!.gpu.failure(error);
+    if (errors.length === 0 || this.options.signal?.aborted) return error;
+    const instance = await recorder.refused();
+    const node = instance === undefined ? undefined : nodesOfKernels(gpuSession!, plan.nodes()).get(instance);
+    return gpuError(errors, node && { node: node.name, opType: node.opType, provider: 'webgpu' });
+  }
+
+  /** Nothing that a failed run made on the GPU is used again: there may be buffers that there was no memory for. */
+  private forget(recording: Recording): void {
+    this.session.recordings!.forget(recording);
+    this.session.gpuSession!.memory.caches.clear();
   }
 
   private async profile(recorder: Recorder | undefined): Promise<DispatchTime[] | undefined> {
@@ -302,10 +336,16 @@ export class SessionRun {
     return {
       finish: async (start) => {
         const outputs = await discarding(delivery, async () => {
-          const values = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
-          if (this.session.provider) await this.checkErrors(this.session.provider.gpu);
-          recorder?.succeeded();
-          return values;
+          try {
+            const collect = (parts: readonly Uint8Array[]) => this.collect(delivery, parts);
+            const values = pending ? await pending.finish(collect) : collect([]);
+            const errors = await this.errors?.found();
+            if (errors?.length) throw gpuError(errors);
+            recorder?.succeeded();
+            return values;
+          } catch (error) {
+            throw recorder ? await this.failed(recorder, delivery, error) : error;
+          }
         });
         const ended = performance.now();
         const [run_ms, profile] = [ended - start, await this.profile(recorder)];
@@ -318,11 +358,12 @@ export class SessionRun {
     };
   }
 
-  private async checkErrors(gpu: Gpu): Promise<void> {
-    if (this.session.webgpu.validationMode !== 'disabled') return throwUncaptured(gpu);
-    // They were logged.
-    gpu.takeUncaptured();
-    gpu.ensureAlive();
+  /** After the submit, when other runs may be under way. */
+  private async failed(recorder: Recorder, delivery: Delivery, error: unknown): Promise<unknown> {
+    const reason = await this.reason(recorder, error);
+    delivery.discard();
+    await this.session.runtime.exclusive(async () => this.forget(recorder.recording));
+    return reason;
   }
 }
 

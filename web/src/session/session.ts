@@ -8,7 +8,6 @@ import { webGpuSettings, type WebGpuOptions } from '../core/webgpu_options';
 import type { TileTable } from '../contract/kernel';
 import type { DeviceOptions } from '../gpu/device';
 import type { GpuProvider } from '../gpu/provider';
-import { inErrorScopes } from '../gpu/scopes';
 import type { CompiledShader } from '../gpu/segment';
 import { checkCapturable } from './capture';
 import { compileEarly } from './compile_early';
@@ -160,16 +159,9 @@ export class Session extends SessionState {
     if (options.bind) await checkPlaces(this, options.bind);
     const submitted = await this.runtime.exclusive(async () => {
       this.ensureUsable();
-      return (await this.submitGrowing(tensors, options)) ?? this.submit(new SessionRun(this, tensors, options));
+      return (await this.submitGrowing(tensors, options)) ?? new SessionRun(this, tensors, options).submit();
     });
     return submitted.finish(start);
-  }
-
-  private submit(run: SessionRun): Promise<SubmittedRun> {
-    const { provider } = this;
-    return this.webgpu.validationMode === 'full' && provider
-      ? inErrorScopes(provider.gpu, () => run.submit())
-      : run.submit();
   }
 
   /** The run with its caches in buffers with room, where it is one of caches that grow. */
@@ -177,7 +169,7 @@ export class Session extends SessionState {
     const growing = this.growingCaches?.enter(feeds, options);
     if (!growing) return undefined;
     try {
-      const submitted = await this.submit(new SessionRun(this, growing.feeds, growing.options, growing));
+      const submitted = await new SessionRun(this, growing.feeds, growing.options, growing).submit();
       this.growingCaches?.note(true);
       return growing.outputsOf(submitted);
     } catch (error) {

@@ -5,7 +5,7 @@ import type { DeviceTraits, DTypeName } from '../../src/contract/kernel';
 import { findKernel } from '../../src/jsep/registry';
 import { prepareSingle, type SingleInput } from '../../src/jsep/single';
 import { shaderKey, type ShaderRequest, shaderText } from '../../src/gpu/shader';
-import { inErrorScopes, throwUncaptured } from '../../src/gpu/scopes';
+import { gpuError, inErrorScopes } from '../../src/gpu/scopes';
 import type { Pipeline } from '../../src/gpu/pipelines';
 import { GpuProvider } from '../../src/gpu/provider';
 import { fromBase64, toBase64 } from '../base64';
@@ -78,7 +78,8 @@ async function runKernel(test: Case): Promise<Result> {
       ? pretending(open, { ...(test.hardware && { software: false, slowCompiler: false }), ...test.traits })
       : open;
   const result = await inErrorScopes(open.gpu, () => runCase(used, test));
-  throwUncaptured(open.gpu);
+  const uncaptured = open.gpu.takeUncaptured();
+  if (uncaptured.length > 0) throw gpuError(uncaptured);
   await throwWarnings(open);
   await throwUnlessReadWrite(open);
   return result;
