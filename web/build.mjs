@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
 import * as esbuild from 'esbuild';
 import { common, virtualModules } from './bundling.mjs';
-import { buildSessions } from './npm/sessions.mjs';
+import { buildGenerate, buildSessions } from './npm/sessions.mjs';
 import { notices } from './notices.mjs';
 
 const web = import.meta.dirname;
@@ -133,6 +133,7 @@ async function buildAssets() {
     minify: true, // `py-ort export` copies them beside models, for visitors to download
     sourcemap: 'linked',
   });
+  await buildGenerate({ folder: assets, minify: true, sourcemap: 'linked' });
   await buildModelPages(assets);
   await buildOverlay(assets);
   await buildReports(assets);

@@ -43,15 +43,6 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = ALL_P
           ),
         ].join('\n'),
       }));
-      // The shaders that are no kernel's; builds without WebGPU are without them, too.
-      build.onLoad({ filter: /^virtual:generate_shaders$/, namespace: 'virtual' }, () => ({
-        contents: providers.includes('webgpu')
-          ? `export { SAMPLING_SHADER } from './src/generate/sampling_shader';
-             export { RANKING_SHADER } from './src/generate/ranking_shader';`
-          : 'export const SAMPLING_SHADER = undefined, RANKING_SHADER = undefined;',
-        resolveDir: web,
-        loader: 'ts',
-      }));
       build.onLoad({ filter: /^virtual:kernels$/, namespace: 'virtual' }, async () => {
         const files = await kernelFiles(only);
         const imports = files.map(({ file }, i) => `import k${i} from ${JSON.stringify(file)};`);

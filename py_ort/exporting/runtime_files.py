@@ -12,6 +12,7 @@ _FILES = (
     "py_ort.mjs",
     "session_worker.mjs",
     "microkernel_worker.js",
+    "generate.mjs",
     "core.mjs",
     "core.wasm",
     "simd128.wasm",

@@ -1,6 +1,6 @@
 """The npm package in pages: by script tag, as a module, bundled by esbuild and by Vite, and Vite's own server.
 
-In each its worker and its wasm are found, and nothing is said on the console.
+In each its worker, its wasm and the file of `generate` are found, and nothing is said on the console.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 import small_models
+from language_models import language_model, native_greedy
 from static_site import ISOLATED, StaticSite, browsing
 
 import py_ort
 
 pytestmark = pytest.mark.browser
+DECODER = language_model("growing")
 WEB = Path(__file__).parents[2] / "web"
 VITE = "8.3.8"
 CONFIG = "export default { optimizeDeps: { exclude: ['py-ort-web'] } };\n"
@@ -32,7 +34,9 @@ async function run(ort, options) {
   const x = new ort.Tensor('float32', [1, 2, 3], [1, 3]);
   const { y } = await session.run({ x, scale: new ort.Tensor('float32', [10, 20, 30]) });
   const { executionProviders: providers } = session;
-  await tell({ y: [...y.data], providers, said, isolated: crossOriginIsolated });
+  const decoder = await ort.InferenceSession.create('decoder.pyort', { executionProviders: ['wasm'], ...options });
+  const tokens = await decoder.generate([3, 1, 4], { maxNewTokens: 4 }).result;
+  await tell({ y: [...y.data], tokens, providers, said, isolated: crossOriginIsolated });
 }
 const start = (ort, options) => run(ort, options).catch((error) => tell({ error: error.message, said }));
 """
@@ -45,6 +49,7 @@ def site(project: Path) -> Iterator[Callable[..., StaticSite]]:
 
     def serve(folder: Path = project, headers: Mapping[str, str] | None = None) -> StaticSite:
         py_ort.export(small_models.add(), folder / "add.pyort")
+        py_ort.export(DECODER.SerializeToString(), folder / "decoder.pyort", providers=["wasm"])
         sites.append(StaticSite(folder, headers))
         return sites[-1]
 
@@ -55,8 +60,12 @@ def site(project: Path) -> Iterator[Callable[..., StaticSite]]:
 
 def visit(site: StaticSite, path: str = "/") -> dict[str, Any]:
     with browsing("chromium", f"{site.origin}{path}"):
-        told = site.told()
+        return checked(site.told())
+
+
+def checked(told: dict[str, Any]) -> dict[str, Any]:
     assert told.get("y") == [11, 22, 33] and told["said"] == [], told
+    assert told["tokens"] == native_greedy(DECODER, [3, 1, 4], 4)
     return told
 
 
@@ -146,7 +155,7 @@ def test_vite_builds(project: Path, site: Callable[..., StaticSite], of_npm: Cal
     assert asked(served, r"/assets/session_worker-[\w-]+\.mjs$") and asked(served, r"/assets/core-[\w-]+\.wasm$")
     # Loops of the CPU come with relaxed SIMD and without.
     emitted = {re.sub(r"-[\w-]{8}\.", ".", file.name) for file in (project / "dist/assets").iterdir()}
-    assert {"relaxed_simd.wasm", "simd128.wasm", "core.mjs"} <= emitted, emitted
+    assert {"relaxed_simd.wasm", "simd128.wasm", "core.mjs", "generate.mjs"} <= emitted, emitted
 
 
 def test_vite_serves(project: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path]) -> None:
@@ -163,8 +172,7 @@ def test_vite_serves(project: Path, site: Callable[..., StaticSite], of_npm: Cal
         plain = (re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines)
         url = next(found[0] for line in plain if (found := re.search(r"http://[\d.]+:\d+/", line)))
         with browsing("chromium", url):
-            answer = told.told()
-        assert answer.get("y") == [11, 22, 33] and answer["said"] == [], answer
+            checked(told.told())
     finally:
         server.terminate()
         server.wait(10)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small_models
+from language_models import language_model, native_greedy
 
 import py_ort
 from py_ort.compiler.package.read import Package
@@ -176,6 +177,12 @@ def wanted() -> np.ndarray:
     return onnxruntime.InferenceSession(small_models.two_products()).run(None, {"x": x})[0]
 
 
+GENERATE = """
+import ort from 'py-ort-web';
+ort.env.wasm.proxy = %s;
+const session = await ort.InferenceSession.create('decoder.pyort', { executionProviders: ['wasm'] });
+console.log(JSON.stringify(await session.generate([3, 1, 4], { maxNewTokens: 4 }).result));
+"""
 PRINT = "console.log(JSON.stringify({ y: [...y.data], providers: session.executionProviders, %s }));\n"
 
 
@@ -194,6 +201,15 @@ def test_in_a_worker_and_not(model: Path, provider: str, proxy: str, request: py
     script = SESSION % (f"ort.env.wasm.proxy = {proxy};", f", {{ executionProviders: ['{provider}'] }}")
     told = printed(model, script + PRINT % "", env)
     assert told["providers"][0] == provider
+
+
+@pytest.mark.parametrize("proxy", ["false", "true"], ids=["here", "worker"])
+def test_generate(project: Path, proxy: str) -> None:
+    decoder = language_model("growing")
+    py_ort.export(decoder.SerializeToString(), project / "decoder.pyort", providers=["wasm"])
+    (project / "script.mjs").write_text(GENERATE % proxy)
+    told = json.loads(node(project, "script.mjs"))
+    assert told == native_greedy(decoder, [3, 1, 4], 4)
 
 
 def test_threads(model: Path) -> None:

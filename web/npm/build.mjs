@@ -8,7 +8,7 @@ import * as esbuild from 'esbuild';
 import { ALL_PROVIDERS, common, PAGE_SCRIPTS } from '../bundling.mjs';
 import { notices } from '../notices.mjs';
 import { declarations } from './declarations.mjs';
-import { buildSessions, projectVersion, settings } from './sessions.mjs';
+import { buildGenerate, buildSessions, projectVersion, settings } from './sessions.mjs';
 import { sizes } from './sizes.mjs';
 
 const here = import.meta.dirname;
@@ -80,6 +80,7 @@ async function buildPackage() {
     await buildForNode(flavor);
   }
   await buildThreads();
+  await buildGenerate({ folder: dist, minify: true });
   await copyCore();
   await writeFile(path.join(dist, 'py_ort.d.ts'), await declarations('src/index.ts'));
   const described = JSON.parse(await readFile(path.join(here, 'package.json'), 'utf8'));

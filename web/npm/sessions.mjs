@@ -26,6 +26,37 @@ export async function settings({ only, scripts, providers, minify, sourcemap, pl
 }
 
 /**
+ * Writes generate.mjs: the loops of decoders, which all builds share.
+ *
+ * It exports a function that is given `require` and returns what src/generate/generator.ts exports: all that these
+ * modules import of others comes through src/generate/outside.ts, which is whoever's that loads the file.
+ */
+export async function buildGenerate({ folder, minify, sourcemap }) {
+  const outside = {
+    name: 'outside',
+    setup(build) {
+      build.onResolve({ filter: /^\./ }, ({ path: name, importer, kind }) => {
+        if (name === './outside') return { path: name, external: true };
+        if (kind === 'entry-point' || path.dirname(name) === '.') return undefined;
+        return { errors: [{ text: `${importer} imports ${name}, which is to come through ./outside` }] };
+      });
+    },
+  };
+  await esbuild.build({
+    ...common,
+    minify,
+    sourcemap,
+    format: 'cjs',
+    plugins: [outside, smaller],
+    banner: { js: 'export default (require) => { const module = {};' },
+    footer: { js: 'return module.exports; };' },
+    entryPoints: { generate: './src/generate/generator.ts' },
+    outExtension: { '.js': '.mjs' },
+    outdir: folder,
+  });
+}
+
+/**
  * Writes NAME.mjs, with what is loaded late in NAME-HASH.mjs, and the workers' script.
  *
  * The latter is one file: bundlers copy it as it is.

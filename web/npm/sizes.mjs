@@ -12,6 +12,8 @@ const CORE = ['core.mjs', 'core.wasm'];
 /** Sessions whose nodes on the CPU have loops that take time load one of these: the larger is of relaxed SIMD. */
 const LOOPS = ['relaxed_simd.wasm'];
 const THREADS = ['microkernel_worker.js'];
+/** The first `generate` of a page loads it. */
+const GENERATE = ['generate.mjs'];
 
 /** Chunks that a module imports at once. */
 async function imported(dist, name) {
@@ -24,7 +26,7 @@ async function packed(dist, names) {
   return files.reduce((sum, bytes) => sum + gzipSync(bytes, { level: 9 }).length, 0);
 }
 
-/** Bytes: the scripts, the core, what nodes on the CPU add whose loops take time, and what threads of these add. */
+/** Bytes: the scripts, the core, and what is loaded by use: loops on the CPU, threads of these, `generate`. */
 export async function measured(dist) {
   const found = {};
   for (const [what, names] of Object.entries(LOADED)) {
@@ -34,16 +36,19 @@ export async function measured(dist) {
       core: await packed(dist, CORE),
       loops: await packed(dist, LOOPS),
       threads: await packed(dist, THREADS),
+      generate: await packed(dist, GENERATE),
     };
   }
   return found;
 }
 
 export async function sizes(dist) {
-  const rows = Object.entries(await measured(dist)).map(([what, { scripts, core, loops, threads }]) => {
+  const rows = Object.entries(await measured(dist)).map(([what, { scripts, core, loops, threads, generate }]) => {
     const kilobytes = (bytes) => `${Math.round(bytes / 1000)} kB`.padStart(8);
     const parts = `scripts ${kilobytes(scripts)}, core ${kilobytes(core)}`;
-    const more = `loops on the CPU add ${kilobytes(loops)}, their threads ${kilobytes(threads)}`;
+    const more =
+      `loops on the CPU add ${kilobytes(loops)}, their threads ${kilobytes(threads)}, ` +
+      `generate ${kilobytes(generate)}`;
     return `${what.padEnd(12)} ${kilobytes(scripts + core)}: ${parts}; ${more}`;
   });
   return ['what a page downloads, gzip:', ...rows].join('\n');

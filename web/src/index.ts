@@ -18,11 +18,11 @@ export type {
   WebGpuProvider,
 } from './api/providers';
 export type {
+  DecoderNames,
   FinishReason,
   GenerateInfo,
   GenerateOptions,
 } from './generate/generate_options';
-export type { DecoderNames } from './generate/decoder_form';
 export { Generation, type GenerationOptions, type PromptTokens } from './api/generation';
 export { type Fetches, InferenceSession } from './api/inference_session';
 export type { ValueMetadata } from './api/metadata';

@@ -3,12 +3,6 @@
 declare module 'virtual:kernels' {
   export const kernels: readonly import('./contract/kernel').Kernel[];
 }
-/** From src/generate, in builds with WebGPU. */
-declare module 'virtual:generate_shaders' {
-  type AnyShader = import('./contract/kernel').Shader<import('./contract/kernel').Spec>;
-  export const SAMPLING_SHADER: AnyShader;
-  export const RANKING_SHADER: AnyShader;
-}
 /** What differs between builds of the API. */
 declare module 'virtual:build' {
   /** Its execution providers, best first. */

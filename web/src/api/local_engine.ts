@@ -2,7 +2,7 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
-import { Generator } from '../generate/generator';
+import { generatorOf } from '../generate/load';
 import type { OnTokens } from '../generate/loop';
 import { isContainer, isOnGpu } from '../wire/values';
 import type { CoreFiles } from '../core/files';
@@ -35,6 +35,7 @@ export function sharedRuntime(
       likely,
       compiled,
       thread: new URL(files.thread),
+      generate: new URL(files.generate),
     },
     { timeout: initTimeout },
   );
@@ -137,11 +138,11 @@ export class LocalEngine implements Engine {
       onTokens(tokens);
     };
     try {
-      return await Generator.of(session).generate(prompts, options, tell, signal);
+      return await (await generatorOf(session)).generate(prompts, options, tell, signal);
     } catch (error) {
       if (!(error instanceof RuntimeError && error.code === ErrorCode.device_lost)) throw error;
       await this.comeBack(session, error);
-      if (!begun) return Generator.of(this.current).generate(prompts, options, onTokens, signal);
+      if (!begun) return (await generatorOf(this.current)).generate(prompts, options, onTokens, signal);
       throw new RuntimeError(
         ErrorCode.device_lost,
         `${error.message}. The session is back, on another device: generate again, with the tokens so far`,

@@ -12,6 +12,8 @@ export interface WasmFilePaths {
   readonly worker?: URL | string;
   /** microkernel_worker.js, or that of the build. */
   readonly thread?: URL | string;
+  /** generate.mjs, which the first `generate` loads. */
+  readonly generate?: URL | string;
   readonly relaxedSimd?: URL | string;
   readonly simd128?: URL | string;
 }
@@ -24,6 +26,7 @@ export interface RuntimeFiles {
   readonly simd128: string;
   readonly worker: string;
   readonly thread: string;
+  readonly generate: string;
 }
 
 // Written out, file by file: these are the expressions by which bundlers find files, and copy them under other names.
@@ -33,6 +36,7 @@ const own = (): RuntimeFiles => ({
   wasm: new URL('./core.wasm', import.meta.url).href,
   relaxedSimd: new URL('./relaxed_simd.wasm', import.meta.url).href,
   simd128: new URL('./simd128.wasm', import.meta.url).href,
+  generate: new URL('./generate.mjs', import.meta.url).href,
   worker: worker.url.href,
   thread: thread.url.href,
 });
@@ -49,12 +53,13 @@ export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): Runtim
     return { ...own(), ...Object.fromEntries(named) };
   }
   const folder = at(paths);
-  const { core, wasm, relaxedSimd, simd128 } = filesIn(folder);
+  const { core, wasm, relaxedSimd, simd128, generate } = filesIn(folder);
   return {
     core: core.href,
     wasm: String(wasm),
     relaxedSimd: relaxedSimd.href,
     simd128: simd128.href,
+    generate: generate.href,
     worker: new URL(worker.name, folder).href,
     thread: new URL(thread.name, folder).href,
   };

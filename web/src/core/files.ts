@@ -33,6 +33,8 @@ export interface CoreFiles {
   readonly compiled?: Promise<CompiledCore | undefined>;
   /** What a thread of the CPU provider runs. */
   readonly thread: URL;
+  /** generate.mjs: see generate/load.ts. */
+  readonly generate: URL;
 }
 
 /** Those of a folder, by their own names. `base`: the folder, with a slash at its end, or a file in it. */
@@ -43,5 +45,6 @@ export function filesIn(base: string | URL): CoreFiles {
     relaxedSimd: new URL('relaxed_simd.wasm', base),
     simd128: new URL('simd128.wasm', base),
     thread: new URL('microkernel_worker.js', base),
+    generate: new URL('generate.mjs', base),
   };
 }

@@ -1,11 +1,11 @@
 // The loop of a beam search: each prompt is run once, then its beams as rows of one batch, whose caches follow them.
 import type { RuntimeError } from '../errors';
 import { BeamSearch, type Candidate, type Sequence } from './beam_search';
-import { invalid } from './generate_options';
 import { NOTHING, noToken } from './no_token';
 import type { Ranked } from './ranking';
 import { partsOf } from './rows';
 import type { RankingSteps, Runs, StepContext } from './steps';
+import { invalid } from './outside';
 
 export class BeamLoop {
   private readonly made: RankingSteps[] = [];

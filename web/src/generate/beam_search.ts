@@ -1,6 +1,7 @@
 // A beam search's decisions for one prompt, as transformers takes them: which sequences go on, which are finished, and
 // when none can become better. What scores tokens is elsewhere (ranking.ts).
-import type { FinishReason, Settings } from './generate_options';
+import type { FinishReason } from './generate_options';
+import type { Settings } from './settings';
 import { reasonOf } from './stops';
 
 /** A token that may come next, and its logarithmic probability, -Infinity at least. */

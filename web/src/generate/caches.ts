@@ -1,10 +1,10 @@
 // The keys and values that a decoder has made: what a step is fed of them, and what becomes of what it gives. On the
 // CPU they are bytes; on the GPU buffers, which stay there (gpu_caches.ts).
-import { cpuElementSize } from '../contract/elements';
 import type { Feeds } from '../session/feeds';
 import type { RunOptions } from '../session/run_options';
 import type { TensorOnCpu, Value } from '../wire/values';
 import type { CacheForm, DecoderForm } from './decoder_form';
+import { cpuElementSize } from './outside';
 
 export interface Caches {
   /** How many slots of each row are filled. */

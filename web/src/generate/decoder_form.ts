@@ -1,21 +1,8 @@
 // What a decoder takes and gives, recognized by names, types and shapes as optimum, transformers and the builder of
 // onnxruntime-genai export them: tokens in, logits out, and caches of keys and values that go round.
-import { DType, ErrorCode } from '../schema';
-import { typeName } from '../contract/elements';
-import { RuntimeError } from '../errors';
 import type { PlanInfo, PlanInput } from '../session/plan';
-
-/** What an input is for, besides caches. */
-export type Role = 'ids' | 'mask' | 'positions' | 'cachePositions' | 'lengths' | 'total' | 'logitsToKeep' | 'useCache';
-
-/** Names where a model has others than these; those of caches have %d for the layer. */
-export interface DecoderNames extends Partial<Record<Role, string>> {
-  readonly logits?: string;
-  readonly pastKey?: string;
-  readonly pastValue?: string;
-  readonly presentKey?: string;
-  readonly presentValue?: string;
-}
+import type { DecoderNames, Role } from './generate_options';
+import { DType, ErrorCode, RuntimeError, typeName } from './outside';
 
 /** Keys or values of one layer: [batch, heads, slots, size]. */
 export interface CacheForm {

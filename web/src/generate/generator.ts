@@ -1,26 +1,18 @@
 // The loop of a decoder, beside its session: tokens in, tokens out. One generation at a time; the next one goes on
 // where the caches of the last one hold the beginning of its prompt.
-import { RuntimeError } from '../errors';
-import { type Counters, countersOf } from '../gpu/counters';
-import { ErrorCode } from '../schema';
+import type { Counters } from '../gpu/counters';
 import type { Session } from '../session/session';
 import { BeamLoop } from './beam_loop';
 import { type Caches, HostCaches } from './caches';
 import { type DecoderForm, decoderForm } from './decoder_form';
-import {
-  checkRows,
-  type FinishReason,
-  type GenerateInfo,
-  type GenerateOptions,
-  invalid,
-  type Settings,
-  settingsOf,
-} from './generate_options';
+import type { FinishReason, GenerateInfo, GenerateOptions } from './generate_options';
+import { type Settings, settingsOf } from './settings';
 import { GpuCaches } from './gpu_caches';
 import { Loop, type OnTokens } from './loop';
 import { Rows } from './rows';
 import { GpuRankingSteps, GpuSteps, HostRankingSteps, HostSteps, type StepContext, type Steps } from './steps';
 import { Stops } from './stops';
+import { ErrorCode, RuntimeError, checkRows, countersOf, invalid } from './outside';
 
 interface Held {
   readonly caches: Caches;

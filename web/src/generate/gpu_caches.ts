@@ -1,13 +1,12 @@
 // Caches in GPU buffers: those that grow are new ones after each step; others are buffers with room for all that may
 // come, fed and bound as outputs at once, so that kernels write the new slots in place.
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { Feeds } from '../session/feeds';
 import type { RunOptions } from '../session/run_options';
-import { named, type TensorOnGpu, type Value } from '../wire/values';
+import type { TensorOnGpu, Value } from '../wire/values';
 import { cacheDims, type Caches, unchanged } from './caches';
 import type { CacheForm, DecoderForm } from './decoder_form';
+import { ErrorCode, RuntimeError, named } from './outside';
 
 /** Buffers are made for multiples of so many slots: a little more text needs no new ones. */
 const STEP = 256;

@@ -2,12 +2,11 @@
 // it reads; of others, the rows that count are copied there.
 import type { DType } from '../schema';
 import type { Shader, Spec } from '../contract/kernel';
-import { storageBytes } from '../gpu/memory_plan';
-import { Readback } from '../gpu/readback';
-import { type CompiledSegment, type Command, compileSegment } from '../gpu/segment';
-import { elementType, packUniforms, type ShaderBinding } from '../gpu/shader';
+import type { CompiledSegment, Command } from '../gpu/segment';
+import type { ShaderBinding } from '../gpu/shader';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
+import { Readback, compileSegment, elementType, packUniforms, storageBytes } from './outside';
 
 /** What rows there are. */
 export interface LogitsForm {

@@ -1,5 +1,5 @@
 // The likeliest next tokens of each row, of logits on the GPU: only they come down.
-import { RANKING_SHADER } from 'virtual:generate_shaders';
+import { RANKING_SHADER } from './ranking_shader';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
 import { GpuLogits, type LogitsForm } from './gpu_logits';

@@ -1,9 +1,9 @@
 // Choosing tokens on the GPU. The choice is written where the next step's tokens are read, so that only copies of it
 // come down, and nobody need wait for them before the next step.
-import { SAMPLING_SHADER } from 'virtual:generate_shaders';
+import { SAMPLING_SHADER } from './sampling_shader';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
-import type { Sampling } from './generate_options';
+import type { Sampling } from './settings';
 import { GpuLogits, type LogitsForm } from './gpu_logits';
 
 /** Of what a sampler is made. */

@@ -1,6 +1,6 @@
 // Choosing tokens in JavaScript, where logits are on the CPU. The GPU does the same (gpu_sampler.ts), step by step with
 // the same roundings where a choice depends on them.
-import type { Sampling } from './generate_options';
+import type { Sampling } from './settings';
 import { NAN, NOTHING } from './no_token';
 import { gumbel, noiseBase } from './noise';
 

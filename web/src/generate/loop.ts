@@ -1,5 +1,6 @@
 // The loop of tokens that are chosen one by one.
-import type { FinishReason, Settings } from './generate_options';
+import type { FinishReason } from './generate_options';
+import type { Settings } from './settings';
 import { noToken } from './no_token';
 import { partsOf } from './rows';
 import type { Steps } from './steps';

@@ -1,7 +1,6 @@
 // Rows of logits of which no token can be chosen.
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
-import type { Settings } from './generate_options';
+import type { Settings } from './settings';
+import { ErrorCode, RuntimeError } from './outside';
 
 /** In place of a token: a logit of the row is NaN; or none has a chance, none being finite. */
 export const [NAN, NOTHING] = [-1, -2];

@@ -1,10 +1,10 @@
 // The rows of a batch: prompts of unequal length are filled up, on the left, or, for GroupQueryAttention, which counts
 // each row's keys from the first, on the right. And what a step feeds besides tokens and caches follows from them.
-import { DType } from '../schema';
 import type { PlanInput } from '../session/plan';
 import type { Feeds } from '../session/feeds';
 import type { TensorOnCpu } from '../wire/values';
 import type { DecoderForm } from './decoder_form';
+import { DType } from './outside';
 
 /** Some slots of all rows: those that a step adds. */
 export interface NewSlots {

@@ -1,16 +1,12 @@
 // One step of a decoder: new tokens go in, caches go round, and of the logits a token is chosen for each row.
-import { DType, ErrorCode } from '../schema';
-import { toNumbers, typeName } from '../contract/elements';
-import { RuntimeError } from '../errors';
 import type { Counters } from '../gpu/counters';
-import { nextTurn } from '../gpu/pump';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { RunOptions, RunResult } from '../session/run_options';
 import type { Session } from '../session/session';
-import { isContainer, isOnGpu, named, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
+import type { TensorOnCpu, TensorOnGpu, Value } from '../wire/values';
 import type { Caches } from './caches';
 import type { DecoderForm } from './decoder_form';
-import type { Settings } from './generate_options';
+import type { Settings } from './settings';
 import { BeamSearch } from './beam_search';
 import type { GpuLogits, LogitsForm } from './gpu_logits';
 import { GpuRanker } from './gpu_ranker';
@@ -18,6 +14,7 @@ import { GpuSampler } from './gpu_sampler';
 import { HostSampler } from './host_sampler';
 import { rank, type Ranked, type RankingOptions } from './ranking';
 import { type NewSlots, type Rows, tensor } from './rows';
+import { DType, ErrorCode, RuntimeError, isContainer, isOnGpu, named, nextTurn, toNumbers, typeName } from './outside';
 
 /** All that steps of one generation share. */
 export interface StepContext {

@@ -1,5 +1,6 @@
 // When rows end: by a token of eos, by a sequence of stop, or because they are long enough.
-import type { FinishReason, Settings } from './generate_options';
+import type { FinishReason } from './generate_options';
+import type { Settings } from './settings';
 
 type Ends = Pick<Settings, 'eos' | 'stop' | 'maxNewTokens'>;
 

@@ -5,7 +5,6 @@ import type * as counters from '../gpu/counters';
 import type * as device from '../gpu/device';
 import type * as run from '../session/run_options';
 import type * as generate from '../generate/generate_options';
-import type * as decoder from '../generate/decoder_form';
 import type * as times from '../session/node_times';
 import type * as session from '../session/session';
 import type * as state from '../session/state';
@@ -48,7 +47,7 @@ export type ProductTiling = times.ProductTiling;
 
 /** Generate.options. */
 export type GenerateOptions = generate.GenerateOptions;
-export type DecoderNames = decoder.DecoderNames;
+export type DecoderNames = generate.DecoderNames;
 
 /** Generated.info. */
 export type GenerateInfo = generate.GenerateInfo;

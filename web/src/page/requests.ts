@@ -30,7 +30,7 @@ import {
 } from '../schema';
 import { toNumbers } from '../contract/elements';
 import { RuntimeError } from '../errors';
-import { Generator } from '../generate/generator';
+import { generatorOf } from '../generate/load';
 import type { Runtime } from '../session/runtime';
 import { ofUrls } from '../session/model_source';
 import { Session } from '../session/session';
@@ -212,7 +212,8 @@ export class Requests {
     signal: AbortSignal,
   ): Promise<Answer> {
     const rows = prompts.map((prompt) => toNumbers(prompt.dtype, readBytes(prompt, payload)));
-    const info = await Generator.of(this.session(session)).generate(
+    const generator = await generatorOf(this.session(session));
+    const info = await generator.generate(
       rows,
       json<GenerateOptions>(options),
       (tokens) => this.connection.tokens(request, tokens),

@@ -34,7 +34,7 @@ export class Runtime {
   };
 
   constructor(
-    private readonly files: CoreFiles = filesIn(import.meta.url),
+    readonly files: CoreFiles = filesIn(import.meta.url),
     private readonly settings: RuntimeOptions = {},
   ) {}
 

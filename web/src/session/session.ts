@@ -203,7 +203,8 @@ export class Session extends SessionState {
     });
   }
 
-  private ensureUsable(): void {
+  /** Throws if it was released, or its device lost. */
+  ensureUsable(): void {
     if (this.released) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
     const lost = this.provider?.gpu.lost;
     if (lost !== undefined) {

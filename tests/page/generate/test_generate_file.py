@@ -1,0 +1,125 @@
+"""The loops of decoders are a file of their own, which the first generation of a page loads."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from language_models import language_model, native_greedy
+from static_site import CORS, StaticSite, browsing
+
+import py_ort
+from py_ort.exporting.runtime_files import copy_runtime
+
+pytestmark = pytest.mark.browser
+HERE = Path(__file__).resolve().parent
+POLICY = {"Content-Security-Policy": "script-src 'self' 'wasm-unsafe-eval'"}
+FILE = "/generate.mjs"
+
+
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    copy_runtime(folder)
+    shutil.copy(HERE / "generate_file.mjs", folder)
+    shutil.copy(HERE / "generate_file.html", folder)
+    py_ort.export(language_model("growing").SerializeToString(), folder / "decoder.pyort", providers=["wasm"])
+    return folder
+
+
+@pytest.fixture
+def folder(laid_out: Path, tmp_path: Path) -> Path:
+    """A site of the test's own."""
+    return Path(shutil.copytree(laid_out, tmp_path / "site"))
+
+
+@pytest.fixture
+def site(folder: Path) -> Iterator[StaticSite]:
+    served = StaticSite(folder, POLICY)
+    yield served
+    served.close()
+
+
+def visit(site: StaticSite, query: str = "") -> dict[str, Any]:
+    with browsing("chromium", f"{site.origin}/generate_file.html{query}"):
+        told = site.told()
+    assert "error" not in told, told
+    assert told["refused"] == [] and told["dims"] == told["again"] == [1, 1, 48]
+    return told
+
+
+def check(told: dict[str, Any]) -> None:
+    wanted = native_greedy(language_model("growing"), [3, 1, 4], 4)
+    assert told["rows"] == [wanted, wanted] and told["last"] == wanted
+
+
+@pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
+def test_it_is_loaded_when_it_is_used(site: StaticSite, query: str) -> None:
+    """Once, and not before; by a page whose policy allows its own scripts alone."""
+    check(visit(site, query))
+    assert site.asked.count(FILE) == 1
+    assert site.asked.index("/before") < site.asked.index(FILE) < site.asked.index("/between")
+
+
+@pytest.mark.parametrize("way", ["runtime", "paths", "generate"])
+@pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
+def test_from_another_origin(folder: Path, tmp_path: Path, way: str, query: str) -> None:
+    """All that is loaded, all but the module, or that file alone."""
+    shutil.copytree(folder, tmp_path / "cdn")
+    (folder / "generate.mjs").unlink()
+    cdn, site = StaticSite(tmp_path / "cdn", CORS), StaticSite(folder)
+    try:
+        url = f"{cdn.origin}{FILE if way == 'generate' else '/'}"
+        check(visit(site, f"?{way}={url}{query}"))
+        assert cdn.asked.count(FILE) == 1 and FILE not in site.asked
+        assert ("/core.wasm" in cdn.asked) == (way != "generate")
+    finally:
+        cdn.close()
+        site.close()
+
+
+@pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
+def test_where_it_is_missing(site: StaticSite, query: str) -> None:
+    """A typed error that says where it was looked for and what to do; the session runs on."""
+    (site.folder / "generate.mjs").unlink()
+    told = visit(site, query)
+    for error in (*told["rows"], told["last"]):
+        assert error["name"] == "RuntimeError(fail)", error
+        assert (
+            f"{site.origin}{FILE}" in error["message"] and "env.wasm.wasmPaths = { generate: URL }" in error["message"]
+        )
+
+
+@pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
+def test_a_session_that_is_released_meanwhile(site: StaticSite, query: str) -> None:
+    """Nothing is made that nobody would free."""
+    site.held[FILE] = threading.Event()
+    with browsing("chromium", f"{site.origin}/generate_file.html?release{query}"):
+        deadline = time.monotonic() + 60
+        while not {FILE, "/released"} <= set(site.asked) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        site.held[FILE].set()
+        told = site.told()
+    assert told["released"]["name"] == "RuntimeError(no_such_session)", told
+
+
+@pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
+def test_it_is_asked_for_again(site: StaticSite, query: str) -> None:
+    """Once it is there, generations work."""
+    file = site.folder / "generate.mjs"
+    away = file.rename(site.folder / "away")
+    site.held["/between"] = threading.Event()
+    with browsing("chromium", f"{site.origin}/generate_file.html{query}"):
+        deadline = time.monotonic() + 60
+        while "/between" not in site.asked and time.monotonic() < deadline:
+            time.sleep(0.05)
+        away.rename(file)
+        site.held["/between"].set()
+        told = site.told()
+    assert [error["name"] for error in told["rows"]] == ["RuntimeError(fail)"] * 2, told
+    assert told["last"] == native_greedy(language_model("growing"), [3, 1, 4], 4), told
