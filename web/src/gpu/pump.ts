@@ -44,19 +44,30 @@ async function pumped<T>(gpu: Gpu, promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-let channel: MessageChannel | undefined;
+/** In Node it keeps the process alive, unless it says that it does not. */
+type Port = MessagePort & { ref?(): void; unref?(): void };
+
+let ports: { readonly heard: Port; readonly told: Port } | undefined;
 const waiting: (() => void)[] = [];
+
+function openPorts(): { readonly heard: Port; readonly told: Port } {
+  const { port1: heard, port2: told }: { port1: Port; port2: Port } = new MessageChannel();
+  heard.onmessage = () => {
+    const next = waiting.shift();
+    if (waiting.length === 0) heard.unref?.();
+    next?.();
+  };
+  return { heard, told };
+}
 
 /** Lets the event loop turn once, other messages included. */
 export function nextTurn(): Promise<void> {
-  if (!channel) {
-    channel = new MessageChannel();
-    channel.port1.onmessage = () => waiting.shift()?.();
-  }
-  const { port2 } = channel;
+  ports ??= openPorts();
+  const { heard, told } = ports;
+  heard.ref?.();
   return new Promise((resolve) => {
     waiting.push(resolve);
-    port2.postMessage(0);
+    told.postMessage(0);
   });
 }
 
