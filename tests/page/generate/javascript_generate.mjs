@@ -89,6 +89,10 @@ export const cases = {
       () => session.generate(PROMPT, { max_new_tokens: 3 }),
       'no option "max_new_tokens"; there are maxNewTokens',
     );
+    await fails(
+      () => session.generate(PROMPT, { names: { past: 'p' } }).result,
+      'names has no "past"; it has ids, mask',
+    );
     await fails(() => session.generate(PROMPT, { temperature: 0 }).result, 'temperature is a number above 0');
     await fails(() => session.generate(PROMPT, { temperature: '1' }).result, 'temperature is a number above 0');
     await fails(() => session.generate(PROMPT, { topP: '0.5' }).result, 'topP is above 0');

@@ -68,6 +68,7 @@ const KINDS = ['Key', 'Value'] as const;
 
 /** @throws RuntimeError that says which input or output has no place in a decoder. */
 export function decoderForm(plan: PlanInfo, names: DecoderNames = {}): DecoderForm {
+  checkKeys(names);
   const roles: Partial<Record<Role, PlanInput>> = {};
   const pasts = new Map<string, PlanInput>();
   for (const input of plan.inputs) {
@@ -138,6 +139,16 @@ function growthOf(
 
 function shown({ dtype, dims }: PlanInput): string {
   return `${typeName(dtype)}${dims ? `[${dims.map((dim) => (dim < 0 ? '?' : dim))}]` : ''}`;
+}
+
+function checkKeys(names: DecoderNames): void {
+  const known = [...ROLES, 'logits', ...KINDS.flatMap((kind) => [`past${kind}`, `present${kind}`])];
+  const unknown = Object.keys(names).find((key) => !known.includes(key));
+  if (unknown !== undefined)
+    throw new RuntimeError(
+      ErrorCode.invalid_argument,
+      `the option names has no "${unknown}"; it has ${known.join(', ')}`,
+    );
 }
 
 function noDecoder(why: string): RuntimeError {
