@@ -20,11 +20,8 @@ from py_ort.ir.operators import MICROSOFT, NCHWC
 
 _log = logging.getLogger("py_ort")
 _SIZES = (8, 16)
-#: Those that are ONNX's own but for the layout, and defaults that their first opsets did not know.
-_POOLS = ("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool")
+#: Of pools, which are ONNX's own but for the layout: what their first opsets did not know.
 _DEFAULTS = {"auto_pad": "NOTSET", "ceil_mode": 0, "storage_order": 0, "count_include_pad": 0}
-#: Of ONNX's operators between them, those that keep how many channels there are.
-_ALIKE = (*_POOLS, "Upsample")
 
 
 def take_apart_blocks(model: ir.Model) -> None:
@@ -41,7 +38,7 @@ def take_apart_blocks(model: ir.Model) -> None:
             _take_apart(node, block, plain)
         elif node.op_type == "ReorderInput":
             set_attributes(node, block=block)
-        elif node.op_type in _POOLS:
+        elif _is_pool(node):
             node.domain = ""
             for name, default in _DEFAULTS.items():
                 if attribute(node, name) == default:
@@ -78,10 +75,14 @@ def _fits(node: ir.Node, block: int) -> bool:
     return True
 
 
+def _is_pool(node: ir.Node) -> bool:
+    return node.op_type.endswith("Pool")
+
+
 def _channels(value: ir.Value | None) -> int | None:
     """How many channels a convolution before it made."""
     node = None if value is None else value.producer()
-    while node is not None and node.op_type in _ALIKE:
+    while node is not None and (_is_pool(node) or node.op_type == "Upsample"):
         node = None if node.inputs[0] is None else node.inputs[0].producer()
     sizes = _sizes(node) if node is not None and node.op_type == "Conv" else None
     return sizes[0] if sizes else None
