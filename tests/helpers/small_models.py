@@ -97,8 +97,12 @@ WEIGHTS = {
 }
 
 
-def two_products() -> bytes:
-    """Convolutions, transposed and grouped ones too, then matrices that lie both ways; no size fills its panels."""
+def two_products(scale: float = 1) -> bytes:
+    """Convolutions, transposed and grouped ones too, then matrices that lie both ways; no size fills its panels.
+
+    Args:
+        scale: Times which all weights are: sessions share those that are equal.
+    """
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
         helper.make_node("Conv", ["a", "g"], ["b"], group=2, pads=[1] * 4),
@@ -108,5 +112,6 @@ def two_products() -> bytes:
         helper.make_node("MatMul", ["c", "m"], ["d"]),
         helper.make_node("Gemm", ["d", "t"], ["y"], transB=1),
     ]
-    constants = [numpy_helper.from_array(array, name) for name, array in (*WEIGHTS.items(), ("axes", np.array([2, 3])))]
+    constants = [numpy_helper.from_array(array * array.dtype.type(scale), name) for name, array in WEIGHTS.items()]
+    constants.append(numpy_helper.from_array(np.array([2, 3]), "axes"))
     return model(nodes, [floats("x", ["N", 4, 8, 8])], [floats("y", ["N", 7])], constants, 18)
