@@ -377,7 +377,10 @@ class SessionBase:
 
     def _check_input_name(self, name: str) -> None:
         overridable = self._open().overridable
-        if name not in self._input_names and name not in (known := [arg.name for arg in (*self._inputs, *overridable)]):
+        if name in self._input_names:
+            return
+        known = [arg.name for arg in (*self._inputs, *overridable)]
+        if name not in known:
             raise InvalidArgument(f"the model has no input {name!r}: it has {', '.join(map(repr, known))}")
 
     def _output_types(self) -> dict[str, str]:
