@@ -43,9 +43,9 @@ def _argument(node: ir.Node) -> tuple[ir.Value, float] | None:
     wanted = _ARGUMENTS[node.op_type][1]
     for x in behind(node.inputs[0]):
         found = polynomial(node.inputs[0], [x])
+        tolerance = _TOLERANCE_OF_HALVES if x.dtype == ir.DataType.FLOAT16 else _TOLERANCE
         for sign in (1.0, -1.0):
-            near = _TOLERANCE_OF_HALVES if x.dtype == ir.DataType.FLOAT16 else _TOLERANCE
-            if is_near(found, {product: sign * factor for product, factor in wanted.items()}, near):
+            if is_near(found, {product: sign * factor for product, factor in wanted.items()}, tolerance):
                 return x, sign
     return None
 
