@@ -6,7 +6,7 @@ import type { RunOptions } from '../session/run_options';
 import type { TensorOnGpu, Value } from '../wire/values';
 import { cacheDims, type Caches, unchanged } from './caches';
 import type { CacheForm, DecoderForm } from './decoder_form';
-import { ErrorCode, RuntimeError, named } from './outside';
+import { ErrorCode, RuntimeError, copyRows, named } from './outside';
 
 /** Buffers are made for multiples of so many slots: a little more text needs no new ones. */
 const STEP = 256;
@@ -124,11 +124,9 @@ export class GpuCaches implements Caches {
     const made = this.allocate(batch, room);
     tensors?.forEach(({ gpuId }, i) => {
       const cache = form.caches[i];
-      const [old, fresh] = [buffers.get(gpuId), buffers.get(made[i].gpuId)];
-      const [oldHead, head] = [this.room, room].map((slots) => slots * this.rowBytes(cache));
-      const bytes = Math.min(this.slots, room) * this.rowBytes(cache);
-      for (let h = 0; h < batch * cache.heads && bytes > 0; h++)
-        encoder.copyBufferToBuffer(old.buffer, old.offset + h * oldHead, fresh.buffer, h * head, bytes);
+      const heads = { count: batch * cache.heads, rowBytes: this.rowBytes(cache) };
+      const [from, to] = [buffers.get(gpuId), buffers.get(made[i].gpuId)];
+      copyRows(encoder, heads, Math.min(this.slots, room), [from, this.room], [to, room]);
     });
     device.submit([encoder.finish()]);
     this.replace(made, room);

@@ -6,6 +6,7 @@ export { countersOf } from '../gpu/counters';
 export { storageBytes } from '../gpu/memory_plan';
 export { nextTurn } from '../gpu/pump';
 export { Readback } from '../gpu/readback';
+export { copyRows } from '../gpu/roomy_rows';
 export { compileSegment } from '../gpu/segment';
 export { elementType, packUniforms } from '../gpu/shader';
 export { DType, ErrorCode } from '../schema';

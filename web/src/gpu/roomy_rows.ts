@@ -48,7 +48,9 @@ export class RoomyBuffer {
     const [from, fromRoom] =
       later instanceof RoomyRows ? [buffers.get(later.of.id), later.of.room] : [buffers.get(tensor), rows];
     const made = new RoomyBuffer(provider, cache, heads, rows);
-    copyRows(provider, heads, rows, [from, fromRoom], [buffers.get(made.id), made.room]);
+    submitted(provider, (encoder) =>
+      copyRows(encoder, heads, rows, [from, fromRoom], [buffers.get(made.id), made.room]),
+    );
     return made;
   }
 
@@ -84,7 +86,9 @@ export class RoomyRows implements LaidLater {
     const { provider, cache, heads } = of;
     const buffer = cache.acquire(bytes, 'rows');
     const laid = { buffer, offset: 0, bytes, owner: cache };
-    copyRows(provider, heads, rows, [provider.buffers.get(of.id), of.room], [laid, rows]);
+    submitted(provider, (encoder) =>
+      copyRows(encoder, heads, rows, [provider.buffers.get(of.id), of.room], [laid, rows]),
+    );
     of.leave();
     return laid;
   }
@@ -94,18 +98,22 @@ export class RoomyRows implements LaidLater {
   }
 }
 
-/** From one buffer to another, each with the rows that its heads have room for. */
-function copyRows(
-  { gpu }: GpuProvider,
+/** Copies the first rows of each head from one buffer to another, each with the rows that its heads have room for. */
+export function copyRows(
+  encoder: GPUCommandEncoder,
   { count, rowBytes }: Heads,
   rows: number,
   [from, fromRoom]: readonly [Placement, number],
   [to, toRoom]: readonly [Placement, number],
 ): void {
-  const encoder = gpu.device.createCommandEncoder();
   for (let head = 0; head < count; head++) {
     const [source, target] = [from.offset + head * fromRoom * rowBytes, to.offset + head * toRoom * rowBytes];
     encoder.copyBufferToBuffer(from.buffer, source, to.buffer, target, rows * rowBytes);
   }
+}
+
+function submitted({ gpu }: GpuProvider, encode: (encoder: GPUCommandEncoder) => void): void {
+  const encoder = gpu.device.createCommandEncoder();
+  encode(encoder);
   gpu.submit([encoder.finish()]);
 }
