@@ -43,6 +43,6 @@ def test_uploads_go_on_while_the_gpu_works(
     during = [
         run
         for run, (begin, end) in uploads.items()
-        if any(begin > work_begin and end < work_end for other, (work_begin, work_end) in works.items() if other != run)
+        if any(begin < work_end and end > work_begin for other, (work_begin, work_end) in works.items() if other != run)
     ]
     assert len(during) >= RUNS // 2
