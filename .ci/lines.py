@@ -1,7 +1,7 @@
 """Refuses lines of more than 120 columns, also where no formatter breaks them: WGSL in templates, comments, prose.
 
-And files of code of more than 400 lines. Rows of a Markdown table are excepted, which cannot be broken, and files that
-nobody writes by hand.
+And files of code of more than 400 lines, and a map of the house (docs/internals.md) of more than 2,500 words. Rows of a
+Markdown table are excepted, which cannot be broken, and files that nobody writes by hand.
 """
 
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 WIDTH = 120
 HEIGHT = 400
 CODE = (".py", ".ts", ".mjs", ".cjs", ".js", ".css", ".cc", ".h")
+MAP, WORDS = "docs/internals.md", 2500
 WRITTEN_BY_HAND = (*CODE, ".md")
 GENERATED = re.compile(r"docs/operators\.md|web/src/schema/|.*/gen/")
 
@@ -47,6 +48,9 @@ def main() -> int:
                 found += 1
             if path.suffix in CODE and len(lines) > HEIGHT:
                 print(f"{name}: {len(lines)} lines, more than {HEIGHT}")
+                found += 1
+            if name == MAP and (words := len(" ".join(lines).split())) > WORDS:
+                print(f"{name}: {words} words, more than {WORDS}: what is true of one module stands at its head")
                 found += 1
     return 1 if found else 0
 
