@@ -109,12 +109,15 @@ class Gateway:
         if request.rel_url.raw_query_string:
             target += f"?{request.rel_url.raw_query_string}"
         asked = {name: request.headers[name] for name in _ASKED if name in request.headers}
+        # Files of the page are code, which packs well; weights and feeds hardly do.
+        packs = not target.startswith(BLOBS) and "gzip" in request.headers.get("Accept-Encoding", "")
+        method = "GET" if packs else request.method  # HEAD wants the size of what is packed, too
         try:
             async with self._client.request(
-                request.method, URL(self._files + target, encoded=True), headers=asked, allow_redirects=False
+                method, URL(self._files + target, encoded=True), headers=asked, allow_redirects=False
             ) as answer:
                 headers = {name: value for name, value in answer.headers.items() if name.lower() not in self._left_out}
-                if _is_of_page(target, headers) and "gzip" in request.headers.get("Accept-Encoding", ""):
+                if packs and _is_large_and_whole(headers):
                     packed = await asyncio.to_thread(_packed, await answer.read())
                     headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(packed))}
                     return web.Response(body=packed, headers=headers)
@@ -161,9 +164,8 @@ class Gateway:
         return outer
 
 
-def _is_of_page(target: str, headers: Mapping[str, str]) -> bool:
-    """Whether an answer is a file of the page, whole: code, which packs well; weights and feeds hardly do."""
-    return not target.startswith(BLOBS) and "Content-Range" not in headers and int(headers["Content-Length"]) > _SMALL
+def _is_large_and_whole(headers: Mapping[str, str]) -> bool:
+    return "Content-Range" not in headers and int(headers["Content-Length"]) > _SMALL
 
 
 @lru_cache(16)

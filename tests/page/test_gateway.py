@@ -153,6 +153,18 @@ def test_code_is_compressed_on_its_way(gateway: tuple[str, str]) -> None:
     assert fetch(url, Accept_Encoding="gzip", Range="bytes=5-9") == (206, "", file[5:10])
 
 
+@pytest.mark.parametrize("encoding", ["gzip", ""])
+def test_head_tells_what_get_would(gateway: tuple[str, str], encoding: str) -> None:
+    def headers(method: str) -> dict[str, str]:
+        asked = urllib.request.Request(f"{''.join(gateway)}/worker.js", method=method)
+        asked.add_header("Accept-Encoding", encoding)
+        with urllib.request.urlopen(asked, context=ssl._create_unverified_context(), timeout=20) as answer:
+            assert bool(answer.read()) == (method == "GET")
+            return {name: value for name, value in answer.headers.items() if name != "Date"}
+
+    assert headers("HEAD") == headers("GET")
+
+
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     for wrong, text in (
         ({"host": ""}, "are for a host"),
