@@ -113,12 +113,13 @@ class Within:
             self._place = None  # our frame is gone with the old document
 
 
-def launch_args(browser_type: Any, webgpu: str | None) -> dict[str, Any]:
+def launch_args(browser_type: Any, webgpu: str | None, channel: str | None = None) -> dict[str, Any]:
     """Return arguments for Playwright's `launch` with which Chromium has WebGPU, as it has for other sessions.
 
     Args:
         browser_type: Playwright's.
         webgpu: See `BrowserOptions`; None: the default.
+        channel: Which Chromium Playwright was asked for, e.g. "chrome" or "msedge", if any: no other stands in for it.
     """
     family = {"chromium": "chromium", "firefox": "firefox"}.get(browser_type.name, "webkit")
     options = BrowserOptions(browser=family)
@@ -129,7 +130,7 @@ def launch_args(browser_type: Any, webgpu: str | None) -> dict[str, Any]:
         args["args"] = options.command_line()
         args["chromium_sandbox"] = True  # the flags decide
         try:
-            if not Path(browser_type.executable_path).exists():
+            if channel in (None, "chromium") and not Path(browser_type.executable_path).exists():
                 args["executable_path"] = str(find.binary())
         except BrowserNotFound:
             pass  # Playwright says how to get one

@@ -217,7 +217,7 @@ def _lacks(wanted: Wanted, browser: BrowserOptions) -> str:
 
 
 @pytest.fixture(scope="session")
-def ort_launch_args(browser_type: Any, pytestconfig: pytest.Config) -> dict[str, Any]:
+def ort_launch_args(browser_type: Any, browser_channel: str | None, pytestconfig: pytest.Config) -> dict[str, Any]:
     """Arguments with which pytest-playwright's browser has WebGPU, and is found where Playwright brought none.
 
     They are for a fixture of yours:
@@ -228,7 +228,7 @@ def ort_launch_args(browser_type: Any, pytestconfig: pytest.Config) -> dict[str,
     """
     from py_ort.testing.in_playwright import launch_args
 
-    return launch_args(browser_type, pytestconfig.getoption("--ort-webgpu"))
+    return launch_args(browser_type, pytestconfig.getoption("--ort-webgpu"), browser_channel)
 
 
 @pytest.fixture

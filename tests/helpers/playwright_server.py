@@ -18,19 +18,30 @@ from py_ort.browser import find
 PORT = 4444
 
 
-def _browsers(folder: Path) -> Path:
-    """Where `playwright install` would have put its browser, have this machine's Chromium."""
+def stand_in(folder: Path, what: str, file: str, program: object) -> dict[str, str]:
+    """Where `playwright install` would have put something, have a program of this machine.
+
+    Args:
+        folder: For Playwright's programs.
+        what: What Playwright calls it, as "ffmpeg".
+        file: Its file there.
+        program: The one of this machine.
+
+    Returns:
+        The variables with which Playwright looks there.
+    """
     if platform.machine() != "x86_64":
-        pytest.skip("where Playwright looks for its browser is known for x86-64")
-    env = {**os.environ, "PLAYWRIGHT_BROWSERS_PATH": str(folder)}
-    command = [*compute_driver_executable(), "install", "--dry-run", "chromium"]
-    told = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-    (place,) = [line.split()[-1] for line in told.splitlines() if "Install location" in line and "headless" in line]
-    shell = Path(place) / "chrome-headless-shell-linux64/chrome-headless-shell"
-    shell.parent.mkdir(parents=True)
-    shell.write_text(f'#!/bin/sh\nexec {find.binary()} "$@"\n')
-    shell.chmod(0o755)
-    return folder
+        pytest.skip("where Playwright looks for its programs is known for x86-64")
+    env = {"PLAYWRIGHT_BROWSERS_PATH": str(folder)}
+    command = [*compute_driver_executable(), "install", "--dry-run", what]
+    told = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=True).stdout
+    places = [line.split()[-1] for line in told.splitlines() if "Install location" in line]
+    (place,) = [place for place in places if Path(place).name.startswith(what.replace("-", "_"))]
+    script = Path(place) / file
+    script.parent.mkdir(parents=True)
+    script.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+    script.chmod(0o755)
+    return env
 
 
 @contextmanager
@@ -39,7 +50,8 @@ def playwright_server(machine: Machine, folder: Path) -> Iterator[tuple[str, sub
     folder.mkdir()
     command = [*machine.inside, *compute_driver_executable(), "run-server", "--unsafe"]
     command += ["--host", machine.address, "--port", str(PORT)]
-    env = {"PLAYWRIGHT_BROWSERS_PATH": str(_browsers(folder / "browsers"))}
+    shell = "chrome-headless-shell-linux64/chrome-headless-shell"
+    env = stand_in(folder / "browsers", "chromium-headless-shell", shell, find.binary())
     with running(command, folder / "log", env) as process:
         wait_for_port(machine.address, PORT, process, folder / "log")
         yield f"playwright:ws://{machine.address}:{PORT}/", process

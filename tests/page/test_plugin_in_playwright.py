@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import http.server
+import shutil
+import sys
+import textwrap
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -11,6 +14,7 @@ from typing import ClassVar
 
 import pytest
 import small_models
+from playwright_server import stand_in
 
 import py_ort
 
@@ -92,6 +96,18 @@ MODULE = """
         with pytest.raises(RuntimeException, match="has no app.other after"):
             ort_page("app.other", timeout=0.1)
 """
+WINDOW = """
+    import numpy as np
+    import pytest
+
+    @pytest.mark.ort(within="context")
+    def test_in_a_window(context, ort_session, ort_target):
+        feeds = {"x": np.ones((1, 3), np.float32), "scale": np.ones(3, np.float32)}
+        session = ort_session("add.onnx")
+        assert session.run(None, feeds)[0].tolist() == [[2, 2, 2]]
+        assert session.placement().counts()[ort_target.provider] == 1
+        assert "Headless" not in context.pages[0].evaluate("navigator.userAgent")
+"""
 PAGE = """<!doctype html><title>mine</title><body><script type="module">
 import { InferenceSession, Tensor } from './py_ort/py_ort.mjs';
 const model = await InferenceSession.create('add.pyort', { executionProviders: ['wasm'] });
@@ -149,6 +165,32 @@ def test_playwrights_options_are_for_them_too(project: pytest.Pytester) -> None:
     with zipfile.ZipFile(trace) as archive:
         told = b"".join(archive.read(name) for name in archive.namelist() if name.endswith(".trace"))
     assert b"py_ort: <InferenceSession 'small': 1 nodes on webgpu" in told
+
+
+def test_a_video_of_them(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (program := shutil.which("ffmpeg")):
+        pytest.skip("ffmpeg is not installed")
+    for name, value in stand_in(project.path / "programs", "ffmpeg", "ffmpeg-linux", program).items():
+        monkeypatch.setenv(name, value)
+    result = project.runpytest_subprocess("-p", "no:cacheprovider", "--video", "on", "-k", "test_page and wasm")
+    result.assert_outcomes(passed=1, deselected=8)
+    (video,) = project.path.glob("test-results/*/video.webm")
+    assert video.read_bytes().startswith(b"\x1aE\xdf\xa3")  # a file of Matroska's
+
+
+def test_with_windows(project: pytest.Pytester) -> None:
+    if not (xvfb := shutil.which("xvfb-run")):
+        pytest.skip("xvfb-run is not installed")
+    (project.path / "test_window.py").write_text(textwrap.dedent(WINDOW))
+    command = [xvfb, "-a", sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--headed", "test_window.py"]
+    result = project.run(*command, "--ort-webgpu", "software")
+    result.assert_outcomes(passed=2)
+
+
+def test_no_other_browser_stands_in_for_a_channel(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test(ort_launch_args):\n    assert 'executable_path' not in ort_launch_args\n")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--browser-channel", "chrome-canary")
+    result.assert_outcomes(passed=1)
 
 
 def test_wrong_markers(pytester: pytest.Pytester) -> None:
