@@ -183,7 +183,7 @@ export class SessionRun {
       const survivors = new Set(
         outputs.flatMap((output) => (!isContainer(output) && 'gpuId' in output.data ? [output.data.gpuId] : [])),
       );
-      const pending = await discarding(delivery, async () => recorder?.commit(delivery.read, delivery.keep, survivors));
+      const pending = await this.commit(recorder, delivery, survivors);
       const replayed = recorder?.replaying ?? false;
       if (recorder && this.options.graphId !== UNCAPTURED) {
         const { recording } = recorder;
@@ -197,6 +197,19 @@ export class SessionRun {
       if (this.session.gpuSession) this.session.gpuSession.recorder = this.session.gpuSession.checkCall = undefined;
       core.endRun(run);
       this.session.noteHeap(before, core.tensorBytes());
+    }
+  }
+
+  private async commit(
+    recorder: Recorder | undefined,
+    delivery: Delivery,
+    survivors: ReadonlySet<number>,
+  ): Promise<PendingReadback | undefined> {
+    try {
+      return await recorder?.commit(delivery.read, delivery.keep, survivors);
+    } catch (error) {
+      delivery.discard();
+      throw error;
     }
   }
 
@@ -335,18 +348,16 @@ export class SessionRun {
     const counters = countersSince(this.before, this.counters());
     return {
       finish: async (start) => {
-        const outputs = await discarding(delivery, async () => {
-          try {
-            const collect = (parts: readonly Uint8Array[]) => this.collect(delivery, parts);
-            const values = pending ? await pending.finish(collect) : collect([]);
-            const errors = await this.errors?.found();
-            if (errors?.length) throw gpuError(errors);
-            recorder?.succeeded();
-            return values;
-          } catch (error) {
-            throw recorder ? await this.failed(recorder, delivery, error) : error;
-          }
-        });
+        let outputs: { [name: string]: Value };
+        try {
+          const collect = (parts: readonly Uint8Array[]) => this.collect(delivery, parts);
+          outputs = pending ? await pending.finish(collect) : collect([]);
+          const errors = await this.errors?.found();
+          if (errors?.length) throw gpuError(errors);
+          recorder?.succeeded();
+        } catch (error) {
+          throw await this.failed(recorder, delivery, error);
+        }
         const ended = performance.now();
         const [run_ms, profile] = [ended - start, await this.profile(recorder)];
         this.timeline?.mark('run', 'runs', start, ended, { model: this.session.plan.modelName, ...info, ...counters });
@@ -359,26 +370,16 @@ export class SessionRun {
   }
 
   /** After the submit, when other runs may be under way. */
-  private async failed(recorder: Recorder, delivery: Delivery, error: unknown): Promise<unknown> {
-    const reason = await this.reason(recorder, error);
+  private async failed(recorder: Recorder | undefined, delivery: Delivery, error: unknown): Promise<unknown> {
+    const reason = recorder ? await this.reason(recorder, error) : error;
     delivery.discard();
-    await this.session.runtime.exclusive(async () => this.forget(recorder.recording));
+    if (recorder) await this.session.runtime.exclusive(async () => this.forget(recorder.recording));
     return reason;
   }
 }
 
 function isLeftOnGpu(output: ClosedOutput): boolean {
   return !isContainer(output) && 'gpuId' in output.data;
-}
-
-/** Does a part of a run; if it fails, so does the delivery. */
-async function discarding<T>(delivery: Delivery, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    delivery.discard();
-    throw error;
-  }
 }
 
 function invalid(message: string): RuntimeError {
