@@ -91,7 +91,7 @@ export const cases = {
     );
     await fails(
       () => session.generate(PROMPT, { names: { past: 'p' } }).result,
-      'names has no "past"; it has ids, mask',
+      'no option "names.past"; there are names.ids, names.mask',
     );
     await fails(() => session.generate(PROMPT, { temperature: 0 }).result, 'temperature is a number above 0');
     await fails(() => session.generate(PROMPT, { temperature: '1' }).result, 'temperature is a number above 0');

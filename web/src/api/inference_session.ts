@@ -1,7 +1,7 @@
 // Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU; the model runs in a worker, or here.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import { checkNames, checkRows } from '../generate/generate_options';
+import { checkKeys, checkRows, OPTIONS } from '../generate/generate_options';
 import { host } from '../host';
 import type { ModelFile } from '../package/model_file';
 import type { RunInfo } from '../session/run_options';
@@ -200,7 +200,7 @@ export class InferenceSession {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads say which
   ): Generation<any> {
     const { rows, batch } = rowsOf(prompt);
-    checkNames(options);
+    checkKeys(options, OPTIONS);
     checkRows(rows.length, options);
     const { numBeams = 1, numReturnSequences = 1 } = options;
     const searches = numBeams > 1;

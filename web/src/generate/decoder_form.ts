@@ -2,7 +2,7 @@
 // onnxruntime-genai export them: tokens in, logits out, and caches of keys and values that go round.
 import type { PlanInfo, PlanInput } from '../session/plan';
 import type { DecoderNames, Role } from './generate_options';
-import { DType, ErrorCode, RuntimeError, typeName } from './outside';
+import { checkKeys, DType, ErrorCode, RuntimeError, typeName } from './outside';
 
 /** Keys or values of one layer: [batch, heads, slots, size]. */
 export interface CacheForm {
@@ -65,10 +65,11 @@ const RULES: { readonly [role in Role]: Rule } = {
 };
 const ROLES = Object.keys(RULES) as Role[];
 const KINDS = ['Key', 'Value'] as const;
+const NAMES = [...ROLES, 'logits', ...KINDS.flatMap((kind) => [`past${kind}`, `present${kind}`])];
 
 /** @throws RuntimeError that says which input or output has no place in a decoder. */
 export function decoderForm(plan: PlanInfo, names: DecoderNames = {}): DecoderForm {
-  checkKeys(names);
+  checkKeys(names, NAMES, 'names');
   const roles: Partial<Record<Role, PlanInput>> = {};
   const pasts = new Map<string, PlanInput>();
   for (const input of plan.inputs) {
@@ -139,16 +140,6 @@ function growthOf(
 
 function shown({ dtype, dims }: PlanInput): string {
   return `${typeName(dtype)}${dims ? `[${dims.map((dim) => (dim < 0 ? '?' : dim))}]` : ''}`;
-}
-
-function checkKeys(names: DecoderNames): void {
-  const known = [...ROLES, 'logits', ...KINDS.flatMap((kind) => [`past${kind}`, `present${kind}`])];
-  const unknown = Object.keys(names).find((key) => !known.includes(key));
-  if (unknown !== undefined)
-    throw new RuntimeError(
-      ErrorCode.invalid_argument,
-      `the option names has no "${unknown}"; it has ${known.join(', ')}`,
-    );
 }
 
 function noDecoder(why: string): RuntimeError {

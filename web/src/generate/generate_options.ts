@@ -95,11 +95,15 @@ const NAMES: { readonly [name in keyof Required<GenerateOptions>]: true } = {
   reuse: true,
 };
 
-/** Throws for an option that there is not. */
-export function checkNames(options: object): void {
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(NAMES, name));
-  if (unknown !== undefined)
-    throw invalid(`there is no option "${unknown}"; there are ${Object.keys(NAMES).join(', ')}, signal, onTokens`);
+/** What `generate` takes. */
+export const OPTIONS: readonly string[] = [...Object.keys(NAMES), 'signal', 'onTokens'];
+
+/** Throws for an option that there is not; `of`: the option whose keys they are. */
+export function checkKeys(given: object, known: readonly string[], of?: string): void {
+  const unknown = Object.keys(given).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const spelled = (key: string) => (of ? `${of}.${key}` : key);
+  throw invalid(`there is no option "${spelled(unknown)}"; there are ${known.map(spelled).join(', ')}`);
 }
 
 /** Of a batch: a dispatch has no more workgroups, of which each row gets one. */

@@ -11,4 +11,4 @@ export { compileSegment } from '../gpu/segment';
 export { elementType, packUniforms } from '../gpu/shader';
 export { DType, ErrorCode } from '../schema';
 export { isContainer, isOnGpu, named } from '../wire/values';
-export { checkRows, invalid } from './generate_options';
+export { checkKeys, checkRows, invalid } from './generate_options';
