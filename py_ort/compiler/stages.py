@@ -70,6 +70,7 @@ from py_ort.compiler.passes.pass_base import Pass, PassReport
 from py_ort.compiler.passes.placed.columns import Columns
 from py_ort.compiler.passes.placed.counts import Counts
 from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
+from py_ort.compiler.passes.placed.growing_caches import GrowingCaches
 from py_ort.compiler.passes.placed.quantized_ends import QuantizedEnds
 from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.compiler.placement import PlacedNode, place
@@ -260,6 +261,10 @@ def _place_again(c: Compilation, changed: bool) -> None:
         _place(c, changed)
 
 
+def _with_room(c: Compilation) -> list[Pass]:
+    return [GrowingCaches(lambda node: c.provider_of(node) == "webgpu")] if c.level >= Level.EXTENDED else []
+
+
 def _counted(c: Compilation) -> list[Pass]:
     return [Counts(lambda node: c.provider_of(node) == "webgpu")]
 
@@ -316,6 +321,7 @@ STAGES = (
     Stage("save", lambda c: [], _save),
     Stage("layout", _laid_out),
     Stage("placement", lambda c: [], _place),
+    Stage("placement", _with_room),
     Stage("placement", _counted, _place_again),
     Stage("placement", _chained, _place_again),
     Stage("placement", _in_columns, _forget_removed),

@@ -199,7 +199,7 @@ def refine_range(node: ir.Node) -> None:
     if step != [1] or not start or not limit or not known(start[0]) or not known(limit[0]):
         return
     count = limit[0] - start[0]
-    if not isinstance(count, int) and count._expr.is_integer:
+    if isinstance(count, int) or count._expr.is_integer:
         size = settled(count)
         node.outputs[0].shape = ir.Shape([max(size, 0) if isinstance(size, int) else size])
 

@@ -54,14 +54,15 @@ def test_steps_of_caches_that_grow(kind: str, new_session: Callable[..., Inferen
 
 
 class Text:
-    """A text of a decoder with GroupQueryAttention, here and by native onnxruntime, whose caches `feed` takes."""
+    """A text of a decoder, here and by native onnxruntime, whose caches `feed` takes."""
 
-    def __init__(self, new_session: Callable[..., InferenceSession], batch: int = 1) -> None:
-        model = language_model("grouped").SerializeToString()
+    def __init__(self, new_session: Callable[..., InferenceSession], batch: int = 1, kind: str = "grouped") -> None:
+        model = language_model(kind).SerializeToString()
+        self.kind = kind
         self.session = new_session(model, providers=["webgpu"])
         self.native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         self.rng, self.batch = np.random.default_rng(1), batch
-        self.empty = np.zeros((batch, KV_HEADS, 0, SIZE), np.float32)
+        self.empty = np.zeros((batch, KV_HEADS if kind == "grouped" else HEADS, 0, SIZE), np.float32)
 
     def begin(self, mask: np.ndarray) -> tuple[list[OrtValue], list[np.ndarray]]:
         """Take a prompt in, as long as the mask."""
@@ -72,18 +73,20 @@ class Text:
         self, ours: list[OrtValue], theirs: list[np.ndarray], mask: np.ndarray, rows: int = 1
     ) -> tuple[list[OrtValue], list[np.ndarray]]:
         """Take words in behind caches; return the caches."""
-        ids = self.rng.integers(0, 48, (self.batch, rows))
+        feeds = {"input_ids": self.rng.integers(0, 48, (self.batch, rows)), "attention_mask": mask}
+        if self.kind == "growing":
+            feeds["position_ids"] = np.maximum(np.cumsum(mask, axis=1) - 1, 0)[:, -rows:]
         binding = self.session.io_binding()
         binding.bind_output("logits")
-        binding.bind_cpu_input("input_ids", ids)
-        binding.bind_cpu_input("attention_mask", mask)
+        for name, array in feeds.items():
+            binding.bind_cpu_input(name, array)
         for name, value in zip(CACHES, ours, strict=True):
             binding.bind_ortvalue_input(f"past_key_values.{name}", value)
             binding.bind_output(f"present.{name}", "webgpu")
         self.session.run_with_iobinding(binding)
         logits, *presents = binding.get_outputs()
         pasts = {f"past_key_values.{name}": past for name, past in zip(CACHES, theirs, strict=True)}
-        expected, *longer = self.native.run(None, {"input_ids": ids, "attention_mask": mask, **pasts})
+        expected, *longer = self.native.run(None, {**feeds, **pasts})
         np.testing.assert_allclose(logits.numpy(), expected, rtol=1e-3, atol=1e-4)
         assert [value.shape() for value in presents] == [list(present.shape) for present in longer]
         return presents, longer
@@ -98,9 +101,10 @@ def check(ours: list[OrtValue], theirs: list[np.ndarray]) -> None:
         np.testing.assert_allclose(value.numpy(), expected, rtol=1e-3, atol=1e-4)
 
 
-def test_steps_within_room_are_replayed(new_session: Callable[..., InferenceSession]) -> None:
+@pytest.mark.parametrize("kind", ["grouped", "growing"])
+def test_steps_within_room_are_replayed(kind: str, new_session: Callable[..., InferenceSession]) -> None:
     """Room is for 256 rows: a step walks the plan when it is made, and when there is more of it."""
-    text = Text(new_session)
+    text = Text(new_session, kind=kind)
     total = 240
     ours, theirs = text.begin(np.ones((1, total), np.int64))
     walked = []
@@ -116,9 +120,10 @@ def test_steps_within_room_are_replayed(new_session: Callable[..., InferenceSess
     check(ours, theirs)
 
 
-def test_caches_of_earlier_steps_stay_as_they_are(new_session: Callable[..., InferenceSession]) -> None:
+@pytest.mark.parametrize("kind", ["grouped", "growing"])
+def test_caches_of_earlier_steps_stay_as_they_are(kind: str, new_session: Callable[..., InferenceSession]) -> None:
     """Texts part: whoever goes on from an earlier step finds what was there, and disturbs nobody."""
-    text = Text(new_session)
+    text = Text(new_session, kind=kind)
     mask = [np.ones((1, total), np.int64) for total in range(20)]
     first = text.step(*text.begin(mask[9]), mask[10])
     left = text.step(*text.step(*first, mask[11]), mask[12])
@@ -149,14 +154,32 @@ def test_rows_of_unequal_lengths_are_not_appended(new_session: Callable[..., Inf
             np.testing.assert_array_equal(value.numpy(), was)
 
 
-def test_caches_with_room_are_freed(new_session: Callable[..., InferenceSession]) -> None:
-    text = Text(new_session)
+def test_padded_rows_of_concatenated_caches_are_replayed(new_session: Callable[..., InferenceSession]) -> None:
+    """Each row of a batch has a mask of its own, and a prompt may come behind steps."""
+    text = Text(new_session, batch=2, kind="growing")
+    mask = np.ones((2, 12), np.int64)
+    mask[1, :5] = 0
+    ours, theirs = text.begin(mask)
+    walks = []
+    for rows in (1, 1, 1, 4, 1, 1):
+        mask = np.concatenate([mask, np.ones((2, rows), np.int64)], axis=1)
+        ours, theirs = text.step(ours, theirs, mask, rows)
+        walks.append(text.walks())
+    assert walks[1:3] == [0, 0] and walks[-1] == 0, str(walks)
+    check(ours, theirs)
+
+
+@pytest.mark.parametrize("kind", ["grouped", "growing"])
+def test_caches_with_room_are_freed(kind: str, new_session: Callable[..., InferenceSession]) -> None:
+    text = Text(new_session, kind=kind)
     device = lambda: text.session.stats()["page"]["devices"]["0"]  # noqa: E731
     mask = [np.ones((1, total), np.int64) for total in range(20)]
     ours, theirs = text.begin(mask[9])
+    for value in text.step(ours, theirs, mask[10])[0]:
+        value.release()
     before = device()["tensors"]
-    older, _ = text.step(ours, theirs, mask[10])
-    newer, _ = text.step(older, theirs, mask[10])
+    older, longer = text.step(ours, theirs, mask[10])
+    newer, _ = text.step(older, longer, mask[11])
     for value in (*older, *newer):
         value.release()
     assert device()["tensors"] == before

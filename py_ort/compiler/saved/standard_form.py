@@ -28,6 +28,8 @@ _IR_VERSION = 10
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
 _FLOOR = 21
 _ATTENTION_SINCE = 23
+#: Attributes of Attention that ONNX's has not.
+_ATTENTION = ("offsets", "head_sizes", "grows", "grows_with")
 _LENGTHS, _LENGTHS_SINCE = 6, 24  # the input of Attention that says how many keys there are
 _MASK = 3
 _BIAS, _RESIDUAL = 2, 3  # inputs of convolutions and products
@@ -143,7 +145,7 @@ class StandardForm(OnnxWriter):
                         shape=ir.Shape([rows.shape[0], rows.shape[1], count * each]),
                     )
                     proto.value_info.append(ir.serde.serialize_value(known))
-        kept = {name: item.value for name, item in node.attributes.items() if name not in ("offsets", "head_sizes")}
+        kept = {name: item.value for name, item in node.attributes.items() if name not in _ATTENTION}
         self._since = max(self._since, _LENGTHS_SINCE if len(inputs) > _LENGTHS else _ATTENTION_SINCE)
         outputs = [self.name(v) for v in node.outputs]
         proto.node.append(onnx.helper.make_node("Attention", inputs, outputs, name=self.node_name(node), **kept))

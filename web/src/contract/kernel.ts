@@ -176,6 +176,11 @@ export interface Context {
    */
   boundInPlace(i: number, j: number): boolean;
   /**
+   * Where outputs are bound to inputs that have room for more rows than there are (AppendedByFeeds): int32 [batch], how
+   * many there are before the call's.
+   */
+  rowsBefore(): Tensor | undefined;
+  /**
    * Scratch memory of this call. `ofWeights`: what the kernel makes of its weights, worth to be kept as they are: where
    * these are constant it is made in the first run only, as far as there is room (gpu/arena.ts).
    */
@@ -238,10 +243,23 @@ export type Feature = 'columns' | 'bias' | 'epilogue' | 'residual' | 'steps' | '
  */
 export interface Appended {
   readonly caches: readonly (readonly [input: number, output: number])[];
+  readonly by: AppendedByLengths | AppendedByFeeds;
+}
+
+/** Inputs say how many rows there are. */
+export interface AppendedByLengths {
   /** An int32 input: of each batch, how many rows count, less one. */
   readonly lengths: number;
   /** A host input, asked for by Context.holds: how many rows there are in all. */
   readonly total: number;
+}
+
+/**
+ * All rows of the caches count, and one new one (Context.rowsBefore). Of the model's inputs, `growing` have as many
+ * elements along their last axis as there are rows then.
+ */
+export interface AppendedByFeeds {
+  readonly growing: readonly number[];
 }
 
 export interface Kernel<A = unknown> {
@@ -255,7 +273,7 @@ export interface Kernel<A = unknown> {
   readonly types: readonly (readonly DTypeName[])[];
   readonly requires?: readonly Requirement[];
   readonly features?: readonly Feature[];
-  readonly appended?: Appended;
+  readonly appended?: (attributes: A) => Appended | undefined;
   /** Parse the attributes once, when the kernel is created. */
   attributes?(attributes: Attributes): A;
   resolve(ctx: Context, attributes: A): void;

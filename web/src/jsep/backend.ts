@@ -137,7 +137,7 @@ export class JsepBackend implements JsepFunctions {
     wants: readonly boolean[],
     words: Uint32Array,
   ): RunEvent {
-    const { kernels, provider, unchecked, tiles, dryRun } = this.owner();
+    const { kernels, provider, unchecked, tiles, dryRun, rowsBefore } = this.owner();
     if (dryRun && dryRun.calls-- <= 0) throw new RuntimeError(ErrorCode.cancelled, 'it has a very long loop');
     const recorder = this.recorder();
     const instance = kernels.get(id);
@@ -167,6 +167,7 @@ export class JsepBackend implements JsepFunctions {
       {
         unchecked,
         tiles,
+        rowsBefore,
         output: (index, dtype, dims) => {
           const output = { index, dtype, dims: [...dims] };
           outputs.push(output);

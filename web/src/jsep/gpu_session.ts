@@ -2,7 +2,7 @@
 import type { WebGpuSettings } from '../core/webgpu_options';
 import type { GpuProvider } from '../gpu/provider';
 import { SessionMemory } from '../gpu/session_memory';
-import type { Kernel, TileTable } from '../contract/kernel';
+import type { Kernel, Tensor, TileTable } from '../contract/kernel';
 import type { Recorder } from './recorder';
 import type { RunEvent } from './recording';
 
@@ -27,6 +27,8 @@ export class GpuSession {
   recorder: Recorder | undefined;
   /** The outputs of this run that are bound to the buffers of what is fed, by kernel: pairs of output and input. */
   boundInPlace: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
+  /** Of this run: see Context. */
+  rowsBefore: Tensor | undefined;
   /** Of this run, what a kernel's call must be like besides: throws if it is not. `bytesOf`: what came from the CPU. */
   checkCall: ((event: RunEvent, bytesOf: (id: number) => Uint8Array | undefined) => void) | undefined;
   /**

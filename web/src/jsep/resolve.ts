@@ -32,6 +32,8 @@ export interface Host {
   temp(bytes: number, ofWeights: boolean): number;
   /** Whether output i lies where input j does; see Context. */
   boundInPlace?(i: number, j: number): boolean;
+  /** See Context. */
+  readonly rowsBefore?: Tensor;
   /** Whether dispatches are taken as they are. */
   readonly unchecked?: boolean;
   /** Of the session. */
@@ -173,6 +175,10 @@ class CallContext implements Context {
 
   boundInPlace(i: number, j: number): boolean {
     return !this.given && (this.run.host.boundInPlace?.(i, j) ?? false);
+  }
+
+  rowsBefore(): Tensor | undefined {
+    return this.given ? undefined : this.run.host.rowsBefore;
   }
 
   output(i: number, dims: readonly number[], dtype?: DType): Tensor {

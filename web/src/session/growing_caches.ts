@@ -3,10 +3,13 @@
 // the room lasts, nothing that a step is recorded with changes.
 import type { GpuSession } from '../jsep/gpu_session';
 import { type Heads, RoomyBuffer, RoomyRows } from '../gpu/roomy_rows';
-import type { Appended } from '../contract/kernel';
+import { cpuElementSize } from '../contract/elements';
+import type { Appended, Tensor } from '../contract/kernel';
+import { makeTensor } from '../jsep/resolve';
+import { DType } from '../schema';
 import type { RunEvent } from '../jsep/recording';
 import { inputOf } from '../jsep/signature';
-import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
+import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
 import { kernelIds } from './node_times';
 import type { PlanInfo } from './plan';
 import type { RunOptions, SubmittedRun } from './run_options';
@@ -25,13 +28,20 @@ const TOO_MANY = 3;
 /** Of one session. */
 export class GrowingCaches {
   private refused = 0;
+  /** By batch, how many rows there are before a step, where kernels do not have it from inputs. */
+  private readonly rowsBefore = new Map<number, Tensor>();
+  /** Feeds that are as long as the caches after the step. */
+  private readonly growing: readonly number[] | undefined;
 
   private constructor(
     private readonly gpuSession: GpuSession,
     private readonly outputs: readonly string[],
     private readonly caches: readonly Cache[],
     private readonly appended: ReadonlyMap<number, Appended>,
-  ) {}
+  ) {
+    const growing = [...appended.values()].flatMap(({ by }) => ('growing' in by ? [by.growing] : []));
+    if (growing.length > 0) this.growing = [...new Set(growing.flat())];
+  }
 
   /** Of a model whose kernels append to caches that nothing else reads. */
   static of(plan: PlanInfo, gpuSession: GpuSession): GrowingCaches | undefined {
@@ -40,7 +50,7 @@ export class GrowingCaches {
     const caches: Cache[] = [];
     const appended = new Map<number, Appended>();
     for (const [kernel, instance] of gpuSession.kernels) {
-      const found = instance.kernel.appended;
+      const found = instance.kernel.appended?.(instance.attributes);
       if (!found) continue;
       const own = found.caches.flatMap(([input, output]) =>
         fed.filter((one) => ids[one.node] === kernel && one.input === input && one.output === output),
@@ -65,8 +75,46 @@ export class GrowingCaches {
       ids.size === onGpu &&
       this.caches.every(({ name }) => asked.has(name) && left.has(name) && !bound.has(name)) &&
       pasts.every((past): past is TensorOnGpu => this.mayGrow(past));
-    if (!fits) return undefined;
-    return new GrowingRun(this.caches, this.appended, feeds, options, this.buffersOf(pasts as TensorOnGpu[]));
+    if (!fits || !this.growsByOne(feeds, pasts)) return undefined;
+    const buffers = this.buffersOf(pasts);
+    if (!this.growing) return new GrowingRun(this.caches, this.appended, feeds, options, buffers);
+    const [{ room, filled }] = buffers;
+    if (buffers.some((buffer) => buffer.room !== room)) {
+      for (const buffer of buffers) buffer.discard();
+      return undefined;
+    }
+    const longer = feeds.map((feed, i) => (this.growing!.includes(i) ? padded(feed as TensorOnCpu, room + 1) : feed));
+    const before = this.before(pasts[0].dims[0], filled);
+    return new GrowingRun(this.caches, this.appended, longer, options, buffers, before);
+  }
+
+  /** Whether the feeds that grow with the caches say that there is one more row. */
+  private growsByOne(feeds: readonly Value[], pasts: readonly TensorOnGpu[]): boolean {
+    const [{ dims }] = pasts;
+    const longer = (feed: Value) =>
+      !isContainer(feed) && !isOnGpu(feed) && feed.dims[feed.dims.length - 1] === dims[2] + 1;
+    const alike = (past: TensorOnGpu) => past.dims[0] === dims[0] && past.dims[2] === dims[2];
+    return !this.growing || (pasts.every(alike) && this.growing.every((i) => longer(feeds[i])));
+  }
+
+  /** Writes the number of rows of each batch. */
+  private before(batch: number, rows: number): Tensor {
+    const { provider, memory } = this.gpuSession;
+    const { gpu, buffers } = provider;
+    let tensor = this.rowsBefore.get(batch);
+    if (!tensor) {
+      const id = buffers.allocate(4 * batch, memory.caches.storage, 'rows before');
+      tensor = makeTensor(gpu.elements, id, DType.int32, [batch], 'gpu');
+      this.rowsBefore.set(batch, tensor);
+    }
+    const { buffer, offset } = buffers.get(tensor.id);
+    gpu.write(buffer, offset, new Uint8Array(new Int32Array(batch).fill(rows).buffer));
+    return tensor;
+  }
+
+  release(): void {
+    for (const { id } of this.rowsBefore.values()) this.gpuSession.provider.buffers.free(id);
+    this.rowsBefore.clear();
   }
 
   /** Whether the run was one of caches that grow. */
@@ -107,6 +155,14 @@ export class GrowingCaches {
   }
 }
 
+/** With zeros behind, along the last axis, until it is so long. */
+function padded({ dtype, dims, data }: TensorOnCpu, length: number): TensorOnCpu {
+  const [row, to] = [dims[dims.length - 1], length].map((count) => count * cpuElementSize(dtype)!);
+  const longer = new Uint8Array((data.length / row) * to);
+  for (let from = 0, at = 0; from < data.length; from += row, at += to) longer.set(data.subarray(from, from + row), at);
+  return { dtype, dims: [...dims.slice(0, -1), length], data: longer };
+}
+
 /** What a recording has for an id: what was fed or uploaded there. */
 export type BytesOf = (id: number) => Uint8Array | undefined;
 
@@ -125,6 +181,8 @@ export class GrowingRun {
     given: readonly Value[],
     options: RunOptions,
     private readonly buffers: readonly RoomyBuffer[],
+    /** See Context. */
+    readonly rowsBefore?: Tensor,
   ) {
     this.rows = caches.map(({ feed }) => (given[feed] as TensorOnGpu).dims[2]);
     const feeds = [...given];
@@ -146,10 +204,17 @@ export class GrowingRun {
   check({ kernel, words, tests }: RunEvent, bytesOf: BytesOf): void {
     const appended = this.appended.get(kernel);
     if (!appended) return;
-    const bytes = bytesOf(inputOf(words, appended.lengths)!.data);
-    const total = tests.find(({ index }) => index === appended.total)?.seen[0];
-    const count = inputOf(words, 0)!.dims[1];
+    const { by } = appended;
     const before = this.caches.flatMap((cache, i) => (cache.kernel === kernel ? [this.rows[i]] : []));
+    if ('growing' in by) {
+      const { dims } = inputOf(words, 1)!;
+      if (dims[dims.length - 2] !== 1) throw new Error('more than one row is appended to the caches');
+      this.totals.set(kernel, before[0] + 1);
+      return;
+    }
+    const bytes = bytesOf(inputOf(words, by.lengths)!.data);
+    const total = tests.find(({ index }) => index === by.total)?.seen[0];
+    const count = inputOf(words, 0)!.dims[1];
     const lengths = bytes && new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 2);
     const appends =
       total !== undefined &&

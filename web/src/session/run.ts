@@ -63,6 +63,7 @@ export class SessionRun {
     const { gpuSession, recordings } = session;
     gpuSession.boundInPlace = boundInPlace(session.plan, gpuSession, this.feeds, this.options.bind);
     const together = [...gpuSession.boundInPlace].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
+    gpuSession.rowsBefore = this.growing?.rowsBefore;
     const gpuKey =
       this.options.graphId === undefined
         ? RecordingCache.gpuKey(this.feeds, session.plan.inputs) + together

@@ -197,6 +197,7 @@ export class Session extends SessionState {
       this.loaded.jsep.session = this.gpuSession;
       this.loaded.core.releaseSession(this.handle);
       this.recordings?.clear();
+      this.growingCaches?.release();
       this.gpuSession?.memory.destroy();
       this.weights.release();
       if (this.provider) this.runtime.contexts.leave(this.webgpu.deviceId, this.provider);

@@ -198,14 +198,13 @@ export const groupQueryAttention: Kernel<GroupAttributes> = {
     { noInput: 14, otherwise: normalized },
     { noInput: 15, otherwise: normalized },
   ],
-  appended: {
+  appended: () => ({
     caches: [
       [PAST_KEY, 1],
       [PAST_VALUE, 2],
     ],
-    lengths: LENGTHS,
-    total: TOTAL,
-  },
+    by: { lengths: LENGTHS, total: TOTAL },
+  }),
   attributes,
   resolve,
 };

@@ -4,6 +4,7 @@ import { type Context, type DTypeName, type Kernel, KernelError, type Tensor } f
 import { appendHeads, attend } from './core';
 import { type Heads, headsOf, headsWithin } from './spec';
 import { groupQueryAttention } from './group_query';
+import { appendToCache } from './kv_append';
 import { maskOf } from './mask';
 import { microsoftAttention, multiHeadAttention } from './multi_head';
 
@@ -19,7 +20,14 @@ interface AttentionAttributes {
   /** Where q, k and v are parts of wider rows: their first columns, and the sizes of a query and of a value. */
   readonly offsets: readonly number[];
   readonly headSizes: readonly number[];
+  /**
+   * The model's inputs that are as long as the keys, where its caches may lie in buffers with room for more rows
+   * (py_ort/compiler/passes/placed/growing_caches.py).
+   */
+  readonly growing?: readonly number[];
 }
+
+const [MASK, PAST_KEY, PAST_VALUE, LENGTHS] = [3, 4, 5, 6];
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
@@ -35,6 +43,7 @@ function attributes(a: Attributes): AttentionAttributes {
     debugMode: a.integer('qk_matmul_output_mode', 0),
     offsets: a.integers('offsets'),
     headSizes: a.integers('head_sizes'),
+    growing: a.has('grows') ? a.integers('grows_with') : undefined,
   };
 }
 
@@ -54,8 +63,27 @@ function partOf(x: Tensor, heads: number, size: number, offset: number): ReturnT
   return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size, offset) };
 }
 
+/** Caches of keys and values with the new row of each batch behind those that there are. */
+function appended(
+  ctx: Context,
+  caches: readonly Tensor[],
+  parts: readonly ReturnType<typeof formOf>[],
+  lengths: Tensor,
+): Heads[] {
+  const [batch, , count] = parts[0].form;
+  const rows = parts.map(({ form: [, heads, , size], where }, i) => {
+    ctx.view(i + 1, caches[i], caches[i].dims);
+    return { size, row: { from: where, heads, rotated: false, cache: true, kept: true, to: caches[i] } };
+  });
+  for (const size of new Set(rows.map((one) => one.size))) {
+    const alike = rows.filter((one) => one.size === size).map(({ row }) => row);
+    appendToCache(ctx, { batch, count, size, lengths }, alike);
+  }
+  return caches.map(headsOf);
+}
+
 function resolve(ctx: Context, a: AttentionAttributes): void {
-  const [mask, pastKey, pastValue, lengths] = [ctx.inputs[3], ctx.inputs[4], ctx.inputs[5], ctx.inputs[6]];
+  const [mask, pastKey, pastValue, lengths] = [MASK, PAST_KEY, PAST_VALUE, LENGTHS].map((i) => ctx.inputs[i]);
   const [q, k, v] = [a.heads, a.kvHeads, a.kvHeads].map((heads, i) =>
     a.offsets.length === 3
       ? partOf(ctx.input(i), heads, a.headSizes[i === 2 ? 1 : 0], a.offsets[i])
@@ -67,7 +95,9 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
   if (k.form[3] !== size || heads % kvHeads !== 0)
     throw new KernelError(`Attention of queries [${q.form}] over keys [${k.form}]`);
   const past = pastKey?.dims[2] ?? 0;
-  const keys = past + incoming;
+  const before =
+    ctx.boundInPlace(1, PAST_KEY) && ctx.boundInPlace(2, PAST_VALUE) && queries === 1 ? ctx.rowsBefore() : undefined;
+  const keys = before ? past : past + incoming;
   const flat = ctx.input(0).dims.length === 3;
   const y = ctx.output(0, flat ? [batch, queries, heads * valueSize] : [batch, heads, queries, valueSize]);
   const joined = (i: number, given: Tensor | undefined, part: typeof k): Heads => {
@@ -81,7 +111,11 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
       dims,
     );
   };
-  const dims = [batch, heads, queries, keys];
+  const [allKeys, allValues] =
+    before && pastKey && pastValue
+      ? appended(ctx, [pastKey, pastValue], [k, v], before)
+      : [joined(1, pastKey, k), joined(2, pastValue, v)];
+  const dims = [batch, heads, queries, past + incoming];
   attend(ctx, {
     batch,
     heads,
@@ -91,8 +125,8 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
     size,
     valueSize,
     q: q.where,
-    k: joined(1, pastKey, k),
-    v: joined(2, pastValue, v),
+    k: allKeys,
+    v: allValues,
     y: flat ? headsWithin(y, valueSize) : headsOf(y),
     scale: a.scale || 1 / Math.sqrt(size),
     masking: {
@@ -101,7 +135,8 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
       left: a.left,
       right: a.right,
       past,
-      lengths,
+      lengths: before ?? lengths,
+      more: before ? 1 : 0,
       place: 'end',
       softcap: a.softcap,
     },
@@ -112,6 +147,14 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
 const attention: Kernel<AttentionAttributes> = {
   op: 'Attention',
   types: [FLOATS, FLOATS, FLOATS, [...FLOATS, 'bool'], FLOATS, FLOATS, ['int64', 'int32']],
+  appended: ({ growing }) =>
+    growing && {
+      caches: [
+        [PAST_KEY, 1],
+        [PAST_VALUE, 2],
+      ],
+      by: { growing },
+    },
   attributes,
   resolve,
 };
