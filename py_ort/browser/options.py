@@ -35,6 +35,22 @@ QUIET = (
     "--mute-audio",
     "--password-store=basic",
 )
+#: A window's address bar keeps two pages ready to drop down, with a process for them: half of what a start costs.
+#: What asks servers for something to show there is off as well. Of several such flags Chromium takes the last, so this
+#: names again what Playwright switches off that concerns a page of ours.
+NO_ADDRESS_BAR = "--disable-features=" + ",".join((
+    "AimEnabled",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxPopup",
+))  # fmt: skip
 NO_SANDBOX = "--no-sandbox"
 #: User and password of a URL, and its parameters.
 _SECRETS = re.compile(r"(?<=//)[^/@?#]*@|\?[^#]*")
@@ -153,9 +169,16 @@ class BrowserOptions:
         return replace(self, webgpu=webgpu, launcher=launcher)
 
     def command_line(self) -> list[str]:
-        """Return the flags for Chromium, without those of the profile and of debugging."""
+        """Return the flags for a Chromium for our page, without those of the profile and of debugging."""
+        return self._with_sandbox([NO_ADDRESS_BAR, *self._chosen_flags()])
+
+    def flags_for_any_page(self) -> list[str]:
+        """Return the flags for a Chromium for pages of others: what these see of it is as its starter has it."""
+        return self._with_sandbox(self._chosen_flags())
+
+    def _with_sandbox(self, chosen: list[str]) -> list[str]:
         own = os.environ.get("CHROMIUM_FLAGS")
-        flags = [*(self._chosen_flags() if own is None else shlex.split(own)), *self.flags]
+        flags = [*(chosen if own is None else shlex.split(own)), *self.flags]
         if NO_SANDBOX not in flags and sandbox.off(self.browser, self.sandbox, obstacle=sandbox.root()):
             flags.insert(0, NO_SANDBOX)
         return flags

@@ -127,7 +127,7 @@ def launch_args(browser_type: Any, webgpu: str | None, channel: str | None = Non
         options = replace(options, webgpu=webgpu)
     args: dict[str, Any] = {}
     if family == "chromium":
-        args["args"] = options.command_line()
+        args["args"] = options.flags_for_any_page()
         args["chromium_sandbox"] = True  # the flags decide
         try:
             if channel in (None, "chromium") and not Path(browser_type.executable_path).exists():

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from py_ort import BrowserOptions
 from py_ort.browser import find
 
 Served = Callable[[Path], str]
-FLAGS = ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
+FLAGS = BrowserOptions(webgpu="software", sandbox=False).command_line()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import small_models
 from static_site import StaticSite
 
 import py_ort
-from py_ort.browser.options import NO_SANDBOX, SOFTWARE_WEBGPU
+from py_ort import BrowserOptions
 from py_ort.exporting.runtime_files import copy_runtime
 
 pytestmark = pytest.mark.browser
@@ -32,7 +32,8 @@ def chromium() -> Iterator[Any]:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=[*SOFTWARE_WEBGPU, NO_SANDBOX]
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"),
+            args=BrowserOptions(webgpu="software", sandbox=False).command_line(),
         )
         yield browser
         browser.close()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from py_ort.browser import find
+from py_ort.browser.options import NO_ADDRESS_BAR, NO_SANDBOX
 
 Open = Callable[..., Any]
 
@@ -19,7 +20,7 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(find.binary()), args=["--no-sandbox"])
+        started = playwright.chromium.launch(executable_path=str(find.binary()), args=[NO_SANDBOX, NO_ADDRESS_BAR])
         yield started
         started.close()
 

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from py_ort.browser.options import NO_ADDRESS_BAR, NO_SANDBOX, QUIET
+
 WEB = Path(__file__).resolve().parents[1]
 ADAPTERS = {
     "swiftshader": ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
@@ -22,7 +24,6 @@ ADAPTERS = {
 }
 LAVAPIPE = "PY_ORT_LAVAPIPE"
 """The environment variable with the library to load before others for the adapter "lavapipe"."""
-QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
 
 
 class BrowserPage:
@@ -44,9 +45,9 @@ class BrowserPage:
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self._playwright = sync_playwright().start()
-        args = [*ADAPTERS[adapter], *QUIET]
+        args = [*ADAPTERS[adapter], *QUIET, NO_ADDRESS_BAR]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
-            args.append("--no-sandbox")
+            args.append(NO_SANDBOX)
         chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         environment = {**os.environ, "LD_PRELOAD": os.environ[LAVAPIPE]} if adapter == "lavapipe" else None
         self._browser = self._playwright.chromium.launch(executable_path=chromium, args=args, env=environment)
