@@ -55,6 +55,9 @@ NO_SANDBOX = "--no-sandbox"
 #: User and password of a URL, and its parameters.
 _SECRETS = re.compile(r"(?<=//)[^/@?#]*@|\?[^#]*")
 SOFTWARE_WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
+#: Where Vulkan's extension asks for zeros in workgroup memory, SwiftShader makes a store of each element, and compiles
+#: for seconds; without it Dawn writes a loop.
+ZEROS_BY_LOOP = "--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension"
 HARDWARE_WEBGPU = ("--enable-unsafe-webgpu", "--ignore-gpu-blocklist")
 #: Headless Chromium on Linux reaches the GPU through Vulkan only.
 LINUX_HARDWARE_WEBGPU = (
@@ -191,7 +194,7 @@ class BrowserOptions:
         chosen = [*QUIET]
         webgpu = self.settled().webgpu
         if webgpu == "software":
-            chosen += SOFTWARE_WEBGPU
+            chosen += [*SOFTWARE_WEBGPU, ZEROS_BY_LOOP]
         elif webgpu == "hardware":
             chosen += HARDWARE_WEBGPU
             chosen += LINUX_HARDWARE_WEBGPU if sys.platform == "linux" else ()

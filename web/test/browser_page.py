@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from py_ort.browser.options import NO_ADDRESS_BAR, NO_SANDBOX, QUIET
+from py_ort.browser.options import NO_ADDRESS_BAR, NO_SANDBOX, QUIET, SOFTWARE_WEBGPU, ZEROS_BY_LOOP
 
 WEB = Path(__file__).resolve().parents[1]
 ADAPTERS = {
-    "swiftshader": ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
+    "swiftshader": [*SOFTWARE_WEBGPU, ZEROS_BY_LOOP],
     "default": ["--enable-unsafe-webgpu", "--enable-features=Vulkan"],
     # A software adapter with shader-f16, where the environment names a library that gives it to Chromium.
-    "lavapipe": ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
+    "lavapipe": [*SOFTWARE_WEBGPU],
 }
 LAVAPIPE = "PY_ORT_LAVAPIPE"
 """The environment variable with the library to load before others for the adapter "lavapipe"."""
