@@ -1,4 +1,4 @@
-"""A hook of mkdocs: pages that lie outside of docs/, and links out of it.
+"""A hook of mkdocs: pages and a script that lie outside of docs/, and links out of it.
 
 A file of the repository is no page of the site, so a link to one becomes its path, as code; one that is not there is
 an error.
@@ -23,11 +23,15 @@ ELSEWHERE = {
     "CONTRIBUTING.md": "contributing.md",
     "karma_compat/README.md": "karma_compat.md",
 }
+#: With which the search of a page that is read from a folder does without a worker: the npm package iframe-worker.
+SHIM = ROOT / "web/node_modules/iframe-worker/shim/index.js"
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages from elsewhere."""
+    """Add the pages from elsewhere, and the scripts that `extra.polyfills` of mkdocs.yml names."""
+    for script in config.extra["polyfills"]:
+        files.append(File.generated(config, script, abs_src_path=str(SHIM)))
     for source, page in ELSEWHERE.items():
         content = _relinked((ROOT / source).read_text(encoding="utf-8"), ROOT / source, page)
         files.append(File.generated(config, page, content=content))

@@ -1,0 +1,48 @@
+"""The documentation as a site: read from a folder, as `make docs` leaves it, without a server and without a network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from py_ort.browser import find
+from py_ort.browser.options import BrowserOptions
+
+ROOT = Path(__file__).parents[2]
+MKDOCS = ROOT / "build/docs-venv/bin/mkdocs"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not MKDOCS.exists():
+        pytest.skip("mkdocs is not installed (make docs)")
+    folder = tmp_path_factory.mktemp("docs")
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    subprocess.run([MKDOCS, "build", "-q", "-d", folder], cwd=ROOT, env=env, check=True)
+    return folder
+
+
+@pytest.mark.parametrize("page", ["index.html", "reference/python.html"])
+def test_search_from_a_folder(site: Path, page: str) -> None:
+    with sync_playwright() as playwright:
+        flags = BrowserOptions().command_line()
+        browser = playwright.chromium.launch(executable_path=find.binary(), args=flags, chromium_sandbox=True)
+        tab = browser.new_page()
+        fetched: list[str] = []
+        tab.on("request", lambda request: fetched.append(request.url))
+        tab.goto((site / page).as_uri())
+        tab.click(".md-search__input")
+        found = tab.locator(".md-search-result__link")
+        for _ in range(20):  # what is typed before the index was read is not looked for
+            tab.fill(".md-search__input", "")
+            tab.type(".md-search__input", "sandbox")
+            if found.count():
+                break
+            tab.wait_for_timeout(500)
+        assert "security.html" in str(found.first.get_attribute("href"))
+        assert all(url.startswith("file:") for url in fetched), fetched
+        browser.close()
