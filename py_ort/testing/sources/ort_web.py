@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from py_ort.exceptions import InvalidArgument
 from py_ort.testing.case import Case, DataSet, Tolerance
 from py_ort.wire.tensors import NUMPY
 
@@ -48,11 +49,14 @@ def cases(path: Path, both_shapes: bool = False) -> list[Case]:
         both_shapes: Tests of operators that have kernels for channels last run twice, with static and with open input
             shapes, for these are different paths of the compiler; the id of the one that the file does not ask for
             ends in "[static]" or "[unknown]".
+
+    Raises:
+        InvalidArgument: A file is no such array.
     """
     files = sorted(path.glob("*.jsonc")) if path.is_dir() else [path]
     found = []
     for file in files:
-        for number, test in enumerate(read_jsonc(file)):
+        for number, test in enumerate(_tests(file)):
             name = f"{file.stem}/{number} {test['name']}"
             found.append(_case(name, test))
             if both_shapes and _is_layout_sensitive(test):
@@ -79,6 +83,19 @@ def _with_other_shapes(name: str, test: dict[str, Any]) -> list[Case]:
         _case(f"{name} [static{f' {i}' if i else ''}]", {**test, "inputShapeDefinitions": "static", "cases": group})
         for i, group in enumerate(by_shape.values())
     ]
+
+
+def _tests(file: Path) -> list[dict[str, Any]]:
+    try:
+        tests = read_jsonc(file)
+    except ValueError as e:
+        raise InvalidArgument(f"{file} is no JSON with comments: {e}") from e
+    if not isinstance(tests, list) or not all(isinstance(test, dict) and "operator" in test for test in tests):
+        raise InvalidArgument(
+            f"{file} is no array of operator tests: give the folder with these files, which onnxruntime-web has in "
+            "js/web/test/data/ops, or one of them"
+        )
+    return tests
 
 
 def read_jsonc(file: Path) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 import pytest
 
+from py_ort.exceptions import InvalidArgument
 from py_ort.testing.sources.ort_web import cases
 
 
@@ -52,3 +53,11 @@ def test_both_paths(tmp_path: Path, test: dict[str, Any], shapes: dict[str, list
 def _shape(model: bytes) -> list[int] | None:
     tensor_type = onnx.load_from_string(model).graph.input[0].type.tensor_type
     return [d.dim_value for d in tensor_type.shape.dim] if tensor_type.HasField("shape") else None
+
+
+@pytest.mark.parametrize(("text", "told"), [('{"a": 1}', "no array of operator tests"), ("[1,", "no JSON")])
+def test_a_file_of_something_else(tmp_path: Path, text: str, told: str) -> None:
+    """As onnxruntime-web has them beside the folder of its operator tests."""
+    (tmp_path / "suite.jsonc").write_text(text)
+    with pytest.raises(InvalidArgument, match=f"suite.jsonc is {told}"):
+        cases(tmp_path)
