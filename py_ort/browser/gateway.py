@@ -82,7 +82,12 @@ class Gateway:
         self._client = ClientSession(auto_decompress=False, timeout=ClientTimeout(total=None, sock_connect=10))
         port = self._runner.addresses[0][1]
         local = f"{'https' if tls else 'http'}://{in_url(options.host)}:{port}"
-        self.origin = options.public_url.rstrip("/") or local
+        try:
+            # As browsers spell it: without the port that is usual, for one.
+            self.origin = str(URL(options.public_url or local).origin())
+        except ValueError as e:
+            await self.close()
+            raise InvalidArgument(f"public_url={options.public_url!r} is no URL: {e}") from e
         _log.warning("py_ort listens at %s:%d, for browsers that open %s", options.host, port, self.origin)
         if self.origin.startswith("http:") and urlsplit(self.origin).hostname not in ("localhost", "127.0.0.1"):
             self._left_out |= _OF_SECURE_PAGES

@@ -165,6 +165,16 @@ def test_head_tells_what_get_would(gateway: tuple[str, str], encoding: str) -> N
     assert headers("HEAD") == headers("GET")
 
 
+@pytest.mark.usefixtures("in_a_network")
+def test_other_spellings_of_a_public_url(capfd: pytest.CaptureFixture[str]) -> None:
+    """Browsers tell the origin of a page as they spell it, and a websocket is for that only."""
+    url = "https://TESTS.example:443/"
+    options = elsewhere(browser="capture", launch_timeout=1, public_url=url)
+    with pytest.raises(BrowserError):
+        py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=options)
+    assert re.search(r"\s+https://tests\.example/[\w-]+/index\.html\?", capfd.readouterr().err)
+
+
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     for wrong, text in (
         ({"host": ""}, "are for a host"),
@@ -172,6 +182,8 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidArgument, match=text):
             elsewhere(**wrong)
+    with pytest.raises(InvalidArgument, match=r"public_url='https://tests\.example:84433' is no URL"):
+        py_ort.InferenceSession(small_models.add(), browser=elsewhere(public_url="https://tests.example:84433"))
     broken = tmp_path / "broken.pem"
     broken.write_text("no certificate")
     with pytest.raises(InvalidArgument, match=r"broken\.pem.* cannot be used"):
