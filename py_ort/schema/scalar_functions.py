@@ -149,9 +149,10 @@ FUNCTIONS: dict[str, ScalarFunction] = {
         _F("Round", "round(x)", cheap=True),
         _F("Sqrt", "sqrt(x)", never_negative=True),
         # To integers of 8 bits and back: QuantizeLinear, DequantizeLinear. `zero` counts from the least integer.
+        # Integers have no -0: what divides by it would have the other sign.
         _F(
             "FakeQuantize",
-            "clamp(round(x / scale), -zero, 255 - zero) * scale",
+            "plain_zero(clamp(round(x / scale), -zero, 255 - zero) * scale)",
             {"scale": 1.0, "zero": 0.0},
             domains=(INTERNAL,),
             cheap=True,

@@ -141,6 +141,27 @@ def test_operators_between_quantized_numbers_work_on_integers(new_session, folde
     assert operators.count("Transpose") == 1  # of the image: what follows has channels last
 
 
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+def test_small_negative_numbers_are_quantized_to_plain_zero(new_session, provider: str):
+    """What divides by it says so: integers have no -0."""
+    steps = [
+        numpy_helper.from_array(np.array(value), name) for value, name in ((np.float32(0.1), "s"), (np.int8(3), "z"))
+    ]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("Reciprocal", ["d"], ["r"]),
+        helper.make_node("Clip", ["r", "least", "most"], ["y"]),
+    ]
+    bounds = [numpy_helper.from_array(np.float32(value), name) for value, name in ((-99, "least"), (99, "most"))]
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy"]
+    graph = helper.make_graph(nodes, "zeros", infos[:1], infos[1:], [*steps, *bounds])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    session = new_session(model, providers=["webgpu", "wasm"] if provider == "webgpu" else ["wasm"])
+    (found,) = session.run(None, {"x": np.array([-0.04, 0.04, -0.2, 0.3], np.float32)})
+    np.testing.assert_allclose(found, [99, 99, -5, 1 / 0.3], rtol=1e-5)
+
+
 def test_dynamically_quantized_products_end_in_floats(new_session, tmp_path: Path):
     """Queries, keys and values share what quantizes the row; Gelu ends the product before it."""
     model = bert(layers=1, width=64, heads=2)
