@@ -142,6 +142,13 @@ def test_equals_native(case: Case, new_session: NewSession, provider: str) -> No
     check(case, new_session, provider)
 
 
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("block", [16, 32])
+def test_rows_are_rounded_for_bytes_in_blocks_as_natively(new_session: NewSession, block: int, zeros: bool) -> None:
+    """Of WebGPU the products are of floats."""
+    check(_qmoe(f"8 bits, blocks of {block}", 8, block, zeros, k=3), new_session, "wasm")
+
+
 def test_other_weights_are_refused(new_session: NewSession) -> None:
     """Weights of fp8 look like those of 8 bits."""
     model, _ = _qmoe("fp8", 8, quant_type="fp8").model()

@@ -1,4 +1,5 @@
 // Mixtures of experts: products of rows with the matrices of the experts that each was given to.
+#include "kernels/quantization/block_product.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/unpacked_product.h"
 
@@ -20,6 +21,7 @@ class ExpertMatMul {
                   x.dims, ", ", choices.dims, " and ", w.dims, " should have 2, 2 and 3 axes");
     const int64_t experts = w.dims[0], n = w.dims[1], k = x.dims[1], rows = choices.count();
     const int64_t blocks = block_ ? k / block_ : 1, row_bytes = k * bits_ / 8;
+    PY_ORT_ENSURE(!block_ || k % block_ == 0, "rows of ", k, " are not whole blocks of ", block_);
     PY_ORT_ENSURE(w.dims[2] == (bits_ ? row_bytes : k), "experts of shape ", w.dims, " do not fit X of shape ", x.dims);
     PY_ORT_ENSURE(rows == x.dims[0] || choices.dims[0] == x.dims[0], "choices of shape ", choices.dims,
                   " do not fit X of shape ", x.dims);
@@ -48,19 +50,26 @@ class ExpertMatMul {
       for (int64_t i = 0; i < count; ++i)
         std::copy_n(x.data<float>() + mine[static_cast<size_t>(i)] / each * k, k, left.data() + i * k);
       const float* added = bias ? bias->data<float>() + e * n : nullptr;
-      if (bits_) {
-        const auto zero_point = [&](int64_t column, int64_t block) {
+      if (block_) {
+        BlockProduct product;
+        product.rows = static_cast<int32_t>(count);
+        product.n = static_cast<int32_t>(n), product.k = static_cast<int32_t>(k);
+        product.bits = static_cast<int32_t>(bits_), product.block = static_cast<int32_t>(block_);
+        product.integers = bits_ == 8;  // as natively
+        product.a = left.data(), product.c = right.data(), product.bias = added;
+        product.b = w.data<uint8_t>() + e * n * row_bytes;
+        product.scales = scales->data<float>() + e * n * blocks;
+        if (zeros) product.zeros = zeros->data<uint8_t>() + e * n * zero_bytes;
+        PY_ORT_TRY(multiply_blocks(product));
+      } else if (bits_) {
+        const auto zero_point = [&](int64_t column) {
           if (!zeros) return static_cast<float>(1 << (bits_ - 1));
-          const int64_t bit = (block_ ? block : column) * bits_, from = (block_ ? e * n + column : e) * zero_bytes;
-          return static_cast<float>(zeros->data<uint8_t>()[from + bit / 8] >> (bit % 8) & ((1 << bits_) - 1));
+          const int64_t bit = column * bits_;
+          return static_cast<float>(zeros->data<uint8_t>()[e * zero_bytes + bit / 8] >> (bit % 8) & ((1 << bits_) - 1));
         };
         const auto unpack = [&](int64_t column, float* to) {
-          const uint8_t* from = w.data<uint8_t>() + (e * n + column) * row_bytes;
-          const int64_t size = k / blocks;
-          for (int64_t block = 0; block < blocks; ++block)
-            unpack_bits(from + block * size * bits_ / 8, bits_, size,
-                        scales->data<float>()[(e * n + column) * blocks + block], zero_point(column, block),
-                        to + block * size);
+          unpack_bits(w.data<uint8_t>() + (e * n + column) * row_bytes, bits_, k, scales->data<float>()[e * n + column],
+                      zero_point(column), to);
         };
         PY_ORT_TRY(multiply_unpacked(left.data(), count, k, n, (k + 15) / 16 * 16, unpack, added, right.data()));
       } else if (count < kFewRows) {

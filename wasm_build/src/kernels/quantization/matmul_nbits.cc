@@ -1,10 +1,7 @@
 // com.microsoft's MatMulNBits: a matrix product with weights of 2, 4 or 8 bits in blocks of one scale and zero point
 // each.
-#include <algorithm>
-#include <cmath>
-
+#include "kernels/quantization/block_product.h"
 #include "kernels/shared/half_precision.h"
-#include "py_ort/microkernels.h"
 
 namespace py_ort {
 namespace {
@@ -54,32 +51,10 @@ class MatMulNBits {
     else if (zeros) product.zeros = zeros->data<uint8_t>();
     product.bias = bias ? bias->data<float>() : nullptr;
     product.c = y->mutable_data<float>();
-    return multiply(product);
+    return multiply_blocks(product);
   }
 
  private:
-  static Status multiply(BlockProduct& product) {
-    if (product.rows == 0 || product.n == 0) return {};
-    const Microkernels& kernels = microkernels();
-    Tensor prepared;
-    if (product.needs_rows()) {
-      PY_ORT_TRY(Tensor::make(DType::uint8, {static_cast<int64_t>(product.prepared_bytes())}, prepared));
-      product.prepared = prepared.mutable_data<uint8_t>();
-      run_microkernel(kernels.block_rows, &product, 0, product.rows);
-      product.tiles = !product.integers && !has_finite_sums(product);
-    }
-    if (!run_microkernel(product.few() ? kernels.block_columns : kernels.block_tiles, product))
-      return out_of_memory("no memory for the scratch space of a product with weights of few bits");
-    return {};
-  }
-
-  // Columns take the sums times the zero points from products with plain weights: of infinities that is NaN.
-  static bool has_finite_sums(const BlockProduct& product) {
-    const float* sums = product.row_sums();
-    return std::all_of(sums, sums + static_cast<size_t>(product.rows) * product.blocks(),
-                       [](float sum) { return std::fabs(sum) < 1e30f; });
-  }
-
   int64_t k_ = 0, n_ = 0, bits_ = 4, block_ = 0;
   bool rounds_ = false;  // A to 8 bits by block
 };

@@ -1,0 +1,12 @@
+// Products with weights of few bits in blocks, as MatMulNBits and mixtures of experts have them.
+#pragma once
+
+#include "py_ort/microkernels.h"
+#include "py_ort/status.h"
+
+namespace py_ort {
+
+// Prepares the rows of A where their form needs it, and multiplies.
+Status multiply_blocks(BlockProduct product);
+
+}  // namespace py_ort
