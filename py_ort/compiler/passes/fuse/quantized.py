@@ -208,19 +208,13 @@ def _gemm(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None
     return "QGemm", MICROSOFT, [*a, *b, bias, result.scale, result.zero_point], {}
 
 
-@_rule("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "GlobalAveragePool")
+@_rule("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "AveragePool", "GlobalAveragePool")
 def _elementwise(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
     inputs = [_bytes(value) for value in node.inputs]
     if any(item is None or item.data.dtype != result.zero_point.dtype for item in inputs):
         return None
     flat = [part for item in inputs if item is not None for part in item]
     return f"QLinear{node.op_type}", MICROSOFT, [*flat, result.scale, result.zero_point], attributes_of(node)
-
-
-@_rule("AveragePool")
-def _pool(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
-    """Of signed integers onnxruntime's means go through floats."""
-    return None if result.zero_point.dtype == ir.DataType.INT8 else _elementwise(node, result, build)
 
 
 @_rule("Concat")

@@ -33,7 +33,7 @@ class QLinearPool {
     Tensor input;
     PY_ORT_TRY(channels_last_of(x, image, channels_last_, input));
     const Image result{image.batch, image.channels, plan.out};
-    const float factor = x_scale[0] / y_scale[0];
+    const float factor = x_scale[0] / y_scale[0], shift = x.dtype == DType::int8 ? 128.0f : 0.0f;
     return with_channels_last_output(context, 0, x.dtype, channels_last_, result, [&](Tensor& y) -> Status {
       const uint8_t* first = input.data<uint8_t>();
       for_windows(plan.window, first,
@@ -53,11 +53,11 @@ class QLinearPool {
             store_quantized(y, to, static_cast<float>(sum) * (factor / static_cast<float>(divisor)), y_zero.integer(0));
           } else {
             // A mean is often just between two steps. Then it matters that onnxruntime adds floats here, and rounds
-            // with the zero point added.
+            // with the zero point added: that of bytes without a sign, which it makes of others.
             float sum = 0;
             for (const uint8_t* tap : taps) sum += static_cast<float>(element(tap)) * x_scale[0];
             const float mean = sum / static_cast<float>(divisor);
-            store_quantized(y, to, std::nearbyint(mean / y_scale[0] + y_zero[0]), 0);
+            store_quantized(y, to, std::nearbyint(mean / y_scale[0] + (y_zero[0] + shift)) - shift, 0);
           }
         }
       });
