@@ -25,6 +25,8 @@ from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.random_feeds import random_feeds
 
 OURS, PEER = "py_ort", "onnxruntime-web"
+#: Seconds before a navigation in which the browser finishes its new window, whose own pages take a CPU meanwhile.
+_PAUSE = 0.5
 
 
 @dataclass
@@ -197,6 +199,7 @@ async def _visit_all(
 
 async def _visit(site: Site, context: Any, path: str, timeout: float) -> dict[str, Any]:
     page = await context.new_page()
+    await asyncio.sleep(_PAUSE)
     site.sent, telling = 0, site.told()
     try:
         await page.goto(site.origin + path, wait_until="commit", timeout=timeout * 1000)

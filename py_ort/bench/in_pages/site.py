@@ -72,6 +72,8 @@ class Site:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    #: As web servers have it: else bodies wait some 40 ms until the browser has confirmed their headers.
+    disable_nagle_algorithm = True
 
     def __init__(self, site: Site, *args: Any) -> None:
         self._site = site
