@@ -31,7 +31,7 @@ ORT_EXPORT void ort_microkernels_add(int relaxed, uint32_t first);
 // Module.shareMicrokernel(index, function, arguments, scratch_bytes, units) has large work done: 1, or 0 without
 // memory.
 ORT_EXPORT void ort_microkernels_use(int relaxed, int threads);
-// Multiplies some zeros, about a millisecond long. A browser then begins to optimize the product, which most models
+// Multiplies some zeros, some milliseconds long. A browser then begins to optimize the product, which most models
 // spend their time in, while their weights are on the way.
 ORT_EXPORT void ort_microkernels_warm(int relaxed);
 

@@ -51,7 +51,8 @@ void ort_microkernels_add(int relaxed, uint32_t first) {
 }
 
 void ort_microkernels_warm(int relaxed) {
-  constexpr int32_t kPieces = 256, kCalls = 48;
+  // Browsers optimize what has run for long: 48 calls were too few in Chromium 156, where these take some milliseconds.
+  constexpr int32_t kPieces = 256, kCalls = 192;
   constexpr size_t kFloats = (py_ort::F32Gemm::kRows + kPieces) * py_ort::F32Gemm::kColumns;
   py_ort::F32Gemm g;
   g.rows = py_ort::F32Gemm::kRows, g.n = py_ort::F32Gemm::kColumns, g.k = kPieces;
