@@ -14,6 +14,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import small_models
+from language_models import language_model, native_greedy
 from static_site import StaticSite
 
 import py_ort
@@ -90,6 +91,30 @@ def test_offline(chromium, serve, tmp_path):
     site.close()
     page.reload()
     check(page)
+    page.close()
+
+
+_OPEN_DECODER = """import('./runtime/py_ort.mjs').then(({ InferenceSession }) =>
+    InferenceSession.create('decoder.pyort', { executionProviders: ['wasm'] }))"""
+
+
+def test_generate_offline(chromium, serve, tmp_path):
+    """Its file is loaded when it is first used: by then there may be no network."""
+    lay_out(tmp_path, "offline", "offline/runtime")
+    decoder = language_model("growing")
+    py_ort.export(decoder.SerializeToString(), tmp_path / "offline/decoder.pyort", providers=["wasm"])
+    site = serve(tmp_path)
+    page = chromium.new_page()
+    page.goto(f"{site.origin}/offline/")
+    check(page)
+    page.evaluate(f"{_OPEN_DECODER}.then((session) => session.release())")
+    site.close()
+    page.reload()
+    check(page)
+    tokens = page.evaluate(
+        f"{_OPEN_DECODER}.then((session) => session.generate([3, 1, 4], {{ maxNewTokens: 4 }}).result)"
+    )
+    assert tokens == native_greedy(decoder, [3, 1, 4], 4)
     page.close()
 
 

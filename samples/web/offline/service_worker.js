@@ -3,8 +3,10 @@ const CACHE = 'site 1';
 
 self.addEventListener('install', (event) => {
   self.skipWaiting();
-  // The page itself came before there was a service worker.
-  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(['./', 'page.mjs'])));
+  // The page itself came before there was a service worker; generate.mjs is loaded when it is first used, perhaps when
+  // there is no network any more.
+  const files = ['./', 'page.mjs', 'runtime/generate.mjs'];
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(files)));
 });
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
 
