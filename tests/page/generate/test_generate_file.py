@@ -14,6 +14,7 @@ from language_models import language_model, native_greedy
 from static_site import CORS, StaticSite, browsing
 
 import py_ort
+from py_ort.browser import find
 from py_ort.exporting.runtime_files import copy_runtime
 
 pytestmark = pytest.mark.browser
@@ -45,8 +46,8 @@ def site(folder: Path) -> Iterator[StaticSite]:
     served.close()
 
 
-def visit(site: StaticSite, query: str = "") -> dict[str, Any]:
-    with browsing("chromium", f"{site.origin}/generate_file.html{query}"):
+def visit(site: StaticSite, query: str = "", browser: str = "chromium") -> dict[str, Any]:
+    with browsing(browser, f"{site.origin}/generate_file.html{query}"):
         told = site.told()
     assert "error" not in told, told
     assert told["refused"] == [] and told["dims"] == told["again"] == [1, 1, 48]
@@ -63,6 +64,15 @@ def test_it_is_loaded_when_it_is_used(site: StaticSite, query: str) -> None:
     """Once, and not before; by a page whose policy allows its own scripts alone."""
     check(visit(site, query))
     assert site.asked.count(FILE) == 1
+    assert site.asked.index("/before") < site.asked.index(FILE) < site.asked.index("/between")
+
+
+@pytest.mark.parametrize("browser", ["firefox", "webkit"])
+@pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
+def test_in_other_browsers(site: StaticSite, query: str, browser: str) -> None:
+    if not find.installed(browser) or (browser == "webkit" and not shutil.which("Xvfb")):
+        pytest.skip(f"{browser} is not installed")
+    check(visit(site, query, browser))
     assert site.asked.index("/before") < site.asked.index(FILE) < site.asked.index("/between")
 
 
