@@ -8,6 +8,7 @@ from pathlib import Path
 
 import small_models
 from onnx import TensorProto, helper
+from pictures import SMOOTH, by_pillow, decoder, saved
 
 import py_ort
 from py_ort.exporting.runtime_files import copy_runtime
@@ -91,6 +92,11 @@ def lay_out(folder: Path) -> None:
         data[700] ^= 0x10
         last.write_bytes(data[: len(data) - 100 * damaged])
     (folder / "add.onnx").write_bytes(small_models.add())
+    py_ort.export(decoder(), folder / "decoder.pyort")
+    for name in ("bmp", "png", "jpeg", "webp"):
+        data = saved(SMOOTH, name)
+        (folder / f"picture.{name}").write_bytes(data)
+        (folder / f"picture.{name}.pixels").write_bytes(by_pillow(data).tobytes())
     page = folder / "index.html"
     if not page.exists():
         page.write_text("<!doctype html><title>No model</title>")

@@ -22,6 +22,18 @@ export const cases = {
     await session.release();
   },
 
+  'pictures in files': async () => {
+    const session = await create('decoder', { executionProviders: ['wasm'] });
+    const bytes = async (file) => new Uint8Array(await (await fetch(file)).arrayBuffer());
+    for (const kind of ['bmp', 'png', 'jpeg', 'webp']) {
+      const file = await bytes(`picture.${kind}`);
+      const { y } = await session.run({ x: new Tensor('uint8', file, [file.length]) });
+      equal(y.dims, [21, 37, 3]);
+      equal(y.data, await bytes(`picture.${kind}.pixels`));
+    }
+    await session.release();
+  },
+
   'options that are none': async () => {
     const failing = (options, words) =>
       fails(() => create('add', { executionProviders: [{ name: 'webgpu', ...options }] }), words);
