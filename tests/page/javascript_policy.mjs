@@ -1,9 +1,16 @@
-// One run; ?runtime=URL is where the package is, ?page keeps the session out of a worker, ?provider= is not wasm.
+// One run; ?runtime=URL is where the package is, ?page keeps the session out of a worker, ?provider= is not wasm,
+// ?threads= are those of all sessions, ?later= those of a further one.
 const query = new URL(location).searchParams;
 const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
 const said = { info: [], warn: [], error: [] };
 for (const method of Object.keys(said)) console[method] = (...words) => said[method].push(words.join(' '));
 const refused = [];
+const streamed = [];
+const { compileStreaming } = WebAssembly;
+WebAssembly.compileStreaming = async (source) => {
+  streamed.push(new URL((await source).url).pathname);
+  return compileStreaming.call(WebAssembly, source);
+};
 document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
   refused.push(`${violatedDirective} ${blockedURI}`);
 });
@@ -12,12 +19,14 @@ async function main() {
   const { env, InferenceSession, Tensor } = await import(new URL('py_ort.mjs', query.get('runtime') ?? location.href));
   env.logLevel = 'info';
   if (query.has('page')) env.wasm.proxy = false;
-  const session = await InferenceSession.create('parted.pyort', {
-    executionProviders: [query.get('provider') ?? 'wasm'],
-  });
+  if (query.has('threads')) env.wasm.numThreads = Number(query.get('threads'));
+  const options = { executionProviders: [query.get('provider') ?? 'wasm'] };
+  const session = await InferenceSession.create('parted.pyort', options);
   const ramp = Float32Array.from({ length: 4 * 8 * 8 }, (_, i) => (i % 17) / 17);
   const { y } = await session.run({ x: new Tensor('float32', ramp, [1, 4, 8, 8]) });
-  return { y: [...y.data], isolated: globalThis.crossOriginIsolated };
+  if (query.has('later'))
+    await InferenceSession.create('parted.pyort', { ...options, intraOpNumThreads: Number(query.get('later')) });
+  return { y: [...y.data], streamed, isolated: globalThis.crossOriginIsolated };
 }
 
 main().then(

@@ -120,6 +120,19 @@ def test_the_core_does_not_wait_for_the_worker(folder, serve, isolated):
     assert [site.asked.count(name) for name in sorted(modules)] == [1, 1]
 
 
+def test_one_thread_from_the_beginning(folder, serve):
+    """Memory that nobody shares: then browsers compile the core while it comes, and keep what they made of it."""
+    modules = ["/core.wasm", "/relaxed_simd.wasm"]
+    site = serve(folder, ISOLATED)
+    assert visit(site)["streamed"] == []
+    assert sorted(visit(site, "?threads=1")["streamed"]) == modules
+    with browsing("chromium", f"{site.origin}/javascript_policy.html?threads=1&later=2"):
+        told = site.told()
+    (word,) = told["said"]["warn"]
+    assert "one thread, not 2" in word and "the first session of this page" in word
+    assert site.asked.count("/microkernel_worker.js") == 1, "the visit without ?threads alone"
+
+
 def test_what_is_on_the_gpu_needs_no_loops_of_the_cpu(folder, serve):
     site = serve(folder)
     visit(site, "?provider=webgpu")

@@ -20,6 +20,8 @@ export interface RuntimeSettings {
   readonly initTimeout?: number;
   /** Of nodes on the CPU, where these come first: the files that are fetched at once. */
   readonly likely?: Simd | 'auto';
+  /** Whether sessions may have threads, and the core's memory is one that several share where there is such. */
+  readonly threads: boolean;
 }
 
 export interface EngineRequest {

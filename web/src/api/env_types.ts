@@ -4,7 +4,10 @@ import type { WasmFilePaths } from './runtime_files';
 export type LogLevel = 'verbose' | 'info' | 'warning' | 'error' | 'fatal';
 
 export interface WebAssemblyFlags {
-  /** Threads that share the work of a node; 0 (the default): as many as there are cores, up to 8. */
+  /**
+   * Threads that share the work of a node; 0 (the default): as many as there are cores, up to 8. 1 before the first
+   * session: no session of the page has more, and browsers keep what they make of the core for the next visit.
+   */
   numThreads?: number;
   /** true (the default): relaxed SIMD where the browser has it; or which of the two. Without SIMD nothing runs. */
   simd?: boolean | 'fixed' | 'relaxed';

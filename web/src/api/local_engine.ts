@@ -23,7 +23,7 @@ let shared: Runtime | undefined;
 
 /** The one that all sessions of this thread share. @param compiled what a page makes of the core for its worker. */
 export function sharedRuntime(
-  { files, wasmBinary, initTimeout, likely }: RuntimeSettings,
+  { files, wasmBinary, initTimeout, likely, threads }: RuntimeSettings,
   compiled?: CoreFiles['compiled'],
 ): Runtime {
   shared ??= new Runtime(
@@ -33,6 +33,7 @@ export function sharedRuntime(
       relaxedSimd: new URL(files.relaxedSimd),
       simd128: new URL(files.simd128),
       likely,
+      threads,
       compiled,
       thread: new URL(files.thread),
       generate: new URL(files.generate),

@@ -160,10 +160,10 @@ export function severityFor({ logSeverityLevel }: InferenceSessionOptions): numb
 }
 
 /** The runtime's files, by `env.wasm`. */
-function runtimeSettings(likely: RuntimeSettings['likely']): RuntimeSettings {
+function runtimeSettings(likely: RuntimeSettings['likely'], threads: boolean): RuntimeSettings {
   const { wasmPaths, wasmBinary, initTimeout } = env.wasm;
   const binary = wasmBinary && (wasmBinary instanceof Uint8Array ? wasmBinary : new Uint8Array(wasmBinary));
-  return { files: runtimeFiles(wasmPaths), wasmBinary: binary, initTimeout, likely };
+  return { files: runtimeFiles(wasmPaths), wasmBinary: binary, initTimeout, likely, threads };
 }
 
 /**
@@ -203,6 +203,7 @@ export function engineRequest(
     ...(options.enableGraphCapture === undefined ? {} : { enableGraphCapture: options.enableGraphCapture }),
   } as WebGpuOptions;
   const wasm = { simd: simd === true ? ('auto' as const) : simd };
+  const threads = options.intraOpNumThreads ?? numThreads;
   const [first] = executionProviders;
   const onGpu = first !== undefined && isWebGpu(first) && globalThis.navigator?.gpu !== undefined;
   return {
@@ -216,11 +217,11 @@ export function engineRequest(
     ),
     webgpu,
     wasm,
-    threads: options.intraOpNumThreads ?? numThreads,
+    threads,
     trace: tracing(),
     freeDimensions: freeDimensionOverrides,
     cache,
-    runtime: runtimeSettings(onGpu ? undefined : wasm.simd),
+    runtime: runtimeSettings(onGpu ? undefined : wasm.simd, numThreads !== 1 || threads !== 1),
   };
 }
 

@@ -96,4 +96,3 @@ self.onmessage = async ({ data: question }: MessageEvent<Question>) => {
 };
 // Modules go to no worker of another agent cluster.
 self.onmessageerror = () => compiledInPage(undefined);
-say({ tell: 'ready' });

@@ -31,26 +31,18 @@ class SessionWorker {
   private readonly pending = new Map<number, Pending>();
   private next = 1;
   private ended: WorkerFailed | undefined;
-  readonly ready: Promise<void>;
-
   private readonly logs = new Map<number, Listener['log']>();
 
   constructor(private readonly worker: HostWorker) {
-    let started = () => {};
-    this.ready = new Promise((resolve, reject) => {
-      started = resolve;
-      worker.onerror = ({ message, filename, lineno }) => {
-        const where = filename ? ` (${filename}:${lineno})` : '';
-        this.ended = new WorkerFailed(`${message || 'its script could not be loaded'}${where}`);
-        reject(this.ended);
-        for (const { reject: tell } of this.pending.values()) tell(this.ended);
-        this.pending.clear();
-        worker.terminate();
-      };
-    });
+    worker.onerror = ({ message, filename, lineno }) => {
+      const where = filename ? ` (${filename}:${lineno})` : '';
+      this.ended = new WorkerFailed(`${message || 'its script could not be loaded'}${where}`);
+      for (const { reject } of this.pending.values()) reject(this.ended);
+      this.pending.clear();
+      worker.terminate();
+    };
     worker.onmessage = ({ data }: MessageEvent<Answer>) => {
-      if (data.tell === 'ready') started();
-      else if (data.tell === 'log') this.logs.get(data.id)?.(data.severity, data.category, data.text);
+      if (data.tell === 'log') this.logs.get(data.id)?.(data.severity, data.category, data.text);
       else this.heard(data);
     };
   }
@@ -83,7 +75,7 @@ class SessionWorker {
     this.logs.delete(session);
   }
 
-  private heard(data: Exclude<Answer, { tell: 'ready' | 'log' }>): void {
+  private heard(data: Exclude<Answer, { tell: 'log' }>): void {
     const pending = this.pending.get(data.id);
     if (data.tell === 'progress') return pending?.listener?.onProgress?.(data.stage, data.done, data.total);
     if (data.tell === 'tokens') return pending?.listener?.onTokens?.(data.tokens);
@@ -98,32 +90,31 @@ class SessionWorker {
   }
 }
 
-let shared: Promise<SessionWorker> | undefined;
+let shared: SessionWorker | undefined;
 
-/** @throws WorkerFailed where none can be had: by the page's policy, or because its script is not there. */
-function sharedWorker(url: URL, { files, wasmBinary, likely }: RuntimeSettings): Promise<SessionWorker> {
-  shared ??= (async () => {
-    let started: HostWorker;
-    try {
-      started = host.startWorker(url, 'py_ort');
-    } catch (error) {
-      throw new WorkerFailed(messageOf(error));
-    }
-    const worker = new SessionWorker(started);
-    // The core is fetched and compiled here while the worker's script is on its way.
-    const wasm = wasmBinary ?? new URL(files.wasm);
-    const [relaxedSimd, simd128] = [new URL(files.relaxedSimd), new URL(files.simd128)];
-    compileCore({ wasm, relaxedSimd, simd128, likely }, host.withoutSharing(true) === undefined)
-      .then((core) => worker.ask({ ask: 'compiled', core }).answer)
-      .catch(() => worker.ask({ ask: 'compiled', core: undefined }).answer)
-      .catch(() => undefined);
-    await worker.ready;
-    return worker;
-  })();
-  shared.catch(() => {
-    shared = undefined;
-  });
-  return shared;
+/**
+ * It may be asked at once: what is said before its script has run waits for it.
+ *
+ * @throws WorkerFailed where none can be had by the page's policy; if its script is not there, whoever asks is told.
+ */
+function sharedWorker(url: URL, { files, wasmBinary, likely, threads }: RuntimeSettings): SessionWorker {
+  if (shared && !shared.gone) return shared;
+  let started: HostWorker;
+  try {
+    started = host.startWorker(url, 'py_ort');
+  } catch (error) {
+    throw new WorkerFailed(messageOf(error));
+  }
+  const worker = new SessionWorker(started);
+  shared = worker;
+  // The core is fetched and compiled here while the worker's script is on its way.
+  const wasm = wasmBinary ?? new URL(files.wasm);
+  const [relaxedSimd, simd128] = [new URL(files.relaxedSimd), new URL(files.simd128)];
+  compileCore({ wasm, relaxedSimd, simd128, likely }, threads && host.withoutSharing(true) === undefined)
+    .then((core) => worker.ask({ ask: 'compiled', core }).answer)
+    .catch(() => worker.ask({ ask: 'compiled', core: undefined }).answer)
+    .catch(() => undefined);
+  return worker;
 }
 
 export class WorkerEngine implements Engine {
@@ -136,8 +127,7 @@ export class WorkerEngine implements Engine {
 
   /** @param url of the worker's script. @throws WorkerFailed where there can be none, or it ends meanwhile. */
   static async create(request: EngineRequest, url: URL, listener: Listener): Promise<WorkerEngine> {
-    if (shared && (await shared.catch(() => undefined))?.gone) shared = undefined;
-    const worker = await sharedWorker(url, request.runtime);
+    const worker = sharedWorker(url, request.runtime);
     const { id, answer } = worker.ask<{ description: EngineDescription; onGpu: boolean }>(
       { ask: 'create', request },
       listener,

@@ -37,7 +37,6 @@ export type Question = {
 );
 
 export type Answer =
-  | { readonly tell: 'ready' }
   | { readonly tell: 'tokens'; readonly id: number; readonly tokens: readonly number[] }
   | { readonly tell: 'value'; readonly id: number; readonly value: unknown }
   | {

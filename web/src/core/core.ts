@@ -6,7 +6,7 @@ import type { CompiledMicrokernels, CoreFiles } from './files';
 import { compileCore } from './compiled';
 import { Microkernels } from './microkernels';
 import type { CoreModule, CoreOptions, JsepFunctions } from './module';
-import { sharedMemory } from './shared_memory';
+import { SINGLE_THREADED, sharedMemory } from './shared_memory';
 import { decodeImage } from '../images/decode';
 import type { Picture } from '../images/picture';
 
@@ -49,8 +49,8 @@ export class Core {
 
   /** Loads it, on shared memory where there is such. `log` gets what the core and its runtime print. */
   static async load(files: CoreFiles, log: (severity: number, text: string) => void): Promise<Core> {
-    const { core: url, wasm, compiled } = files;
-    const memory = sharedMemory();
+    const { core: url, wasm, compiled, threads = true } = files;
+    const memory = threads ? sharedMemory() : SINGLE_THREADED;
     const shared = typeof memory !== 'string';
     const compiling = Promise.resolve(compiled).then((early) =>
       early?.shared === shared ? early : compileCore(files, shared),

@@ -29,6 +29,8 @@ export interface CoreFiles {
   readonly simd128: URL;
   /** The micro-kernels that the first session will most likely want: they are fetched beside the core. */
   readonly likely?: Simd | 'auto';
+  /** false: sessions have one thread, and the core has memory of its own. */
+  readonly threads?: boolean;
   /** What somebody has made of these already; undefined: nothing came of it. */
   readonly compiled?: Promise<CompiledCore | undefined>;
   /** What a thread of the CPU provider runs. */
