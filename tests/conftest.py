@@ -17,6 +17,9 @@ pytest_plugins = ["pytester"]
 os.environ["PY_ORT_CACHE"] = "0"
 # Whoever asks which providers there are starts no browser of its own.
 os.environ["PY_ORT_PROBE"] = "0"
+# Processes that pytest starts for tests, and those that tests start, multiply matrices of numpy on one thread: a second
+# waits awake after each product, for fifty times as long as that took.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Every model that a test compiles proves the passes.
 os.environ["PY_ORT_CHECK_PASSES"] = "1"
 

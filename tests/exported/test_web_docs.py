@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 import small_models
 from click.testing import CliRunner
+from native import native_session
 from onnx import helper, numpy_helper
 
 from py_ort.cli.group import cli
@@ -52,7 +52,7 @@ def model() -> bytes:
 
 
 def best(image: np.ndarray) -> int:
-    session = onnxruntime.InferenceSession(model(), providers=["CPUExecutionProvider"])
+    session = native_session(model())
     return int(np.argmax(session.run(None, {"image": image})[0]))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from native import native_session
 from onnx import helper
 from unsigned_weights import unsigned_weights
 
@@ -78,9 +79,9 @@ class Case:
             return self.expected(*self.inputs)
         model, feeds = self.model()
         options = onnxruntime.SessionOptions()
-        options.log_severity_level, options.intra_op_num_threads = 4, 1
+        options.log_severity_level = 4
         source = unsigned_weights(model, feeds).SerializeToString()
-        native = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        native = native_session(source, options)
         return native.run(None, feeds)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from native import native_session
 from onnx import helper, numpy_helper
 
 OPSET = 22
@@ -21,10 +22,10 @@ def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndar
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 4, 1
+    options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = native_session(model, options)
         return session.run(None, feeds)
     except Exception:
         return None

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from decoder_texts import ATTENDED, EMBEDDED, PROJECTED
+from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 
 VOCABULARY, HEADS, KV_HEADS, SIZE, LAYERS, PLACES = 48, 4, 2, 16, 2, 4096
@@ -127,7 +127,7 @@ def _weights(growing: bool, dtype: Any, seed: int, vocabulary: int) -> list[onnx
 
 def native_greedy(model: onnx.ModelProto, prompt: Sequence[int], count: int, penalty: float = 1.0) -> list[int]:
     """The likeliest token each, by native onnxruntime, with caches that grow."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = native_session(model)
     names = [arg.name for arg in session.get_inputs()]
     types = {arg.name: (arg.type, arg.shape) for arg in session.get_inputs()}
     caches = {

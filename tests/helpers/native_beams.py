@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-import onnxruntime
+from native import native_session
 
 #: A score of what may not be chosen.
 _NEVER = -1e9
@@ -89,7 +89,7 @@ def native_beams(
 
 
 def _logits(model: onnx.ModelProto) -> Callable[[Sequence[int]], np.ndarray]:
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = native_session(model)
     return partial(logits_behind, session)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import onnx_ir as ir
+from native import native_session
 
 from py_ort.compiler import CompiledModel
 from py_ort.compiler.saved.standard_form import FUSED, StandardForm, get
@@ -36,7 +37,7 @@ def run_native(
     if not optimize:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
-    session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    session = native_session(source, options)
     return session.run(None, feeds)
 
 

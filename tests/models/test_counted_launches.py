@@ -13,6 +13,7 @@ import onnx
 import onnx.backend.test
 import pytest
 from bert import bert
+from native import native_session
 from test_light_models import with_weights
 from yolo import yolo
 
@@ -53,7 +54,7 @@ def test_launches_of_a_run(new_session, name: str, shape: tuple[int, ...], limit
     data = _model(name)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    native = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    native = native_session(data, options)
     rng = np.random.default_rng(0)
     feeds = {
         x.name: rng.integers(0, 2, shape)

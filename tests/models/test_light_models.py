@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import onnx.backend.test
 import pytest
+from native import native_session
 from onnx import numpy_helper
 
 FOLDER = Path(onnx.backend.test.__file__).parent / "data/light"
@@ -48,7 +49,7 @@ def test_equals_onnxruntime(new_session, name: str):
     data = with_weights(onnx.load(FOLDER / f"light_{name}.onnx")).SerializeToString()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    native = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    native = native_session(data, options)
     (x,) = native.get_inputs()
     feeds = {x.name: np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)}
     session = new_session(data, providers=["wasm"])

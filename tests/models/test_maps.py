@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from native import native_session
 from onnx import TensorProto, helper
 from same_values import assert_same
 
@@ -64,10 +65,9 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_equals_onnxruntime(new_session, name: str):
-    import onnxruntime
 
     data, feed = CASES[name]
-    native = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    native = native_session(data)
     session = new_session(data, providers=["wasm"])
     assert [arg.type for arg in (*session.get_inputs(), *session.get_outputs())] == [
         arg.type for arg in (*native.get_inputs(), *native.get_outputs())
@@ -155,10 +155,9 @@ INSIDE = {
 
 @pytest.mark.parametrize("name", INSIDE)
 def test_maps_anywhere_in_a_model(new_session, name: str):
-    import onnxruntime
 
     data, feeds = INSIDE[name]
-    native = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    native = native_session(data)
     session = new_session(data, providers=["wasm"])
     assert [arg.type for arg in session.get_inputs()] == [arg.type for arg in native.get_inputs()]
     for got, wanted in zip(session.run(None, feeds), native.run(None, feeds), strict=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
-import onnxruntime
 import pytest
+from native import native_session
 from shared_browser import BROWSER
 
 from py_ort.testing.case import difference
@@ -35,7 +35,7 @@ def test_the_files_are_right(case) -> None:
     model = onnx.load_from_string(case.model_bytes())
     for opset in model.opset_import:  # it may not know the newest
         opset.version = min(opset.version, 21)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = native_session(model)
     for data in case.data_sets:
         for actual, expected in zip(session.run(None, data.feeds), data.outputs, strict=True):
             assert not difference(actual, expected, ort_web.TOLERANCE[""])

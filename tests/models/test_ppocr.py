@@ -8,6 +8,7 @@ from pathlib import Path
 import make_sample
 import numpy as np
 import pytest
+from native import native_session
 from shared_browser import BROWSER
 
 from py_ort import InferenceSession
@@ -55,7 +56,7 @@ def expected():
 
     def expected(model: str, shape: tuple[int, ...]) -> list[np.ndarray]:
         if model not in natives:
-            natives[model] = onnxruntime.InferenceSession(FOLDER / FILES[model], providers=["CPUExecutionProvider"])
+            natives[model] = native_session(FOLDER / FILES[model])
         if (model, shape) not in answers:
             answers[model, shape] = natives[model].run(None, {natives[model].get_inputs()[0].name: image(shape)})
         return answers[model, shape]

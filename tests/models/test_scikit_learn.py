@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from native import native_session
 from same_values import assert_same
 
 pytest.importorskip("skl2onnx")
@@ -92,7 +93,7 @@ def test_equals_onnxruntime(new_session, name: str):
     model, data = MODELS[name], exported(MODELS[name])
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    native = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    native = native_session(data, options)
     session = new_session(data, providers=["wasm"])
     described = [[(arg.name, arg.type) for arg in one.get_outputs()] for one in (session, native)]
     assert described[0] == described[1]

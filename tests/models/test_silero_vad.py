@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from native import native_session
 
 SPEC = importlib.util.find_spec("silero_vad")
 FOLDER = Path(next(iter(SPEC.submodule_search_locations or ["."])) if SPEC else ".") / "data"
@@ -45,7 +46,7 @@ def test_equals_onnxruntime(new_session, provider: str, model: str, rate: int):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     path = FOLDER / f"{model}.onnx"
-    native = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    native = native_session(path, options)
     session = new_session(path, providers=[provider])
     inputs = {arg.name: arg.shape for arg in native.get_inputs()}
     states = {"state": np.zeros((2, 1, 128), np.float32)}

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import small_models
 from language_models import language_model, native_greedy
+from native import native_session
 
 import py_ort
 from py_ort.compiler.package.read import Package
@@ -171,10 +172,9 @@ def model(project: Path) -> Path:
 
 
 def wanted() -> np.ndarray:
-    import onnxruntime
 
     x = (np.arange(4 * 8 * 8) % 17 / 17).astype(np.float32).reshape(1, 4, 8, 8)
-    return onnxruntime.InferenceSession(small_models.two_products()).run(None, {"x": x})[0]
+    return native_session(small_models.two_products()).run(None, {"x": x})[0]
 
 
 GENERATE = """

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
+from native import native_session
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from unsigned_weights import unsigned_weights
@@ -126,9 +126,7 @@ class Case:
         feeds = {name: x for name, x in zip(names, arrays, strict=True) if x is not None}
         if self.expected == "onnx":
             return [np.asarray(x) for x in ReferenceEvaluator(model).run(None, feeds)]
-        session = onnxruntime.InferenceSession(
-            unsigned_weights(model, feeds).SerializeToString(), providers=["CPUExecutionProvider"]
-        )
+        session = native_session(unsigned_weights(model, feeds).SerializeToString())
         return session.run(None, feeds)
 
 

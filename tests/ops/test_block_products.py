@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from case import MICROSOFT
+from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 from test_wasm_kernels import ASSETS, _has_relaxed
 
@@ -124,7 +124,7 @@ def test_they_are_exact(monkeypatch, simd: str):
 def test_rows_are_rounded_as_native_rounds_them(monkeypatch, simd: str):
     cases = [_random_case(seed) for seed in range(48)]
     for seed, (y, (model, a)) in enumerate(zip(_in_node(monkeypatch, simd, cases), cases, strict=True)):
-        (native,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"a": a})
+        (native,) = native_session(model).run(None, {"a": a})
         np.testing.assert_allclose(y, native, atol=1e-5 * float(np.abs(native).max()), err_msg=str(seed))
 
 
@@ -152,7 +152,7 @@ def test_infinities_stay_infinite(monkeypatch, simd: str):
         for value in (np.inf, -np.inf, np.nan):
             a = rng.standard_normal((1, 64), np.float32)
             a[0, 40] = value
-            (native,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"a": a})
+            (native,) = native_session(model).run(None, {"a": a})
             (y,) = _in_node(monkeypatch, simd, [(model, a)])
             np.testing.assert_array_equal(y, native, err_msg=f"{bits} bits, {value}")
 

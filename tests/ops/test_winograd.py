@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from native import native_session
 
 NHWC = "com.ms.internal.nhwc"
 #: images, height, width, channels, outputs; other attributes; whether Winograd's way is expected
@@ -31,7 +32,6 @@ RUNS = [(name, "") for name in CASES] + [("tiles that end beyond the image", tra
 @pytest.mark.browser
 @pytest.mark.parametrize(("name", "traits"), RUNS, ids=["-".join(filter(None, run)) for run in RUNS])
 def test_way_and_result(kernel_page: Any, name: str, traits: str) -> None:
-    import onnxruntime
     from onnx import helper
 
     (images, height, width, channels, outputs), given, expected = CASES[name]
@@ -45,7 +45,7 @@ def test_way_and_result(kernel_page: Any, name: str, traits: str) -> None:
     infos = [helper.make_tensor_value_info(name, 1, value.shape) for name, value in (("x", x), ("w", w), ("b", b))]
     graph = helper.make_graph([node], "conv", infos, [helper.make_tensor_value_info("y", 1, None)])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    native = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    native = native_session(model)
     (wanted,) = native.run(None, {"x": x, "w": w, "b": b})
 
     last, hwio = np.ascontiguousarray(x.transpose(0, 2, 3, 1)), np.ascontiguousarray(w.transpose(2, 3, 1, 0))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import onnxruntime
 import pytest
 import small_models
+from native import native_session
 
 from py_ort import BrowserOptions
 from py_ort.bench.decode.decoder import Decoder, read_decoder
@@ -32,7 +32,7 @@ def decoders(tmp_path_factory):
 
 
 def native_words(decoder: Decoder, prompt: np.ndarray, count: int) -> list[int]:
-    session = onnxruntime.InferenceSession(decoder.path, providers=["CPUExecutionProvider"])
+    session = native_session(decoder.path)
     caches = {c.past: np.zeros((1, c.heads, 0, c.size), decoder.dtype) for c in decoder.caches}
     names = ["logits", *(cache.present for cache in decoder.caches)]
     words: list[int] = []

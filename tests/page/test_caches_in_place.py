@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import small_models
+from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
@@ -84,7 +84,7 @@ def steps(dtype: Any, batch: int) -> list[dict[str, np.ndarray]]:
 def test_caches_in_place_are_those_that_are_copied(new_session, dtype, batch):
     model = decoder(dtype, batch)
     session = new_session(model, providers=["webgpu"])
-    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    native = native_session(model)
     tolerance = {"rtol": 1e-4, "atol": 1e-5} if dtype == np.float32 else {"rtol": 2e-2, "atol": 2e-2}
     start = np.full((batch, KV_HEADS, CAPACITY, SIZE), UNTOUCHED, dtype)
     caches = {name: session.create_ortvalue_from_shape_and_type(start.shape, dtype, "webgpu") for name in CACHES}
@@ -143,7 +143,7 @@ def test_a_mask_that_grows_leaves_steps_as_they_are(new_session):
     not walked again."""
     model = from_a_mask(decoder(np.float32, 1))
     session = new_session(model, providers=["webgpu"])
-    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    native = native_session(model)
     start = np.zeros((1, KV_HEADS, CAPACITY, SIZE), np.float32)
     caches = {name: session.create_ortvalue_from_shape_and_type(start.shape, np.float32, "webgpu") for name in CACHES}
     theirs = {f"past.{name}": start for name in CACHES}
@@ -165,7 +165,7 @@ def test_steps_are_told_by_what_is_new_and_texts_do_not_mix(new_session):
     options = SessionOptions()
     options.add_session_config_entry("session.specialize_shapes", "0")  # plans for new lengths are told, too
     session = new_session(model, options, providers=["webgpu"])
-    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    native = native_session(model)
     start = np.zeros((1, KV_HEADS, CAPACITY, SIZE), np.float32)
     make = session.create_ortvalue_from_shape_and_type
     ours = [{name: make(start.shape, np.float32, "webgpu") for name in CACHES} for _ in range(2)]
@@ -330,7 +330,7 @@ def test_rows_scattered_into_a_cache_in_place(new_session, op_type):
         constants,
     )
     session = new_session(model, providers=["webgpu"])
-    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    native = native_session(model)
     value = session.create_ortvalue_from_shape_and_type(cache, np.float32, "webgpu")
     theirs, rng = np.zeros(cache, np.float32), np.random.default_rng(3)
     for places in ([5, 2], [-1, 0], [3, 4]):

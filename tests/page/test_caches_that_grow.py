@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import onnxruntime
 import pytest
 from language_models import HEADS, KV_HEADS, LAYERS, SIZE, language_model
+from native import native_session
 
 from py_ort import InferenceSession, OrtValue
 
@@ -20,7 +20,7 @@ PROMPT, WORDS = 40, 36
 def test_steps_of_caches_that_grow(kind: str, new_session: Callable[..., InferenceSession]) -> None:
     model = language_model(kind).SerializeToString()
     session = new_session(model, providers=["webgpu"])
-    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    native = native_session(model)
     empty = np.zeros((1, KV_HEADS if kind == "grouped" else HEADS, 0, SIZE), np.float32)
     for text in range(2):
         rng = np.random.default_rng(text)
@@ -60,7 +60,7 @@ class Text:
         model = language_model(kind).SerializeToString()
         self.kind = kind
         self.session = new_session(model, providers=["webgpu"])
-        self.native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        self.native = native_session(model)
         self.rng, self.batch = np.random.default_rng(1), batch
         self.empty = np.zeros((batch, KV_HEADS if kind == "grouped" else HEADS, 0, SIZE), np.float32)
 

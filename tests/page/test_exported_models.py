@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import small_models
 from click.testing import CliRunner
+from native import native_session
 from onnx import numpy_helper
 
 import py_ort
@@ -30,7 +30,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def native() -> np.ndarray:
-    session = onnxruntime.InferenceSession(small_models.two_products(), providers=["CPUExecutionProvider"])
+    session = native_session(small_models.two_products())
     return session.run(None, {"x": X})[0]
 
 

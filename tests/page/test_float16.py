@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
 import small_models
+from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort import OrtValue
@@ -40,7 +40,7 @@ def classifier() -> bytes:
 
 
 def native(model: bytes, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)
+    return native_session(model).run(None, feeds)
 
 
 def providers(on_cpu: str = "") -> list:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from drawn_networks import drawn
+from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort import InferenceSession
@@ -79,7 +79,7 @@ CASES: dict[str, tuple[list[onnx.NodeProto], dict[str, tuple[int, ...]], list[st
 
 
 def _agrees(session: InferenceSession, model: onnx.ModelProto, shape: tuple[int, ...], tolerance: float) -> None:
-    native = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    native = native_session(model)
     for seed in range(3):
         x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
         for actual, expected in zip(session.run(None, {"x": x}), native.run(None, {"x": x}), strict=True):

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 import small_models
 from javascript_site import lay_out
+from native import native_session
 from static_site import CORS, ISOLATED, StaticSite, browsing
 
 pytestmark = pytest.mark.browser
@@ -51,7 +51,7 @@ def visit(site: StaticSite, query: str = "") -> dict[str, Any]:
     with browsing("chromium", f"{site.origin}/javascript_policy.html{query}"):
         told = site.told()
     assert "error" not in told, told
-    (wanted,) = onnxruntime.InferenceSession(small_models.two_products()).run(None, {"x": X})
+    (wanted,) = native_session(small_models.two_products()).run(None, {"x": X})
     np.testing.assert_allclose(told["y"], wanted.ravel(), rtol=1e-4, atol=1e-5)
     assert told["refused"] == told["said"]["warn"] == told["said"]["error"] == []
     return told

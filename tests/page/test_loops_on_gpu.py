@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import onnxruntime
 import pytest
 from graphs import parse
+from native import native_session
 
 STEPS, BATCH, HIDDEN = 20, 2, 33
 RANDOM = np.random.default_rng(7)
@@ -211,7 +211,7 @@ CASES = [
 def test_as_native_and_without_waiting(case: Case, new_session) -> None:
     """The second and third run, too: from the recording, with other numbers."""
     model = parse("g " + case.graph, case.constants).SerializeToString()
-    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    native = native_session(model)
     session = new_session(model)
     for feeds in (case.feeds, case.feeds, {name: value[::-1].copy() for name, value in case.feeds.items()}):
         for got, wanted in zip(session.run(None, feeds), case.wanted or native.run(None, feeds), strict=True):
@@ -230,7 +230,7 @@ def test_a_loop_is_captured(new_session) -> None:
     case = next(case for case in CASES if case.name == "loop_counted")
     model = parse("g " + case.graph, case.constants).SerializeToString()
     session = new_session(model, providers=[("webgpu", {"enableGraphCapture": "1"})])
-    wanted = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, case.feeds)
+    wanted = native_session(model).run(None, case.feeds)
     for _ in range(2):
         for got, expected in zip(session.run(None, case.feeds), wanted, strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)

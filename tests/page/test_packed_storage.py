@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 import small_models
+from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 from unsigned_weights import unsigned_weights
 
@@ -184,7 +185,7 @@ def test_weights_take_what_they_take_in_the_file(new_session, name):
     plain = onnxruntime.SessionOptions()
     plain.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = unsigned_weights(onnx.load_from_string(model), feeds).SerializeToString()
-    (wanted,) = onnxruntime.InferenceSession(source, plain, providers=["CPUExecutionProvider"]).run(None, feeds)
+    (wanted,) = native_session(source, plain).run(None, feeds)
     for _ in range(2):
         (found,) = session.run(None, feeds)
         assert found.dtype == wanted.dtype

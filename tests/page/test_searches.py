@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from native import native_session
 from onnx import TensorProto, helper
 from small_decoder import VOCABULARY, small_decoder
 from small_t5 import WIDTH, small_t5, small_whisper
@@ -95,7 +96,7 @@ def search(
 def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = native_session(model, options)
     found: list[np.ndarray] = session.run(None, feeds)
     return found
 

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from native import native_session
 from onnx import helper
 
 from py_ort import InferenceSession
@@ -96,7 +97,7 @@ class Step:
 
 def native(model: bytes, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     """With present caches in the memory of the past ones."""
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = native_session(model)
     binding = session.io_binding()
     memory = {name: x.copy() for name, x in feeds.items()}
     values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(x) for name, x in memory.items()}

@@ -6,9 +6,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import onnxruntime
 import pytest
 from contributed_cases import PROVIDERS
+from native import native_session
 from onnx import helper, numpy_helper
 
 from py_ort import SessionOptions
@@ -38,6 +38,6 @@ def test_equals_native(new_session: Any, kind: Any, with_zeros: bool, provider: 
     if provider == "webgpu":
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     source, feeds = model.SerializeToString(), {"x": rng.integers(0, 19, (2, 3))}
-    (wanted,) = onnxruntime.InferenceSession(source).run(None, feeds)
+    (wanted,) = native_session(source).run(None, feeds)
     (found,) = new_session(source, options, providers=PROVIDERS[provider]).run(None, feeds)
     np.testing.assert_allclose(found, wanted, rtol=1e-6)

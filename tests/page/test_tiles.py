@@ -11,9 +11,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 from click.testing import CliRunner
+from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort import InferenceSession, SessionOptions
@@ -65,7 +65,7 @@ def launched(tmp_path: Path, model: bytes, new_session: NewSession) -> Callable[
         session = new_session(model, options, providers=["webgpu"])
         rng = np.random.default_rng(1)
         feeds = {arg.name: rng.standard_normal(arg.shape, np.float32) for arg in session.get_inputs()}
-        native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        native = native_session(model)
         for found, wanted in zip(session.run(None, feeds), native.run(None, feeds), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
         return {row.kernel for row in Trace.load(session.end_profiling()).kernels()}

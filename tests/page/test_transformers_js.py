@@ -10,8 +10,8 @@ from typing import Any
 import hub_models
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
+from native import native_session
 from npm_packages import npm_package
 from static_site import StaticSite, browsing
 
@@ -57,7 +57,7 @@ def told(site, request) -> dict[str, Any]:
 
 def native(model: onnx.ModelProto, ids: list[int]) -> dict[str, np.ndarray]:
     """The outputs for one text without a cache, by name."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = native_session(model)
     feeds: dict[str, np.ndarray] = {}
     for value in session.get_inputs():
         match value.name:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 import small_models
 from language_models import language_model, native_greedy
+from native import native_session
 from static_site import StaticSite
 
 import py_ort
@@ -67,7 +67,7 @@ def check(page: Any) -> None:
     assert text.startswith("{"), text
     told = json.loads(text)
     x = np.full((1, 4, 8, 8), 0.5, np.float32)
-    (wanted,) = onnxruntime.InferenceSession(small_models.two_products()).run(None, {"x": x})
+    (wanted,) = native_session(small_models.two_products()).run(None, {"x": x})
     assert told["on"] == ["webgpu", "wasm"] and told["dims"] == [1, 7]
     np.testing.assert_allclose(told["data"], wanted[0], rtol=1e-3, atol=1e-4)
 

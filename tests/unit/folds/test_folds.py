@@ -18,6 +18,7 @@ import onnx_ir as ir
 import pytest
 from fold_cases import CASES
 from fold_draws import Case, Draw
+from native import native_session
 
 from py_ort.compiler.folds import folds
 from py_ort.ir.graph import tensor_of
@@ -79,11 +80,11 @@ def _native(op_type: str, case: Case) -> list[np.ndarray] | None:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 4, 1
+    options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     model = _model(op_type, case, NATIVE_OPSET).SerializeToString()
     try:
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session = native_session(model, options)
         feeds = {
             name: onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(x, int(ir.DataType.from_numpy(x.dtype)))
             if x.dtype.kind == "V"

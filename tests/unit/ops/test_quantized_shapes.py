@@ -7,6 +7,7 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 from graphs import parse
+from native import native_session
 
 from py_ort.compiler import compile_model
 from py_ort.ir.infer import infer_graph
@@ -76,7 +77,7 @@ def _compare(text: str, kind: str, sizes: tuple[int, ...]) -> None:
     dtype = {"float": "float32"}.get(kind, kind)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    native = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    native = native_session(model, options)
     loaded = ir.serde.deserialize_model(model)
     infer_graph(loaded.graph)
     outputs = native.run(None, {"x": _RNG.integers(0, 9, sizes).astype(dtype)})
