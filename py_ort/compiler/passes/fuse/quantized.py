@@ -208,13 +208,30 @@ def _gemm(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None
     return "QGemm", MICROSOFT, [*a, *b, bias, result.scale, result.zero_point], {}
 
 
-@_rule("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "AveragePool", "GlobalAveragePool")
+@_rule("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "GlobalAveragePool")
 def _elementwise(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
     inputs = [_bytes(value) for value in node.inputs]
     if any(item is None or item.data.dtype != result.zero_point.dtype for item in inputs):
         return None
     flat = [part for item in inputs if item is not None for part in item]
     return f"QLinear{node.op_type}", MICROSOFT, [*flat, result.scale, result.zero_point], attributes_of(node)
+
+
+@_rule("AveragePool")
+def _pool(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
+    """Signed bytes that are read once onnxruntime makes unsigned; if one side has others, means go through floats."""
+    made = _elementwise(node, result, build)
+    if made is None or result.zero_point.dtype == ir.DataType.UINT8:
+        return made
+    x = made[2][0]
+    return made if x is not None and _is_read_once(x) == _is_read_once(result.data) else None
+
+
+def _is_read_once(integers: ir.Value) -> bool:
+    """Whether they stay in the graph, and one operator reads them or the floats that they stand for."""
+    readers = (use.node for use in integers.uses())
+    count = sum(max(1, len(each.outputs[0].uses())) if each.op_type == "DequantizeLinear" else 1 for each in readers)
+    return count == 1 and not integers.is_graph_input() and not integers.is_graph_output()
 
 
 @_rule("Concat")
