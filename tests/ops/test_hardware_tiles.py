@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ TILES = (
     "16x32x16_two_slices_4",
     "32x32x16_two_slices_4",
     "32x32x16_two_slices_4_parts_3",
+    "16x32x16_two_slices_4_parts_2",
+    "32x64x16_8x4_ahead_slices_4_parts_4",
     "32x64x16_8x4_slices_4",
     "32x64x16_8x4_ahead_slices_4",
     "32x32x32_8x4_direct_slices_8",
@@ -50,7 +53,7 @@ def forced(tile: str) -> dict[str, Any]:
 
 def shader(kind: str, tile: str) -> str:
     """The shader's name: of several parts it says only that there are some."""
-    return f"{kind}__hw_{tile.replace('_parts_3', '_split')}"
+    return f"{kind}__hw_{re.sub('_parts_.*', '_split', tile)}"
 
 
 def drawn(cases: list[Any]) -> list[Any]:
@@ -129,6 +132,7 @@ CONVOLVED = [
     ("several taps in a tile", "16x32x16_two_slices_4"),
     ("a tap in several tiles", "64x64x32_4x8"),
     ("deep", "32x32x16_two_slices_4_parts_3"),
+    ("deep", "32x64x16_8x4_ahead_slices_4_parts_2"),
     ("by element", "32x32x32_slices_4"),
     *[(name, tile) for tile in SLICED for name in [*CONVOLUTIONS][-1:]],
     *drawn([(name, tile) for tile in SLICED for name in [*CONVOLUTIONS][:-1]]),

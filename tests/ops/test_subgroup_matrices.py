@@ -59,6 +59,24 @@ def test_slices_of_k(kernel_page: Any, name: str) -> None:
     assert any(f"__{tile}" in shader for shader in result.shaders)
 
 
+#: Ends of k, of y and of phases; a residual and an epilogue, which the launch that adds up does.
+DEEP = {
+    "edges": Case("MatMul", [h(70, 610), h(610, 85)], tolerance="loose"),
+    "along k": Case(
+        "Gemm", [h(70, 612), h(66, 612), h(66)], {"transB": 1, "alpha": 0.5, "beta": 2.0}, tolerance="loose"
+    ),
+    "windows": Case("Conv", [h(2, 64, 9, 7), h(72, 64, 3, 3), h(72)], {"pads": [1, 1, 1, 1]}, tolerance="loose"),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_parts_of_k(kernel_page: Any, name: str) -> None:
+    """Workgroups share k, and another launch adds up what they leave."""
+    result = run_case(kernel_page, DEEP[name], **matrices("32", "matrices_64x64x32_parts_2"))
+    assert any("__matrices_64x64x32" in shader and shader.endswith("_split") for shader in result.shaders)
+    assert any("_parts__" in shader for shader in result.shaders)
+
+
 @pytest.mark.parametrize(("level", "taken"), [(0, False), (2, True), (4, True)])
 def test_blocks_by_accuracy_level(kernel_page: Any, level: int, taken: bool) -> None:
     """Rows of float32 are rounded to halves where the model lets them be."""

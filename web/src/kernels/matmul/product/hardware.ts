@@ -9,6 +9,14 @@ import { SHADER_NAMES, type HardwareSpec, leftName, type ProductSpec } from './s
 import { tileName, workgroupQuads } from './tiles';
 import { repeated } from '../../../wgsl/repeated';
 
+/** Statements that set `placed` and `at`, where the sums of a part of k go. */
+export const PLACE_OF_PART = 'let placed = row < u.m; let at = (group.z * u.m + row) * u.ld_part;';
+
+/** Statements that declare z, which does not count parts of k. */
+export function zOf(split: boolean): string {
+  return split ? 'let part_of_k = group.z % u.parts; let z = group.z / u.parts;' : 'let z = group.z;';
+}
+
 export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
   const how = `${spec.transposed ? '_transposed' : ''}${spec.split ? '_split' : ''}`;
   return { name: `${SHADER_NAMES[spec.left]}__hw_${tileName(spec)}${how}`, wgsl: text };
@@ -132,10 +140,10 @@ ${spec.directB ? '' : `var<workgroup> tile_b: array<vec4<f32>, ${room.b}>;`}
 fn main(@builtin(workgroup_id) group: vec3<u32>,
   @builtin(local_invocation_index) ${sliced ? 'invocation' : 'thread'}: u32) {
   ${sliced ? `let slice = invocation / ${threads}u; let thread = invocation % ${threads}u;` : ''}
-  ${split ? 'let part = group.z % u.parts; let z = group.z / u.parts;' : 'let z = group.z;'}
+  ${zOf(split)}
   ${left.base}
   let depth = ${spec.left === 'phases' ? 'u.depth * taps_x * taps_y' : 'u.total_depth'};
-  ${range(spec)}
+  ${rangeOfPart(spec)}
   ${repeated(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
   ${repeated(ahead, (t) => repeated(slotsOfA, (i) => `var ${coming[t]}_a_${i} = vec4<f32>(0.0);`))}
   ${repeated(ahead, (t) => repeated(slotsOfB, (i) => `var ${coming[t]}_b_${i} = vec4<f32>(0.0);`))}
@@ -163,22 +171,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   ${repeated(
     finishedRows(spec),
     (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${finishedRows(spec)}u + ` : ''}${i}u;
-  ${split ? `let placed = row < u.m; let at = (group.z * u.m + row) * u.ld_part;` : left.place('row')}
+  ${split ? PLACE_OF_PART : left.place('row')}
   if (placed) { ${finish(i)} } }`,
   )}
 }
 `;
 }
 
-/** Statements that declare the first k and the end of k of a thread, and of all slices how deep they are. */
-function range(spec: HardwareSpec): string {
+/**
+ * Statements that declare the first k and the end of k of a thread, which may have a part's, and of all slices how deep
+ * they are.
+ */
+export function rangeOfPart(spec: Pick<HardwareSpec, 'split' | 'slices' | 'tileDepth'>): string {
   if (!spec.split) return rangeOfSlice('0u', 'depth', spec);
-  return `let part_begin = part * u.part_depth;
+  return `let part_begin = part_of_k * u.part_depth;
   ${rangeOfSlice('part_begin', 'min(depth, part_begin + u.part_depth)', spec)}`;
 }
 
 /** The same of a slice's share of what lies between `first` and `last`. */
-export function rangeOfSlice(
+function rangeOfSlice(
   first: string,
   last: string,
   { slices, tileDepth }: Pick<HardwareSpec, 'slices' | 'tileDepth'>,

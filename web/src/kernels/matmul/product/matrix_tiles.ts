@@ -1,6 +1,6 @@
 // The tiles with which a GPU that multiplies matrices computes a product of halves, and with which one it pays.
 import type { DeviceTraits, SubgroupMatrix } from '../../../contract/kernel';
-import { namedTile, type Problem } from './tiles';
+import { inParts, MOST_PARTS, namedTile, type Problem } from './tiles';
 
 export interface MatrixTile {
   /** Rows and columns of a workgroup's tile. */
@@ -31,6 +31,16 @@ const TILES: readonly MatrixTile[] = [
   LEAST_BY_EIGHT,
 ];
 
+/** Those that parts of k may have, besides slices: workgroups of their own, whose sums another launch adds up. */
+const CUT: readonly MatrixTile[] = [SMALL, SMALL_BY_TWO, LEAST_BY_EIGHT];
+/** Parts that have less of k than this are not worth their launch. */
+const LEAST_PART = 256;
+
+export interface MatrixChoice {
+  readonly tile: MatrixTile;
+  readonly parts: number;
+}
+
 /** Elements behind each row of a tile, so that rows do not begin in one bank. */
 export const PADDING = 8;
 
@@ -38,35 +48,49 @@ export const PADDING = 8;
  * With how many workgroups of such tiles each is quicker than those behind it: an H200's numbers, of products of BERT,
  * of decoders' prompts, and of ResNet-50. Fewer than of the last are left to threads' own arithmetic.
  */
-const RULES: readonly { readonly tile: MatrixTile; readonly workgroupsOf: MatrixTile; readonly least: number }[] = [
+interface Rule {
+  readonly tile: MatrixTile;
+  readonly workgroupsOf: MatrixTile;
+  readonly least: number;
+  readonly parts?: number;
+}
+const RULES: readonly Rule[] = [
   { tile: LARGE, workgroupsOf: LARGE, least: 128 },
   { tile: SMALL, workgroupsOf: SMALL, least: 160 },
   { tile: SMALL_BY_TWO, workgroupsOf: SMALL, least: 72 },
   { tile: NARROW_BY_FOUR, workgroupsOf: SMALL, least: 40 },
   { tile: SMALL_BY_TWO, workgroupsOf: SMALL, least: 40 },
   { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 64 },
+  // So few leave most of a large GPU idle: parts make about as many as above.
+  { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 32, parts: 2 },
+  { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 16, parts: MOST_PARTS },
   { tile: SMALL, workgroupsOf: SMALL, least: 40 }, // where k or workgroup memory is too little for slices
 ];
 
 type Device = Pick<DeviceTraits, 'subgroupMatrix' | 'maxWorkgroupStorage' | 'tiles'>;
 
 /** The tile with which such a product pays, if it does, and the device has the memory. */
-export function matrixTile(problem: Problem, device: Device): MatrixTile | undefined {
+export function matrixTile(problem: Problem, device: Device): MatrixChoice | undefined {
   const fitting = matrixTiles(problem, device);
   const name = namedTile(problem, device);
   if (name !== undefined) return fitting.find((each) => matrixTileName(each) === name);
-  const pays = ({ tile, workgroupsOf, least }: (typeof RULES)[number]) =>
-    fitting.includes(tile) && countOf(workgroupsOf, problem) >= least;
-  return RULES.find(pays)?.tile;
+  for (const { tile, workgroupsOf, least, parts = 1 } of RULES) {
+    const found = fitting.find((each) => each.tile === tile && each.parts === parts);
+    if (found && countOf(workgroupsOf, problem) >= least) return found;
+  }
+  return undefined;
 }
 
 /** All of them that can compute it. */
-export function matrixTiles({ halves, m, n, k }: Problem, device: Device): readonly MatrixTile[] {
+export function matrixTiles({ halves, m, n, k }: Problem, device: Device): readonly MatrixChoice[] {
   const { subgroupMatrix: matrix, maxWorkgroupStorage } = device;
   if (!matrix || !halves) return [];
-  return TILES.filter(
-    (tile) =>
+  const whole = TILES.map((tile) => ({ tile, parts: 1 }));
+  const cut = CUT.flatMap((tile) => [2, MOST_PARTS].map((parts) => ({ tile, parts })));
+  return [...whole, ...cut].filter(
+    ({ tile, parts }) =>
       k >= tile.tileDepth * tile.slices &&
+      (parts === 1 || k >= parts * LEAST_PART) &&
       m >= tile.partRows &&
       n >= tile.partColumns &&
       workgroupBytes(tile, matrix) <= maxWorkgroupStorage,
@@ -74,8 +98,9 @@ export function matrixTiles({ halves, m, n, k }: Problem, device: Device): reado
 }
 
 /** As tables and tests name it. */
-export function matrixTileName({ tileRows, tileColumns, tileDepth, slices }: MatrixTile): string {
-  return `matrices_${tileRows}x${tileColumns}x${tileDepth}${slices > 1 ? `_slices_${slices}` : ''}`;
+export function matrixTileName({ tile, parts }: MatrixChoice): string {
+  const { tileRows, tileColumns, tileDepth, slices } = tile;
+  return inParts(`matrices_${tileRows}x${tileColumns}x${tileDepth}${slices > 1 ? `_slices_${slices}` : ''}`, parts);
 }
 
 function countOf({ tileRows, tileColumns }: MatrixTile, { m, n, z }: Problem): number {

@@ -1,6 +1,6 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../../schema';
-import type { Binding, Context, DeviceTraits, Dispatch, Tiling, Uniforms } from '../../../contract/kernel';
+import type { Binding, Context, DeviceTraits, Dispatch, Shader, Tiling, Uniforms } from '../../../contract/kernel';
 import { EPILOGUE_F32, epilogueUniforms, readsResidual, shared } from '../../../wgsl/epilogue';
 import { inLanes } from '../../../wgsl/lanes';
 import { linearWorkgroups } from '../../../wgsl/linear';
@@ -13,7 +13,7 @@ import { cutProduct } from './parts_of_operands';
 import type { Product } from './product';
 import { softwareProduct } from './software';
 import { SOFTWARE_THREADS, softwareTile, softwareTileName, softwareTiles } from './software_tile';
-import type { HardwareSpec, ProductSpec, SoftwareSpec } from './spec';
+import type { HardwareSpec, ProductSpec, SoftwareSpec, TiledSpec } from './spec';
 import { choiceName, choices, namedTile, type Problem, productKey } from './tiles';
 import { VECTOR_COLUMNS, vectorProduct } from './vector';
 
@@ -182,28 +182,39 @@ function problemOf(p: Product, { left, aVec, bVec }: ProductSpec, { subgroupMatr
 const FEW_ROWS = 8;
 
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
-  const totalDepth = p.depth * p.taps;
-  const transposed = p.transposed ?? false;
   const problem = problemOf(p, spec, ctx.device);
   if (byMatrices(ctx, p, spec, problem)) return;
   const choice = hardwareTile(problem, ctx.device);
-  const { tile } = choice;
-  const tiling = tilingOf(ctx, problem, choiceName(choice));
-  const partDepth = Math.ceil(totalDepth / choice.parts / tile.tileDepth) * tile.tileDepth;
+  const full: HardwareSpec = { ...spec, ...choice.tile, split: false, transposed: problem.transposed };
+  byTiles(ctx, p, spec, full, hardwareProduct, choice.parts, tilingOf(ctx, problem, choiceName(choice)));
+}
+
+/** Of tiles of workgroups, of which each may have a part of k: then another launch adds up the sums, and ends it. */
+function byTiles<S extends TiledSpec>(
+  ctx: Context,
+  p: Product,
+  spec: ProductSpec,
+  whole: S,
+  shader: (spec: S) => Shader<S>,
+  wanted: number,
+  tiling: Tiling | undefined,
+): void {
+  const { tileRows, tileColumns, tileDepth, aVec, bVec, transposed } = whole;
+  const totalDepth = p.depth * p.taps;
+  const partDepth = Math.ceil(totalDepth / wanted / tileDepth) * tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
-  const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, transposed };
-  const wideB = transposed ? 4 : spec.bVec;
-  const end = ending(p, spec);
-  const workgroups = [Math.ceil(p.m / tile.tileRows), Math.ceil(p.n / tile.tileColumns), p.z * parts] as const;
-  const common = { depth: p.depth, total_depth: totalDepth, lda: p.lda / spec.aVec, ldb: p.ldb / wideB };
-  const operands = { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, wideB) };
+  const wideB = transposed ? 4 : bVec;
+  const end = ending(p, whole);
+  const workgroups = [Math.ceil(p.m / tileRows), Math.ceil(p.n / tileColumns), p.z * parts] as const;
+  const common = { depth: p.depth, total_depth: totalDepth, lda: p.lda / aVec, ldb: p.ldb / wideB };
+  const operands = { a: inLanes(p.a, aVec), b: inLanes(p.b, wideB) };
   if (parts === 1) {
     ctx.dispatch({
-      shader: hardwareProduct(full),
-      spec: full,
-      inputs: { ...(full.inPlace ? { b: operands.b } : operands), ...end.inputs },
+      shader: shader(whole),
+      spec: whole,
+      inputs: { ...(whole.inPlace ? { b: operands.b } : operands), ...end.inputs },
       inPlace: end.inPlace,
-      outputs: { y: inLanes(p.y, spec.bVec) },
+      outputs: { y: inLanes(p.y, bVec) },
       uniforms: { ...end.uniforms, ...common },
       f32: end.f32,
       workgroups,
@@ -213,8 +224,9 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   }
   const quads = Math.ceil(p.n / 4);
   const sums = ctx.temp([p.z * parts, p.m, quads * 4], DType.float32);
-  const bare: HardwareSpec = {
-    ...full,
+  const bare: S = {
+    ...whole,
+    split: true,
     bias: undefined,
     residualColumns: undefined,
     inPlace: undefined,
@@ -223,16 +235,16 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
     storage: 'f32',
   };
   ctx.dispatch({
-    shader: hardwareProduct(bare),
+    shader: shader(bare),
     spec: bare,
     inputs: operands,
-    outputs: { y: { tensor: sums, vec: spec.bVec } },
+    outputs: { y: { tensor: sums, vec: bVec } },
     uniforms: {
       ...ending({ ...p, epilogue: undefined }, bare).uniforms,
       ...common,
       parts,
       part_depth: partDepth,
-      ld_part: (quads * 4) / spec.bVec,
+      ld_part: (quads * 4) / bVec,
     },
     workgroups,
     tiling,
@@ -242,7 +254,7 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
     spec,
     inputs: { parts: { tensor: sums, vec: 4 }, ...end.inputs },
     inPlace: end.inPlace,
-    outputs: { y: inLanes(p.y, spec.bVec) },
+    outputs: { y: inLanes(p.y, bVec) },
     uniforms: { ...end.uniforms, parts, count: p.z * p.m * quads, ...(p.left === 'phases' ? common : {}) },
     f32: end.f32,
     workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
@@ -260,23 +272,11 @@ function tilingOf({ device }: Context, problem: Problem, tile: string): Tiling |
 /** Of halves, where the device multiplies matrices of them; the sums are float32, as anywhere. */
 function byMatrices(ctx: Context, p: Product, spec: ProductSpec, problem: Problem): boolean {
   const { subgroupMatrix: matrix } = ctx.device;
-  const tile = matrixTile(problem, ctx.device);
-  if (!matrix || !tile) return false;
-  const { k, transposed } = problem;
-  const full: SubgroupMatrixSpec = { ...spec, ...tile, matrix, transposed };
-  const wideB = transposed ? 4 : spec.bVec;
-  const end = ending(p, spec);
-  ctx.dispatch({
-    shader: subgroupMatrixProduct(full),
-    spec: full,
-    inputs: { ...(!full.inPlace && { a: inLanes(p.a, spec.aVec) }), b: inLanes(p.b, wideB), ...end.inputs },
-    inPlace: end.inPlace,
-    outputs: { y: inLanes(p.y, spec.bVec) },
-    uniforms: { ...end.uniforms, depth: p.depth, total_depth: k, lda: p.lda / spec.aVec, ldb: p.ldb / wideB },
-    f32: end.f32,
-    workgroups: [Math.ceil(p.m / tile.tileRows), Math.ceil(p.n / tile.tileColumns), p.z],
-    tiling: tilingOf(ctx, problem, matrixTileName(tile)),
-  });
+  const choice = matrixTile(problem, ctx.device);
+  if (!matrix || !choice) return false;
+  const { transposed } = problem;
+  const full: SubgroupMatrixSpec = { ...spec, ...choice.tile, matrix, split: false, transposed };
+  byTiles(ctx, p, spec, full, subgroupMatrixProduct, choice.parts, tilingOf(ctx, problem, matrixTileName(choice)));
   return true;
 }
 

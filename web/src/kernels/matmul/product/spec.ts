@@ -40,6 +40,18 @@ export interface EpilogueSpec {
   readonly storage: StorageType;
 }
 
+/** Of a product by tiles of workgroups. */
+export interface TiledSpec extends ProductSpec {
+  /** Rows and columns of a workgroup's tile of y, and the depth of the tiles of a and b: a multiple of 4. */
+  readonly tileRows: number;
+  readonly tileColumns: number;
+  readonly tileDepth: number;
+  /** Whether z also counts parts of k, whose sums are left in y as they are. */
+  readonly split: boolean;
+  /** Whether b is [n, k], read 4 elements of k at a time. */
+  readonly transposed: boolean;
+}
+
 /** By which name a's elements are read. */
 export function leftName({ inPlace }: { readonly inPlace?: boolean }): 'a' | 'y' {
   return inPlace ? 'y' : 'a';
@@ -71,12 +83,7 @@ export interface SoftwareSpec extends ProductSpec {
 }
 
 /** A product as GPUs like it: tiles of a and b in workgroup memory. */
-export interface HardwareSpec extends ProductSpec {
-  /** Rows and columns of a workgroup's tile. */
-  readonly tileRows: number;
-  readonly tileColumns: number;
-  /** Depth of the tiles: a multiple of 4. */
-  readonly tileDepth: number;
+export interface HardwareSpec extends TiledSpec {
   /** Rows, and groups of 4 columns, of one thread. More than one group only without slices. */
   readonly rows: number;
   readonly columns: number;
@@ -93,8 +100,4 @@ export interface HardwareSpec extends ProductSpec {
   readonly unrolled: number;
   /** Whether b is read where it is multiplied, and has no tiles in workgroup memory. */
   readonly directB: boolean;
-  /** Whether z also counts parts of k, whose sums are left in y as they are. */
-  readonly split: boolean;
-  /** Whether b is [n, k], read 4 elements of k at a time. */
-  readonly transposed: boolean;
 }

@@ -3,29 +3,27 @@
 // matrices that lie across the subgroup's registers. Sums are float32. What becomes of the sums is each thread's again.
 import type { Shader, SubgroupMatrix } from '../../../contract/kernel';
 import { productEpilogue } from './epilogue';
-import { fetchA, fetchB, fetchTransposed, rangeOfSlice } from './hardware';
+import { fetchA, fetchB, fetchTransposed, PLACE_OF_PART, rangeOfPart, zOf } from './hardware';
 import { leftOperand } from './left_operand';
 import { type MatrixTile, matrixTileName, PADDING } from './matrix_tiles';
-import { SHADER_NAMES, type ProductSpec } from './spec';
+import { SHADER_NAMES, type TiledSpec } from './spec';
 import { repeated } from '../../../wgsl/repeated';
 
-export interface SubgroupMatrixSpec extends ProductSpec, MatrixTile {
+export interface SubgroupMatrixSpec extends TiledSpec, MatrixTile {
   readonly matrix: SubgroupMatrix;
-  /** Whether b is [n, k], read 4 elements of k at a time. */
-  readonly transposed: boolean;
 }
 
 export function subgroupMatrixProduct(spec: SubgroupMatrixSpec): Shader<SubgroupMatrixSpec> {
-  const how = spec.transposed ? '_transposed' : '';
-  return { name: `${SHADER_NAMES[spec.left]}__${matrixTileName(spec)}${how}`, wgsl: text };
+  const how = `${spec.transposed ? '_transposed' : ''}${spec.split ? '_split' : ''}`;
+  return { name: `${SHADER_NAMES[spec.left]}__${matrixTileName({ tile: spec, parts: 1 })}${how}`, wgsl: text };
 }
 
 function text(spec: SubgroupMatrixSpec): string {
-  const { tileRows, tileColumns, tileDepth, partRows, partColumns, transposed, slices } = spec;
+  const { tileRows, tileColumns, tileDepth, partRows, partColumns, transposed, slices, split } = spec;
   const sliced = slices > 1;
   const { m, n, k, subgroup } = spec.matrix;
   const left = leftOperand(spec);
-  const epilogue = productEpilogue(spec);
+  const epilogue = productEpilogue(split ? { bVec: spec.bVec, storage: spec.storage } : spec);
   const partsAcross = tileColumns / partColumns;
   const parts = (tileRows / partRows) * partsAcross;
   const threads = parts * subgroup;
@@ -92,7 +90,7 @@ function text(spec: SubgroupMatrixSpec): string {
     let column = group.y * ${across}u + (column_0 + ${j * n}u) / 4u + place % ${n / 4}u;
     let from_sums = part * ${m * n}u + place * 4u;
     let sum = ${repeated(slices, sumOf, ' + ')};
-    ${left.place('row')}
+    ${split ? PLACE_OF_PART : left.place('row')}
     if (${(f + 1) * slices * subgroup > quadsOfSum ? `place < ${quadsOfSum}u && ` : ''}placed) {
       ${epilogue.bias(0, 'column')} ${epilogue.store('sum', 0, 'row', 'column')} } }`,
   )}
@@ -112,10 +110,10 @@ var<workgroup> sums: array<f32, ${slices * parts * m * n}>;
 fn main(@builtin(workgroup_id) group: vec3<u32>,
   @builtin(local_invocation_index) ${sliced ? 'invocation' : 'thread'}: u32) {
   ${sliced ? `let slice = invocation / ${threads}u; let thread = invocation % ${threads}u;` : ''}
-  let z = group.z;
+  ${zOf(split)}
   ${left.base}
   let depth = ${spec.left === 'phases' ? 'u.depth * taps_x * taps_y' : 'u.total_depth'};
-  ${rangeOfSlice('0u', 'depth', spec)}
+  ${rangeOfPart(spec)}
   let part = thread / ${subgroup}u;
   let lane = ${sliced ? `slice * ${subgroup}u + ` : ''}thread % ${subgroup}u;
   let row_0 = part / ${partsAcross}u * ${partRows}u;

@@ -49,22 +49,30 @@ export const DEEP_IN_LITTLE: HardwareTile = tile(32, 32, 16, { slices: 4 });
 export const FEW: HardwareTile = tile(16, 32, 16, { slices: 4, buffers: 2 });
 export const CUT: HardwareTile = tile(32, 32, 16, { slices: 4, buffers: 2 });
 export const MOST_PARTS = 4;
+const MANY_SLICES = tile(16, 32, 32, { slices: 8 });
+const TALL = tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, ahead: 2 });
 /** More threads for each output, or more outputs for each load, where large tiles would leave most of a GPU idle. */
 export const MORE_FOR_LESS: readonly HardwareTile[] = [
-  tile(16, 32, 32, { slices: 8 }),
+  MANY_SLICES,
   tile(16, 32, 16, { slices: 8, ahead: 2 }),
   tile(16, 32, 16, { slices: 8, buffers: 2 }),
   tile(16, 32, 16, { slices: 8 }),
   tile(32, 32, 32, { rows: 8, slices: 8, unrolled: 4, directB: true }),
-  tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, ahead: 2 }),
+  TALL,
   tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, buffers: 2 }),
   tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4 }),
 ];
+/** Tiles that parts of k may have, besides CUT; which of them pay is for tables to say. */
+const ALSO_CUT: readonly HardwareTile[] = [FEW, MANY_SLICES, TALL];
 const TILES = [...[LARGEST, LARGE, ...BY_ELEMENT, SHALLOW, DEEP, DEEP_IN_LITTLE, FEW, CUT], ...MORE_FOR_LESS];
 
 /** As tables and tests name it. */
 export function choiceName({ tile, parts }: HardwareChoice): string {
-  return parts > 1 ? `${tileName(tile)}_parts_${parts}` : tileName(tile);
+  return inParts(tileName(tile), parts);
+}
+
+export function inParts(name: string, parts: number): string {
+  return parts > 1 ? `${name}_parts_${parts}` : name;
 }
 
 export function tileName(tile: HardwareTile): string {
@@ -93,7 +101,10 @@ export function namedTile(problem: Problem, { tiles }: Pick<DeviceTraits, 'tiles
 /** All ways in which a GPU can compute the product. */
 export function choices(problem: Problem, device: Pick<DeviceTraits, 'maxWorkgroupStorage'>): HardwareChoice[] {
   const whole = TILES.map((each) => ({ tile: each, parts: 1 }));
-  const cut = Array.from({ length: MOST_PARTS - 1 }, (_, i) => ({ tile: CUT, parts: i + 2 }));
+  const cut = [
+    ...Array.from({ length: MOST_PARTS - 1 }, (_, i) => ({ tile: CUT, parts: i + 2 })),
+    ...ALSO_CUT.flatMap((each) => [2, MOST_PARTS].map((parts) => ({ tile: each, parts }))),
+  ];
   const deepEnough = ({ tile: { tileDepth, slices }, parts }: HardwareChoice) =>
     problem.k > (parts - 1) * tileDepth * slices;
   return [...whole, ...cut.filter(deepEnough)].filter((choice) => fits(choice.tile, problem, device));
