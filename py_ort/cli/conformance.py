@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,7 @@ def conformance(
     """
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.changes import changes, read_runs
-    from py_ort.testing.fleet import nodes_of
+    from py_ort.testing.fleet import Fleet, nodes_of
     from py_ort.testing.junit import junit
     from py_ort.testing.matrix import places, run_matrix
     from py_ort.testing.model_inputs import ModelInputs
@@ -126,15 +127,19 @@ def conformance(
     )
     names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu",))))
     before = read_runs(earlier) if earlier else None
-    with progress() as report:
+    where = places(options, browsers[:1] if remotes else browsers, names, engines)
+    with ExitStack() as stack:
+        report = stack.enter_context(progress())
+        fleet = stack.enter_context(Fleet(where[0])) if remotes else None
         report("collecting cases", 0, 0)
         cases = sampled(load_cases(sources, pattern.pattern), sample)
         if inputs:
             inputs.check(arg for case in cases for arg in ModelInputs.of(case.model).args)
         runs = run_matrix(
             cases,
-            places(options, browsers[:1] if remotes else browsers, names, engines),
+            where,
             lambda title, done, failed, total: report(f"running on {title}", done, total, _failed(failed)),
+            fleet,
         )
     ids = {case.id for case in cases}
     given = read_expectations(expectations) if expectations else None

@@ -81,38 +81,95 @@ def nodes_of(urls: Sequence[str], like: BrowserOptions) -> list[BrowserOptions]:
     return [replace(like, browser=url, instance=number) for number, url in enumerate(urls, 1)]
 
 
-def run_on_fleet(
-    cases: Sequence[Case], options: RunnerOptions, progress: Callable[[int, int, int], None] = lambda *_: None
-) -> Results:
-    """Run cases on all browsers of `options.fleet`; see `run_cases`.
+class Fleet:
+    """Browsers that open from now on, while cases are collected for them; a context manager, which ends them.
+
+    Args:
+        options: How cases are run; `fleet` says in which browsers.
 
     Raises:
-        PyOrtError: None of the browsers is there, with all of the providers: why the first is not.
-        InvalidArgument: Two cases have one id.
+        InvalidArgument: It has none.
     """
-    check_ids(cases)
-    nodes = [Node(f"{browser.instance} {browser.name}", browser) for browser in options.fleet]
-    if not nodes:
-        raise InvalidArgument("a fleet has at least one browser")
-    results = options.results()
-    with ExitStack() as stack:
-        if _has_processes(options):
-            _give_processes(nodes, stack)
-        shelf = _Shelf(cases, [node.name for node in nodes])
-        stack.callback(shelf.close)
-        failed = 0
+
+    def __init__(self, options: RunnerOptions) -> None:
+        self._options = options
+        self._nodes = [Node(f"{browser.instance} {browser.name}", browser) for browser in options.fleet]
+        if not self._nodes:
+            raise InvalidArgument("a fleet has at least one browser")
+        self._shelf = _Shelf([node.name for node in self._nodes])
+        self._done: queue.SimpleQueue[tuple[str, Outcome] | BaseException | None] = queue.SimpleQueue()
+        self._missing: dict[str, PyOrtError | BrokenProcessPool] = {}
+        self._stack = ExitStack()
+        if _has_processes(self._options):
+            _give_processes(self._nodes, self._stack)
+        self._stack.callback(self._shelf.close)
+        for node in self._nodes:
+            # Daemons: an interrupt does not wait for the case that each is at.
+            threading.Thread(target=self._open, args=(node,), name=f"py_ort-{node.name}", daemon=True).start()
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def run(self, cases: Sequence[Case], progress: Callable[[int, int, int], None] = lambda *_: None) -> Results:
+        """Run cases, once; see `run_cases`. Each browser runs some from the time that it is there.
+
+        Args:
+            cases: All of them, with ids of their own.
+            progress: Called with (done, failed, total).
+
+        Raises:
+            PyOrtError: None of the browsers is there, with all of the providers: why the first is not.
+            InvalidArgument: Two cases have one id.
+        """
+        check_ids(cases)
+        results, failed = self._options.results(), 0
+        self._shelf.give(cases)
         try:
-            for name, outcome in _outcomes(shelf, nodes, options):
+            for name, outcome in self._outcomes():
                 results.cases[name] = outcome
                 failed += outcome.status == FAILED
                 progress(len(results.cases), failed, len(cases))
         except EPFail as missing:
-            return skipped(cases, options, missing)
-    for name in ("browser", "adapter", "system"):
-        told = (getattr(node.place, name) for node in nodes if node.place)
-        setattr(results, name, ", ".join(dict.fromkeys(filter(None, told))))
-    results.fleet = [node.as_dict() for node in nodes]
-    return results
+            return skipped(cases, self._options, missing)
+        for name in ("browser", "adapter", "system"):
+            told = (getattr(node.place, name) for node in self._nodes if node.place)
+            setattr(results, name, ", ".join(dict.fromkeys(filter(None, told))))
+        results.fleet = [node.as_dict() for node in self._nodes]
+        return results
+
+    def _open(self, node: Node) -> None:
+        """Open a browser, and have it run cases."""
+        options = self._options
+        try:
+            node.place = node.call(_visit, options, node.browser)
+            _work(node, self._shelf, options, lambda name, outcome: self._done.put((name, outcome)))
+        except (PyOrtError, BrokenProcessPool) as e:
+            node.error = f"{type(e).__name__}: {e}"
+            self._missing[node.name] = e
+        except BaseException as e:
+            self._done.put(e)
+        finally:
+            self._shelf.leave(node.name)
+            self._done.put(None)
+
+    def _outcomes(self) -> Iterator[tuple[str, Outcome]]:
+        working = len(self._nodes)
+        while working:
+            one = self._done.get()
+            if one is None:
+                working -= 1
+            elif isinstance(one, BaseException):
+                raise one
+            else:
+                yield one
+        if all(node.name in self._missing for node in self._nodes):
+            raise self._missing[self._nodes[0].name]
+        why = "; ".join(f"{node.name}: {node.error}" for node in self._nodes if node.error)
+        for case in self._shelf.left():
+            yield case.id, Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, f"no browser is left: {why}")
 
 
 def _has_processes(options: RunnerOptions) -> bool:
@@ -167,43 +224,6 @@ def _compile_once() -> None:
     compile_model(load_model(model.SerializeToString()), providers=["wasm"], options=CompileOptions())
 
 
-def _outcomes(shelf: _Shelf, nodes: Sequence[Node], options: RunnerOptions) -> Iterator[tuple[str, Outcome]]:
-    """Open all browsers at once, and have each run cases from the time that it is there."""
-    done: queue.SimpleQueue[tuple[str, Outcome] | BaseException | None] = queue.SimpleQueue()
-    missing: dict[str, PyOrtError | BrokenProcessPool] = {}
-
-    def work(node: Node) -> None:
-        try:
-            node.place = node.call(_visit, options, node.browser)
-            _work(node, shelf, options, lambda name, outcome: done.put((name, outcome)))
-        except (PyOrtError, BrokenProcessPool) as e:
-            node.error = f"{type(e).__name__}: {e}"
-            missing[node.name] = e
-        except BaseException as e:
-            done.put(e)
-        finally:
-            shelf.leave(node.name)
-            done.put(None)
-
-    for node in nodes:
-        # Daemons: an interrupt does not wait for the case that each is at.
-        threading.Thread(target=work, args=(node,), name=f"py_ort-{node.name}", daemon=True).start()
-    working = len(nodes)
-    while working:
-        one = done.get()
-        if one is None:
-            working -= 1
-        elif isinstance(one, BaseException):
-            raise one
-        else:
-            yield one
-    if all(node.name in missing for node in nodes):
-        raise missing[nodes[0].name]
-    why = "; ".join(f"{node.name}: {node.error}" for node in nodes if node.error)
-    for case in shelf.left():
-        yield case.id, Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, f"no browser is left: {why}")
-
-
 def _work(node: Node, shelf: _Shelf, options: RunnerOptions, tell: Callable[[str, Outcome], None]) -> None:
     """Run cases in one browser, as long as it lives and there are some."""
     here, lost = replace(options, browser=node.browser), 0
@@ -231,13 +251,21 @@ def _work(node: Node, shelf: _Shelf, options: RunnerOptions, tell: Callable[[str
 
 
 class _Shelf:
-    """Cases that wait for a browser. Any thread may use it."""
+    """Cases that wait for a browser, or, until they are given, browsers for them. Any thread may use it."""
 
-    def __init__(self, cases: Sequence[Case], nodes: Sequence[str]) -> None:
-        self._waiting: list[tuple[Case, list[str]]] = [(case, []) for case in reversed(cases)]
+    def __init__(self, nodes: Sequence[str]) -> None:
+        self._waiting: list[tuple[Case, list[str]]] = []
+        self._given = False
         self._under_way = 0
         self._nodes = set(nodes)
         self._changed = threading.Condition()
+
+    def give(self, cases: Sequence[Case]) -> None:
+        """Have these run."""
+        with self._changed:
+            self._waiting = [(case, []) for case in reversed(cases)]
+            self._given = True
+            self._changed.notify_all()
 
     def take(self, node: str) -> tuple[Case, list[str]] | None:
         """Return a case, and where it was tried; one that came back goes elsewhere, if there is another browser.
@@ -245,7 +273,7 @@ class _Shelf:
         None: there are no more. Waits as long as one that is under way may come back.
         """
         with self._changed:
-            while self._waiting or self._under_way:
+            while self._waiting or self._under_way or not self._given:
                 for index in reversed(range(len(self._waiting))):
                     tried = self._waiting[index][1]
                     if node not in tried or self._nodes.issubset(tried):
@@ -282,4 +310,5 @@ class _Shelf:
         """Let nobody take any more."""
         with self._changed:
             self._waiting.clear()
+            self._given = True
             self._changed.notify_all()

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
 from py_ort.testing.case import Case
-from py_ort.testing.fleet import run_on_fleet
+from py_ort.testing.fleet import Fleet
 from py_ort.testing.results import FAILED, OURS, SKIPPED, Outcome, Results
 from py_ort.testing.runner import RunnerOptions, check_ids, run_cases
 
@@ -30,6 +31,7 @@ def run_matrix(
     cases: Sequence[Case],
     runs: Sequence[RunnerOptions],
     progress: Callable[[str, int, int, int], None] = lambda *_: None,
+    opened: Fleet | None = None,
 ) -> list[Results]:
     """Run cases as each of these options says. A run that cannot begin, or breaks off, says why; the others go on.
 
@@ -38,6 +40,7 @@ def run_matrix(
         runs: See `places`.
         progress: Called with where the cases run, how many are done and how many of these failed, and how many there
             are.
+        opened: Of the first of these options, if browsers of a fleet are opening already. It ends with that run.
 
     Raises:
         InvalidArgument: Two cases have one id.
@@ -48,8 +51,13 @@ def run_matrix(
         title = options.results().title
         began = time.perf_counter()
         try:
-            run = run_on_fleet if options.fleet else run_cases
-            results = run(cases, options, lambda *counts, title=title: progress(title, *counts))
+            tell = partial(progress, title)
+            if options.fleet:
+                with opened or Fleet(options) as fleet:
+                    opened = None
+                    results = fleet.run(cases, tell)
+            else:
+                results = run_cases(cases, options, tell)
         except (PyOrtError, BrokenProcessPool) as e:
             error = f"{type(e).__name__}: {e}"
             failed = {case.id: Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, error) for case in cases}

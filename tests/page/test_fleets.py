@@ -26,8 +26,7 @@ from test_gateway import CERTIFICATE, FEEDS
 import py_ort
 from py_ort.browser import find
 from py_ort.exceptions import BrowserNotFound, InvalidArgument
-from py_ort.testing import matrix
-from py_ort.testing.fleet import nodes_of, run_on_fleet
+from py_ort.testing.fleet import Fleet, nodes_of
 from py_ort.testing.runner import RunnerOptions
 from py_ort.testing.sources import load_cases
 
@@ -143,10 +142,11 @@ def test_cases_of_a_browser_that_dies_are_run_elsewhere(tmp_path: Path, py_ort_c
         machines = stack.enter_context(other_machines(2))
         servers = [stack.enter_context(playwright_server(m, tmp_path / m.address)) for m in machines]
 
-        def run_until_one_dies(cases, options, progress):
-            return run_on_fleet(cases, options, lambda done, *_: end(servers[0][1]) if done == 5 else None)
+        def run_until_one_dies(fleet, cases, progress):
+            return run(fleet, cases, lambda done, *_: end(servers[0][1]) if done == 5 else None)
 
-        monkeypatch.setattr(matrix, "run_on_fleet", run_until_one_dies)
+        run = Fleet.run
+        monkeypatch.setattr(Fleet, "run", run_until_one_dies)
         remotes = [part for browser, _ in servers for part in ("--remote", browser)]
         status, out, err = py_ort_command(
             *("conformance", tmp_path / "cases", "--provider", "wasm", *remotes, "--jobs", jobs),
@@ -173,12 +173,32 @@ def test_cases_run_before_all_browsers_are_there(tmp_path: Path) -> None:
         write(tmp_path / f"c{number}", np.maximum(X, 0))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         slow = f"webdriver:http://127.0.0.1:{silent.getsockname()[1]}"
-        fleet = nodes_of(["chromium", slow], py_ort.BrowserOptions(webgpu="off"))
-        results = run_on_fleet(
-            load_cases(str(tmp_path)),
-            RunnerOptions(("wasm",), fleet=tuple(fleet), jobs=1),
-            lambda done, *_: silent.close() if done == 3 else None,
-        )
+        nodes = nodes_of(["chromium", slow], py_ort.BrowserOptions(webgpu="off"))
+        with Fleet(RunnerOptions(("wasm",), fleet=tuple(nodes), jobs=1)) as fleet:
+            results = fleet.run(load_cases(str(tmp_path)), lambda done, *_: silent.close() if done == 3 else None)
     there, gone = results.fleet
     assert there["cases"] == results.count("passed") == 3 and not there["error"]
     assert "no WebDriver server answers" in gone["error"], gone  # and not that it took too long
+
+
+#: A table of cases, which waits for a browser of the fleet to be asked for.
+WAITING = """
+    import os, socket
+    from pathlib import Path
+    from py_ort.testing import model_case
+
+    with socket.socket(fileno=os.dup(int(os.environ["ASKED"]))) as asked:
+        asked.settimeout(60)
+        asked.accept()[0].close()
+    CASES = [model_case(Path(__file__).with_name("add.onnx"))]
+"""
+
+
+def test_browsers_open_while_cases_are_collected(tmp_path: Path, py_ort_command, monkeypatch) -> None:
+    (tmp_path / "add.onnx").write_bytes(small_models.add())
+    (tmp_path / "table.py").write_text(textwrap.dedent(WAITING))
+    with socket.create_server(("127.0.0.1", 0)) as asked:
+        monkeypatch.setenv("ASKED", str(asked.fileno()))
+        there = f"webdriver:http://127.0.0.1:{asked.getsockname()[1]}"
+        status, out, err = py_ort_command("conformance", tmp_path / "table.py", "--remote", there)
+    assert status == 1 and "no WebDriver server answers" in err, out + err

@@ -19,7 +19,7 @@ from relu_cases import X, write
 
 from py_ort import BrowserOptions
 from py_ort.browser import find
-from py_ort.testing.fleet import nodes_of, run_on_fleet
+from py_ort.testing.fleet import Fleet, nodes_of
 from py_ort.testing.runner import RunnerOptions
 from py_ort.testing.sources import load_cases
 
@@ -103,7 +103,8 @@ def test_cases_over_a_grid(grid, tmp_path: Path) -> None:
     like = BrowserOptions(host=machine.ours, sandbox=False, launch_timeout=60)
     fleet = nodes_of([f"webdriver:{url}", f"webdriver:{url}", f"webdriver:{url}#webkit"], like)
     # Each in a process, which ends with its browser: the grid has no room for those of the next run beside them.
-    all_there = run_on_fleet(cases, RunnerOptions(("wasm",), fleet=tuple(fleet), jobs=3))
+    with Fleet(RunnerOptions(("wasm",), fleet=tuple(fleet), jobs=3)) as opened:
+        all_there = opened.run(cases)
     assert all_there.count("passed") == 240 and not any(node["error"] for node in all_there.fleet), all_there.fleet
     assert [node["found"].split()[0] for node in all_there.fleet] == ["chrome", "chrome", "MiniBrowser"]
     assert "linux" in all_there.system and sum(bool(node["cases"]) for node in all_there.fleet) >= 2
@@ -112,11 +113,8 @@ def test_cases_over_a_grid(grid, tmp_path: Path) -> None:
         [browser.browser for browser in fleet[1:]], BrowserOptions(host=machine.ours, sandbox=False, launch_timeout=30)
     )
     # So many that the node is missed before they are done, on a machine that is busy, too.
-    without = run_on_fleet(
-        cases,
-        RunnerOptions(("wasm",), fleet=tuple(short)),
-        lambda done, *_: end(nodes["chrome"]) if done == 5 else None,
-    )
+    with Fleet(RunnerOptions(("wasm",), fleet=tuple(short))) as opened:
+        without = opened.run(cases, lambda done, *_: end(nodes["chrome"]) if done == 5 else None)
     chromium, webkit = without.fleet
     assert without.count("passed") == 240 and chromium["error"] and not webkit["error"], without.fleet
     assert {outcome.where for outcome in without.cases.values()} >= {webkit["name"]}
