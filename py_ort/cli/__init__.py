@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -34,9 +35,13 @@ def main() -> None:
 
 
 def _end_at_once(interrupted: list[int]) -> None:
-    """Spare who interrupted a command that Python takes its modules apart, which takes longer than all else."""
+    """Spare who interrupted a command that Python takes its modules apart, which takes longer than all else.
+
+    Others it spares the last search for garbage among all objects, 0.3 s, whose memory the process gives back anyway.
+    """
     if interrupted:
         with contextlib.suppress(OSError, ValueError):  # whoever read our output may be gone
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(_INTERRUPTED)
+    gc.freeze()

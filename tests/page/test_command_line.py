@@ -89,6 +89,22 @@ def test_an_error_is_one_message_and_status_1():
     assert "Traceback" not in done.stderr and "NoSuchFile" in done.stderr and "/no/such.onnx" in done.stderr
 
 
+#: What is registered before the command's own is called after it.
+AT_EXIT = """
+import atexit, gc, sys
+from py_ort.cli import main
+
+atexit.register(lambda: print(gc.get_freeze_count() > 0))
+sys.argv = ["py-ort", "--version"]
+main()
+"""
+
+
+def test_no_garbage_is_looked_for_at_the_end():
+    done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "True"
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
