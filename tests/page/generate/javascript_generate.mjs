@@ -1,6 +1,6 @@
 // The cases of test_javascript_generate.py: generations in a page without Python.
 import { equal, fails } from './javascript_checks.mjs';
-import { env, InferenceSession } from './py_ort.mjs';
+import { env, InferenceSession, Tensor } from './py_ort.mjs';
 
 export { env };
 
@@ -112,6 +112,41 @@ export const cases = {
     if (String(first) === String(other)) throw new Error('two seeds, the same draws');
   },
 };
+
+/** A loop of one's own, which feeds the caches that it was left on the GPU: steps after the first ones are replays. */
+export async function loop(kind, wanted) {
+  const names = [0, 1].flatMap((layer) => ['key', 'value'].map((part) => `${layer}.${part}`));
+  const session = await InferenceSession.create(`${kind}.pyort`, {
+    executionProviders: ['webgpu'],
+    preferredOutputLocation: Object.fromEntries(names.map((name) => [`present.${name}`, 'gpu-buffer'])),
+  });
+  const integers = (numbers) => new Tensor('int64', BigInt64Array.from(numbers, BigInt), [1, numbers.length]);
+  const empty = new Tensor('float32', new Float32Array(0), [1, kind === 'growing' ? 4 : 2, 0, 16]);
+  let caches = names.map(() => empty);
+  let rows = PROMPT;
+  const [found, places, walked] = [[], [], []];
+  while (found.length < wanted.length) {
+    const own = rows.map((_, i) => places.length + i);
+    places.push(...own);
+    const feeds = { input_ids: integers(rows), attention_mask: integers(places.map(() => 1)) };
+    if (kind === 'growing') feeds.position_ids = integers(own);
+    for (const [i, name] of names.entries()) feeds[`past_key_values.${name}`] = caches[i];
+    const outputs = await session.run(feeds);
+    const { walks, bind_groups } = session.lastRun.counters;
+    walked.push(walks + bind_groups);
+    for (const cache of caches) if (cache !== empty) cache.dispose();
+    caches = names.map((name) => outputs[`present.${name}`]);
+    const scores = outputs.logits.data.slice(-48);
+    rows = [scores.indexOf(Math.max(...scores))];
+    found.push(...rows);
+  }
+  equal(found, wanted);
+  equal(
+    walked.slice(2),
+    wanted.slice(2).map(() => 0),
+  );
+  await session.release();
+}
 
 export async function run(name, kind, provider, wanted, beams) {
   const session = await create(kind, provider);

@@ -23,7 +23,7 @@ PROMPT = [3, 1, 4, 1, 5]
 
 @pytest.fixture(scope="module")
 def javascript() -> Iterator[Any]:
-    """Runs a case of javascript_generate.mjs."""
+    """Runs a case of javascript_generate.mjs, or its loop where there is no name."""
     from plain_page import PlainPage
 
     opened = PlainPage()
@@ -39,12 +39,12 @@ def javascript() -> Iterator[Any]:
         beams[kind] = native_beams(model, PROMPT, 6, 3, length_penalty=0.0)._asdict()
         py_ort.export(model.SerializeToString(), page.folder / f"{kind}.pyort")
     script = """async ([name, kind, provider, wanted, beams, proxy]) => {
-        const { run, env } = await import('./javascript_generate.mjs');
+        const { run, loop, env } = await import('./javascript_generate.mjs');
         env.wasm.proxy = proxy;
-        await run(name, kind, provider, wanted, beams);
+        await (name ? run(name, kind, provider, wanted, beams) : loop(kind, wanted));
     }"""
 
-    def run(case: str, kind: str, provider: str, proxy: bool | None) -> None:
+    def run(case: str | None, kind: str, provider: str, proxy: bool | None) -> None:
         page.evaluate(script, [case, kind, provider, wanted[kind], beams[kind], proxy])
 
     yield run
@@ -56,3 +56,10 @@ def javascript() -> Iterator[Any]:
 @pytest.mark.parametrize("case", CASES)
 def test_generate_in_javascript(javascript: Any, case: str, kind: str, provider: str, proxy: bool | None) -> None:
     javascript(case, kind, provider, proxy)
+
+
+@pytest.mark.parametrize("proxy", [None, False], ids=["worker", "page"])
+@pytest.mark.parametrize("kind", ["growing", "grouped"])
+def test_loop_of_ones_own(javascript: Any, kind: str, proxy: bool | None) -> None:
+    """Caches that were left on the GPU and are fed again cost neither walks nor bind groups."""
+    javascript(None, kind, "webgpu", proxy)
