@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from py_ort.folders import ASSETS
 #: The folder of the runtime's files, beside the page; web/build.mjs has it, too.
 RUNTIME = "py_ort"
 _SCRIPT = "model_page.js"
+_MODULE = "py_ort.mjs"
 
 
 def write_page(file: Path) -> list[Path]:
@@ -45,10 +47,17 @@ def write_page(file: Path) -> list[Path]:
     runtime = copy_runtime(folder / RUNTIME)
     script = copy(ASSETS / _SCRIPT, folder)
     index = folder / "index.html"
-    text = render_beside(_SCRIPT, "model", file.stem, {"models": models})
+    text = render_beside(_SCRIPT, "model", file.stem, {"models": models}, preload=_imported(folder / RUNTIME))
     with replacing(index, 0o666) as out:
         out.write(text.encode())
     return [index, script, *runtime]
+
+
+def _imported(runtime: Path) -> list[str]:
+    """Return what the script imports, and what that imports: a browser would ask for one after the other."""
+    text = (runtime / _MODULE).read_text(encoding="utf-8")
+    modules = dict.fromkeys(re.findall(r'\bfrom ?"\./([\w.-]+\.mjs)"', text))
+    return [f"{RUNTIME}/{name}" for name in (_MODULE, *modules)]
 
 
 def first_shapes(header: Header) -> Mapping[str, Sequence[int]]:

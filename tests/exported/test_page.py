@@ -67,6 +67,29 @@ def test_runs_and_says_how(
     assert set(page.locator("#nodes td:nth-child(3)").all_inner_texts()) == {node.provider for node in nodes}
 
 
+def test_modules_do_not_wait_for_who_imports_them(tmp_path: Path, plainly_served: Any, chromium: Any) -> None:
+    """The page names them, and its script finds them there."""
+    py_ort.export(small_models.add(), tmp_path / "add.pyort", providers=["wasm"], page=True)
+    page, asked, held = chromium.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+    page.route("**/model_page.js", lambda route: held.append(route))
+    page.goto(plainly_served(tmp_path), wait_until="commit")
+
+    def modules() -> list[str]:
+        return sorted(name for name in asked if re.fullmatch(r"py_ort(-\w+)?\.mjs", name))
+
+    for _ in range(200):
+        if held and len(modules()) == 2:
+            break
+        page.wait_for_timeout(50)
+    assert held and len(modules()) == 2 and modules()[1] == "py_ort.mjs"
+    for route in held:
+        route.continue_()
+    state(page, "ready")
+    assert len(modules()) == len(set(modules())) == 2
+    page.close()
+
+
 def test_numbers_are_those_of_the_model(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
     py_ort.export(small_models.add(), tmp_path / "add.pyort", page=True)
     page = open_url(plainly_served(tmp_path))
