@@ -89,10 +89,12 @@ Status CpuKernel::check_type(size_t input, DType dtype) const {
 
 Status CpuKernel::run(std::span<const Slot> slots, std::span<const uint8_t> ending, std::vector<Value>& made) const {
   std::vector<const Value*> inputs;
+  inputs.reserve(node_->inputs.size());
   for (int32_t value : node_->inputs)
     inputs.push_back(value == kOmitted || slots[value].empty() ? nullptr : &slots[value].value);
   made.resize(node_->outputs.size());
   std::vector<Value*> outputs;
+  outputs.reserve(made.size());
   for (size_t i = 0; i < made.size(); ++i) outputs.push_back(node_->outputs[i] == kOmitted ? nullptr : &made[i]);
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i] && inputs[i]->kind == Value::Kind::tensor) PY_ORT_TRY(check_type(i, inputs[i]->tensor.dtype));

@@ -11,6 +11,7 @@ namespace {
 // By input, whether the node is the last to read it, and reads it once.
 std::vector<uint8_t> ending_inputs(const PlanNode& node) {
   std::vector<uint8_t> ending;
+  ending.reserve(node.inputs.size());
   for (int32_t value : node.inputs)
     ending.push_back(std::find(node.dying.begin(), node.dying.end(), value) != node.dying.end() &&
                      std::count(node.inputs.begin(), node.inputs.end(), value) == 1);

@@ -39,20 +39,19 @@ class Conv {
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *z;
-    Image image;
-    PY_ORT_TRY(Image::of(x, kChannelsLast, image));
-    Job job;
-    Dims kernel;
-    PY_ORT_TRY(describe_weights(w, image, kernel, job));
+    if (job_.x_dims != x.dims || job_.w_dims != w.dims) {
+      Job other;
+      PY_ORT_TRY(describe(x, w, other));
+      job_ = std::move(other);
+    }
+    Job& job = job_;
+    const Image& result = job.result;
     PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ",
                   job.out_channels, " output channels");
-    PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, kernel, image.channels, job.plan));
-    const Image result{image.batch, job.out_channels, job.plan.out};
-    PY_ORT_TRY(
-        epilogue_.residual(context, Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), z));
+    PY_ORT_TRY(epilogue_.residual(context, job.y_dims, z));
     Tensor input, residual;
     const Tensor* weights;
-    PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
+    PY_ORT_TRY(channels_last_of(x, job.image, kChannelsLast, input));
     PY_ORT_TRY(weights_.get(w, weights, [&](Tensor& out) { return prepare_weights(w, job, out); }));
     if (z) PY_ORT_TRY(channels_last_of(*z, result, kChannelsLast, residual));
     job.x = input.data<float>();
@@ -75,13 +74,28 @@ class Conv {
   }
 
  private:
+  // What follows from the sizes of X and the weights, which mostly are those of the last run; and pointers of this one.
   struct Job {
+    Dims x_dims, w_dims, y_dims;
+    Image image, result;
     SpatialPlan plan;
     int64_t in_channels = 0, out_channels = 0;
     bool depthwise = false;
     const float *x = nullptr, *w = nullptr, *bias = nullptr, *z = nullptr;
     float* y = nullptr;
   };
+
+  Status describe(const Tensor& x, const Tensor& w, Job& job) const {
+    Dims kernel;
+    PY_ORT_TRY(Image::of(x, kChannelsLast, job.image));
+    const Image& image = job.image;
+    PY_ORT_TRY(describe_weights(w, image, kernel, job));
+    PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, kernel, image.channels, job.plan));
+    job.result = {image.batch, job.out_channels, job.plan.out};
+    job.y_dims = Image::dims(kChannelsLast, image.batch, job.out_channels, job.plan.out);
+    job.x_dims = x.dims, job.w_dims = w.dims;
+    return {};
+  }
 
   // Sizes from the weights, whatever their layout.
   Status describe_weights(const Tensor& w, const Image& image, Dims& kernel, Job& job) const {
@@ -203,6 +217,7 @@ class Conv {
   WeightLayout layout_ = WeightLayout::onnx;
   ProductEpilogue epilogue_;
   Derived<Tensor> weights_, winograd_;
+  mutable Job job_;
 };
 
 constexpr const char* kTypes = "float32,float16,bfloat16";
