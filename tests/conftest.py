@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -22,6 +23,11 @@ os.environ["PY_ORT_PROBE"] = "0"
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Every model that a test compiles proves the passes.
 os.environ["PY_ORT_CHECK_PASSES"] = "1"
+
+
+def pytest_collection_finish() -> None:
+    """Modules and thousands of tests stay until the end: garbage is looked for in what comes after them only."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
