@@ -10,6 +10,7 @@ ELSEWHERE = {
     "behind_convolutions": "tests/unit/plan/test_source_form.py",
     "cache_writes": "tests/unit/passes/test_cache_writes.py",
     "counts": "tests/models/test_counted_launches.py",
+    "growing_caches": "tests/unit/passes/test_growing_caches.py",
     "index_grids": "tests/unit/passes/test_index_grids.py",
     "packed_gates": "tests/unit/passes/test_packed_projections.py",
 }

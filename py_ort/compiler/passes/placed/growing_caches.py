@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq, ge, gt, le, lt
 from typing import Any
 
 import onnx_ir as ir
@@ -242,7 +243,6 @@ _rule = Rules[_Rule]()
 
 #: Types that have all sizes and places.
 _EXACT = (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.DOUBLE)
-_SIGNS = {"Less": "<", "LessOrEqual": "<=", "Greater": ">", "GreaterOrEqual": ">=", "Equal": "=="}
 
 
 def _elementwise(facts: _Facts, node: ir.Node) -> _Fact | None:
@@ -256,10 +256,10 @@ def _elementwise(facts: _Facts, node: ir.Node) -> _Fact | None:
         known_ones = [known_ones[1 if known_ones[0].number == 1 else 2]]
         return _Fact(axis, known_ones[0].number)
     number = _number(node, [fact.number for fact in known_ones])
-    compared = number is None and node.op_type in _SIGNS and all(fact.number is not None for fact in known_ones)
+    compared = number is None and _holds.of(node) and all(fact.number is not None for fact in known_ones)
     difference = sympy.expand(known_ones[0].number - known_ones[1].number) if compared else _PAST
     if compared:
-        number = _compared(node.op_type, difference)
+        number = _compared(node, difference)
     # Compared are, where both sides go with the rows before, places alone.
     seen = any(fact.varies for fact in known_ones) and _PAST in difference.free_symbols
     return None if number is None and seen else _Fact(axis, number)
@@ -282,7 +282,17 @@ def _number(node: ir.Node, numbers: Sequence[Any]) -> Any:
     return None
 
 
-def _compared(op_type: str, difference: Any) -> Any:
+_holds = Rules[Callable[[Any, Any], bool]]()
+"""How numbers are compared."""
+
+_holds("Less")(lt)
+_holds("LessOrEqual")(le)
+_holds("Greater")(gt)
+_holds("GreaterOrEqual")(ge)
+_holds("Equal")(eq)
+
+
+def _compared(node: ir.Node, difference: Any) -> Any:
     """1 or 0 where a difference compares alike with 0 for all columns of all steps."""
     ends = [sympy.expand(difference.subs(_COLUMN, at)) for at in (0, _PAST)]
     linear = all(end.is_number or sympy.Poly(end, _PAST).degree() <= 1 for end in ends)
@@ -294,10 +304,10 @@ def _compared(op_type: str, difference: Any) -> Any:
     starts = [end.coeff(_PAST, 0) for end in ends]
     least = -sympy.oo if min(slopes) < 0 else min(starts)
     most = sympy.oo if max(slopes) > 0 else max(starts)
-    always = {"<": most < 0, "<=": most <= 0, ">": least > 0, ">=": least >= 0, "==": least == most == 0}
-    never = {"<": least >= 0, "<=": least > 0, ">": most <= 0, ">=": most < 0, "==": least > 0 or most < 0}
-    sign = _SIGNS[op_type]
-    return sympy.Integer(1) if always[sign] else sympy.Integer(0) if never[sign] else None
+    # What is so at both ends, and at what between them is nearest to 0, is so for all.
+    nearest = min(max(least, 0), most)
+    found = {bool(_holds[node.op_type](number, 0)) for number in (least, nearest, most)}
+    return sympy.Integer(found.pop()) if len(found) == 1 else None
 
 
 @_rule("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity")
