@@ -31,7 +31,10 @@ const TILES: readonly MatrixTile[] = [
   LEAST_BY_EIGHT,
 ];
 
-/** Those that parts of k may have, besides slices: workgroups of their own, whose sums another launch adds up. */
+/**
+ * Those that parts of k may have, besides slices: workgroups of their own, whose sums another launch adds up. Taken where
+ * a table names them, as `py-ort tune` writes it.
+ */
 const CUT: readonly MatrixTile[] = [SMALL, SMALL_BY_TWO, LEAST_BY_EIGHT];
 /** Parts that have less of k than this are not worth their launch. */
 const LEAST_PART = 256;
@@ -48,22 +51,13 @@ export const PADDING = 8;
  * With how many workgroups of such tiles each is quicker than those behind it: an H200's numbers, of products of BERT,
  * of decoders' prompts, and of ResNet-50. Fewer than of the last are left to threads' own arithmetic.
  */
-interface Rule {
-  readonly tile: MatrixTile;
-  readonly workgroupsOf: MatrixTile;
-  readonly least: number;
-  readonly parts?: number;
-}
-const RULES: readonly Rule[] = [
+const RULES: readonly { readonly tile: MatrixTile; readonly workgroupsOf: MatrixTile; readonly least: number }[] = [
   { tile: LARGE, workgroupsOf: LARGE, least: 128 },
   { tile: SMALL, workgroupsOf: SMALL, least: 160 },
   { tile: SMALL_BY_TWO, workgroupsOf: SMALL, least: 72 },
   { tile: NARROW_BY_FOUR, workgroupsOf: SMALL, least: 40 },
   { tile: SMALL_BY_TWO, workgroupsOf: SMALL, least: 40 },
   { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 64 },
-  // So few leave most of a large GPU idle: parts make about as many as above.
-  { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 32, parts: 2 },
-  { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 16, parts: MOST_PARTS },
   { tile: SMALL, workgroupsOf: SMALL, least: 40 }, // where k or workgroup memory is too little for slices
 ];
 
@@ -74,11 +68,12 @@ export function matrixTile(problem: Problem, device: Device): MatrixChoice | und
   const fitting = matrixTiles(problem, device);
   const name = namedTile(problem, device);
   if (name !== undefined) return fitting.find((each) => matrixTileName(each) === name);
-  for (const { tile, workgroupsOf, least, parts = 1 } of RULES) {
-    const found = fitting.find((each) => each.tile === tile && each.parts === parts);
-    if (found && countOf(workgroupsOf, problem) >= least) return found;
-  }
-  return undefined;
+  const whole = fitting.filter(({ parts }) => parts === 1);
+  const rule = RULES.find(
+    ({ tile, workgroupsOf, least }) =>
+      whole.some((each) => each.tile === tile) && countOf(workgroupsOf, problem) >= least,
+  );
+  return rule && whole.find(({ tile }) => tile === rule.tile);
 }
 
 /** All of them that can compute it. */
