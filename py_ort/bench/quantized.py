@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.version_converter
 
 from py_ort.exceptions import Fail, NotFound
 
 #: The ways: weights beforehand and activations in each run, or both beforehand.
 METHODS = ("dynamic", "qdq")
+#: The IR version, and the opset.
+_WEIGHTS_APART, _SCALES_OF_CHANNELS = 4, 13
 
 
 def quantize(model: bytes, method: str, calibration: Iterable[Mapping[str, np.ndarray]]) -> bytes:
@@ -49,7 +53,7 @@ def quantize(model: bytes, method: str, calibration: Iterable[Mapping[str, np.nd
         with tempfile.TemporaryDirectory() as folder:
             # Files, as the tools change models that they are given.
             source, plain, result = (str(Path(folder) / f"{name}.onnx") for name in ("given", "plain", "quantized"))
-            Path(source).write_bytes(model)
+            Path(source).write_bytes(_of_today(model))
             if method == "dynamic":
                 quantization.quantize_dynamic(source, result)
             else:
@@ -63,3 +67,21 @@ def quantize(model: bytes, method: str, calibration: Iterable[Mapping[str, np.nd
         raise Fail(f"onnxruntime's quantization ({method}) does not take the model: {type(e).__name__}: {e}") from e
     finally:
         root.setLevel(level)
+
+
+def _of_today(model: bytes) -> bytes:
+    """Write an old model so that the tools take it, and native onnxruntime what they make of it.
+
+    In files of the first IR versions weights are inputs, too; scales of channels came with opset 13.
+    """
+    proto = onnx.load_from_string(model)
+    if proto.ir_version < _WEIGHTS_APART:
+        weights = {each.name for each in proto.graph.initializer}
+        inputs = [each for each in proto.graph.input if each.name not in weights]
+        del proto.graph.input[:]
+        proto.graph.input.extend(inputs)
+        proto.ir_version = _WEIGHTS_APART
+    if any(each.domain == "" and each.version < _SCALES_OF_CHANNELS for each in proto.opset_import):
+        with suppress(Exception):  # of what ONNX's converter does not know, a scale for each tensor may be taken
+            proto = onnx.version_converter.convert_version(proto, _SCALES_OF_CHANNELS)
+    return proto.SerializeToString()

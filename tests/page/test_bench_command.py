@@ -178,6 +178,24 @@ def test_quantized_models_have_rows_beside_the_float_one(bench, onnxruntime_web)
     assert ours[""] == "2 wasm" and all(int(ours[form].split()[0]) > 2 for form in ("dynamic", "qdq"))
 
 
+def test_models_of_the_first_onnx_files_are_quantized(bench):
+    """Their weights are inputs too, those that a node makes apart."""
+    sizes = numpy_helper.from_array(np.array([4, 3, 3, 3], np.int64), "sizes")
+    filled = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
+    nodes = [
+        helper.make_node("ConstantOfShape", ["sizes"], ["made"], value=filled),
+        helper.make_node("Conv", ["x", "made"], ["y"], kernel_shape=[3, 3]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 6, 6])
+    inputs = [x, helper.make_tensor_value_info("sizes", TensorProto.INT64, [4])]
+    graph = helper.make_graph(nodes, "g", inputs, [y], [sizes])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=3).SerializeToString()
+    status, rows, said = bench("--provider", "wasm", "--quantize", "qdq", model=model)
+    assert status == 0, said
+    assert rows[1]["quantized"] == "qdq" and rows[1]["median_ms"] > 0 and rows[1]["max_rel_err"] < 1e-2
+
+
 def test_what_cannot_be_quantized_has_a_row_that_says_why(bench, monkeypatch):
     status, (plain, quantized), said = bench("--provider", "wasm", "--quantize", "qdq", model=_dense())
     assert status == 0 and quantized["error"] == "", said

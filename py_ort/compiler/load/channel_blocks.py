@@ -29,6 +29,8 @@ def take_apart_blocks(model: ir.Model) -> None:
     if NCHWC not in model.opset_imports:
         return
     nodes = [node for graph in all_graphs(model.graph) for node in graph if node.domain == NCHWC]
+    if not nodes:
+        return  # native writes the import into whatever it optimizes
     block = _block(nodes)
     if block is None or any(node.op_type == "Conv" and _weights(node) is None for node in nodes):
         return

@@ -139,3 +139,10 @@ def test_of_a_size_that_nobody_knows(monkeypatch) -> None:
     model = _of_blocks(np.ones((64, 32, 3, 3), np.float32), 16, 64)
     with pytest.raises(NotImplemented, match=r"nchwc::Conv, .* for the processor it ran on.*ORT_ENABLE_EXTENDED"):
         compile_model(model, providers=["wasm"])
+
+
+def test_an_import_alone_says_nothing_of_blocks(caplog: pytest.LogCaptureFixture) -> None:
+    """Native onnxruntime writes it into whatever it optimizes."""
+    with caplog.at_level(logging.WARNING, "py_ort"):
+        compile_model(_model([NODE("Relu", ["x"], ["y"])], [1, 3, 4, 4], []))
+    assert not caplog.records
