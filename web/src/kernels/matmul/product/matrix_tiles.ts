@@ -32,8 +32,8 @@ const TILES: readonly MatrixTile[] = [
 ];
 
 /**
- * Those that parts of k may have, besides slices: workgroups of their own, whose sums another launch adds up. Taken where
- * a table names them, as `py-ort tune` writes it.
+ * Those that parts of k may have, besides slices: workgroups of their own, whose sums another launch adds up. Taken
+ * where a table names them, as `py-ort tune` writes it.
  */
 const CUT: readonly MatrixTile[] = [SMALL, SMALL_BY_TWO, LEAST_BY_EIGHT];
 /** Parts that have less of k than this are not worth their launch. */
