@@ -1,5 +1,5 @@
-// Subgroup matrices where no adapter has them: each thread of a subgroup has whole sums of its own, and reads the
-// operands' tiles anew. Slow, but the same products; halves are float32 here.
+// Subgroup matrices where no adapter has them: each thread of a subgroup has its share of the sums, as on a GPU, and
+// reads what they are made of from the operands' tiles. The same products; halves are float32 here.
 import type { Shader, Spec, SubgroupMatrix } from '../../src/contract/kernel';
 
 export function withoutMatrices(shader: Shader<Spec>, matrix: SubgroupMatrix): Shader<Spec> {
@@ -14,10 +14,13 @@ function emulated(text: string, { m, n, k, subgroup }: SubgroupMatrix): string {
     .replace(/subgroupMatrixLoad<(Left|Right), (row|col)_major>\(&tile_[ab], /g, (_, side: string, major: string) =>
       major === 'col' ? `${side}(1u, ` : `${side}(0u, `,
     )
-    .replace(/(sum_\w+) = subgroupMatrixMultiplyAccumulate\((\w+), (\w+), \1\);/g, 'multiply_accumulate($2, $3, &$1);')
+    .replace(
+      /(sum_\w+) = subgroupMatrixMultiplyAccumulate\((\w+), (\w+), \1\);/g,
+      'multiply_accumulate(thread % SUBGROUP, $2, $3, &$1);',
+    )
     .replace(
       /subgroupMatrixStore<row_major>\(&sums, (.*), (sum_\w+), (\w+)\);/g,
-      'if (thread % SUBGROUP == 0u) { store_sums($1, $2, $3); }',
+      'store_sums(thread % SUBGROUP, $1, &$2, $3);',
     )
     .replace(/\bf16\b/g, 'f32');
   const unknown = /subgroup_?[mM]atrix\w*/.exec(replaced);
@@ -26,18 +29,22 @@ function emulated(text: string, { m, n, k, subgroup }: SubgroupMatrix): string {
   return `const SUBGROUP = ${subgroup}u;
 struct Left { across: u32, at: u32, pitch: u32 }
 struct Right { across: u32, at: u32, pitch: u32 }
-struct Sum { values: array<f32, ${m * n}> }
+struct Sum { values: array<f32, ${Math.ceil((m * n) / subgroup)}> }
 ${entry}
-fn multiply_accumulate(a: Left, b: Right, sum: ptr<function, Sum>) {
-  for (var i = 0u; i < ${m}u; i++) { for (var j = 0u; j < ${n}u; j++) { for (var q = 0u; q < ${k}u; q++) {
-    let from_b = b.at + select(q * b.pitch + j, j * b.pitch + q, b.across == 1u);
-    (*sum).values[i * ${n}u + j] += tile_a[a.at + i * a.pitch + q] * tile_b[from_b];
-  } } }
+fn multiply_accumulate(lane: u32, a: Left, b: Right, sum: ptr<function, Sum>) {
+  let steps = select(vec2<u32>(b.pitch, 1u), vec2<u32>(1u, b.pitch), b.across == 1u);
+  for (var place = lane; place < ${m * n}u; place += SUBGROUP) {
+    let from_a = a.at + place / ${n}u * a.pitch;
+    let from_b = b.at + place % ${n}u * steps.y;
+    var value = (*sum).values[place / SUBGROUP];
+    for (var q = 0u; q < ${k}u; q++) { value += tile_a[from_a + q] * tile_b[from_b + q * steps.x]; }
+    (*sum).values[place / SUBGROUP] = value;
+  }
 }
-fn store_sums(at: u32, sum: Sum, pitch: u32) {
-  for (var i = 0u; i < ${m}u; i++) { for (var j = 0u; j < ${n}u; j++) {
-    sums[at + i * pitch + j] = sum.values[i * ${n}u + j];
-  } }
+fn store_sums(lane: u32, at: u32, sum: ptr<function, Sum>, pitch: u32) {
+  for (var place = lane; place < ${m * n}u; place += SUBGROUP) {
+    sums[at + place / ${n}u * pitch + place % ${n}u] = (*sum).values[place / SUBGROUP];
+  }
 }
 @compute${rest}`;
 }
