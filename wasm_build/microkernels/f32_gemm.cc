@@ -1,4 +1,5 @@
-// f32 matrix product and convolution: tiles of 6 rows by 8 columns, 12 accumulators, B in panels.
+// f32 matrix product and convolution: tiles of 6 rows by 8 columns, 12 accumulators, B in panels. Of one row 32
+// columns, of two 16: 8 accumulators.
 #include "microkernels/activation.h"
 #include "microkernels/window.h"
 
@@ -6,25 +7,24 @@ namespace py_ort::PY_ORT_TARGET {
 namespace {
 
 constexpr int32_t kRows = F32Gemm::kRows, kColumns = F32Gemm::kColumns;
+constexpr int kPanelsOfOneRow = 4, kPanelsOfTwoRows = 2;
 
-template <int R>
-struct Sums {
-  v128_t left[R], right[R];
-};
-
-// Adds the product of R row pieces and k rows of a panel.
-template <int R>
-inline void accumulate(Sums<R>& sums, const float* const* pieces, const float* b, int32_t k) {
+// Adds the product of R row pieces and k rows of P panels, `panel_step` apart. sums: [R][2 P] vectors.
+template <int R, int P>
+inline void accumulate(v128_t (&sums)[R * P * 2], const float* const* pieces, const float* b, size_t panel_step,
+                       int32_t k) {
   const float* a[R];
 #pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r) a[r] = pieces[r];
   const auto step = [&](int32_t ahead) {
-    const v128_t left = wasm_v128_load(b + ahead * kColumns), right = wasm_v128_load(b + ahead * kColumns + 4);
+    v128_t w[2 * P];
+#pragma clang loop unroll(full)
+    for (int v = 0; v < 2 * P; ++v) w[v] = wasm_v128_load(b + v / 2 * panel_step + ahead * kColumns + v % 2 * 4);
 #pragma clang loop unroll(full)
     for (int r = 0; r < R; ++r) {
       const v128_t x = load_splat(a[r] + ahead);
-      sums.left[r] = mul_add(x, left, sums.left[r]);
-      sums.right[r] = mul_add(x, right, sums.right[r]);
+#pragma clang loop unroll(full)
+      for (int v = 0; v < 2 * P; ++v) sums[r * 2 * P + v] = mul_add(x, w[v], sums[r * 2 * P + v]);
     }
   };
   for (; k >= 4; k -= 4, b += 4 * kColumns) {
@@ -41,42 +41,51 @@ inline void accumulate(Sums<R>& sums, const float* const* pieces, const float* b
 
 // pieces: [taps][6]. row, panel: where in C. Out of line, because browsers optimize a function as a whole, while its
 // slow form runs: small ones are quick to come.
-template <int R>
+template <int R, int P = 1>
 [[gnu::noinline]] void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row,
                             int32_t panel) {
+  constexpr int kVectors = 2 * P;
   const int32_t column = panel * kColumns, columns = g.n - column;
-  const float* b = g.b + static_cast<size_t>(panel) * kColumns * taps * k;
-  Sums<R> sums;
-  const v128_t left = g.bias ? load_some(g.bias + column, columns) : simd::splat(0.0f);
-  const v128_t right = g.bias && columns > 4 ? load_some(g.bias + column + 4, columns - 4) : simd::splat(0.0f);
+  const size_t panel_step = static_cast<size_t>(kColumns) * taps * k;
+  const float* b = g.b + panel * panel_step;
+  // Vectors of the tile that are in C; of P panels only the last may end early.
+  const auto within = [&](int v) { return v == 0 || columns > v * 4; };
+  v128_t sums[R * kVectors];
 #pragma clang loop unroll(full)
-  for (int r = 0; r < R; ++r) sums.left[r] = left, sums.right[r] = right;
-  for (int32_t tap = 0; tap < taps; ++tap, b += k * kColumns) accumulate<R>(sums, pieces + tap * kRows, b, k);
+  for (int v = 0; v < kVectors; ++v) {
+    const v128_t first = g.bias && within(v) ? load_some(g.bias + column + v * 4, columns - v * 4) : simd::splat(0.0f);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r) sums[r * kVectors + v] = first;
+  }
+  for (int32_t tap = 0; tap < taps; ++tap, b += k * kColumns)
+    accumulate<R, P>(sums, pieces + tap * kRows, b, panel_step, k);
 
   const float* z = g.z ? g.z + static_cast<size_t>(row) * g.z_stride + column : nullptr;
   if (z && !g.epilogue.residual_last) {
     const float* from = z;
 #pragma clang loop unroll(full)
     for (int r = 0; r < R; ++r, from += g.z_stride) {
-      sums.left[r] = simd::add(sums.left[r], load_some(from, columns));
-      if (columns > 4) sums.right[r] = simd::add(sums.right[r], load_some(from + 4, columns - 4));
+#pragma clang loop unroll(full)
+      for (int v = 0; v < kVectors; ++v)
+        if (within(v))
+          sums[r * kVectors + v] = simd::add(sums[r * kVectors + v], load_some(from + v * 4, columns - v * 4));
     }
   }
-  apply(g.epilogue, sums.left);
-  apply(g.epilogue, sums.right);
+  apply(g.epilogue, sums);
   if (z && g.epilogue.residual_last) {
-    v128_t copies[2 * R];
+    v128_t copies[R * kVectors];
 #pragma clang loop unroll(full)
-    for (int r = 0; r < R; ++r) copies[2 * r] = sums.left[r], copies[2 * r + 1] = sums.right[r];
-    add_rows(copies, z, g.z_stride, R, 2, columns);
+    for (int i = 0; i < R * kVectors; ++i) copies[i] = sums[i];
+    add_rows(copies, z, g.z_stride, R, kVectors, columns);
 #pragma clang loop unroll(full)
-    for (int r = 0; r < R; ++r) sums.left[r] = copies[2 * r], sums.right[r] = copies[2 * r + 1];
+    for (int i = 0; i < R * kVectors; ++i) sums[i] = copies[i];
   }
   float* c = g.c + static_cast<size_t>(row) * g.c_stride + column;
 #pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r, c += g.c_stride) {
-    store_some(c, sums.left[r], columns);
-    if (columns > 4) store_some(c + 4, sums.right[r], columns - 4);
+#pragma clang loop unroll(full)
+    for (int v = 0; v < kVectors; ++v)
+      if (within(v)) store_some(c + v * 4, sums[r * kVectors + v], columns - v * 4);
   }
 }
 
@@ -116,6 +125,16 @@ class Block {
                  [&](int32_t tap, const float* from) { to[tap * kRows] = from ? from : g_.zeros; });
       }
     }
+  }
+
+  // Of one or two rows, several panels at a time: a row's sums of one panel would wait for each other.
+  int32_t panels_at_once(int32_t row) const {
+    const int32_t rows = g_.rows - row;
+    return rows == 1 ? kPanelsOfOneRow : rows == 2 ? kPanelsOfTwoRows : 1;
+  }
+  void multiply_panels(int32_t row, int32_t panel) const {
+    if (g_.rows - row == 1) return tile<1, kPanelsOfOneRow>(g_, pieces_, taps_, k_, row, panel);
+    tile<2, kPanelsOfTwoRows>(g_, pieces_, taps_, k_, row, panel);
   }
 
   void multiply(int32_t row, int32_t tile, int32_t panel) const {
@@ -166,7 +185,10 @@ PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t b
     block.fill(first * kRows, count);
     // A panel stays in the first-level cache while the tiles of the block, which fit in the second, pass by.
     const int32_t last_panel = panels * (piece + 1) / g.column_pieces;
-    for (int32_t panel = panels * piece / g.column_pieces; panel < last_panel; ++panel)
+    int32_t panel = panels * piece / g.column_pieces;
+    if (const int32_t step = block.panels_at_once(first * kRows); step > 1)
+      for (; panel + step <= last_panel; panel += step) block.multiply_panels(first * kRows, panel);
+    for (; panel < last_panel; ++panel)
       for (int32_t tile = 0; tile < count; ++tile) block.multiply(first * kRows, tile, panel);
     unit += count;
   }

@@ -109,7 +109,17 @@ CASES = [
     _conv_transpose("twice", (1, 9, 6, 5), (9, 7, 2, 2), stride=2),
     _conv_transpose("overlapping", (2, 6, 5, 4), (6, 3, 3, 3), stride=2, pad=1),
     _conv_transpose("grouped", (1, 6, 5, 4), (6, 2, 3, 3), group=2),
-    *(_packed_product(rows, k, n) for rows, k, n in (((1,), 33, 17), ((7,), 64, 8), ((2, 13), 40, 30), ((4,), 5, 1))),
+    *(
+        _packed_product(rows, k, n)
+        for rows, k, n in (
+            ((1,), 33, 75),
+            ((2,), 19, 45),
+            ((7,), 64, 8),
+            ((8,), 24, 27),
+            ((2, 13), 40, 30),
+            ((4,), 5, 1),
+        )
+    ),
     _winograd((1, 16, 20, 21), 17, 1),
     _winograd((2, 33, 13, 22), 40, 0),
     _winograd((1, 64, 30, 14), 16, 1),
