@@ -78,6 +78,18 @@ def _decoded():
     return nodes, [2, 8, 2, 48], [2, 8, 2, 48], [_weights(name, 2, 4, 700, 48) for name in "kv"]
 
 
+def _recurrent(op: str, gates: int, batch: int, hidden: int, **attributes):
+    ways = 2 if attributes.get("direction") == "bidirectional" else 1
+    inputs = ["x", "w", "r", "b"]
+    nodes = [helper.make_node(op, inputs, ["y"], name="layer", hidden_size=hidden, **attributes)]
+    shapes = {"w": (ways, gates * hidden, 30), "r": (ways, gates * hidden, hidden), "b": (ways, 2 * gates * hidden)}
+    weights = [
+        numpy_helper.from_array(numpy_helper.to_array(_weights(name, *shape)) / np.float32(16), name)
+        for name, shape in shapes.items()
+    ]
+    return nodes, [7, batch, 30], [7, ways, batch, hidden], weights
+
+
 MODELS = {
     "product": _product,
     "few rows": _few_rows,
@@ -87,6 +99,10 @@ MODELS = {
     "attention": partial(_attention, is_causal=1),
     "capped attention": partial(_attention, softcap=2.0),
     "decoded": _decoded,
+    "a direction each": partial(_recurrent, "LSTM", 4, 1, 250, direction="bidirectional"),
+    "steps": partial(_recurrent, "LSTM", 4, 6, 260, direction="reverse"),
+    "steps in two phases": partial(_recurrent, "GRU", 3, 6, 264),
+    "reset behind the product": partial(_recurrent, "GRU", 3, 6, 264, linear_before_reset=1),
 }
 
 

@@ -352,7 +352,8 @@ using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin
   X(i8_depthwise, i8_depthwise_4x8)     \
   X(block_rows, block_rows)             \
   X(block_columns, block_columns_1x4)   \
-  X(block_tiles, block_tiles_4x8)
+  X(block_tiles, block_tiles_4x8)       \
+  X(recurrent_steps, recurrent_steps)
 
 // The micro-kernels of one instruction set.
 struct Microkernels {

@@ -1,5 +1,6 @@
 // How micro-kernels are run: on this thread, or on all workers of the pool where the work is worth waking them.
 #include "py_ort/microkernels.h"
+#include "py_ort/recurrent_steps.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,6 +29,11 @@ double work(const BlockProduct& p) {
   const double weights = 1.0 * p.n * p.k;
   return weights * (p.integers ? 0.3 + 0.08 * p.rows : 0.8 + 0.25 * p.rows);
 }
+double work_of_step(const RecurrentSteps& p) {
+  const double weights = 1.0 * p.directions * p.gates() * p.hidden * p.hidden;
+  return weights * p.batch * (p.direction->integers ? 0.1 : 0.25);
+}
+double work(const RecurrentSteps& p) { return work_of_step(p) * p.steps; }
 double work_of_rows(const BlockProduct& p) { return 1.0 * p.rows * p.k; }
 // Some 15 microseconds, several times what it takes to wake a worker.
 constexpr double kWorthSharing = 65536;
@@ -46,6 +52,7 @@ double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_attention) return work_of<F32Attention>(arguments);
   if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);
   if (kernel == table.i8_depthwise) return work_of<I8Depthwise>(arguments);
+  if (kernel == table.recurrent_steps) return work_of<RecurrentSteps>(arguments);
   if (kernel == table.block_rows) return work_of_rows(*static_cast<const BlockProduct*>(arguments));
   if (kernel == table.block_columns || kernel == table.block_tiles) return work_of<BlockProduct>(arguments);
   return kernel == table.i8_gemm ? work_of<I8Gemm>(arguments) : 0;
@@ -88,6 +95,21 @@ bool share_gemm(MicroKernel kernel, const void* given) {
   return run(kernel, &g, g.scratch_bytes(), g.units());
 }
 
+// Each direction has a worker, and is done at once; or, where workers are left over and a step is worth it, all share
+// each step.
+bool share_recurrent_steps(MicroKernel kernel, const void* given) {
+  RecurrentSteps p = *static_cast<const RecurrentSteps*>(given);
+  constexpr double kWorthSharingEach = 4 * kWorthSharing;
+  const int32_t pieces = std::min(4 * worker_count / p.directions, p.width / RecurrentSteps::kLeastColumns);
+  if (p.directions >= worker_count || pieces < 2 || work_of_step(p) < kWorthSharingEach)
+    return (p.directions > 1 ? run : run_here)(kernel, &p, p.scratch_bytes(), p.units());
+  p.pieces = pieces;
+  for (p.step = 0; p.step < p.steps; ++p.step)
+    for (p.phase = 0; p.phase < p.phases(); ++p.phase)
+      if (!run(kernel, &p, p.scratch_bytes(), p.units())) return false;
+  return true;
+}
+
 }  // namespace
 
 const Microkernels& microkernels() { return table; }
@@ -102,6 +124,7 @@ bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_b
     return run_here(kernel, arguments, scratch_bytes, units);
   if (kernel == table.f32_gemm) return share_gemm<F32Gemm>(kernel, arguments);
   if (kernel == table.i8_gemm) return share_gemm<I8Gemm>(kernel, arguments);
+  if (kernel == table.recurrent_steps) return share_recurrent_steps(kernel, arguments);
   return run(kernel, arguments, scratch_bytes, units);
 }
 

@@ -23,7 +23,12 @@ struct IntegerPanels {
   std::vector<int8_t> data;
   std::vector<int32_t> sums;  // of each column, and some
   int32_t n = 0, k = 0;
-  // Element (row, column) is that of `tensor` at first + row * row_step + column * column_step.
+  // As large as this, all zeros.
+  void clear(int64_t rows, int64_t columns);
+  // Columns from `at` on, a multiple of 8. Element (row, column) is that of `tensor` at first + row * row_step +
+  // column * column_step.
+  void put(int64_t at, const Tensor& tensor, int64_t first, int64_t columns, int64_t row_step, int64_t column_step);
+  // All of them.
   void fill(const Tensor& tensor, int64_t first, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step);
 };
 

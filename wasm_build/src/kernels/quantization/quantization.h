@@ -2,6 +2,7 @@
 #pragma once
 
 #include "py_ort/kernel.h"
+#include "kernels/quantization/dynamic_range.h"
 
 namespace py_ort {
 
@@ -27,18 +28,6 @@ struct Granularity {
   }
 };
 
-// What DynamicQuantizeLinear takes for the scale and the zero point of uint8: zero is always among the numbers, and a
-// NaN never.
-struct DynamicRange {
-  float scale, zero;
-  static DynamicRange of(float low, float high);  // low <= 0 <= high
-};
-
-// Bytes of floats by their own range.
-DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t* y);
-
-// The range of an integer dtype of at most 16 bits.
-struct IntegerRange { float low, high; };
 bool quantized_range(DType dtype, IntegerRange& out);
 
 }  // namespace py_ort

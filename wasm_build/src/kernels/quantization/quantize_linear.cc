@@ -42,12 +42,6 @@ Status Granularity::make(const Tensor& x, const Tensor& scale, const Tensor* zer
   return {};
 }
 
-DynamicRange DynamicRange::of(float low, float high) {
-  const float scale = high == low ? 1.0f : (high - low) / 255, zero = std::nearbyint(-low / scale);
-  // Of -inf / inf, onnxruntime makes the largest.
-  return {scale, std::isnan(zero) ? 255.0f : std::clamp(zero, 0.0f, 255.0f)};
-}
-
 bool quantized_range(DType dtype, IntegerRange& out) {
   switch (dtype) {
     case DType::uint8: out = {0, 255}; return true;
@@ -60,47 +54,6 @@ bool quantized_range(DType dtype, IntegerRange& out) {
     case DType::int2: out = {-2, 1}; return true;
     default: return false;
   }
-}
-
-namespace {
-
-// Four at once for the usual case, float32 to 8 bits: x / scale to the nearest even, plus the zero point, in range.
-template <class T>
-void quantize_bytes(const float* x, int64_t count, float scale, float zero, IntegerRange range, T* y) {
-  const auto four = [&](const float* from) {
-    const v128_t rounded =
-        simd::add(wasm_f32x4_nearest(simd::div(simd::load(from), simd::splat(scale))), simd::splat(zero));
-    return wasm_i32x4_trunc_sat_f32x4(
-        wasm_f32x4_pmin(simd::splat(range.high), wasm_f32x4_pmax(simd::splat(range.low), rounded)));
-  };
-  int64_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    const v128_t low = wasm_i16x8_narrow_i32x4(four(x + i), four(x + i + 4)),
-                 high = wasm_i16x8_narrow_i32x4(four(x + i + 8), four(x + i + 12));
-    wasm_v128_store(y + i,
-                    std::is_signed_v<T> ? wasm_i8x16_narrow_i16x8(low, high) : wasm_u8x16_narrow_i16x8(low, high));
-  }
-  for (; i < count; ++i) y[i] = static_cast<T>(std::clamp(std::nearbyint(x[i] / scale) + zero, range.low, range.high));
-}
-
-}  // namespace
-
-DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t* y) {
-  v128_t lows = simd::splat(0), highs = lows;
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    const v128_t four = simd::load(x + i);
-    lows = wasm_f32x4_pmin(lows, four), highs = wasm_f32x4_pmax(highs, four);
-  }
-  float low = 0, high = 0;
-  for (int lane = 0; lane < 4; ++lane) {
-    low = std::min(low, reinterpret_cast<const float*>(&lows)[lane]);
-    high = std::max(high, reinterpret_cast<const float*>(&highs)[lane]);
-  }
-  for (; i < count; ++i) low = std::min(low, x[i]), high = std::max(high, x[i]);
-  const DynamicRange range = DynamicRange::of(low, high);
-  quantize_bytes(x, count, range.scale, range.zero, {0, 255}, y);
-  return range;
 }
 
 namespace {

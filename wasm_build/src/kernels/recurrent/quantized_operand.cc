@@ -4,42 +4,64 @@
 
 namespace py_ort {
 
-Status QuantizedOperand::make(const IntegerPanels& panels, DType dtype, const Tensor& scale, const Tensor* zero,
-                              int64_t direction, QuantizedOperand& out) {
-  const int64_t n = panels.n;
-  // Of the numbers of all directions, those of this one.
-  const auto read = [&](const Tensor* tensor, std::string_view what, auto&& use) -> Status {
-    if (!tensor) return {};
-    const int64_t each = tensor->rank() > 1 ? tensor->dim(1) : 1;
-    PY_ORT_ENSURE(tensor->rank() > 0 && tensor->rank() < 3 && direction < tensor->dims[0] && (each == 1 || each == n),
-                  what, " of shape ", tensor->dims, " for weights of ", n, " columns");
+void QuantizedOperand::pack(const Tensor& weights, const GateColumns& columns, IntegerPanels& out) {
+  const int64_t k = weights.dims[1], row = columns.gates * columns.hidden;
+  out.clear(k, columns.count());
+  columns.for_each_gate([&](int64_t at, int64_t gate) {
+    const int64_t first = gate / columns.gates * k * row + gate % columns.gates * columns.hidden;
+    out.put(at, weights, first, columns.hidden, row, 1);
+  });
+}
+
+Status QuantizedOperand::make(const IntegerPanels& panels, const GateColumns& columns, DType dtype, const Tensor& scale,
+                              const Tensor* zero, QuantizedOperand& out) {
+  const int64_t n = columns.gates * columns.hidden;
+  // The numbers of all columns; zeros where there is none.
+  const auto read = [&](const Tensor& tensor, std::string_view what, std::vector<float>& values) -> Status {
+    const int64_t each = tensor.rank() > 1 ? tensor.dim(1) : 1;
+    PY_ORT_ENSURE(
+        tensor.rank() > 0 && tensor.rank() < 3 && columns.directions <= tensor.dims[0] && (each == 1 || each == n),
+        what, " of shape ", tensor.dims, " for weights of ", n, " columns");
     Tensor wide;
-    PY_ORT_TRY(cast(*tensor, DType::float32, wide));
-    use([values = wide.data<float>() + direction * each, each](int64_t j) { return values[each == 1 ? 0 : j]; });
+    PY_ORT_TRY(cast(tensor, DType::float32, wide));
+    columns.for_each_gate([&](int64_t at, int64_t gate) {
+      const float* from = wide.data<float>() + gate / columns.gates * each;
+      for (int64_t j = 0; j < columns.hidden; ++j)
+        values[static_cast<size_t>(at + j)] = from[each == 1 ? 0 : gate % columns.gates * columns.hidden + j];
+    });
     return {};
   };
   out.panels_ = &panels, out.end_ = {};
   out.end_.form = I8End::floats;
-  PY_ORT_TRY(read(&scale, "a scale", [&](const auto& at) {
-    for (int64_t j = 0; j < n; ++j) out.scales_.push_back(at(j));
-  }));
-  if (!zero) out.end_.zeros(n, dtype, [](int64_t) { return 0; });
-  return read(zero, "a zero point", [&](const auto& at) {
-    out.end_.zeros(n, dtype, [&](int64_t j) { return static_cast<int32_t>(at(j)); });
-  });
+  out.scales_.assign(static_cast<size_t>(columns.count()), 0.0f);
+  PY_ORT_TRY(read(scale, "a scale", out.scales_));
+  std::vector<float> zeros(out.scales_.size());
+  if (zero) PY_ORT_TRY(read(*zero, "a zero point", zeros));
+  out.end_.zeros(columns.count(), dtype,
+                 [&](int64_t j) { return static_cast<int32_t>(zeros[static_cast<size_t>(j)]); });
+  return {};
 }
 
 Status QuantizedOperand::multiply(const uint8_t* a, const DynamicRange& range, int64_t rows, const float* bias,
                                   float* c) const {
-  I8Gemm g;
   IntegerEnd end = end_;
   end.float_bias = bias;
   end.scales(panels_->n, [&](int64_t j) { return range.scale * scales_[static_cast<size_t>(j)]; });
+  I8Gemm g = from(0);
   end.apply(g);
-  g.b_zeros = end.b_zeros();
-  g.k = g.a_stride = panels_->k, g.c_stride = panels_->n, g.rows = static_cast<int32_t>(rows);
+  g.c_stride = panels_->n, g.rows = static_cast<int32_t>(rows);
   g.a = a, g.a_zero = static_cast<int32_t>(range.zero), g.c = c;
   return multiply_integers(g, *panels_);
+}
+
+I8Gemm QuantizedOperand::from(int64_t first) const {
+  I8Gemm g;
+  end_.apply(g, first);
+  g.b_zeros = end_.b_zeros(first);
+  g.k = g.a_stride = panels_->k;
+  g.n = panels_->n - static_cast<int32_t>(first);
+  g.b = panels_->data.data() + first * g.padded_k(), g.b_sums = panels_->sums.data() + first;
+  return g;
 }
 
 }  // namespace py_ort

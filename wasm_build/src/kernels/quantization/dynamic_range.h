@@ -1,0 +1,64 @@
+// Quantization to 8 bits, by given scales or by the numbers' own range. Micro-kernels include this file: it needs no
+// C++ library.
+#pragma once
+
+#include <stdint.h>
+
+#include "kernels/shared/simd_math.h"
+
+namespace py_ort {
+
+// The range of an integer dtype of at most 16 bits.
+struct IntegerRange { float low, high; };
+
+// Four at once for the usual case, float32 to 8 bits: x / scale to the nearest even, plus the zero point, in range.
+template <class T>
+inline void quantize_bytes(const float* x, int64_t count, float scale, float zero, IntegerRange range, T* y) {
+  constexpr bool is_signed = static_cast<T>(-1) < 0;
+  const auto in_range = [&](v128_t rounded) {
+    return wasm_i32x4_trunc_sat_f32x4(
+        wasm_f32x4_pmin(simd::splat(range.high), wasm_f32x4_pmax(simd::splat(range.low), rounded)));
+  };
+  const auto four = [&](v128_t from) {
+    return in_range(simd::add(wasm_f32x4_nearest(simd::div(from, simd::splat(scale))), simd::splat(zero)));
+  };
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const v128_t low = wasm_i16x8_narrow_i32x4(four(simd::load(x + i)), four(simd::load(x + i + 4))),
+                 high = wasm_i16x8_narrow_i32x4(four(simd::load(x + i + 8)), four(simd::load(x + i + 12)));
+    wasm_v128_store(y + i, is_signed ? wasm_i8x16_narrow_i16x8(low, high) : wasm_u8x16_narrow_i16x8(low, high));
+  }
+  for (; i < count; ++i) y[i] = static_cast<T>(wasm_i32x4_extract_lane(four(wasm_v128_load32_zero(x + i)), 0));
+}
+
+// What DynamicQuantizeLinear takes for the scale and the zero point of uint8: zero is always among the numbers, and a
+// NaN never.
+struct DynamicRange {
+  float scale, zero;
+  // low <= 0 <= high
+  static DynamicRange of(float low, float high) {
+    const float scale = high == low ? 1.0f : (high - low) / 255, zero = __builtin_nearbyintf(-low / scale);
+    // Of -inf / inf, onnxruntime makes the largest.
+    return {scale, zero != zero || zero > 255 ? 255.0f : zero < 0 ? 0.0f : zero};
+  }
+};
+
+// Bytes of floats by their own range.
+inline DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t* y) {
+  v128_t lows = simd::splat(0), highs = lows;
+  const auto see = [&](v128_t four) { lows = wasm_f32x4_pmin(lows, four), highs = wasm_f32x4_pmax(highs, four); };
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) see(simd::load(x + i));
+  for (; i < count; ++i) see(wasm_v128_load32_zero(x + i));  // zero is among the numbers anyway
+  const auto least = [](float a, float b) { return b < a ? b : a; };
+  const float low = least(least(wasm_f32x4_extract_lane(lows, 0), wasm_f32x4_extract_lane(lows, 1)),
+                          least(wasm_f32x4_extract_lane(lows, 2), wasm_f32x4_extract_lane(lows, 3)));
+  const auto most = [](float a, float b) { return a < b ? b : a; };
+  const float high = most(most(wasm_f32x4_extract_lane(highs, 0), wasm_f32x4_extract_lane(highs, 1)),
+                          most(wasm_f32x4_extract_lane(highs, 2), wasm_f32x4_extract_lane(highs, 3)));
+  const DynamicRange range = DynamicRange::of(low, high);
+  quantize_bytes(x, count, range.scale, range.zero, {0, 255}, y);
+  return range;
+}
+
+}  // namespace py_ort
