@@ -21,6 +21,9 @@ ORT_EXPORT void ort_free(void* pointer);
 // asked for.
 ORT_EXPORT const uint32_t* ort_tensor_bytes(int reset);
 
+// The CRC-32 of zlib goes on with these bytes, neither complemented before nor after.
+ORT_EXPORT uint32_t ort_crc32(uint32_t sum, const void* bytes, size_t size);
+
 // --- micro-kernels (microkernels.h), by Module.addMicrokernels (microkernels/add.js)
 // The names of all, one on each line, in the order of their table.
 ORT_EXPORT const char* ort_microkernel_names();

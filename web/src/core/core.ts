@@ -8,6 +8,7 @@ import { Microkernels } from './microkernels';
 import type { CoreModule, CoreOptions, JsepFunctions } from './module';
 import { SINGLE_THREADED, sharedMemory } from './shared_memory';
 import { decodeImage } from '../images/decode';
+import type { GoOn } from '../wire/checksum';
 import type { Picture } from '../images/picture';
 
 /** What ort_run_output and the context of jsepRun say of a tensor. */
@@ -34,6 +35,9 @@ export interface CoreInput {
 }
 
 export type CoreOutput = CoreTensor | CoreContainer;
+
+/** Bytes: a file that a session is made of comes in one piece. */
+const SUMMED_AT_ONCE = 1 << 18;
 
 export class Core {
   private feedDims = { address: 0, room: 0 };
@@ -157,6 +161,18 @@ export class Core {
     const words = this.module._ort_tensor_bytes(Number(reset)) >>> 2;
     return { now: this.module.HEAPU32[words], peak: this.module.HEAPU32[words + 1] };
   }
+
+  /** CRC-32 of bytes that are not in the heap; see `GoOn`. */
+  readonly crc32: GoOn = (sum, bytes) => {
+    const address = this.allocate(bytes.subarray(0, SUMMED_AT_ONCE));
+    for (let at = 0; at < bytes.byteLength; at += SUMMED_AT_ONCE) {
+      const piece = bytes.subarray(at, at + SUMMED_AT_ONCE);
+      this.heap.set(piece, address);
+      sum = this.module._ort_crc32(sum, address, piece.byteLength);
+    }
+    this.module._ort_free(address);
+    return sum;
+  };
 
   // --- sessions
   createSession(plan: Uint8Array): number {

@@ -42,6 +42,7 @@ export interface CoreModule {
   _ort_microkernels_use(relaxed: number, threads: number): void;
   _ort_microkernels_warm(relaxed: number): void;
   _ort_tensor_bytes(reset: number): number;
+  _ort_crc32(sum: number, bytes: number, size: number): number;
   _ort_session_create(plan: number, size: number): number;
   _ort_session_runs_microkernels(session: number): number;
   _ort_session_weight(session: number, index: number): number;

@@ -3,7 +3,7 @@ import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { named } from '../wire/values';
 import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
-import { Checksum } from '../wire/checksum';
+import { Checksum, type GoOn } from '../wire/checksum';
 import { damaged, type Header, headerSize, PREFIX_BYTES, readHeader } from './header';
 import { type ModelFile, type OpenedFile, openFile } from './model_file';
 
@@ -23,7 +23,7 @@ export interface PackagedPlan {
   readonly places: readonly WeightPlace[];
   download(wanted: readonly Range[], take: TakeChunk): Promise<void>;
   /** Takes the bytes of a weight, too, and throws when they are there and not what was written. */
-  check(place: WeightPlace): TakeChunk | undefined;
+  check(place: WeightPlace, goOn: GoOn): TakeChunk | undefined;
 }
 
 /** Finds a further file of a model. */
@@ -102,7 +102,7 @@ export class Package {
       plan: known.subarray(offset),
       places: weights.map(([at, bytes, form, slices]) => ({ offset: at, size: bytes, form, slices })),
       download: (wanted, take) => this.download(known, wanted, take),
-      check: (place) => this.check(place.offset, place.size),
+      check: (place, goOn) => this.check(place.offset, place.size, goOn),
     };
   }
 
@@ -122,10 +122,10 @@ export class Package {
   }
 
   /** What sums a content up as it comes; undefined where the file has no checksums. */
-  private check(offset: number, size: number): TakeChunk | undefined {
+  private check(offset: number, size: number, goOn?: GoOn): TakeChunk | undefined {
     const wanted = this.checksums.get(offset);
     if (wanted === undefined) return undefined;
-    const sum = new Checksum(size);
+    const sum = new Checksum(size, goOn);
     return (at, piece) => {
       const found = sum.add(at, piece);
       if (found === undefined || found === wanted) return;

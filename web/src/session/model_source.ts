@@ -2,6 +2,7 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { PackagedPlan } from '../package/package';
+import type { GoOn } from '../wire/checksum';
 import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
 import { fetchedBytes } from '../wire/fetching';
 import type { PlanWeight } from './plan';
@@ -21,7 +22,7 @@ export interface ModelSource {
   /** Brings the ranges wanted, and perhaps more. @param size of all weights, as the plan has them. */
   download(size: number, wanted: readonly Range[], take: TakeChunk): Promise<void>;
   /** Takes the bytes of a weight, too, and throws when they are there and damaged; undefined where nobody can know. */
-  check?(weight: PlanWeight): TakeChunk | undefined;
+  check?(weight: PlanWeight, goOn: GoOn): TakeChunk | undefined;
 }
 
 /** A plan, or where it is, and a file with its weights as it wants them. */
@@ -44,6 +45,6 @@ export function ofPackage(packaged: PackagedPlan): ModelSource {
     plan: async () => packaged.plan,
     place: ({ index }) => packaged.places[index],
     download: (_, wanted, take) => packaged.download(wanted, take),
-    check: ({ index }) => packaged.check(packaged.places[index]),
+    check: ({ index }, goOn) => packaged.check(packaged.places[index], goOn),
   };
 }

@@ -14,6 +14,9 @@ import { type GpuWeight, GpuWeightStore, HeapWeightStore } from './weight_store'
 /** Takes a weight's bytes, piece by piece, with their offset in the weight. */
 type Sink = (offset: number, piece: Uint8Array) => void;
 
+/** So often is somebody told how far they are: pieces come by the thousand. */
+const STEPS = 100;
+
 export class SessionWeights {
   private readonly onGpu: { readonly index: number; readonly weight: GpuWeight; readonly id: number }[] = [];
   /** Bytes that this session's plan reads, by place, and how many of them it found there. */
@@ -47,7 +50,7 @@ export class SessionWeights {
         sinks,
       );
       for (const [weight, take] of sinks) {
-        const check = source.check?.(weight);
+        const check = source.check?.(weight, core.crc32);
         if (check) take.unshift(check);
       }
       await fetchInto(source, plan.weightsSize, sinks, progress);
@@ -168,7 +171,7 @@ async function fetchInto(
   // Two weights of a plan may lie in one place of the blob.
   const reach = wanted.map(({ end }) => end);
   for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i], reach[i - 1]);
-  let done = 0;
+  let [done, told] = [0, 0];
   const total = wanted.reduce((sum, { start, end }) => sum + end - start, 0);
   // When one range fails, what others still bring has no place any more.
   let over = false;
@@ -183,6 +186,8 @@ async function fetchInto(
         for (const sink of take) sink(from - start, piece);
         done += to - from;
       }
+      if (done < total && done - told < total / STEPS) return;
+      told = done;
       progress(done, total);
     })
     .catch((error: unknown) => {
