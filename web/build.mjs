@@ -1,6 +1,6 @@
 // Builds py_ort/assets/: index.html, page.js and worker.js (what Python opens), peer.js (the benchmark's other engine),
-// bare_bench.js, page_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page), report_*.js (what Python
-// writes into the pages that it makes) and kernels.webgpu.json.
+// bare_bench.js, page_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page; py_ort.wasm.mjs and its
+// worker: those without WebGPU), report_*.js (what Python writes into the pages that it makes) and kernels.webgpu.json.
 //   node build.mjs [--minify]                            the assets
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
 //   node build.mjs --node NAME --out DIR                  test/NAME/main.ts for Node: DIR/main.mjs
@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
 import * as esbuild from 'esbuild';
 import { common, virtualModules } from './bundling.mjs';
-import { buildGenerate, buildSessions } from './npm/sessions.mjs';
+import { buildGenerate, buildSessions, FLAVORS, pageScripts } from './npm/sessions.mjs';
 import { notices } from './notices.mjs';
 
 const web = import.meta.dirname;
@@ -126,13 +126,16 @@ async function buildAssets() {
       microkernel_worker: 'src/page/microkernel_worker.ts',
     },
   });
-  await buildSessions({
-    folder: assets,
-    name: 'py_ort',
-    entry: 'src/module.ts',
-    minify: true, // `py-ort export` copies them beside models, for visitors to download
-    sourcemap: 'linked',
-  });
+  for (const { suffix, ...flavor } of FLAVORS)
+    await buildSessions({
+      ...flavor,
+      folder: assets,
+      name: `py_ort${suffix}`,
+      entry: 'src/module.ts',
+      scripts: pageScripts(suffix),
+      minify: true, // `py-ort export` copies them beside models, for visitors to download
+      sourcemap: 'linked',
+    });
   await buildGenerate({ folder: assets, minify: true, sourcemap: 'linked' });
   await buildModelPages(assets);
   await buildOverlay(assets);

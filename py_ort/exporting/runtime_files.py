@@ -8,9 +8,9 @@ from py_ort.compiler.load.files import replacing
 from py_ort.exceptions import EngineError
 from py_ort.folders import ASSETS
 
+#: The module, and its worker; and those without WebGPU.
+_SCRIPTS = {True: ("py_ort.mjs", "session_worker.mjs"), False: ("py_ort.wasm.mjs", "session_worker.wasm.mjs")}
 _FILES = (
-    "py_ort.mjs",
-    "session_worker.mjs",
     "microkernel_worker.js",
     "generate.mjs",
     "core.mjs",
@@ -22,19 +22,24 @@ _FILES = (
 _SHARED = "py_ort-*.mjs"
 
 
-def runtime_files() -> list[Path]:
-    """Return them.
+def runtime_files(webgpu: bool = True) -> list[Path]:
+    """Return them, the module first.
+
+    Args:
+        webgpu: Whether sessions may run on it; without, pages have less to load.
 
     Raises:
         EngineError: They were not built.
     """
-    missing = [name for name in _FILES if not (ASSETS / name).is_file()]
+    names = (*_SCRIPTS[webgpu], *_FILES)
+    missing = [name for name in names if not (ASSETS / name).is_file()]
     if missing:
         raise EngineError(
             f"the runtime is not built ({', '.join(missing)} not in {ASSETS}): run `make build` in the repository, or "
             "install a wheel, which carries it"
         )
-    return [*(ASSETS / name for name in _FILES), *sorted(ASSETS.glob(_SHARED))]
+    shared = _SHARED if webgpu else _SHARED.replace("-", ".wasm-", 1)
+    return [*(ASSETS / name for name in names), *sorted(ASSETS.glob(shared))]
 
 
 def copy_runtime(folder: Path) -> list[Path]:

@@ -5,10 +5,10 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import * as esbuild from 'esbuild';
-import { ALL_PROVIDERS, common, PAGE_SCRIPTS } from '../bundling.mjs';
+import { common } from '../bundling.mjs';
 import { notices } from '../notices.mjs';
 import { declarations } from './declarations.mjs';
-import { buildGenerate, buildSessions, projectVersion, settings } from './sessions.mjs';
+import { buildGenerate, buildSessions, FLAVORS, pageScripts, projectVersion, settings } from './sessions.mjs';
 import { sizes } from './sizes.mjs';
 
 const here = import.meta.dirname;
@@ -22,15 +22,8 @@ const { values: args } = parseArgs({
 });
 const dist = path.join(args.out, 'dist');
 
-/** What "py-ort-web" and "py-ort-web/wasm" are made of. */
-const FLAVORS = [
-  { suffix: '', only: undefined, providers: ALL_PROVIDERS },
-  { suffix: '.wasm', only: [], providers: ['wasm'] },
-];
-
 async function buildPages({ suffix, ...flavor }) {
-  const scripts = { ...PAGE_SCRIPTS, worker: `session_worker${suffix}.mjs` };
-  const options = { folder: dist, minify: true, scripts, ...flavor };
+  const options = { folder: dist, minify: true, ...flavor, scripts: pageScripts(suffix) };
   await buildSessions({ ...options, name: `py_ort${suffix}`, entry: 'src/module.ts' });
   await esbuild.build({
     ...(await settings(options)),

@@ -2,10 +2,18 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import * as esbuild from 'esbuild';
-import { common, PAGE_SCRIPTS, virtualModules } from '../bundling.mjs';
+import { ALL_PROVIDERS, common, PAGE_SCRIPTS, virtualModules } from '../bundling.mjs';
 import { smaller } from './smaller.mjs';
 
 const web = path.dirname(import.meta.dirname);
+
+/** All there is, and what does without WebGPU. */
+export const FLAVORS = [
+  { suffix: '', only: undefined, providers: ALL_PROVIDERS },
+  { suffix: '.wasm', only: [], providers: ['wasm'] },
+];
+
+export const pageScripts = (suffix) => ({ ...PAGE_SCRIPTS, worker: `session_worker${suffix}.mjs` });
 
 /** Of the whole project: pyproject.toml's. */
 export async function projectVersion() {

@@ -147,10 +147,11 @@ def _add_feeds(site: Site, feeds: Mapping[str, np.ndarray]) -> list[dict[str, An
 def _add_pages(site: Site, model: Path, onnx: Path | None, provider: str, settings: Mapping[str, Any]) -> list[_Course]:
     """Add what the pages of one provider need."""
     folder = f"/ours-{provider}"
-    for file in runtime_files():
+    files = runtime_files(webgpu=provider == "webgpu")
+    for file in files:
         site.add(f"{folder}/{file.name}", file)
     site.add(f"{folder}/model.pyort", model)
-    page = {"module": "./py_ort.mjs", "model": "model.pyort", "provider": provider}
+    page = {"module": f"./{files[0].name}", "model": "model.pyort", "provider": provider}
     site.add_page(f"{folder}/index.html", OURS, {**settings, **page})
     courses = [_Course(OURS, provider, f"{folder}/index.html")]
     if onnx is None:
