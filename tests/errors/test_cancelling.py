@@ -54,6 +54,15 @@ def make(where):
         session.close()
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """A worker takes a core until it is ended: in most tests that is sooner than in the product."""
+    monkeypatch.setattr(page, "WORKER_PATIENCE", 0.5)
+
+
+SOON = pytest.mark.usefixtures("impatient")
+
+
 @BY_EACH
 def test_a_timeout_ends_a_node(make, caplog):
     endless, beside = make(small_models.endless_on_wasm()), make(small_models.add())
@@ -69,6 +78,7 @@ def test_a_timeout_ends_a_node(make, caplog):
     assert len(beside.stats()["page"]["sessions"]) == 2 and beside.memory()["wasm"]["weights"] >= 0
 
 
+@SOON
 def test_runs_of_others_are_done_again(make):
     endless, beside = make(small_models.endless_on_wasm()), make(small_models.slow(64, 3))
     feeds = {"x": np.eye(64, dtype=np.float32)}
@@ -92,6 +102,7 @@ def test_one_that_waits_for_its_turn_ends_nothing(make, caplog):
     assert np.array_equal(beside.run(None, FEEDS)[0], SUM)
 
 
+@SOON
 def test_terminate_ends_a_node(make):
     endless, beside = make(small_models.endless_on_wasm()), make(small_models.add())
     run_options = RunOptions()
@@ -103,6 +114,7 @@ def test_terminate_ends_a_node(make):
     assert time.perf_counter() - began < ENDLESS_SECONDS
 
 
+@SOON
 def test_an_interrupt_ends_a_node(make):
     endless, beside = make(small_models.endless_on_wasm()), make(small_models.add())
     threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
@@ -117,6 +129,7 @@ def test_an_interrupt_ends_a_node(make):
     assert time.perf_counter() - began < ENDLESS_SECONDS
 
 
+@SOON
 def test_closing_does_not_wait(make):
     endless, beside = make(small_models.endless_on_wasm()), make(small_models.add())
     with pytest.raises(Timeout):
@@ -129,6 +142,7 @@ def test_closing_does_not_wait(make):
     assert len(beside.stats()["page"]["sessions"]) == 1, "what is closed does not come back"
 
 
+@SOON
 def test_cancelling_a_task_ends_a_node(where):
     async def main() -> None:
         endless = await AsyncInferenceSession.create(small_models.endless_on_wasm(), providers=["wasm"], browser=where)
@@ -150,6 +164,7 @@ def test_cancelling_a_task_ends_a_node(where):
     asyncio.run(main())
 
 
+@SOON
 def test_other_workers_do_not_notice(make):
     sessions = [make(model(), pages=2) for model in (small_models.endless_on_wasm, small_models.add)]
     pages = [session._opened.session.page for session in sessions]
@@ -164,6 +179,7 @@ def test_other_workers_do_not_notice(make):
     assert len(sessions[0].run(None, small_models.boxes_apart(5))[0]) == 5
 
 
+@SOON
 def test_waiting_for_the_next_worker_counts(make):
     """What loads the session into it is held up here: a run waits as long as it may, and says for what."""
     session = make(small_models.endless_on_wasm())
@@ -192,6 +208,7 @@ def test_waiting_for_the_next_worker_counts(make):
     assert len(bound.copy_outputs_to_cpu()[0]) == 5
 
 
+@SOON
 def test_values_on_the_gpu_are_lost_and_say_so(make):
     beside = make(small_models.add(), providers=["webgpu", "wasm"])
     endless = make(small_models.endless_on_wasm())
@@ -227,6 +244,7 @@ def test_values_on_the_gpu_are_lost_and_say_so(make):
     assert np.array_equal(fresh.numpy(), SUM)
 
 
+@SOON
 def test_a_run_that_reads_a_lost_value_is_not_done_again(make):
     beside = make(small_models.add(), providers=["webgpu", "wasm"])
     endless = make(small_models.endless_on_wasm())
@@ -240,6 +258,7 @@ def test_a_run_that_reads_a_lost_value_is_not_done_again(make):
     assert np.array_equal(beside.run(None, FEEDS)[0], SUM)
 
 
+@SOON
 def test_the_plan_is_not_made_again(make, tmp_path, monkeypatch, caplog):
     """It is in the cache. Without one the model is read again, if it is still the same file."""
     file = tmp_path / "model.onnx"
@@ -263,6 +282,7 @@ def test_the_plan_is_not_made_again(make, tmp_path, monkeypatch, caplog):
         plain.run(None, FEEDS)
 
 
+@SOON
 def test_an_endless_creation_ends(make, where):
     """Nodes on the CPU are run when a session is made, for the shapes of what they give to the GPU."""
     beside = make(small_models.add())
