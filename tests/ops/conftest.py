@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "web/test/kernel_page")]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def kernel_page() -> Iterator[Any]:
     """Run kernels in a page of the shared kind: `KernelPage.run`."""
     from run import KernelPage

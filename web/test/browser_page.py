@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,19 @@ class BrowserPage:
     """
 
     def __init__(self, build_args: Sequence[str], ready: str, adapter: str = "swiftshader") -> None:
-        from playwright.sync_api import sync_playwright
-
         self._temporary = tempfile.TemporaryDirectory()
         self.folder = Path(self._temporary.name)
         subprocess.run(["node", "build.mjs", *build_args, "--out", str(self.folder)], cwd=WEB, check=True)
         handler = functools.partial(_Handler, directory=str(self.folder))
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        # Playwright's objects belong to the thread that made them, in which an event loop runs from then on.
+        self._thread = ThreadPoolExecutor(1)
+        self._thread.submit(self._open, ready, adapter).result()
+
+    def _open(self, ready: str, adapter: str) -> None:
+        from playwright.sync_api import sync_playwright
+
         self._playwright = sync_playwright().start()
         args = [*ADAPTERS[adapter], *QUIET, NO_ADDRESS_BAR]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -51,22 +57,26 @@ class BrowserPage:
         chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         environment = {**os.environ, "LD_PRELOAD": os.environ[LAVAPIPE]} if adapter == "lavapipe" else None
         self._browser = self._playwright.chromium.launch(executable_path=chromium, args=args, env=environment)
-        self.page = self._browser.new_page()
-        self.page.on("console", lambda message: print(f"console: {message.text}", file=sys.stderr))
-        self.page.on("pageerror", lambda error: print(f"page error: {error}", file=sys.stderr))
-        self.page.goto(f"http://127.0.0.1:{self._server.server_port}/index.html")
-        self.page.wait_for_function(f"globalThis.{ready} !== undefined", timeout=20_000)
+        self._page = self._browser.new_page()
+        self._page.on("console", lambda message: print(f"console: {message.text}", file=sys.stderr))
+        self._page.on("pageerror", lambda error: print(f"page error: {error}", file=sys.stderr))
+        self._page.goto(f"http://127.0.0.1:{self._server.server_port}/index.html")
+        self._page.wait_for_function(f"globalThis.{ready} !== undefined", timeout=20_000)
 
     def evaluate(self, expression: str, argument: Any = None) -> Any:
         """Evaluate in the page; its exceptions are raised here."""
-        return self.page.evaluate(expression, argument)
+        return self._thread.submit(self._page.evaluate, expression, argument).result()
 
     def close(self) -> None:
-        self._browser.close()
-        self._playwright.stop()
+        self._thread.submit(self._close).result()
+        self._thread.shutdown()
         self._server.shutdown()
         self._server.server_close()
         self._temporary.cleanup()
+
+    def _close(self) -> None:
+        self._browser.close()
+        self._playwright.stop()
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
