@@ -3,7 +3,7 @@
 #                                             and on one CPU 0: one by one); ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder;
 #                  [FALLBACK=no]              on that provider alone
-# make kernels                                all cases of kernels, also with the shaders that GPUs get
+# make kernels                                all cases of kernels, also with the shaders that GPUs get; all of the main job
 # make matrix [SAMPLE=20] [AGAINST=file.json] one of SAMPLE of ONNX's node cases and three models in Chromium, Firefox and
 #                                             WebKitGTK, on wasm and webgpu: build/matrix/index.html, .json, .xml
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
@@ -55,7 +55,7 @@ test: build
 	$(BIN)/python $(PYTEST) $(ARGS)
 
 kernels: build
-	PY_ORT_ALL_CASES=1 $(BIN)/python $(PYTEST) tests/ops $(ARGS)
+	PY_ORT_ALL_CASES=1 $(BIN)/python $(PYTEST) tests/ops tests/models/test_read_image.py $(ARGS)
 
 fuzz: build
 	PYTHONPATH=tests/helpers $(BIN)/python tests/fuzz/campaign.py --minutes $(MINUTES) --seeds $(SEEDS) $(ARGS)
