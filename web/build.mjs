@@ -1,11 +1,11 @@
-// Builds py_ort/assets/: index.html, page.js and worker.js (what Python opens), peer.js (the benchmark's other engine),
+// Builds py_ort/assets/: index.html and worker.js (what Python opens), peer.js (the benchmark's other engine),
 // bare_bench.js, page_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page; py_ort.wasm.mjs and its
 // worker: those without WebGPU), report_*.js (what Python writes into the pages that it makes) and kernels.webgpu.json.
 //   node build.mjs [--minify]                            the assets
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
 //   node build.mjs --node NAME --out DIR                  test/NAME/main.ts for Node: DIR/main.mjs
 //   node build.mjs --tests                               the unit tests, into build/web-tests/
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -108,18 +108,38 @@ async function buildReports(assets) {
   }
 }
 
+/**
+ * What Python opens, also in browsers far away: small, and index.html has its script in it, so that nothing waits for
+ * one more way there and back. Functions keep their names, for stacks that Python is told.
+ */
+async function buildPythonPage(assets) {
+  const small = { ...common, minify: true, keepNames: true, sourcemap: 'linked', plugins: [virtualModules()] };
+  await esbuild.build({ ...small, entryPoints: ['src/page/worker.ts'], outdir: assets });
+  const { outputFiles } = await esbuild.build({
+    ...small,
+    entryPoints: ['src/page/page.ts'],
+    outdir: assets,
+    write: false,
+  });
+  const [script, map] = ['.js', '.map'].map((end) => outputFiles.find((file) => file.path.endsWith(end)));
+  const html = await readFile(path.join(web, 'src/page/index.html'), 'utf8');
+  const linked = '<script type="module" src="page.js"></script>';
+  if (!html.includes(linked)) throw new Error(`src/page/index.html has no ${linked}`);
+  const whole = html.replace(linked, () => `<script type="module">\n${script.text}</script>`);
+  await writeFile(path.join(assets, 'index.html'), whole);
+  await writeFile(map.path, map.contents);
+}
+
 async function buildAssets() {
   const assets = path.join(root, 'py_ort/assets');
   await mkdir(assets, { recursive: true });
+  await buildPythonPage(assets);
   await esbuild.build({
     ...common,
     minify: args.minify,
     sourcemap: 'linked',
-    plugins: [virtualModules()],
     outdir: assets,
     entryPoints: {
-      page: 'src/page/page.ts',
-      worker: 'src/page/worker.ts',
       peer: 'src/peer/worker.ts',
       bare_bench: 'src/bare_bench/worker.ts',
       page_bench: 'src/page_bench/main.ts',
@@ -140,11 +160,10 @@ async function buildAssets() {
   await buildModelPages(assets);
   await buildOverlay(assets);
   await buildReports(assets);
-  await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));
   await writeFile(path.join(assets, 'THIRD_PARTY_NOTICES'), await notices());
   const list = await manifest();
   await writeFile(path.join(assets, 'kernels.webgpu.json'), `${JSON.stringify(list, null, 1)}\n`);
-  console.log(`built ${path.relative(root, assets)}: page.js, worker.js, ${list.length} WebGPU kernels`);
+  console.log(`built ${path.relative(root, assets)}: index.html, worker.js, ${list.length} WebGPU kernels`);
 }
 
 async function buildTestPage(name, folder, only) {

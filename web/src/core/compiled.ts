@@ -64,7 +64,8 @@ export async function compileCore(
   files: Pick<CoreFiles, 'wasm' | 'relaxedSimd' | 'simd128' | 'likely'>,
   shared: boolean,
 ): Promise<CompiledCore> {
+  const core = compile(files.wasm, shared); // the largest is asked for first
   // What is wrong with them is told to the session that needs them.
   const microkernels = files.likely && compileMicrokernels(files, shared, files.likely).catch(() => undefined);
-  return { shared, core: await compile(files.wasm, shared), microkernels: await microkernels };
+  return { shared, core: await core, microkernels: await microkernels };
 }

@@ -15,7 +15,13 @@ const FIRST = '.1';
 /** By the token that each connects to Python with. */
 const workers = new Map<string, Worker>();
 /** For all workers, compiled while the script of the first is on its way; undefined: they do it themselves. */
-let core: Promise<CompiledCore | undefined>;
+let core: Promise<CompiledCore | undefined> | undefined;
+
+function compiledCore(): Promise<CompiledCore | undefined> {
+  const files = { ...filesIn(self.location.href), likely: 'auto' as const };
+  core ??= compileCore(files, host.withoutSharing(true) === undefined).catch(() => undefined);
+  return core;
+}
 
 function startWorker(url: URL, port: string, token: string, failed: (why: string) => void): void {
   url.searchParams.set('port', port);
@@ -26,7 +32,9 @@ function startWorker(url: URL, port: string, token: string, failed: (why: string
   );
   workers.set(token, worker);
   if (url.pathname.endsWith(`/${RUNTIME}`))
-    void core.then((compiled) => worker.postMessage(compiled)).catch(() => worker.postMessage(undefined));
+    void compiledCore()
+      .then((compiled) => worker.postMessage(compiled))
+      .catch(() => worker.postMessage(undefined));
 }
 
 function openWorker(connection: Connection, { script, port, token }: OpenWorkerT): Answer {
@@ -61,8 +69,11 @@ function answer(connection: Connection, { type, body }: ReceivedMessage): Answer
 }
 
 async function start(): Promise<void> {
-  const files = { ...filesIn(self.location.href), likely: 'auto' as const };
-  core = compileCore(files, host.withoutSharing(true) === undefined).catch(() => undefined);
+  // The first one's script is what all else waits for: it is asked for first.
+  const { search, href } = self.location;
+  const query = new URLSearchParams(search);
+  const failed = (why: string) => void connecting.then((connection) => connection.log(3, 'worker', why));
+  startWorker(new URL(`${RUNTIME}${search}`, href), query.get('port')!, `${query.get('token')}${FIRST}`, failed);
   const connecting = Connection.ofQuery((message) => {
     try {
       connection.send(message.id, answer(connection, message));
@@ -70,14 +81,6 @@ async function start(): Promise<void> {
       connection.sendError(message.id, error);
     }
   });
-  const { search, href } = self.location;
-  const query = new URLSearchParams(search);
-  startWorker(
-    new URL(`${RUNTIME}${search}`, href),
-    query.get('port')!,
-    `${query.get('token')}${FIRST}`,
-    (why) => void connecting.then((connection) => connection.log(3, 'worker', why)),
-  );
   const connection = await connecting;
   // Python is gone: nothing here is of use to anyone else.
   connection.onClose(() => workers.forEach((worker) => worker.terminate()));

@@ -1,0 +1,40 @@
+"""The page that Python opens: what a browser asks for until it is there, and what its errors tell."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+import small_models
+
+from py_ort import BrowserOptions
+from py_ort.browser import http_server
+from py_ort.browser.loop import loop_thread
+from py_ort.exceptions import PyOrtError
+from py_ort.schema.gen.GetStats import GetStatsT
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_worker_is_the_second_script(new_session, monkeypatch):
+    """Each script that waits for another is one more way to a browser elsewhere, and back."""
+    asked: list[str] = []
+    answer = http_server._Handler.do_GET
+
+    def do_get(handler: http_server._Handler) -> None:
+        asked.append(urlsplit(handler.path).path)
+        answer(handler)
+
+    monkeypatch.setattr(http_server._Handler, "do_GET", do_get)
+    new_session(small_models.add(), providers=["wasm"], browser=BrowserOptions(webgpu="off", instance=77))
+    scripts = [path for path in asked if path.endswith((".html", ".js", ".mjs"))]
+    assert scripts[:2] == ["/index.html", "/worker.js"], asked
+
+
+def test_stacks_name_functions(new_session):
+    session = new_session(small_models.add(), providers=["wasm"])
+    body = GetStatsT()
+    body.session = 999
+    with pytest.raises(PyOrtError, match="no session 999") as e:
+        loop_thread().call(session._opened.runtime.page.request(body))
+    assert "Requests.session" in e.value.stack and "Requests.stats" in e.value.stack, e.value.stack
