@@ -188,7 +188,7 @@ class BrowserOptions:
 
     def flags_elsewhere(self) -> list[str]:
         """Return the flags for a Chromium that another machine starts, about whose user nothing is known here."""
-        return [*([NO_SANDBOX] if self.sandbox is False else []), *self._chosen_flags(), *self.flags]
+        return [*([NO_SANDBOX] if self.sandbox is False else []), NO_ADDRESS_BAR, *self._chosen_flags(), *self.flags]
 
     def _chosen_flags(self) -> list[str]:
         chosen = [*QUIET]
