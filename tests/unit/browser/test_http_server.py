@@ -2,6 +2,9 @@
 
 import http.client
 import random
+import socket
+import threading
+import time
 from urllib.parse import unquote
 
 import pytest
@@ -43,6 +46,20 @@ def get(server):
 
     yield get
     connection.close()
+
+
+def test_nobody_waits_for_its_end():
+    before = set(threading.enumerate())
+    server = HttpServer()
+    socket.create_connection(("127.0.0.1", server.port), 10).close()
+    (thread,) = [one for one in threading.enumerate() if one.name == "py_ort-http" and one not in before]
+    began = time.monotonic()
+    server.close()
+    assert time.monotonic() - began < 0.05
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port), 10).close()
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 def test_assets_are_isolated(get):
