@@ -45,6 +45,14 @@ class Pool:
 
     # --- having
 
+    async def prepare(self, options: BrowserOptions) -> None:
+        """Start what a browser is opened with and what serves it, before it is wanted.
+
+        Raises:
+            PyOrtError: It cannot be had; so does `acquire`.
+        """
+        await self._starter.prepare(options)
+
     async def acquire(self, options: BrowserOptions) -> Lease:
         """Return a worker of a browser with these options, started if there is none.
 

@@ -44,10 +44,24 @@ class Starter:
         Raises:
             BrowserError: It cannot be had, or its page or worker did not answer in time.
         """
+        bridge = await self._servers()
+        return await sandbox.once_more_without(options, lambda: self._try_to_start(bridge, options, buffers))
+
+    async def prepare(self, options: BrowserOptions) -> None:
+        """Start what `browser` starts browsers with, and what serves them: at the same time, and each once only.
+
+        Raises:
+            PyOrtError: It cannot be had.
+        """
+        bridge = await self._servers()
+        # First what has a process of its own.
+        await asyncio.gather(launcher_for(options).prepare(), *([bridge.gateway(options)] if options.host else ()))
+
+    async def _servers(self) -> Bridge:
         check_assets()
         async with self._opening:  # of browsers that start at the same time one makes it
-            bridge = self._bridge = self._bridge or await Bridge.start()
-        return await sandbox.once_more_without(options, lambda: self._try_to_start(bridge, options, buffers))
+            self._bridge = self._bridge or await Bridge.start()
+        return self._bridge
 
     async def _try_to_start(self, bridge: Bridge, options: BrowserOptions, buffers: int) -> tuple[Launcher, Page, Page]:
         gateway = await bridge.gateway(options) if options.host else None

@@ -103,9 +103,17 @@ def conformance(
     a browser has not the provider. Known failures are those of FILE; of ONNX's node cases and onnxruntime-web's
     operator files py_ort has lists of its own, for itself.
     """
+    from py_ort.testing.nodes import nodes_of, prepare
+
+    if remotes and [browser.browser for browser in browsers] != [BrowserOptions().browser]:
+        raise click.UsageError("--remote takes the place of --browser: give one of them")
+    nodes = tuple(nodes_of(remotes, browsers[0]))
+    if nodes:
+        prepare(nodes, jobs)  # before all that is imported here
+
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.changes import changes, read_runs
-    from py_ort.testing.fleet import Fleet, nodes_of
+    from py_ort.testing.fleet import Fleet
     from py_ort.testing.junit import junit
     from py_ort.testing.matrix import places, run_matrix
     from py_ort.testing.model_inputs import ModelInputs
@@ -114,13 +122,11 @@ def conformance(
     from py_ort.testing.runner import RunnerOptions
     from py_ort.testing.sources import load_cases, sampled
 
-    if remotes and [browser.browser for browser in browsers] != [BrowserOptions().browser]:
-        raise click.UsageError("--remote takes the place of --browser: give one of them")
     options = RunnerOptions(
         skip_missing=skip_missing,
         fallback=not no_fallback,
         jobs=jobs,
-        fleet=tuple(nodes_of(remotes, browsers[0])),
+        fleet=nodes,
         dims=inputs.dims,
         shapes=inputs.known_shapes(),
         feeds=inputs.files,

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,6 +31,7 @@ from py_ort.exceptions import (
     Timeout,
 )
 from py_ort.testing.case import Case
+from py_ort.testing.nodes import Node, has_processes
 from py_ort.testing.results import FAILED, SKIPPED, Outcome, Results
 from py_ort.testing.runner import RunnerOptions, be_quiet, check_ids, run_case, skipped, try_providers
 
@@ -42,43 +42,6 @@ GONE = (BrowserCrashed, BrowserNotFound, ConnectionLost, PageCrashed, Timeout)
 PATIENCE = 2
 #: On how many browsers a case is tried that lost them: it may be what kills them.
 TRIES = 3
-
-
-@dataclass
-class Node:
-    """A browser of a fleet.
-
-    Attributes:
-        name: Which, in results.
-        browser: What was asked for.
-        place: Results without cases, which say where it is; None if it was never there.
-        cases: How many it ran.
-        error: Why it got no more; "".
-        call: Calls a function where its sessions are made.
-    """
-
-    name: str
-    browser: BrowserOptions
-    place: Results | None = None
-    cases: int = 0
-    error: str = ""
-    call: Callable[..., Any] = lambda function, *arguments: function(*arguments)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        found, adapter = (self.place.browser, self.place.adapter) if self.place else ("", "")
-        told = {"found": found, "adapter": adapter, "cases": self.cases, "error": self.error}
-        return {"browser": self.browser.name, "name": self.name, **told}
-
-
-def nodes_of(urls: Sequence[str], like: BrowserOptions) -> list[BrowserOptions]:
-    """Return options of the browsers of a fleet.
-
-    Args:
-        urls: Values for `browser=`; one that comes again is another browser there.
-        like: All else.
-    """
-    return [replace(like, browser=url, instance=number) for number, url in enumerate(urls, 1)]
 
 
 class Fleet:
@@ -100,7 +63,7 @@ class Fleet:
         self._done: queue.SimpleQueue[tuple[str, Outcome] | BaseException | None] = queue.SimpleQueue()
         self._missing: dict[str, PyOrtError | BrokenProcessPool] = {}
         self._stack = ExitStack()
-        if _has_processes(self._options):
+        if has_processes(self._options.fleet, self._options.jobs):
             _give_processes(self._nodes, self._stack)
         self._stack.callback(self._shelf.close)
         for node in self._nodes:
@@ -172,13 +135,6 @@ class Fleet:
             yield case.id, Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, f"no browser is left: {why}")
 
 
-def _has_processes(options: RunnerOptions) -> bool:
-    """Whether each browser has a process of its own; without, this one serves all."""
-    if any(browser.port or browser.public_url for browser in options.fleet):
-        return False
-    return options.jobs > 1 or (options.jobs == 0 and 1 < len(options.fleet) <= (os.cpu_count() or 1))
-
-
 def _give_processes(nodes: Sequence[Node], stack: ExitStack) -> None:
     """Have each browser's sessions made in a process of its own, until the stack is closed."""
     if host := next((node.browser.host for node in nodes if node.browser.host), ""):
@@ -211,17 +167,26 @@ def _visit(options: RunnerOptions, browser: BrowserOptions) -> Results:
         warming.join()
 
 
+_warming = threading.Lock()
+_warm = False
+
+
 def _compile_once() -> None:
-    """Compile the least model, for what is imported and read on the way to its plan."""
-    from onnx import TensorProto, helper
+    """Compile the least model, for what is imported and read on the way to its plan: once in a process."""
+    global _warm
+    with _warming:
+        if _warm:
+            return
+        from onnx import TensorProto, helper
 
-    from py_ort.compiler import CompileOptions, compile_model
-    from py_ort.compiler.load import load_model
+        from py_ort.compiler import CompileOptions, compile_model
+        from py_ort.compiler.load import load_model
 
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "warming", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    compile_model(load_model(model.SerializeToString()), providers=["wasm"], options=CompileOptions())
+        x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+        graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "warming", [x], [y])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        compile_model(load_model(model.SerializeToString()), providers=["wasm"], options=CompileOptions())
+        _warm = True
 
 
 def _work(node: Node, shelf: _Shelf, options: RunnerOptions, tell: Callable[[str, Outcome], None]) -> None:

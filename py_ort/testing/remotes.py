@@ -31,7 +31,7 @@ class Remotes:
 
     def __init__(self, config: pytest.Config) -> None:
         from py_ort import BrowserOptions
-        from py_ort.testing.fleet import nodes_of
+        from py_ort.testing.nodes import nodes_of
 
         certificate = config.getoption("--ort-certificate")
         webgpu = config.getoption("--ort-webgpu")

@@ -16,6 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import processes
 import pytest
 import small_models
 from other_machines import Machine, end, other_machines, running, wait_for_port
@@ -25,8 +26,10 @@ from test_gateway import CERTIFICATE, FEEDS
 
 import py_ort
 from py_ort.browser import find
+from py_ort.browser.launchers import with_playwright
 from py_ort.exceptions import BrowserNotFound, InvalidArgument
-from py_ort.testing.fleet import Fleet, nodes_of
+from py_ort.testing.fleet import Fleet
+from py_ort.testing.nodes import nodes_of, prepare
 from py_ort.testing.runner import RunnerOptions
 from py_ort.testing.sources import load_cases
 
@@ -42,10 +45,35 @@ def elsewhere(browser: str, machine: Machine, **options: object) -> py_ort.Brows
 
 def test_a_playwright_server(tmp_path: Path) -> None:
     with other_machines(1) as (machine,), playwright_server(machine, tmp_path / "server") as (browser, _):
-        options = elsewhere(browser, machine, flags=("--ignore-certificate-errors",))
+        flag = "--of-a-playwright-server"
+        options = elsewhere(browser, machine, flags=("--ignore-certificate-errors", flag))
         with py_ort.InferenceSession(small_models.add(), providers=["webgpu"], browser=options) as session:
             assert session.run(None, FEEDS)[0].tolist() == SUM
             assert session.placement().counts()["webgpu"] == 1
+            lines = processes.command_lines()
+            pages = [lines[pid][1] for pid in processes.children(flag, "renderer")]
+            assert pages and not [line for line in pages if "webui" in line]  # as of one that is started here
+
+
+def test_what_opens_a_fleet_starts_ahead(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In the process that opens it, and without a word to its browsers."""
+    caplog.set_level("WARNING", "py_ort")
+
+    def listening() -> int:
+        return sum("py_ort listens at" in text for text in caplog.messages)
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(0)
+        url = f"playwright:ws://127.0.0.1:{silent.getsockname()[1]}/"
+        prepare(nodes_of([url, url], py_ort.BrowserOptions(host="127.0.0.1")), jobs=2)  # each has a process
+        prepare(nodes_of([url, url], py_ort.BrowserOptions(host="127.0.0.2")), jobs=1)
+        until = time.monotonic() + 60
+        while not (with_playwright._driver and listening()):
+            assert time.monotonic() < until, caplog.messages
+            time.sleep(0.05)
+        assert listening() == 1 and "127.0.0.2" in caplog.text
+        with pytest.raises(BlockingIOError):
+            silent.accept()
 
 
 @pytest.fixture

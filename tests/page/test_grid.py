@@ -19,7 +19,8 @@ from relu_cases import X, write
 
 from py_ort import BrowserOptions
 from py_ort.browser import find
-from py_ort.testing.fleet import Fleet, nodes_of
+from py_ort.testing.fleet import Fleet
+from py_ort.testing.nodes import nodes_of
 from py_ort.testing.runner import RunnerOptions
 from py_ort.testing.sources import load_cases
 

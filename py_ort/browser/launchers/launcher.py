@@ -34,6 +34,14 @@ class Launcher:
         #: Set when its page has said hello.
         self.connected = False
 
+    @classmethod
+    def load(cls) -> None:
+        """Import what browsers of this launcher are driven by, if there is such."""
+
+    @classmethod
+    async def prepare(cls) -> None:
+        """Start it, once for all of them."""
+
     async def start(self, url: str) -> None:
         """Start the browser and open the URL.
 

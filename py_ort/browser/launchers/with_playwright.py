@@ -110,6 +110,14 @@ class PlaywrightLauncher(Launcher):
     _browser: Any = None
     _closing = False
 
+    @classmethod
+    def load(cls) -> None:
+        import playwright.async_api  # noqa: F401  # takes a while
+
+    @classmethod
+    async def prepare(cls) -> None:
+        await driver()
+
     async def start(self, url: str) -> None:
         binary = await asyncio.to_thread(find.binary, self.options.browser)
         await self._open(await self._connect(str(binary)), url, self._own_page)

@@ -9,8 +9,7 @@ import textwrap
 import pytest
 
 from py_ort import BrowserOptions
-from py_ort.testing.fleet import _has_processes, nodes_of
-from py_ort.testing.runner import RunnerOptions
+from py_ort.testing.nodes import has_processes, nodes_of
 
 #: Prints what is imported for a case after the least model was compiled.
 LATER = """
@@ -44,7 +43,7 @@ LATER = """
 def test_browsers_have_processes_where_there_are_cores(monkeypatch, browsers, cores, jobs, port, wanted) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     fleet = nodes_of(["cdp:http://127.0.0.1:9"] * browsers, BrowserOptions(host="127.0.0.1", port=port))
-    assert _has_processes(RunnerOptions(fleet=tuple(fleet), jobs=jobs)) is wanted
+    assert has_processes(fleet, jobs) is wanted
 
 
 def test_the_first_case_finds_the_compiler_imported() -> None:
