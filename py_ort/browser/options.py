@@ -13,6 +13,7 @@ from pathlib import Path
 
 from py_ort.boundary import public
 from py_ort.browser import find, sandbox
+from py_ort.browser.certificate import key_hash
 from py_ort.exceptions import InvalidArgument
 
 LAUNCHERS = ("auto", "playwright", "process")
@@ -52,6 +53,7 @@ NO_ADDRESS_BAR = "--disable-features=" + ",".join((
     "WebUIOmniboxPopup",
 ))  # fmt: skip
 NO_SANDBOX = "--no-sandbox"
+TRUSTED_KEYS = "--ignore-certificate-errors-spki-list"
 #: User and password of a URL, and its parameters.
 _SECRETS = re.compile(r"(?<=//)[^/@?#]*@|\?[^#]*")
 SOFTWARE_WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
@@ -100,7 +102,8 @@ class BrowserOptions:
         port: That port; 0: any that is free.
         public_url: What browsers call it, where that is not https://ADDRESS:PORT: of a reverse proxy or a tunnel.
         certificate: Files (PEM) of a TLS certificate and its key. Without TLS, by this or by a proxy, browsers
-            elsewhere give a page neither WebGPU nor threads.
+            elsewhere give a page neither WebGPU nor threads. A Chromium that is started for this page takes it whoever
+            signed it; others need to know who did.
     """
 
     browser: str = field(default_factory=lambda: os.environ.get("PY_ORT_BROWSER") or "chromium")
@@ -173,7 +176,7 @@ class BrowserOptions:
 
     def command_line(self) -> list[str]:
         """Return the flags for a Chromium for our page, without those of the profile and of debugging."""
-        return self._with_sandbox([NO_ADDRESS_BAR, *self._chosen_flags()])
+        return self._with_sandbox([NO_ADDRESS_BAR, *self._trust(), *self._chosen_flags()])
 
     def flags_for_any_page(self) -> list[str]:
         """Return the flags for a Chromium for pages of others: what these see of it is as its starter has it."""
@@ -188,7 +191,12 @@ class BrowserOptions:
 
     def flags_elsewhere(self) -> list[str]:
         """Return the flags for a Chromium that another machine starts, about whose user nothing is known here."""
-        return [*([NO_SANDBOX] if self.sandbox is False else []), NO_ADDRESS_BAR, *self._chosen_flags(), *self.flags]
+        own = [NO_ADDRESS_BAR, *self._trust(), *self._chosen_flags()]
+        return [*([NO_SANDBOX] if self.sandbox is False else []), *own, *self.flags]
+
+    def _trust(self) -> list[str]:
+        """Return the flag with which Chromium takes our own certificate, whoever signed it, and no other."""
+        return [f"{TRUSTED_KEYS}={key_hash(self.certificate[0])}"] if self.certificate else []
 
     def _chosen_flags(self) -> list[str]:
         chosen = [*QUIET]

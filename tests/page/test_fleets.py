@@ -34,8 +34,7 @@ from py_ort.testing.runner import RunnerOptions
 from py_ort.testing.sources import load_cases
 
 SUM = (FEEDS["x"] + 1).tolist()
-#: Certificates of tests are signed by nobody.
-TRUSTING = '{"acceptInsecureCerts": true, "goog:chromeOptions": {"binary": "%s"}}'
+OUR_CHROMIUM = '{"goog:chromeOptions": {"binary": "%s"}}'
 
 
 def elsewhere(browser: str, machine: Machine, **options: object) -> py_ort.BrowserOptions:
@@ -46,7 +45,7 @@ def elsewhere(browser: str, machine: Machine, **options: object) -> py_ort.Brows
 def test_a_playwright_server(tmp_path: Path) -> None:
     with other_machines(1) as (machine,), playwright_server(machine, tmp_path / "server") as (browser, _):
         flag = "--of-a-playwright-server"
-        options = elsewhere(browser, machine, flags=("--ignore-certificate-errors", flag))
+        options = elsewhere(browser, machine, flags=(flag,))
         with py_ort.InferenceSession(small_models.add(), providers=["webgpu"], browser=options) as session:
             assert session.run(None, FEEDS)[0].tolist() == SUM
             assert session.placement().counts()["webgpu"] == 1
@@ -86,7 +85,7 @@ def chromedriver(tmp_path: Path) -> Iterator[tuple[str, Machine]]:
         command = [*machine.inside, program, "--port=9515", "--allowed-ips=", "--allowed-origins=*"]
         with running(command, log) as process:
             wait_for_port(machine.address, 9515, process, log)
-            yield f"webdriver:http://{machine.address}:9515?capabilities={TRUSTING % find.binary()}", machine
+            yield f"webdriver:http://{machine.address}:9515?capabilities={OUR_CHROMIUM % find.binary()}", machine
 
 
 def test_a_webdriver(chromedriver: tuple[str, Machine], monkeypatch: pytest.MonkeyPatch) -> None:

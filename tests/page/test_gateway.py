@@ -31,8 +31,7 @@ FEEDS = {"x": X, "scale": np.ones(3, np.float32)}
 
 def elsewhere(**options: object) -> py_ort.BrowserOptions:
     """Options of a browser that reaches us as one of another machine would."""
-    flags = ("--ignore-certificate-errors",)
-    given = {"host": "0.0.0.0", "certificate": CERTIFICATE, "flags": flags, "webgpu": "software", **options}
+    given = {"host": "0.0.0.0", "certificate": CERTIFICATE, "webgpu": "software", **options}
     return py_ort.BrowserOptions(**given)  # type: ignore[arg-type]
 
 
