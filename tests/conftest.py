@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -21,6 +22,8 @@ os.environ["PY_ORT_PROBE"] = "0"
 # Processes that pytest starts for tests, and those that tests start, multiply matrices of numpy on one thread: a second
 # waits awake after each product, for fifty times as long as that took.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Shells have what runs in the background ignore interrupts, and processes that tests start and interrupt would, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # Every model that a test compiles proves the passes.
 os.environ["PY_ORT_CHECK_PASSES"] = "1"
 

@@ -71,7 +71,6 @@ class Kept:
         print("taken apart")
 
 kept = Kept()
-signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
 sys.argv = ["py-ort", "browsers"]
 threading.Timer(0.1, lambda: atexit.register(print, "closed")).start()

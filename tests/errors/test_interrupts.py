@@ -9,7 +9,6 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 
 COMMON = """
 import os, signal, sys, threading, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored, as under nohup
 
 
 def interrupted(delay, work):
