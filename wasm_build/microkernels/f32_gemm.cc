@@ -45,10 +45,10 @@ template <int R, int P = 1>
 [[gnu::noinline]] void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row,
                             int32_t panel) {
   constexpr int kVectors = 2 * P;
-  const int32_t column = panel * kColumns, columns = g.n - column;
+  // Several panels are whole.
+  const int32_t column = panel * kColumns, columns = P > 1 ? kVectors * 4 : g.n - column;
   const size_t panel_step = static_cast<size_t>(kColumns) * taps * k;
   const float* b = g.b + panel * panel_step;
-  // Vectors of the tile that are in C; of P panels only the last may end early.
   const auto within = [&](int v) { return v == 0 || columns > v * 4; };
   v128_t sums[R * kVectors];
 #pragma clang loop unroll(full)
@@ -187,7 +187,8 @@ PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t b
     const int32_t last_panel = panels * (piece + 1) / g.column_pieces;
     int32_t panel = panels * piece / g.column_pieces;
     if (const int32_t step = block.panels_at_once(first * kRows); step > 1)
-      for (; panel + step <= last_panel; panel += step) block.multiply_panels(first * kRows, panel);
+      for (; panel + step <= last_panel && (panel + step) * kColumns <= g.n; panel += step)
+        block.multiply_panels(first * kRows, panel);
     for (; panel < last_panel; ++panel)
       for (int32_t tile = 0; tile < count; ++tile) block.multiply(first * kRows, tile, panel);
     unit += count;

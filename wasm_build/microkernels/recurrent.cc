@@ -16,6 +16,7 @@ constexpr int32_t kPanel = F32Gemm::kColumns;
 // y[i] = f(i), four at a time; whole vectors, as rows of states and gates have.
 template <class F>
 inline void each(float* y, int32_t count, const F& f) {
+#pragma clang loop unroll(disable)
   for (int32_t i = 0; i < count; i += 4) simd::store(y + i, f(i));
 }
 
