@@ -141,6 +141,9 @@ class HttpServer:
     def close(self) -> None:
         """Stop serving. The server's thread ends a moment later: nobody waits for it."""
         self._server.ended = True
+        # Else the socket would take connections as long as the thread's look at it lasts, closed or not.
+        with contextlib.suppress(OSError):
+            self._server.socket.shutdown(socket.SHUT_RDWR)
         self._server.server_close()
 
 
