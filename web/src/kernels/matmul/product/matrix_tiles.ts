@@ -68,12 +68,11 @@ export function matrixTile(problem: Problem, device: Device): MatrixChoice | und
   const fitting = matrixTiles(problem, device);
   const name = namedTile(problem, device);
   if (name !== undefined) return fitting.find((each) => matrixTileName(each) === name);
-  const whole = fitting.filter(({ parts }) => parts === 1);
-  const rule = RULES.find(
-    ({ tile, workgroupsOf, least }) =>
-      whole.some((each) => each.tile === tile) && countOf(workgroupsOf, problem) >= least,
-  );
-  return rule && whole.find(({ tile }) => tile === rule.tile);
+  for (const { tile, workgroupsOf, least } of RULES) {
+    const found = fitting.find((each) => each.tile === tile && each.parts === 1);
+    if (found && countOf(workgroupsOf, problem) >= least) return found;
+  }
+  return undefined;
 }
 
 /** All of them that can compute it. */
