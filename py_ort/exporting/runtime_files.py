@@ -8,8 +8,6 @@ from py_ort.compiler.load.files import replacing
 from py_ort.exceptions import EngineError
 from py_ort.folders import ASSETS
 
-#: The module, and its worker; and those without WebGPU.
-_SCRIPTS = {True: ("py_ort.mjs", "session_worker.mjs"), False: ("py_ort.wasm.mjs", "session_worker.wasm.mjs")}
 _FILES = (
     "microkernel_worker.js",
     "generate.mjs",
@@ -18,8 +16,8 @@ _FILES = (
     "simd128.wasm",
     "relaxed_simd.wasm",
 )
-#: What the modules share; each build names it anew.
-_SHARED = "py_ort-*.mjs"
+#: What the modules of a flavor share; each build names it anew.
+_SHARED = "py_ort{}-*.mjs"
 
 
 def runtime_files(webgpu: bool = True) -> list[Path]:
@@ -31,15 +29,15 @@ def runtime_files(webgpu: bool = True) -> list[Path]:
     Raises:
         EngineError: They were not built.
     """
-    names = (*_SCRIPTS[webgpu], *_FILES)
+    flavor = "" if webgpu else ".wasm"
+    names = (f"py_ort{flavor}.mjs", f"session_worker{flavor}.mjs", *_FILES)
     missing = [name for name in names if not (ASSETS / name).is_file()]
     if missing:
         raise EngineError(
             f"the runtime is not built ({', '.join(missing)} not in {ASSETS}): run `make build` in the repository, or "
             "install a wheel, which carries it"
         )
-    shared = _SHARED if webgpu else _SHARED.replace("-", ".wasm-", 1)
-    return [*(ASSETS / name for name in names), *sorted(ASSETS.glob(shared))]
+    return [*(ASSETS / name for name in names), *sorted(ASSETS.glob(_SHARED.format(flavor)))]
 
 
 def copy_runtime(folder: Path) -> list[Path]:
@@ -51,7 +49,7 @@ def copy_runtime(folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     copies = [copy(file, folder) for file in runtime_files()]
-    for old in set(folder.glob(_SHARED)) - set(copies):
+    for old in set(folder.glob(_SHARED.format(""))) - set(copies):
         old.unlink()
     return copies
 
