@@ -170,6 +170,7 @@ py_ort/assets/core.wasm: $(call files,wasm_build emsdk_scripts) $(STAMPS)/system
 	@emsdk_scripts/build
 	@touch $@
 
-py_ort/assets/worker.js: $(call files,web) $(STAMPS)/npm $(STAMPS)/schema
+# After the core, whose glue is in the workers' script.
+py_ort/assets/worker.js: $(call files,web) py_ort/assets/core.wasm $(STAMPS)/npm $(STAMPS)/schema
 	@node web/build.mjs
 	@touch $@

@@ -27,10 +27,11 @@ export const PAGE_SCRIPTS = { worker: 'session_worker.mjs', thread: 'microkernel
 export const ALL_PROVIDERS = ['webgpu', 'wasm'];
 
 /**
- * The modules virtual:kernels, the list of kernels and the source of each, and virtual:build, what differs between
- * builds of the API. `only`: stems of files of kernels; all if it is left out.
+ * The modules virtual:kernels, the list of kernels and the source of each, virtual:build, what differs between builds
+ * of the API, and virtual:core, the core's glue. `only`: stems of files of kernels; all if it is left out. `glue`:
+ * core.mjs, where a script has it in it.
  */
-export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = ALL_PROVIDERS } = {}) {
+export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = ALL_PROVIDERS, glue } = {}) {
   return {
     name: 'virtual',
     setup(build) {
@@ -42,6 +43,12 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = ALL_P
             ([role, name]) => `export const ${role} = { name: '${name}', url: new URL('./${name}', import.meta.url) };`,
           ),
         ].join('\n'),
+      }));
+      build.onLoad({ filter: /^virtual:core$/, namespace: 'virtual' }, () => ({
+        contents: glue
+          ? `export { default as createCore } from ${JSON.stringify(glue)};`
+          : 'export const createCore = undefined;',
+        resolveDir: web,
       }));
       build.onLoad({ filter: /^virtual:kernels$/, namespace: 'virtual' }, async () => {
         const files = await kernelFiles(only);

@@ -8,7 +8,15 @@ import * as esbuild from 'esbuild';
 import { common } from '../bundling.mjs';
 import { notices } from '../notices.mjs';
 import { declarations } from './declarations.mjs';
-import { buildGenerate, buildSessions, FLAVORS, pageScripts, projectVersion, settings } from './sessions.mjs';
+import {
+  buildGenerate,
+  buildSessions,
+  CORE_GLUE,
+  FLAVORS,
+  pageScripts,
+  projectVersion,
+  settings,
+} from './sessions.mjs';
 import { sizes } from './sizes.mjs';
 
 const here = import.meta.dirname;
@@ -61,7 +69,7 @@ async function copyCore() {
   const assets = path.join(root, 'py_ort/assets');
   for (const name of ['core.wasm', 'relaxed_simd.wasm', 'simd128.wasm'])
     await copyFile(path.join(assets, name), path.join(dist, name));
-  const glue = await esbuild.transform(await readFile(path.join(assets, 'core.mjs'), 'utf8'), { minify: true });
+  const glue = await esbuild.transform(await readFile(CORE_GLUE, 'utf8'), { minify: true });
   await writeFile(path.join(dist, 'core.mjs'), glue.code);
 }
 

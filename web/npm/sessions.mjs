@@ -7,6 +7,8 @@ import { smaller } from './smaller.mjs';
 
 const web = path.dirname(import.meta.dirname);
 
+export const CORE_GLUE = path.join(web, '../py_ort/assets/core.mjs');
+
 /** All there is, and what does without WebGPU. */
 export const FLAVORS = [
   { suffix: '', only: undefined, providers: ALL_PROVIDERS },
@@ -22,13 +24,13 @@ export async function projectVersion() {
 }
 
 /** What every build of the API has. */
-export async function settings({ only, scripts, providers, minify, sourcemap, platform }) {
+export async function settings({ only, scripts, providers, glue, minify, sourcemap, platform }) {
   return {
     ...common,
     minify,
     sourcemap,
     platform,
-    plugins: [virtualModules(only, { scripts, providers }), smaller],
+    plugins: [virtualModules(only, { scripts, providers, glue }), smaller],
     define: { PY_ORT_VERSION: JSON.stringify(await projectVersion()) },
   };
 }
@@ -67,7 +69,8 @@ export async function buildGenerate({ folder, minify, sourcemap }) {
 /**
  * Writes NAME.mjs, with what is loaded late in NAME-HASH.mjs, and the workers' script.
  *
- * The latter is one file: bundlers copy it as it is.
+ * The latter is one file: bundlers copy it as it is. Of pages it has the core's glue in it, for which the core would
+ * wait.
  */
 export async function buildSessions({
   folder,
@@ -79,9 +82,12 @@ export async function buildSessions({
 }) {
   const late = new RegExp(`^${name.replaceAll('.', '\\.')}-\\w{8}\\.mjs`);
   for (const old of await readdir(folder)) if (late.test(old)) await rm(path.join(folder, old));
-  const shared = { ...(await settings({ scripts, ...options })), outExtension: { '.js': '.mjs' }, outdir: folder };
+  const shared = { outExtension: { '.js': '.mjs' }, outdir: folder };
+  const api = { ...(await settings({ scripts, ...options })), ...shared };
+  const glue = options.platform === 'node' ? undefined : CORE_GLUE;
+  const script = { ...(await settings({ scripts, glue, ...options })), ...shared };
   await Promise.all([
-    esbuild.build({ ...shared, splitting: true, chunkNames: `${name}-[hash]`, entryPoints: { [name]: entry } }),
-    esbuild.build({ ...shared, entryPoints: { [path.parse(scripts.worker).name]: worker } }),
+    esbuild.build({ ...api, splitting: true, chunkNames: `${name}-[hash]`, entryPoints: { [name]: entry } }),
+    esbuild.build({ ...script, entryPoints: { [path.parse(scripts.worker).name]: worker } }),
   ]);
 }

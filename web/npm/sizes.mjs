@@ -3,12 +3,12 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-/** A session in its worker. */
+/** A session in its worker, which has the core's glue in its script. */
 const LOADED = {
   'with WebGPU': ['py_ort.mjs', 'session_worker.mjs'],
   'wasm only': ['py_ort.wasm.mjs', 'session_worker.wasm.mjs'],
 };
-const CORE = ['core.mjs', 'core.wasm'];
+const CORE = ['core.wasm'];
 /** Sessions whose nodes on the CPU have loops that take time load one of these: the larger is of relaxed SIMD. */
 const LOOPS = ['relaxed_simd.wasm'];
 const THREADS = ['microkernel_worker.js'];

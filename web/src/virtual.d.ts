@@ -15,3 +15,7 @@ declare module 'virtual:build' {
   export const worker: Script;
   export const thread: Script;
 }
+/** The core's glue in the script itself: in workers' scripts of pages; elsewhere core.mjs is a file of its own. */
+declare module 'virtual:core' {
+  export const createCore: import('./core/module').CreateCore | undefined;
+}

@@ -1,4 +1,5 @@
 // A model that runs in this thread. Its file stays known: a device that is lost is opened again, and the model with it.
+import { createCore } from 'virtual:core';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
@@ -28,7 +29,7 @@ export function sharedRuntime(
 ): Runtime {
   shared ??= new Runtime(
     {
-      core: new URL(files.core),
+      core: (!files.coreIsNamed && createCore) || new URL(files.core),
       wasm: wasmBinary ?? new URL(files.wasm),
       relaxedSimd: new URL(files.relaxedSimd),
       simd128: new URL(files.simd128),

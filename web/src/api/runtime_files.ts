@@ -4,7 +4,7 @@ import { filesIn } from '../core/files';
 import { host } from '../host';
 
 export interface WasmFilePaths {
-  /** core.mjs. */
+  /** core.mjs. Pages' workers have it in their script; they load it where it is named. */
   readonly mjs?: URL | string;
   /** core.wasm. */
   readonly wasm?: URL | string;
@@ -21,6 +21,8 @@ export interface WasmFilePaths {
 /** URLs. */
 export interface RuntimeFiles {
   readonly core: string;
+  /** Whether the user named it: then workers load it, too, and leave the one in their script. */
+  readonly coreIsNamed: boolean;
   readonly wasm: string;
   readonly relaxedSimd: string;
   readonly simd128: string;
@@ -33,6 +35,7 @@ export interface RuntimeFiles {
 // (Those of the scripts are in virtual:build, because they differ from build to build.)
 const own = (): RuntimeFiles => ({
   core: new URL('./core.mjs', import.meta.url).href,
+  coreIsNamed: false,
   wasm: new URL('./core.wasm', import.meta.url).href,
   relaxedSimd: new URL('./relaxed_simd.wasm', import.meta.url).href,
   simd128: new URL('./simd128.wasm', import.meta.url).href,
@@ -50,12 +53,13 @@ export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): Runtim
   if (typeof paths === 'object') {
     const { mjs, ...others } = paths;
     const named = Object.entries({ core: mjs, ...others }).flatMap(([name, url]) => (url ? [[name, at(url)]] : []));
-    return { ...own(), ...Object.fromEntries(named) };
+    return { ...own(), ...Object.fromEntries(named), coreIsNamed: Boolean(mjs) };
   }
   const folder = at(paths);
   const { core, wasm, relaxedSimd, simd128, generate } = filesIn(folder);
   return {
-    core: core.href,
+    core: String(core),
+    coreIsNamed: false,
     wasm: String(wasm),
     relaxedSimd: relaxedSimd.href,
     simd128: simd128.href,

@@ -5,7 +5,7 @@ import { codeOf, messageOf, RuntimeError } from '../errors';
 import type { CompiledMicrokernels, CoreFiles } from './files';
 import { compileCore } from './compiled';
 import { Microkernels } from './microkernels';
-import type { CoreModule, CoreOptions, JsepFunctions } from './module';
+import type { CoreModule, CreateCore, JsepFunctions } from './module';
 import { SINGLE_THREADED, sharedMemory } from './shared_memory';
 import { decodeImage } from '../images/decode';
 import type { GoOn } from '../wire/checksum';
@@ -39,6 +39,12 @@ export type CoreOutput = CoreTensor | CoreContainer;
 /** Bytes: a file that a session is made of comes in one piece. */
 const SUMMED_AT_ONCE = 1 << 18;
 
+async function imported(glue: CoreFiles['core']): Promise<CreateCore> {
+  if (!(glue instanceof URL)) return glue;
+  const { default: createCore } = (await import(/* @vite-ignore */ glue.href)) as { default: CreateCore };
+  return createCore;
+}
+
 export class Core {
   private feedDims = { address: 0, room: 0 };
   /** What a JSEP function threw during the core call under way; the core only knows its text. */
@@ -53,7 +59,7 @@ export class Core {
 
   /** Loads it, on shared memory where there is such. `log` gets what the core and its runtime print. */
   static async load(files: CoreFiles, log: (severity: number, text: string) => void): Promise<Core> {
-    const { core: url, wasm, compiled, threads = true } = files;
+    const { core: glue, wasm, compiled, threads = true } = files;
     const memory = threads ? sharedMemory() : SINGLE_THREADED;
     const shared = typeof memory !== 'string';
     const compiling = Promise.resolve(compiled).then((early) =>
@@ -63,9 +69,7 @@ export class Core {
     let module: CoreModule;
     let early: CompiledMicrokernels | undefined;
     try {
-      const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as {
-        default: (options: CoreOptions) => Promise<CoreModule>;
-      };
+      const createCore = await imported(glue);
       const { core: code, microkernels } = await compiling;
       early = microkernels;
       module = await new Promise((resolve, reject) => {
@@ -83,7 +87,8 @@ export class Core {
         making.then(resolve, reject);
       });
     } catch (error) {
-      throw new RuntimeError(ErrorCode.fail, `the core could not be loaded from ${url.pathname}: ${messageOf(error)}`);
+      const files = [glue, wasm].map((file) => (file instanceof URL ? file.pathname : 'memory')).join(' and ');
+      throw new RuntimeError(ErrorCode.fail, `the core could not be loaded (${files}): ${messageOf(error)}`);
     }
     const core = new Core(module, new Microkernels(module, files, memory, log));
     if (early) core.microkernels.add(early);

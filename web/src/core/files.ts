@@ -1,4 +1,5 @@
 // Where the core's files are.
+import type { CreateCore } from './module';
 
 /**
  * Which instructions the inner loops of nodes on the CPU use: "fixed" are those that every browser has, and round each
@@ -22,7 +23,8 @@ export interface CompiledCore {
 }
 
 export interface CoreFiles {
-  readonly core: URL;
+  /** core.mjs, or what it exports. */
+  readonly core: URL | CreateCore;
   /** Or its bytes. */
   readonly wasm: URL | Uint8Array;
   readonly relaxedSimd: URL;

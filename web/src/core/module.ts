@@ -19,6 +19,9 @@ export interface CoreOptions {
   readonly locateFile?: () => string;
 }
 
+/** What core.mjs exports as its default. */
+export type CreateCore = (options: CoreOptions) => Promise<CoreModule>;
+
 export interface CoreModule {
   readonly HEAPU8: Uint8Array;
   readonly HEAPU32: Uint32Array;
