@@ -1,7 +1,8 @@
 """Attention and rotary embedding, ONNX's own and com.microsoft's.
 
-ONNX's Attention has two attributes of ours, `offsets` and `head_sizes` (docs/internals.md, section 2): queries, keys
-and values are columns of wider tensors, which may be the same one three times.
+ONNX's Attention has three attributes of ours (docs/internals.md, section 2). With `offsets` and `head_sizes`, queries,
+keys and values are columns of wider tensors, which may be the same one three times; with `nan_rows`, a query that sees
+no key gets NaN.
 """
 
 from __future__ import annotations

@@ -15,7 +15,12 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _attention(
-    heads: tuple[int, int], sizes: tuple[int, int], offsets: Sequence[int], causal: bool = False
+    heads: tuple[int, int],
+    sizes: tuple[int, int],
+    offsets: Sequence[int],
+    *,
+    causal: bool = False,
+    nan_rows: bool = False,
 ) -> Callable[..., Array]:
     def compute(q: Array, k: Array, v: Array, mask: Array | None = None) -> Array:
         def part(x: Array, start: int, count: int, size: int) -> Array:
@@ -36,7 +41,7 @@ def _attention(
             seen &= np.tril(np.ones(scores.shape[-2:], bool))
         largest = np.max(np.where(seen, scores, -1e300), -1, keepdims=True)
         weights = np.where(seen, np.exp(np.minimum(scores - largest, 0)), 0)
-        shares = weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300)
+        shares = weights / np.maximum(weights.sum(-1, keepdims=True), 0 if nan_rows else 1e-300)
         mixed = shares @ values
         return mixed.transpose(0, 2, 1, 3).reshape(*q.shape[:2], -1).astype(np.float32)
 
@@ -52,7 +57,8 @@ def _packed(
     attributes = {"q_num_heads": heads[0], "kv_num_heads": heads[1], "offsets": offsets, "head_sizes": list(sizes)}
     packed = r(2, queries, width).make(7)
     inputs = [packed, packed, packed, *([mask] if mask is not None else [])]
-    expected = _attention(heads, sizes, offsets, bool(more.get("is_causal")))
+    asked = {"causal": bool(more.get("is_causal")), "nan_rows": bool(more.get("nan_rows"))}
+    expected = _attention(heads, sizes, offsets, **asked)
     return Case("Attention", inputs, {**attributes, "scale": 0.3, **more}, expected, tolerance="normal", name=name)
 
 
@@ -80,6 +86,13 @@ _IMAGE = [r(1, 5, 6, 8), r(1, 1, 8, 12), r(12), r(1, 5, 6, 12)]
 _LEAST = np.float32(-3.4028234663852886e38)
 
 
+def _unseen(queries: int) -> Array:
+    """A mask that leaves every third query without a key."""
+    mask = np.zeros((1, 1, queries, queries), np.float32)
+    mask[:, :, ::3] = -np.inf
+    return mask
+
+
 def _ending(
     activation: str, function: Callable[[Array], Array], inputs: Sequence[Any], offset: float = 0.0, last: bool = False
 ) -> Case:
@@ -98,6 +111,8 @@ CASES = [
     _packed("truths", (2, 2), (8, 8), 9, 48, r(2, 1, 1, 9, dtype="bool")),
     _packed("masked by large numbers", (2, 2), (8, 8), 9, 48, np.full((2, 1, 1, 9), _LEAST)),
     _packed("masked by infinity", (2, 2), (8, 8), 9, 48, np.full((1, 1, 9, 9), -np.inf, np.float32)),
+    _packed("unseen", (2, 2), (8, 8), 40, 48, _unseen(40)),
+    *(_packed("unseen", (2, 2), (8, 8), n, 48, _unseen(n), nan_rows=1) for n in (2, 40)),
     _packed("added", (2, 2), (8, 8), 9, 48, r(1, 2, 9, 9)),
     _ending("HardSwish", lambda v: v * np.clip(v / 6 + 0.5, 0, 1), _IMAGE[:3], offset=0.7),
     _ending("LeakyRelu", lambda v: np.where(v < 0, 0.01 * v, v), _IMAGE[:3], offset=-0.2),

@@ -83,7 +83,7 @@ class Block {
     s.outer = 1, s.n = static_cast<int32_t>(p_.width());
     s.x = s.y = scores;
     PY_ORT_FOR_TARGET(f32_softmax_1x4)(&s, nullptr, 0, 1);
-    if (!seen) fill(scores, 0, p_.columns, 0.0f);  // nothing to attend to
+    if (!seen) fill(scores, 0, p_.columns, p_.nan_rows ? __builtin_nanf("") : 0.0f);  // nothing to attend to
     show(F32Attention::softmax, row, scores);
   }
 

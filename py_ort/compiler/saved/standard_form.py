@@ -29,7 +29,7 @@ _IR_VERSION = 10
 _FLOOR = 21
 _ATTENTION_SINCE = 23
 #: Attributes of Attention that ONNX's has not.
-_ATTENTION = ("offsets", "head_sizes", "grows", "grows_with")
+_ATTENTION = ("offsets", "head_sizes", "nan_rows", "grows", "grows_with")
 _LENGTHS, _LENGTHS_SINCE = 6, 24  # the input of Attention that says how many keys there are
 _MASK = 3
 _BIAS, _RESIDUAL = 2, 3  # inputs of convolutions and products

@@ -192,6 +192,7 @@ struct F32Attention {
   const ScoreBias* bias = nullptr;
   int32_t bias_count = 0;
   bool causal = false;                          // row i sees columns up to i + offset
+  bool nan_rows = false;                        // of NaN, where a row sees nothing; else of zeros
   int64_t left_window = -1, right_window = -1;  // and only those within these distances of i + offset; -1: any
   const int64_t* offset = nullptr;              // per batch, or null: 0
   const int64_t* length = nullptr;              // per batch: columns behind are masked; null: none

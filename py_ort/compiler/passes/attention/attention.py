@@ -98,6 +98,7 @@ def _fuse(softmax: ir.Node) -> bool:
     if after is None or count not in (3, 4) or attribute(softmax, "axis", -1) not in (-1, count - 1):
         return False
     last, between = after
+    guarded = any(node.op_type == "IsNaN" for node in between)
     scores = scores_of(softmax.inputs[0], softmax)
     if scores is None or scores.product.graph is not softmax.graph or scores.scale == 0:
         return False
@@ -135,6 +136,8 @@ def _fuse(softmax: ir.Node) -> bool:
     attend = _Attend(build, *parts)
     causal, mask = combined_masks(build, masks, attend.past, scores.floor, not attend.joined and not stacked)
     attributes = {"scale": scores.scale, "is_causal": _is_causal(causal), "softcap": scores.softcap or None}
+    if mask is not None and not guarded:
+        attributes["nan_rows"] = 1
     made = attend.write(mask, attributes, *_lengths(build, causal, attend.query))
     attend.give(made[0], result, stacked)
     for node in reversed(inner):

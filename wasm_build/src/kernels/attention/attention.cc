@@ -1,5 +1,5 @@
 // Attention of ONNX (opsets 23 to 25). With our own attributes `offsets` and `head_sizes`, Q, K and V are columns in
-// the middle of wider rows.
+// the middle of wider rows; with `nan_rows`, rows that see no key are NaN.
 #include <cmath>
 
 #include "kernels/attention/attention_core.h"
@@ -13,7 +13,7 @@ class Attention {
  public:
   explicit Attention(const KernelInfo& info) {
     const Attributes& a = info.attributes;
-    causal_ = a.integer("is_causal", 0) != 0;
+    causal_ = a.integer("is_causal", 0) != 0, nan_rows_ = a.integer("nan_rows", 0) != 0;
     heads_ = a.integer("q_num_heads", 0), kv_heads_ = a.integer("kv_num_heads", 0);
     has_scale_ = a.has("scale"), scale_ = a.number("scale", 0);
     softcap_ = a.number("softcap", 0);
@@ -92,7 +92,7 @@ class Attention {
         for (size_t b = 0; b < p.offsets.size(); ++b) p.offsets[b] = p.lengths[b] - p.rows;
     }
     p.scale = has_scale_ ? scale_ : 1 / std::sqrt(static_cast<float>(p.qk_size));
-    p.softcap = softcap_, p.causal = causal_, p.stage = stage_;
+    p.softcap = softcap_, p.causal = causal_, p.nan_rows = nan_rows_, p.stage = stage_;
     p.left_window = left_window_, p.right_window = right_window_;
     PY_ORT_TRY(attend(p));
     context.output(1, std::move(present_key));
@@ -101,7 +101,7 @@ class Attention {
   }
 
  private:
-  bool causal_, has_scale_;
+  bool causal_, nan_rows_, has_scale_;
   int64_t heads_, kv_heads_, left_window_, right_window_;
   float scale_, softcap_;
   Dims offsets_, head_sizes_;

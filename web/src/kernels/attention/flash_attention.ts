@@ -10,7 +10,7 @@ import { linearWorkgroups } from '../../wgsl/linear';
 import { FLASH_COMBINE } from './flash_combine';
 import { FLASH_ROWS } from './flash_rows';
 import { FLASH_TILES } from './flash_tiles';
-import { MASKING_F32, MASKING_I32, maskingParts } from './masking';
+import { MASKING_F32, MASKING_I32, maskingParts, unseen } from './masking';
 import type { Attention, Heads } from './spec';
 
 const MOST_VECTORS = 64;
@@ -101,7 +101,16 @@ export function flashAttention(ctx: Context, t: Attention): boolean {
     spec: { lanes, valueSize, storage: t.y.tensor.storage, sharing: sharing > 1, sink: masking.spec.sink },
     inputs: { sums: bound(found.sums), state: { tensor: found.state, vec: 2 }, ...(sink && { sink }) },
     outputs: { y: bound(t.y.tensor) },
-    uniforms: { count: vectors, splits, rows: rowCount, kv_heads: kvHeads, sharing, y: place(t.y) },
+    uniforms: {
+      count: vectors,
+      splits,
+      rows: rowCount,
+      kv_heads: kvHeads,
+      sharing,
+      y: place(t.y),
+      unseen: unseen(t.masking),
+    },
+    f32: ['unseen'],
     workgroups: linearWorkgroups(vectors, ctx.device),
   });
   return true;

@@ -3,7 +3,7 @@ import type { Shader, Spec } from '../../contract/kernel';
 import { laneType, stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';
 import { type FlashSpec, headOf, queryOf } from './flash_text';
-import { LEAST, type MaskingSpec } from './masking';
+import { LEAST, type MaskingSpec, shareOf } from './masking';
 
 interface CombineSpec extends Pick<FlashSpec, 'lanes' | 'valueSize' | 'storage' | 'sharing'>, Spec {
   readonly sink: MaskingSpec['sink'];
@@ -30,7 +30,7 @@ export const FLASH_COMBINE: Shader<CombineSpec> = {
     whole += weight * found.y;
     sum += weight * sums[(at + part) * ${valueSize}u + d];
   }
-  let share = select(1.0 / whole, 0.0, whole == 0.0);
+  let share = ${shareOf('whole')};
   y[u.y_3 + batch * u.y_0 + head * u.y_1 + (${queryOf('row', sharing)}) * u.y_2 + d] =
     ${stored(storage, lanes, 'sum * share')};`);
   },

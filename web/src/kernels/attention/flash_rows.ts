@@ -3,7 +3,7 @@ import type { Shader } from '../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';
 import { BASES, count, type FlashSpec, headOf, keysOfBlock, preamble, queryOf, sinks } from './flash_text';
-import { LEAST, MASKED } from './masking';
+import { LEAST, MASKED, shareOf } from './masking';
 
 /** A thread has a few rows, and all of their numbers in registers. */
 export const FLASH_ROWS: Shader<FlashSpec> = {
@@ -23,7 +23,7 @@ export const FLASH_ROWS: Shader<FlashSpec> = {
   ${count(valueSize)
     .map((d) => `y[at${r} * ${valueSize}u + ${d}u] = y${r}_${d};`)
     .join(' ')}`
-        : `let share${r} = select(1.0 / sum${r}, 0.0, sum${r} == 0.0);
+        : `let share${r} = ${shareOf(`sum${r}`)};
           let to${r} = y_base + head${r} * u.y_1 + query${r} * u.y_2;
   ${count(valueSize)
     .map((d) => `y[to${r} + ${d}u] = ${stored(storage, lanes, `y${r}_${d} * share${r}`)};`)

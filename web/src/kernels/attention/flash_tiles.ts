@@ -2,7 +2,7 @@
 import type { Shader } from '../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { BASES, count, type FlashSpec, headOf, keysOfBlock, preamble, queryOf, sinks } from './flash_text';
-import { LEAST, MASKED } from './masking';
+import { LEAST, MASKED, shareOf } from './masking';
 
 const THREADS = 128;
 
@@ -111,7 +111,7 @@ ${tile(names[2], valueSize, 'v_base', 'u.v_2')}
         ? `let at = ((batch * u.kv_heads + shared_head) * u.rows + own) * u.splits + part;
     if (member == 0u) { state[at] = vec2<f32>(largest, whole); }
     ${write(`at * ${valueSize}u`, (j) => `y${j}`)}`
-        : `let share = select(1.0 / whole, 0.0, whole == 0.0);
+        : `let share = ${shareOf('whole')};
     let to = y_base + head * u.y_1 + query * u.y_2;
     ${write('to', (j) => stored(storage, lanes, `y${j} * share`))}`
     }

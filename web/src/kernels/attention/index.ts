@@ -14,6 +14,8 @@ interface AttentionAttributes {
   readonly scale: number;
   readonly softcap: number;
   readonly causal: boolean;
+  /** Of the attention that the compiler makes of its parts: see Masking. */
+  readonly nanRows: boolean;
   readonly left: number;
   readonly right: number;
   readonly debugMode: number;
@@ -38,6 +40,7 @@ function attributes(a: Attributes): AttentionAttributes {
     scale: a.number('scale', 0),
     softcap: a.number('softcap', 0),
     causal: a.integer('is_causal', 0) !== 0,
+    nanRows: a.integer('nan_rows', 0) !== 0,
     left: a.integer('left_window_size', -1),
     right: a.integer('right_window_size', -1),
     debugMode: a.integer('qk_matmul_output_mode', 0),
@@ -132,6 +135,7 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
     masking: {
       masks: mask ? [maskOf(mask, dims)] : [],
       causal: a.causal,
+      nanRows: a.nanRows,
       left: a.left,
       right: a.right,
       past,

@@ -23,6 +23,8 @@ export interface Masking {
    */
   readonly place?: 'past' | 'end' | 'appended';
   readonly softcap: number;
+  /** A query that sees no key gets NaN, as of a Softmax that ONNX writes out; else zeros. */
+  readonly nanRows?: boolean;
   /** A score that takes part in the softmax without a value: 0, or one for each head. */
   readonly sink?: Tensor | 0;
 }
@@ -50,7 +52,7 @@ export const LEAST = '-3.4028230607370965e38';
 
 /** Names for Dispatch.i32 and Dispatch.f32. */
 export const MASKING_I32 = ['past', 'left', 'right', 'more'];
-export const MASKING_F32 = ['softcap', 'fill'];
+export const MASKING_F32 = ['softcap', 'fill', 'unseen'];
 
 export interface MaskingParts {
   readonly spec: MaskingSpec;
@@ -58,10 +60,16 @@ export interface MaskingParts {
   readonly uniforms: { [name: string]: number | readonly number[] };
 }
 
+/** The uniform u.unseen: what weights of no sum are multiplied by. They are zeros. */
+export const unseen = ({ nanRows }: Masking): number => (nanRows ? NaN : 0);
+
+/** WGSL: what makes weights of their shares, which add up to `sum`. */
+export const shareOf = (sum: string): string => `select(1.0 / ${sum}, u.unseen, ${sum} == 0.0)`;
+
 export function maskingParts(r: Masking): MaskingParts {
   const positions = r.causal || r.left >= 0 || r.right >= 0;
   const inputs: MaskingParts['inputs'] = {};
-  const uniforms: MaskingParts['uniforms'] = {};
+  const uniforms: MaskingParts['uniforms'] = { unseen: unseen(r) };
   r.masks.forEach(({ tensor, strides, length, ranges }, i) => {
     inputs[`mask${i}`] = tensor;
     if (ranges === undefined) Object.assign(uniforms, { [`mask${i}`]: strides, [`mask${i}_length`]: length });

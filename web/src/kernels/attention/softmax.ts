@@ -11,6 +11,7 @@ import {
   maskingParts,
   type MaskingSpec,
   maskingText,
+  shareOf,
   LEAST,
 } from './masking';
 
@@ -89,7 +90,7 @@ function wgsl({ layout, from, to, masking, debug, debugStorage }: AttentionSpec)
           step: `total += ${weights};`,
           merge: 'total += other_total;',
           after: `${masking.sink === 'none' ? '' : 'total += exp(sink_of(head) - largest);'}
-            let share = select(1.0 / total, 0.0, total == 0.0);`,
+            let share = ${shareOf('total')};`,
         },
       ],
       write: `let weight = ${weights}; ${write.join(' ')}`,
