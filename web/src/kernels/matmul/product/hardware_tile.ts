@@ -1,6 +1,6 @@
 // The tile with which a GPU computes a product: by a table where there is one, else by rules. The numbers of these are
-// an H100's: convolutions of ResNet-50 and YOLOv8n and products of BERT, each with 23 tiles, 250 times in one pass. The
-// tiles with more for less came later: they take the place of the rules' where a rough model of a GPU says so.
+// an H100's: convolutions of ResNet-50 and YOLOv8n and products of BERT, each with 23 tiles, 250 times in one
+// pass; those of small products are an H200's, which came later.
 import type { DeviceTraits } from '../../../contract/kernel';
 import {
   BY_ELEMENT,
@@ -15,12 +15,16 @@ import {
   type HardwareTile,
   LARGE,
   LARGEST,
-  MORE_FOR_LESS,
+  LOW,
+  LOW_AHEAD,
+  LOW_BY_FOUR,
+  MANY_SLICES,
   MOST_PARTS,
   namedTile,
   type Problem,
   SHALLOW,
   SMALL,
+  TALL_BY_FOUR,
 } from './tiles';
 
 /** Workgroups that keep a large GPU busy: with large tiles, with the largest, with small ones. */
@@ -33,17 +37,26 @@ const CUT_K = 4096;
 /** Share of a tile's columns that may lie beyond the matrix. */
 const MOST_WASTE = 0.4;
 
-/** Units of a large GPU (an H100), and multiplications that each begins in a cycle. */
-const UNITS = 132;
-const LANES = 128;
-/** What four elements of workgroup memory cost, and one that is fetched, in multiplications. */
-const LOAD = 8;
-const FETCHED = 8;
-/** Cycles: until what was fetched is there, and of a barrier. */
-const LATENCY = 1000;
-const BARRIER = 75;
-/** What a tile may take of an earlier one's cycles to be better. */
-const GAIN = 0.97;
+/**
+ * With how many workgroups of SMALL, and with which k, each is quicker than those behind it: an H200's numbers, of
+ * products of BERT and convolutions of ResNet-50. The fewer there are, the more threads share the work of each; tiles
+ * of little memory leave room on a unit for other workgroups', which hide what a step waits for.
+ */
+const RULES: readonly {
+  readonly tile: HardwareTile;
+  readonly least: number;
+  readonly leastK?: number;
+  readonly mostK?: number;
+  readonly parts?: number;
+}[] = [
+  { tile: SHALLOW, least: 256, mostK: 256 },
+  { tile: TALL_BY_FOUR, least: 256 },
+  { tile: LOW_BY_FOUR, least: 144 },
+  { tile: DEEP_IN_LITTLE, least: 64, leastK: 2048, parts: MOST_PARTS },
+  { tile: LOW, least: 64 },
+  { tile: MANY_SLICES, least: 0 },
+  { tile: LOW_AHEAD, least: 0 },
+];
 
 type Device = Pick<DeviceTraits, 'maxWorkgroupStorage' | 'tiles'>;
 
@@ -84,13 +97,14 @@ function cut(problem: Problem, device: Device): HardwareChoice | undefined {
 }
 
 function small(problem: Problem, device: Device): HardwareChoice {
-  let best = byRule(problem, device);
-  for (const tile of MORE_FOR_LESS) {
-    const allBusy = problem.k >= tile.slices * tile.tileDepth;
-    if (!allBusy || !fits(tile, problem, device)) continue;
-    if (cycles(tile, problem) < GAIN * cycles(best, problem)) best = tile;
-  }
-  return { tile: best, parts: 1 };
+  const { k } = problem;
+  const workgroups = workgroupsOf(SMALL, problem);
+  const found = RULES.find(({ tile, least, leastK = 0, mostK = Infinity }) => {
+    const noneIdle = k >= tile.slices * tile.tileDepth;
+    const narrow = tile.tileColumns <= SMALL.tileColumns || suits(tile, problem, 0);
+    return workgroups >= least && k >= leastK && k <= mostK && noneIdle && narrow && fits(tile, problem, device);
+  });
+  return found ? { tile: found.tile, parts: found.parts ?? 1 } : { tile: byRule(problem, device), parts: 1 };
 }
 
 function byRule(problem: Problem, device: Device): HardwareTile {
@@ -103,22 +117,4 @@ function byRule(problem: Problem, device: Device): HardwareTile {
 
 function workgroupsOf({ tileRows, tileColumns }: HardwareTile, { m, n, z }: Problem): number {
   return Math.ceil(m / tileRows) * Math.ceil(n / tileColumns) * z;
-}
-
-/** What the busiest unit takes, about: its arithmetic, or the latency of one workgroup, whichever is more. */
-function cycles(tile: HardwareTile, problem: Problem): number {
-  const { tileRows, tileColumns, tileDepth, rows, columns, slices, buffers, ahead } = tile;
-  const { k, aVec } = problem;
-  const workgroups = workgroupsOf(tile, problem) / UNITS;
-  // Units that are done sooner leave some of their share of memory to others.
-  const each = workgroups <= 1 ? 1 : (workgroups + Math.ceil(workgroups)) / 2;
-  const steps = Math.ceil(k / (slices * tileDepth));
-  const multiplications = 16 * rows * columns;
-  const loads = rows + 4 * columns;
-  const outputs = tileRows * tileColumns;
-  const perK = outputs * (1 + (LOAD * loads) / multiplications) + FETCHED * ((tileRows * 4) / aVec + tileColumns);
-  const depth = Math.ceil(k / tileDepth) * tileDepth;
-  const alone = steps * Math.max(LATENCY / ahead, (multiplications * tileDepth) / 4);
-  const adding = slices > 1 ? (outputs * slices) / 16 : 0;
-  return Math.max((each * perK * depth) / LANES, alone) + (steps * BARRIER * 2) / buffers + each * adding;
 }

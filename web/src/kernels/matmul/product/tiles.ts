@@ -49,22 +49,26 @@ export const DEEP_IN_LITTLE: HardwareTile = tile(32, 32, 16, { slices: 4 });
 export const FEW: HardwareTile = tile(16, 32, 16, { slices: 4, buffers: 2 });
 export const CUT: HardwareTile = tile(32, 32, 16, { slices: 4, buffers: 2 });
 export const MOST_PARTS = 4;
-const MANY_SLICES = tile(16, 32, 32, { slices: 8 });
+export const MANY_SLICES: HardwareTile = tile(16, 32, 32, { slices: 8 });
+export const LOW: HardwareTile = tile(16, 32, 16, { slices: 8 });
+export const LOW_AHEAD: HardwareTile = tile(16, 32, 16, { slices: 8, ahead: 2 });
+export const LOW_BY_FOUR: HardwareTile = tile(16, 32, 16, { slices: 4 });
+export const TALL_BY_FOUR: HardwareTile = tile(32, 32, 16, { rows: 8, slices: 4 });
 const TALL = tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, ahead: 2 });
-/** More threads for each output, or more outputs for each load, where large tiles would leave most of a GPU idle. */
-export const MORE_FOR_LESS: readonly HardwareTile[] = [
-  MANY_SLICES,
-  tile(16, 32, 16, { slices: 8, ahead: 2 }),
+/** For tables only. */
+const OTHERS: readonly HardwareTile[] = [
   tile(16, 32, 16, { slices: 8, buffers: 2 }),
-  tile(16, 32, 16, { slices: 8 }),
   tile(32, 32, 32, { rows: 8, slices: 8, unrolled: 4, directB: true }),
   TALL,
   tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, buffers: 2 }),
   tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4 }),
 ];
-/** Tiles that parts of k may have, besides CUT; which of them pay is for tables to say. */
-const ALSO_CUT: readonly HardwareTile[] = [FEW, MANY_SLICES, TALL];
-const TILES = [...[LARGEST, LARGE, ...BY_ELEMENT, SHALLOW, DEEP, DEEP_IN_LITTLE, FEW, CUT], ...MORE_FOR_LESS];
+/** Tiles that parts of k may have, besides CUT. */
+const ALSO_CUT: readonly HardwareTile[] = [FEW, MANY_SLICES, TALL, DEEP_IN_LITTLE];
+const TILES: readonly HardwareTile[] = [
+  ...[LARGEST, LARGE, ...BY_ELEMENT, SHALLOW, DEEP, DEEP_IN_LITTLE, FEW, CUT],
+  ...[MANY_SLICES, LOW_AHEAD, LOW, LOW_BY_FOUR, TALL_BY_FOUR, ...OTHERS],
+];
 
 /** As tables and tests name it. */
 export function choiceName({ tile, parts }: HardwareChoice): string {
