@@ -204,7 +204,11 @@ class PlanCache:
             _log.warning("the plan was not stored in %s: %s", self.folder, e)
 
     def entries(self) -> list[CacheEntry]:
-        """Return what there is, the most recently used first."""
+        """Return what there is, also what is being stored, the most recently used first."""
+        self.flush()
+        return self._stored()
+
+    def _stored(self) -> list[CacheEntry]:
         found = []
         for path in self.folder.glob(f"*{_SUFFIX}"):
             try:
@@ -222,7 +226,6 @@ class PlanCache:
 
     def clear(self) -> int:
         """Remove everything; return how many plans there were."""
-        self.flush()
         found = self.entries()
         for path in [*(entry.path for entry in found), *self.notes.glob("*"), *self._unfinished()]:
             _remove(path)
@@ -238,7 +241,7 @@ class PlanCache:
 
     def _evict(self) -> None:
         held = 0
-        for entry in self.entries():
+        for entry in self._stored():
             held += entry.size
             if held > self.max_bytes:
                 _remove(entry.path)

@@ -1,0 +1,32 @@
+"""Plans that a thread is still storing: listed and removed as those that lie there."""
+
+from __future__ import annotations
+
+import pytest
+import small_models
+
+from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.plan.cache import PlanCache
+from py_ort.runtime.origin import Origin
+from py_ort.runtime.planning import Planner
+
+
+@pytest.fixture
+def cache(tmp_path):
+    """Three plans on their way into a cache."""
+    cache = PlanCache(tmp_path / "plans")
+    for sizes in ({}, {"N": 4}, {"N": 5}):
+        planner = Planner(Origin(small_models.add()), None, cache)
+        planner.plan(["webgpu", "wasm"], CompileOptions(free_dimension_overrides=sizes))
+        planner.store()
+    return cache
+
+
+def test_they_are_listed(cache):
+    assert len(cache.entries()) == 3
+
+
+def test_they_are_removed(cache):
+    assert cache.clear() == 3
+    cache.flush()
+    assert not cache.entries()
