@@ -84,10 +84,14 @@ export const cases = {
 
   'a profile': async () => {
     const session = await create('add', { enableProfiling: true });
-    await session.run({ x, scale });
+    const begun = performance.now();
+    // The clock of pages that are not isolated counts whole milliseconds in Firefox, and most runs are shorter.
+    do await session.run({ x, scale });
+    while (performance.now() < begun + 50);
     const events = session.endProfiling();
-    const named = (name) => events.find((event) => event.name === name);
-    if (!(named('model_run')?.dur > 0) || !named('fetch the weights')) throw new Error(JSON.stringify(events));
+    const named = (name) => events.filter((event) => event.name === name);
+    const spent = named('model_run').reduce((sum, { dur }) => sum + dur, 0);
+    if (!(spent > 0) || named('fetch the weights').length !== 1) throw new Error(JSON.stringify(events));
     equal(session.endProfiling(), []);
     const kernels = [];
     env.webgpu.profiling = { mode: 'default', ondata: (data) => kernels.push(data) };
