@@ -14,15 +14,16 @@ from py_ort import InferenceSession, SessionOptions
 from py_ort.profiling import Trace
 
 pytestmark = pytest.mark.browser
-RUNS = 8
+RUNS = 5
 
 
-@pytest.mark.parametrize("size", [512, 1100], ids=["by the websocket", "fetched"])
+@pytest.mark.parametrize("size", [800, 1100], ids=["by the websocket", "fetched"])
 def test_uploads_go_on_while_the_gpu_works(
     size: int, tmp_path: Path, new_session: Callable[..., InferenceSession]
 ) -> None:
+    # A product of hundreds of milliseconds in software: preparing the next feeds takes less, on a busy machine, too.
     text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[{size}, {size}] x) => (float[{size}, 1] y)
-        {{ a = Sin(x) b = Cos(a) c = Tan(b) d = Softmax(c) y = ReduceMax<axes = [1]>(d) }}"""
+        {{ a = Sin(x) b = MatMul(a, a) c = Tanh(b) d = Softmax(c) y = ReduceMax<axes = [1]>(d) }}"""
     options = SessionOptions()
     options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "profile")
     session = new_session(onnx.parser.parse_model(text).SerializeToString(), options, providers=["webgpu"])
@@ -31,7 +32,8 @@ def test_uploads_go_on_while_the_gpu_works(
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda k: session.run(None, {"x": x * np.float32(k)})[0], range(RUNS)))
     for k, y in enumerate(found):
-        exponents = np.exp(np.tan(np.cos(np.sin(x * k))))
+        a = np.sin(x * np.float32(k))
+        exponents = np.exp(np.tanh(a @ a))
         wanted = (exponents / exponents.sum(axis=1, keepdims=True)).max(axis=1, keepdims=True)
         np.testing.assert_allclose(y, wanted, rtol=1e-3, atol=1e-5)
     spans = {"upload": {}, "GPU work and download": {}}
