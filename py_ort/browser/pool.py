@@ -132,10 +132,10 @@ class Pool:
         if any(one.users for one in browser.leases):
             return
         if browser in self._retired:
-            self._background(self._close(browser))
+            self._close_soon(browser)
         elif self._browsers.get(browser.key) is browser:
             browser.idle = asyncio.get_running_loop().call_later(
-                browser.options.idle_timeout, lambda: self._background(self._close(browser))
+                browser.options.idle_timeout, self._close_soon, browser
             )
 
     def retire(self, lease: Lease) -> None:
@@ -151,11 +151,19 @@ class Pool:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._starter.close()
 
+    def _close_soon(self, browser: Browser) -> None:
+        """Close it in the background. From now on nobody gets it."""
+        if self._withdraw(browser):
+            self._background(self._shut(browser))
+
     async def _close(self, browser: Browser) -> None:
         if self._withdraw(browser):
-            for page in (*(lease.page for lease in browser.leases), browser.host):
-                await page.close()
-            await self._starter.end(browser.launcher)
+            await self._shut(browser)
+
+    async def _shut(self, browser: Browser) -> None:
+        for page in (*(lease.page for lease in browser.leases), browser.host):
+            await page.close()
+        await self._starter.end(browser.launcher)
 
     def _withdraw(self, browser: Browser) -> bool:
         """Have a browser serve nobody any more; return whether it did."""
