@@ -79,10 +79,10 @@ class GenerationBase(Generic[T]):
         return reasons if self._form.batch else reasons[0]
 
     def cancel(self) -> None:
-        """End it at once. The session, and what its caches hold, stay good."""
+        """End it at once, if it is not over. The session, and what its caches hold, stay good."""
         if self._future.cancel():
             self.cancelled = True
-            self._session = None
+        self._session = None
 
     def _took(self, tokens: list[int] | None) -> list[T]:
         """Return the item of a step's tokens; none behind the last, where the account is kept or what failed raised."""
