@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import onnx
@@ -104,15 +104,16 @@ class Job:
 def run_jobs(jobs: Sequence[Job], *, simd: str = "fixed") -> list[Result | CoreError]:
     """Run plans in one Node process, as `run_many` runs models."""
     with tempfile.TemporaryDirectory() as tmp:
-        folders = [Path(tmp) / str(i) for i in range(len(jobs))]
-        for folder, job in zip(folders, jobs, strict=True):
-            folder.mkdir()
-            _write(folder, job)
-        command, env = ["node", str(RUNNER), *map(str, folders)], {**os.environ, "PY_ORT_SIMD": simd}
+        folder = Path(tmp)
+        with (folder / "jobs.bin").open("wb") as data:
+            described = [_written(job, data) for job in jobs]
+        (folder / "jobs.json").write_text(json.dumps(described))
+        command, env = ["node", str(RUNNER), tmp], {**os.environ, "PY_ORT_SIMD": simd}
         done = subprocess.run(command, capture_output=True, text=True, env=env)
         if done.returncode:
             raise RuntimeError(f"run_node.cjs failed:\n{done.stdout}{done.stderr}")
-        return [_read(folder) for folder in folders]
+        payload = memoryview((folder / "outputs.bin").read_bytes())
+        return [_result(answer, payload) for answer in json.loads((folder / "outputs.json").read_text())]
 
 
 def _job(proto: ModelProto, feeds: Mapping[str, Any] | Sequence[Any], repeat: int) -> Job:
@@ -126,15 +127,22 @@ def _job(proto: ModelProto, feeds: Mapping[str, Any] | Sequence[Any], repeat: in
     return Job(plan, bytes(builder.blob), builder.cpu_weights(), given, len(proto.graph.output), repeat)
 
 
-def _write(folder: Path, job: Job) -> None:
+def _written(job: Job, data: BinaryIO) -> dict[str, Any]:
+    """Write a job's bytes, and return all else of it, as run_node.cjs reads it."""
     layout, entries = Layout(), []
     for i, (type_, value) in enumerate(job.feeds):
         entries += _feed(i, value, type_, layout)
-    (folder / "feeds.bin").write_bytes(_joined(layout))
-    (folder / "plan.bin").write_bytes(job.plan)
-    (folder / "weights.bin").write_bytes(job.blob)
-    described = {"weights": job.weights, "feeds": entries, "outputs": job.outputs, "repeat": job.repeat}
-    (folder / "run.json").write_text(json.dumps(described))
+    sizes = {
+        name: data.write(part)
+        for name, part in (("plan", job.plan), ("weights", job.blob), ("feeds", _joined(layout)))
+    }
+    return {
+        "sizes": sizes,
+        "weights": job.weights,
+        "feeds": entries,
+        "outputs": job.outputs,
+        "repeat": job.repeat,
+    }
 
 
 def _feed(index: int, value: Any, type_: onnx.TypeProto, layout: Layout) -> list[dict[str, Any]]:
@@ -160,11 +168,9 @@ def _joined(layout: Layout) -> bytes:
     return bytes(data)
 
 
-def _read(folder: Path) -> Result | CoreError:
-    answer = json.loads((folder / "outputs.json").read_text())
+def _result(answer: dict[str, Any], payload: memoryview) -> Result | CoreError:
     if "error" in answer:
         return CoreError(answer["error"])
-    payload = memoryview((folder / "outputs.bin").read_bytes())
     return Result([_value(value, payload) for value in answer["values"]], answer["ms"])
 
 

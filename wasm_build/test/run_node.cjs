@@ -1,29 +1,31 @@
-// Runs plans on the CPU provider, in Node: node run_node.cjs FOLDER...
+// Runs plans on the CPU provider, in Node: node run_node.cjs FOLDER
 //
-// A folder has plan.bin, weights.bin, feeds.bin and run.json: {weights: [{index, offset, size}], outputs: count,
-// feeds: [{input, dtype, dims, offset, size} or {input, kind, dtype}: a container for what follows], repeat?: times}.
-// It gets outputs.bin and outputs.json: {ms: [per repetition], values: [value]}, a value being {dtype, dims, offset,
-// size} or {kind, items: [value]}; or {error: fields of ort_last_error}. one_node.py writes and reads all this.
+// The folder has jobs.json, a list: {sizes: {plan, weights, feeds}: bytes in jobs.bin, one after the other,
+// weights: [{index, offset, size}], outputs: count, feeds: [{input, dtype, dims, offset, size} or {input, kind, dtype}:
+// a container for what follows], repeat?: times}. It gets outputs.bin and outputs.json, a list: {ms: [per repetition],
+// values: [value]}, a value being {dtype, dims, offset, size} or {kind, items: [value]}; or {error: fields of
+// ort_last_error}. one_node.py writes and reads all this.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');
 const { Core, CoreError } = require('./core.cjs');
 
-async function runFolder(core, folder) {
-  const read = (name) => new Uint8Array(fs.readFileSync(path.join(folder, name)));
-  const job = JSON.parse(fs.readFileSync(path.join(folder, 'run.json'), 'utf8'));
-  const chunks = [];
-  let size = 0;
-  const described = (value) => {
-    if (value.items) return { kind: value.kind, items: value.items.map(described) };
-    const entry = { dtype: value.dtype, dims: value.dims, offset: size, size: value.bytes.length };
-    chunks.push(value.bytes);
-    size += value.bytes.length;
+// What all jobs gave, in order.
+class Outputs {
+  chunks = [];
+  size = 0;
+  described(value) {
+    if (value.items) return { kind: value.kind, items: value.items.map((item) => this.described(item)) };
+    const entry = { dtype: value.dtype, dims: value.dims, offset: this.size, size: value.bytes.length };
+    this.chunks.push(value.bytes);
+    this.size += value.bytes.length;
     return entry;
-  };
+  }
+}
 
-  const session = core.session(read('plan.bin'), job.weights, read('weights.bin'));
-  const bytes = read('feeds.bin');
+async function runJob(core, job, parts, outputs) {
+  const session = core.session(parts.plan, job.weights, parts.weights);
+  const bytes = parts.feeds;
   const ms = [];
   let values = [];
   for (let i = 0; i < (job.repeat ?? 1); i++) {
@@ -36,27 +38,35 @@ async function runFolder(core, folder) {
       const start = performance.now();
       await core.execute(run);
       ms.push(performance.now() - start);
-      if (i === 0) values = Array.from({ length: job.outputs }, (_, output) => described(core.output(run, output)));
+      if (i === 0)
+        values = Array.from({ length: job.outputs }, (_, output) => outputs.described(core.output(run, output)));
     } finally {
       core.module._ort_run_end(run);
     }
   }
   core.module._ort_session_release(session);
-  fs.writeFileSync(path.join(folder, 'outputs.bin'), Buffer.concat(chunks));
   return { ms, values };
 }
 
-async function main(folders) {
+async function main(folder) {
+  const data = new Uint8Array(fs.readFileSync(path.join(folder, 'jobs.bin')));
+  const outputs = new Outputs();
+  const answers = [];
   let core;
-  for (const folder of folders) {
-    let answer;
+  let at = 0;
+  for (const job of JSON.parse(fs.readFileSync(path.join(folder, 'jobs.json'), 'utf8'))) {
+    const parts = {};
+    for (const name of ['plan', 'weights', 'feeds']) {
+      parts[name] = data.subarray(at, at + job.sizes[name]);
+      at += job.sizes[name];
+    }
     core ??= await Core.load();
     try {
-      answer = await runFolder(core, folder);
+      answers.push(await runJob(core, job, parts, outputs));
     } catch (error) {
-      // A trap leaves the heap as it was in the middle of it: the next folder gets a new core.
+      // A trap leaves the heap as it was in the middle of it: the next job gets a new core.
       if (!(error instanceof CoreError)) core = undefined;
-      answer = {
+      answers.push({
         error: error.fields ?? {
           code: 1,
           message: `the core crashed: ${error.stack}`,
@@ -64,13 +74,14 @@ async function main(folders) {
           op_type: '',
           provider: '',
         },
-      };
+      });
     }
-    fs.writeFileSync(path.join(folder, 'outputs.json'), JSON.stringify(answer));
   }
+  fs.writeFileSync(path.join(folder, 'outputs.bin'), Buffer.concat(outputs.chunks));
+  fs.writeFileSync(path.join(folder, 'outputs.json'), JSON.stringify(answers));
 }
 
-main(process.argv.slice(2)).catch((error) => {
+main(process.argv[2]).catch((error) => {
   console.error(error.stack);
   process.exitCode = 1;
 });
