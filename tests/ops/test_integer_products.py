@@ -19,10 +19,14 @@ _COUNT = 48
 
 
 def _integers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
-    """Random ones, or nothing but the extremes, where a pair of products would saturate."""
+    """Random ones, those of a model's weights, or nothing but the extremes, where a pair of products would saturate."""
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-    if rng.random() < 0.4:
+    kind = rng.random()
+    if kind < 0.3:
         return rng.choice(np.array([least, most], dtype), shape)
+    if kind < 0.7:
+        near = rng.normal((least + most) / 2, rng.uniform(10, 60), shape)
+        return np.rint(np.clip(near, least, most)).astype(dtype)
     return rng.integers(least, most + 1, shape).astype(dtype)
 
 

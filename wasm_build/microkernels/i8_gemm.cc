@@ -1,4 +1,4 @@
-// Product and convolution of 8-bit integers: tiles of 6 rows by 8 columns or 4 by 4, 32-bit sums.
+// Product and convolution of 8-bit integers: tiles of 6 rows by 8 columns, 6 by 4 or 4 by 4, 32-bit sums.
 //
 // Rows of A are copied to scratch first, as uint8 or widened to 16 bits, by what the machine multiplies (`Dot`).
 #include "microkernels/i8_dot.h"
@@ -10,13 +10,19 @@ namespace {
 
 constexpr int32_t kRows = I8Gemm::kRows, kColumns = I8Gemm::kColumns, kTiles = I8Gemm::kTilesPerBlock;
 
-// The sums of one row of a tile: four values of k times four of eight columns, [8, 4] bytes of B.
+constexpr int32_t kFour = 4 * kColumns;  // bytes of B, [8, 4], that four values of k lie behind the four before
+
+// The sums of one row of a tile: four values of k times four of eight columns.
 struct ByteSums {
-  static constexpr int32_t kTileRows = 6, kTileColumns = 8;
+  static constexpr int32_t kTileRows = 6, kTileColumns = 8, kSpan = 1, kSums = 2, kLoads = 2;
   using Element = uint8_t;
-  v128_t sums[2];
-  static void load(const int8_t* b, v128_t (&w)[2]) { w[0] = wasm_v128_load(b), w[1] = wasm_v128_load(b + 16); }
-  void add(const uint8_t* a, const v128_t (&w)[2]) {
+  v128_t sums[kSums];
+  template <int32_t Span>
+  static void load(const int8_t* b, v128_t* w) {
+    w[0] = wasm_v128_load(b), w[1] = wasm_v128_load(b + 16);
+  }
+  template <int32_t Span>
+  void add(const uint8_t* a, const v128_t* w) {
     const v128_t x = wasm_v128_load32_splat(a);
     sums[0] = dot_bytes(w[0], x, sums[0]);
     sums[1] = dot_bytes(w[1], x, sums[1]);
@@ -24,14 +30,41 @@ struct ByteSums {
   v128_t total(int32_t four) const { return sums[four]; }
 };
 
+// The same of four columns, where pairs of products are sums of 16 bits: those of Span fours of k are added before they
+// are made 32 bits wide.
+template <int32_t Most>
+struct PairSums {
+  static constexpr int32_t kTileRows = 6, kTileColumns = 4, kSpan = Most, kSums = 1, kLoads = Most;
+  using Element = uint8_t;
+  v128_t sums[kSums];
+  template <int32_t Span>
+  static void load(const int8_t* b, v128_t* w) {
+#pragma clang loop unroll(full)
+    for (int32_t i = 0; i < Span; ++i) w[i] = wasm_v128_load(b + i * kFour);
+  }
+  template <int32_t Span>
+  void add(const uint8_t* a, const v128_t* w) {
+    v128_t pairs = dot_pairs(w[0], wasm_v128_load32_splat(a));
+#pragma clang loop unroll(full)
+    for (int32_t i = 1; i < Span; ++i)
+      pairs = wasm_i16x8_add(pairs, dot_pairs(w[i], wasm_v128_load32_splat(a + 4 * i)));
+    sums[0] = wasm_i32x4_add(sums[0], wasm_i32x4_dot_i16x8(pairs, wasm_i16x8_splat(1)));
+  }
+  v128_t total(int32_t) const { return sums[0]; }
+};
+
 // The same in 16 bits and of four columns: each sum is two lanes until the end. More rows or columns would not fit 16
 // registers.
 struct WordSums {
-  static constexpr int32_t kTileRows = 4, kTileColumns = 4;
+  static constexpr int32_t kTileRows = 4, kTileColumns = 4, kSpan = 1, kSums = 2, kLoads = 2;
   using Element = int16_t;
-  v128_t sums[2];
-  static void load(const int8_t* b, v128_t (&w)[2]) { w[0] = wasm_i16x8_load8x8(b), w[1] = wasm_i16x8_load8x8(b + 8); }
-  void add(const int16_t* a, const v128_t (&w)[2]) {
+  v128_t sums[kSums];
+  template <int32_t Span>
+  static void load(const int8_t* b, v128_t* w) {
+    w[0] = wasm_i16x8_load8x8(b), w[1] = wasm_i16x8_load8x8(b + 8);
+  }
+  template <int32_t Span>
+  void add(const int16_t* a, const v128_t* w) {
     const v128_t x = wasm_v128_load64_splat(a);
     sums[0] = wasm_i32x4_add(sums[0], wasm_i32x4_dot_i16x8(w[0], x));
     sums[1] = wasm_i32x4_add(sums[1], wasm_i32x4_dot_i16x8(w[1], x));
@@ -43,10 +76,8 @@ struct WordSums {
 };
 
 // The rows of a block of tiles.
-template <class Sums>
+template <class Element>
 class Block {
-  using Element = typename Sums::Element;
-
  public:
   Block(const I8Gemm& g, void* scratch, uint8_t flip)
       : g_(g), flip_(flip), k_(g.taps * g.k), row_sums_(static_cast<int32_t*>(scratch)),
@@ -69,21 +100,22 @@ class Block {
   }
 
   // `rows` of them, from `row` of C on, with a panel of B.
+  template <class Sums>
   void multiply(int32_t row, int32_t rows, int32_t panel) const {
     for (int32_t column = 0; column < kColumns && panel * kColumns + column < g_.n; column += Sums::kTileColumns) {
       int32_t first = 0;
       for (; rows - first >= Sums::kTileRows; first += Sums::kTileRows)
-        this->template multiply<Sums::kTileRows>(row, first, panel, column);
+        this->template multiply_tile<Sums, Sums::kTileRows>(row, first, panel, column);
       if constexpr (Sums::kTileRows > 4)
-        if (rows - first >= 4) this->template multiply<4>(row, first, panel, column), first += 4;
-      if (rows - first >= 2) this->template multiply<2>(row, first, panel, column), first += 2;
-      if (rows > first) this->template multiply<1>(row, first, panel, column);
+        if (rows - first >= 4) this->template multiply_tile<Sums, 4>(row, first, panel, column), first += 4;
+      if (rows - first >= 2) this->template multiply_tile<Sums, 2>(row, first, panel, column), first += 2;
+      if (rows > first) this->template multiply_tile<Sums, 1>(row, first, panel, column);
     }
   }
 
  private:
-  template <int R>
-  void multiply(int32_t row, int32_t first, int32_t panel, int32_t start) const {
+  template <class Sums, int R>
+  void multiply_tile(int32_t row, int32_t first, int32_t panel, int32_t start) const {
     const Element* a[R];
     Sums tile[R];
 #pragma clang loop unroll(full)
@@ -92,21 +124,21 @@ class Block {
       for (v128_t& sum : tile[r].sums) sum = wasm_i32x4_splat(0);
     }
     const int8_t* b = g_.b + static_cast<size_t>(panel) * g_.padded_k() * kColumns + start * 4;
-    const auto step = [&](int32_t ahead) {
-      v128_t w[2];
-      Sums::load(b + ahead * 4 * kColumns, w);
+    const auto step = [&]<int32_t Span>(int32_t ahead) {
+      v128_t w[Sums::kLoads];
+      Sums::template load<Span>(b + ahead * kFour, w);
 #pragma clang loop unroll(full)
-      for (int r = 0; r < R; ++r) tile[r].add(a[r] + 4 * ahead, w);
+      for (int r = 0; r < R; ++r) tile[r].template add<Span>(a[r] + 4 * ahead, w);
     };
     int32_t left = g_.padded_k() / 4;
-    for (; left >= 4; left -= 4, b += 16 * kColumns) {
+    for (; left >= 4; left -= 4, b += 4 * kFour) {
 #pragma clang loop unroll(full)
-      for (int32_t ahead = 0; ahead < 4; ++ahead) step(ahead);
+      for (int32_t ahead = 0; ahead < 4; ahead += Sums::kSpan) step.template operator()<Sums::kSpan>(ahead);
 #pragma clang loop unroll(full)
       for (int r = 0; r < R; ++r) a[r] += 16;
     }
-    for (; left > 0; --left, b += 4 * kColumns) {
-      step(0);
+    for (; left > 0; --left, b += kFour) {
+      step.template operator()<1>(0);
 #pragma clang loop unroll(full)
       for (int r = 0; r < R; ++r) a[r] += 4;
     }
@@ -118,6 +150,7 @@ class Block {
       v128_t values[R];
 #pragma clang loop unroll(full)
       for (int r = 0; r < R; ++r) values[r] = wasm_i32x4_add(tile[r].total(four), begin);
+      if (g_.excess_begins) add_excess<R>(first, column, values);
       if (g_.b_zeros) {
         const v128_t zeros = wasm_v128_load(g_.b_zeros + column);
 #pragma clang loop unroll(full)
@@ -125,6 +158,19 @@ class Block {
           values[r] = wasm_i32x4_sub(values[r], wasm_i32x4_mul(zeros, wasm_i32x4_splat(row_sums_[first + r])));
       }
       finish(g_, values, R, row + first, column);
+    }
+  }
+
+  // Rows are bytes, and excess is below 256: its products fit the lower half of each lane of 32 bits.
+  template <int R>
+  void add_excess(int32_t first, int32_t column, v128_t* values) const {
+    const Element* rows = rows_ + static_cast<size_t>(first) * g_.padded_k();
+    for (int32_t i = g_.excess_begins[column / 4]; i < g_.excess_begins[column / 4 + 1]; ++i) {
+      const v128_t columns = wasm_v128_load(g_.excess[i].columns);
+      const Element* a = rows + g_.excess[i].row;
+#pragma clang loop unroll(full)
+      for (int r = 0; r < R; ++r, a += g_.padded_k())
+        values[r] = wasm_i32x4_add(values[r], wasm_i32x4_dot_i16x8(wasm_i32x4_splat(*a), columns));
     }
   }
 
@@ -183,9 +229,9 @@ class Block {
 };
 
 template <class Sums>
-void run(const I8Gemm& g, void* scratch, uint8_t flip, int32_t begin, int32_t end) {
+[[gnu::noinline]] void run(const I8Gemm& g, void* scratch, uint8_t flip, int32_t begin, int32_t end) {
   const int32_t tiles = (g.rows + kRows - 1) / kRows, panels = (g.n + kColumns - 1) / kColumns;
-  Block<Sums> block(g, scratch, flip);
+  Block<typename Sums::Element> block(g, scratch, flip);
   for (int32_t unit = begin; unit < end;) {
     const int32_t piece = unit / tiles, first = unit % tiles;
     int32_t count = kTiles;
@@ -195,7 +241,7 @@ void run(const I8Gemm& g, void* scratch, uint8_t flip, int32_t begin, int32_t en
     block.fill(row, rows);
     const int32_t last_panel = panels * (piece + 1) / g.column_pieces;
     for (int32_t panel = panels * piece / g.column_pieces; panel < last_panel; ++panel)
-      block.multiply(row, rows, panel);
+      block.template multiply<Sums>(row, rows, panel);
     unit += count;
   }
 }
@@ -207,8 +253,16 @@ PY_ORT_MICROKERNEL(i8_gemm_6x8)(const void* arguments, void* scratch, int32_t be
   switch (dot()) {
     case Dot::unsigned_bytes: return run<ByteSums>(g, scratch, g.flip, begin, end);
     case Dot::signed_bytes: return run<ByteSums>(g, scratch, g.flip ^ 0x80, begin, end);
+    case Dot::unsigned_pairs:
+      if (g.span == 2) return run<PairSums<2>>(g, scratch, g.flip, begin, end);
+      if (g.span == 1) return run<PairSums<1>>(g, scratch, g.flip, begin, end);
+      [[fallthrough]];
     default: return run<WordSums>(g, scratch, g.flip, begin, end);
   }
+}
+
+PY_ORT_MICROKERNEL(i8_pairs)(const void* arguments, void*, int32_t, int32_t) {
+  *static_cast<const I8Pairs*>(arguments)->quickest = dot() == Dot::unsigned_pairs;
 }
 
 }  // namespace py_ort::PY_ORT_TARGET

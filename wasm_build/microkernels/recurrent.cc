@@ -128,10 +128,9 @@ class Columns {
     each(scales, count_,
          [&](int32_t j) { return simd::mul(simd::splat(range_.scale), simd::load(d_.r_scales + first + j)); });
     I8Gemm g = *d_.integers;
+    g.skip_columns(first);
     g.rows = p_.batch, g.n = g.c_stride = count_;
     g.a = bytes_, g.a_zero = static_cast<int32_t>(range_.zero);
-    g.b += static_cast<size_t>(first) * g.padded_k(), g.b_sums += first;
-    if (g.b_zeros) g.b_zeros += first;
     g.scale = scales, g.c = sums_;
     PY_ORT_FOR_TARGET(i8_gemm_6x8)(&g, scratch_, 0, g.units());
     for (int32_t b = 0; b < p_.batch; ++b) {

@@ -256,6 +256,11 @@ struct I8End {
   int32_t c_stride = 0;  // in elements
 };
 
+// What a row of B is more than its bytes say, in four columns.
+struct I8Excess {
+  int32_t row, columns[4];
+};
+
 // Products of 8-bit integers with zero points: (A - a_zero)(B - b_zeros) + bias. A's rows are as F32Gemm's, in uint8;
 // outside of the image a window sees its zero point. B lies in panels of 8 columns by fours of k, [ceil(n/8),
 // ceil(taps * k / 4), 8, 4], in int8, zero-filled.
@@ -269,14 +274,35 @@ struct I8Gemm : I8End {
   const int8_t* b = nullptr;
   const int32_t* b_sums = nullptr;   // [n]: of each column
   const int32_t* b_zeros = nullptr;  // [n], or null
-  int32_t column_pieces = 1;         // units = ceil(rows / 6) * column_pieces
+  // Where a machine adds pairs of products in 16 bits (I8Pairs), B may be made so that `span` fours of k fit: what its
+  // pairs would hold too much of is excess. Of four columns each: excess[excess_begins[i]] to
+  // excess[excess_begins[i + 1]].
+  int32_t span = 0;  // 1, 2, or 0: B is as it came
+  const I8Excess* excess = nullptr;
+  const int32_t* excess_begins = nullptr;  // null where span is 0
+  int32_t column_pieces = 1;               // units = ceil(rows / 6) * column_pieces
 
   static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
+  // Leaves out the columns before `first`, a multiple of 8.
+  void skip_columns(int32_t first) {
+    n -= first;
+    b += static_cast<size_t>(first) * padded_k(), b_sums += first;
+    if (b_zeros) b_zeros += first;
+    if (excess_begins) excess_begins += first / 4;
+  }
   int32_t padded_k() const { return (taps * k + 3) / 4 * 4; }
   int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
   size_t scratch_bytes() const {
     return static_cast<size_t>(kRows) * kTilesPerBlock * (padded_k() * sizeof(int16_t) + sizeof(int32_t)) + 32;
   }
+};
+
+// Whether pairs of products of 8-bit integers are quickest as sums of 16 bits, which saturate. Units: 1.
+struct I8Pairs {
+  bool* quickest = nullptr;
+
+  int32_t units() const { return 1; }
+  size_t scratch_bytes() const { return 0; }
 };
 
 // A convolution of each channel by itself; n channels, rows are output pixels. Units: groups of 4 of them.
@@ -350,6 +376,7 @@ using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin
   X(f32_attention, f32_attention)       \
   X(f32_normalize, f32_normalize_1x4)   \
   X(i8_gemm, i8_gemm_6x8)               \
+  X(i8_pairs, i8_pairs)                 \
   X(i8_depthwise, i8_depthwise_4x8)     \
   X(block_rows, block_rows)             \
   X(block_columns, block_columns_1x4)   \

@@ -23,13 +23,20 @@ struct IntegerPanels {
   std::vector<int8_t> data;
   std::vector<int32_t> sums;  // of each column, and some
   int32_t n = 0, k = 0;
+  int32_t span = 0;
+  std::vector<I8Excess> excess;
+  std::vector<int32_t> excess_begins;
   // As large as this, all zeros.
   void clear(int64_t rows, int64_t columns);
   // Columns from `at` on, a multiple of 8. Element (row, column) is that of `tensor` at first + row * row_step +
   // column * column_step.
   void put(int64_t at, const Tensor& tensor, int64_t first, int64_t columns, int64_t row_step, int64_t column_step);
-  // All of them.
+  // Once all columns are put: takes out what is too much where pairs of products are added in 16 bits, if that is
+  // quicker on this machine.
+  void split();
+  // All of that.
   void fill(const Tensor& tensor, int64_t first, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step);
+  void apply(I8Gemm& g) const;  // g's B is this
 };
 
 // The one number, or one number for each row or column, of a scale or zero point. A missing zero point is 0.

@@ -11,6 +11,7 @@ void QuantizedOperand::pack(const Tensor& weights, const GateColumns& columns, I
     const int64_t first = gate / columns.gates * k * row + gate % columns.gates * columns.hidden;
     out.put(at, weights, first, columns.hidden, row, 1);
   });
+  out.split();
 }
 
 Status QuantizedOperand::make(const IntegerPanels& panels, const GateColumns& columns, DType dtype, const Tensor& scale,
@@ -57,10 +58,10 @@ Status QuantizedOperand::multiply(const uint8_t* a, const DynamicRange& range, i
 I8Gemm QuantizedOperand::from(int64_t first) const {
   I8Gemm g;
   end_.apply(g, first);
-  g.b_zeros = end_.b_zeros(first);
   g.k = g.a_stride = panels_->k;
-  g.n = panels_->n - static_cast<int32_t>(first);
-  g.b = panels_->data.data() + first * g.padded_k(), g.b_sums = panels_->sums.data() + first;
+  g.b_zeros = end_.b_zeros();
+  panels_->apply(g);
+  g.skip_columns(static_cast<int32_t>(first));
   return g;
 }
 

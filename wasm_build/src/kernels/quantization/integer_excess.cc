@@ -1,0 +1,113 @@
+// Right operands for machines that add pairs of products of bytes in 16 bits, saturating (x86 without VNNI): eight
+// sums of pairs are twice as quick as four products of 32 bits, and most weights are so small that they fit. What does
+// not fit is taken out and multiplied apart.
+//
+// A is in uint8: of the weights that meet in one sum of 16 bits, neither the positive nor the negative ones may be more
+// than 128 together, since 255 * 128 is below 2^15.
+#include <algorithm>
+
+#include <wasm_simd128.h>
+
+#include "kernels/quantization/integer_product.h"
+
+namespace py_ort {
+namespace {
+
+constexpr int32_t kFits = 128, kFour = 4 * I8Gemm::kColumns;
+
+// The positive and the negative weights of each pair of [4 columns, 4 rows], both as positive sums of 16 bits.
+struct PairWeights {
+  v128_t positive, negative;
+  static PairWeights of(const int8_t* b) {
+    const v128_t w = wasm_v128_load(b), zero = wasm_i8x16_splat(0);
+    return {wasm_u16x8_extadd_pairwise_u8x16(wasm_i8x16_max(w, zero)),
+            wasm_u16x8_extadd_pairwise_u8x16(wasm_i8x16_neg(wasm_i8x16_min(w, zero)))};
+  }
+  void operator+=(const PairWeights& other) {
+    positive = wasm_i16x8_add(positive, other.positive), negative = wasm_i16x8_add(negative, other.negative);
+  }
+  v128_t too_much() const {
+    const v128_t fits = wasm_i16x8_splat(kFits);
+    return wasm_v128_or(wasm_i16x8_gt(positive, fits), wasm_i16x8_gt(negative, fits));
+  }
+};
+
+// Calls f(fours of rows before these, how many there are, weights) for what is added in 16 bits, four columns from `b`
+// on. As the micro-kernel does: spans of 2 within whole sixteens of rows, single fours behind them.
+template <class F>
+void for_each_span(const int8_t* b, int64_t fours, int64_t span, F f) {
+  for (int64_t i = 0; i < fours;) {
+    const int64_t count = fours / 4 * 4 > i ? span : 1;
+    PairWeights weights = PairWeights::of(b + i * kFour);
+    for (int64_t j = 1; j < count; ++j) weights += PairWeights::of(b + (i + j) * kFour);
+    f(i, count, weights);
+    i += count;
+  }
+}
+
+// Makes `count` weights that meet in one sum fit: pairs, of which each lies four rows behind the one before.
+template <class Take>
+void reduce(int8_t* first, int64_t count, Take take) {
+  const auto at = [&](int64_t i) -> int8_t& { return first[i / 2 * kFour + i % 2]; };
+  for (const int32_t sign : {1, -1}) {
+    for (;;) {
+      int32_t sum = 0;
+      int64_t largest = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        sum += std::max(0, sign * at(i));
+        if (sign * at(i) > sign * at(largest)) largest = i;
+      }
+      if (sum <= kFits) break;
+      const int32_t excess = sign * std::min(sum - kFits, sign * at(largest));
+      at(largest) = static_cast<int8_t>(at(largest) - excess);
+      take(largest, excess);
+    }
+  }
+}
+
+}  // namespace
+
+void IntegerPanels::split() {
+  bool pairs = false;
+  run_microkernel(microkernels().i8_pairs, I8Pairs{&pairs});
+  if (!pairs) return;
+  const int64_t fours = (k + 3) / 4, groups = (n + 3) / 4;
+  const auto of_group = [&](int64_t group) { return data.data() + group / 2 * fours * kFour + group % 2 * 16; };
+  // By the time of a row's step with four columns and four rows: 16-bit factors, pairs in spans of 1 and 2, and what a
+  // row with excess costs.
+  constexpr double kWords = 1, kPairs[] = {0.7, 0.57}, kExcess = 0.8;
+  double best = kWords * static_cast<double>(fours * groups);
+  for (const int32_t tried : {2, 1}) {
+    if (best < kPairs[tried - 1] * static_cast<double>(fours * groups)) break;
+    int64_t found = 0;
+    for (int64_t group = 0; group < groups; ++group)
+      for_each_span(of_group(group), fours, tried, [&](int64_t, int64_t, const PairWeights& weights) {
+        found += __builtin_popcount(wasm_i16x8_bitmask(weights.too_much()));
+      });
+    const double cost = kPairs[tried - 1] * static_cast<double>(fours * groups) + kExcess * static_cast<double>(found);
+    if (cost < best) best = cost, span = tried;
+  }
+  if (!span) return;
+  for (int64_t group = 0; group < groups; ++group) {
+    excess_begins.push_back(static_cast<int32_t>(excess.size()));
+    int8_t* b = of_group(group);
+    for_each_span(b, fours, span, [&](int64_t first, int64_t count, const PairWeights& weights) {
+      if (!wasm_v128_any_true(weights.too_much())) return;
+      int32_t rows[8][4] = {};  // the excess of the span's rows
+      for (int64_t column = 0; column < 4; ++column)
+        for (int64_t half = 0; half < 4; half += 2)
+          reduce(b + first * kFour + column * 4 + half, 2 * count, [&](int64_t i, int32_t by) {
+            rows[i / 2 * 4 + half + i % 2][column] += by;
+          });
+      for (int64_t row = 0; row < 4 * count; ++row)
+        if (std::any_of(rows[row], rows[row] + 4, [](int32_t by) { return by != 0; })) {
+          I8Excess& added = excess.emplace_back();
+          added.row = static_cast<int32_t>(4 * first + row);
+          std::copy_n(rows[row], 4, added.columns);
+        }
+    });
+  }
+  excess_begins.push_back(static_cast<int32_t>(excess.size()));
+}
+
+}  // namespace py_ort

@@ -1,0 +1,115 @@
+// Right operands of integer products, packed: panels of eight columns, in which four rows lie next to each other.
+#include <algorithm>
+
+#include <wasm_simd128.h>
+
+#include "kernels/quantization/integer_product.h"
+
+namespace py_ort {
+namespace {
+
+constexpr int64_t kPanel = I8Gemm::kColumns, kFour = 4 * kPanel;
+
+// Eight columns on their way into a panel.
+class Packing {
+ public:
+  Packing(const uint8_t* from, int64_t row_step, int64_t column_step, int64_t rows, uint8_t flip, int8_t* panel,
+          int32_t* sums)
+      : from_(from), row_step_(row_step), column_step_(column_step), rows_(rows), flip_(flip), panel_(panel),
+        sums_(sums) {}
+
+  void run(int64_t width) {
+    int64_t done = 0;
+    if (width == kPanel && column_step_ == 1) done = rows_of_neighbors();
+    else if (width == kPanel && row_step_ == 1) done = columns_of_neighbors();
+    for (int64_t i = done; i < rows_; ++i) {
+      const uint8_t* row = from_ + i * row_step_;
+      int8_t* to = panel_ + i / 4 * kFour + i % 4;
+      for (int64_t c = 0; c < width; ++c) {
+        to[c * 4] = static_cast<int8_t>(row[c * column_step_] ^ flip_);
+        sums_[c] += to[c * 4];
+      }
+    }
+  }
+
+ private:
+  // Four columns of four rows.
+  void put(v128_t bytes, int64_t four, int64_t half) {
+    bytes = wasm_v128_xor(bytes, wasm_i8x16_splat(static_cast<int8_t>(flip_)));
+    wasm_v128_store(panel_ + four * kFour + half * 16, bytes);
+    const v128_t of_columns = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(bytes));
+    int32_t* sums = sums_ + half * 4;
+    wasm_v128_store(sums, wasm_i32x4_add(wasm_v128_load(sums), of_columns));
+  }
+
+  // A row's columns lie next to each other: four rows at a time. Returns how many rows it did.
+  int64_t rows_of_neighbors() {
+    int64_t i = 0;
+    for (; i + 4 <= rows_; i += 4) {
+      const auto row = [&](int64_t r) { return wasm_v128_load64_zero(from_ + (i + r) * row_step_); };
+      const v128_t first =
+          wasm_i8x16_shuffle(row(0), row(1), 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      const v128_t second =
+          wasm_i8x16_shuffle(row(2), row(3), 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      put(wasm_i16x8_shuffle(first, second, 0, 8, 1, 9, 2, 10, 3, 11), i / 4, 0);
+      put(wasm_i16x8_shuffle(first, second, 4, 12, 5, 13, 6, 14, 7, 15), i / 4, 1);
+    }
+    return i;
+  }
+
+  // A column's rows do: sixteen of them at a time.
+  int64_t columns_of_neighbors() {
+    int64_t i = 0;
+    for (; i + 16 <= rows_; i += 16)
+      for (int64_t half = 0; half < 2; ++half) {
+        const auto column = [&](int64_t c) { return wasm_v128_load(from_ + (half * 4 + c) * column_step_ + i); };
+        const v128_t a = column(0), b = column(1), c = column(2), d = column(3);
+        const v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5);
+        put(wasm_i64x2_shuffle(ab, cd, 0, 2), i / 4, half);
+        put(wasm_i64x2_shuffle(ab, cd, 1, 3), i / 4 + 1, half);
+        const v128_t ab_behind = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7), cd_behind = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
+        put(wasm_i64x2_shuffle(ab_behind, cd_behind, 0, 2), i / 4 + 2, half);
+        put(wasm_i64x2_shuffle(ab_behind, cd_behind, 1, 3), i / 4 + 3, half);
+      }
+    return i;
+  }
+
+  const uint8_t* from_;
+  int64_t row_step_, column_step_, rows_;
+  uint8_t flip_;
+  int8_t* panel_;
+  int32_t* sums_;
+};
+
+}  // namespace
+
+void IntegerPanels::clear(int64_t rows, int64_t columns) {
+  n = static_cast<int32_t>(columns), k = static_cast<int32_t>(rows);
+  data.assign(static_cast<size_t>((columns + 7) / 8 * ((rows + 3) / 4) * 32), 0);
+  sums.assign(static_cast<size_t>(columns + 4), 0);
+}
+
+void IntegerPanels::fill(const Tensor& tensor, int64_t first, int64_t rows, int64_t columns, int64_t row_step,
+                         int64_t column_step) {
+  clear(rows, columns);
+  put(0, tensor, first, columns, row_step, column_step);
+  split();
+}
+
+void IntegerPanels::put(int64_t at, const Tensor& tensor, int64_t first, int64_t columns, int64_t row_step,
+                        int64_t column_step) {
+  const uint8_t* from = tensor.data<uint8_t>() + first;
+  const int64_t fours = (k + 3) / 4;
+  for (int64_t j = 0; j < columns; j += kPanel) {
+    Packing packing(from + j * column_step, row_step, column_step, k, flip_to_signed(tensor.dtype),
+                    data.data() + (at + j) / kPanel * fours * kFour, sums.data() + at + j);
+    packing.run(std::min(kPanel, columns - j));
+  }
+}
+
+void IntegerPanels::apply(I8Gemm& g) const {
+  g.n = n, g.b = data.data(), g.b_sums = sums.data();
+  g.span = span, g.excess = excess.data(), g.excess_begins = span ? excess_begins.data() : nullptr;
+}
+
+}  // namespace py_ort
