@@ -2,6 +2,7 @@
 #pragma once
 
 #include "microkernels/activation.h"
+#include "py_ort/integer_products.h"
 
 namespace py_ort::PY_ORT_TARGET {
 

@@ -1,7 +1,7 @@
 // The steps of RNN, GRU and LSTM, as a micro-kernel: plain data, like microkernels.h.
 #pragma once
 
-#include "py_ort/microkernels.h"
+#include "py_ort/integer_products.h"
 
 namespace py_ort {
 

@@ -1,5 +1,4 @@
 // How micro-kernels are run: on this thread, or on all workers of the pool where the work is worth waking them.
-#include "py_ort/microkernels.h"
 #include "py_ort/recurrent_steps.h"
 
 #include <algorithm>

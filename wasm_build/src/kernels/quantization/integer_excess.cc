@@ -96,9 +96,8 @@ void IntegerPanels::split() {
       int32_t rows[8][4] = {};  // the excess of the span's rows
       for (int64_t column = 0; column < 4; ++column)
         for (int64_t half = 0; half < 4; half += 2)
-          reduce(b + first * kFour + column * 4 + half, 2 * count, [&](int64_t i, int32_t by) {
-            rows[i / 2 * 4 + half + i % 2][column] += by;
-          });
+          reduce(b + first * kFour + column * 4 + half, 2 * count,
+                 [&](int64_t i, int32_t by) { rows[i / 2 * 4 + half + i % 2][column] += by; });
       for (int64_t row = 0; row < 4 * count; ++row)
         if (std::any_of(rows[row], rows[row] + 4, [](int32_t by) { return by != 0; })) {
           I8Excess& added = excess.emplace_back();

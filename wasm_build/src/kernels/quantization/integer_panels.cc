@@ -47,10 +47,8 @@ class Packing {
     int64_t i = 0;
     for (; i + 4 <= rows_; i += 4) {
       const auto row = [&](int64_t r) { return wasm_v128_load64_zero(from_ + (i + r) * row_step_); };
-      const v128_t first =
-          wasm_i8x16_shuffle(row(0), row(1), 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-      const v128_t second =
-          wasm_i8x16_shuffle(row(2), row(3), 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      const v128_t first = wasm_i8x16_shuffle(row(0), row(1), 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      const v128_t second = wasm_i8x16_shuffle(row(2), row(3), 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
       put(wasm_i16x8_shuffle(first, second, 0, 8, 1, 9, 2, 10, 3, 11), i / 4, 0);
       put(wasm_i16x8_shuffle(first, second, 4, 12, 5, 13, 6, 14, 7, 15), i / 4, 1);
     }

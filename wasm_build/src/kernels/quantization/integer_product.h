@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "py_ort/integer_products.h"
 #include "py_ort/kernel.h"
-#include "py_ort/microkernels.h"
 
 namespace py_ort {
 

@@ -1,0 +1,85 @@
+// The arguments of the micro-kernels of 8-bit integers: plain data, like microkernels.h.
+#pragma once
+
+#include "py_ort/microkernels.h"
+
+namespace py_ort {
+
+// How 32-bit sums [rows, n] end: as they are, as floats, or as bytes again. Arrays of [n] are readable 16 bytes past
+// their end, here and in what follows.
+struct I8End {
+  enum Form : int32_t { sums, floats, bytes, signed_bytes };
+  int32_t n = 0;
+  const int32_t* bias = nullptr;  // [n], or null
+  Form form = sums;
+  const float* scale = nullptr;       // [n]: of floats and bytes
+  const float* float_bias = nullptr;  // [n], or null: of floats, like the epilogue
+  Epilogue epilogue;
+  int32_t c_zero = 0;  // of bytes
+  void* c = nullptr;
+  int32_t c_stride = 0;  // in elements
+};
+
+// What a row of B is more than its bytes say, in four columns.
+struct I8Excess { int32_t row, columns[4]; };
+
+// Products of 8-bit integers with zero points: (A - a_zero)(B - b_zeros) + bias. A's rows are as F32Gemm's, in uint8;
+// outside of the image a window sees its zero point. B lies in panels of 8 columns by fours of k, [ceil(n/8),
+// ceil(taps * k / 4), 8, 4], in int8, zero-filled.
+struct I8Gemm : I8End {
+  int32_t rows = 0, k = 0, taps = 1;
+  const uint8_t* a = nullptr;
+  int32_t a_stride = 0;
+  uint8_t flip = 0;    // 0x80 makes uint8 of an A in int8
+  int32_t a_zero = 0;  // of A in uint8
+  const Window* window = nullptr;
+  const int8_t* b = nullptr;
+  const int32_t* b_sums = nullptr;   // [n]: of each column
+  const int32_t* b_zeros = nullptr;  // [n], or null
+  // Where a machine adds pairs of products in 16 bits (I8Pairs), B may be made so that `span` fours of k fit: what its
+  // pairs would hold too much of is excess. Of four columns each: excess[excess_begins[i]] to
+  // excess[excess_begins[i + 1]].
+  int32_t span = 0;  // 1, 2, or 0: B is as it came
+  const I8Excess* excess = nullptr;
+  const int32_t* excess_begins = nullptr;  // null where span is 0
+  int32_t column_pieces = 1;               // units = ceil(rows / 6) * column_pieces
+
+  static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
+  // Leaves out the columns before `first`, a multiple of 8.
+  void skip_columns(int32_t first) {
+    n -= first;
+    b += static_cast<size_t>(first) * padded_k(), b_sums += first;
+    if (b_zeros) b_zeros += first;
+    if (excess_begins) excess_begins += first / 4;
+  }
+  int32_t padded_k() const { return (taps * k + 3) / 4 * 4; }
+  int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
+  size_t scratch_bytes() const {
+    return static_cast<size_t>(kRows) * kTilesPerBlock * (padded_k() * sizeof(int16_t) + sizeof(int32_t)) + 32;
+  }
+};
+
+// Whether pairs of products of 8-bit integers are quickest as sums of 16 bits, which saturate. Units: 1.
+struct I8Pairs {
+  bool* quickest = nullptr;
+
+  int32_t units() const { return 1; }
+  size_t scratch_bytes() const { return 0; }
+};
+
+// A convolution of each channel by itself; n channels, rows are output pixels. Units: groups of 4 of them.
+struct I8Depthwise : I8End {
+  const Window* window = nullptr;
+  const uint8_t* x = nullptr;
+  uint8_t flip = 0;                 // 0x80 makes uint8 of an x in int8
+  int32_t x_zero = 0;               // of x in uint8
+  const uint8_t* zeros = nullptr;   // [n]: zero points, like x
+  const int16_t* w = nullptr;       // less their zero points: [ceil(taps/2), ceil(n/8) * 8, 2], zero-filled
+  const int32_t* w_sums = nullptr;  // [n]: of each channel
+
+  static constexpr int32_t kPixels = 4;
+  int32_t units() const { return (window->pixels_out() + kPixels - 1) / kPixels; }
+  size_t scratch_bytes() const { return static_cast<size_t>(kPixels) * (window->taps() + 1) * sizeof(uint8_t*); }
+};
+
+}  // namespace py_ort
