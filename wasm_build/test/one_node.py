@@ -133,8 +133,7 @@ def _written(job: Job, data: BinaryIO) -> dict[str, Any]:
     for i, (type_, value) in enumerate(job.feeds):
         entries += _feed(i, value, type_, layout)
     sizes = {
-        name: data.write(part)
-        for name, part in (("plan", job.plan), ("weights", job.blob), ("feeds", _joined(layout)))
+        name: data.write(part) for name, part in (("plan", job.plan), ("weights", job.blob), ("feeds", _joined(layout)))
     }
     return {
         "sizes": sizes,

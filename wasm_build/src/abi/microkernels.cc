@@ -39,7 +39,7 @@ bool run_on_pool(py_ort::MicroKernel kernel, const void* arguments, size_t scrat
 
 const char* ort_microkernel_names() {
 #define PY_ORT_NAME(member, name) "\n" #name
-  return PY_ORT_MICROKERNELS(PY_ORT_NAME) + 1;
+  return &(PY_ORT_MICROKERNELS(PY_ORT_NAME))[1];
 #undef PY_ORT_NAME
 }
 

@@ -26,7 +26,7 @@ Status run_image_decoder(Run& run, const PlanNode& node);
 
 // A step that is no control flow is in the manifest, as a kernel would be: PY_ORT_STEP("", "ImageDecoder", "uint8").
 #define PY_ORT_STEP(domain, op_type, types) \
-  static const ::py_ort::detail::Registration step_registration({domain, op_type, types, nullptr})
+  static const ::py_ort::detail::Registration step_registration({domain, op_type, types, nullptr, false})
 
 // --- for the steps
 
