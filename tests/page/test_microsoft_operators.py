@@ -42,12 +42,23 @@ CASES = [
     *(
         Case(name, op, [a, *step(0.1, 120), b, *step(0.03, 7), *step(0.05, 3)], {}, fed=2)
         for op in ("QLinearAdd", "QLinearMul")
-        for name, a, b in [("", u8(3, 5), u8(3, 5)), ("broadcast", u8(2, 3, 70), u8(70))]
+        for name, a, b in [
+            ("", u8(3, 5), u8(3, 5)),
+            ("broadcast", u8(2, 3, 70), u8(70)),
+            ("one for a row", u8(2, 3, 37), u8(3, 1)),
+            ("one for all, first", u8(1), u8(4, 21)),
+        ]
     ),
     Case(
         "of int8",
         "QLinearAdd",
-        [i8(4, 9), *step(0.1, -3, np.int8), i8(4, 9), *step(0.2, 0, np.int8), *step(0.3, 1, np.int8)],
+        [i8(4, 19), *step(0.1, -3, np.int8), i8(4, 19), *step(0.2, 0, np.int8), *step(0.3, 1, np.int8)],
+        {},
+    ),
+    Case(
+        "of int8, one for a row",
+        "QLinearMul",
+        [i8(4, 19), *step(0.1, -3, np.int8), i8(4, 1), *step(0.2, 5, np.int8), *step(0.9, 1, np.int8)],
         {},
     ),
     Case("", "QLinearLeakyRelu", [u8(40), *step(0.1, 128), *step(0.07, 30)], {"alpha": 0.2}),

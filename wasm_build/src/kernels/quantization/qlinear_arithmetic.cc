@@ -2,7 +2,9 @@
 // does: its zero point is added before it is rounded, and sums and products are made in its order.
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <type_traits>
+
+#include <wasm_simd128.h>
 
 #include "kernels/shared/axes.h"
 #include "kernels/shared/broadcast.h"
@@ -10,6 +12,58 @@
 
 namespace py_ort {
 namespace {
+
+// Sixteen bytes as vectors of four integers, and vectors of four floats as such bytes: rounded, saturated.
+template <class T>
+void widen(v128_t bytes, v128_t (&to)[4]) {
+  if constexpr (std::is_signed_v<T>) {
+    const v128_t low = wasm_i16x8_extend_low_i8x16(bytes), high = wasm_i16x8_extend_high_i8x16(bytes);
+    to[0] = wasm_i32x4_extend_low_i16x8(low), to[1] = wasm_i32x4_extend_high_i16x8(low);
+    to[2] = wasm_i32x4_extend_low_i16x8(high), to[3] = wasm_i32x4_extend_high_i16x8(high);
+  } else {
+    const v128_t low = wasm_u16x8_extend_low_u8x16(bytes), high = wasm_u16x8_extend_high_u8x16(bytes);
+    to[0] = wasm_u32x4_extend_low_u16x8(low), to[1] = wasm_u32x4_extend_high_u16x8(low);
+    to[2] = wasm_u32x4_extend_low_u16x8(high), to[3] = wasm_u32x4_extend_high_u16x8(high);
+  }
+}
+template <class T>
+v128_t narrow(const v128_t (&floats)[4]) {
+  const auto integer = [&](int i) { return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(floats[i])); };
+  const v128_t low = wasm_i16x8_narrow_i32x4(integer(0), integer(1));
+  const v128_t high = wasm_i16x8_narrow_i32x4(integer(2), integer(3));
+  return std::is_signed_v<T> ? wasm_i8x16_narrow_i16x8(low, high) : wasm_u8x16_narrow_i16x8(low, high);
+}
+
+// A row of bytes, or the one that stands for all of them.
+template <class T>
+struct Row {
+  const T* data;
+  int64_t step;  // 1 or 0
+  v128_t load(int64_t i) const { return step ? wasm_v128_load(data + i) : wasm_i8x16_splat(*data); }
+  // What is left of one, count < 16.
+  v128_t load(int64_t i, int64_t count) const {
+    T bytes[16] = {};
+    if (step) std::copy_n(data + i, count, bytes);
+    return step ? wasm_v128_load(bytes) : wasm_i8x16_splat(*data);
+  }
+};
+
+// Calls value(vectors of four integers of p, those of q), which makes floats of the first.
+template <class T, class Value>
+void combine(Row<T> p, Row<T> q, int64_t count, T* to, const Value& value) {
+  const auto sixteen = [&](v128_t left, v128_t right) {
+    v128_t a[4], b[4];
+    widen<T>(left, a), widen<T>(right, b);
+    for (int i = 0; i < 4; ++i) a[i] = value(a[i], b[i]);
+    return narrow<T>(a);
+  };
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) wasm_v128_store(to + i, sixteen(p.load(i), q.load(i)));
+  if (i == count) return;
+  T last[16];
+  wasm_v128_store(last, sixteen(p.load(i, count - i), q.load(i, count - i)));
+  std::copy_n(last, count - i, to + i);
+}
 
 // Inputs: a, its scale and zero point, b, its scale and zero point, the result's scale and zero point.
 class QLinearArithmetic {
@@ -27,26 +81,26 @@ class QLinearArithmetic {
     PY_ORT_TRY(Broadcast::make({&a.dims, &b.dims}, broadcast));
     Tensor* y;
     PY_ORT_TRY(context.output(0, a.dtype, broadcast.dims, y));
-    const float left = scales[0][0] / scales[2][0], right = scales[1][0] / scales[2][0];
-    const float product = scales[0][0] * scales[1][0] / scales[2][0], zero = zeros[2][0];
-    const float fixed = zero - (left * zeros[0][0] + right * zeros[1][0]);
-    const int32_t a_zero = zeros[0].integer(0), b_zero = zeros[1].integer(0);
+    const float a_scale = scales[0][0] / scales[2][0], b_scale = scales[1][0] / scales[2][0];
+    const v128_t left = wasm_f32x4_splat(a_scale), right = wasm_f32x4_splat(b_scale);
+    const v128_t fixed = wasm_f32x4_splat(zeros[2][0] - (a_scale * zeros[0][0] + b_scale * zeros[1][0]));
+    const v128_t product = wasm_f32x4_splat(scales[0][0] * scales[1][0] / scales[2][0]);
+    const v128_t zero = wasm_f32x4_splat(zeros[2][0]);
+    const v128_t a_zero = wasm_i32x4_splat(zeros[0].integer(0)), b_zero = wasm_i32x4_splat(zeros[1].integer(0));
     const auto rows = [&]<class T>(T* to) {
       broadcast.for_each_row([&](const Broadcast::Offsets& offsets, int64_t at) {
-        const T *p = a.data<T>() + offsets[0], *q = b.data<T>() + offsets[1];
-        const auto combine = [&](int64_t p_step, int64_t q_step) {
-          if (multiply_) {
-            run<T>(broadcast.inner, to + at, [&](int64_t i) {
-              return static_cast<float>((p[i * p_step] - a_zero) * (q[i * q_step] - b_zero)) * product + zero;
-            });
-          } else {
-            run<T>(broadcast.inner, to + at, [&](int64_t i) {
-              return fixed + static_cast<float>(p[i * p_step]) * left + static_cast<float>(q[i * q_step]) * right;
-            });
-          }
-        };
-        if (broadcast.steps[0] && broadcast.steps[1]) combine(1, 1);  // whole vectors
-        else combine(broadcast.steps[0], broadcast.steps[1]);
+        const Row<T> p{a.data<T>() + offsets[0], broadcast.steps[0]}, q{b.data<T>() + offsets[1], broadcast.steps[1]};
+        if (multiply_) {
+          combine(p, q, broadcast.inner, to + at, [&](v128_t x, v128_t z) {
+            const v128_t exact = wasm_i32x4_mul(wasm_i32x4_sub(x, a_zero), wasm_i32x4_sub(z, b_zero));
+            return wasm_f32x4_add(wasm_f32x4_mul(wasm_f32x4_convert_i32x4(exact), product), zero);
+          });
+        } else {
+          combine(p, q, broadcast.inner, to + at, [&](v128_t x, v128_t z) {
+            const v128_t first = wasm_f32x4_add(fixed, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(x), left));
+            return wasm_f32x4_add(first, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(z), right));
+          });
+        }
       });
     };
     if (a.dtype == DType::uint8) rows(y->mutable_data<uint8_t>());
@@ -55,15 +109,6 @@ class QLinearArithmetic {
   }
 
  private:
-  template <class T, class Value>
-  static void run(int64_t count, T* __restrict to, const Value& value) {
-    constexpr float kLow = std::numeric_limits<T>::lowest(), kHigh = std::numeric_limits<T>::max();
-    for (int64_t i = 0; i < count; ++i) {
-      const float rounded = std::nearbyint(value(i));
-      to[i] = static_cast<T>(static_cast<int32_t>(std::min(std::max(rounded, kLow), kHigh)));
-    }
-  }
-
   bool multiply_;
 };
 
