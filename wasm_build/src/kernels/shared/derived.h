@@ -13,10 +13,10 @@ template <class T>
 class Derived {
  public:
   // `made` is what make(T&) made of `from`, now or earlier. Valid until the kernel returns. keep: whether all else that
-  // it is made of is constant.
+  // it is made of is constant. A constant may have another shape in each run: Reshape gives the same storage.
   template <class Make>
   Status get(const Tensor& from, const T*& made, Make make, bool keep = true) const {
-    if (source_ && source_ == from.storage) {
+    if (source_ && source_ == from.storage && dtype_ == from.dtype && dims_ == from.dims) {
       made = &value_;
       return {};
     }
@@ -24,7 +24,10 @@ class Derived {
     value_ = T{};
     PY_ORT_TRY(make(value_));
     made = &value_;
-    if (keep && from.storage->constant()) source_ = from.storage;  // held, so that no other storage gets its address
+    if (keep && from.storage->constant()) {
+      source_ = from.storage;  // held, so that no other storage gets its address
+      dtype_ = from.dtype, dims_ = from.dims;
+    }
     return {};
   }
 
@@ -33,6 +36,8 @@ class Derived {
 
  private:
   mutable std::shared_ptr<Storage> source_;
+  mutable DType dtype_ = DType::undefined;
+  mutable Dims dims_;
   mutable T value_{};
 };
 
