@@ -88,6 +88,12 @@ CASES = [
         [u8(5, 8), *step(0.1, 3), i8(8, 6), *step(0.02, 1, np.int8), np.arange(6, dtype=np.int32), *step(0.4, 9)],
         {"alpha": 0.5},
     ),
+    Case(
+        "one number for all, of one column",
+        "QGemm",
+        [u8(5, 8), *step(0.1, 3), i8(8, 1), *step(0.02, 1, np.int8), np.array(9, np.int32), *step(0.4, 9)],
+        {},
+    ),
     Case("to float", "QGemm", [u8(5, 8), *step(0.1, 3), i8(6, 8), *step(0.02, 0, np.int8)], {"transB": 1}),
     Case(
         "",

@@ -104,7 +104,7 @@ class QGemm {
     PY_ORT_TRY(PerAxis::read(y_scale_given, 1, "y_scale", y_scale));
     PY_ORT_TRY(PerAxis::read(context.input(8), 1, "y_zero_point", y_zero));
     IntegerEnd end;
-    const bool one_row = c && c->count() == s.n && c->dims.back() == s.n;
+    const bool one_row = c && c->rank() > 0 && c->count() == s.n && c->dims.back() == s.n;
     if (one_row) end.bias = c->data<int32_t>();
     Tensor plus;  // [m, n]
     if (c && !one_row) {
