@@ -15,6 +15,8 @@ import pytest
 from onnx import helper, numpy_helper
 from test_wasm_kernels import ASSETS, _has_relaxed
 
+from py_ort import SessionOptions
+
 _COUNT = 48
 
 
@@ -31,8 +33,8 @@ def _integers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
 
 
 def _product(rng: np.random.Generator, a_dtype: str, b_dtype: str) -> tuple[onnx.NodeProto, dict[str, Any], np.ndarray]:
-    most_rows = 14 if rng.random() < 0.7 else 120  # several blocks of tiles
-    m, k, n = (int(rng.integers(1, most)) for most in (most_rows, 70, 30))
+    most = (14, 70, 30) if rng.random() < 0.7 else (120, 400, 90)  # several blocks of tiles, worth several threads
+    m, k, n = (int(rng.integers(1, size)) for size in most)
     a, b = _integers(rng, a_dtype, m, k), _integers(rng, b_dtype, k, n)
     a_zero = _integers(rng, a_dtype, *([m] if rng.random() < 0.2 else []))
     b_zero = _integers(rng, b_dtype, *([n] if rng.random() < 0.5 else [])) * np.array(rng.random() < 0.7, b_dtype)
@@ -113,8 +115,8 @@ def test_in_node(monkeypatch, kind: str, simd: str):
 
 
 @pytest.mark.parametrize("kind", _MAKERS)
-@pytest.mark.parametrize("simd", ["fixed", "auto"])
-def test_in_the_browser(new_session, kind: str, simd: str):
+@pytest.mark.parametrize(("simd", "threads"), [("fixed", 1), ("auto", 1), ("auto", 2)])
+def test_in_the_browser(new_session, kind: str, simd: str, threads: int):
     """All cases in one model: what is fed there has names of its own."""
     nodes, infos, weights, outputs, feeds, wanted = [], [], [], [], {}, {}
     for seed, (model, given, expected) in enumerate(_cases(_MAKERS[kind])):
@@ -127,6 +129,8 @@ def test_in_the_browser(new_session, kind: str, simd: str):
         wanted[f"c{seed}_y"] = expected
     graph = helper.make_graph(nodes, "cases", infos, outputs, weights)
     joined = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    session = new_session(joined.SerializeToString(), providers=[("wasm", {"simd": simd})])
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    session = new_session(joined.SerializeToString(), options, providers=[("wasm", {"simd": simd})])
     for name, found in zip(wanted, session.run(list(wanted), feeds), strict=True):
         np.testing.assert_array_equal(found, wanted[name], err_msg=name)

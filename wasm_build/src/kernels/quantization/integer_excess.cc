@@ -1,10 +1,11 @@
-// Right operands for machines that add pairs of products of bytes in 16 bits, saturating (x86 without VNNI): eight
-// sums of pairs are twice as quick as four products of 32 bits, and most weights are so small that they fit. What does
-// not fit is taken out and multiplied apart.
+// Right operands for machines that add pairs of products of bytes in 16 bits, saturating (x86 without VNNI): half as
+// many instructions as with factors of 16 bits, and most weights are so small that their sums fit. What does not fit is
+// taken out and multiplied apart.
 //
 // A is in uint8: of the weights that meet in one sum of 16 bits, neither the positive nor the negative ones may be more
 // than 128 together, since 255 * 128 is below 2^15.
 #include <algorithm>
+#include <cstdlib>
 
 #include <wasm_simd128.h>
 
@@ -45,25 +46,39 @@ void for_each_span(const int8_t* b, int64_t fours, int64_t span, F f) {
   }
 }
 
-// Makes `count` weights that meet in one sum fit: pairs, of which each lies four rows behind the one before.
-template <class Take>
-void reduce(int8_t* first, int64_t count, Take take) {
-  const auto at = [&](int64_t i) -> int8_t& { return first[i / 2 * kFour + i % 2]; };
-  for (const int32_t sign : {1, -1}) {
-    for (;;) {
-      int32_t sum = 0;
-      int64_t largest = 0;
-      for (int64_t i = 0; i < count; ++i) {
-        sum += std::max(0, sign * at(i));
-        if (sign * at(i) > sign * at(largest)) largest = i;
+// What must be taken from the weights of a span, [rows, 4 columns], for them to fit; zeros elsewhere.
+struct Excess {
+  int32_t by[8][4] = {};
+
+  Excess(const int8_t* b, int64_t fours) {
+    for (int64_t column = 0; column < 4; ++column)
+      for (int64_t half = 0; half < 4; half += 2) {
+        // Those that meet in one sum: pairs, of which each lies four rows behind the one before.
+        int32_t weights[4];
+        const int64_t count = 2 * fours;
+        for (int64_t i = 0; i < count; ++i) weights[i] = b[i / 2 * kFour + column * 4 + half + i % 2];
+        for (const int32_t sign : {1, -1})
+          while (const int32_t most = too_much(weights, count, sign)) {
+            const int64_t at = std::max_element(weights, weights + count, [=](int32_t x, int32_t y) {
+              return sign * x < sign * y;
+            }) - weights;
+            const int32_t taken = sign * std::min(most, sign * weights[at]);
+            weights[at] -= taken;
+            by[at / 2 * 4 + half + at % 2][column] += taken;
+          }
       }
-      if (sum <= kFits) break;
-      const int32_t excess = sign * std::min(sum - kFits, sign * at(largest));
-      at(largest) = static_cast<int8_t>(at(largest) - excess);
-      take(largest, excess);
-    }
   }
-}
+  bool in_row(int64_t row) const {
+    return std::any_of(by[row], by[row] + 4, [](int32_t excess) { return excess != 0; });
+  }
+
+ private:
+  static int32_t too_much(const int32_t* weights, int64_t count, int32_t sign) {
+    int32_t sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += std::max(0, sign * weights[i]);
+    return std::max(0, sum - kFits);
+  }
+};
 
 }  // namespace
 
@@ -74,36 +89,36 @@ void IntegerPanels::split() {
   const int64_t fours = (k + 3) / 4, groups = (n + 3) / 4;
   const auto of_group = [&](int64_t group) { return data.data() + group / 2 * fours * kFour + group % 2 * 16; };
   // By the time of a row's step with four columns and four rows: 16-bit factors, pairs in spans of 1 and 2, and what a
-  // row with excess costs.
+  // row of four columns with excess costs.
   constexpr double kWords = 1, kPairs[] = {0.7, 0.57}, kExcess = 0.8;
-  double best = kWords * static_cast<double>(fours * groups);
+  const auto all = static_cast<double>(fours * groups);
+  double best = kWords * all;
   for (const int32_t tried : {2, 1}) {
-    if (best < kPairs[tried - 1] * static_cast<double>(fours * groups)) break;
-    int64_t found = 0;
-    for (int64_t group = 0; group < groups; ++group)
-      for_each_span(of_group(group), fours, tried, [&](int64_t, int64_t, const PairWeights& weights) {
-        found += __builtin_popcount(wasm_i16x8_bitmask(weights.too_much()));
+    double cost = kPairs[tried - 1] * all;
+    for (int64_t group = 0; group < groups && cost < best; ++group)
+      for_each_span(of_group(group), fours, tried, [&](int64_t first, int64_t count, const PairWeights& weights) {
+        if (!wasm_v128_any_true(weights.too_much())) return;
+        const Excess found(of_group(group) + first * kFour, count);
+        for (int64_t row = 0; row < 4 * count; ++row)
+          if (found.in_row(row)) cost += kExcess;
       });
-    const double cost = kPairs[tried - 1] * static_cast<double>(fours * groups) + kExcess * static_cast<double>(found);
     if (cost < best) best = cost, span = tried;
   }
   if (!span) return;
   for (int64_t group = 0; group < groups; ++group) {
     excess_begins.push_back(static_cast<int32_t>(excess.size()));
-    int8_t* b = of_group(group);
-    for_each_span(b, fours, span, [&](int64_t first, int64_t count, const PairWeights& weights) {
+    for_each_span(of_group(group), fours, span, [&](int64_t first, int64_t count, const PairWeights& weights) {
       if (!wasm_v128_any_true(weights.too_much())) return;
-      int32_t rows[8][4] = {};  // the excess of the span's rows
-      for (int64_t column = 0; column < 4; ++column)
-        for (int64_t half = 0; half < 4; half += 2)
-          reduce(b + first * kFour + column * 4 + half, 2 * count,
-                 [&](int64_t i, int32_t by) { rows[i / 2 * 4 + half + i % 2][column] += by; });
-      for (int64_t row = 0; row < 4 * count; ++row)
-        if (std::any_of(rows[row], rows[row] + 4, [](int32_t by) { return by != 0; })) {
-          I8Excess& added = excess.emplace_back();
-          added.row = static_cast<int32_t>(4 * first + row);
-          std::copy_n(rows[row], 4, added.columns);
-        }
+      int8_t* b = of_group(group) + first * kFour;
+      const Excess found(b, count);
+      for (int64_t row = 0; row < 4 * count; ++row) {
+        if (!found.in_row(row)) continue;
+        I8Excess& added = excess.emplace_back();
+        added.row = static_cast<int32_t>(4 * first + row);
+        std::copy_n(found.by[row], 4, added.columns);
+        for (int64_t column = 0; column < 4; ++column)
+          b[row / 4 * kFour + column * 4 + row % 4] -= found.by[row][column];
+      }
     });
   }
   excess_begins.push_back(static_cast<int32_t>(excess.size()));

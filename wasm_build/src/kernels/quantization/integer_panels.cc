@@ -82,6 +82,7 @@ class Packing {
 }  // namespace
 
 void IntegerPanels::clear(int64_t rows, int64_t columns) {
+  *this = {};
   n = static_cast<int32_t>(columns), k = static_cast<int32_t>(rows);
   data.assign(static_cast<size_t>((columns + 7) / 8 * ((rows + 3) / 4) * 32), 0);
   sums.assign(static_cast<size_t>(columns + 4), 0);
