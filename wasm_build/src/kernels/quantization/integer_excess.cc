@@ -5,7 +5,6 @@
 // A is in uint8: of the weights that meet in one sum of 16 bits, neither the positive nor the negative ones may be more
 // than 128 together, since 255 * 128 is below 2^15.
 #include <algorithm>
-#include <cstdlib>
 
 #include <wasm_simd128.h>
 
