@@ -132,11 +132,9 @@ class Pool:
         if any(one.users for one in browser.leases):
             return
         if browser in self._retired:
-            self._close_soon(browser)
+            self._close(browser)
         elif self._browsers.get(browser.key) is browser:
-            browser.idle = asyncio.get_running_loop().call_later(
-                browser.options.idle_timeout, self._close_soon, browser
-            )
+            browser.idle = asyncio.get_running_loop().call_later(browser.options.idle_timeout, self._close, browser)
 
     def retire(self, lease: Lease) -> None:
         """Let no more sessions come to this browser. It serves those who have shares until they are done."""
@@ -147,18 +145,15 @@ class Pool:
 
     async def close(self) -> None:
         """Close all browsers, the servers and Playwright."""
-        await asyncio.gather(*(self._close(browser) for browser in (*self._browsers.values(), *self._retired)))
+        for browser in (*self._browsers.values(), *self._retired):
+            self._close(browser)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._starter.close()
 
-    def _close_soon(self, browser: Browser) -> None:
+    def _close(self, browser: Browser) -> None:
         """Close it in the background. From now on nobody gets it."""
         if self._withdraw(browser):
             self._background(self._shut(browser))
-
-    async def _close(self, browser: Browser) -> None:
-        if self._withdraw(browser):
-            await self._shut(browser)
 
     async def _shut(self, browser: Browser) -> None:
         for page in (*(lease.page for lease in browser.leases), browser.host):
