@@ -16,18 +16,16 @@ class Derived {
   // it is made of is constant. A constant may have another shape in each run: Reshape gives the same storage.
   template <class Make>
   Status get(const Tensor& from, const T*& made, Make make, bool keep = true) const {
-    if (source_ && source_ == from.storage && dtype_ == from.dtype && dims_ == from.dims) {
+    if (source_.storage && source_.storage == from.storage && source_.dtype == from.dtype &&
+        source_.dims == from.dims) {
       made = &value_;
       return {};
     }
-    source_.reset();
+    source_ = {};
     value_ = T{};
     PY_ORT_TRY(make(value_));
     made = &value_;
-    if (keep && from.storage->constant()) {
-      source_ = from.storage;  // held, so that no other storage gets its address
-      dtype_ = from.dtype, dims_ = from.dims;
-    }
+    if (keep && from.storage->constant()) source_ = from;  // held, so that no other storage gets its address
     return {};
   }
 
@@ -35,9 +33,7 @@ class Derived {
   static bool constant(const Tensor* tensor) { return !tensor || tensor->storage->constant(); }
 
  private:
-  mutable std::shared_ptr<Storage> source_;
-  mutable DType dtype_ = DType::undefined;
-  mutable Dims dims_;
+  mutable Tensor source_;
   mutable T value_{};
 };
 
