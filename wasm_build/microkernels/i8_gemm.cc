@@ -9,14 +9,13 @@ namespace py_ort::PY_ORT_TARGET {
 namespace {
 
 constexpr int32_t kRows = I8Gemm::kRows, kColumns = I8Gemm::kColumns, kTiles = I8Gemm::kTilesPerBlock;
-
 constexpr int32_t kFour = 4 * kColumns;  // bytes of B, [8, 4], that four values of k lie behind the four before
 
 // The sums of one row of a tile: four values of k times four of eight columns.
 struct ByteSums {
-  static constexpr int32_t kTileRows = 6, kTileColumns = 8, kSpan = 1, kSums = 2, kLoads = 2;
+  static constexpr int32_t kTileRows = 6, kTileColumns = 8, kSpan = 1, kLoads = 2;
   using Element = uint8_t;
-  v128_t sums[kSums];
+  v128_t sums[2];
   template <int32_t Span>
   static void load(const int8_t* b, v128_t* w) {
     w[0] = wasm_v128_load(b), w[1] = wasm_v128_load(b + 16);
@@ -34,9 +33,9 @@ struct ByteSums {
 // are made 32 bits wide.
 template <int32_t Most>
 struct PairSums {
-  static constexpr int32_t kTileRows = 6, kTileColumns = 4, kSpan = Most, kSums = 1, kLoads = Most;
+  static constexpr int32_t kTileRows = 6, kTileColumns = 4, kSpan = Most, kLoads = Most;
   using Element = uint8_t;
-  v128_t sums[kSums];
+  v128_t sums[1];
   template <int32_t Span>
   static void load(const int8_t* b, v128_t* w) {
 #pragma clang loop unroll(full)
@@ -56,9 +55,9 @@ struct PairSums {
 // The same in 16 bits and of four columns: each sum is two lanes until the end. More rows or columns would not fit 16
 // registers.
 struct WordSums {
-  static constexpr int32_t kTileRows = 4, kTileColumns = 4, kSpan = 1, kSums = 2, kLoads = 2;
+  static constexpr int32_t kTileRows = 4, kTileColumns = 4, kSpan = 1, kLoads = 2;
   using Element = int16_t;
-  v128_t sums[kSums];
+  v128_t sums[2];
   template <int32_t Span>
   static void load(const int8_t* b, v128_t* w) {
     w[0] = wasm_i16x8_load8x8(b), w[1] = wasm_i16x8_load8x8(b + 8);

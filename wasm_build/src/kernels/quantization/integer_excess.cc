@@ -5,6 +5,7 @@
 // A is in uint8: of the weights that meet in one sum of 16 bits, neither the positive nor the negative ones may be more
 // than 128 together, since 255 * 128 is below 2^15.
 #include <algorithm>
+#include <utility>
 
 #include <wasm_simd128.h>
 
@@ -32,15 +33,15 @@ struct PairWeights {
   }
 };
 
-// Calls f(fours of rows before these, how many there are, weights) for what is added in 16 bits, four columns from `b`
-// on. As the micro-kernel does: spans of 2 within whole sixteens of rows, single fours behind them.
+// Calls f(fours of rows before these, how many there are) for what is added in 16 bits and too much, four columns from
+// `b` on. As the micro-kernel does: spans of 2 within whole sixteens of rows, single fours behind them.
 template <class F>
-void for_each_span(const int8_t* b, int64_t fours, int64_t span, F f) {
+void for_each_too_much(const int8_t* b, int64_t fours, int64_t span, F f) {
   for (int64_t i = 0; i < fours;) {
     const int64_t count = fours / 4 * 4 > i ? span : 1;
     PairWeights weights = PairWeights::of(b + i * kFour);
     for (int64_t j = 1; j < count; ++j) weights += PairWeights::of(b + (i + j) * kFour);
-    f(i, count, weights);
+    if (wasm_v128_any_true(weights.too_much())) f(i, count);
     i += count;
   }
 }
@@ -93,34 +94,33 @@ void IntegerPanels::split() {
   const auto all = static_cast<double>(fours * groups);
   double best = kWords * all;
   for (const int32_t tried : {2, 1}) {
-    double cost = kPairs[tried - 1] * all;
-    for (int64_t group = 0; group < groups && cost < best; ++group)
-      for_each_span(of_group(group), fours, tried, [&](int64_t first, int64_t count, const PairWeights& weights) {
-        if (!wasm_v128_any_true(weights.too_much())) return;
-        const Excess found(of_group(group) + first * kFour, count);
-        for (int64_t row = 0; row < 4 * count; ++row)
-          if (found.in_row(row)) cost += kExcess;
+    std::vector<I8Excess> found;
+    std::vector<int32_t> begins;
+    const auto cost = [&] { return kPairs[tried - 1] * all + kExcess * static_cast<double>(found.size()); };
+    for (int64_t group = 0; group < groups && cost() < best; ++group) {
+      begins.push_back(static_cast<int32_t>(found.size()));
+      for_each_too_much(of_group(group), fours, tried, [&](int64_t first, int64_t count) {
+        const Excess taken(of_group(group) + first * kFour, count);
+        for (int64_t row = 0; row < 4 * count; ++row) {
+          if (!taken.in_row(row)) continue;
+          I8Excess& added = found.emplace_back();
+          added.row = static_cast<int32_t>(4 * first + row);
+          std::copy_n(taken.by[row], 4, added.columns);
+        }
       });
-    if (cost < best) best = cost, span = tried;
+    }
+    if (cost() >= best) continue;
+    best = cost(), span = tried;
+    begins.push_back(static_cast<int32_t>(found.size()));
+    excess = std::move(found), excess_begins = std::move(begins);
   }
-  if (!span) return;
-  for (int64_t group = 0; group < groups; ++group) {
-    excess_begins.push_back(static_cast<int32_t>(excess.size()));
-    for_each_span(of_group(group), fours, span, [&](int64_t first, int64_t count, const PairWeights& weights) {
-      if (!wasm_v128_any_true(weights.too_much())) return;
-      int8_t* b = of_group(group) + first * kFour;
-      const Excess found(b, count);
-      for (int64_t row = 0; row < 4 * count; ++row) {
-        if (!found.in_row(row)) continue;
-        I8Excess& added = excess.emplace_back();
-        added.row = static_cast<int32_t>(4 * first + row);
-        std::copy_n(found.by[row], 4, added.columns);
-        for (int64_t column = 0; column < 4; ++column)
-          b[row / 4 * kFour + column * 4 + row % 4] -= found.by[row][column];
-      }
-    });
-  }
-  excess_begins.push_back(static_cast<int32_t>(excess.size()));
+  for (int64_t group = 0; span && group < groups; ++group)
+    for (int32_t i = excess_begins[static_cast<size_t>(group)]; i < excess_begins[static_cast<size_t>(group) + 1];
+         ++i) {
+      const I8Excess& taken = excess[static_cast<size_t>(i)];
+      int8_t* row = of_group(group) + taken.row / 4 * kFour + taken.row % 4;
+      for (int64_t column = 0; column < 4; ++column) row[column * 4] -= taken.columns[column];
+    }
 }
 
 }  // namespace py_ort
