@@ -20,10 +20,9 @@ void fill(float* to, int64_t begin, int64_t end, float value) {
 
 void cap(float limit, float* scores, int64_t count) {
   const v128_t factor = simd::splat(limit);
-  for (int64_t i = 0; i < count; i += 4) {
-    const auto left = static_cast<int32_t>(count - i);
+  for_vectors(0, count, [&](int32_t i, int32_t left) {
     store_some(scores + i, simd::mul(simd::tanh(simd::div(load_some(scores + i, left), factor)), factor), left);
-  }
+  });
 }
 
 // Rows [first, first + rows) of a head.
@@ -108,17 +107,14 @@ class Block {
     if (row == 0 || bias_by_row_) sum_biases(first_ + row);
     const v128_t masked = simd::splat(kMasked);
     v128_t seen = simd::splat(0);
-    for (int64_t j = begin; j < end; j += 4) {
-      const auto left = static_cast<int32_t>(end - j);
+    for_vectors(begin, end, [&](int32_t j, int32_t left) {
       const v128_t b = load_some(bias_ + j, left), open = wasm_f32x4_ne(b, masked);
       // What is masked stays so whatever the score is, infinity and NaN too.
       store_some(scores + j, simd::select(open, simd::add(load_some(scores + j, left), b), masked), left);
-      seen = wasm_v128_or(seen, left >= 4 ? open : wasm_v128_and(open, lanes(left)));
-    }
+      seen = wasm_v128_or(seen, keep_some(open, left));
+    });
     return wasm_v128_any_true(seen);
   }
-
-  static v128_t lanes(int32_t count) { return wasm_i32x4_lt(wasm_i32x4_make(0, 1, 2, 3), wasm_i32x4_splat(count)); }
 
   void sum_biases(int64_t row) {
     fill(bias_, 0, p_.columns, 0.0f);

@@ -13,15 +13,11 @@ inline float sum_row(int32_t n, const Map& map) {
   v128_t sums[2] = {splat(0), splat(0)};
   int32_t i = 0;
   for (; i + 8 <= n; i += 8) {
-    sums[0] = add(sums[0], map(i, 8));
+    sums[0] = add(sums[0], map(i, 4));
     sums[1] = add(sums[1], map(i + 4, 4));
   }
   for (; i < n; i += 4) sums[0] = add(sums[0], map(i, n - i));
   return sum_lanes(add(sums[0], sums[1]));
-}
-
-inline v128_t keep(v128_t x, int32_t count) {
-  return count >= 4 ? x : wasm_v128_and(x, wasm_i32x4_make(-1, count > 1 ? -1 : 0, count > 2 ? -1 : 0, 0));
 }
 
 }  // namespace
@@ -36,11 +32,11 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     if (f.skip) {
       const float* skip = f.skip + static_cast<size_t>(row % f.skip_rows) * n;
       float* to = f.sum ? f.sum + at : y;
-      for (int32_t i = 0; i < n; i += 4) {
-        v128_t v = add(load_some(x + i, n - i), load_some(skip + i, n - i));
-        if (f.skip_bias) v = add(v, load_some(f.skip_bias + i, n - i));
-        store_some(to + i, v, n - i);
-      }
+      for_vectors(0, n, [&](int32_t i, int32_t left) {
+        v128_t v = add(load_some(x + i, left), load_some(skip + i, left));
+        if (f.skip_bias) v = add(v, load_some(f.skip_bias + i, left));
+        store_some(to + i, v, left);
+      });
       x = to;
     }
     const float count = static_cast<float>(n);
@@ -53,7 +49,7 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     // The sum of many floats far from zero is off, and the mean with it; by how much, the distances from it tell.
     v128_t distance = splat(0);
     const float squares = sum_row(n, [&](int32_t i, int32_t left) {
-      const v128_t v = keep(sub(load_some(x + i, left), shift), left);
+      const v128_t v = keep_some(sub(load_some(x + i, left), shift), left);
       distance = add(distance, v);
       return mul(v, v);
     });
@@ -62,7 +58,9 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     const float variance = __builtin_isinf(squares) ? squares : squares / count - rest * rest;
     const float inverse = 1.0f / __builtin_sqrtf((variance < 0 ? 0.0f : variance) + f.epsilon);
     const v128_t correction = splat(rest);
-    const auto centered = [&](int32_t i) { return sub(sub(load_some(x + i, n - i), shift), correction); };
+    const auto centered = [&](int32_t i, int32_t left) {
+      return sub(sub(load_some(x + i, left), shift), correction);
+    };
     if (f.mean)
       f.mean[row] = __builtin_isinf(mean) ? mean : mean + rest;  // (infinities have no distance from their mean)
     if (f.inverse_deviation) f.inverse_deviation[row] = inverse;
@@ -71,17 +69,19 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     if (f.scale_per_row) {
       const float scale = f.scale ? f.scale[scale_row] : 1.0f;
       const v128_t factor = splat(scale * inverse), bias = splat(f.bias ? f.bias[scale_row] : 0.0f);
-      for (int32_t i = 0; i < n; i += 4) store_some(y + i, add(mul(centered(i), factor), bias), n - i);
+      for_vectors(0, n, [&](int32_t i, int32_t left) {
+        store_some(y + i, add(mul(centered(i, left), factor), bias), left);
+      });
     } else {
       const float* scale = f.scale ? f.scale + static_cast<size_t>(scale_row) * n : nullptr;
       const float* bias = f.bias ? f.bias + static_cast<size_t>(scale_row) * n : nullptr;
       const v128_t factor = splat(inverse);
-      for (int32_t i = 0; i < n; i += 4) {
-        v128_t v = mul(centered(i), factor);
-        if (scale) v = mul(v, load_some(scale + i, n - i));
-        if (bias) v = add(v, load_some(bias + i, n - i));
-        store_some(y + i, v, n - i);
-      }
+      for_vectors(0, n, [&](int32_t i, int32_t left) {
+        v128_t v = mul(centered(i, left), factor);
+        if (scale) v = mul(v, load_some(scale + i, left));
+        if (bias) v = add(v, load_some(bias + i, left));
+        store_some(y + i, v, left);
+      });
     }
   }
 }

@@ -7,30 +7,36 @@ namespace {
 
 using namespace simd;
 
+// The sum, lane by lane, of e^(x - shift); each goes to y, unless that is null. Out of line: all registers are for it.
+[[gnu::noinline]] v128_t exponents(const float* x, int32_t n, v128_t shift, float* y) {
+  v128_t sums = splat(0);
+  for_vectors(0, n, [&](int32_t i, int32_t left) {
+    const v128_t e = keep_some(exp_of_negative(sub(load_some(x + i, left), shift)), left);
+    sums = add(sums, e);
+    if (y) store_some(y + i, e, left);
+  });
+  return sums;
+}
+
 // Along contiguous elements.
 void softmax_row(const float* x, float* y, int32_t n, bool log_of_it) {
-  const v128_t lowest = splat(-__builtin_inff());
-  v128_t best = lowest;
+  v128_t best = splat(-__builtin_inff());
   int32_t i = 0;
   for (; i + 4 <= n; i += 4) best = wasm_f32x4_pmax(best, load(x + i));
   float max = max_lanes(best);
   for (; i < n; ++i) max = x[i] > max ? x[i] : max;
 
-  const v128_t shift = splat(max);
-  v128_t sums = splat(0);
-  for (i = 0; i < n; i += 4) {
-    const int32_t left = n - i;
-    v128_t e = exp(sub(load_some(x + i, left), shift));
-    if (left < 4) e = wasm_v128_and(e, wasm_i32x4_make(-1, left > 1 ? -1 : 0, left > 2 ? -1 : 0, 0));
-    sums = add(sums, e);
-    if (!log_of_it) store_some(y + i, e, left);
-  }
-  const v128_t sum = splat(sum_lanes(sums));
-  const v128_t total = log_of_it ? log(sum) : div(splat(1.0f), sum);
-  for (i = 0; i < n; i += 4) {
-    const int32_t left = n - i;
-    if (log_of_it) store_some(y + i, sub(sub(load_some(x + i, left), shift), total), left);
-    else store_some(y + i, mul(load_some(y + i, left), total), left);
+  const v128_t shift = splat(max), sum = splat(sum_lanes(exponents(x, n, shift, log_of_it ? nullptr : y)));
+  if (log_of_it) {
+    const v128_t total = log(sum);
+    for_vectors(0, n, [&](int32_t at, int32_t left) {
+      store_some(y + at, sub(sub(load_some(x + at, left), shift), total), left);
+    });
+  } else {
+    const v128_t factor = div(splat(1.0f), sum);
+    for_vectors(0, n, [&](int32_t at, int32_t left) {
+      store_some(y + at, mul(load_some(y + at, left), factor), left);
+    });
   }
 }
 
@@ -40,13 +46,13 @@ void softmax_columns(const float* x, float* y, int32_t n, int32_t inner, bool lo
   for (int32_t i = 0; i < inner; i += 4) store(max + i, splat(-__builtin_inff())), store(sum + i, splat(0));
   const auto for_all = [&](const auto& visit) {
     for (int32_t row = 0; row < n; ++row)
-      for (int32_t i = 0; i < inner; i += 4) visit(static_cast<size_t>(row) * inner + i, i, inner - i);
+      for_vectors(0, inner, [&](int32_t i, int32_t left) { visit(static_cast<size_t>(row) * inner + i, i, left); });
   };
   for_all([&](size_t at, int32_t i, int32_t left) {
     store(max + i, wasm_f32x4_pmax(load(max + i), load_some(x + at, left)));
   });
   for_all([&](size_t at, int32_t i, int32_t left) {
-    const v128_t e = exp(sub(load_some(x + at, left), load(max + i)));
+    const v128_t e = exp_of_negative(sub(load_some(x + at, left), load(max + i)));
     store(sum + i, add(load(sum + i), e));
     if (!log_of_it) store_some(y + at, e, left);
   });

@@ -43,5 +43,19 @@ inline void store_some(float* to, v128_t value, int32_t count) {
   for (int32_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
 
+// x, of which lanes behind the first `count` (from 1 on) are 0.
+inline v128_t keep_some(v128_t x, int32_t count) {
+  return count >= 4 ? x : wasm_v128_and(x, wasm_i32x4_make(-1, count > 1 ? -1 : 0, count > 2 ? -1 : 0, 0));
+}
+// f(i, how many floats are left, up to 4) for each vector of [begin, end). That there are 4 is known when the loop is
+// compiled: a loop with the other case in it takes twice as long.
+template <class F>
+inline void for_vectors(int64_t begin, int64_t end, const F& f) {
+  auto i = static_cast<int32_t>(begin);
+  const auto last = static_cast<int32_t>(end);
+  for (; i + 4 <= last; i += 4) f(i, 4);
+  if (i < last) f(i, last - i);
+}
+
 }  // namespace PY_ORT_TARGET
 }  // namespace py_ort

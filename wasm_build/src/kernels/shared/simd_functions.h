@@ -37,10 +37,8 @@ inline v128_t mish(v128_t x) {
 }
 // x/2 (1 + erf(y)) with y = x sqrt(1/2); where erf(y) is near -1, by what is between them.
 inline v128_t gelu(v128_t x) {
-  const v128_t y = mul(x, splat(0.70710678118f)), magnitude = wasm_f32x4_abs(y), one = splat(1.0f);
-  const v128_t rest = select(wasm_f32x4_ge(magnitude, splat(4.0f)), splat(0.0f), erf_rest(magnitude));
-  const v128_t far = select(wasm_f32x4_lt(y, splat(0.0f)), rest, sub(splat(2.0f), rest));
-  return mul(mul(splat(0.5f), x), select(wasm_f32x4_gt(magnitude, splat(0.9f)), far, add(one, erf_series(y))));
+  const v128_t rest = erf_rest(mul(wasm_f32x4_abs(x), splat(0.70710678118f)));
+  return mul(mul(splat(0.5f), x), select(wasm_f32x4_lt(x, splat(0.0f)), rest, sub(splat(2.0f), rest)));
 }
 
 }  // namespace py_ort::simd

@@ -44,22 +44,36 @@ inline v128_t polynomial(v128_t x, float c0, C... further) {
   else return mul_add(polynomial(x, further...), x, splat(c0));
 }
 
+// x = n ln2 + r. Adding 1.5 * 2^23 rounds to an integer, which then lies in the low bits.
+struct Exponent {
+  v128_t shifted, r;
+  static v128_t shifter() { return splat(12582912.0f); }
+  explicit Exponent(v128_t x) : shifted(mul_add(x, splat(1.44269504f), shifter())) {
+    const v128_t n = sub(shifted, shifter());
+    r = mul_add(n, splat(2.12194440e-4f), mul_add(n, splat(-0.693359375f), x));
+  }
+  v128_t whole() const { return wasm_i32x4_sub(shifted, shifter()); }  // n
+  v128_t exp_of_rest() const {
+    const v128_t p =
+        polynomial(r, 4.999999404e-01f, 1.666651964e-01f, 4.166839644e-02f, 8.368796669e-03f, 1.381443348e-03f);
+    return add(mul_add(mul(r, r), p, r), splat(1.0f));
+  }
+};
+
 inline v128_t exp(v128_t x) {
-  x = at_least(at_most(x, splat(89.0f)), splat(-104.0f));  // beyond: inf and 0 all the same
-  // x = n ln2 + r. Adding 1.5 * 2^23 rounds to an integer, which then lies in the low bits.
-  const v128_t shifter = splat(12582912.0f);
-  const v128_t shifted = mul_add(x, splat(1.44269504f), shifter);
-  const v128_t n = sub(shifted, shifter);
-  const v128_t r = mul_add(n, splat(2.12194440e-4f), mul_add(n, splat(-0.693359375f), x));
-  const v128_t p =
-      polynomial(r, 4.999999404e-01f, 1.666651964e-01f, 4.166839644e-02f, 8.368796669e-03f, 1.381443348e-03f);
-  const v128_t e = add(mul_add(mul(r, r), p, r), splat(1.0f));
+  const Exponent parts(at_least(at_most(x, splat(89.0f)), splat(-104.0f)));  // beyond: inf and 0 all the same
   // Times 2^n, in two steps: 2^n alone need not be a normal float.
-  const v128_t whole = wasm_i32x4_sub(shifted, shifter);
-  const v128_t half = wasm_i32x4_shr(whole, 1), bias = wasm_i32x4_splat(127);
+  const v128_t whole = parts.whole(), half = wasm_i32x4_shr(whole, 1), bias = wasm_i32x4_splat(127);
   const v128_t first = wasm_i32x4_shl(wasm_i32x4_add(half, bias), 23);
   const v128_t second = wasm_i32x4_shl(wasm_i32x4_add(wasm_i32x4_sub(whole, half), bias), 23);
-  return mul(mul(e, first), second);
+  return mul(mul(parts.exp_of_rest(), first), second);
+}
+// e^x for x <= 0, in half the time: denormal results are 0.
+inline v128_t exp_of_negative(v128_t x) {
+  const v128_t least = splat(-87.0f);
+  const Exponent parts(at_least(x, least));
+  const v128_t power = wasm_i32x4_add(wasm_i32x4_shl(parts.shifted, 23), splat(1.0f));  // 2^n
+  return wasm_v128_andnot(mul(parts.exp_of_rest(), power), wasm_f32x4_lt(x, least));
 }
 
 inline v128_t log(v128_t x) {
@@ -102,15 +116,13 @@ inline v128_t erf_series(v128_t x) {
                               5.203858949e-03f, -8.175639668e-04f, 8.513104694e-05f);
   return mul_add(x, p, x);
 }
-// 1 - erf(x) for x from 0.9 to 4, beyond which erf(x) rounds to 1. The exponent is large: it is rounded alike with
-// and without fused multiplications, lest that become a large difference.
+// 1 - erf(x) for x >= 0
 inline v128_t erf_rest(v128_t x) {
-  constexpr float kExponent[] = {1.993410406e-04f,  -3.076354042e-03f, 2.235794067e-02f, -1.042010486e-01f,
-                                 -6.368780732e-01f, -1.127854466e+00f, -1.528231660e-04f};
-  const v128_t a = at_most(x, splat(4.0f));
-  v128_t q = splat(0.0f);
-  for (const float c : kExponent) q = add(mul(q, a), splat(c));
-  return exp(q);
+  const v128_t limit = splat(4.0f), a = at_most(x, limit);
+  const v128_t p = polynomial(a, -1.128381149e+00f, -6.365871104e-01f, -1.029483745e-01f, 1.956730924e-02f,
+                              -3.694491846e-04f, -1.293547871e-03f, 4.931559250e-04f, -9.585224833e-05f,
+                              1.009814402e-05f, -4.558268037e-07f);
+  return wasm_v128_andnot(exp_of_negative(mul(a, p)), wasm_f32x4_ge(x, limit));  // from there on erf(x) rounds to 1
 }
 inline v128_t erf(v128_t x) {
   const v128_t magnitude = wasm_f32x4_abs(x), sign = wasm_v128_and(x, splat(-0.0f));
