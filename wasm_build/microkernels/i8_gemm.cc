@@ -80,21 +80,16 @@ class Block {
  public:
   Block(const I8Gemm& g, void* scratch, uint8_t flip)
       : g_(g), flip_(flip), k_(g.taps * g.k), row_sums_(static_cast<int32_t*>(scratch)),
-        rows_(reinterpret_cast<Element*>(row_sums_ + kRows * kTiles)) {}
+        rows_(reinterpret_cast<Element*>(row_sums_ + kRows * kTiles)),
+        words_(reinterpret_cast<int16_t*>(rows_ + kRows * kTiles * g.padded_k() + 16)) {}
 
   void fill(int32_t row, int32_t rows) {
-    Element* to = rows_;
-    if (!g_.window) {
-      for (int32_t r = 0; r < rows; ++r, to += g_.padded_k()) {
-        copy(g_.a + static_cast<size_t>(row + r) * g_.a_stride, k_, to);
-        row_sums_[r] = g_.b_zeros ? sum(to) : 0;
-      }
-      return;
-    }
-    OutputPixel pixel(*g_.window, row);
-    for (int32_t r = 0; r < rows; ++r, pixel.next(*g_.window), to += g_.padded_k()) {
-      gather(pixel, to);
-      row_sums_[r] = g_.b_zeros ? sum(to) : 0;
+    if (g_.window) {
+      OutputPixel pixel(*g_.window, row);
+      for (int32_t r = 0; r < rows; ++r, pixel.next(*g_.window)) gather(pixel, row_at(r)), finish_row(r);
+    } else {
+      for (int32_t r = 0; r < rows; ++r)
+        copy(g_.a + static_cast<size_t>(row + r) * g_.a_stride, k_, row_at(r)), finish_row(r);
     }
   }
 
@@ -113,13 +108,22 @@ class Block {
   }
 
  private:
+  Element* row_at(int32_t row) const { return rows_ + static_cast<size_t>(row) * g_.padded_k(); }
+  void finish_row(int32_t row) {
+    row_sums_[row] = g_.b_zeros ? sum(row_at(row)) : 0;
+    if (!g_.excess_begins) return;
+    int16_t* words = words_ + static_cast<size_t>(row) * g_.padded_k();
+    for (int32_t i = 0; i < g_.padded_k(); i += 8)
+      wasm_v128_store(words + i, wasm_u16x8_load8x8(reinterpret_cast<const uint8_t*>(row_at(row)) + i));
+  }
+
   template <class Sums, int R>
   void multiply_tile(int32_t row, int32_t first, int32_t panel, int32_t start) const {
     const Element* a[R];
     Sums tile[R];
 #pragma clang loop unroll(full)
     for (int r = 0; r < R; ++r) {
-      a[r] = rows_ + static_cast<size_t>(first + r) * g_.padded_k();
+      a[r] = row_at(first + r);
       for (v128_t& sum : tile[r].sums) sum = wasm_i32x4_splat(0);
     }
     const int8_t* b = g_.b + static_cast<size_t>(panel) * g_.padded_k() * kColumns + start * 4;
@@ -160,16 +164,15 @@ class Block {
     }
   }
 
-  // Rows are bytes, and excess is below 256: its products fit the lower half of each lane of 32 bits.
   template <int R>
   void add_excess(int32_t first, int32_t column, v128_t* values) const {
-    const Element* rows = rows_ + static_cast<size_t>(first) * g_.padded_k();
+    const int16_t* rows = words_ + static_cast<size_t>(first) * g_.padded_k();
     for (int32_t i = g_.excess_begins[column / 4]; i < g_.excess_begins[column / 4 + 1]; ++i) {
       const v128_t columns = wasm_v128_load(g_.excess[i].columns);
-      const Element* a = rows + g_.excess[i].row;
+      const int16_t* a = rows + g_.excess[i].row;
 #pragma clang loop unroll(full)
       for (int r = 0; r < R; ++r, a += g_.padded_k())
-        values[r] = wasm_i32x4_add(values[r], wasm_i32x4_dot_i16x8(wasm_i32x4_splat(*a), columns));
+        values[r] = wasm_i32x4_add(values[r], wasm_i32x4_dot_i16x8(wasm_v128_load32_splat(a), columns));
     }
   }
 
@@ -225,6 +228,7 @@ class Block {
   int32_t k_;
   int32_t* row_sums_;
   Element* rows_;
+  int16_t* words_;  // the same rows, where excess is to be multiplied
 };
 
 template <class Sums>

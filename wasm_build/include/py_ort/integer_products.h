@@ -20,8 +20,11 @@ struct I8End {
   int32_t c_stride = 0;  // in elements
 };
 
-// What a row of B is more than its bytes say, in four columns.
-struct I8Excess { int32_t row, columns[4]; };
+// What two rows of B are more than its bytes say, in four columns.
+struct I8Excess {
+  int32_t row;  // the first of the two, even
+  int16_t columns[4][2];
+};
 
 // Products of 8-bit integers with zero points: (A - a_zero)(B - b_zeros) + bias. A's rows are as F32Gemm's, in uint8;
 // outside of the image a window sees its zero point. B lies in panels of 8 columns by fours of k, [ceil(n/8),
@@ -41,7 +44,7 @@ struct I8Gemm : I8End {
   // excess[excess_begins[i + 1]].
   int32_t span = 0;  // 1, 2, or 0: B is as it came
   const I8Excess* excess = nullptr;
-  const int32_t* excess_begins = nullptr;  // null where span is 0
+  const int32_t* excess_begins = nullptr;  // null: there is none
   int32_t column_pieces = 1;               // units = ceil(rows / 6) * column_pieces
 
   static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
@@ -55,7 +58,8 @@ struct I8Gemm : I8End {
   int32_t padded_k() const { return (taps * k + 3) / 4 * 4; }
   int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
   size_t scratch_bytes() const {
-    return static_cast<size_t>(kRows) * kTilesPerBlock * (padded_k() * sizeof(int16_t) + sizeof(int32_t)) + 32;
+    const size_t row = padded_k() * (sizeof(int16_t) + (excess_begins ? 1 : 0)) + sizeof(int32_t);
+    return static_cast<size_t>(kRows) * kTilesPerBlock * row + 64;
   }
 };
 

@@ -5,6 +5,7 @@
 // A is in uint8: of the weights that meet in one sum of 16 bits, neither the positive nor the negative ones may be more
 // than 128 together, since 255 * 128 is below 2^15.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <wasm_simd128.h>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr int32_t kFits = 128, kFour = 4 * I8Gemm::kColumns;
 
-// The positive and the negative weights of each pair of [4 columns, 4 rows], both as positive sums of 16 bits.
+// Of [4 columns, 4 rows], the positive and the negative weights of each pair of rows, both as positive sums of 16 bits.
 struct PairWeights {
   v128_t positive, negative;
   static PairWeights of(const int8_t* b) {
@@ -27,58 +28,67 @@ struct PairWeights {
   void operator+=(const PairWeights& other) {
     positive = wasm_i16x8_add(positive, other.positive), negative = wasm_i16x8_add(negative, other.negative);
   }
-  v128_t too_much() const {
-    const v128_t fits = wasm_i16x8_splat(kFits);
-    return wasm_v128_or(wasm_i16x8_gt(positive, fits), wasm_i16x8_gt(negative, fits));
+  // A bit for each sum that is too much, [4 columns, 2 pairs].
+  uint32_t too_much(bool of_negative) const {
+    return wasm_i16x8_bitmask(wasm_i16x8_gt(of_negative ? negative : positive, wasm_i16x8_splat(kFits)));
   }
 };
 
-// Calls f(fours of rows before these, how many there are) for what is added in 16 bits and too much, four columns from
-// `b` on. As the micro-kernel does: spans of 2 within whole sixteens of rows, single fours behind them.
-template <class F>
-void for_each_too_much(const int8_t* b, int64_t fours, int64_t span, F f) {
-  for (int64_t i = 0; i < fours;) {
-    const int64_t count = fours / 4 * 4 > i ? span : 1;
-    PairWeights weights = PairWeights::of(b + i * kFour);
-    for (int64_t j = 1; j < count; ++j) weights += PairWeights::of(b + (i + j) * kFour);
-    if (wasm_v128_any_true(weights.too_much())) f(i, count);
-    i += count;
-  }
-}
-
-// What must be taken from the weights of a span, [rows, 4 columns], for them to fit; zeros elsewhere.
-struct Excess {
-  int32_t by[8][4] = {};
-
-  Excess(const int8_t* b, int64_t fours) {
-    for (int64_t column = 0; column < 4; ++column)
-      for (int64_t half = 0; half < 4; half += 2) {
-        // Those that meet in one sum: pairs, of which each lies four rows behind the one before.
-        int32_t weights[4];
-        const int64_t count = 2 * fours;
-        for (int64_t i = 0; i < count; ++i) weights[i] = b[i / 2 * kFour + column * 4 + half + i % 2];
-        for (const int32_t sign : {1, -1})
-          while (const int32_t most = too_much(weights, count, sign)) {
-            const int64_t at = std::max_element(weights, weights + count, [=](int32_t x, int32_t y) {
-              return sign * x < sign * y;
-            }) - weights;
-            const int32_t taken = sign * std::min(most, sign * weights[at]);
-            weights[at] -= taken;
-            by[at / 2 * 4 + half + at % 2][column] += taken;
-          }
+// What must be taken from the weights of a span for them to fit, pair by pair of rows, of four columns.
+class Excess {
+ public:
+  Excess(const int8_t* b, int64_t fours) : b_(b), pairs_(2 * fours) {
+    PairWeights weights = PairWeights::of(b);
+    for (int64_t i = 1; i < fours; ++i) weights += PairWeights::of(b + i * kFour);
+    for (const bool negative : {false, true})
+      for (uint32_t sums = weights.too_much(negative); sums; sums &= sums - 1) {
+        const int32_t sum = __builtin_ctz(sums);
+        take(sum / 2, sum % 2, negative ? -1 : 1);
       }
   }
-  bool in_row(int64_t row) const {
-    return std::any_of(by[row], by[row] + 4, [](int32_t excess) { return excess != 0; });
+  // Calls f(which of the span's pairs of rows, [4 columns, 2 rows]) for those that have excess.
+  template <class F>
+  void for_each_pair(F f) const {
+    for (int64_t pair = 0; pair < pairs_; ++pair)
+      if (found_ >> pair & 1) f(pair, by_[pair]);
   }
 
  private:
-  static int32_t too_much(const int32_t* weights, int64_t count, int32_t sign) {
-    int32_t sum = 0;
-    for (int64_t i = 0; i < count; ++i) sum += std::max(0, sign * weights[i]);
-    return std::max(0, sum - kFits);
+  // The largest weights of a sum are made smaller. It has every other pair of the span.
+  void take(int32_t column, int32_t half, int32_t sign) {
+    const auto left = [&](int64_t i) {
+      const int64_t pair = i / 2 * 2 + half;
+      return sign * (b_[pair / 2 * kFour + column * 4 + half * 2 + i % 2] - by_[pair][column][i % 2]);
+    };
+    int32_t most = -kFits;
+    for (int64_t i = 0; i < pairs_; ++i) most += std::max(0, left(i));
+    while (most > 0) {
+      int64_t at = 0;
+      for (int64_t i = 1; i < pairs_; ++i)
+        if (left(i) > left(at)) at = i;
+      const int32_t taken = std::min(most, left(at));
+      by_[at / 2 * 2 + half][column][at % 2] += static_cast<int16_t>(sign * taken);
+      found_ |= 1U << (at / 2 * 2 + half);
+      most -= taken;
+    }
   }
+
+  const int8_t* b_;
+  int64_t pairs_;
+  uint32_t found_ = 0;
+  int16_t by_[4][4][2] = {};
 };
+
+// Calls f(pairs of rows before it, [4 columns, 2 rows]) for each pair of rows with excess, four columns from `b` on.
+// What is added in 16 bits is as in the micro-kernel: spans within whole sixteens of rows, single fours behind them.
+template <class F>
+void for_each_excess(const int8_t* b, int64_t fours, int64_t span, F f) {
+  for (int64_t i = 0; i < fours;) {
+    const int64_t count = fours / 4 * 4 > i ? span : 1;
+    Excess(b + i * kFour, count).for_each_pair([&](int64_t pair, const int16_t (&by)[4][2]) { f(2 * i + pair, by); });
+    i += count;
+  }
+}
 
 }  // namespace
 
@@ -88,9 +98,9 @@ void IntegerPanels::split() {
   if (!pairs) return;
   const int64_t fours = (k + 3) / 4, groups = (n + 3) / 4;
   const auto of_group = [&](int64_t group) { return data.data() + group / 2 * fours * kFour + group % 2 * 16; };
-  // By the time of a row's step with four columns and four rows: 16-bit factors, pairs in spans of 1 and 2, and what a
-  // row of four columns with excess costs.
-  constexpr double kWords = 1, kPairs[] = {0.7, 0.57}, kExcess = 0.8;
+  // By the time of a row's step with four columns and four rows: 16-bit factors, pairs in spans of 1 and 2, and what two
+  // rows of four columns with excess cost.
+  constexpr double kWords = 1, kPairs[] = {0.7, 0.57}, kExcess = 0.45;
   const auto all = static_cast<double>(fours * groups);
   double best = kWords * all;
   for (const int32_t tried : {2, 1}) {
@@ -99,14 +109,10 @@ void IntegerPanels::split() {
     const auto cost = [&] { return kPairs[tried - 1] * all + kExcess * static_cast<double>(found.size()); };
     for (int64_t group = 0; group < groups && cost() < best; ++group) {
       begins.push_back(static_cast<int32_t>(found.size()));
-      for_each_too_much(of_group(group), fours, tried, [&](int64_t first, int64_t count) {
-        const Excess taken(of_group(group) + first * kFour, count);
-        for (int64_t row = 0; row < 4 * count; ++row) {
-          if (!taken.in_row(row)) continue;
-          I8Excess& added = found.emplace_back();
-          added.row = static_cast<int32_t>(4 * first + row);
-          std::copy_n(taken.by[row], 4, added.columns);
-        }
+      for_each_excess(of_group(group), fours, tried, [&](int64_t pair, const int16_t (&by)[4][2]) {
+        I8Excess& added = found.emplace_back();
+        added.row = static_cast<int32_t>(2 * pair);
+        std::memcpy(added.columns, by, sizeof by);
       });
     }
     if (cost() >= best) continue;
@@ -114,12 +120,14 @@ void IntegerPanels::split() {
     begins.push_back(static_cast<int32_t>(found.size()));
     excess = std::move(found), excess_begins = std::move(begins);
   }
-  for (int64_t group = 0; span && group < groups; ++group)
-    for (int32_t i = excess_begins[static_cast<size_t>(group)]; i < excess_begins[static_cast<size_t>(group) + 1];
-         ++i) {
+  if (excess.empty()) excess_begins.clear();
+  for (size_t group = 0; group + 1 < excess_begins.size(); ++group)
+    for (int32_t i = excess_begins[group]; i < excess_begins[group + 1]; ++i) {
       const I8Excess& taken = excess[static_cast<size_t>(i)];
-      int8_t* row = of_group(group) + taken.row / 4 * kFour + taken.row % 4;
-      for (int64_t column = 0; column < 4; ++column) row[column * 4] -= taken.columns[column];
+      int8_t* rows = of_group(static_cast<int64_t>(group)) + taken.row / 4 * kFour + taken.row % 4;
+      for (int64_t column = 0; column < 4; ++column)
+        for (int64_t row = 0; row < 2; ++row)
+          rows[column * 4 + row] = static_cast<int8_t>(rows[column * 4 + row] - taken.columns[column][row]);
     }
 }
 

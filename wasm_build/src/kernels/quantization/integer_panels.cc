@@ -108,7 +108,7 @@ void IntegerPanels::put(int64_t at, const Tensor& tensor, int64_t first, int64_t
 
 void IntegerPanels::apply(I8Gemm& g) const {
   g.n = n, g.b = data.data(), g.b_sums = sums.data();
-  g.span = span, g.excess = excess.data(), g.excess_begins = span ? excess_begins.data() : nullptr;
+  g.span = span, g.excess = excess.data(), g.excess_begins = excess.empty() ? nullptr : excess_begins.data();
 }
 
 }  // namespace py_ort
