@@ -58,9 +58,7 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     const float variance = __builtin_isinf(squares) ? squares : squares / count - rest * rest;
     const float inverse = 1.0f / __builtin_sqrtf((variance < 0 ? 0.0f : variance) + f.epsilon);
     const v128_t correction = splat(rest);
-    const auto centered = [&](int32_t i, int32_t left) {
-      return sub(sub(load_some(x + i, left), shift), correction);
-    };
+    const auto centered = [&](int32_t i, int32_t left) { return sub(sub(load_some(x + i, left), shift), correction); };
     if (f.mean)
       f.mean[row] = __builtin_isinf(mean) ? mean : mean + rest;  // (infinities have no distance from their mean)
     if (f.inverse_deviation) f.inverse_deviation[row] = inverse;
@@ -69,9 +67,8 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     if (f.scale_per_row) {
       const float scale = f.scale ? f.scale[scale_row] : 1.0f;
       const v128_t factor = splat(scale * inverse), bias = splat(f.bias ? f.bias[scale_row] : 0.0f);
-      for_vectors(0, n, [&](int32_t i, int32_t left) {
-        store_some(y + i, add(mul(centered(i, left), factor), bias), left);
-      });
+      for_vectors(0, n,
+                  [&](int32_t i, int32_t left) { store_some(y + i, add(mul(centered(i, left), factor), bias), left); });
     } else {
       const float* scale = f.scale ? f.scale + static_cast<size_t>(scale_row) * n : nullptr;
       const float* bias = f.bias ? f.bias + static_cast<size_t>(scale_row) * n : nullptr;

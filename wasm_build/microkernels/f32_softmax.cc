@@ -34,9 +34,8 @@ void softmax_row(const float* x, float* y, int32_t n, bool log_of_it) {
     });
   } else {
     const v128_t factor = div(splat(1.0f), sum);
-    for_vectors(0, n, [&](int32_t at, int32_t left) {
-      store_some(y + at, mul(load_some(y + at, left), factor), left);
-    });
+    for_vectors(0, n,
+                [&](int32_t at, int32_t left) { store_some(y + at, mul(load_some(y + at, left), factor), left); });
   }
 }
 

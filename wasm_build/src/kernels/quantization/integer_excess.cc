@@ -98,8 +98,8 @@ void IntegerPanels::split() {
   if (!pairs) return;
   const int64_t fours = (k + 3) / 4, groups = (n + 3) / 4;
   const auto of_group = [&](int64_t group) { return data.data() + group / 2 * fours * kFour + group % 2 * 16; };
-  // By the time of a row's step with four columns and four rows: 16-bit factors, pairs in spans of 1 and 2, and what two
-  // rows of four columns with excess cost.
+  // By the time of a row's step with four columns and four rows: 16-bit factors, pairs in spans of 1 and 2, and what
+  // two rows of four columns with excess cost.
   constexpr double kWords = 1, kPairs[] = {0.7, 0.57}, kExcess = 0.45;
   const auto all = static_cast<double>(fours * groups);
   double best = kWords * all;

@@ -119,9 +119,9 @@ inline v128_t erf_series(v128_t x) {
 // 1 - erf(x) for x >= 0
 inline v128_t erf_rest(v128_t x) {
   const v128_t limit = splat(4.0f), a = at_most(x, limit);
-  const v128_t p = polynomial(a, -1.128381149e+00f, -6.365871104e-01f, -1.029483745e-01f, 1.956730924e-02f,
-                              -3.694491846e-04f, -1.293547871e-03f, 4.931559250e-04f, -9.585224833e-05f,
-                              1.009814402e-05f, -4.558268037e-07f);
+  const v128_t p =
+      polynomial(a, -1.128381149e+00f, -6.365871104e-01f, -1.029483745e-01f, 1.956730924e-02f, -3.694491846e-04f,
+                 -1.293547871e-03f, 4.931559250e-04f, -9.585224833e-05f, 1.009814402e-05f, -4.558268037e-07f);
   return wasm_v128_andnot(exp_of_negative(mul(a, p)), wasm_f32x4_ge(x, limit));  // from there on erf(x) rounds to 1
 }
 inline v128_t erf(v128_t x) {
