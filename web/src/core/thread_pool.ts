@@ -4,11 +4,18 @@
 import { host } from '../host';
 import type { CoreModule } from './module';
 import type { CompiledMicrokernels } from './files';
-import { CHUNK_BITS, CLOSED, MAX_CHUNKS, type MicroKernel, Word, workOff, type WorkerStart } from './shared_work';
+import {
+  CHUNK_BITS,
+  CLOSED,
+  MAX_CHUNKS,
+  type MicroKernel,
+  SPINS,
+  Word,
+  workOff,
+  type WorkerStart,
+} from './shared_work';
 
 const STACK = 65536;
-/** The core spins so often whether the others are done before it sleeps: about 20 microseconds. */
-const SPINS = 4000;
 /** Chunks for each thread: uneven ones even out. */
 const CHUNKS_PER_THREAD = 4;
 

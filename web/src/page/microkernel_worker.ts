@@ -1,12 +1,6 @@
 // A thread of the CPU provider: nothing but micro-kernels on the core's memory. It waits for work by atomics and
 // answers no messages.
-import { type MicroKernel, Word, workOff, type WorkerStart } from '../core/shared_work';
-
-/**
- * Looks so often whether there is work again before it sleeps: about 5 microseconds. Kernels follow each other closely;
- * spins twenty times as long as 4000 made two threads slower than one where cores are busy.
- */
-const SPINS = 1000;
+import { type MicroKernel, SPINS, Word, workOff, type WorkerStart } from '../core/shared_work';
 
 self.onmessage = ({ data: { memory, address, module, names, stack, me } }: MessageEvent<WorkerStart>) => {
   const { exports } = new WebAssembly.Instance(module, { env: { memory } });
