@@ -13,15 +13,22 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, rank, set_attributes
 from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
 from py_ort.ir.value_types import infer_like_input
-from py_ort.ops.quantized_shapes import infer_as, infer_block_product, infer_gathered_blocks, infer_qgemm
+from py_ort.ops.quantized_shapes import (
+    infer_as,
+    infer_block_product,
+    infer_gathered_blocks,
+    infer_qgemm,
+    refine_packed,
+)
 
 OPERATORS = [
     Operator("QuantizeLinear", layout="quantized"),
     Operator("DequantizeLinear", layout="quantized"),
     Operator("DynamicQuantizeLinear", expand=False),
     Operator("DynamicFakeQuantize", domain=INTERNAL, layout="elementwise", infer=infer_like_input),
-    *(Operator(name, heavy=True) for name in ("MatMulInteger", "ConvInteger")),
-    Operator("QLinearMatMul"),
+    Operator("MatMulInteger", refine=refine_packed, heavy=True),
+    Operator("ConvInteger", heavy=True),
+    Operator("QLinearMatMul", refine=refine_packed),
     Operator("QLinearConv", layout="channels"),
     *(
         Operator(f"QLinear{name}", domain=MICROSOFT, infer=infer_like_input, layout=layout)

@@ -25,10 +25,24 @@ def infer_as(op_type: str, *places: int, of: int | None = None) -> Callable[[ir.
     def infer(node: ir.Node) -> None:
         at = places or range(2, len(node.inputs), 3)
         shapes = [None if node.inputs[i] is None else dims(node.inputs[i]) for i in at]
-        found = None if None in shapes else _sizes(op_type, node, shapes)
+        packed = packed_sizes(node)
+        found = packed or (None if None in shapes else _sizes(op_type, node, shapes))
         _settle(node, node.inputs[at[0] if of is None else of], found)
 
     return infer
+
+
+def packed_sizes(node: ir.Node) -> list[Any] | None:
+    """Sizes of a product whose B lies in panels: attribute packed_n."""
+    rows, columns = dims(node.inputs[0]), attribute(node, "packed_n")
+    return None if rows is None or columns is None else [*rows[:-1], columns]
+
+
+def refine_packed(node: ir.Node) -> None:
+    """Give the result of a product with packed B its sizes, of which ONNX knows nothing."""
+    found = packed_sizes(node)
+    if found is not None:
+        set_dims(node.outputs[0], found)
 
 
 def _settle(node: ir.Node, source: ir.Value | None, found: list[Any] | None) -> None:
@@ -79,8 +93,8 @@ def infer_gathered_blocks(node: ir.Node) -> None:
 def infer_qgemm(node: ir.Node) -> None:
     """The type is that of the result's zero point; without a scale for it, float."""
     rows, columns = dims(node.inputs[0]), dims(node.inputs[3])
-    found = None
-    if rows is not None and columns is not None and len(rows) == len(columns) == 2:
+    found = packed_sizes(node)
+    if found is None and rows is not None and columns is not None and len(rows) == len(columns) == 2:
         a, b = attribute(node, "transA", 0), attribute(node, "transB", 0)
         found = [rows[1 if a else 0], columns[0 if b else 1]]
     quantized = len(node.inputs) > 7 and node.inputs[7] is not None

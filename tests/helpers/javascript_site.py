@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import small_models
+from native import native_session
 from onnx import TensorProto, helper
 from pictures import SMOOTH, by_pillow, decoder, saved
 
@@ -82,6 +85,10 @@ def lay_out(folder: Path) -> None:
     for name, model in small.items():
         py_ort.export(model, folder / f"{name}.pyort")
     py_ort.export(small_models.add(), folder / "wasm.pyort", providers=["wasm"])
+    py_ort.export(small_models.integer_products(), folder / "integer_products.pyort")
+    x = np.random.default_rng(2).standard_normal((2, 4, 8, 8)).astype(np.float32)
+    (y,) = native_session(small_models.integer_products()).run(None, {"x": x})
+    (folder / "integer_products.json").write_text(json.dumps({"x": x.ravel().tolist(), "y": y.ravel().tolist()}))
     py_ort.export(small_models.two_products(), folder / "parted.pyort", part_size=2048)
     for damaged, name in enumerate(("spoilt", "cut_off")):
         (folder / name).mkdir()

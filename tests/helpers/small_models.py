@@ -115,3 +115,28 @@ def two_products(scale: float = 1) -> bytes:
     constants = [numpy_helper.from_array(array * array.dtype.type(scale), name) for name, array in WEIGHTS.items()]
     constants.append(numpy_helper.from_array(np.array([2, 3]), "axes"))
     return model(nodes, [floats("x", ["N", 4, 8, 8])], [floats("y", ["N", 7])], constants, 18)
+
+
+def integer_products() -> bytes:
+    """A grouped convolution with int8 weights, then a matrix in uint8; none fills its panels."""
+    rng = np.random.default_rng(6)
+    weights = {
+        "w": rng.integers(-128, 128, (10, 2, 3, 3)).astype(np.int8),
+        "w_zero": np.int8(-3),
+        "m": rng.integers(0, 256, (10, 13)).astype(np.uint8),
+        "m_zero": np.uint8(131),
+        "small": np.float32(0.001),
+        "axes": np.array([2, 3]),
+    }
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "q_scale", "q_zero"]),
+        helper.make_node("ConvInteger", ["q", "w", "q_zero", "w_zero"], ["c"], group=2, pads=[1] * 4),
+        helper.make_node("Cast", ["c"], ["c_float"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceMean", ["c_float", "axes"], ["mean"], keepdims=0),
+        helper.make_node("Mul", ["mean", "small"], ["a"]),
+        helper.make_node("DynamicQuantizeLinear", ["a"], ["b", "b_scale", "b_zero"]),
+        helper.make_node("MatMulInteger", ["b", "m", "b_zero", "m_zero"], ["d"]),
+        helper.make_node("Cast", ["d"], ["y"], to=TensorProto.FLOAT),
+    ]
+    constants = [numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items()]
+    return model(nodes, [floats("x", ["N", 4, 8, 8])], [floats("y", ["N", 13])], constants, 18)

@@ -22,6 +22,14 @@ export const cases = {
     await session.release();
   },
 
+  'integers that a file has once': async () => {
+    const { x, y } = await (await fetch('integer_products.json')).json();
+    const session = await create('integer_products', { executionProviders: ['wasm'] });
+    const outputs = await session.run({ x: new Tensor('float32', x, [2, 4, 8, 8]) });
+    equal(outputs.y.data, y);
+    await session.release();
+  },
+
   'pictures in files': async () => {
     const session = await create('decoder', { executionProviders: ['wasm'] });
     const bytes = async (file) => new Uint8Array(await (await fetch(file)).arrayBuffer());

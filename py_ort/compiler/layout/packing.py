@@ -1,8 +1,13 @@
-"""Constant weights in the order in which the kernels of each provider read them (docs/internals.md, section 3)."""
+"""Constant weights in the order in which the kernels of each provider read them (docs/internals.md, section 3).
+
+8-bit weights become int8: uint8 by 128 less, its zero point, too. The wasm kernels read them where they were loaded,
+but for machines that add products of bytes in 16 bits: there they take a copy with smaller weights (integer_excess.cc).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +19,8 @@ from py_ort.ir.graph import all_nodes, attribute, dims, set_attributes, tensor_o
 from py_ort.ir.operators import NHWC
 
 PANEL = 8
+#: Rows of 8-bit panels that lie next to each other.
+FOUR = 4
 
 
 def hwio(w: np.ndarray) -> np.ndarray:
@@ -49,6 +56,28 @@ def transposed_panels(w: np.ndarray, group: int) -> np.ndarray:
     return panels(split.transpose(0, 1, 3, 4, 2).reshape(group, inputs // group, kh * kw * each))
 
 
+def integer_panels(matrix: np.ndarray) -> np.ndarray:
+    """[…, K, N] of 8-bit integers → […, ceil(N / 8), ceil(K / 4), 8, 4] of int8, zero-filled; uint8 is less 128."""
+    *lead, rows, columns = matrix.shape
+    fours, count = -(-rows // FOUR), -(-columns // PANEL)
+    padded = np.zeros((*lead, fours * FOUR, count * PANEL), np.int8)
+    padded[..., :rows, :columns] = signed(matrix)
+    axes = (*range(len(lead)), *(len(lead) + axis for axis in (2, 0, 3, 1)))
+    return padded.reshape(*lead, fours, FOUR, count, PANEL).transpose(axes)
+
+
+def signed(values: np.ndarray) -> np.ndarray:
+    """Bytes as int8: uint8 less 128."""
+    return values if values.dtype == np.int8 else (values ^ 0x80).view(np.int8)
+
+
+def integer_conv_panels(w: np.ndarray, group: int) -> np.ndarray:
+    """[M, C / group, k…] of 8-bit integers → [group, ceil(M / group / 8), ceil(taps·C / group / 4), 8, 4] of int8."""
+    out, inner = w.shape[:2]
+    split = w.reshape(group, out // group, inner, -1)
+    return integer_panels(split.transpose(0, 3, 2, 1).reshape(group, -1, out // group))
+
+
 def pack_weights(model: ir.Model, placed: Mapping[ir.Node, PlacedNode]) -> int:
     """Pack the weights of every convolution and matrix product; evaluated when the plan's weights are written.
 
@@ -57,6 +86,20 @@ def pack_weights(model: ir.Model, placed: Mapping[ir.Node, PlacedNode]) -> int:
     """
     packer = _Packer()
     return sum(packer.pack(node, placed[node].provider) for node in list(all_nodes(model.graph)))
+
+
+_INT8 = ir.DataType.INT8
+_BYTES = (_INT8, ir.DataType.UINT8)
+#: Where the weights and their zero points are.
+_INTEGER_PRODUCTS = {
+    "MatMulInteger": (1, 3),
+    "MatMulIntegerToFloat": (1, 5),
+    "DynamicQuantizeMatMul": (1, 3),
+    "QLinearMatMul": (3, 5),
+    "QGemm": (3, 5),
+    "ConvInteger": (1, 3),
+    "QLinearConv": (3, 5),
+}
 
 
 class _Packer:
@@ -70,6 +113,8 @@ class _Packer:
             return self._convolution(node, provider)
         if node.domain == "" and node.op_type in ("MatMul", "Gemm"):
             return self._product(node, provider)
+        if provider == "wasm" and node.op_type in _INTEGER_PRODUCTS:
+            return self._integers(node, *_INTEGER_PRODUCTS[node.op_type])
         return False
 
     def _convolution(self, node: ir.Node, provider: str) -> bool:
@@ -135,10 +180,49 @@ class _Packer:
             set_attributes(node, transB=0, alpha=1.0)
         return True
 
+    def _integers(self, node: ir.Node, index: int, zero_index: int) -> bool:
+        """Panels are of int8: the zero points of uint8 are made less as the weights are."""
+        weights, zeros = node.inputs[index], (*node.inputs, *(None,) * zero_index)[zero_index]
+        shape = _constant_shape(weights, None, _BYTES)
+        if weights is None or shape is None or attribute(node, "packed_n") or attribute(node, "weight_layout"):
+            return False
+        moved = weights.dtype == ir.DataType.UINT8
+        if moved and zeros is not None and zeros.const_value is None:
+            return False
+        if node.op_type in ("ConvInteger", "QLinearConv"):
+            group, (out, inner, *kernel) = attribute(node, "group", 1), shape
+            depthwise = inner == 1 and out == group
+            if len(shape) < 3 or out % group or depthwise or list(attribute(node, "kernel_shape") or ()) != kernel:
+                return False
+            packed = (group, -(-(out // group) // PANEL), -(-math.prod(kernel) * inner // FOUR), PANEL, FOUR)
+            self._replace(node, f"panel8x4/{group}", lambda w: integer_conv_panels(w, group), packed, index, _INT8)
+            set_attributes(node, weight_layout="panel8x4", out_channels=out)
+        elif len(shape) == 2:
+            packed = (-(-shape[1] // PANEL), -(-shape[0] // FOUR), PANEL, FOUR)
+            self._replace(node, "panel8x4", integer_panels, packed, index, _INT8)
+            set_attributes(node, packed_n=shape[1])
+        else:
+            return False
+        if moved and zeros is None:
+            zeros = ir.Value(name=f"{node.inputs[index].name}__zero")  # type: ignore[union-attr]
+            zeros.const_value = tensor_of(np.zeros((), np.uint8))
+        if moved and zeros is not None:
+            node.resize_inputs(max(len(node.inputs), zero_index + 1))
+            node.replace_input_with(zero_index, zeros)
+            assert zeros.const_value is not None
+            self._replace(node, "signed", signed, tuple(zeros.const_value.shape.numpy()), zero_index, _INT8)
+        return True
+
     def _replace(
-        self, node: ir.Node, kind: str, convert: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]
+        self,
+        node: ir.Node,
+        kind: str,
+        convert: Callable[[np.ndarray], np.ndarray],
+        shape: tuple[int, ...],
+        index: int = 1,
+        dtype: ir.DataType | None = None,
     ) -> None:
-        old = node.inputs[1]
+        old = node.inputs[index]
         assert old is not None and old.const_value is not None and node.graph is not None
         key = (id(old.const_value), kind)
         packed = self._done.get(key)
@@ -148,15 +232,16 @@ class _Packer:
             def evaluate() -> ir.TensorProtocol:
                 return tensor_of(np.ascontiguousarray(convert(tensor.numpy())))
 
-            lazy = ir.LazyTensor(evaluate, dtype=tensor.dtype, shape=ir.Shape(shape), name=f"{old.name}__{kind}")
+            made = dtype or tensor.dtype
+            lazy = ir.LazyTensor(evaluate, dtype=made, shape=ir.Shape(shape), name=f"{old.name}__{kind}")
             derive(lazy, tensor, kind)
             packed = ir.Value(
-                name=f"{old.name}__{kind}", type=ir.TensorType(tensor.dtype), shape=ir.Shape(shape), const_value=lazy
+                name=f"{old.name}__{kind}", type=ir.TensorType(made), shape=ir.Shape(shape), const_value=lazy
             )
             graph = _owner(old, node)
             graph.initializers[packed.name] = packed  # type: ignore[index]
             self._done[key] = packed
-        node.replace_input_with(1, packed)
+        node.replace_input_with(index, packed)
         if not old.uses() and not old.is_graph_output() and old.graph is not None:
             old.graph.initializers.pop(old.name or "", None)
 
@@ -167,10 +252,14 @@ def _owner(value: ir.Value, node: ir.Node) -> ir.Graph:
     return found
 
 
-def _constant_shape(value: ir.Value | None, rank: int) -> tuple[int, ...] | None:
-    if value is None or value.const_value is None or value.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
+def _constant_shape(
+    value: ir.Value | None,
+    rank: int | None,
+    dtypes: Container[ir.DataType | None] = (ir.DataType.FLOAT, ir.DataType.FLOAT16),
+) -> tuple[int, ...] | None:
+    if value is None or value.const_value is None or value.dtype not in dtypes:
         return None
     found = dims(value)
-    if found is None or len(found) != rank or any(d == 0 for d in found):
+    if found is None or (rank is not None and len(found) != rank) or any(d == 0 for d in found):
         return None
     return tuple(int(d) for d in found)  # type: ignore[arg-type]

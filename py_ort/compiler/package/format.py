@@ -49,6 +49,10 @@ class Form(IntEnum):
     TRANSPOSED = 2
     #: A float32 tensor [slices, groups, rows, columns], to be [groups, ceil(slices · columns / 8), rows, 8].
     SLICES = 3
+    #: 8-bit integers: a matrix [rows, columns], to be [ceil(columns / 8), ceil(rows / 4), 8, 4], or the weights of a
+    #: convolution, [groups · columns, channels, taps], to be [groups, ceil(columns / 8), ceil(taps · channels / 4), 8,
+    #: 4].
+    INTEGERS = 4
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ class PlanEntry:
         offset: Where it lies in the data.
         size: Its bytes.
         weights: For each weight of the plan its offset in the data, its size there, and its `Form`; of
-            `Form.SLICES` how many there are, too.
+            `Form.SLICES` how many there are, too; of `Form.INTEGERS` columns, taps (0: a matrix), and 1 where the file
+            has uint8 and the plan int8, less 128.
         placement: Offset and size of the placement of nodes, as JSON.
     """
 

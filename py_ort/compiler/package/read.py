@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from py_ort.compiler.layout.packing import panels
+from py_ort.compiler.layout.packing import FOUR, PANEL, integer_conv_panels, integer_panels, panels
 from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file
 from py_ort.compiler.load.metadata import ModelMetadata
 from py_ort.compiler.package.format import ALIGNMENT, Form, Header, choose, read_header
@@ -144,19 +144,19 @@ class Package:
         if len(weights) != len(places):
             raise ValueError(f"{len(places)} weights for a plan of {len(weights)}")
         written = 0
-        for weight, (offset, size, form, *slices) in sorted(
+        for weight, (offset, size, form, *parameters) in sorted(
             zip(weights, places, strict=True), key=lambda w: w[0].Offset()
         ):
             if weight.Offset() < written or weight.Size() == 0:
                 continue  # shares the room of an earlier one
             if weight.Offset() > written:
                 yield bytes(weight.Offset() - written)
-            yield self._weight(offset, size, Form(form), *slices, weight=weight)
+            yield self._weight(offset, size, Form(form), *parameters, weight=weight)
             written = weight.Offset() + weight.Size()
         if written < root.WeightsSize():
             yield bytes(root.WeightsSize() - written)
 
-    def _weight(self, offset: int, size: int, form: Form, slices: int = 1, *, weight: object) -> Part:
+    def _weight(self, offset: int, size: int, form: Form, *parameters: int, weight: object) -> Part:
         wanted: int = weight.Size()  # type: ignore[attr-defined]
         if form == Form.AS_IS:
             if size != wanted:
@@ -165,6 +165,10 @@ class Package:
                 self._content(offset, size) if size < _SMALL else LazyPart(size, partial(self._content, offset, size))
             )
         dims = [weight.Dims(i) for i in range(weight.DimsLength())]  # type: ignore[attr-defined]
+        if form == Form.INTEGERS:
+            columns, taps, moved = parameters
+            return LazyPart(wanted, self._integers(offset, size, dims, columns, taps, moved))
+        (slices,) = parameters or (1,)
         groups, count, rows, width = (1, *dims)[-4:]
         columns = size // max(groups * rows * 4, 1)
         whole = size == groups * rows * columns * 4 and slices > 0 and columns % slices == 0
@@ -182,6 +186,26 @@ class Package:
             return memoryview(np.ascontiguousarray(panels(matrix)).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
         return LazyPart(wanted, packed)
+
+    def _integers(
+        self, offset: int, size: int, dims: list[int], columns: int, taps: int, moved: int
+    ) -> Callable[[], memoryview]:
+        groups = dims[0] if taps else 1
+        rows, rest = divmod(size, max(groups * columns, 1))
+        inner = rows // max(taps, 1)
+        wanted = [-(-columns // PANEL), -(-rows // FOUR), PANEL, FOUR]
+        if rest or size <= 0 or taps < 0 or inner * max(taps, 1) != rows or dims != ([groups] if taps else []) + wanted:
+            raise ValueError(f"a weight of the shape {dims} has {size} bytes")
+
+        def packed() -> memoryview:
+            plain = np.frombuffer(self._content(offset, size), np.uint8 if moved else np.int8)
+            if taps:
+                made = integer_conv_panels(plain.reshape(groups * columns, inner, taps), groups)
+            else:
+                made = integer_panels(plain.reshape(rows, columns))
+            return memoryview(np.ascontiguousarray(made).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+
+        return packed
 
 
 def _further(header: Header, folder: DataFolder | None) -> Iterator[memoryview]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler import CompiledModel
-from py_ort.compiler.layout.packing import PANEL
+from py_ort.compiler.layout.packing import FOUR, PANEL
 from py_ort.compiler.load.files import replacing
 from py_ort.compiler.package.format import ALIGNMENT, VERSION, Form, Header, PartEntry, PlanEntry
 from py_ort.compiler.plan.weights import WeightEntry
@@ -154,6 +155,8 @@ class _Data:
     def _matrices(self, entry: WeightEntry) -> Iterator[tuple[tuple[int, ...], memoryview]]:
         """Yield the matrices of which a weight may be the panels, where something of their size is there."""
         shape = _shape(entry)
+        if entry.tensor.dtype == ir.DataType.INT8 and len(shape) in (4, 5) and shape[-2:] == (PANEL, FOUR):
+            yield from self._integer_matrices(entry, shape)
         if entry.tensor.dtype != ir.DataType.FLOAT or len(shape) not in (3, 4) or shape[-1] != PANEL:
             return
         groups, count, rows, _ = (1, *shape)[-4:]
@@ -174,6 +177,34 @@ class _Data:
                 if inner == groups * rows and kh * kw * width == columns:
                     slices = plain.reshape(groups, rows, kh * kw, width)
                     yield (Form.SLICES, kh * kw), _bytes_of(np.moveaxis(slices, 2, 0))
+
+    def _integer_matrices(
+        self, entry: WeightEntry, shape: tuple[int, ...]
+    ) -> Iterator[tuple[tuple[int, ...], memoryview]]:
+        groups, count, fours = (1, *shape)[-5:-2]
+        sizes = [
+            (columns, rows)
+            for columns in range(count * PANEL, (count - 1) * PANEL, -1)
+            for rows in range(fours * FOUR, (fours - 1) * FOUR, -1)
+            if groups * columns * rows in self._shapes
+        ]
+        if not sizes:
+            return
+        packed = np.asarray(entry.tensor.numpy()).reshape(groups, count, fours, PANEL, FOUR)
+        whole = packed.transpose(0, 2, 4, 1, 3).reshape(groups, fours * FOUR, count * PANEL)
+        for columns, rows in sizes:
+            if whole[:, rows:].any() or whole[:, :, columns:].any():
+                continue  # what panels are filled up with is 0
+            plain = whole[:, :rows, :columns]
+            found = [(0, plain[0])] if len(shape) == 4 else []
+            for out, inner, *kernel in (s for s in self._shapes[plain.size] if len(s) > 2 and len(shape) == 5):
+                taps = math.prod(kernel)
+                if out == groups * columns and inner * taps == rows:
+                    found.append((taps, plain.reshape(groups, taps, inner, columns).transpose(0, 3, 2, 1)))
+            for taps, matrix in found:
+                for moved in (0, 1):
+                    content = _bytes_of(matrix ^ np.int8(-128) if moved else matrix)
+                    yield (Form.INTEGERS, columns, taps, moved), content
 
 
 class _Pieces:

@@ -33,6 +33,32 @@ def test_conv_panels(group: int) -> None:
                     assert packed[g, n // 8, (y * 2 + x) * 3 + c, n % 8] == w[m, c, y, x]
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_integer_panels(dtype: type) -> None:
+    matrix = RNG.integers(0, 256, (7, 11)).astype(np.uint8).view(dtype)
+    packed = packing.integer_panels(matrix)
+    assert packed.shape == (2, 2, 8, 4)
+    assert packed.dtype == np.int8
+    moved = 128 if dtype == np.uint8 else 0
+    for k in range(8):
+        for n in range(16):
+            assert packed[n // 8, k // 4, n % 8, k % 4] == (int(matrix[k, n]) - moved if n < 11 and k < 7 else 0)
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_integer_conv_panels(group: int) -> None:
+    w = RNG.integers(-128, 128, (10, 3, 2, 2)).astype(np.int8)
+    packed = packing.integer_conv_panels(w, group)
+    assert packed.shape == (group, 2 if group == 1 else 1, 3, 8, 4)
+    for m in range(10):
+        g, n = divmod(m, 10 // group)
+        for y in range(2):
+            for x in range(2):
+                for c in range(3):
+                    k = (y * 2 + x) * 3 + c
+                    assert packed[g, n // 8, k // 4, n % 8, k % 4] == w[m, c, y, x]
+
+
 @pytest.mark.parametrize("group", [1, 2])
 def test_transposed_panels(group: int) -> None:
     w = RNG.standard_normal((4, 3, 2, 2)).astype(np.float32)

@@ -57,6 +57,30 @@ def test_weights_are_there_once(exported: Path) -> None:
     assert exported.stat().st_size < weights + sum(plan.size + plan.placement[1] + 3000 for plan in header.plans)
 
 
+def test_integers_are_there_once(tmp_path: Path) -> None:
+    (file,) = py_ort.export(small_models.integer_products(), tmp_path / "net.pyort")
+    header, _ = read_header(file.read_bytes())
+    wasm = next(plan for plan in header.plans if plan.providers == WASM)
+    forms = [tuple(parameters) for _, _, form, *parameters in wasm.weights if form == Form.INTEGERS]
+    assert sorted(forms) == [(5, 9, 0), (13, 0, 1)]
+    found, compiled = Package(file).planned(WASM, {}), compile_model(small_models.integer_products(), providers=WASM)
+    assert blob(found.parts()) == blob(compiled.parts())
+
+
+@pytest.mark.parametrize("parameters", [(), (4, 9, 0), (5, 9), (5, 8, 0), (5, -9, 0), (0, 9, 0), (90, 0, 0)])
+def test_damaged_integers(tmp_path: Path, parameters: Sequence[int]) -> None:
+    (file,) = py_ort.export(small_models.integer_products(), tmp_path / "net.pyort")
+
+    def change(told: dict) -> None:
+        (plan,) = [plan for plan in told["plans"] if plan["providers"] == WASM]
+        weights = plan["weights"]
+        at = next(i for i, (_, _, *form) in enumerate(weights) if form == [Form.INTEGERS, 5, 9, 0])
+        weights[at] = [*weights[at][:3], *parameters]
+
+    with pytest.raises(InvalidProtobuf):
+        Package(changed(file, change)).planned(WASM, {})
+
+
 def test_in_parts(tmp_path: Path) -> None:
     files = py_ort.export(small_models.two_products(), tmp_path / "net.pyort", part_size=4096)
     assert [file.name for file in files[:3]] == ["net.pyort", "net.pyort.1", "net.pyort.2"]

@@ -5,6 +5,14 @@ import { RuntimeError } from '../errors';
 import { Form } from './header';
 
 const PANEL = 8;
+const FOUR = 4;
+
+/** A weight in the file. */
+interface Placed {
+  readonly form: number;
+  readonly size: number;
+  readonly parameters?: readonly number[];
+}
 
 /** Given a weight's bytes as they lie in the file, piece by piece, at multiples of four. */
 export type Scatter = (offset: number, piece: Uint8Array) => void;
@@ -12,15 +20,14 @@ export type Scatter = (offset: number, piece: Uint8Array) => void;
 /**
  * Takes the bytes of a matrix and writes panels.
  *
- * @param from the matrix: its form, its size in bytes, and of slices how many.
- * @param dims of the weight as its plan has it: [groups, panels, rows, 8], or without groups.
+ * @param from the matrix: its form, its size in bytes, and the form's parameters.
+ * @param dims of the weight as its plan has it: [groups, panels, rows, 8], or without groups; of integers
+ *   [groups, panels, fours of rows, 8, 4].
  * @param target asked for the weight's memory at each piece: memory may move.
  */
-export function scatterIntoPanels(
-  { form, size, slices = 1 }: { readonly form: number; readonly size: number; readonly slices?: number },
-  dims: readonly number[],
-  target: () => Uint8Array,
-): Scatter {
+export function scatterIntoPanels(from: Placed, dims: readonly number[], target: () => Uint8Array): Scatter {
+  const { form, size, parameters: [slices = 1] = [] } = from;
+  if (form === Form.integers) return scatterIntegers(from, dims, target);
   const [groups, panels, rows, width] = [1, ...dims].slice(-4);
   const columns = size / 4 / groups / rows;
   const known = form === Form.matrix || form === Form.slices || (form === Form.transposed && groups === 1);
@@ -32,10 +39,7 @@ export function scatterIntoPanels(
     !Number.isInteger(columns) ||
     panels !== Math.ceil(columns / PANEL)
   ) {
-    throw new RuntimeError(
-      ErrorCode.invalid_graph,
-      `a weight of shape [${dims}] cannot be made of ${size} bytes in form ${form}`,
-    );
+    throw unfit(from, dims);
   }
   if (columns % PANEL !== 0) target().fill(0);
   const place = (row: number, group: number, column: number) =>
@@ -70,4 +74,47 @@ export function scatterIntoPanels(
       i += run;
     }
   };
+}
+
+function scatterIntegers(from: Placed, dims: readonly number[], target: () => Uint8Array): Scatter {
+  const [columns = 0, taps = 0, moved = 0] = from.parameters ?? [];
+  const [groups, panels, fours, ...tile] = taps ? dims : [1, ...dims];
+  const rows = from.size / (groups * columns);
+  const channels = rows / (taps || 1);
+  if (
+    !Number.isInteger(channels) ||
+    panels !== Math.ceil(columns / PANEL) ||
+    fours !== Math.ceil(rows / FOUR) ||
+    `${tile}` !== `${[PANEL, FOUR]}`
+  ) {
+    throw unfit(from, dims);
+  }
+  target().fill(0);
+  const flip = moved ? 0x80 : 0;
+  const length = taps || columns;
+  const place = (row: number, column: number) =>
+    (((Math.floor(column / columns) * panels + ((column % columns) >> 3)) * fours + (row >> 2)) * PANEL +
+      ((column % columns) & 7)) *
+      FOUR +
+    (row & 3);
+  return (offset, piece) => {
+    const memory = target();
+    for (let i = 0; i < piece.length; ) {
+      // A line is what lies next to each other: a matrix's row, or the taps of a channel.
+      const line = Math.floor((offset + i) / length);
+      const start = i - (offset + i - line * length);
+      const end = Math.min(piece.length, start + length);
+      for (; i < end; i++) {
+        const to = taps
+          ? place((i - start) * channels + (line % channels), Math.floor(line / channels))
+          : place(line, i - start);
+        memory[to] = piece[i] ^ flip;
+      }
+    }
+  };
+}
+
+function unfit({ form, size }: Placed, dims: readonly number[]): RuntimeError {
+  const text = `a weight of shape [${dims}] cannot be made of ${size} bytes in form ${form}`;
+  return new RuntimeError(ErrorCode.invalid_graph, text);
 }

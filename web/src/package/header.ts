@@ -12,7 +12,7 @@ export const FORMAT_VERSIONS = [1, 2];
 const LARGEST_HEADER = 1 << 28;
 
 /** How a weight's bytes in the file become those that its plan wants: `Form` in Python. */
-export const Form = { asIs: 0, matrix: 1, transposed: 2, slices: 3 } as const;
+export const Form = { asIs: 0, matrix: 1, transposed: 2, slices: 3, integers: 4 } as const;
 
 export interface NodeArgEntry {
   readonly name: string;
@@ -38,8 +38,8 @@ export interface PlanEntry {
   readonly shapes: { readonly [input: string]: readonly number[] };
   readonly offset: number;
   readonly size: number;
-  /** Offset, size and form, for each weight of the plan; of slices how many. */
-  readonly weights: readonly (readonly [number, number, number, number?])[];
+  /** Offset, size, form and its parameters (see the Python side), for each weight of the plan. */
+  readonly weights: readonly (readonly [number, number, number, ...number[]])[];
   readonly placement: readonly [number, number];
 }
 

@@ -12,7 +12,7 @@ export interface WeightPlace {
   readonly offset: number;
   readonly size: number;
   readonly form: number;
-  readonly slices?: number;
+  readonly parameters?: readonly number[];
 }
 
 /** A plan of the file and its weights, which can be had once. */
@@ -100,7 +100,7 @@ export class Package {
     return {
       providers,
       plan: known.subarray(offset),
-      places: weights.map(([at, bytes, form, slices]) => ({ offset: at, size: bytes, form, slices })),
+      places: weights.map(([at, bytes, form, ...parameters]) => ({ offset: at, size: bytes, form, parameters })),
       download: (wanted, take) => this.download(known, wanted, take),
       check: (place, goOn) => this.check(place.offset, place.size, goOn),
     };

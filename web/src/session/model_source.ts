@@ -12,7 +12,7 @@ export interface WeightSource {
   readonly offset: number;
   readonly size: number;
   readonly form: number;
-  readonly slices?: number;
+  readonly parameters?: readonly number[];
 }
 
 export interface ModelSource {

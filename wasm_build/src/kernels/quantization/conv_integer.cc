@@ -6,28 +6,41 @@
 namespace py_ort {
 namespace {
 
-// What the two operators share. Weights are [M, C/g, k…].
+// What the two operators share. Weights are [M, C/g, k…], or in panels: [g, ceil(M/g/8), ceil(taps*C/g/4), 8, 4].
 class IntegerConvolution {
  public:
   Status read(const KernelInfo& info) {
-    group_ = info.attributes.integer("group", 1);
-    return SpatialAttributes::read(info.attributes, spatial_);
+    const Attributes& a = info.attributes;
+    group_ = a.integer("group", 1);
+    const std::string layout = a.text("weight_layout", "");
+    if (!layout.empty() && layout != "panel8x4") return invalid_graph("weight_layout cannot be ", layout);
+    if (!layout.empty()) packed_channels_ = a.integer("out_channels", 0);
+    PY_ORT_TRY(SpatialAttributes::read(a, spatial_));
+    if (packed() && (packed_channels_ <= 0 || group_ <= 0 || packed_channels_ % group_ || spatial_.kernel.empty()))
+      return invalid_graph("panel8x4 weights need the attributes out_channels and kernel_shape");
+    return {};
   }
 
   // channels_last: whether x has them; y has.
   Status run(const Tensor& x, const Tensor& w, bool channels_last, int32_t x_zero, const PerAxis& w_zero,
              IntegerEnd end, const Image& image, const SpatialPlan& plan, Tensor& y) const {
     const Window& window = plan.window;
-    const int64_t m = w.dims[0], channels = image.channels / group_, taps = window.taps(), columns = m / group_;
+    const int64_t m = out_channels(w), channels = image.channels / group_, taps = window.taps(), columns = m / group_;
     Tensor last;
     PY_ORT_TRY(channels_last_of(x, image, channels_last, last));
-    if (channels == 1 && columns == 1) return each_channel(last, w, x_zero, w_zero, end, plan, y);
+    if (!packed() && channels == 1 && columns == 1) return each_channel(last, w, x_zero, w_zero, end, plan, y);
     const std::vector<IntegerPanels>* panels;  // of each group
     PY_ORT_TRY(panels_.get(w, panels, [&](std::vector<IntegerPanels>& out) -> Status {
+      out.resize(static_cast<size_t>(group_));
+      if (packed()) {
+        const int64_t each = IntegerPanels::size(taps * channels, columns);
+        for (int64_t g = 0; g < group_; ++g)
+          out[static_cast<size_t>(g)].take(w.data<int8_t>() + g * each, taps * channels, columns);
+        return {};
+      }
       Tensor rows;  // [m, taps, channels]
       PY_ORT_TRY(Tensor::make(w.dtype, {m, taps, channels}, rows));
       swap_channels(w, rows, m, channels, taps, true);
-      out.resize(static_cast<size_t>(group_));
       for (int64_t g = 0; g < group_; ++g)
         out[static_cast<size_t>(g)].fill(rows, g * columns * taps * channels, taps * channels, columns, 1,
                                          taps * channels);
@@ -53,15 +66,30 @@ class IntegerConvolution {
   Status plan(const Tensor& x, const Tensor& w, bool channels_last, Image& image, SpatialPlan& plan,
               Image& result) const {
     PY_ORT_TRY(Image::of(x, channels_last, image));
-    PY_ORT_ENSURE(w.rank() == x.rank() && group_ > 0 && image.channels == w.dims[1] * group_ && w.dims[0] % group_ == 0,
-                  "weights of shape ", w.dims, " in ", group_, " groups do not fit an image of shape ", x.dims);
-    PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, Dims(w.dims.begin() + 2, w.dims.end()),
-                                 image.channels, plan));
-    result = {image.batch, w.dims[0], plan.out};
+    const Dims kernel =
+        packed() ? spatial_.kernel : Dims(w.dims.begin() + std::min<int64_t>(w.rank(), 2), w.dims.end());
+    if (packed()) {
+      int64_t taps = 1;
+      for (const int64_t size : kernel) taps *= size;
+      const int64_t rows = image.channels / group_ * taps, columns = packed_channels_ / group_;
+      PY_ORT_ENSURE(w.dtype == DType::int8 && image.channels % group_ == 0 &&
+                        w.dims == (Dims{group_, (columns + 7) / 8, (rows + 3) / 4, 8, 4}),
+                    "panel8x4 weights of shape ", w.dims, " do not fit ", image.channels, " channels in ", group_,
+                    " groups and ", packed_channels_, " output channels");
+    } else {
+      PY_ORT_ENSURE(
+          w.rank() == x.rank() && group_ > 0 && image.channels == w.dims[1] * group_ && w.dims[0] % group_ == 0,
+          "weights of shape ", w.dims, " in ", group_, " groups do not fit an image of shape ", x.dims);
+    }
+    PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, kernel, image.channels, plan));
+    result = {image.batch, out_channels(w), plan.out};
     return {};
   }
+  int64_t out_channels(const Tensor& w) const { return packed() ? packed_channels_ : w.dims[0]; }
 
  private:
+  bool packed() const { return packed_channels_ >= 0; }
+
   // A window of its own for each channel: all channels of a pixel at once.
   Status each_channel(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, const IntegerEnd& end,
                       const SpatialPlan& plan, Tensor& y) const {
@@ -91,7 +119,7 @@ class IntegerConvolution {
   }
 
   SpatialAttributes spatial_;
-  int64_t group_ = 1;
+  int64_t group_ = 1, packed_channels_ = -1;
   // As I8Depthwise reads them.
   struct Channels {
     std::vector<int16_t> weights;
@@ -112,7 +140,7 @@ class ConvInteger {
     PY_ORT_TRY(convolution_.plan(x, w, false, image, plan, result));
     PerAxis x_zero, w_zero;
     PY_ORT_TRY(PerAxis::read(context.input(2), 1, "x_zero_point", x_zero));
-    PY_ORT_TRY(PerAxis::read(context.input(3), w.dims[0], "w_zero_point", w_zero));
+    PY_ORT_TRY(PerAxis::read(context.input(3), convolution_.out_channels(w), "w_zero_point", w_zero));
     IntegerEnd end;
     return with_channels_last_output(context, 0, DType::int32, false, result, [&](Tensor& y) {
       return convolution_.run(x, w, false, x_zero.integer(0), w_zero, end, image, plan, y);
@@ -134,7 +162,7 @@ class QLinearConv {
     Image image, result;
     SpatialPlan plan;
     PY_ORT_TRY(convolution_.plan(x, w, kChannelsLast, image, plan, result));
-    const int64_t m = w.dims[0];
+    const int64_t m = convolution_.out_channels(w);
     PerAxis x_scale, x_zero, w_scale, w_zero, y_scale, y_zero;
     PY_ORT_TRY(PerAxis::read(context.input(1), 1, "x_scale", x_scale));
     PY_ORT_TRY(PerAxis::read(context.input(2), 1, "x_zero_point", x_zero));

@@ -8,11 +8,12 @@ namespace {
 
 class DynamicQuantizeMatMul {
  public:
+  explicit DynamicQuantizeMatMul(const KernelInfo& info) { right_.read(info); }
   // Inputs: A, B, B's scale and zero point, a bias.
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(1), *bias = context.input(4);
     Shapes s;
-    PY_ORT_TRY(Shapes::of(a, b, s));
+    PY_ORT_TRY(right_.shapes(a, b, s));
     Tensor quantized;
     PY_ORT_TRY(Tensor::make(DType::uint8, a.dims, quantized));
     const auto [scale, zero] = quantize_dynamically(a.data<float>(), a.count(), quantized.mutable_data<uint8_t>());
@@ -33,11 +34,11 @@ class DynamicQuantizeMatMul {
     end.form = I8End::floats;
     end.float_bias = bias ? bias->data<float>() : nullptr;
     f.scaled = true;
-    return multiply_stacks(quantized, b, s, f, end, panels_, *y);
+    return multiply_stacks(quantized, b, s, f, end, right_, *y);
   }
 
  private:
-  KeptPanels panels_;
+  RightStack right_;
 };
 
 PY_ORT_KERNEL(kMicrosoftDomain, "DynamicQuantizeMatMul", "float32;int8,uint8;float32;int8,uint8;float32",

@@ -28,6 +28,10 @@ struct PairWeights {
   void operator+=(const PairWeights& other) {
     positive = wasm_i16x8_add(positive, other.positive), negative = wasm_i16x8_add(negative, other.negative);
   }
+  bool fit() const {
+    const v128_t fits = wasm_i16x8_splat(kFits);
+    return !wasm_v128_any_true(wasm_v128_or(wasm_i16x8_gt(positive, fits), wasm_i16x8_gt(negative, fits)));
+  }
   // A bit for each sum that is too much, [4 columns, 2 pairs].
   uint32_t too_much(bool of_negative) const {
     return wasm_i16x8_bitmask(wasm_i16x8_gt(of_negative ? negative : positive, wasm_i16x8_splat(kFits)));
@@ -37,9 +41,7 @@ struct PairWeights {
 // What must be taken from the weights of a span for them to fit, pair by pair of rows, of four columns.
 class Excess {
  public:
-  Excess(const int8_t* b, int64_t fours) : b_(b), pairs_(2 * fours) {
-    PairWeights weights = PairWeights::of(b);
-    for (int64_t i = 1; i < fours; ++i) weights += PairWeights::of(b + i * kFour);
+  Excess(const PairWeights& weights, const int8_t* b, int64_t fours) : b_(b), fours_(fours) {
     for (const bool negative : {false, true})
       for (uint32_t sums = weights.too_much(negative); sums; sums &= sums - 1) {
         const int32_t sum = __builtin_ctz(sums);
@@ -49,43 +51,51 @@ class Excess {
   // Calls f(which of the span's pairs of rows, [4 columns, 2 rows]) for those that have excess.
   template <class F>
   void for_each_pair(F f) const {
-    for (int64_t pair = 0; pair < pairs_; ++pair)
-      if (found_ >> pair & 1) f(pair, by_[pair]);
+    for (uint32_t left = found_; left; left &= left - 1) f(__builtin_ctz(left), by_[__builtin_ctz(left)]);
   }
 
  private:
-  // The largest weights of a sum are made smaller. It has every other pair of the span.
+  // The largest weights of a sum are made smaller. It has a pair of rows of each four.
   void take(int32_t column, int32_t half, int32_t sign) {
-    const auto left = [&](int64_t i) {
-      const int64_t pair = i / 2 * 2 + half;
-      return sign * (b_[pair / 2 * kFour + column * 4 + half * 2 + i % 2] - by_[pair][column][i % 2]);
-    };
-    int32_t most = -kFits;
-    for (int64_t i = 0; i < pairs_; ++i) most += std::max(0, left(i));
+    int32_t weights[4], most = -kFits;
+    const int64_t count = 2 * fours_;
+    for (int64_t i = 0; i < count; ++i) {
+      weights[i] = sign * b_[i / 2 * kFour + column * 4 + half * 2 + i % 2];
+      most += std::max(0, weights[i]);
+    }
     while (most > 0) {
       int64_t at = 0;
-      for (int64_t i = 1; i < pairs_; ++i)
-        if (left(i) > left(at)) at = i;
-      const int32_t taken = std::min(most, left(at));
-      by_[at / 2 * 2 + half][column][at % 2] += static_cast<int16_t>(sign * taken);
-      found_ |= 1U << (at / 2 * 2 + half);
-      most -= taken;
+      for (int64_t i = 1; i < count; ++i)
+        if (weights[i] > weights[at]) at = i;
+      const int32_t taken = std::min(most, weights[at]);
+      weights[at] -= taken, most -= taken;
+      const int64_t pair = at / 2 * 2 + half;
+      by_[pair][column][at % 2] += static_cast<int16_t>(sign * taken);
+      found_ |= 1U << pair;
     }
   }
 
   const int8_t* b_;
-  int64_t pairs_;
+  int64_t fours_;
   uint32_t found_ = 0;
   int16_t by_[4][4][2] = {};
 };
 
-// Calls f(pairs of rows before it, [4 columns, 2 rows]) for each pair of rows with excess, four columns from `b` on.
-// What is added in 16 bits is as in the micro-kernel: spans within whole sixteens of rows, single fours behind them.
-template <class F>
-void for_each_excess(const int8_t* b, int64_t fours, int64_t span, F f) {
+// Adds the excess of four columns from `b` on. What is added in 16 bits is as in the micro-kernel: spans within whole
+// sixteens of rows, single fours behind them. Out of line: a browser goes on with its quick form of a function until
+// the next call.
+[[gnu::noinline]] void find_excess(const int8_t* b, int64_t fours, int64_t span, std::vector<I8Excess>& found) {
   for (int64_t i = 0; i < fours;) {
     const int64_t count = fours / 4 * 4 > i ? span : 1;
-    Excess(b + i * kFour, count).for_each_pair([&](int64_t pair, const int16_t (&by)[4][2]) { f(2 * i + pair, by); });
+    const int8_t* first = b + i * kFour;
+    PairWeights weights = PairWeights::of(first);
+    for (int64_t j = 1; j < count; ++j) weights += PairWeights::of(first + j * kFour);
+    if (!weights.fit())
+      Excess(weights, first, count).for_each_pair([&](int64_t pair, const int16_t (&by)[4][2]) {
+        I8Excess& added = found.emplace_back();
+        added.row = static_cast<int32_t>(2 * (2 * i + pair));
+        std::memcpy(added.columns, by, sizeof by);
+      });
     i += count;
   }
 }
@@ -96,8 +106,8 @@ void IntegerPanels::split() {
   bool pairs = false;
   run_microkernel(microkernels().i8_pairs, I8Pairs{&pairs});
   if (!pairs) return;
-  const int64_t fours = (k + 3) / 4, groups = (n + 3) / 4;
-  const auto of_group = [&](int64_t group) { return data.data() + group / 2 * fours * kFour + group % 2 * 16; };
+  const int64_t fours = (k_ + 3) / 4, groups = (n_ + 3) / 4;
+  const auto of_group = [&](int64_t group) { return data() + group / 2 * fours * kFour + group % 2 * 16; };
   // By the time of a row's step with four columns and four rows: 16-bit factors, pairs in spans of 1 and 2, and what
   // two rows of four columns with excess cost.
   constexpr double kWords = 1, kPairs[] = {0.7, 0.57}, kExcess = 0.45;
@@ -109,22 +119,26 @@ void IntegerPanels::split() {
     const auto cost = [&] { return kPairs[tried - 1] * all + kExcess * static_cast<double>(found.size()); };
     for (int64_t group = 0; group < groups && cost() < best; ++group) {
       begins.push_back(static_cast<int32_t>(found.size()));
-      for_each_excess(of_group(group), fours, tried, [&](int64_t pair, const int16_t (&by)[4][2]) {
-        I8Excess& added = found.emplace_back();
-        added.row = static_cast<int32_t>(2 * pair);
-        std::memcpy(added.columns, by, sizeof by);
-      });
+      find_excess(of_group(group), fours, tried, found);
     }
     if (cost() >= best) continue;
-    best = cost(), span = tried;
+    best = cost(), span_ = tried;
     begins.push_back(static_cast<int32_t>(found.size()));
-    excess = std::move(found), excess_begins = std::move(begins);
+    excess_ = std::move(found), excess_begins_ = std::move(begins);
   }
-  if (excess.empty()) excess_begins.clear();
-  for (size_t group = 0; group + 1 < excess_begins.size(); ++group)
-    for (int32_t i = excess_begins[group]; i < excess_begins[group + 1]; ++i) {
-      const I8Excess& taken = excess[static_cast<size_t>(i)];
-      int8_t* rows = of_group(static_cast<int64_t>(group)) + taken.row / 4 * kFour + taken.row % 4;
+  take_out();
+}
+
+void IntegerPanels::take_out() {
+  if (excess_.empty()) return;
+  const int64_t fours = (k_ + 3) / 4;
+  if (given_) own_.assign(given_, given_ + size(k_, n_));
+  given_ = nullptr;
+  for (size_t group = 0; group + 1 < excess_begins_.size(); ++group)
+    for (int32_t i = excess_begins_[group]; i < excess_begins_[group + 1]; ++i) {
+      const I8Excess& taken = excess_[static_cast<size_t>(i)];
+      int8_t* rows = own_.data() + static_cast<int64_t>(group) / 2 * fours * kFour +
+                     static_cast<int64_t>(group) % 2 * 16 + taken.row / 4 * kFour + taken.row % 4;
       for (int64_t column = 0; column < 4; ++column)
         for (int64_t row = 0; row < 2; ++row)
           rows[column * 4 + row] = static_cast<int8_t>(rows[column * 4 + row] - taken.columns[column][row]);

@@ -1,4 +1,5 @@
-// Right operands of integer products, packed: panels of eight columns, in which four rows lie next to each other.
+// Right operands of integer products, packed: panels of eight columns, in which four rows lie next to each other. Those
+// of constants come packed from Python (compiler/layout/packing.py).
 #include <algorithm>
 
 #include <wasm_simd128.h>
@@ -9,6 +10,9 @@ namespace py_ort {
 namespace {
 
 constexpr int64_t kPanel = I8Gemm::kColumns, kFour = 4 * kPanel;
+
+// The sums of four columns of four rows.
+v128_t columns_of(v128_t bytes) { return wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(bytes)); }
 
 // Eight columns on their way into a panel.
 class Packing {
@@ -37,9 +41,8 @@ class Packing {
   void put(v128_t bytes, int64_t four, int64_t half) {
     bytes = wasm_v128_xor(bytes, wasm_i8x16_splat(static_cast<int8_t>(flip_)));
     wasm_v128_store(panel_ + four * kFour + half * 16, bytes);
-    const v128_t of_columns = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(bytes));
     int32_t* sums = sums_ + half * 4;
-    wasm_v128_store(sums, wasm_i32x4_add(wasm_v128_load(sums), of_columns));
+    wasm_v128_store(sums, wasm_i32x4_add(wasm_v128_load(sums), columns_of(bytes)));
   }
 
   // A row's columns lie next to each other: four rows at a time. Returns how many rows it did.
@@ -83,9 +86,9 @@ class Packing {
 
 void IntegerPanels::clear(int64_t rows, int64_t columns) {
   *this = {};
-  n = static_cast<int32_t>(columns), k = static_cast<int32_t>(rows);
-  data.assign(static_cast<size_t>((columns + 7) / 8 * ((rows + 3) / 4) * 32), 0);
-  sums.assign(static_cast<size_t>(columns + 4), 0);
+  n_ = static_cast<int32_t>(columns), k_ = static_cast<int32_t>(rows);
+  own_.assign(static_cast<size_t>(size(rows, columns)), 0);
+  sums_.assign(static_cast<size_t>(columns + 4), 0);
 }
 
 void IntegerPanels::fill(const Tensor& tensor, int64_t first, int64_t rows, int64_t columns, int64_t row_step,
@@ -98,17 +101,32 @@ void IntegerPanels::fill(const Tensor& tensor, int64_t first, int64_t rows, int6
 void IntegerPanels::put(int64_t at, const Tensor& tensor, int64_t first, int64_t columns, int64_t row_step,
                         int64_t column_step) {
   const uint8_t* from = tensor.data<uint8_t>() + first;
-  const int64_t fours = (k + 3) / 4;
+  const int64_t fours = (k_ + 3) / 4;
   for (int64_t j = 0; j < columns; j += kPanel) {
-    Packing packing(from + j * column_step, row_step, column_step, k, flip_to_signed(tensor.dtype),
-                    data.data() + (at + j) / kPanel * fours * kFour, sums.data() + at + j);
+    Packing packing(from + j * column_step, row_step, column_step, k_, flip_to_signed(tensor.dtype),
+                    own_.data() + (at + j) / kPanel * fours * kFour, sums_.data() + at + j);
     packing.run(std::min(kPanel, columns - j));
   }
 }
 
+void IntegerPanels::take(const int8_t* packed, int64_t rows, int64_t columns) {
+  *this = {};
+  given_ = packed, n_ = static_cast<int32_t>(columns), k_ = static_cast<int32_t>(rows);
+  sums_.assign(static_cast<size_t>((columns + 7) / 8 * 8), 0);
+  const int64_t fours = (rows + 3) / 4;
+  for (int64_t j = 0; j < columns; j += kPanel) {
+    v128_t sums[] = {wasm_i32x4_splat(0), wasm_i32x4_splat(0)};
+    for (int64_t i = 0; i < fours; ++i, packed += kFour)
+      for (const int64_t half : {0, 1})
+        sums[half] = wasm_i32x4_add(sums[half], columns_of(wasm_v128_load(packed + half * 16)));
+    wasm_v128_store(sums_.data() + j, sums[0]), wasm_v128_store(sums_.data() + j + 4, sums[1]);
+  }
+  split();
+}
+
 void IntegerPanels::apply(I8Gemm& g) const {
-  g.n = n, g.b = data.data(), g.b_sums = sums.data();
-  g.span = span, g.excess = excess.data(), g.excess_begins = excess.empty() ? nullptr : excess_begins.data();
+  g.n = n_, g.b = data(), g.b_sums = sums_.data();
+  g.span = span_, g.excess = excess_.data(), g.excess_begins = excess_.empty() ? nullptr : excess_begins_.data();
 }
 
 }  // namespace py_ort

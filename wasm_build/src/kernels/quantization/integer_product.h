@@ -19,13 +19,8 @@ inline int32_t zero_of_unsigned(DType dtype, int32_t zero) { return dtype == DTy
 inline int32_t zero_of_signed(DType dtype, int32_t zero) { return dtype == DType::uint8 ? zero - 128 : zero; }
 
 // The right operand, [k, n], as I8Gemm reads it.
-struct IntegerPanels {
-  std::vector<int8_t> data;
-  std::vector<int32_t> sums;  // of each column, and some
-  int32_t n = 0, k = 0;
-  int32_t span = 0;
-  std::vector<I8Excess> excess;
-  std::vector<int32_t> excess_begins;
+class IntegerPanels {
+ public:
   // As large as this, all zeros.
   void clear(int64_t rows, int64_t columns);
   // Columns from `at` on, a multiple of 8. Element (row, column) is that of `tensor` at first + row * row_step +
@@ -36,7 +31,24 @@ struct IntegerPanels {
   void split();
   // All of that.
   void fill(const Tensor& tensor, int64_t first, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step);
+  // Python has packed them: they stay where they are, unless something is to be taken out.
+  void take(const int8_t* packed, int64_t rows, int64_t columns);
   void apply(I8Gemm& g) const;  // g's B is this
+  int32_t rows() const { return k_; }
+  int32_t columns() const { return n_; }
+  static int64_t size(int64_t rows, int64_t columns) { return (columns + 7) / 8 * ((rows + 3) / 4) * 32; }
+
+ private:
+  const int8_t* data() const { return given_ ? given_ : own_.data(); }
+  void take_out();
+
+  const int8_t* given_ = nullptr;
+  std::vector<int8_t> own_;
+  std::vector<int32_t> sums_;  // of each column, and some
+  int32_t n_ = 0, k_ = 0;
+  int32_t span_ = 0;
+  std::vector<I8Excess> excess_;
+  std::vector<int32_t> excess_begins_;
 };
 
 // The one number, or one number for each row or column, of a scale or zero point. A missing zero point is 0.

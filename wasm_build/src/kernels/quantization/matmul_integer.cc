@@ -8,29 +8,31 @@ namespace {
 
 class MatMulInteger {
  public:
+  explicit MatMulInteger(const KernelInfo& info) { right_.read(info); }
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(1);
     Shapes s;
-    PY_ORT_TRY(Shapes::of(a, b, s));
+    PY_ORT_TRY(right_.shapes(a, b, s));
     StackFactors f;
     PY_ORT_TRY(Factor::read(context.input(2), s.m, element_count(s.a_batch), "a_zero_point", f.a_zero));
     PY_ORT_TRY(Factor::read(context.input(3), s.n, element_count(s.b_batch), "b_zero_point", f.b_zero));
     Tensor* y;
     PY_ORT_TRY(context.output(0, DType::int32, s.dims, y));
-    return multiply_stacks(a, b, s, f, {}, panels_, *y);
+    return multiply_stacks(a, b, s, f, {}, right_, *y);
   }
 
  private:
-  KeptPanels panels_;
+  RightStack right_;
 };
 
 // Inputs: a, its scale and zero point, b, its scale and zero point, the result's scale and zero point.
 class QLinearMatMul {
  public:
+  explicit QLinearMatMul(const KernelInfo& info) { right_.read(info); }
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(3);
     Shapes s;
-    PY_ORT_TRY(Shapes::of(a, b, s));
+    PY_ORT_TRY(right_.shapes(a, b, s));
     const int64_t a_count = element_count(s.a_batch), b_count = element_count(s.b_batch);
     StackFactors f;
     PY_ORT_TRY(Factor::read(context.input(1), s.m, a_count, "a_scale", f.a_scale));
@@ -45,23 +47,24 @@ class QLinearMatMul {
     IntegerEnd end;
     end.quantize(y->dtype, y_zero.integer(0));
     f.scaled = true, f.divisor = y_scale[0];
-    return multiply_stacks(a, b, s, f, end, panels_, *y);
+    return multiply_stacks(a, b, s, f, end, right_, *y);
   }
 
  private:
-  KeptPanels panels_;
+  RightStack right_;
 };
 
 // Inputs: a, b, their scales, their zero points, a bias.
 class MatMulIntegerToFloat {
  public:
   static Status make(const KernelInfo& info, MatMulIntegerToFloat& out) {
+    out.right_.read(info);
     return ProductEpilogue::read(info, out.epilogue_);
   }
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(1), *bias = context.input(6);
     Shapes s;
-    PY_ORT_TRY(Shapes::of(a, b, s));
+    PY_ORT_TRY(right_.shapes(a, b, s));
     const int64_t a_count = element_count(s.a_batch), b_count = element_count(s.b_batch);
     StackFactors f;
     PY_ORT_TRY(Factor::read(context.input(2), s.m, a_count, "a_scale", f.a_scale));
@@ -76,25 +79,25 @@ class MatMulIntegerToFloat {
     end.float_bias = bias ? bias->data<float>() : nullptr;
     end.epilogue = epilogue_.form();
     f.scaled = true;
-    return multiply_stacks(a, b, s, f, end, panels_, *y);
+    return multiply_stacks(a, b, s, f, end, right_, *y);
   }
 
  private:
   ProductEpilogue epilogue_;
-  KeptPanels panels_;
+  RightStack right_;
 };
 
 // Inputs: a, its scale and zero point, b, its scale and zero point, an int32 c, the result's scale and zero point
 // (without them it is float). Its transposes are nodes of their own by now.
 class QGemm {
  public:
-  explicit QGemm(const KernelInfo& info) : alpha_(info.attributes.number("alpha", 1.0f)) {}
+  explicit QGemm(const KernelInfo& info) : alpha_(info.attributes.number("alpha", 1.0f)) { right_.read(info); }
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(3), *c = context.input(6),
                  *y_scale_given = context.input(7);
-    PY_ORT_ENSURE(a.rank() == 2 && b.rank() == 2, "QGemm multiplies matrices, not ", a.dims, " by ", b.dims);
     Shapes s;
-    PY_ORT_TRY(Shapes::of(a, b, s));
+    PY_ORT_TRY(right_.shapes(a, b, s));
+    PY_ORT_ENSURE(a.rank() == 2 && s.dims.size() == 2, "QGemm multiplies matrices, not ", a.dims, " by ", b.dims);
     StackFactors f;
     PerAxis y_scale, y_zero;
     PY_ORT_TRY(Factor::read(context.input(1), 1, 1, "a_scale", f.a_scale));
@@ -126,12 +129,12 @@ class QGemm {
     f.scaled = true, f.factor = alpha_;
     if (y_scale_given) f.divisor = y_scale[0];
     if (c && !one_row) f.row_bias = plus.data<int32_t>();
-    return multiply_stacks(a, b, s, f, end, panels_, *y);
+    return multiply_stacks(a, b, s, f, end, right_, *y);
   }
 
  private:
   float alpha_;
-  KeptPanels panels_;
+  RightStack right_;
 };
 
 PY_ORT_KERNEL("", "MatMulInteger", "int8,uint8", MatMulInteger);

@@ -47,10 +47,10 @@ Status QuantizedOperand::multiply(const uint8_t* a, const DynamicRange& range, i
                                   float* c) const {
   IntegerEnd end = end_;
   end.float_bias = bias;
-  end.scales(panels_->n, [&](int64_t j) { return range.scale * scales_[static_cast<size_t>(j)]; });
+  end.scales(panels_->columns(), [&](int64_t j) { return range.scale * scales_[static_cast<size_t>(j)]; });
   I8Gemm g = from(0);
   end.apply(g);
-  g.c_stride = panels_->n, g.rows = static_cast<int32_t>(rows);
+  g.c_stride = panels_->columns(), g.rows = static_cast<int32_t>(rows);
   g.a = a, g.a_zero = static_cast<int32_t>(range.zero), g.c = c;
   return multiply_integers(g, *panels_);
 }
@@ -58,7 +58,7 @@ Status QuantizedOperand::multiply(const uint8_t* a, const DynamicRange& range, i
 I8Gemm QuantizedOperand::from(int64_t first) const {
   I8Gemm g;
   end_.apply(g, first);
-  g.k = g.a_stride = panels_->k;
+  g.k = g.a_stride = panels_->rows();
   g.b_zeros = end_.b_zeros();
   panels_->apply(g);
   g.skip_columns(static_cast<int32_t>(first));
