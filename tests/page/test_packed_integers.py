@@ -121,3 +121,31 @@ def test_convolutions(new_session, op: str, channels: int, out: int, group: int,
     node = helper.make_node(op, inputs, ["y"], group=group, pads=[1] * 2 * len(kernel))
     made = TensorProto.INT32 if op == "ConvInteger" else TensorProto.UINT8
     check(new_session, node, numbers((2, channels, *(7,) * len(kernel)), np.uint8), used, made)
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_weights_that_subgraphs_share(new_session, condition: bool) -> None:
+    """uint8 without a zero point, which gets one in the graph that has the weights."""
+
+    def branch(name: str):
+        nodes = [
+            helper.make_node("MatMulInteger", ["x", "b"], [f"{name}_sum"]),
+            helper.make_node("Neg" if name == "no" else "Identity", [f"{name}_sum"], [name]),
+        ]
+        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(name, TensorProto.INT32, None)])
+
+    nodes = [
+        helper.make_node("If", ["c"], ["i"], then_branch=branch("yes"), else_branch=branch("no")),
+        helper.make_node("MatMulInteger", ["x", "b"], ["sum"]),
+        helper.make_node("Add", ["i", "sum"], ["y"]),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.UINT8, [3, 17]),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+    ]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.INT32, None)]
+    b = numpy_helper.from_array(numbers((17, 9), np.uint8), "b")
+    model = small_models.model(nodes, inputs, outputs, [b], opset=21)
+    feeds = {"x": numbers((3, 17), np.uint8), "c": np.array(condition)}
+    (wanted,) = native_session(model).run(None, feeds)
+    np.testing.assert_array_equal(new_session(model, providers=["wasm"]).run(None, feeds)[0], wanted)

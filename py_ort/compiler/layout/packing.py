@@ -198,20 +198,30 @@ class _Packer:
             self._replace(node, f"panel8x4/{group}", lambda w: integer_conv_panels(w, group), packed, index, _INT8)
             set_attributes(node, weight_layout="panel8x4", out_channels=out)
         elif len(shape) == 2:
-            packed = (-(-shape[1] // PANEL), -(-shape[0] // FOUR), PANEL, FOUR)
-            self._replace(node, "panel8x4", integer_panels, packed, index, _INT8)
+            matrix = (-(-shape[1] // PANEL), -(-shape[0] // FOUR), PANEL, FOUR)
+            self._replace(node, "panel8x4", integer_panels, matrix, index, _INT8)
             set_attributes(node, packed_n=shape[1])
         else:
             return False
-        if moved and zeros is None:
-            zeros = ir.Value(name=f"{node.inputs[index].name}__zero")  # type: ignore[union-attr]
-            zeros.const_value = tensor_of(np.zeros((), np.uint8))
-        if moved and zeros is not None:
-            node.resize_inputs(max(len(node.inputs), zero_index + 1))
-            node.replace_input_with(zero_index, zeros)
-            assert zeros.const_value is not None
+        if moved and zeros is not None and zeros.const_value is not None:
             self._replace(node, "signed", signed, tuple(zeros.const_value.shape.numpy()), zero_index, _INT8)
+        elif moved:
+            node.resize_inputs(max(len(node.inputs), zero_index + 1))
+            node.replace_input_with(zero_index, self._moved_zero(node.inputs[index]))
         return True
+
+    def _moved_zero(self, weights: ir.Value | None) -> ir.Value:
+        """The zero point, 128 less, of weights that had none."""
+        assert weights is not None and weights.graph is not None
+        zero = self._done.get((id(weights.const_value), "zero"))
+        if zero is None:
+            tensor = tensor_of(np.array(-128, np.int8))
+            zero = ir.Value(
+                name=f"{weights.name}__zero", type=ir.TensorType(_INT8), shape=ir.Shape(()), const_value=tensor
+            )
+            weights.graph.initializers[zero.name] = zero  # type: ignore[index]
+            self._done[id(weights.const_value), "zero"] = zero
+        return zero
 
     def _replace(
         self,
