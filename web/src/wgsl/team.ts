@@ -81,7 +81,8 @@ export function teamWorkgroups(outputs: number, team: number, device: DeviceTrai
 /** The team for so many outputs of so many steps each. Three sizes, to have few pipelines. */
 export function teamSize(outputs: number, steps: number, device: DeviceTraits): number {
   if (device.software || device.maxInvocations < THREADS || steps <= 8 || outputs >= 32768) return 1;
-  return steps <= 128 || outputs >= 4096 ? 16 : 256;
+  const few = outputs < 1024 ? 32 : 128;
+  return steps <= few || outputs >= 4096 ? 16 : 256;
 }
 
 /** How many parts the steps of an output are split into, to be combined by a second dispatch; 1: no need. */

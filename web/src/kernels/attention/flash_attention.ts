@@ -64,6 +64,7 @@ export function flashAttention(ctx: Context, t: Attention): boolean {
       storage: t.y.tensor.storage,
       names,
       masking: masking.spec,
+      threads: threadsOf(block, blocks * splits),
       rows,
       columns,
       sharing: sharing > 1,
@@ -140,6 +141,11 @@ function tileBlock(ctx: Context, rowCount: number, size: number, valueSize: numb
       : [];
   const blocks = [...few, ...[32, 16, 8].map((columns) => ({ rows: 16, columns }))];
   return blocks.find((block) => bytes(block) <= ctx.device.maxWorkgroupStorage);
+}
+
+/** Of few blocks, which do not fill a device, each has more threads. */
+function threadsOf({ rows, columns }: Block, blocks: number): number {
+  return blocks < 256 && rows * columns >= 256 ? 256 : 128;
 }
 
 /** How many share the keys of a row: so many that all of the device has something to do. */

@@ -13,6 +13,8 @@ export interface FlashSpec extends Spec {
   /** The bindings where q, k and v lie. */
   readonly names: readonly [string, string, string];
   readonly masking: MaskingSpec;
+  /** Of a workgroup, which has a block: a thread has a row, and at least one of its keys. */
+  readonly threads: number;
   /** Rows and keys of a block. */
   readonly rows: number;
   readonly columns: number;

@@ -4,14 +4,12 @@ import { load, stored } from '../../wgsl/lanes';
 import { BASES, count, type FlashSpec, headOf, keysOfBlock, preamble, queryOf, sinks } from './flash_text';
 import { LEAST, MASKED, shareOf } from './masking';
 
-const THREADS = 128;
-
 /** A workgroup has some rows; tiles of keys, then of values, pass through its memory. Several threads share a row. */
 export const FLASH_TILES: Shader<FlashSpec> = {
   name: 'flash_attention__hw_tiles',
   wgsl(spec) {
-    const { lanes, size, valueSize, storage, names, rows, columns, sharing, split } = spec;
-    const shares = THREADS / rows;
+    const { lanes, size, valueSize, storage, names, threads, rows, columns, sharing, split } = spec;
+    const shares = threads / rows;
     const pitch = Math.max(size, valueSize) + 1;
     const scores = count(columns / shares);
     const sums = count(Math.ceil(valueSize / shares));
@@ -20,7 +18,7 @@ export const FLASH_TILES: Shader<FlashSpec> = {
       width: number,
       base: string,
       step: string,
-    ) => `    for (var at = lane; at < ${columns * width}u; at += ${THREADS}u) {
+    ) => `    for (var at = lane; at < ${columns * width}u; at += ${threads}u) {
       let row = at / ${width}u;
       tile[row * ${pitch}u + at % ${width}u] = ${load(
         storage,
@@ -38,9 +36,9 @@ export const FLASH_TILES: Shader<FlashSpec> = {
     return `${preamble(spec)}
 var<workgroup> queries: array<V, ${rows * size}>;
 var<workgroup> tile: array<V, ${columns * pitch}>;
-var<workgroup> weights: array<f32, ${Math.max(THREADS, rows * columns)}>;
+var<workgroup> weights: array<f32, ${Math.max(threads, rows * columns)}>;
 ${spec.masking.lengths ? 'var<workgroup> span: vec2<u32>;' : ''}
-@compute @workgroup_size(${THREADS})
+@compute @workgroup_size(${threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
   @builtin(local_invocation_index) lane: u32) {
   let index = group.y * groups.x + group.x;
@@ -52,7 +50,7 @@ ${BASES}
   let own = min(first + slot, u.rows - 1u);
   let head = ${headOf('own', sharing)};
   let query = ${queryOf('own', sharing)};
-  for (var at = lane; at < ${rows * size}u; at += ${THREADS}u) {
+  for (var at = lane; at < ${rows * size}u; at += ${threads}u) {
     let row = min(first + at / ${size}u, u.rows - 1u);
     queries[at] = ${load(
       storage,
