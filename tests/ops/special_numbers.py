@@ -153,6 +153,14 @@ CASES = [
         Case("LayerNormalization", [x, np.ones(9, F), np.ones(9, F)], {}, lambda x, *_: x * 0 + 1, name=name)
         for x, name in ((HUGE, "huge"), (-HUGE, "-huge"))
     ),
+    # Distances from the mean that overflow when they are added, and sums that do both ways at once.
+    *(
+        Case("LayerNormalization", [x, np.ones(16, F), np.ones(16, F)], {}, lambda x, *_: x * 0 + 1, name=name)
+        for x, name in (
+            (np.tile([1e38, 1e38, 0, -1e38], (2, 4)).astype(F), "distances"),
+            (np.tile([3e38, -3e38, 0, 0, 0, 0, 0, 0], (2, 2)).astype(F), "both ways"),
+        )
+    ),
     Case("InstanceNormalization", [HUGE[None], np.ones(2, F), np.ones(2, F)], {}, lambda x, *_: x * 0 + 1, name="huge"),
     *(
         Case("LayerNormalization", [np.full((2, n), value, F), np.ones(n, F)], {}, _mean, outputs=2, name=f"{value}")

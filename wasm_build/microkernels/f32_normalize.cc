@@ -44,7 +44,8 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
       return sum_row(n, [&](int32_t i, int32_t left) { return mul(load_some(x + i, left), splat(factor)); });
     };
     float mean = f.centered ? sum_of(1.0f) / count : 0.0f;
-    if (__builtin_isinf(mean)) mean = sum_of(1.0f / count);  // the sum of the largest floats overflows, not their mean
+    // The sums of the largest floats overflow, also to both infinities at once; their mean does not.
+    if (!__builtin_isfinite(mean)) mean = sum_of(1.0f / count);
     const v128_t shift = splat(mean);
     // The sum of many floats far from zero is off, and the mean with it; by how much, the distances from it tell.
     v128_t distance = splat(0);
@@ -53,8 +54,8 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
       distance = add(distance, v);
       return mul(v, v);
     });
-    const float rest = f.centered ? sum_lanes(distance) / count : 0.0f;
-    // What overflows is infinite, and all of the row is 0 then.
+    // Squares that overflow are infinite, and all of the row is 0 then.
+    const float rest = f.centered && !__builtin_isinf(squares) ? sum_lanes(distance) / count : 0.0f;
     const float variance = __builtin_isinf(squares) ? squares : squares / count - rest * rest;
     const float inverse = 1.0f / __builtin_sqrtf((variance < 0 ? 0.0f : variance) + f.epsilon);
     const v128_t correction = splat(rest);

@@ -70,7 +70,7 @@ inline v128_t exp(v128_t x) {
 }
 // e^x for x <= 0, in half the time: denormal results are 0.
 inline v128_t exp_of_negative(v128_t x) {
-  const v128_t least = splat(-87.0f);
+  const v128_t least = splat(-87.3365f);  // of 2^-126
   const Exponent parts(at_least(x, least));
   const v128_t power = wasm_i32x4_add(wasm_i32x4_shl(parts.shifted, 23), splat(1.0f));  // 2^n
   return wasm_v128_andnot(mul(parts.exp_of_rest(), power), wasm_f32x4_lt(x, least));

@@ -174,10 +174,10 @@ function rename(text: string, names: readonly string[]): string {
  */
 export const SPREAD: readonly RowPhase[] = [
   {
-    accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
-    step: 'total += x;',
-    merge: 'total += other_total;',
-    after: 'let mean = total / f32(u.length);',
+    // Divided before they are added: the sum of the largest floats overflows, their mean does not.
+    accumulators: [{ name: 'mean', type: 'F', start: '0.0' }],
+    step: 'mean += x * (1.0 / f32(u.length));',
+    merge: 'mean += other_mean;',
   },
   {
     accumulators: [
@@ -186,8 +186,8 @@ export const SPREAD: readonly RowPhase[] = [
     ],
     step: 'let d = x - mean; squares += d * d; distance += d;',
     merge: 'squares += other_squares; distance += other_distance;',
-    after: `let rest = distance / f32(u.length);
-  // What overflows is infinite, and all of the row is 0 then.
+    after: `// Squares that overflow are infinite, and all of the row is 0 then.
+  let rest = select(distance / f32(u.length), R(0.0), squares > R(3.4028234e38));
   let variance = select(squares / f32(u.length) - rest * rest, squares, squares > R(3.4028234e38));
   let inverse = 1.0 / sqrt(select(variance, R(0.0), variance < R(0.0)) + u.epsilon);`,
   },
