@@ -95,7 +95,7 @@ template <int Bits>
                               wasm_v128_and(wasm_u32x4_shr(four, 16), byte), wasm_u32x4_shr(four, 24)};
 #pragma clang loop unroll(full)
           for (int32_t i = 0; i < 4; ++i)
-            simd::store(at + i * kPanel + half * 4, simd::add(simd::mul(wasm_f32x4_convert_i32x4(k[i]), scale), move));
+            simd::store(at + i * kPanel + half * 4, simd::add(simd::mul(simd::float_of(k[i]), scale), move));
         }
       }
     }

@@ -27,15 +27,6 @@ inline void unpack(const uint8_t* from, v128_t& first, v128_t& second) {
   }
 }
 
-// 16 bytes as floats.
-inline void widen(v128_t bytes, v128_t (&floats)[4]) {
-  const v128_t low = wasm_u16x8_extend_low_u8x16(bytes), high = wasm_u16x8_extend_high_u8x16(bytes);
-  floats[0] = wasm_f32x4_convert_i32x4(wasm_u32x4_extend_low_u16x8(low));
-  floats[1] = wasm_f32x4_convert_i32x4(wasm_u32x4_extend_high_u16x8(low));
-  floats[2] = wasm_f32x4_convert_i32x4(wasm_u32x4_extend_low_u16x8(high));
-  floats[3] = wasm_f32x4_convert_i32x4(wasm_u32x4_extend_high_u16x8(high));
-}
-
 // The zero points of a column as floats, padded_blocks() of them.
 template <int Bits>
 inline const float* zero_points(const BlockProduct& p, int32_t column, float* scratch) {
@@ -50,7 +41,7 @@ inline const float* zero_points(const BlockProduct& p, int32_t column, float* sc
     else unpack<Bits>(from, bytes[0], bytes[1]);
 #pragma clang loop unroll(full)
     for (int half = 0; half < 2; ++half) {
-      widen(bytes[half], floats);
+      simd::floats_of(bytes[half], floats);
 #pragma clang loop unroll(full)
       for (int j = 0; j < 4; ++j) simd::store(scratch + i + half * 16 + j * 4, floats[j]);
     }
@@ -67,10 +58,10 @@ struct FloatRows {
   using Element = float;
   static v128_t add(const float* a, v128_t first, v128_t second, v128_t sum) {
     v128_t weights[4];
-    widen(first, weights);
+    simd::floats_of(first, weights);
 #pragma clang loop unroll(full)
     for (int i = 0; i < 4; ++i) sum = mul_add(weights[i], simd::load(a + 4 * i), sum);
-    widen(second, weights);
+    simd::floats_of(second, weights);
 #pragma clang loop unroll(full)
     for (int i = 0; i < 4; ++i) sum = mul_add(weights[i], simd::load(a + 16 + 4 * i), sum);
     return sum;

@@ -56,11 +56,9 @@ Status multiply_unpacked(const float* a, int64_t rows, int64_t k, int64_t n, int
 inline void unpack_bits(const uint8_t* from, int64_t bits, int64_t count, float scale, float zero, float* to) {
   const v128_t factor = simd::splat(scale), shift = simd::splat(-zero * scale);
   const auto put = [&](v128_t bytes, float* at) {  // 16 values
-    const v128_t low = wasm_u16x8_extend_low_u8x16(bytes), high = wasm_u16x8_extend_high_u8x16(bytes);
-    const v128_t words[] = {wasm_u32x4_extend_low_u16x8(low), wasm_u32x4_extend_high_u16x8(low),
-                            wasm_u32x4_extend_low_u16x8(high), wasm_u32x4_extend_high_u16x8(high)};
-    for (int i = 0; i < 4; ++i)
-      simd::store(at + i * 4, simd::mul_add(wasm_f32x4_convert_u32x4(words[i]), factor, shift));
+    v128_t floats[4];
+    simd::floats_of(bytes, floats);
+    for (int i = 0; i < 4; ++i) simd::store(at + i * 4, simd::mul_add(floats[i], factor, shift));
   };
   for (int64_t i = 0; i < count; i += 16, to += 16) {
     if (bits == 8) {

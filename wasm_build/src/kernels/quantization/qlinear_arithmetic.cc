@@ -8,27 +8,31 @@
 
 #include "kernels/shared/axes.h"
 #include "kernels/shared/broadcast.h"
+#include "kernels/shared/simd_math.h"
 #include "kernels/quantization/integer_product.h"
 
 namespace py_ort {
 namespace {
 
-// Sixteen bytes as vectors of four integers, and vectors of four floats as such bytes: rounded, saturated.
+// Sixteen bytes as vectors of four floats, and such vectors as bytes: rounded, saturated.
 template <class T>
 void widen(v128_t bytes, v128_t (&to)[4]) {
   if constexpr (std::is_signed_v<T>) {
     const v128_t low = wasm_i16x8_extend_low_i8x16(bytes), high = wasm_i16x8_extend_high_i8x16(bytes);
     to[0] = wasm_i32x4_extend_low_i16x8(low), to[1] = wasm_i32x4_extend_high_i16x8(low);
     to[2] = wasm_i32x4_extend_low_i16x8(high), to[3] = wasm_i32x4_extend_high_i16x8(high);
+    for (v128_t& four : to) four = wasm_f32x4_convert_i32x4(four);
   } else {
-    const v128_t low = wasm_u16x8_extend_low_u8x16(bytes), high = wasm_u16x8_extend_high_u8x16(bytes);
-    to[0] = wasm_u32x4_extend_low_u16x8(low), to[1] = wasm_u32x4_extend_high_u16x8(low);
-    to[2] = wasm_u32x4_extend_low_u16x8(high), to[3] = wasm_u32x4_extend_high_u16x8(high);
+    simd::floats_of(bytes, to);
   }
 }
 template <class T>
 v128_t narrow(const v128_t (&floats)[4]) {
-  const auto integer = [&](int i) { return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(floats[i])); };
+  // Added to 1.5 * 2^23, a number is rounded to the nearest even, and its last bits are an integer's.
+  const auto integer = [&](int i) {
+    const v128_t near = wasm_f32x4_pmin(wasm_f32x4_pmax(floats[i], wasm_f32x4_splat(-1024)), wasm_f32x4_splat(1024));
+    return wasm_i32x4_sub(wasm_f32x4_add(near, wasm_f32x4_splat(12582912)), wasm_i32x4_splat(0x4b400000));
+  };
   const v128_t low = wasm_i16x8_narrow_i32x4(integer(0), integer(1));
   const v128_t high = wasm_i16x8_narrow_i32x4(integer(2), integer(3));
   return std::is_signed_v<T> ? wasm_i8x16_narrow_i16x8(low, high) : wasm_u8x16_narrow_i16x8(low, high);
@@ -48,9 +52,9 @@ struct Row {
   }
 };
 
-// Calls value(vectors of four integers of p, those of q), which makes floats of the first.
+// value(four numbers of p, four of q): the result's, not yet rounded.
 template <class T, class Value>
-void combine(Row<T> p, Row<T> q, int64_t count, T* to, const Value& value) {
+[[gnu::noinline]] void combine(Row<T> p, Row<T> q, int64_t count, T* to, const Value& value) {
   const auto sixteen = [&](v128_t left, v128_t right) {
     v128_t a[4], b[4];
     widen<T>(left, a), widen<T>(right, b);
@@ -86,19 +90,19 @@ class QLinearArithmetic {
     const v128_t fixed = wasm_f32x4_splat(zeros[2][0] - (a_scale * zeros[0][0] + b_scale * zeros[1][0]));
     const v128_t product = wasm_f32x4_splat(scales[0][0] * scales[1][0] / scales[2][0]);
     const v128_t zero = wasm_f32x4_splat(zeros[2][0]);
-    const v128_t a_zero = wasm_i32x4_splat(zeros[0].integer(0)), b_zero = wasm_i32x4_splat(zeros[1].integer(0));
+    const v128_t a_zero = wasm_f32x4_splat(zeros[0][0]), b_zero = wasm_f32x4_splat(zeros[1][0]);
     const auto rows = [&]<class T>(T* to) {
       broadcast.for_each_row([&](const Broadcast::Offsets& offsets, int64_t at) {
         const Row<T> p{a.data<T>() + offsets[0], broadcast.steps[0]}, q{b.data<T>() + offsets[1], broadcast.steps[1]};
         if (multiply_) {
           combine(p, q, broadcast.inner, to + at, [&](v128_t x, v128_t z) {
-            const v128_t exact = wasm_i32x4_mul(wasm_i32x4_sub(x, a_zero), wasm_i32x4_sub(z, b_zero));
-            return wasm_f32x4_add(wasm_f32x4_mul(wasm_f32x4_convert_i32x4(exact), product), zero);
+            const v128_t exact = wasm_f32x4_mul(wasm_f32x4_sub(x, a_zero), wasm_f32x4_sub(z, b_zero));
+            return wasm_f32x4_add(wasm_f32x4_mul(exact, product), zero);
           });
         } else {
           combine(p, q, broadcast.inner, to + at, [&](v128_t x, v128_t z) {
-            const v128_t first = wasm_f32x4_add(fixed, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(x), left));
-            return wasm_f32x4_add(first, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(z), right));
+            const v128_t first = wasm_f32x4_add(fixed, wasm_f32x4_mul(x, left));
+            return wasm_f32x4_add(first, wasm_f32x4_mul(z, right));
           });
         }
       });
