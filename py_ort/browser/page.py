@@ -11,10 +11,10 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, field
+from concurrent.futures import Future
 from typing import Any, cast
 
+from py_ort.browser.request import Progress, Request
 from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import BrowserError, ConnectionLost, ProtocolError, PyOrtError, Timeout, WorkerEnded
 from py_ort.log import LEVELS, SessionLog, log_for
@@ -22,7 +22,7 @@ from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
 from py_ort.schema.gen.Ping import PingT
-from py_ort.wire import Answer, Connection, LogLine, NewTokens, Prepared, ProgressReport
+from py_ort.wire import Answer, Connection, LogLine, NewTokens, ProgressReport
 from py_ort.wire.framing import Buffer
 from py_ort.wire.json_fields import DeviceDescription, DeviceOptions
 
@@ -49,43 +49,6 @@ OTHER_PROCESS = (
     "here, or fork before (multiprocessing: the start method 'spawn')"
 )
 
-Progress = Callable[[ProgressReport], None]
-
-
-@dataclass(eq=False)
-class _Request:
-    """Something asked of the page."""
-
-    body: Any
-    payload: Sequence[Buffer] = ()
-    payload_size: int = 0
-    url: str = ""
-    timeout: float | None = None
-    progress: Progress | None = None
-    tokens: Callable[[list[int]], object] | None = None
-    unwanted: Callable[[Answer], object] | None = None
-    future: Future[Answer] = field(default_factory=Future)
-    timer: asyncio.TimerHandle | None = None
-    cancelled: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.body.name if isinstance(self.body, Prepared) else type(self.body).__name__.removesuffix("T")
-
-    def finish(self, answer: Answer) -> None:
-        try:
-            self.future.set_result(answer)
-        except InvalidStateError:  # cancelled, in another thread, or it took too long
-            self.undo(answer)
-
-    def undo(self, answer: Answer) -> None:
-        if self.unwanted:
-            self.unwanted(answer)
-
-    def fail(self, error: BaseException) -> None:
-        with contextlib.suppress(InvalidStateError):
-            self.future.set_exception(error)
-
 
 class Page:
     """A worker that said hello, or the browser's page itself.
@@ -101,7 +64,7 @@ class Page:
         self._socket = socket
         self._connection = connection
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, _Request] = {}
+        self._waiting: dict[int, Request] = {}
         self._fetched = self._received = 0
         #: The number of the last Ping of `look_after`, until it is answered.
         self._asked_at: int | None = None
@@ -169,7 +132,7 @@ class Page:
             Timeout: It took longer.
             PyOrtError: The page answered with an error, or is gone.
         """
-        request = _Request(body, payload, payload_size, url, timeout, progress, tokens, unwanted)
+        request = Request(body, payload, payload_size, url, timeout, progress, tokens, unwanted)
         if self.lost:  # perhaps with the process that the loop is in
             request.fail(self.lost.again())
             return request.future
@@ -190,7 +153,7 @@ class Page:
         unwanted: Callable[[Answer], object] | None = None,
     ) -> Answer:
         """Ask the page, in the loop's thread; see `start`."""
-        request = _Request(body, payload, payload_size, "", timeout, progress, unwanted=unwanted)
+        request = Request(body, payload, payload_size, "", timeout, progress, unwanted=unwanted)
         self._begin(request)
         try:
             return await asyncio.wrap_future(request.future)
@@ -202,9 +165,9 @@ class Page:
     def post(self, body: Any) -> None:
         """Send a request whose answer nobody waits for."""
         if self.lost is None:
-            self._begin(_Request(body, timeout=math.inf))
+            self._begin(Request(body, timeout=math.inf))
 
-    def _begin(self, request: _Request) -> int:
+    def _begin(self, request: Request) -> int:
         """Send a request; return its number, or 0 if there is nothing to send or nobody to send it to."""
         if self.lost:
             request.fail(self.lost.again())
@@ -244,7 +207,7 @@ class Page:
         request.cancelled = True
         body = CancelT()
         body.request = number
-        heard = self._begin(_Request(body, timeout=math.inf))
+        heard = self._begin(Request(body, timeout=math.inf))
         if request.name in _COMPUTING:
             self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, WORKER_PATIENCE)
 
@@ -288,7 +251,7 @@ class Page:
         if self._connection.partial and received == self._received:
             self._lose_track("the page stopped in the middle of a message")
         elif self._asked_at is None:
-            request = _Request(PingT(), timeout=math.inf)
+            request = Request(PingT(), timeout=math.inf)
             self._asked_at = self._begin(request)
             request.future.add_done_callback(self._heard)
 
