@@ -1,40 +1,16 @@
 // The core's C ABI as a class: pointers in, errors as exceptions. One core serves all sessions of a worker; its calls
 // must not overlap.
-import { type DType, ErrorCode, type Location, ValueKind } from '../schema';
+import { type DType, ErrorCode } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import type { CompiledMicrokernels, CoreFiles } from './files';
 import { compileCore } from './compiled';
 import { Microkernels } from './microkernels';
 import type { CoreModule, CreateCore, JsepFunctions } from './module';
 import { SINGLE_THREADED, sharedMemory } from './shared_memory';
+import { type CoreContainer, type CoreInput, type CoreOutput, WordReader } from './words';
 import { decodeImage } from '../images/decode';
 import type { GoOn } from '../wire/checksum';
 import type { Picture } from '../images/picture';
-
-/** What ort_run_output and the context of jsepRun say of a tensor. */
-export interface CoreTensor {
-  readonly dtype: DType;
-  readonly location: Location;
-  /** An address, or a GPU buffer's id. */
-  readonly data: number;
-  readonly bytes: number;
-  readonly dims: number[];
-}
-
-/** A sequence, or an optional with one item or none. */
-export interface CoreContainer {
-  readonly kind: ValueKind.sequence | ValueKind.optional;
-  readonly items: readonly CoreOutput[];
-}
-
-/** What input `input` of a kernel gets; `data` of one on the GPU is the address of what is uploaded for it. */
-export interface CoreInput {
-  readonly kernel: number;
-  readonly input: number;
-  readonly tensor: CoreTensor;
-}
-
-export type CoreOutput = CoreTensor | CoreContainer;
 
 /** Bytes: a file that a session is made of comes in one piece. */
 const SUMMED_AT_ONCE = 1 << 18;
@@ -367,26 +343,5 @@ export class Core {
     });
     if (thrown instanceof Error) error.stack = thrown.stack;
     throw error;
-  }
-}
-
-/** Reads the core's uint32 words in order. */
-export class WordReader {
-  constructor(
-    private readonly heap: Uint32Array,
-    private position: number,
-  ) {}
-
-  next(): number {
-    return this.heap[this.position++];
-  }
-  output(): CoreOutput {
-    const kind: ValueKind = this.next();
-    if (kind === ValueKind.tensor) return this.tensor();
-    return { kind, items: Array.from({ length: this.next() }, () => this.output()) };
-  }
-  tensor(): CoreTensor {
-    const [dtype, location, data, bytes, rank] = [this.next(), this.next(), this.next(), this.next(), this.next()];
-    return { dtype, location, data, bytes, dims: Array.from({ length: rank }, () => this.next()) };
   }
 }

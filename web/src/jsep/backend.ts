@@ -1,7 +1,8 @@
 // The JSEP functions of one core: what it asks of the GPU, for the session that it works for.
 import { type DType, ErrorCode, Location } from '../schema';
 import { RuntimeError } from '../errors';
-import type { Core, CoreTensor } from '../core/core';
+import type { Core } from '../core/core';
+import type { CoreTensor } from '../core/words';
 import type { JsepFunctions } from '../core/module';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import { Attributes } from '../contract/attributes';

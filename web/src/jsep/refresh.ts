@@ -1,7 +1,8 @@
 // A recording brought up to date, where all that changed since is what the CPU makes of feeds for the GPU: a mask that
 // grows word by word gives a number to upload, and says nothing else that a kernel has asked for.
 import { Location } from '../schema';
-import type { Core, CoreInput } from '../core/core';
+import type { Core } from '../core/core';
+import type { CoreInput } from '../core/words';
 import { sameContents } from '../contract/elements';
 import type { Refreshable, UploadEvent } from './recording';
 import { answeredAlike, inputOf, sameTensor } from './signature';

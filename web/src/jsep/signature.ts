@@ -1,7 +1,8 @@
 // What the commands of a kernel's call depend on: types, shapes and places of its inputs, and what it asked of those
 // on the CPU.
 import { type DType, Location } from '../schema';
-import type { Core, CoreTensor } from '../core/core';
+import type { Core } from '../core/core';
+import type { CoreTensor } from '../core/words';
 import { toNumbers } from '../contract/elements';
 import type { RunEvent } from './recording';
 

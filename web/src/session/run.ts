@@ -1,6 +1,6 @@
 // One run of a session: feed, walk or replay, submit, read back.
 import { DType, ErrorCode, Location } from '../schema';
-import type { CoreOutput } from '../core/core';
+import type { CoreOutput } from '../core/words';
 import { RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
 import type { PendingReadback } from '../gpu/readback';
