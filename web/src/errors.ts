@@ -19,6 +19,11 @@ export class RuntimeError extends Error {
   }
 }
 
+/** The caller's fault: a feed, an option or a name. */
+export function invalid(message: string): RuntimeError {
+  return new RuntimeError(ErrorCode.invalid_argument, message);
+}
+
 /** A kernel's complaint about its inputs; becomes a typed error in Python that names the node. */
 export class KernelError extends Error {
   constructor(

@@ -1,6 +1,6 @@
 // Elements in JavaScript's own types, by onnxruntime-web's names of types.
 import { DType, ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid, RuntimeError } from '../errors';
 import type { TensorData, TensorType } from './tensor_types';
 
 interface Numbers {
@@ -178,8 +178,4 @@ export function fromBytes(type: TensorType, bytes: Uint8Array): TensorData {
     at = end;
   }
   return found;
-}
-
-export function invalid(message: string): RuntimeError {
-  return new RuntimeError(ErrorCode.invalid_argument, message);
 }

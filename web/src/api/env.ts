@@ -1,6 +1,5 @@
 // `env`, as onnxruntime-web has it: set before the first session is made.
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid } from '../errors';
 import type * as types from './env_types';
 import type { LogLevel, WebAssemblyFlags, WebGpuFlags } from './env_types';
 import { OWN_FOLDER } from './runtime_files';
@@ -61,7 +60,7 @@ export const env: Env = {
       const open = openDevice ?? openOther;
       if (open) return open();
       const text = 'env.webgpu.device: no session of this page runs on WebGPU yet';
-      const none = Promise.reject(new RuntimeError(ErrorCode.invalid_argument, text));
+      const none = Promise.reject(invalid(text));
       // Who looks at all members of env does not wait for this one.
       none.catch(() => undefined);
       return none;
@@ -92,7 +91,7 @@ export function severityOf(level: LogLevel | undefined): number {
   const found = SEVERITIES.indexOf(level ?? 'warning');
   if (found < 0) {
     const text = `env.logLevel is one of ${SEVERITIES.join(', ')}, not "${String(level)}"`;
-    throw new RuntimeError(ErrorCode.invalid_argument, text);
+    throw invalid(text);
   }
   return found;
 }

@@ -1,14 +1,13 @@
 // Which of a file's plans a page runs: that of the first provider of the list that there is here.
 import { providers } from 'virtual:build';
 import { ErrorCode } from '../schema';
-import { messageOf, RuntimeError } from '../errors';
+import { invalid, messageOf, RuntimeError } from '../errors';
 import { type WebGpuOptions, webGpuSettings } from '../core/webgpu_options';
 import type { GpuProvider } from '../gpu/provider';
 import type { FindPart, Package } from '../package/package';
 import type { Runtime } from '../session/runtime';
 import type { EngineRequest } from './engine';
 import { type ExternalFile, isWebGpu } from './providers';
-import { invalid } from './elements';
 
 /** Providers of others that are not here, and what is. */
 const ELSEWHERE = ['webgl', 'webnn', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];

@@ -3,7 +3,7 @@
 import { host } from '../host';
 import { isOnnx } from '../package/header';
 import type { ModelFile } from '../package/model_file';
-import { invalid } from './elements';
+import { invalid } from '../errors';
 import { env } from './env';
 
 /** What to open of what a page gave: itself, unless it is an ONNX model and there is a folder of exports. */

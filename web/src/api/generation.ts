@@ -1,6 +1,6 @@
 // A generation under way: tokens as they come, to be iterated over.
 import type { FinishReason, GenerateInfo, GenerateOptions } from '../generate/generate_options';
-import { invalid } from './elements';
+import { invalid } from '../errors';
 
 /** Tokens of one prompt. */
 export type PromptTokens = readonly number[] | Int32Array | Uint32Array | BigInt64Array;

@@ -1,6 +1,6 @@
 // Pixels as elements of a tensor, and back: which channel goes where, and by what numbers.
 import { fromHalves } from '../contract/float16';
-import { invalid } from './elements';
+import { invalid } from '../errors';
 import type {
   ImageFormat,
   ImageTensorLayout,

@@ -1,7 +1,6 @@
 // What shows an image, as pixels; pixels as a PNG. By the browser's own canvas.
-import { messageOf, RuntimeError } from '../errors';
+import { invalid, messageOf, RuntimeError } from '../errors';
 import { ErrorCode } from '../schema';
-import { invalid } from './elements';
 import type { OptionResizedDimensions } from './tensor_types';
 
 type Drawable = HTMLImageElement | ImageBitmap | HTMLCanvasElement | OffscreenCanvas | HTMLVideoElement;

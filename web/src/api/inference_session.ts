@@ -1,11 +1,10 @@
 // Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU; the model runs in a worker, or here.
 import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid, RuntimeError } from '../errors';
 import { checkKeys, checkRows, OPTIONS } from '../generate/generate_options';
 import { host } from '../host';
 import type { ModelFile } from '../package/model_file';
 import type { RunInfo } from '../session/run_options';
-import { invalid } from './elements';
 import type { Engine, EngineRequest, Listener } from './engine';
 import { env, noteDevice, offerDevice, severityOf, withoutEffect } from './env';
 import { exportedOf } from './exported';

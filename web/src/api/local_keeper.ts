@@ -4,7 +4,7 @@ import { cpuElementSize, elementCount } from '../contract/elements';
 import { storageBytes } from '../gpu/memory_plan';
 import { PageForm, pageBytes } from '../gpu/page_form';
 import type { GpuProvider } from '../gpu/provider';
-import { invalid } from './elements';
+import { invalid } from '../errors';
 import { HERE, type Loan, type TensorKeeper } from './keeper';
 
 export class LocalKeeper implements TensorKeeper {

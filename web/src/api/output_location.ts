@@ -2,7 +2,8 @@
 import { hasGpuForm } from '../contract/elements';
 import type { NodeArgEntry } from '../package/header';
 import { named } from '../wire/values';
-import { dtypeOfType, invalid, typeInOnnx } from './elements';
+import { dtypeOfType, typeInOnnx } from './elements';
+import { invalid } from '../errors';
 import type { Engine } from './engine';
 import type { InferenceSessionOptions } from './session_options';
 

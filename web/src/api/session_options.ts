@@ -1,7 +1,7 @@
 // Options of sessions and runs, by onnxruntime-web's names: what each does here, what does nothing, what is none.
 import { providers } from 'virtual:build';
 import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_file';
 import type { WebGpuOptions } from '../core/webgpu_options';
@@ -11,7 +11,6 @@ import type { EngineRequest, RuntimeSettings } from './engine';
 import { type ExecutionProvider, type ExternalDataFileType, isWebGpu } from './providers';
 import { runtimeFiles } from './runtime_files';
 import { named } from '../wire/values';
-import { invalid } from './elements';
 
 export type OutputLocation = 'cpu' | 'gpu-buffer';
 /** By onnxruntime-web's name. */

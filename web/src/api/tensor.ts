@@ -4,12 +4,12 @@
 // given to fromGpuBuffer stays the caller's; dispose then only calls what the caller gave for that. No tensor is freed
 // by a run that it is fed to.
 import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid, RuntimeError } from '../errors';
 import { elementCount, hasGpuForm } from '../contract/elements';
 import type { TensorKeeper } from './keeper';
 import { imageToTensor, tensorToImage } from './image_tensors';
 import { type ImageSource, pixelsOf, toPng } from './images';
-import { countOf, dtypeOfType, fromBytes, invalid, lengthOf, toData, typeOfData } from './elements';
+import { countOf, dtypeOfType, fromBytes, lengthOf, toData, typeOfData } from './elements';
 import type * as types from './tensor_types';
 import type { TensorConstructor, TensorData, TensorLocation, TensorType, TypedTensor } from './tensor_types';
 

@@ -3,7 +3,8 @@ import { ValueKind } from '../schema';
 import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
 import type { Engine } from './engine';
 import { HERE, type Loan, type TensorKeeper } from './keeper';
-import { dtypeOfType, fromBytes, invalid, toBytes, typeOfDtype } from './elements';
+import { dtypeOfType, fromBytes, toBytes, typeOfDtype } from './elements';
+import { invalid } from '../errors';
 import { isOnCpu, keptBy, keptTensor, Tensor } from './tensor';
 
 /** An array for a sequence, null for an optional without an element. */

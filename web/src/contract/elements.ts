@@ -1,6 +1,6 @@
 // How elements lie on the CPU and on the GPU, and the way between the two (internals, section 5).
-import { RuntimeError } from '../errors';
-import { DType, ErrorCode } from '../schema';
+import { invalid } from '../errors';
+import { DType } from '../schema';
 import { fromBfloats, fromHalves } from './float16';
 import type { DeviceTraits, DTypeName, Packing, StorageType } from './kernel';
 
@@ -138,10 +138,7 @@ export class ElementForms {
       wide[i] = type.name === 'bool' ? (value ? 1 : 0) : value;
       if (wide[i] !== value && type.name !== 'bool') {
         const message = `${type.name} value ${values[i]} does not fit the 32 bits that it has on the GPU`;
-        throw new RuntimeError(
-          ErrorCode.invalid_argument,
-          `${message} (session configuration session.wide_integers=1 keeps such inputs on the CPU)`,
-        );
+        throw invalid(`${message} (session configuration session.wide_integers=1 keeps such inputs on the CPU)`);
       }
     }
     return new Uint8Array(wide.buffer);

@@ -1,7 +1,6 @@
 // The CPU kernels' inner loops: for which instructions, and on how many threads. They are modules of code alone beside
 // the core, one of relaxed SIMD and one of plain: a session whose nodes run them has one fetched, and others none.
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid } from '../errors';
 import { host } from '../host';
 import { compileMicrokernels } from './compiled';
 import type { CompiledMicrokernels, CoreFiles, Simd } from './files';
@@ -77,10 +76,7 @@ export class Microkernels {
   /** What a session that wants this gets; starts threads that are missing, and waits for none. */
   async provide({ simd = 'auto', threads = 0 }: CpuOptions, needs: CpuNeeds): Promise<CpuMeans> {
     if (!Number.isInteger(threads) || threads < 0) {
-      throw new RuntimeError(
-        ErrorCode.invalid_argument,
-        `threads=${threads}: a whole number; 0: as many as there are cores, up to ${MOST_THREADS}`,
-      );
+      throw invalid(`threads=${threads}: a whole number; 0: as many as there are cores, up to ${MOST_THREADS}`);
     }
     const wanted = threads || (needs.threads ? Math.min(MOST_THREADS, host.cores) : 1);
     if (!needs.loops && simd === 'auto' && threads <= 1) return { threads: 1 };

@@ -1,8 +1,7 @@
 // GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU, buffers of the page's
 // own. Ids count up from 1. A buffer keeps its id for ever, also while it waits in a cache or while the page has it:
 // what was recorded with it is replayed with it.
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid } from '../errors';
 import type { BufferCache } from './buffer_cache';
 import type { Placement } from './segment';
 
@@ -125,10 +124,7 @@ export class BufferTable {
   get(id: number): GpuTensorMemory {
     const memory = this.memory.get(id);
     if (!memory) {
-      throw new RuntimeError(
-        ErrorCode.invalid_argument,
-        `there is no GPU buffer ${id}: it was freed, or belongs to a lost device`,
-      );
+      throw invalid(`there is no GPU buffer ${id}: it was freed, or belongs to a lost device`);
     }
     if (!('lay' in memory)) return memory;
     const laid = memory.lay();

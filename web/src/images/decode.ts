@@ -1,6 +1,5 @@
 // ONNX's ImageDecoder: bytes of a picture's file to pixels, [height, width, channels].
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid } from '../errors';
 import { decodeBmp } from './bmp';
 import { decodeByBrowser } from './by_browser';
 import { damaged, type Picture } from './picture';
@@ -32,8 +31,7 @@ const CHANNELS: Readonly<Record<string, number>> = { RGB: 3, BGR: 3, Grayscale: 
 /** `format`: "RGB", "BGR" or "Grayscale". */
 export async function decodeImage(bytes: Uint8Array, format: string): Promise<Picture> {
   const channels = CHANNELS[format];
-  if (!channels)
-    throw new RuntimeError(ErrorCode.invalid_argument, `pixel_format '${format}' is none of RGB, BGR and Grayscale`);
+  if (!channels) throw invalid(`pixel_format '${format}' is none of RGB, BGR and Grayscale`);
   const start = Array.from(bytes.subarray(0, 16), (byte) => byte.toString(16).padStart(2, '0')).join('');
   const decoder = FORMATS.find(([pattern]) => pattern.test(start))?.[1];
   if (!decoder)

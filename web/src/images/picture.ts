@@ -1,6 +1,6 @@
 // What a decoder gives: rows of pixels, from the top down.
 import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid, RuntimeError } from '../errors';
 
 export interface Picture {
   readonly height: number;
@@ -15,7 +15,7 @@ const MOST = 1 << 28;
 
 /** The bytes are no picture, or a damaged one. */
 export const damaged = (format: string, why: string) =>
-  new RuntimeError(ErrorCode.invalid_argument, `these bytes are no ${format} picture, or a damaged one: ${why}`);
+  invalid(`these bytes are no ${format} picture, or a damaged one: ${why}`);
 
 /** Another decoder might read them. */
 export const unknown = (format: string, what: string) =>

@@ -1,6 +1,6 @@
 // A model's file, wherever it is: read once, from its beginning to its end.
 import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
 import { ByteReader } from '../wire/byte_reader';
 import { fetched, interrupted } from '../wire/fetching';
@@ -42,8 +42,7 @@ export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promi
 
 /** What to throw for what is no file. */
 export function noModel(given: unknown): RuntimeError {
-  return new RuntimeError(
-    ErrorCode.invalid_argument,
+  return invalid(
     `a model is a URL, a Blob, an ArrayBuffer or a Uint8Array, not ${Object.prototype.toString.call(given)}`,
   );
 }

@@ -1,6 +1,5 @@
 // A .pyort file: the plans in it, and the weights of one of them on their way.
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { invalid } from '../errors';
 import { named } from '../wire/values';
 import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
 import { Checksum, type GoOn } from '../wire/checksum';
@@ -54,8 +53,7 @@ export class Package {
       const text = await reader.read(headerSize(prefix, what));
       const beside = (name: string) => {
         if (typeof source === 'string' || source instanceof URL) return new URL(name, what);
-        throw new RuntimeError(
-          ErrorCode.invalid_argument,
+        throw invalid(
           `the model goes on in the file ${name}: give its URL, or the file in ` +
             `externalData: [{ path: '${name}', data }]`,
         );

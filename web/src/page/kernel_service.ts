@@ -1,6 +1,6 @@
 // Buffers and kernels used one by one from Python: the JSEP calls as messages, without a session.
-import { ErrorCode, Location, type TensorDescT } from '../schema';
-import { RuntimeError } from '../errors';
+import { Location, type TensorDescT } from '../schema';
+import { invalid } from '../errors';
 import { type Counters, countersSince } from '../gpu/counters';
 import { roundUp } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
@@ -92,7 +92,7 @@ export class KernelService {
     outputs: number,
   ): Promise<{ tensors: TensorOnGpu[]; counters: Counters }> {
     const found = this.kernels.get(id);
-    if (!found) throw new RuntimeError(ErrorCode.invalid_argument, `this page has no kernel ${id}`);
+    if (!found) throw invalid(`this page has no kernel ${id}`);
     const { provider, kernel, attributes } = found;
     provider.gpu.ensureAlive();
     for (const input of inputs) if (input.location === Location.gpu) await this.checkDevice(input, provider);
@@ -116,20 +116,14 @@ export class KernelService {
 
   private async checkDevice({ name, gpuId }: TensorDescT, provider: GpuProvider): Promise<void> {
     if (provider.buffers.has(gpuId) || (await this.ownerOf(gpuId)) === provider) return;
-    throw new RuntimeError(
-      ErrorCode.invalid_argument,
-      `input ${String(name)} is on another GPU device than the kernel`,
-    );
+    throw invalid(`input ${String(name)} is on another GPU device than the kernel`);
   }
 
   private async ownerOf(id: number): Promise<GpuProvider> {
     const owner = await this.runtime.contexts.ownerOf(id);
     owner?.provider.gpu.ensureAlive();
     if (owner) return owner.provider;
-    throw new RuntimeError(
-      ErrorCode.invalid_argument,
-      `there is no GPU buffer ${id}: it was freed, or its device was lost`,
-    );
+    throw invalid(`there is no GPU buffer ${id}: it was freed, or its device was lost`);
   }
 }
 
@@ -141,6 +135,5 @@ function readInput(description: TensorDescT, payload: Uint8Array): SingleInput |
 }
 
 function checkSize(id: number, size: number, room: number): void {
-  if (size > room)
-    throw new RuntimeError(ErrorCode.invalid_argument, `${size} bytes do not fit GPU buffer ${id}, which has ${room}`);
+  if (size > room) throw invalid(`${size} bytes do not fit GPU buffer ${id}, which has ${room}`);
 }

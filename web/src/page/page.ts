@@ -4,7 +4,7 @@
 import { AckT, Body, type EndWorkerT, ErrorCode, type OpenWorkerT, PongT } from '../schema';
 import { compileCore } from '../core/compiled';
 import { type CompiledCore, filesIn } from '../core/files';
-import { messageOf, RuntimeError } from '../errors';
+import { invalid, messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
 import type { ReceivedMessage } from '../wire/messages';
 import { type Answer, Connection } from './connection';
@@ -40,7 +40,7 @@ function startWorker(url: URL, port: string, token: string, failed: (why: string
 function openWorker(connection: Connection, { script, port, token }: OpenWorkerT): Answer {
   const url = new URL(String(script), self.location.href);
   if (url.origin !== self.location.origin) {
-    throw new RuntimeError(ErrorCode.invalid_argument, `a worker of ${url.origin} cannot be opened here`);
+    throw invalid(`a worker of ${url.origin} cannot be opened here`);
   }
   startWorker(url, String(port), String(token), (why) => connection.log(3, 'worker', why));
   return ACK;

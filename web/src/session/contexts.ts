@@ -2,7 +2,7 @@
 // when it is first wanted and kept. The others are the user's: a device or an adapter registered by the page, or a
 // device opened with a session's options, which goes with the last session and the last tensor in it.
 import { ErrorCode } from '../schema';
-import { messageOf, RuntimeError } from '../errors';
+import { invalid, messageOf, RuntimeError } from '../errors';
 import type { CacheModes } from '../gpu/buffer_cache';
 import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from '../gpu/device';
 import { GpuProvider } from '../gpu/provider';
@@ -161,8 +161,4 @@ function isLost(device: GPUDevice): Promise<boolean> {
     setTimeout(() => resolve(false));
   });
   return Promise.race([device.lost.then(() => true), soon]);
-}
-
-function invalid(message: string): RuntimeError {
-  return new RuntimeError(ErrorCode.invalid_argument, message);
 }

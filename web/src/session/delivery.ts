@@ -1,6 +1,6 @@
 // What becomes of a run's outputs: read back, left in a new GPU buffer, or written into one that was bound to them.
-import { type DType, ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import type { DType } from '../schema';
+import { invalid } from '../errors';
 import { storageBytes } from '../gpu/memory_plan';
 import { elementCount } from '../contract/elements';
 import type { Kept, Wanted } from '../jsep/recorder';
@@ -98,8 +98,4 @@ export class Delivery {
     gpu.write(buffers.get(gpuId).buffer, 0, wide);
     return { dtype, dims, gpuId };
   }
-}
-
-function invalid(message: string): RuntimeError {
-  return new RuntimeError(ErrorCode.invalid_argument, message);
 }

@@ -1,7 +1,7 @@
 // Feeds of a run: in order, and checked against the plan.
-import { DType, ErrorCode, ValueKind } from '../schema';
+import { DType, ValueKind } from '../schema';
 import { cpuElementSize, elementCount, hasGpuForm, typeName } from '../contract/elements';
-import { RuntimeError } from '../errors';
+import { invalid } from '../errors';
 import { isContainer, isOnGpu, named, type Tensor, type Value } from '../wire/values';
 import type { PlanInput } from './plan';
 
@@ -70,10 +70,6 @@ function checkTensor({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
       `input "${name}" of shape [${tensor.dims}] should have ${bytes} bytes, got ${tensor.data.byteLength}`,
     );
   }
-}
-
-function invalid(message: string): RuntimeError {
-  return new RuntimeError(ErrorCode.invalid_argument, message);
 }
 
 function quoted(names: readonly string[]): string {

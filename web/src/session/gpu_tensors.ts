@@ -1,7 +1,7 @@
 // The GPU tensors that a run is given, as feeds or as places for outputs: they must be on the session's device, alive
 // and large enough.
-import { type DType, ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import type { DType } from '../schema';
+import { invalid } from '../errors';
 import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { elementCount, hasGpuForm, typeName } from '../contract/elements';
@@ -72,8 +72,4 @@ export function checkOutputFits(name: string, place: TensorOnGpu, dtype: DType, 
     return;
   const [made, bound] = [`${typeName(dtype)}[${dims}]`, `${typeName(place.dtype)}[${place.dims}]`];
   throw invalid(`output "${name}" is ${made}; the value bound to it is ${bound}`);
-}
-
-function invalid(message: string): RuntimeError {
-  return new RuntimeError(ErrorCode.invalid_argument, message);
 }

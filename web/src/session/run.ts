@@ -1,7 +1,7 @@
 // One run of a session: feed, walk or replay, submit, read back.
-import { DType, ErrorCode, Location } from '../schema';
+import { DType, Location } from '../schema';
 import type { CoreOutput } from '../core/words';
-import { RuntimeError } from '../errors';
+import { invalid } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
 import type { PendingReadback } from '../gpu/readback';
 import { gpuError, RunErrors } from '../gpu/scopes';
@@ -381,8 +381,4 @@ export class SessionRun {
 
 function isLeftOnGpu(output: ClosedOutput): boolean {
   return !isContainer(output) && 'gpuId' in output.data;
-}
-
-function invalid(message: string): RuntimeError {
-  return new RuntimeError(ErrorCode.invalid_argument, message);
 }

@@ -1,7 +1,7 @@
 // A model ready to run: a plan and its weights. Works in a plain page: Session.load(ofUrls(planUrl, weightsUrl)),
 // session.run(feeds).
 import { ErrorCode } from '../schema';
-import { messageOf, RuntimeError } from '../errors';
+import { invalid, messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../gpu/counters';
 import type { Simd } from '../core/files';
 import { webGpuSettings, type WebGpuOptions } from '../core/webgpu_options';
@@ -154,7 +154,7 @@ export class Session extends SessionState {
     const unknown = named.filter((name) => !this.plan.outputs.includes(name));
     if (unknown.length > 0) {
       const [asked, known] = [unknown, this.plan.outputs].map((names) => `"${names.join('", "')}"`);
-      throw new RuntimeError(ErrorCode.invalid_argument, `the model has no output named ${asked}; it has ${known}`);
+      throw invalid(`the model has no output named ${asked}; it has ${known}`);
     }
     if (options.bind) await checkPlaces(this, options.bind);
     const submitted = await this.runtime.exclusive(async () => {
