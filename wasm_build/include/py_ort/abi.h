@@ -12,6 +12,9 @@
 // The last failure, as JSON {"code": ErrorCode, "message": ..., "node": ..., "op_type": ..., "provider": ...}; "" after
 // a success.
 ORT_EXPORT const char* ort_last_error();
+// Two addresses of texts: name and operator of the node whose kernel on the CPU is being made or at work; null where
+// none is. For a page to which a call has thrown: a trap leaves the frames where they were, and the core is of no use.
+ORT_EXPORT const char* const* ort_kernel_at_work();
 // The CPU kernels, as JSON [{"domain", "op_type", "types"}]; written to the manifest that Python places nodes by.
 ORT_EXPORT const char* ort_kernel_manifest();
 ORT_EXPORT void* ort_malloc(size_t size);  // 64-byte aligned; null when out of memory

@@ -1,5 +1,6 @@
 #include "abi/error.h"
 
+#include "ep/cpu_kernels.h"
 #include "py_ort/abi.h"
 
 namespace py_ort {
@@ -55,5 +56,15 @@ bool settle(const Failure& outcome) {
 }
 
 }  // namespace py_ort
+
+const char* const* ort_kernel_at_work() {
+  static const char* texts[2];
+  const py_ort::PlanNode* node = py_ort::CpuKernel::at_work();
+  if (!node) return nullptr;
+  // They lie in the plan, each with a zero behind it.
+  texts[0] = node->known_as().data();
+  texts[1] = node->op_type.data();
+  return texts;
+}
 
 const char* ort_last_error() { return py_ort::last_error().c_str(); }

@@ -78,7 +78,10 @@ Status CpuKernel::make(const Plan& plan, const PlanNode& node, CpuKernel& out) {
       node.op_type,       node.domain,         node.name, node.table->since_version(), Attributes(node.attributes),
       node.inputs.size(), node.outputs.size(), {}};
   for (int32_t value : node.outputs) info.wanted_outputs.push_back(value != kOmitted);
-  return entry->make(info, out.kernel_);
+  at_work_ = &node;
+  Status status = entry->make(info, out.kernel_);
+  at_work_ = nullptr;
+  return status;
 }
 
 Status CpuKernel::check_type(size_t input, DType dtype) const {
@@ -99,7 +102,10 @@ Status CpuKernel::run(std::span<const Slot> slots, std::span<const uint8_t> endi
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i] && inputs[i]->kind == Value::Kind::tensor) PY_ORT_TRY(check_type(i, inputs[i]->tensor.dtype));
   KernelContext context(inputs, outputs, ending);
-  PY_ORT_TRY(kernel_->run(context));
+  at_work_ = node_;
+  Status status = kernel_->run(context);
+  at_work_ = nullptr;
+  if (!status.ok()) return status;
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i] && outputs[i]->kind == Value::Kind::none)
       return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(*node_), " did not make output ", i)};
