@@ -4,7 +4,7 @@
     ├── Fail, InvalidArgument, NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, RuntimeException, …
     │   └── InternalError: of Fail, a bug of py_ort's own
     └── BrowserError
-        ├── BrowserNotFound, BrowserCrashed, PageCrashed, ConnectionLost, Timeout
+        ├── BrowserNotFound, BrowserCrashed, PageCrashed, CoreCrashed, ConnectionLost, Timeout
         ├── NoAdapter, DeviceLost, ShaderError, NoSuchSession, Cancelled
         └── ProtocolError; WorkerEnded: of DeviceLost, sessions go on, what they had on the GPU does not
 
@@ -25,6 +25,7 @@ __all__ = [
     "BrowserNotFound",
     "Cancelled",
     "ConnectionLost",
+    "CoreCrashed",
     "DeviceLost",
     "DeviceReset",
     "EPFail",
@@ -294,6 +295,16 @@ class PageCrashed(BrowserError):
     """The page (its renderer process) crashed or was closed."""
 
 
+class CoreCrashed(BrowserError):
+    """The core in wasm crashed in this run or creation: a trap, a stack that overflowed, an abort.
+
+    It is a bug of py_ort's own, or memory ended where nothing can say so. The worker is ended, and another one takes
+    its place; see `WorkerEnded`.
+    """
+
+    code = 12
+
+
 class ConnectionLost(BrowserError, ConnectionError):
     """The page's websocket is gone."""
 
@@ -319,7 +330,7 @@ class DeviceLost(BrowserError, DeviceReset):
 
 
 class WorkerEnded(DeviceLost):
-    """The worker was ended, because a run or a creation in it went on after it was cancelled or timed out.
+    """The worker was ended: a run or a creation in it went on after it was cancelled or timed out, or crashed the core.
 
     Sessions of this worker are loaded again by their next use, and runs under way are done again. What cannot be had
     again raises this: values on the GPU of that worker, and runs that read or write such values.
@@ -366,6 +377,7 @@ _BY_CODE: dict[int, type[PyOrtError]] = {
     9: NoSuchSession,
     10: Cancelled,
     11: ShaderError,
+    12: CoreCrashed,
 }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import crashes
 import numpy as np
 import pytest
 import small_models
@@ -20,6 +21,7 @@ from native import native_session
 
 import py_ort
 from py_ort.compiler.package.read import Package
+from py_ort.schema.gen.ErrorCode import ErrorCode
 from py_ort.testing.case import Case, difference
 from py_ort.testing.results import expectations_of
 from py_ort.testing.sources import onnx_node
@@ -212,23 +214,48 @@ def test_generate(project: Path, proxy: str) -> None:
     assert told == native_greedy(decoder, [3, 1, 4], 4)
 
 
+#: A session on three threads; tells which were started, and which ended.
+THREADS = (
+    """
+import worker_threads from 'node:worker_threads';
+import { syncBuiltinESMExports } from 'node:module';
+const [started, ended] = [[], []];
+const { Worker } = worker_threads;
+worker_threads.Worker = class extends Worker {
+  constructor(url, options) {
+    super(url, options);
+    started.push(options.name);
+    this.on('exit', () => ended.push(options.name));
+  }
+};
+syncBuiltinESMExports();
+"""
+    + SESSION.replace("import ort from 'py-ort-web';", "const { default: ort } = await import('py-ort-web');")
+    % (
+        "ort.env.wasm.numThreads = 3;",
+        ", { executionProviders: ['wasm'] }",
+    )
+)
+
+
 def test_threads(model: Path) -> None:
     """Workers start, and the result is the same."""
-    script = """
-    import worker_threads from 'node:worker_threads';
-    import { syncBuiltinESMExports } from 'node:module';
-    const started = [];
-    const { Worker } = worker_threads;
-    worker_threads.Worker = class extends Worker {
-      constructor(url, options) {
-        super(url, options);
-        started.push(options.name);
-      }
-    };
-    syncBuiltinESMExports();
-    """ + SESSION.replace("import ort from 'py-ort-web';", "const { default: ort } = await import('py-ort-web');")
-    script %= ("ort.env.wasm.numThreads = 3;", ", { executionProviders: ['wasm'] }")
-    assert printed(model, script + PRINT % "started")["started"] == ["py_ort thread 1", "py_ort thread 2"]
+    told = printed(model, THREADS + PRINT % "started, ended")
+    assert told["started"] == ["py_ort thread 1", "py_ort thread 2"] and told["ended"] == []
+
+
+def test_threads_end_with_a_core_that_crashed(model: Path) -> None:
+    """They hold its memory. The session comes back, with threads of the next core."""
+    crash = f"""
+    ({crashes.CRASH})(['trap', 'walk']);
+    const {{ code }} = await session.run({{ x }}).catch((error) => error);
+    const again = [...(await session.run({{ x }})).y.data];
+    while (ended.length < 2) await new Promise((resolve) => setTimeout(resolve, 50));
+    """
+    told = printed(model, THREADS + crash + PRINT % "code, again, started, ended")
+    assert told["code"] == ErrorCode.core_crashed and told["again"] == told["y"]
+    threads = ["py_ort thread 1", "py_ort thread 2"]
+    assert told["started"] == [*threads, *threads] and sorted(told["ended"]) == threads
 
 
 def test_without_the_package_webgpu(model: Path) -> None:

@@ -67,6 +67,16 @@ class BrowserPage:
         """Evaluate in the page; its exceptions are raised here."""
         return self._thread.submit(self._page.evaluate, expression, argument).result()
 
+    def evaluate_in_workers(self, expression: str, argument: Any = None) -> int:
+        """Evaluate in the page's workers; return how many there are."""
+
+        def evaluate() -> int:
+            for worker in self._page.workers:
+                worker.evaluate(expression, argument)
+            return len(self._page.workers)
+
+        return self._thread.submit(evaluate).result()
+
     def close(self) -> None:
         self._thread.submit(self._close).result()
         self._thread.shutdown()

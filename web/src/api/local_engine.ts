@@ -1,4 +1,5 @@
-// A model that runs in this thread. Its file stays known: a device that is lost is opened again, and the model with it.
+// A model that runs in this thread. Its file stays known: when the device is lost, or the core has crashed, another one
+// takes its place, and the model is loaded again.
 import { createCore } from 'virtual:core';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
@@ -109,51 +110,58 @@ export class LocalEngine implements Engine {
     return this.current.plan.inputs.some((input) => input.name === name && input.onGpu);
   }
 
-  /** The device lost, the model is loaded again: from its URL, or from the bytes that the session was made of. */
-  async run(feeds: Feeds, options: EngineRunOptions): Promise<RunResult> {
-    const session = this.current;
-    try {
-      return await session.run(feeds, options);
-    } catch (error) {
-      if (!(error instanceof RuntimeError && error.code === ErrorCode.device_lost)) throw error;
-      await this.comeBack(session, error);
-      const onGpu = Object.values(feeds).some((value) => !isContainer(value) && isOnGpu(value));
-      if (!onGpu && Object.keys(options.bind ?? {}).length === 0) return this.current.run(feeds, options);
-      throw new RuntimeError(
-        ErrorCode.device_lost,
-        `${error.message}. The session is back, on another device; the tensors that were on the lost one are gone`,
-      );
-    }
+  run(feeds: Feeds, options: EngineRunOptions): Promise<RunResult> {
+    const onGpu = Object.values({ ...feeds, ...options.bind }).some((value) => !isContainer(value) && isOnGpu(value));
+    return this.steadily(
+      (session) => session.run(feeds, options),
+      (code) =>
+        onGpu &&
+        code === ErrorCode.device_lost &&
+        ', on another device; the tensors that were on the lost one are gone',
+    );
   }
 
-  /** As `run`: begun again, if the device is lost before the first token. */
-  async generate(
+  generate(
     prompts: readonly (readonly number[])[],
     options: GenerateOptions,
     onTokens: OnTokens,
     signal?: AbortSignal,
   ): Promise<GenerateInfo> {
-    const session = this.current;
     let begun = false;
     const tell: OnTokens = (tokens) => {
       begun = true;
       onTokens(tokens);
     };
-    try {
-      return await (await generatorOf(session)).generate(prompts, options, tell, signal);
-    } catch (error) {
-      if (!(error instanceof RuntimeError && error.code === ErrorCode.device_lost)) throw error;
-      await this.comeBack(session, error);
-      if (!begun) return (await generatorOf(this.current)).generate(prompts, options, onTokens, signal);
-      throw new RuntimeError(
-        ErrorCode.device_lost,
-        `${error.message}. The session is back, on another device: generate again, with the tokens so far`,
-      );
-    }
+    return this.steadily(
+      async (session) => (await generatorOf(session)).generate(prompts, options, tell, signal),
+      () => begun && ': generate again, with the tokens so far',
+    );
   }
 
   async release(): Promise<void> {
     await this.current.release();
+  }
+
+  /**
+   * The device lost, or the core crashed by another run, the model is loaded again: from its URL, or from the bytes
+   * that the session was made of. The work is done again then, unless `cannot` says why not.
+   */
+  private async steadily<T>(
+    work: (session: Session) => Promise<T>,
+    cannot: (code: ErrorCode) => string | false,
+  ): Promise<T> {
+    const session = this.current;
+    try {
+      return await work(session);
+    } catch (error) {
+      const ends =
+        error instanceof RuntimeError && [ErrorCode.device_lost, ErrorCode.core_crashed].includes(error.code);
+      if (!ends || error === session.loaded.core.crashed) throw error;
+      await this.comeBack(session, error);
+      const why = cannot(error.code);
+      if (!why) return work(this.current);
+      throw new RuntimeError(error.code, `${error.message}. The session is back${why}`);
+    }
   }
 
   private async comeBack(lost: Session, why: RuntimeError): Promise<void> {
@@ -165,7 +173,7 @@ export class LocalEngine implements Engine {
         await lost.release().catch(() => undefined);
       } catch (error) {
         throw new RuntimeError(
-          ErrorCode.device_lost,
+          why.code,
           `${why.message}; and the session could not be made again: ${messageOf(error)}`,
         );
       } finally {

@@ -4,6 +4,7 @@ import { type DType, ErrorCode } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import type { CompiledMicrokernels, CoreFiles } from './files';
 import { compileCore } from './compiled';
+import { crashOf, explain, watched } from './crash';
 import { Microkernels } from './microkernels';
 import type { CoreModule, CreateCore, JsepFunctions } from './module';
 import { SINGLE_THREADED, sharedMemory } from './shared_memory';
@@ -27,11 +28,20 @@ export class Core {
   private thrown: unknown;
   /** The JSEP functions that ever suspended the core. */
   readonly suspendedIn = new Set<string>();
+  /** What has ended it: it is of no use then, and its sessions are not. Who was at it is told this very error. */
+  crashed: RuntimeError | undefined;
+  /** Ends the wait for a run that is suspended. */
+  private giveUp: ((error: RuntimeError) => void) | undefined;
 
   private constructor(
-    private readonly module: CoreModule,
+    private readonly whole: CoreModule,
     readonly microkernels: Microkernels,
   ) {}
+
+  private get module(): CoreModule {
+    if (this.crashed) throw this.crashed;
+    return this.whole;
+  }
 
   /** Loads it, on shared memory where there is such. `log` gets what the core and its runtime print. */
   static async load(files: CoreFiles, log: (severity: number, text: string) => void): Promise<Core> {
@@ -42,6 +52,7 @@ export class Core {
       early?.shared === shared ? early : compileCore(files, shared),
     );
     compiling.catch(() => undefined); // told below
+    let core: Core | undefined;
     let module: CoreModule;
     let early: CompiledMicrokernels | undefined;
     try {
@@ -54,7 +65,8 @@ export class Core {
           // Asked in any case: beside a script that is a blob, as transformers.js makes one of it, nothing has a name.
           locateFile: () => (wasm instanceof Uint8Array ? 'core.wasm' : wasm.href),
           instantiateWasm(imports, done) {
-            WebAssembly.instantiate(code, imports).then((instance) => done(instance, code), reject);
+            const told = (thrown: unknown) => core?.crash(thrown) ?? thrown;
+            WebAssembly.instantiate(code, imports).then((made) => done(watched(made, told), code), reject);
             return {};
           },
           print: (text) => log(1, text),
@@ -66,10 +78,11 @@ export class Core {
       const files = [glue, wasm].map((file) => (file instanceof URL ? file.pathname : 'memory')).join(' and ');
       throw new RuntimeError(ErrorCode.fail, `the core could not be loaded (${files}): ${messageOf(error)}`);
     }
-    const core = new Core(module, new Microkernels(module, files, memory, log));
-    if (early) core.microkernels.add(early);
-    module.decodeImage = (address, size, format) => core.decodeImage(address, size, format);
-    return core;
+    const made = new Core(module, new Microkernels(module, files, memory, log));
+    core = made;
+    if (early) made.microkernels.add(early);
+    module.decodeImage = (address, size, format) => made.decodeImage(address, size, format);
+    return made;
   }
 
   /** Installs the JavaScript execution provider. */
@@ -178,7 +191,7 @@ export class Core {
     this.checked(this.module._ort_session_prepare(session));
   }
   releaseSession(session: number): void {
-    this.module._ort_session_release(session);
+    if (!this.crashed) this.module._ort_session_release(session);
   }
 
   // --- runs
@@ -211,7 +224,12 @@ export class Core {
   async execute(run: number): Promise<void> {
     this.thrown = undefined;
     let result = this.module._ort_run_execute(run);
-    if (this.module.Asyncify.currData) result = await this.module.Asyncify.whenDone();
+    const { Asyncify } = this.module;
+    if (Asyncify.currData)
+      result = await new Promise<number>((resolve, reject) => {
+        this.giveUp = reject;
+        Asyncify.whenDone().then(resolve, reject);
+      });
     this.checked(result);
   }
   /** Keeps the nodes' times; call it before execute. */
@@ -277,6 +295,17 @@ export class Core {
     this.thrown = error;
     this.withText(messageOf(error), (text) => this.module._ort_jsep_error(codeOf(error), text));
     return codeOf(error);
+  }
+
+  /** What a call of the core threw ends it. */
+  private crash(thrown: unknown): RuntimeError {
+    if (!this.crashed) {
+      this.crashed = crashOf(thrown);
+      explain(this.crashed, this.whole);
+      this.microkernels.end();
+      this.giveUp?.(this.crashed);
+    }
+    return this.crashed;
   }
 
   /** ImageDecoder's work, for which the core waits. */

@@ -103,6 +103,11 @@ export class Microkernels {
     this.module._ort_microkernels_use(table, means.threads);
   }
 
+  /** Nothing is left for threads to do. */
+  end(): void {
+    for (const pool of this.pools.values()) pool.end();
+  }
+
   /** Threads that have started, the core's own included, and how often they shared the work of a kernel. */
   get stats(): MicrokernelStats {
     const pools = [...this.pools.values()];

@@ -35,6 +35,7 @@ export interface CoreModule {
   jsepInit(backend: unknown, functions: JsepFunctions): void;
 
   _ort_last_error(): number;
+  _ort_kernel_at_work(): number;
   _ort_malloc(size: number): number;
   _ort_free(pointer: number): void;
   _ort_webgpu_options_create(): number;

@@ -1,7 +1,7 @@
 // The threads of the CPU provider: workers that share the core's memory and run micro-kernels, and the core's own
 // thread, which hands out the work, takes part in it and waits for the rest. They start when a session is created that
 // wants them (microkernels.ts); nobody waits for them, and who is late takes part later. Idle ones sleep.
-import { host } from '../host';
+import { type HostWorker, host } from '../host';
 import type { CoreModule } from './module';
 import type { CompiledMicrokernels } from './files';
 import {
@@ -23,7 +23,7 @@ export class ThreadPool {
   private readonly words: Int32Array;
   private readonly address: number;
   private readonly names: readonly string[];
-  private workers = 0;
+  private readonly workers: HostWorker[] = [];
   /** Micro-kernels that were shared so far. */
   jobs = 0;
   private scratch = 0;
@@ -46,8 +46,9 @@ export class ThreadPool {
 
   /** Starts what is missing to `threads`, the core's own included. They take part as soon as they are there. */
   ensure(threads: number): void {
-    for (; this.workers + 1 < threads; this.workers++) {
-      const worker = host.startWorker(this.url, `py_ort thread ${this.workers + 1}`);
+    while (this.workers.length + 1 < threads) {
+      const me = this.workers.length + 1;
+      const worker = host.startWorker(this.url, `py_ort thread ${me}`);
       worker.onerror = (event) =>
         this.fail(`thread of the CPU provider: ${event.message || `${this.url.pathname} could not be loaded`}`);
       worker.unref?.();
@@ -57,9 +58,14 @@ export class ThreadPool {
         module: this.microkernels.module,
         names: this.names,
         stack: this.allocate(STACK) + STACK,
-        me: this.workers + 1,
+        me,
       } satisfies WorkerStart);
+      this.workers.push(worker);
     }
+  }
+
+  end(): void {
+    for (const worker of this.workers) worker.terminate();
   }
 
   get ready(): number {

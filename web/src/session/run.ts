@@ -315,6 +315,7 @@ export class SessionRun {
   private async reason(recorder: Recorder, error: unknown): Promise<unknown> {
     const { gpuSession, plan, provider } = this.session;
     const errors = await this.errors!.foundLate();
+    if (error === this.session.loaded.core.crashed) return error;
     if (provider!.gpu.lost !== undefined) return provider!.gpu.failure(error);
     if (errors.length === 0 || this.options.signal?.aborted) return error;
     const instance = await recorder.refused();

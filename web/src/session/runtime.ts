@@ -41,7 +41,9 @@ export class Runtime {
   /** The core, once it is there. */
   loadedCore: LoadedCore | undefined;
 
+  /** Another one after it has crashed. */
   core(): Promise<LoadedCore> {
+    if (this.loadedCore?.core.crashed) this.loading = this.loadedCore = undefined;
     this.loading ??= this.load();
     // A failure is told to all who wait, and the next call tries again.
     this.loading.catch(() => {

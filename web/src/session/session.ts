@@ -204,9 +204,11 @@ export class Session extends SessionState {
     });
   }
 
-  /** Throws if it was released, or its device lost. */
+  /** Throws if it was released, its device lost, or its core has crashed. */
   ensureUsable(): void {
     if (this.released) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
+    if (this.loaded.core.crashed)
+      throw new RuntimeError(ErrorCode.core_crashed, 'the core of this session has crashed: create the session again');
     const lost = this.provider?.gpu.lost;
     if (lost !== undefined) {
       throw new RuntimeError(

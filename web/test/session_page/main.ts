@@ -7,6 +7,7 @@ import { ofUrls } from '../../src/session/model_source';
 import { Session } from '../../src/session/session';
 import type { Tensor } from '../../src/wire/values';
 import type { Feeds } from '../../src/session/feeds';
+import type { CoreModule } from '../../src/core/module';
 import { pageStats } from '../../src/page/stats';
 import { fromBase64, toBase64 } from '../base64';
 
@@ -87,6 +88,12 @@ async function loseDeviceMeanwhile(id: number, feeds: { [name: string]: TensorJs
   });
 }
 
+/** Has the core read behind the end of its memory, whatever else it is at. */
+async function crash() {
+  const { core } = await runtime.core();
+  (core as unknown as { module: CoreModule }).module._ort_crc32(0, 0, 0xffffffff);
+}
+
 function toTensor({ dtype, dims, data, gpuId }: TensorJson): Tensor {
   if (gpuId !== undefined) return { dtype: dtypeOf(dtype), dims, gpuId };
   return { dtype: dtypeOf(dtype), dims, data: fromBase64(data!) };
@@ -127,6 +134,7 @@ Object.assign(globalThis, {
     loseDevice: told(loseDevice),
     compileNonsense: told(compileNonsense),
     provokeGpuError: told(provokeGpuError),
+    crash: told(crash),
     loseDeviceMeanwhile: told(loseDeviceMeanwhile),
   },
 });
