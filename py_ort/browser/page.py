@@ -16,7 +16,15 @@ from typing import Any, cast
 
 from py_ort.browser.request import Progress, Request
 from py_ort.browser.websocket import WebSocket
-from py_ort.exceptions import BrowserError, ConnectionLost, ProtocolError, PyOrtError, Timeout, WorkerEnded
+from py_ort.exceptions import (
+    BrowserError,
+    ConnectionLost,
+    CoreCrashed,
+    ProtocolError,
+    PyOrtError,
+    Timeout,
+    WorkerEnded,
+)
 from py_ort.log import LEVELS, SessionLog, log_for
 from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
@@ -78,8 +86,8 @@ class Page:
         self.lost: PyOrtError | None = None
         #: Called once when it is.
         self.on_lost: Callable[[], None] = lambda: None
-        #: Called when a cancelled request does not end: its name, and whether the worker itself (not its GPU) is at it.
-        self.on_stuck: Callable[[str, bool], None] = lambda name, computing: None
+        #: Called when it is of no use any more: why, and whether another worker is enough, or it takes another browser.
+        self.on_useless: Callable[[str, bool], None] = lambda why, alone: None
         socket.on_bytes, socket.on_close = self._receive, self._socket_closed
         _pages.add(self)
 
@@ -227,12 +235,12 @@ class Page:
             # What is at work may be one of them, which nobody wants to end.
             self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, patience)
         elif heard in self._waiting or request.name == "CreateSession":
-            self.on_stuck(request.name, True)
+            self.on_useless(f"{request.name} was cancelled, and its node went on", True)
         elif patience < GPU_PATIENCE:
             rest = GPU_PATIENCE - patience
             self._loop.call_later(rest, self._still_at_it, number, heard, GPU_PATIENCE)
         else:
-            self.on_stuck(request.name, False)
+            self.on_useless(f"{request.name} was cancelled, and the GPU went on with it", False)
 
     async def device(self, device_id: int, options: DeviceOptions, timeout: float | None = None) -> DeviceDescription:
         """Open a WebGPU device unless it is open; return what the page says of it.
@@ -285,7 +293,9 @@ class Page:
                     return
                 if request.timer:
                     request.timer.cancel()
-                if event.error:
+                if isinstance(event.error, CoreCrashed):
+                    self._crashed(request, event.error)
+                elif event.error:
                     request.fail(event.error)
                 else:
                     request.finish(event)
@@ -298,6 +308,12 @@ class Page:
             case LogLine():
                 level = LEVELS[min(event.severity, len(LEVELS) - 1)]
                 log_for(self.logs, logging.getLogger(f"py_ort.page.{event.category or 'page'}"), level, event.text)
+
+    def _crashed(self, request: Request, error: CoreCrashed) -> None:
+        """Tell who crashed the core. What else waits is not told of it, but begun again."""
+        request.fail(error)
+        where = f" in node {error.node!r}" if error.node else ""
+        self.on_useless(f"{request.name} crashed the core{where}", True)
 
     def _socket_closed(self) -> None:
         # The launcher may be about to say what happened.

@@ -195,7 +195,7 @@ class Pool:
     def _watch(self, lease: Lease) -> None:
         page = lease.page
         page.on_lost = lambda: self._worker_lost(lease) if lease.page is page else None
-        page.on_stuck = lambda what, computing: self._renew(lease, what, computing) if lease.page is page else None
+        page.on_useless = lambda why, alone: self._renew(lease, why, alone) if lease.page is page else None
 
     async def _listen(self, browser: Browser) -> None:
         """See that the page and its workers are alive, as long as somebody waits for them."""
@@ -237,25 +237,23 @@ class Pool:
         await browser.host.close()
         await self._starter.end(browser.launcher)
 
-    # --- ending what does not end by itself
+    # --- ending what does not end by itself, or is of no use any more
 
-    def _renew(self, lease: Lease, what: str, computing: bool) -> None:
-        """Put another worker in the place of one that goes on with something cancelled.
+    def _renew(self, lease: Lease, why: str, alone: bool) -> None:
+        """Put another worker in the place of one that is of no use any more.
 
         Args:
             lease: The worker.
-            what: The request.
-            computing: The worker itself is at it; else its GPU is, which is ended with the browser only.
+            why: Because of what.
+            alone: It has to be ended; else what is wrong is in the GPU's process, which ends with the browser only.
         """
         browser = lease.browser
         if not self._serves(browser):
             return
-        if computing:
-            why = f"{what} was cancelled, and its node went on: the worker was ended"
-            self._start_renewal([lease], self._new_worker(lease), why)
+        if alone:
+            self._start_renewal([lease], self._new_worker(lease), f"{why}: the worker was ended")
         else:
-            why = f"{what} was cancelled, and the GPU went on with it: the browser was replaced"
-            self._start_renewal(browser.leases, self._new_browser(browser), why)
+            self._start_renewal(browser.leases, self._new_browser(browser), f"{why}: the browser was replaced")
 
     def _start_renewal(self, leases: list[Lease], renewal: Coroutine[Any, Any, None], why: str) -> None:
         lost = "values on its GPU and captured graphs are lost"

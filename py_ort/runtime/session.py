@@ -125,6 +125,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
             RuntimeException: A kernel failed on these inputs.
             Cancelled: `run_options.terminate` was set.
             BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is gone, or took too long.
+            CoreCrashed: This run crashed the core in wasm; the session goes on in another worker.
             DeviceLost: The GPU is lost; as WorkerEnded: a value on it, with a worker that had to be ended.
         """
         return as_values(self._run(output_names, input_feed, run_options))

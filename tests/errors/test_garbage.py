@@ -16,10 +16,11 @@ from py_ort import BrowserOptions, InferenceSession, JsepBackend, RunOptions, Se
 from py_ort.browser import page as pages
 from py_ort.browser import pool as pools
 from py_ort.browser import starting
-from py_ort.exceptions import BrowserError, InternalError, PyOrtError, Timeout
+from py_ort.exceptions import BrowserError, CoreCrashed, InternalError, PyOrtError, Timeout
 from py_ort.runtime import devices
 from py_ort.schema.gen.Ack import AckT
 from py_ort.schema.gen.Error import ErrorT
+from py_ort.schema.gen.ErrorCode import ErrorCode
 from py_ort.schema.gen.Log import LogT
 from py_ort.schema.gen.Progress import ProgressT
 from py_ort.schema.gen.RunResult import RunResultT
@@ -106,6 +107,26 @@ def on_the_gpu(session: InferenceSession) -> None:
     binding.bind_output("y", "webgpu")
     binding.run()
     binding.copy_outputs_to_cpu()
+
+
+def test_a_core_that_crashes_each_time(play):
+    """Each run is told, none is done again for ever, and the next is of another worker."""
+
+    def garble(request: Any, body: Any, payload: list[bytes]) -> Any:
+        if request.kind != "Run":
+            return fake_page.honestly(request, body, payload)
+        error = ErrorT()
+        error.code, error.message = ErrorCode.core_crashed, "the core crashed: unreachable"
+        return fake_page.honestly(request, error, [])
+
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=play(garble)) as session:
+        workers = set()
+        for _ in range(3):
+            with pytest.raises(CoreCrashed, match="the core crashed: unreachable"):
+                session.run(None, FEEDS)
+            session.stats()
+            workers.add(session._opened.session.page)
+        assert len(workers) == 3
 
 
 def test_an_honest_page_is_understood(play):

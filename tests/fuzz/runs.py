@@ -114,7 +114,13 @@ def _failure(error: Exception, stage: str, log: Sequence[str]) -> Outcome:
         text = str(error)[:2000]
     except Exception as e:
         return Outcome("untyped", stage, f"{name}, whose text raises {type(e).__name__}", place, repr(e), log=log)
-    unclear = (exceptions.ShaderError, exceptions.DeviceLost, exceptions.EngineError, exceptions.NoSuchSession)
+    unclear = (
+        exceptions.CoreCrashed,
+        exceptions.DeviceLost,
+        exceptions.EngineError,
+        exceptions.NoSuchSession,
+        exceptions.ShaderError,
+    )
     if isinstance(error, exceptions.InternalError):
         cause = type(error.__cause__).__name__
         return Outcome("internal", stage, cause, error.place, text, log=log)
