@@ -73,6 +73,7 @@ class Operator:
         indices: Inputs that name places along axes.
         columns: Inputs that may be columns of wider tensors, and the attributes that say which.
         into: The input that is the tensor to write columns of; kernels that have `columns` have it.
+        integer_weights: Where 8-bit weights that are packed for the CPU are, and their zero points.
         skip: The operator of com.microsoft that is this one, of a sum of two tensors.
         bodies: It has graphs in its attributes; of those of ai.onnx each that does says so.
         walked: The executor walks these itself, on whatever provider their nodes are.
@@ -103,6 +104,7 @@ class Operator:
     indices: Sequence[int] = ()
     columns: Mapping[int, str] = field(default_factory=dict)
     into: int | None = None
+    integer_weights: tuple[int, int] | None = None
     skip: str = ""
     bodies: bool = False
     walked: bool = False

@@ -26,10 +26,10 @@ OPERATORS = [
     Operator("DequantizeLinear", layout="quantized"),
     Operator("DynamicQuantizeLinear", expand=False),
     Operator("DynamicFakeQuantize", domain=INTERNAL, layout="elementwise", infer=infer_like_input),
-    Operator("MatMulInteger", refine=refine_packed, heavy=True),
-    Operator("ConvInteger", heavy=True),
-    Operator("QLinearMatMul", refine=refine_packed),
-    Operator("QLinearConv", layout="channels"),
+    Operator("MatMulInteger", refine=refine_packed, integer_weights=(1, 3), heavy=True),
+    Operator("ConvInteger", integer_weights=(1, 3), heavy=True),
+    Operator("QLinearMatMul", refine=refine_packed, integer_weights=(3, 5)),
+    Operator("QLinearConv", layout="channels", integer_weights=(3, 5)),
     *(
         Operator(f"QLinear{name}", domain=MICROSOFT, infer=infer_like_input, layout=layout)
         for name, layout in (("Sigmoid", "elementwise"), ("LeakyRelu", "elementwise"), ("Softmax", ""))
@@ -46,13 +46,13 @@ OPERATORS = [
     ),
     # Where a condition stands, a number gives the same sizes.
     Operator("QLinearWhere", domain=MICROSOFT, infer=infer_as("Sum", 0, 1, 4, of=1)),
-    Operator("DynamicQuantizeMatMul", domain=MICROSOFT, infer=infer_as("MatMul", 0, 1)),
-    Operator("MatMulIntegerToFloat", domain=MICROSOFT, infer=infer_as("MatMul", 0, 1, of=2)),
+    Operator("DynamicQuantizeMatMul", domain=MICROSOFT, infer=infer_as("MatMul", 0, 1), integer_weights=(1, 3)),
+    Operator("MatMulIntegerToFloat", domain=MICROSOFT, infer=infer_as("MatMul", 0, 1, of=2), integer_weights=(1, 5)),
     *(Operator(name, domain=MICROSOFT) for name in ("QuantizeLinear", "DequantizeLinear")),
     Operator("MatMulBnb4", domain=MICROSOFT, infer=infer_block_product),
     Operator("MatMulNBits", domain=MICROSOFT, infer=infer_block_product, heavy=True),
     Operator("GatherBlockQuantized", domain=MICROSOFT, indices=(1,), infer=infer_gathered_blocks),
-    Operator("QGemm", domain=MICROSOFT, infer=infer_qgemm),
+    Operator("QGemm", domain=MICROSOFT, infer=infer_qgemm, integer_weights=(3, 5)),
 ]
 
 

@@ -11,7 +11,9 @@ import onnx_ir as ir
 from native import native_session
 
 from py_ort.compiler import CompiledModel
+from py_ort.compiler.layout.packing import integer_weights
 from py_ort.compiler.saved.standard_form import FUSED, StandardForm, get
+from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.operators import NHWC
 from py_ort.ir.programs import parse_program
 from py_ort.schema.scalar_functions import FUNCTIONS
@@ -50,6 +52,26 @@ def unpack_panels(packed: np.ndarray, columns: int) -> np.ndarray:
     return result
 
 
+def unpack_integers(w: np.ndarray, node: ir.Node) -> np.ndarray:
+    """Return 8-bit weights in panels, [group…, panels, fours, 8, 4], as ONNX has them, but for int8."""
+    *lead, count, fours, width, four = w.shape
+    whole = np.moveaxis(w, (-3, -1), (-4, -3)).reshape(*lead, fours * four, count * width)
+    if not lead:
+        return whole[: _rows_of(node), : get(node, "packed_n")]
+    kernel, columns = list(get(node, "kernel_shape")), get(node, "out_channels") // lead[0]
+    taps = int(np.prod(kernel))
+    inner = _rows_of(node) // lead[0]
+    split = whole[:, : taps * inner, :columns].reshape(*lead, taps, inner, columns)
+    return split.transpose(0, 3, 2, 1).reshape(lead[0] * columns, inner, *kernel)
+
+
+def _rows_of(node: ir.Node) -> int:
+    """Rows of a product's B; channels of a convolution's image."""
+    shape = node.inputs[0].shape
+    plain = node.domain != NHWC and "weight_layout" in node.attributes
+    return int(shape[1 if plain else -1])
+
+
 def unpack_conv(w: np.ndarray, node: ir.Node) -> np.ndarray:
     """Return a convolution's weights as ONNX has them."""
     layout = get(node, "weight_layout")
@@ -86,13 +108,18 @@ class _Writer(StandardForm):
             self._rotary(proto, node)
             return
         nhwc = node.domain == NHWC
+        index, _ = integer_weights(node) or (1, None)
         inputs = [self.name(v) for v in node.inputs]
         wide = inputs.pop(get(node, "into")) if "into" in node.attributes else ""
         while inputs and not inputs[-1]:
             inputs.pop()
         self._cut_inputs(proto, node, inputs)
-        weights = node.inputs[1] if len(inputs) > 1 else None
-        if "weight_layout" in node.attributes:
+        weights = node.inputs[index] if len(inputs) > index else None
+        domain = {}
+        if integer_weights(node) and {"weight_layout", "packed_n"} & set(node.attributes):
+            inputs[index] = self.array(proto, unpack_integers(weights.const_value.numpy(), node))
+            domain = {"domain": "" if nhwc else node.domain}
+        elif "weight_layout" in node.attributes:
             inputs[1] = self.array(proto, unpack_conv(weights.const_value.numpy(), node))
         elif "packed_n" in node.attributes:
             inputs[1] = self.array(proto, unpack_panels(weights.const_value.numpy(), get(node, "packed_n")))
@@ -102,7 +129,12 @@ class _Writer(StandardForm):
                 for i, name in enumerate(inputs)
             ]
         kept = {name: item.value for name, item in node.attributes.items() if name not in _OURS}
-        result = self.fused(proto, node, inputs, kept)
+        if domain:
+            result = self.emit(proto, node.op_type, inputs, **kept, **domain)
+            for step in Epilogue.of(node).steps:
+                result = self.function(proto, node, step.function, list(step.numbers), result)
+        else:
+            result = self.fused(proto, node, inputs, kept)
         if nhwc:
             result = self.emit(proto, "Transpose", [result], perm=[0, 2, 3, 1])
         if "y_columns" in node.attributes:

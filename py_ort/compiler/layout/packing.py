@@ -16,7 +16,7 @@ import onnx_ir as ir
 from py_ort.compiler.placement.report import PlacedNode
 from py_ort.ir.content_keys import derive
 from py_ort.ir.graph import all_nodes, attribute, dims, set_attributes, tensor_of
-from py_ort.ir.operators import NHWC
+from py_ort.ir.operators import NHWC, operator
 
 PANEL = 8
 #: Rows of 8-bit panels that lie next to each other.
@@ -90,16 +90,11 @@ def pack_weights(model: ir.Model, placed: Mapping[ir.Node, PlacedNode]) -> int:
 
 _INT8 = ir.DataType.INT8
 _BYTES = (_INT8, ir.DataType.UINT8)
-#: Where the weights and their zero points are.
-_INTEGER_PRODUCTS = {
-    "MatMulInteger": (1, 3),
-    "MatMulIntegerToFloat": (1, 5),
-    "DynamicQuantizeMatMul": (1, 3),
-    "QLinearMatMul": (3, 5),
-    "QGemm": (3, 5),
-    "ConvInteger": (1, 3),
-    "QLinearConv": (3, 5),
-}
+
+
+def integer_weights(node: ir.Node) -> tuple[int, int] | None:
+    """Where 8-bit weights that are packed for the CPU are, and their zero points."""
+    return operator("" if node.domain == NHWC else node.domain, node.op_type).integer_weights
 
 
 class _Packer:
@@ -113,9 +108,8 @@ class _Packer:
             return self._convolution(node, provider)
         if node.domain == "" and node.op_type in ("MatMul", "Gemm"):
             return self._product(node, provider)
-        if provider == "wasm" and node.op_type in _INTEGER_PRODUCTS:
-            return self._integers(node, *_INTEGER_PRODUCTS[node.op_type])
-        return False
+        weights = integer_weights(node)
+        return provider == "wasm" and weights is not None and self._integers(node, *weights)
 
     def _convolution(self, node: ir.Node, provider: str) -> bool:
         weights = node.inputs[1]
@@ -189,10 +183,10 @@ class _Packer:
         moved = weights.dtype == ir.DataType.UINT8
         if moved and zeros is not None and zeros.const_value is None:
             return False
-        if node.op_type in ("ConvInteger", "QLinearConv"):
+        if len(shape) > 2 and attribute(node, "kernel_shape"):
             group, (out, inner, *kernel) = attribute(node, "group", 1), shape
             depthwise = inner == 1 and out == group
-            if len(shape) < 3 or out % group or depthwise or list(attribute(node, "kernel_shape") or ()) != kernel:
+            if out % group or depthwise or list(attribute(node, "kernel_shape")) != kernel:
                 return False
             packed = (group, -(-(out // group) // PANEL), -(-math.prod(kernel) * inner // FOUR), PANEL, FOUR)
             self._replace(node, f"panel8x4/{group}", lambda w: integer_conv_panels(w, group), packed, index, _INT8)

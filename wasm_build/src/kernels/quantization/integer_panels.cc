@@ -25,7 +25,6 @@ class Packing {
   void run(int64_t width) {
     int64_t done = 0;
     if (width == kPanel && column_step_ == 1) done = rows_of_neighbors();
-    else if (width == kPanel && row_step_ == 1) done = columns_of_neighbors();
     for (int64_t i = done; i < rows_; ++i) {
       const uint8_t* row = from_ + i * row_step_;
       int8_t* to = panel_ + i / 4 * kFour + i % 4;
@@ -55,23 +54,6 @@ class Packing {
       put(wasm_i16x8_shuffle(first, second, 0, 8, 1, 9, 2, 10, 3, 11), i / 4, 0);
       put(wasm_i16x8_shuffle(first, second, 4, 12, 5, 13, 6, 14, 7, 15), i / 4, 1);
     }
-    return i;
-  }
-
-  // A column's rows do: sixteen of them at a time.
-  int64_t columns_of_neighbors() {
-    int64_t i = 0;
-    for (; i + 16 <= rows_; i += 16)
-      for (int64_t half = 0; half < 2; ++half) {
-        const auto column = [&](int64_t c) { return wasm_v128_load(from_ + (half * 4 + c) * column_step_ + i); };
-        const v128_t a = column(0), b = column(1), c = column(2), d = column(3);
-        const v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5);
-        put(wasm_i64x2_shuffle(ab, cd, 0, 2), i / 4, half);
-        put(wasm_i64x2_shuffle(ab, cd, 1, 3), i / 4 + 1, half);
-        const v128_t ab_behind = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7), cd_behind = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
-        put(wasm_i64x2_shuffle(ab_behind, cd_behind, 0, 2), i / 4 + 2, half);
-        put(wasm_i64x2_shuffle(ab_behind, cd_behind, 1, 3), i / 4 + 3, half);
-      }
     return i;
   }
 
