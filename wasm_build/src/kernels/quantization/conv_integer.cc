@@ -66,12 +66,9 @@ class IntegerConvolution {
   Status plan(const Tensor& x, const Tensor& w, bool channels_last, Image& image, SpatialPlan& plan,
               Image& result) const {
     PY_ORT_TRY(Image::of(x, channels_last, image));
-    const Dims kernel =
-        packed() ? spatial_.kernel : Dims(w.dims.begin() + std::min<int64_t>(w.rank(), 2), w.dims.end());
+    Dims kernel = spatial_.kernel;
     if (packed()) {
-      int64_t taps = 1;
-      for (const int64_t size : kernel) taps *= size;
-      const int64_t rows = image.channels / group_ * taps, columns = packed_channels_ / group_;
+      const int64_t rows = image.channels / group_ * element_count(kernel), columns = packed_channels_ / group_;
       PY_ORT_ENSURE(w.dtype == DType::int8 && image.channels % group_ == 0 &&
                         w.dims == (Dims{group_, (columns + 7) / 8, (rows + 3) / 4, 8, 4}),
                     "panel8x4 weights of shape ", w.dims, " do not fit ", image.channels, " channels in ", group_,
@@ -80,6 +77,7 @@ class IntegerConvolution {
       PY_ORT_ENSURE(
           w.rank() == x.rank() && group_ > 0 && image.channels == w.dims[1] * group_ && w.dims[0] % group_ == 0,
           "weights of shape ", w.dims, " in ", group_, " groups do not fit an image of shape ", x.dims);
+      kernel.assign(w.dims.begin() + 2, w.dims.end());
     }
     PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, kernel, image.channels, plan));
     result = {image.batch, out_channels(w), plan.out};

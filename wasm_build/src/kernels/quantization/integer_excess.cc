@@ -28,10 +28,6 @@ struct PairWeights {
   void operator+=(const PairWeights& other) {
     positive = wasm_i16x8_add(positive, other.positive), negative = wasm_i16x8_add(negative, other.negative);
   }
-  bool fit() const {
-    const v128_t fits = wasm_i16x8_splat(kFits);
-    return !wasm_v128_any_true(wasm_v128_or(wasm_i16x8_gt(positive, fits), wasm_i16x8_gt(negative, fits)));
-  }
   // A bit for each sum that is too much, [4 columns, 2 pairs].
   uint32_t too_much(bool of_negative) const {
     return wasm_i16x8_bitmask(wasm_i16x8_gt(of_negative ? negative : positive, wasm_i16x8_splat(kFits)));
@@ -90,7 +86,7 @@ class Excess {
     const int8_t* first = b + i * kFour;
     PairWeights weights = PairWeights::of(first);
     for (int64_t j = 1; j < count; ++j) weights += PairWeights::of(first + j * kFour);
-    if (!weights.fit())
+    if (weights.too_much(false) || weights.too_much(true))
       Excess(weights, first, count).for_each_pair([&](int64_t pair, const int16_t (&by)[4][2]) {
         I8Excess& added = found.emplace_back();
         added.row = static_cast<int32_t>(2 * (2 * i + pair));
@@ -107,7 +103,6 @@ void IntegerPanels::split() {
   run_microkernel(microkernels().i8_pairs, I8Pairs{&pairs});
   if (!pairs) return;
   const int64_t fours = (k_ + 3) / 4, groups = (n_ + 3) / 4;
-  const auto of_group = [&](int64_t group) { return data() + group / 2 * fours * kFour + group % 2 * 16; };
   // By the time of a row's step with four columns and four rows: 16-bit factors, pairs in spans of 1 and 2, and what
   // two rows of four columns with excess cost.
   constexpr double kWords = 1, kPairs[] = {0.7, 0.57}, kExcess = 0.45;
@@ -119,7 +114,7 @@ void IntegerPanels::split() {
     const auto cost = [&] { return kPairs[tried - 1] * all + kExcess * static_cast<double>(found.size()); };
     for (int64_t group = 0; group < groups && cost() < best; ++group) {
       begins.push_back(static_cast<int32_t>(found.size()));
-      find_excess(of_group(group), fours, tried, found);
+      find_excess(data() + group_at(group), fours, tried, found);
     }
     if (cost() >= best) continue;
     best = cost(), span_ = tried;
@@ -131,14 +126,12 @@ void IntegerPanels::split() {
 
 void IntegerPanels::take_out() {
   if (excess_.empty()) return;
-  const int64_t fours = (k_ + 3) / 4;
   if (given_) own_.assign(given_, given_ + size(k_, n_));
   given_ = nullptr;
   for (size_t group = 0; group + 1 < excess_begins_.size(); ++group)
     for (int32_t i = excess_begins_[group]; i < excess_begins_[group + 1]; ++i) {
       const I8Excess& taken = excess_[static_cast<size_t>(i)];
-      int8_t* rows = own_.data() + static_cast<int64_t>(group) / 2 * fours * kFour +
-                     static_cast<int64_t>(group) % 2 * 16 + taken.row / 4 * kFour + taken.row % 4;
+      int8_t* rows = own_.data() + group_at(static_cast<int64_t>(group)) + taken.row / 4 * kFour + taken.row % 4;
       for (int64_t column = 0; column < 4; ++column)
         for (int64_t row = 0; row < 2; ++row)
           rows[column * 4 + row] = static_cast<int8_t>(rows[column * 4 + row] - taken.columns[column][row]);

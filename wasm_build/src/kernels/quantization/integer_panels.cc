@@ -94,7 +94,7 @@ void IntegerPanels::put(int64_t at, const Tensor& tensor, int64_t first, int64_t
 void IntegerPanels::take(const int8_t* packed, int64_t rows, int64_t columns) {
   *this = {};
   given_ = packed, n_ = static_cast<int32_t>(columns), k_ = static_cast<int32_t>(rows);
-  sums_.assign(static_cast<size_t>((columns + 7) / 8 * 8), 0);
+  sums_.assign(static_cast<size_t>((columns + 7) / 8 * 8 + 4), 0);
   const int64_t fours = (rows + 3) / 4;
   for (int64_t j = 0; j < columns; j += kPanel) {
     v128_t sums[] = {wasm_i32x4_splat(0), wasm_i32x4_splat(0)};

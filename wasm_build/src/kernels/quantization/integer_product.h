@@ -40,6 +40,8 @@ class IntegerPanels {
 
  private:
   const int8_t* data() const { return given_ ? given_ : own_.data(); }
+  // Where four columns begin, two such groups in a panel.
+  int64_t group_at(int64_t group) const { return group / 2 * ((k_ + 3) / 4) * 32 + group % 2 * 16; }
   void take_out();
 
   const int8_t* given_ = nullptr;
