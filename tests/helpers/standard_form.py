@@ -107,19 +107,17 @@ class _Writer(StandardForm):
         if node.op_type == "RotaryEmbedding":
             self._rotary(proto, node)
             return
+        if integers := integer_weights(node):
+            self._integers(proto, node, integers[0])
+            return
         nhwc = node.domain == NHWC
-        index, _ = integer_weights(node) or (1, None)
         inputs = [self.name(v) for v in node.inputs]
         wide = inputs.pop(get(node, "into")) if "into" in node.attributes else ""
         while inputs and not inputs[-1]:
             inputs.pop()
         self._cut_inputs(proto, node, inputs)
-        weights = node.inputs[index] if len(inputs) > index else None
-        domain = {}
-        if integer_weights(node) and {"weight_layout", "packed_n"} & set(node.attributes):
-            inputs[index] = self.array(proto, unpack_integers(weights.const_value.numpy(), node))
-            domain = {"domain": "" if nhwc else node.domain}
-        elif "weight_layout" in node.attributes:
+        weights = node.inputs[1] if len(inputs) > 1 else None
+        if "weight_layout" in node.attributes:
             inputs[1] = self.array(proto, unpack_conv(weights.const_value.numpy(), node))
         elif "packed_n" in node.attributes:
             inputs[1] = self.array(proto, unpack_panels(weights.const_value.numpy(), get(node, "packed_n")))
@@ -129,16 +127,27 @@ class _Writer(StandardForm):
                 for i, name in enumerate(inputs)
             ]
         kept = {name: item.value for name, item in node.attributes.items() if name not in _OURS}
-        if domain:
-            result = self.emit(proto, node.op_type, inputs, **kept, **domain)
-            for step in Epilogue.of(node).steps:
-                result = self.function(proto, node, step.function, list(step.numbers), result)
-        else:
-            result = self.fused(proto, node, inputs, kept)
+        result = self.fused(proto, node, inputs, kept)
         if nhwc:
             result = self.emit(proto, "Transpose", [result], perm=[0, 2, 3, 1])
         if "y_columns" in node.attributes:
             result = self._put_into(proto, node, result, wide)
+        self.give(proto, node, result)
+
+    def _integers(self, proto: onnx.GraphProto, node: ir.Node, index: int) -> None:
+        """Append a product or convolution of integers with its weights, input `index`, as ONNX has them."""
+        inputs = [self.name(value) for value in node.inputs]
+        if {"weight_layout", "packed_n"} & set(node.attributes):
+            inputs[index] = self.array(proto, unpack_integers(node.inputs[index].const_value.numpy(), node))
+        kept = {name: item.value for name, item in node.attributes.items() if name not in _OURS}
+        if node.domain == NHWC:
+            inputs[0] = self.emit(proto, "Transpose", inputs[:1], perm=[0, 3, 1, 2])
+            result = self.emit(proto, node.op_type, inputs, **kept)
+            result = self.emit(proto, "Transpose", [result], perm=[0, 2, 3, 1])
+        else:
+            result = self.emit(proto, node.op_type, inputs, domain=node.domain, **kept)
+        for step in Epilogue.of(node).steps:
+            result = self.function(proto, node, step.function, list(step.numbers), result)
         self.give(proto, node, result)
 
     def _rotary(self, proto: onnx.GraphProto, node: ir.Node) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 from graphs import check_equal, compiled, parse
@@ -20,17 +23,20 @@ def test_panels_hold_every_column_and_zeros() -> None:
             assert packed[n // 8, k, n % 8] == (matrix[k, n] if n < 11 else 0)
 
 
+def elements(w: np.ndarray, group: int) -> Iterator[tuple[int, int, int, Any]]:
+    """Each weight of a convolution, with its group, and its column and row there."""
+    for (m, c, y, x), weight in np.ndenumerate(w):
+        g, n = divmod(m, len(w) // group)
+        yield g, n, (y * w.shape[3] + x) * w.shape[1] + c, weight
+
+
 @pytest.mark.parametrize("group", [1, 2])
 def test_conv_panels(group: int) -> None:
     w = RNG.standard_normal((10, 3, 2, 2)).astype(np.float32)
     packed = packing.conv_panels(w, group)
     assert packed.shape == (group, 2 if group == 1 else 1, 12, 8)
-    for m in range(10):
-        g, n = divmod(m, 10 // group)
-        for y in range(2):
-            for x in range(2):
-                for c in range(3):
-                    assert packed[g, n // 8, (y * 2 + x) * 3 + c, n % 8] == w[m, c, y, x]
+    for g, n, k, weight in elements(w, group):
+        assert packed[g, n // 8, k, n % 8] == weight
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
@@ -50,13 +56,8 @@ def test_integer_conv_panels(group: int) -> None:
     w = RNG.integers(-128, 128, (10, 3, 2, 2)).astype(np.int8)
     packed = packing.integer_conv_panels(w, group)
     assert packed.shape == (group, 2 if group == 1 else 1, 3, 8, 4)
-    for m in range(10):
-        g, n = divmod(m, 10 // group)
-        for y in range(2):
-            for x in range(2):
-                for c in range(3):
-                    k = (y * 2 + x) * 3 + c
-                    assert packed[g, n // 8, k // 4, n % 8, k % 4] == w[m, c, y, x]
+    for g, n, k, weight in elements(w, group):
+        assert packed[g, n // 8, k // 4, n % 8, k % 4] == weight
 
 
 @pytest.mark.parametrize("group", [1, 2])
