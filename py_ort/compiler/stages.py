@@ -56,6 +56,7 @@ from py_ort.compiler.passes.fuse.linear import Linear
 from py_ort.compiler.passes.fuse.packed_blocks import PackedBlocks
 from py_ort.compiler.passes.fuse.padded_windows import PaddedWindows
 from py_ort.compiler.passes.fuse.quantized import Quantized
+from py_ort.compiler.passes.fuse.quantized_operators import QuantizedOperators
 from py_ort.compiler.passes.fuse.residual import Residual
 from py_ort.compiler.passes.fuse.round_trips import RoundTrips
 from py_ort.compiler.passes.fuse.scale_shift import ScaleShift
@@ -152,7 +153,8 @@ def _canonical(c: Compilation) -> list[Pass]:
 
 def _optimized(c: Compilation) -> list[Pass]:
     functions = Functions(c.target)
-    return [functions, *pipeline(c.level, c.target), functions]
+    first = [QuantizedOperators(c.target)] if c.level >= Level.EXTENDED else []
+    return [*first, functions, *pipeline(c.level, c.target), functions]
 
 
 def pipeline(level: Level, target: Target) -> list[Pass]:

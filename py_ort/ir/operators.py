@@ -163,6 +163,22 @@ def in_parts(op_type: str, *of: str | tuple[str, str], domain: str = MICROSOFT) 
     return declare
 
 
+FLOAT_FORMS: dict[tuple[str, str], Callable[[ir.Node, Builder], Any]] = {}
+
+
+def in_floats(op_type: str, domain: str = MICROSOFT) -> Callable[[Any], Any]:
+    """Declare a function that makes an operator on quantized tensors of one on floats.
+
+    It has DequantizeLinear before and QuantizeLinear behind it; None where the function does not know the node's form.
+    """
+
+    def declare(make: Callable[[ir.Node, Builder], Any]) -> Callable[[ir.Node, Builder], Any]:
+        FLOAT_FORMS[domain, op_type] = make
+        return make
+
+    return declare
+
+
 LOWERINGS: dict[tuple[str, str], list[Lowering]] = {}
 
 
@@ -240,6 +256,12 @@ def earlier_schema(domain: str, op_type: str, version: int) -> Any | None:
     operators()
     find = EARLIER_SCHEMAS.get(domain)
     return None if find is None else find(op_type, version)
+
+
+def float_form(domain: str, op_type: str) -> Callable[[ir.Node, Builder], Any] | None:
+    """Return what makes an operator on quantized tensors of one on floats, if it is declared."""
+    operators()
+    return FLOAT_FORMS.get((domain, op_type))
 
 
 def parts(domain: str, op_type: str) -> Parts | None:

@@ -13,4 +13,5 @@ ELSEWHERE = {
     "growing_caches": "tests/unit/passes/test_growing_caches.py",
     "index_grids": "tests/unit/passes/test_index_grids.py",
     "packed_gates": "tests/unit/passes/test_packed_projections.py",
+    "quantized_operators": "tests/models/test_operators_in_floats.py",
 }

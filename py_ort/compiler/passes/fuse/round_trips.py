@@ -33,12 +33,18 @@ class RoundTrips(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take each QuantizeLinear that is undone; then move roundings to where numbers are made."""
-        if self._target.has(INTERNAL, _NAME) is not True or self._target.has(MICROSOFT, "QLinearAdd") is True:
+        if not rounds_floats(self._target):
             return 0
         count = sum(fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
+        count += sum(_before_moves(node) for node in nodes_of(model, "DequantizeLinear"))
         count += sum(_round_trip(node) for node in nodes_of(model, "QuantizeLinear"))
         count += sum(_into_concat(node) for node in _roundings(model))
         return count + sum(_repeated(node) for node in _roundings(model))
+
+
+def rounds_floats(target: Target) -> bool:
+    """Whether the first provider computes with floats where a model has integers of 8 bits."""
+    return target.has(INTERNAL, _NAME) is True and target.has(MICROSOFT, "QLinearAdd") is not True
 
 
 def _roundings(model: ir.Model) -> list[ir.Node]:
@@ -60,6 +66,44 @@ def _round_trip(node: ir.Node) -> bool:
         remove(each)
     if not node.outputs[0].uses() and not node.outputs[0].is_graph_output():
         remove(node)
+    return True
+
+
+def _before_moves(node: ir.Node) -> int:
+    """Dequantize what was only moved since it was quantized where that was done; return before how many moves."""
+    source = node.inputs[0]
+    maker = None if source is None else source.producer()
+    moves = []
+    while maker is not None and _is_move(maker):
+        moves.append(maker)
+        source = maker.inputs[0]
+        maker = None if source is None else source.producer()
+    made = quantized_by(maker) if maker is not None and maker.op_type == "QuantizeLinear" else None
+    if made is None or source is None or not moves:
+        return 0
+    for done, move in enumerate(moves):
+        if not _moves_floats(move, made):
+            return done
+    return len(moves)
+
+
+def _moves_floats(move: ir.Node, made: QuantizedValue) -> bool:
+    """Dequantize before a move, if all that reads what it gives dequantizes that."""
+    users = [use for output in move.outputs for use in output.uses()]
+    if any(output.is_graph_output() for output in move.outputs):
+        return False
+    if not all(use.idx == 0 and _undoes(use.node, made) for use in users):
+        return False
+    build = Builder(move, origin=[*(name for use in users for name in origins(use.node)), *origins(move)])
+    x = move.inputs[0]
+    move.replace_input_with(0, build.op("DequantizeLinear", x, made.scale, made.zero_point))
+    for output in move.outputs:
+        output.type = ir.TensorType(ir.DataType.FLOAT)
+    for use in users:
+        moved = use.node.inputs[0]
+        assert moved is not None
+        replace_value(use.node.outputs[0], moved)
+        remove(use.node)
     return True
 
 
@@ -98,10 +142,9 @@ def _into_concat(node: ir.Node) -> bool:
 
 def _repeated(node: ir.Node) -> bool:
     """Take out a rounding of what was rounded so already, and only moved or picked since."""
-    moving = {"MaxPool", *op_types("moves"), *op_types("view")}
     source = node.inputs[0]
     maker = None if source is None else source.producer()
-    while maker is not None and maker.domain == "" and maker.op_type in moving:
+    while maker is not None and _is_move(maker):
         source = maker.inputs[0]
         maker = None if source is None else source.producer()
     if _steps(maker) != _steps(node):
@@ -110,3 +153,9 @@ def _repeated(node: ir.Node) -> bool:
     replace_value(node.outputs[0], node.inputs[0])
     remove(node)
     return True
+
+
+def _is_move(node: ir.Node) -> bool:
+    """Whether what it gives has elements of its first input only, in order of size where it compares them."""
+    moving = {"MaxPool", *op_types("moves"), *op_types("view")}
+    return node.domain == "" and node.op_type in moving and not (node.op_type == "MaxPool" and len(node.outputs) > 1)

@@ -1,0 +1,49 @@
+"""QLinearConv, QLinearAdd and their kin become operators on floats, between DequantizeLinear and QuantizeLinear.
+
+For providers without operators between quantized tensors, as `RoundTrips`, which then takes the roundings into the
+products: models that were quantized operator by operator run as those with QuantizeLinear and DequantizeLinear do.
+"""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.fuse.round_trips import rounds_floats
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import all_nodes
+from py_ort.ir.operators import float_form
+
+
+class QuantizedOperators(Pass):
+    """The forms that are declared by `@in_floats` in `py_ort.ops`."""
+
+    before = ("functions", "round_trips")  # the first of which takes some of them apart otherwise
+
+    def __init__(self, target: Target) -> None:
+        """`target`: what the first provider runs."""
+        self._target = target
+
+    def call(self, model: ir.Model) -> int:
+        """Take each but those that are alone in a graph: their integers are exact."""
+        if not rounds_floats(self._target):
+            return 0
+        return sum(_take(node) for node in list(all_nodes(model.graph)))
+
+
+def _take(node: ir.Node) -> bool:
+    form = float_form(node.domain, node.op_type)
+    if form is None or _is_alone(node):
+        return False
+    build = Builder(node)
+    made = form(node, build)
+    if made is None:
+        return False
+    build.finish(made)
+    return True
+
+
+def _is_alone(node: ir.Node) -> bool:
+    made = any(value is not None and value.producer() is not None for value in node.inputs)
+    return not made and not node.outputs[0].uses()
