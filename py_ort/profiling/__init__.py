@@ -14,9 +14,10 @@ from py_ort.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from py_ort.profiling.profile import Profile as Profile
+    from py_ort.profiling.trace import GpuTimes as GpuTimes
     from py_ort.profiling.trace import KernelRow as KernelRow
     from py_ort.profiling.trace import Trace as Trace
 
-_WHERE = {"KernelRow": "trace", "Profile": "profile", "Trace": "trace"}
+_WHERE = {"GpuTimes": "trace", "KernelRow": "trace", "Profile": "profile", "Trace": "trace"}
 __all__ = list(_WHERE)
 __getattr__ = lazily(__name__, _WHERE)

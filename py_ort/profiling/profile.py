@@ -1,8 +1,9 @@
 """What a session collects while it is profiled: spans of Python, of the page and of the GPU, on one clock.
 
-Every run is sent with `profile: true`. Each dispatch then runs in a pass of its own with timestamps around it. The
-GPU's clock is not the page's: the first dispatch of a segment is taken to begin when it was submitted. A replayed run
-has no nodes: nobody walks the plan.
+In a run each dispatch has a pass of its own with timestamps around it, unless its options ask for timestamps around the
+passes that there are without a profile (`Timed`): then it has no kernels, but the GPU's own time as a whole. The GPU's
+clock is not the page's: the first dispatch of a segment is taken to begin when it was submitted. A replayed run has no
+nodes: nobody walks the plan.
 
 Events have onnxruntime's names where it has one (`model_run`, `NODE_kernel_time`, categories Session and Node); ours
 besides: Kernel, Resolve, Wait, Control.
@@ -110,7 +111,8 @@ class Profile:
         with self._lock:
             number, self._runs = self._runs, self._runs + 1
         about = {"run": number}
-        self._span("Session", "model_run", times.began, times.ended, {**about, "replayed": info.get("replayed", False)})
+        more = {"replayed": info.get("replayed", False), **{f"gpu_{k}": v for k, v in info.get("gpu", {}).items()}}
+        self._span("Session", "model_run", times.began, times.ended, {**about, **more})
         self._span("Session", "prepare feeds", times.began, times.sent, about)
         self._span("Session", "read outputs", times.answered, times.ended, about)
         received, answered = (self.clock.seconds(info[key]) for key in ("received_ms", "answered_ms"))
@@ -141,7 +143,7 @@ class Profile:
 
     def _add_kernels(self, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
         if rows and rows[0].get("ms") is None:
-            self.note("the adapter has no timestamp-query, so there are no times of single GPU kernels")
+            self.note("the adapter has no timestamp-query, so there are no times of GPU kernels")
             return
         for _, group in groupby(rows, lambda row: row.get("node_index")):
             kernels = list(group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from py_ort.profiling.trace import SUFFIX, KernelRow, Trace
+from py_ort.profiling.trace import SUFFIX, GpuTimes, KernelRow, Trace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,6 +41,19 @@ def _numbers(rows: Sequence[KernelRow], runs: int) -> tuple[str, ...]:
     return str(sum(row.calls for row in rows)), f"{total:.3f}", f"{total / max(runs, 1):.3f}", f"{share:.1%}"
 
 
+def gpu_words(times: GpuTimes, runs: int) -> str:
+    """Return in words what the GPU's kernels took.
+
+    Args:
+        times: That they took.
+        runs: How many runs of each kind there were.
+    """
+    words = [f"kernels {times.apart_ms:.2f} ms one by one", f"{times.together_ms:.2f} ms as they run together"]
+    if f"{times.span_ms:.2f}" != f"{times.together_ms:.2f}":
+        words.append(f"{times.span_ms:.2f} ms with the time between them")
+    return f"{', '.join(words)} (median of {runs} runs)"
+
+
 #: Of the facts that `py-ort profile` knows: what people call them.
 _FACTS = {
     "providers": "nodes",
@@ -55,7 +68,15 @@ _SPANS = {
     "model_run": "a run, as Python sees it",
     "SequentialExecutor::Execute": "a run, in the page",
 }
-_ARGUMENTS = {"op_name": "operator", "node_index": "number of the node", "workgroups": "workgroups", "node": "node"}
+_ARGUMENTS = {
+    "op_name": "operator",
+    "node_index": "number of the node",
+    "workgroups": "workgroups",
+    "node": "node",
+    "gpu_ms": "ms of the GPU's passes",
+    "gpu_span_ms": "ms from the first pass to the last",
+    "gpu_passes": "passes of the GPU",
+}
 _LEGEND = {
     "session": "session, bridge and page",
     "node": "node of the model",
@@ -78,11 +99,14 @@ def page(trace: Trace, title: str, facts: Mapping[str, Any], runs: int, warm_up:
     """
     from py_ort.pages.template import render
 
-    counted, runs = trace.since(warm_up), max(runs, 1)
+    since, runs = trace.since(warm_up), max(runs, 1)
+    counted, gpu = since.apart(), since.gpu_times()
     kernels = counted.kernels()
     counts = f"{runs} that count" + (f", after {warm_up} that warmed up" if warm_up else "")
     shown = {_FACTS.get(name, name.replace("_", " ")): _fact(name, value) for name, value in facts.items()}
-    shown |= {"kernels of a run": f"{sum(row.total_ms for row in kernels) / runs:.2f} ms", "runs": counts}
+    shown |= {"kernels of a run": f"{sum(row.total_ms for row in kernels) / runs:.2f} ms"}
+    shown |= {"GPU": gpu_words(gpu, runs)} if gpu else {}
+    shown |= {"runs": counts}
     return render(
         "profile",
         title,
@@ -131,7 +155,7 @@ def _chart(trace: Trace, warm_up: int) -> dict[str, Any]:
         lanes.setdefault(tid, []).append([start, event["dur"], len(ends), name, event["cat"].lower(), args])
         ends.append(end)
     tids = sorted(lanes, key=lambda tid: order.get(tid, 0))
-    runs = [e for e in trace.spans("Session") if e["name"] == "model_run" and e["args"].get("run", -1) >= warm_up]
+    runs = [e for e in trace.since(warm_up).apart().spans("Session") if e["name"] == "model_run"]
     return {
         "lanes": [{"name": names.get(tid, str(tid)), "spans": lanes[tid]} for tid in tids],
         "runs": [[run["ts"], run["ts"] + run["dur"]] for run in runs],

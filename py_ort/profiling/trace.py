@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from py_ort.compiler.placement.names import onnxruntime_name
@@ -42,6 +44,25 @@ class KernelRow:
     def place(self) -> str:
         """The provider by py_ort's own name: "webgpu", "wasm"."""
         return _PLACES.get(self.provider, self.provider.removesuffix("ExecutionProvider"))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+@dataclass
+class GpuTimes:
+    """What the GPU's kernels took in a run, in milliseconds: medians of runs.
+
+    Attributes:
+        apart_ms: Each in a pass of its own, added up: `Trace.kernels` says of which.
+        together_ms: In the passes of a run without a profile, added up.
+        span_ms: From the begin of the first of these passes to the end of the last, with what lies between them.
+    """
+
+    apart_ms: float
+    together_ms: float
+    span_ms: float
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -89,6 +110,29 @@ class Trace:
     def until(self, run: int) -> Trace:
         """Return the trace of the session's making and the runs before this one."""
         return Trace([e for e in self.events if e.get("ph") != "X" or e["args"].get("run", -1) < run])
+
+    def apart(self) -> Trace:
+        """Return the trace without the runs whose kernels were timed together."""
+        left_out = {event["args"]["run"] for event in self._together()}
+        return Trace([e for e in self.events if e.get("ph") != "X" or e["args"].get("run") not in left_out])
+
+    def _together(self) -> list[dict[str, Any]]:
+        return [event for event in self.spans("Session") if "gpu_ms" in event["args"]]
+
+    def gpu_times(self) -> GpuTimes | None:
+        """Compare the runs whose kernels were timed each with those whose kernels were timed together.
+
+        Returns:
+            None if there are not both, e.g. where the adapter has no timestamps.
+        """
+        apart: defaultdict[int, float] = defaultdict(float)
+        for event in self.spans("Kernel"):
+            apart[event["args"].get("run", -1)] += event["dur"] / 1000
+        together = [event["args"] for event in self._together()]
+        if not apart or not together:
+            return None
+        together_ms, span_ms = (median(run[name] for run in together) for name in ("gpu_ms", "gpu_span_ms"))
+        return GpuTimes(median(apart.values()), together_ms, span_ms)
 
     def notes(self) -> list[str]:
         """Return what the profile says of itself."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from py_ort.profiling import Profile
     from py_ort.runtime.generation.generation import Form, Start
     from py_ort.wire import Answer
+    from py_ort.wire.json_fields import Timed
 
 
 #: Of runs without options.
@@ -154,8 +155,8 @@ class SessionBase:
         elif on_gpu is None:
             on_gpu = preferred(self._location, opened.outputs, wanted)
         check_forms(on_gpu, opened.outputs)
-        profiling = self._profile is not None
-        return Run(opened, wanted, input_feed, options, timeout, log, on_gpu, profiling, spent)
+        timed: Timed | None = None if self._profile is None else "dispatches"
+        return Run(opened, wanted, input_feed, options, timeout, log, on_gpu, timed, spent)
 
     def _finish(self, run: Run) -> list[Any]:
         outputs = run.outputs()

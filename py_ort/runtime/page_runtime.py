@@ -52,6 +52,7 @@ from py_ort.wire.json_fields import (
     SessionInfo,
     SessionOptions,
     SessionStats,
+    Timed,
 )
 from py_ort.wire.parts import Part
 from py_ort.wire.prepared_runs import PreparedRuns
@@ -244,7 +245,7 @@ class PageRuntime:
         on_gpu: OnGpu | None = None,
         graph_id: int | None = None,
         timeout: float | None,
-        profile: bool = False,
+        profile: Timed | None = None,
     ) -> Future[Answer]:
         """Start a run; return the future of the page's answer, which may be cancelled.
 
@@ -256,7 +257,7 @@ class PageRuntime:
             on_gpu: Those of the outputs to leave on the GPU, or to write into tensors there.
             graph_id: Which capture this run is of; see the option enableGraphCapture of webgpu.
             timeout: Seconds, or None.
-            profile: Have the page say where the time went.
+            profile: Have the page say where the time went, on the GPU by these.
         """
         layout, places = Layout(), on_gpu or {}
         there = [(n, t.dtype, t.shape, t.live()) for n, t in feeds.items() if isinstance(t, DeviceTensor)]
@@ -383,18 +384,16 @@ def _post_release(session: Loaded) -> None:
     session.page.post(body)
 
 
-def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: bool) -> str:
+def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: Timed | None) -> str:
     """`RunOptions` of the page."""
     bind: dict[str, BoundOutput] = {
         name: {"gpuId": tensor.live(), "dtype": tensor.dtype, "dims": tensor.shape}
         for name, tensor in on_gpu.items()
         if tensor is not None
     }
-    options: RunOptions = {}
-    if bind:
-        options["bind"] = bind
+    options: RunOptions = {"bind": bind} if bind else {}
     if graph_id is not None:
         options["graphId"] = graph_id
     if profile:
-        options["profile"] = True
+        options["profile"] = profile
     return json.dumps(options)

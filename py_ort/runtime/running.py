@@ -21,7 +21,7 @@ from py_ort.runtime.values.maps import maps_of_tensor, tensor_of_map
 from py_ort.runtime.values.output_location import OnGpu
 from py_ort.runtime.values.sparse_tensor import SparseTensor
 from py_ort.suggestion import did_you_mean
-from py_ort.wire.json_fields import RunInfo
+from py_ort.wire.json_fields import RunInfo, Timed
 
 if TYPE_CHECKING:
     from py_ort.profiling.profile import RunTimes
@@ -41,7 +41,7 @@ class Run:
         timeout: Seconds that it may take; None: no limit.
         log: Of this run.
         on_gpu: Outputs to leave on the GPU, as `DeviceTensor`s, or to write into tensors there.
-        profile: Have the page say where the time went.
+        profile: Have the page say where the time went, on the GPU by these, unless `run_options` have others.
         spent: Seconds of them that an earlier try took, and waiting for a worker.
 
     Attributes:
@@ -66,7 +66,7 @@ class Run:
         timeout: float | None,
         log: SessionLog,
         on_gpu: OnGpu | None = None,
-        profile: bool = False,
+        profile: Timed | None = None,
         spent: float = 0.0,
     ) -> None:
         self._began = time.perf_counter()
@@ -107,7 +107,7 @@ class Run:
                 "that had to be ended: give it a longer timeout"
             )
         session, left = opened.shape_plans.enter(feeds) if opened.shape_plans else (None, lambda: None)
-        profile = profile or run_options._profile
+        profile = run_options._profile or profile
         self._sent = time.perf_counter()
         # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
         heard = self._heard = [self._sent]

@@ -110,7 +110,7 @@ def try_out(kernel: UserKernel, browser: str | BrowserOptions | None = None, run
             statistics.median(times),
         )
         options = RunOptions()
-        options._profile = True
+        options._profile = "dispatches"
         session.run(None, feeds, options)
         rows = session.stats()["last_run"].get("profile") or []
     if rows and all(row.get("ms") is not None for row in rows):

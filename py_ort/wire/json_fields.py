@@ -7,7 +7,10 @@ itself, which grows with what there is to tell. All else in a message is FlatBuf
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
+
+#: What a profiled run times on the GPU: each dispatch, or the passes that a run without a profile has, too.
+Timed = Literal["dispatches", "passes"]
 
 
 class Opening(TypedDict, total=False):
@@ -103,11 +106,11 @@ class BoundOutput(TypedDict):
 
 
 class RunOptions(TypedDict, total=False):
-    """Run.options: outputs in tensors that there are, which capture a run is of, whether to profile it."""
+    """Run.options: outputs in tensors that there are, which capture a run is of, what to profile."""
 
     bind: Mapping[str, BoundOutput]
     graphId: int
-    profile: bool
+    profile: Timed
 
 
 class DecoderNames(TypedDict, total=False):
@@ -192,8 +195,16 @@ class Dispatch(TypedDict):
     node_index: NotRequired[int]
 
 
+class GpuTime(TypedDict):
+    """What the GPU took for a run: all passes, and from the first one's begin to the last one's end."""
+
+    passes: int
+    ms: float
+    span_ms: float
+
+
 class RunInfo(TypedDict):
-    """RunResult.info. With a profile, also each dispatch and all times on the worker's `performance.now()`."""
+    """RunResult.info. With a profile, also dispatches or `gpu`, and all times on the worker's `performance.now()`."""
 
     run_ms: float
     compile_ms: NotRequired[float]
@@ -201,6 +212,7 @@ class RunInfo(TypedDict):
     segments: int
     counters: Counters
     profile: NotRequired[Sequence[Dispatch]]
+    gpu: NotRequired[GpuTime]
     timeline: NotRequired[Sequence[Sequence[Any]]]
     received_ms: NotRequired[float]
     answered_ms: NotRequired[float]

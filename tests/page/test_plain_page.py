@@ -181,13 +181,29 @@ def test_outputs_stay_on_the_gpu_and_are_fed_again(plain_page: PlainPage) -> Non
 def test_a_profile_has_a_row_for_each_dispatch(plain_page: PlainPage) -> None:
     session = plain_page.load(CHAIN, on_cpu=["Exp_b"])
     for _ in range(2):
-        ran = session.run({"x": randn(3, 4)}, profile=True)
+        ran = session.run({"x": randn(3, 4)}, profile="dispatches")
         assert_allclose(ran.outputs["y"], chain(randn(3, 4)), rtol=1e-5)
         rows = ran.info["profile"]
         assert len(rows) == ran.info["counters"]["dispatches"] == 3
         assert all(row["ms"] >= 0 and row["kernel"] for row in rows)
     assert not session.run({"x": randn(3, 4)}).info.get("profile")
     session.release()
+
+
+def test_a_profile_of_passes_has_those_of_each_segment(plain_page: PlainPage) -> None:
+    for on_cpu, passes in ([], 1), (["Exp_b"], 2):
+        session = plain_page.load(CHAIN, on_cpu)
+        for _ in range(2):
+            ran = session.run({"x": randn(3, 4)}, profile="passes")
+            assert_allclose(ran.outputs["y"], chain(randn(3, 4)), rtol=1e-5)
+            gpu = ran.info["gpu"]
+            assert gpu["passes"] == passes == ran.info["segments"] and ran.info["counters"]["dispatches"] > passes
+            assert 0 < gpu["ms"] <= gpu["span_ms"] <= ran.info["run_ms"]
+            assert (gpu["ms"] < gpu["span_ms"]) == (passes > 1), "between segments the GPU waits"
+            assert ran.info["timeline"] and "profile" not in ran.info
+        for profile in ("dispatches", None):
+            assert "gpu" not in session.run({"x": randn(3, 4)}, profile=profile).info
+        session.release()
 
 
 def test_runs_at_once_do_not_mix(plain_page: PlainPage) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import onnx
@@ -13,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from onnx import TensorProto, helper
 
-from py_ort import InferenceSession, SessionOptions
+from py_ort import InferenceSession, RunOptions, SessionOptions
 from py_ort.cli import cli
 from py_ort.profiling import Trace
 
@@ -22,6 +24,7 @@ pytestmark = pytest.mark.browser
 X = np.random.default_rng(3).normal(size=(3, 8, 16)).astype(np.float32)
 
 
+OPERATORS = {"MatMul", "Softmax", "Det", "Mul"}
 DET_ON_CPU = {"providers": [("webgpu", {"forceCpuNodeNames": "det"}), "wasm"]}
 
 
@@ -67,7 +70,7 @@ def test_mixed_model(new_session: Callable[..., InferenceSession], tmp_path: Pat
     }
     kernels = {row.kernel: row for row in trace.kernels()}
     assert all(row.total_ms > 0 and row.nodes for row in kernels.values())
-    assert {row.op_type for row in kernels.values()} == {"MatMul", "Softmax", "Mul", "Det"}
+    assert {row.op_type for row in kernels.values()} == OPERATORS
     assert "mul__elementwise" in kernels and kernels["Det"].provider == cpu
     # Creation, in order.
     phases = [name for name, _, _ in trace.phases()]
@@ -126,6 +129,27 @@ def test_wasm_alone(new_session: Callable[..., InferenceSession], tmp_path: Path
     assert trace.notes() == []
 
 
+def test_runs_timed_as_a_whole(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
+    options = SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
+    session = new_session(model(), options, **DET_ON_CPU)
+    whole = RunOptions()
+    whole._profile = "passes"
+    expected = session.run(None, {"x": X})[0]
+    for _ in range(2):
+        np.testing.assert_array_equal(session.run(None, {"x": X}, whole)[0], expected)
+        told = session.stats()["last_run"]
+        assert told["segments"] == told["gpu"]["passes"] == 2 and "profile" not in told
+        assert 0 < told["gpu"]["ms"] < told["gpu"]["span_ms"] <= told["run_ms"]
+    session.run(None, {"x": X})
+    assert "gpu" not in session.stats()["last_run"]
+    trace = Trace.load(session.end_profiling())
+    assert {e["args"]["run"] for e in trace.spans("Kernel")} == {0, 3}
+    assert {row.op_type: row.calls for row in trace.apart().nodes()} == dict.fromkeys(OPERATORS, 2)
+    times = trace.gpu_times()
+    assert times is not None and times.apart_ms > 0 and 0 < times.together_ms < times.span_ms
+
+
 def test_control_flow_is_not_counted_twice(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
     def branch(op: str) -> onnx.GraphProto:
         out = helper.make_tensor_value_info("z", TensorProto.FLOAT, [2, 2])
@@ -165,4 +189,26 @@ def test_command(tmp_path: Path) -> None:
     }
     html = files["html"].read_text()
     assert "mul__elementwise" in html and "src=" not in html
-    assert list(Trace.load(files["trace"]).spans("Kernel"))
+    trace = Trace.load(files["trace"])
+    assert list(trace.spans("Kernel"))
+    # Each run that counts follows one that is timed as a whole.
+    whole = [e for e in trace.spans("Session") if "gpu_ms" in e["args"]]
+    assert [(e["args"]["run"], e["args"]["gpu_passes"]) for e in whole] == [(2, 1), (4, 1)]
+    assert all(0 < e["args"]["gpu_ms"] <= e["dur"] / 1000 for e in whole)
+    assert {e["args"]["run"] for e in trace.spans("Kernel")} == {0, 1, 3, 5}
+    gpu = result["gpu"]
+    assert gpu == asdict(trace.since(2).gpu_times())
+    assert gpu["together_ms"] == median(e["args"]["gpu_ms"] for e in whole) and gpu["apart_ms"] > 0
+    words = f"kernels {gpu['apart_ms']:.2f} ms one by one, {gpu['together_ms']:.2f} ms as they run together"
+    assert f"gpu: {words}" in done.output and words in html
+
+
+def test_command_without_a_gpu(tmp_path: Path, py_ort_command: Callable[..., tuple[int, str, str]]) -> None:
+    file, trace = tmp_path / "mixed.onnx", tmp_path / "trace"
+    file.write_bytes(model())
+    command = ("profile", file, "--provider", "wasm", "--runs", 2, "--trace", trace)
+    _, out, _ = py_ort_command(*command)
+    assert "kernels of a run" in out and "gpu: " not in out
+    _, out, _ = py_ort_command(*command, "--json", "-")
+    assert json.loads(out)["gpu"] is None
+    assert [e["args"]["run"] for e in Trace.load(trace).spans("Session") if e["name"] == "model_run"] == [0, 1, 2, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -51,6 +52,14 @@ def test_it_says_what_it_is_of(open_page):
     assert "creating the session\n1234.50 ms" in text and "kernels of a run\n0.45 ms" in text
     for raw in ("create_ms", "median_ms", "model_run", "session_initialization", "ExecutionProvider", "_kernel_time"):
         assert raw not in text
+
+
+def test_it_compares_kernels_with_the_runs_as_a_whole(open_page):
+    events = trace().events
+    whole = [event("Session", "model_run", 1e6, 2000, run=number, gpu_ms=0.3, gpu_span_ms=0.4) for number in (3, 4)]
+    text = open_page(page(Trace([*events, *whole]), "profile", FACTS, 2, warm_up=1)).locator("body").inner_text()
+    assert "GPU\nkernels 0.45 ms one by one, 0.30 ms as they run together, 0.40 ms with" in text
+    assert "kernels of a run\n0.45 ms" in text and re.search(r"a run, as Python sees it\s+2\s", text)
 
 
 def test_bars_can_be_compared(open_page):

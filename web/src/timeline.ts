@@ -13,16 +13,19 @@ export type Span = readonly [
 /** page: the worker itself; node: a node that the core carries out; gpu: the GPU, as the page sees it. */
 export type SpanCategory = 'page' | 'node' | 'gpu';
 
+/** What a profiled run times on the GPU: each dispatch, or the passes that a run without a profile has, too. */
+export type Timed = 'dispatches' | 'passes';
+
 export class Timeline {
   readonly spans: Span[] = [];
 
   /**
    * @param marked whether all of it is in the browser's own performance timeline too.
-   * @param dispatches whether each dispatch is to be timed, which costs their overlap.
+   * @param timed of a profiled run.
    */
   constructor(
     private readonly marked = false,
-    readonly dispatches = false,
+    readonly timed?: Timed,
   ) {}
 
   add(name: string, category: SpanCategory, start: number, args?: Span[4], end = performance.now()): void {

@@ -112,7 +112,7 @@ class PlainSession:
         feeds: Mapping[str, Value],
         outputs_on_gpu: Sequence[str] = (),
         cancel_after: float | None = None,
-        profile: bool = False,
+        profile: str | None = None,
     ) -> Ran:
         return _ran(self.page.call("run", self.id, _encoded(feeds), list(outputs_on_gpu), cancel_after, profile))
 

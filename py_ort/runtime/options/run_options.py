@@ -12,6 +12,7 @@ from py_ort.runtime.options.option_types import check_option
 
 if TYPE_CHECKING:
     from py_ort.runtime.values.adapters import LoraAdapter
+    from py_ort.wire.json_fields import Timed
 
 #: onnxruntime's name of the configuration entry.
 GRAPH_ID = "gpu_graph_id"
@@ -51,7 +52,7 @@ class RunOptions:
 
     def __init__(self) -> None:
         self._terminate = False
-        self._profile = False  # have the page tell of this run; for py_ort's own tools
+        self._profile: Timed | None = None  # have the page tell of this run; for py_ort's own tools
         self._config = ConfigEntries("RunOptions")
         self._cancel: list[Callable[[], object]] = []
         self._adapters: list[LoraAdapter] = []

@@ -17,8 +17,8 @@ from onnx import TensorProto, helper
 from py_ort.exceptions import InvalidArgument
 from py_ort.profiling.clock import PageClock
 from py_ort.profiling.profile import Profile, RunTimes
-from py_ort.profiling.report import kernel_table, page
-from py_ort.profiling.trace import Trace
+from py_ort.profiling.report import gpu_words, kernel_table, page
+from py_ort.profiling.trace import GpuTimes, Trace
 
 
 class _Pages:
@@ -111,6 +111,30 @@ def test_kernels() -> None:
     ]
     assert [r.share for r in rows] == [0.5, 0.375, 0.125]
     assert kernel_table(rows, 1, top=1).row_count == 2
+
+
+def test_runs_timed_as_a_whole_are_no_rows() -> None:
+    made = profile(ROWS)
+    node = ["det", "node", 3004.0, 3005.0, {"node_index": 1, "op_name": "Det", "provider": "wasm"}]
+    for ms in (0.9, 0.8, 0.5):
+        info = {
+            "received_ms": 3001.0,
+            "answered_ms": 3009.0,
+            "timeline": [node],
+            "gpu": {"passes": 2, "ms": ms, "span_ms": 2 * ms},
+        }
+        made.add_run(RunTimes(12.0, 12.0005, 12.0195, 12.02), info)
+    made.add_run(RunTimes(13.0, 13.0005, 13.0195, 13.02), {**info, "gpu": {}})
+    trace = made.trace()
+    assert trace.gpu_times() == GpuTimes(apart_ms=1.0, together_ms=0.8, span_ms=1.6)
+    assert {row.kernel: row.calls for row in trace.apart().kernels()} == {"Det": 2, "relu__a": 1, "relu__b": 1}
+    assert trace.apart().gpu_times() is None and trace.since(1).gpu_times() is None
+    text = gpu_words(GpuTimes(1.0, 0.8, 1.6), 3)
+    assert (
+        text == "kernels 1.00 ms one by one, 0.80 ms as they run together, 1.60 ms with the time between them "
+        "(median of 3 runs)"
+    )
+    assert "between" not in gpu_words(GpuTimes(1.0, 0.8, 0.8), 3)
 
 
 def test_without_timestamps_it_says_so() -> None:

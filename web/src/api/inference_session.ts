@@ -163,7 +163,7 @@ export class InferenceSession {
           this.options.preferredOutputLocation,
         ),
         bind: loans.places(targets),
-        profile: this.profile !== undefined || kernelsWanted(),
+        profile: this.profile || kernelsWanted() ? 'dispatches' : undefined,
       });
       loans.deliver();
       this.lastRun = info;

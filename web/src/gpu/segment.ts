@@ -86,12 +86,13 @@ export class CompiledSegment {
   ) {}
 
   /**
-   * Encodes every step, or those that are left: one compute pass, interrupted only by copies; with a profiler, a pass
-   * for each. A GPU that is idle gets parts of a long one before the rest is encoded.
+   * Encodes every step, or those that are left: one compute pass, interrupted only by copies; with a profiler of
+   * dispatches, a pass for each. A GPU that is idle gets parts of a long one before the rest is encoded.
    * @returns the encoder to go on with.
    */
   encode(encoder: GPUCommandEncoder, profiler?: Profiler): GPUCommandEncoder {
-    const early = !this.gpu.traits.software && !profiler && !this.gpu.awaited;
+    const apart = profiler?.apart ?? false;
+    const early = !this.gpu.traits.software && !apart && !this.gpu.awaited;
     let dispatches = 0;
     let pass: GPUComputePassEncoder | undefined;
     /** Set in the pass that is open. */
@@ -107,8 +108,8 @@ export class CompiledSegment {
           dispatches = 0;
         }
         dispatches++;
-        if (profiler) pass?.end();
-        if (profiler || !pass) {
+        if (apart) pass?.end();
+        if (apart || !pass) {
           const { label: kernel, workgroups, instance, tiling } = step;
           pass = profiler?.beginPass(encoder, { kernel, workgroups, instance, tiling }) ?? encoder.beginComputePass();
           pipeline = undefined;

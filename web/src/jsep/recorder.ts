@@ -236,7 +236,8 @@ export class Recorder {
   private submit(segment: Segment, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
     const { gpu } = this.provider;
     const start = performance.now();
-    const profiler = this.timeline?.dispatches ? new Profiler(gpu, this.memory.caches) : undefined;
+    const timed = this.timeline?.timed;
+    const profiler = timed && new Profiler(gpu, this.memory.caches, timed);
     const encoder = segment.compiled!.encode(gpu.device.createCommandEncoder(), profiler);
     this.submitted.push(segment.compiled!);
     if (profiler) {

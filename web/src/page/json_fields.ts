@@ -3,6 +3,7 @@ import type * as caches from '../gpu/buffer_cache';
 import type * as cpu from '../core/microkernels';
 import type * as counters from '../gpu/counters';
 import type * as device from '../gpu/device';
+import type * as profiler from '../gpu/profiler';
 import type * as run from '../session/run_options';
 import type * as generate from '../generate/generate_options';
 import type * as times from '../session/node_times';
@@ -44,6 +45,7 @@ export type RunInfo = Omit<run.RunInfo, 'compile_ms'> &
   };
 export type Dispatch = times.DispatchTime;
 export type ProductTiling = times.ProductTiling;
+export type GpuTime = profiler.GpuTime;
 
 /** Generate.options. */
 export type GenerateOptions = generate.GenerateOptions;

@@ -3,6 +3,7 @@ import { DType, Location } from '../schema';
 import type { CoreOutput } from '../core/words';
 import { invalid } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
+import { gpuTime, type ProfileRow } from '../gpu/profiler';
 import type { PendingReadback } from '../gpu/readback';
 import { gpuError, RunErrors } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
@@ -41,7 +42,7 @@ export class SessionRun {
   ) {
     this.before = { ...this.counters() };
     if (session.provider) this.errors = new RunErrors(session.provider.gpu, session.webgpu.validationMode);
-    const { profile = false } = options;
+    const { profile } = options;
     this.timeline = profile || session.traced ? new Timeline(true, profile) : undefined;
     this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
   }
@@ -329,15 +330,25 @@ export class SessionRun {
     this.session.gpuSession!.memory.caches.clear();
   }
 
-  private async profile(recorder: Recorder | undefined): Promise<DispatchTime[] | undefined> {
-    if (!this.timeline?.dispatches) return undefined;
+  /** What a profile adds to what the run tells. */
+  private async profiled(recorder: Recorder | undefined): Promise<Pick<RunInfo, 'profile' | 'gpu' | 'timeline'>> {
+    if (!this.timeline?.timed) return {};
+    const { timed, spans: timeline } = this.timeline;
+    const profilers = recorder?.profilers ?? [];
+    if (timed === 'passes') {
+      const passes = await Promise.all(profilers.map((one) => one.passes()));
+      return { gpu: gpuTime(passes.flat()), timeline };
+    }
+    const rows = await Promise.all(profilers.map((one) => one.dispatches()));
+    return { profile: this.dispatches(rows.flat()), timeline };
+  }
+
+  private dispatches(rows: readonly ProfileRow[]): DispatchTime[] {
     const { gpuSession, plan } = this.session;
-    if (!recorder || !gpuSession) return [];
-    const rows = (await Promise.all(recorder.profilers.map((one) => one.read()))).flat();
-    const profile = withNodes(rows, gpuSession, plan.nodes());
+    const profile = gpuSession ? withNodes(rows, gpuSession, plan.nodes()) : [];
     for (const { kernel, start_ms, ms, ...args } of profile)
       if (start_ms !== undefined && ms !== undefined)
-        this.timeline.mark(kernel, 'kernels', start_ms, start_ms + ms, args);
+        this.timeline!.mark(kernel, 'kernels', start_ms, start_ms + ms, args);
     return profile;
   }
 
@@ -361,12 +372,9 @@ export class SessionRun {
           throw await this.failed(recorder, delivery, error);
         }
         const ended = performance.now();
-        const [run_ms, profile] = [ended - start, await this.profile(recorder)];
+        const [run_ms, profiled] = [ended - start, await this.profiled(recorder)];
         this.timeline?.mark('run', 'runs', start, ended, { model: this.session.plan.modelName, ...info, ...counters });
-        return {
-          outputs,
-          info: { run_ms, ...info, counters, profile, timeline: profile && this.timeline?.spans },
-        };
+        return { outputs, info: { run_ms, ...info, counters, ...profiled } };
       },
     };
   }

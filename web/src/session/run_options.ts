@@ -1,7 +1,8 @@
 // What a run is asked for, and what it answers.
 import type { Counters } from '../gpu/counters';
+import type { GpuTime } from '../gpu/profiler';
 import type { DispatchTime } from './node_times';
-import type { Span } from '../timeline';
+import type { Span, Timed } from '../timeline';
 import type { TensorOnGpu, Value } from '../wire/values';
 
 export interface RunOptions {
@@ -21,8 +22,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Copies the bytes of an output that are about to be gone; by default into memory of its own. */
   readonly copy?: (bytes: Uint8Array) => Uint8Array;
-  /** Time each dispatch; see RunInfo.profile. */
-  readonly profile?: boolean;
+  /** Have the run say what the worker did when, and what the GPU took: each dispatch, or the run as it is. */
+  readonly profile?: Timed;
   /** Told of the pipelines that a first run waits for. */
   readonly onProgress?: (stage: string, done: number, total: number) => void;
 }
@@ -37,6 +38,8 @@ export interface RunInfo {
   readonly counters: Counters;
   /** Each dispatch in order, if asked for. */
   readonly profile?: readonly DispatchTime[];
+  /** What its passes took, if these were asked for, and the device has timestamps. */
+  readonly gpu?: GpuTime;
   /** What the worker did when, if a profile was asked for. */
   readonly timeline?: readonly Span[];
 }

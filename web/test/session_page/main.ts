@@ -8,6 +8,7 @@ import { Session } from '../../src/session/session';
 import type { Tensor } from '../../src/wire/values';
 import type { Feeds } from '../../src/session/feeds';
 import type { CoreModule } from '../../src/core/module';
+import type { Timed } from '../../src/timeline';
 import { pageStats } from '../../src/page/stats';
 import { fromBase64, toBase64 } from '../base64';
 
@@ -32,12 +33,13 @@ async function run(
   feeds: { [name: string]: TensorJson },
   outputsOnGpu: string[] = [],
   cancelAfter: number | null = null,
-  profile = false,
+  profile?: Timed | null,
 ) {
   const tensors: Feeds = Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, toTensor(feed)]));
   const abort = new AbortController();
   if (cancelAfter !== null) setTimeout(() => abort.abort(), cancelAfter);
-  const { outputs, info } = await sessions.get(id)!.run(tensors, { outputsOnGpu, signal: abort.signal, profile });
+  const options = { outputsOnGpu, signal: abort.signal, profile: profile ?? undefined };
+  const { outputs, info } = await sessions.get(id)!.run(tensors, options);
   return {
     outputs: Object.fromEntries(Object.entries(outputs).map(([name, tensor]) => [name, toJson(tensor as Tensor)])),
     info,

@@ -51,7 +51,7 @@ def main() -> int:
             )
         compare(options.model, feeds, {name: y for name, y in ran.outputs.items() if isinstance(y, np.ndarray)})
         if options.profile:
-            print_profile(session.run(feeds, profile=True).info["profile"])
+            print_profile(session.run(feeds, profile="dispatches").info["profile"])
         if options.shaders:
             for shader in sorted(page.call("shaders"), key=lambda shader: shader["key"]):
                 print(f"{shader['compile_ms']:9.0f} ms {shader['key']}")

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BufferCache } from '../../src/gpu/buffer_cache';
+import type { BufferCache, BufferCaches } from '../../src/gpu/buffer_cache';
 import type { Gpu } from '../../src/gpu/device';
+import { Profiler } from '../../src/gpu/profiler';
 import { type Command, compileSegment } from '../../src/gpu/segment';
+import type { Timed } from '../../src/timeline';
 
 test('bytes go from a buffer to itself through another one', async () => {
   const [one, other] = [{}, {}] as GPUBuffer[];
@@ -47,10 +49,17 @@ test('bytes go from a buffer to itself through another one', async () => {
   );
 });
 
-/** Encodes `count` dispatches; gives how many lie in each command buffer, the last of which is not submitted yet. */
-async function dispatchesOfBuffers(count: number, { software = false, awaited = 0 }): Promise<number[]> {
+interface Circumstances {
+  readonly software?: boolean;
+  readonly awaited?: number;
+  readonly timed?: Timed;
+}
+
+/** Gives how many of the dispatches lie in each command buffer, the last of which is not submitted yet, and passes. */
+async function encoded(count: number, { software = false, awaited = 0, timed }: Circumstances) {
   const buffers: number[] = [];
   const created: number[] = [];
+  let passes = 0;
   const createCommandEncoder = () => {
     const index = created.push(0) - 1;
     const pass = {
@@ -59,13 +68,17 @@ async function dispatchesOfBuffers(count: number, { software = false, awaited = 
       dispatchWorkgroups: () => created[index]++,
       end() {},
     };
-    return { beginComputePass: () => pass, finish: () => index };
+    const beginComputePass = () => {
+      passes++;
+      return pass;
+    };
+    return { beginComputePass, finish: () => index };
   };
   const gpu = {
     traits: { software },
     awaited,
     counters: { bind_groups: 0, dispatches: 0 },
-    device: { createBindGroup: () => ({}), createCommandEncoder },
+    device: { createBindGroup: () => ({}), createCommandEncoder, features: new Set() },
     submit: ([index]: number[]) => buffers.push(created[index]),
   } as unknown as Gpu;
   const dispatch = {
@@ -78,17 +91,24 @@ async function dispatchesOfBuffers(count: number, { software = false, awaited = 
   } as unknown as Command;
   const commands = Array.from({ length: count }, () => dispatch);
   const segment = await compileSegment(gpu, {} as BufferCache, commands, () => ({}) as never);
-  const last = segment.encode(gpu.device.createCommandEncoder()) as unknown as { finish(): number };
+  const profiler = timed && new Profiler(gpu, {} as BufferCaches, timed);
+  const last = segment.encode(gpu.device.createCommandEncoder(), profiler) as unknown as { finish(): number };
   assert.equal(gpu.counters.dispatches, count);
-  return [...buffers, created[last.finish()]];
+  return { buffers: [...buffers, created[last.finish()]], passes };
 }
 
 test('a GPU that is idle begins before all is encoded', async () => {
-  assert.deepEqual(await dispatchesOfBuffers(32, {}), [32]);
-  assert.deepEqual(await dispatchesOfBuffers(80, {}), [32, 32, 16]);
+  assert.deepEqual(await encoded(32, {}), { buffers: [32], passes: 1 });
+  assert.deepEqual(await encoded(80, {}), { buffers: [32, 32, 16], passes: 3 });
 });
 
 test('a GPU that has work, or is a processor, gets all at once', async () => {
-  assert.deepEqual(await dispatchesOfBuffers(80, { awaited: 1 }), [80]);
-  assert.deepEqual(await dispatchesOfBuffers(80, { software: true }), [80]);
+  assert.deepEqual(await encoded(80, { awaited: 1 }), { buffers: [80], passes: 1 });
+  assert.deepEqual(await encoded(80, { software: true }), { buffers: [80], passes: 1 });
+});
+
+test('passes are timed as they are without a profile, dispatches each in its own', async () => {
+  for (const more of [{}, { awaited: 1 }])
+    assert.deepEqual(await encoded(80, { ...more, timed: 'passes' }), await encoded(80, more));
+  assert.deepEqual(await encoded(80, { timed: 'dispatches' }), { buffers: [80], passes: 80 });
 });
