@@ -95,6 +95,25 @@ CASES = [
         domain=MICROSOFT,
         tolerance="exact",
     ),
+    *(
+        Case("QLinearSoftmax", [x, *ends], {"axis": axis, "opset": 13}, domain=MICROSOFT, tolerance="exact")
+        for x in (u8(6, 16, 5), u8(2, 33, 128), np.full((2, 3, 17), 255, np.uint8))
+        for ends in (
+            [_number(0.07), Y_ZERO, _number(1 / 256), Y_ZERO],
+            [_number(2.5), None, _number(0.01), _number(0, "uint8")],
+        )
+        for axis in (-1, 1)
+    ),
+    *(
+        Case(
+            "QLinearSoftmax",
+            [i8(*shape), _number(0.04), _number(-3, "int8"), _number(1 / 256), _number(-128, "int8")],
+            {"axis": 1, "opset": 13},
+            domain=MICROSOFT,
+            tolerance="exact",
+        )
+        for shape in ((4, 37), (2, 20, 3))
+    ),
     _conv((2, 3, 7, 6), (8, 3, 1, 1), 1, 1, 0, False),
     _conv((2, 4, 7, 6), (6, 2, 3, 3), 2, 2, 1, True),
     _conv((1, 4, 9, 8), (4, 1, 3, 3), 4, 1, 1, True),

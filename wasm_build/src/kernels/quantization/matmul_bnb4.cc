@@ -39,6 +39,43 @@ constexpr float kNf4[16] = {-1.0f,
                             0.7229568362236023f,
                             1.0f};
 
+// The numbers that four bits stand for: a byte of each in every plane, where sixteen are looked up at a time.
+class Table {
+ public:
+  explicit Table(const float (&numbers)[16]) : numbers_(numbers) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(numbers);
+    for (int plane = 0; plane < 4; ++plane) {
+      uint8_t own[16];
+      for (int i = 0; i < 16; ++i) own[i] = bytes[4 * i + plane];
+      planes_[plane] = wasm_v128_load(own);
+    }
+  }
+  float operator[](int bits) const { return numbers_[bits]; }
+  // Of eight bytes, the first number of each in its high bits, times `factor`.
+  void sixteen(const uint8_t* from, float factor, float* to) const {
+    const v128_t pairs = wasm_v128_load64_zero(from);
+    const v128_t high = wasm_u8x16_shr(pairs, 4), low = wasm_v128_and(pairs, wasm_i8x16_splat(15));
+    const v128_t bits = wasm_i8x16_shuffle(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    v128_t bytes[4];
+    for (int plane = 0; plane < 4; ++plane) bytes[plane] = wasm_i8x16_swizzle(planes_[plane], bits);
+    v128_t halves[2][2];  // of numbers: of the first and the last eight, the low and the high one
+    for (int half = 0; half < 2; ++half) {
+      const v128_t x = bytes[2 * half], y = bytes[2 * half + 1];
+      halves[0][half] = wasm_i8x16_shuffle(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      halves[1][half] = wasm_i8x16_shuffle(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    }
+    for (int i = 0; i < 2; ++i) {
+      const v128_t x = halves[i][0], y = halves[i][1];
+      simd::store(to + 8 * i, simd::mul(wasm_i16x8_shuffle(x, y, 0, 8, 1, 9, 2, 10, 3, 11), simd::splat(factor)));
+      simd::store(to + 8 * i + 4, simd::mul(wasm_i16x8_shuffle(x, y, 4, 12, 5, 13, 6, 14, 7, 15), simd::splat(factor)));
+    }
+  }
+
+ private:
+  const float (&numbers_)[16];
+  v128_t planes_[4];
+};
+
 class MatMulBnb4 {
  public:
   static Status make(const KernelInfo& info, MatMulBnb4& out) {
@@ -48,7 +85,7 @@ class MatMulBnb4 {
     const int64_t type = a.integer("quant_type", 0);
     if (type != 0 && type != 1) return invalid_graph("MatMulBnb4's quant_type is 0 (FP4) or 1 (NF4), not ", type);
     if (out.block_ < 1) return invalid_graph("MatMulBnb4's block_size cannot be ", out.block_);
-    out.table_ = type == 0 ? kFp4 : kNf4;
+    out.table_ = type == 0 ? &kFp4 : &kNf4;
     return {};
   }
 
@@ -66,10 +103,15 @@ class MatMulBnb4 {
     Tensor* y;
     PY_ORT_TRY(context.output(0, a.dtype, dims, y));
     const uint8_t* packed = b.data<uint8_t>();
+    const Table table(*table_);
+    const bool in_sixteens = transposed_ && k_ % 16 == 0 && block_ % 16 == 0;
     const auto unpack = [&](int64_t column, float* to) {
       const int64_t step = transposed_ ? 1 : k_;
-      for (int64_t i = 0, at = transposed_ ? column * k_ : column; i < depth; ++i, at += step)
-        to[i] = table_[at % 2 ? packed[at / 2] & 15 : packed[at / 2] >> 4] * largest.data<float>()[at / block_];
+      int64_t i = 0, at = transposed_ ? column * k_ : column;
+      for (; in_sixteens && i < depth; i += 16, at += 16)
+        table.sixteen(packed + at / 2, largest.data<float>()[at / block_], to + i);
+      for (; i < depth; ++i, at += step)
+        to[i] = table[at % 2 ? packed[at / 2] & 15 : packed[at / 2] >> 4] * largest.data<float>()[at / block_];
     };
     const int64_t rows = depth ? a.count() / depth : 0;
     return multiply_unpacked(a.data<float>(), rows, depth, columns, depth, unpack, nullptr, y->mutable_data<float>());
@@ -78,7 +120,7 @@ class MatMulBnb4 {
  private:
   int64_t k_ = 0, n_ = 0, block_ = 0;
   bool transposed_ = true;
-  const float* table_ = kFp4;
+  const float (*table_)[16] = &kFp4;
 };
 
 PY_ORT_KERNEL(kMicrosoftDomain, "MatMulBnb4", "float32,float16,bfloat16;uint8;float32,float16,bfloat16",
