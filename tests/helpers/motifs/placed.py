@@ -22,23 +22,34 @@ def _quantized(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("DequantizeLinear", stepped(g.op("Add", [wide, wide], shape), 1 / 32), shape)
 
 
+def _rounded(g: RandomGraph, value: str, steps: float, made: Shape) -> str:
+    given = [g.number(steps), g.constant(np.int8(-20))]
+    integers = g.op("QuantizeLinear", [value, *given], made)
+    return g.op("DequantizeLinear", [integers, *given], made)
+
+
 @MOTIFS.motif("round_trips", "quantized_ends", integers=True)
 def _round_trips(g: RandomGraph, x: str, shape: Shape) -> str:
     """Halves that are joined in the steps of one of them; the other is rounded twice."""
-
-    def rounded(value: str, steps: float, made: Shape) -> str:
-        given = [g.number(steps), g.constant(np.int8(-20))]
-        integers = g.op("QuantizeLinear", [value, *given], made)
-        return g.op("DequantizeLinear", [integers, *given], made)
-
     half = (shape[0], 3, *shape[2:])
     parts = [
-        rounded(g.op("Relu", [g.op("Conv", [x, g.floats(3, shape[1], 1, 1)], half)], half), steps, half)
+        _rounded(g, g.op("Relu", [g.op("Conv", [x, g.floats(3, shape[1], 1, 1)], half)], half), steps, half)
         for steps in (1 / 16, 1 / 24)
     ]
     whole = (shape[0], 6, *shape[2:])
-    joined = rounded(g.op("Concat", parts, whole, axis=1), 1 / 16, whole)
-    return rounded(g.op("MaxPool", [joined], whole, kernel_shape=[1, 1]), 1 / 16, whole)
+    joined = _rounded(g, g.op("Concat", parts, whole, axis=1), 1 / 16, whole)
+    return _rounded(g, g.op("MaxPool", [joined], whole, kernel_shape=[1, 1]), 1 / 16, whole)
+
+
+@MOTIFS.motif("quantized_ends", integers=True)
+def _rounded_sums(g: RandomGraph, x: str, shape: Shape) -> str:
+    """Of a product that was rounded, and what is made before or behind it."""
+    weights = [g.floats(shape[1], shape[1], 1, 1) for _ in range(2)]
+    first, second = (_rounded(g, g.op("Conv", [x, each], shape), 1 / 16, shape) for each in weights)
+    total = _rounded(g, g.op("Add", [second, first], shape), 1 / 12, shape)
+    behind = g.op("Sin", [total], shape)
+    product = _rounded(g, g.op("Conv", [total, weights[0]], shape), 1 / 16, shape)
+    return _rounded(g, g.op("Relu", [g.op("Add", [product, behind], shape)], shape), 1 / 12, shape)
 
 
 def _ended(g: RandomGraph, sums: str, scale: str, made: Shape) -> str:

@@ -13,6 +13,7 @@ _STEPS = np.linspace(0.1, 0.3, 6, dtype=np.float32)
 _CONSTANTS = {
     **{"w": _WEIGHTS, "sx": np.float32(0.03), "zx": np.uint8(117), "sw": np.float32(0.01), "zw": np.int8(0)},
     **{"sy": np.float32(0.02), "least": np.uint8(0), "wide": np.int16(0), "zero": np.float32(0), "six": np.float32(6)},
+    **{"u": _WEIGHTS[::-1].astype(np.float32)},
     **{"steps": _STEPS, "zeros": np.full(6, 99, np.uint8)},
 }
 # id: (what stands between the convolution and what quantizes, what quantizes, the operators in the plan besides)
@@ -57,6 +58,12 @@ def test_operators_on_integers(case: str) -> None:
             "c = Conv(q, v)  t = Relu(c)  r = QuantizeLinear(t, sy, least)  y = DequantizeLinear(r, sy, least)",
             1,
         ),
+        "a sum with it": (
+            """a = Conv(q, v)  s = QuantizeLinear(a, sy, zx)  d = DequantizeLinear(s, sy, zx)  z = Sin(d)
+            c = Conv(q, u)  r = QuantizeLinear(c, sy, zx)  e = DequantizeLinear(r, sy, zx)  b = Add(e, z)  t = Relu(b)
+            m = QuantizeLinear(t, sx, least)  y = DequantizeLinear(m, sx, least)""",
+            1,
+        ),
         "what is only moved": ("m = Transpose(q)  r = QuantizeLinear(m, sx, zx)  y = DequantizeLinear(r, sx, zx)", 1),
         "other steps": ("m = Transpose(q)  r = QuantizeLinear(m, sy, zx)  y = DequantizeLinear(r, sy, zx)", 2),
     }.values(),
@@ -69,5 +76,5 @@ def test_round_trips_on_webgpu(body: str, expected: int) -> None:
     nodes = compile_model(model, providers=["webgpu", "wasm"]).placement.nodes
     assert {node.provider for node in nodes} == {"webgpu"}
     found = [node.op_type for node in nodes]
-    assert not {"QuantizeLinear", "DequantizeLinear", "Relu"} & set(found)
+    assert not {"QuantizeLinear", "DequantizeLinear", "Relu", "Add"} & set(found)
     assert sum(found.count(name) for name in ("FakeQuantize", "ElementwiseChain")) == expected

@@ -1,6 +1,7 @@
 """A product → FakeQuantize, once or in two steps: its epilogue, whatever stands in that already.
 
-Runs after placement: only kernels with the feature "steps" have epilogues of any length.
+A sum with a rounded product is made there, too (→ Add of a residual → FakeQuantize). Runs after placement: only kernels
+with the feature "steps" have epilogues of any length; they take residuals.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 import onnx_ir as ir
 
 from py_ort.compiler.passes.contracts import check_placed
-from py_ort.compiler.passes.match import only_for
+from py_ort.compiler.passes.match import only_for, same_dims
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir.epilogue import Epilogue
@@ -40,7 +41,7 @@ class QuantizedEnds(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take each rounding of a product that nothing else reads, the first ones first."""
-        return sum(self._fuse(node) for node in list(all_nodes(model.graph)))
+        return sum(self._fuse(node) or self._add(node) for node in list(all_nodes(model.graph)))
 
     def _fuse(self, node: ir.Node) -> bool:
         row = function_of(node)
@@ -48,12 +49,56 @@ class QuantizedEnds(Pass):
             return False
         x = node.inputs[0]
         host = None if x is None else x.producer()
-        if x is None or host is None or host.graph is not node.graph or not only_for(x, node):
+        if x is None or host is None or not only_for(x, node):
             return False
-        if x.dtype != ir.DataType.FLOAT or self._provider_of(host) != self._provider_of(node) or not self._takes(host):
+        if not self._is_host(host, x, node):
             return False
         Epilogue.of(host).then(row.name, numbers_of(row, node)).write(host)
         set_origins(host, (*origins(host), *origins(node)))
         replace_value(node.outputs[0], x)
         remove(node)
         return True
+
+    def _is_host(self, host: ir.Node, x: ir.Value, node: ir.Node) -> bool:
+        """Whether `x` is a product that may have an epilogue of any length, where `node` runs."""
+        return (
+            x.dtype == ir.DataType.FLOAT
+            and self._provider_of(host) == self._provider_of(node)
+            and self._takes(host)
+            and host.graph is node.graph
+        )
+
+    def _add(self, node: ir.Node) -> bool:
+        """Add what is of a product's shape to one that was rounded."""
+        if (node.domain, node.op_type) != ("", "Add"):
+            return False
+        # The later of two products takes the other's result.
+        for x, z in (tuple(node.inputs[::-1]), tuple(node.inputs)):
+            host = None if x is None else x.producer()
+            if x is None or z is None or x is z or host is None or z.const_value is not None:
+                continue
+            if not only_for(x, node) or not same_dims(x, z) or not self._is_host(host, x, node):
+                continue
+            if not _is_rounded(host) or len(host.inputs) > _RESIDUAL:
+                continue
+            Epilogue.of(host).plus_residual().write(host)
+            host.resize_inputs(_RESIDUAL + 1)
+            host.replace_input_with(_RESIDUAL, z)
+            set_origins(host, (*origins(host), *origins(node)))
+            replace_value(node.outputs[0], x)
+            # z may be made after the product was.
+            graph = node.graph
+            assert graph is not None
+            graph.remove(host)
+            graph.insert_before(node, host)
+            remove(node)
+            return True
+        return False
+
+
+#: The input that is a product's residual.
+_RESIDUAL = 3
+
+
+def _is_rounded(host: ir.Node) -> bool:
+    return any(step.function == "FakeQuantize" for step in Epilogue.of(host).steps)
