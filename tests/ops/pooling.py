@@ -83,7 +83,16 @@ CASES = [
     *_both("MaxPool", HIDDEN.astype(np.float32), {"kernel_shape": [2, 2]}),
     *_both("GlobalMaxPool", HIDDEN.astype(np.float32), {}),
     Case("MaxPool", [r(1, 3, 9)], {"kernel_shape": [3], "strides": [2]}),
-    Case("MaxPool", [r(1, 3, 9, 8, dtype="int8")], {"kernel_shape": [3, 3]}),
+    *(
+        Case(
+            "MaxPool",
+            [r(1, channels, 9, 8, dtype=dtype, low=low, high=high)],
+            {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
+            tolerance="exact",
+        )
+        for channels in (1, 16, 35)
+        for dtype, low, high in (("int8", -128, 128), ("int8", -128, -90), ("uint8", 0, 256), ("uint8", 0, 9))
+    ),
     Case(
         "AveragePool",
         [r(1, 3, 5, 6, 7)],

@@ -1,4 +1,6 @@
 // MaxPool, with the indices of the maxima if they are wanted.
+#include <wasm_simd128.h>
+
 #include "kernels/shared/half_precision.h"
 #include "kernels/pooling/pool.h"
 
@@ -51,13 +53,10 @@ class MaxPool {
     const int64_t pixels_out = element_count(plan.out);
     for_windows(plan.window, x.data<T>(),
                 [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const T* const> taps) {
-      T* __restrict best = y.mutable_data<T>() + pixel * channels;
+      T* best = y.mutable_data<T>() + pixel * channels;
+      if constexpr (std::is_integral_v<T>)
+        if (!indices) return largest_bytes(taps, channels, best);
       for (int64_t c = 0; c < channels; ++c) best[c] = std::numeric_limits<T>::lowest();
-      if (!indices && std::is_integral_v<T>) {  // whole vectors
-        for (const T* from : taps)
-          for (int64_t c = 0; c < channels; ++c) best[c] = best[c] < from[c] ? from[c] : best[c];
-        return;
-      }
       for (size_t t = 0; t < taps.size(); ++t) {
         const T* from = taps[t];
         const int64_t source = (from - x.data<T>()) / channels;
@@ -76,6 +75,26 @@ class MaxPool {
       }
     });
     return {};
+  }
+
+  // Of each channel; of no tap the least there is.
+  template <class T>
+  static void largest_bytes(std::span<const T* const> taps, int64_t channels, T* to) {
+    constexpr T kLeast = std::numeric_limits<T>::lowest();
+    int64_t c = 0;
+    for (; c + 16 <= channels; c += 16) {
+      v128_t best = wasm_i8x16_splat(static_cast<int8_t>(kLeast));
+      for (const T* from : taps) {
+        const v128_t x = wasm_v128_load(from + c);
+        best = std::is_signed_v<T> ? wasm_i8x16_max(best, x) : wasm_u8x16_max(best, x);
+      }
+      wasm_v128_store(to + c, best);
+    }
+    for (; c < channels; ++c) {
+      T best = kLeast;
+      for (const T* from : taps) best = std::max(best, from[c]);
+      to[c] = best;
+    }
   }
 
   // ONNX counts elements of the whole channels-first tensor; within an image in row or column order.
