@@ -27,9 +27,11 @@ _WGSL = {
     **{name: name for name in ("expm1", "plain_zero", "relu", "sigmoid", "softplus")},
     "clamp": "bounded",
 }
-#: Functions that kernels/shared/simd_functions.h has of four floats; what calls others is computed as doubles.
-_SIMD = frozenset({"abs", "ceil", "clamp", "cos", "erf", "exp", "expm1", "floor", "log", "plain_zero", "relu", "round"})
-_SIMD |= {"sigmoid", "sin", "softplus", "sqrt", "tanh"}
+#: Functions that kernels/shared/simd_functions.h has of four floats: micro-kernels compute what calls no others.
+_SIMD = frozenset({"abs", "ceil", "clamp", "erf", "exp", "expm1", "floor", "log", "plain_zero", "relu", "round"})
+_SIMD |= {"sigmoid", "softplus", "sqrt", "tanh"}
+#: Those that need a library, which only the core has; what calls others is computed as doubles.
+_OF_CORE = frozenset({"cos", "sin"})
 _INSTRUCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "<": "wasm_f32x4_lt", ">": "wasm_f32x4_gt"}
 
 Functions = Sequence[Any]
@@ -154,13 +156,21 @@ def _wgsl(row: Any) -> str:
     return row.wgsl or _Wgsl(row.formula).text()
 
 
-def _simd(row: Any) -> str | None:
-    """C++ of four floats at a time, if all that it calls has such a form."""
+def _simd(row: Any) -> tuple[str, frozenset[str]]:
+    """C++ of four floats at a time, and what it calls that simd_functions.h does not have."""
     if row.simd:
-        return f"simd::{row.simd}"
+        return f"simd::{row.simd}", frozenset()
     formula = _Simd(row.formula, row.parameters)
     text = formula.text()
-    return text if set(formula.calls) <= _SIMD else None
+    return text, frozenset(formula.calls) - _SIMD
+
+
+def _in_microkernels(row: Any) -> bool:
+    return not _simd(row)[1]
+
+
+def _in_core(row: Any) -> bool:
+    return not _in_microkernels(row) and _simd(row)[1] <= _OF_CORE
 
 
 def _within(row: Any) -> bool:
@@ -224,23 +234,33 @@ def _macro(name: str, rows: Iterable[str]) -> str:
 
 
 def _cpp_table(functions: Functions) -> str:
-    """The functions that other kernels have within them."""
+    """The functions that micro-kernels have, and those of them that other kernels have within them."""
     rows = []
     for row in functions:
         defaults = [_float(value) for value in row.parameters.values()]
         if _within(row):
             rows.append(f'{stem(row.name)}, "{row.name}", {len(defaults)}, {", ".join([*defaults, "0", "0"][:2])}')
-    return f"{_HEAD}#pragma once\n\n// X(kind, name, how many parameters, a, b)\n{_macro('PY_ORT_ACTIVATIONS', rows)}"
+    kinds = [f"{stem(row.name)}, {str(row.cheap).lower()}" for row in functions if _in_microkernels(row)]
+    return f"""{_HEAD}#pragma once
+
+// X(kind, whether it is cheap)
+{_macro("PY_ORT_VECTOR_FUNCTIONS", kinds)}
+// X(kind, name, how many parameters, a, b)
+{_macro("PY_ORT_ACTIVATIONS", rows)}"""
 
 
-def _cpp_code(functions: Functions, within: bool) -> str:
+def _cpp_code(functions: Iterable[Any]) -> str:
     """Functions of four floats."""
     lines = [
-        f"inline v128_t {stem(row.name)}(v128_t x, v128_t a, v128_t b) {{ return {code}; }}\n"
+        f"inline v128_t {stem(row.name)}(v128_t x, v128_t a, v128_t b) {{ return {_simd(row)[0]}; }}\n"
         for row in functions
-        if _within(row) == within and (code := _simd(row)) is not None
     ]
     return f"namespace py_ort::simd::functions {{\n{''.join(lines)}}}  // namespace py_ort::simd::functions\n"
+
+
+def _cpp_vectors(functions: Functions) -> str:
+    """The functions that micro-kernels have."""
+    return f"{_HEAD}#pragma once\n\n{_cpp_code(filter(_in_microkernels, functions))}"
 
 
 def _cpp_unary(functions: Functions) -> str:
@@ -251,15 +271,17 @@ def _cpp_unary(functions: Functions) -> str:
         text = _Double(row.formula, row.parameters).text()
         doubles += f"inline double {kind}(double x, double a, double b) {{ return {text}; }}\n"
         parameters = [f'"{name}", {_float(value)}' for name, value in row.parameters.items()]
-        four = f"&map4<simd::functions::{kind}>" if _simd(row) is not None else "nullptr"
-        table.append(f'"{row.name}", {", ".join([*parameters, "nullptr, 0", "nullptr, 0"][:2])}, {four}, {kind}')
+        vector = kind if _in_microkernels(row) else "none"
+        four = f"&map4<simd::functions::{kind}>" if _in_core(row) else "nullptr"
+        attributes = ", ".join([*parameters, "nullptr, 0", "nullptr, 0"][:2])
+        table.append(f'"{row.name}", {attributes}, {vector}, {four}, {kind}')
     return f"""{_HEAD}#pragma once
 
-{_cpp_code(functions, within=False)}
+{_cpp_code(filter(_in_core, functions))}
 namespace py_ort::f64::functions {{
 {doubles}}}  // namespace py_ort::f64::functions
 
-// X(name, name of parameter a, its default, of b, four floats at once, function of doubles)
+// X(name, name of parameter a, its default, of b, in micro-kernels, four floats in the core, function of doubles)
 {_macro("PY_ORT_UNARY_FUNCTIONS", table)}"""
 
 
@@ -275,7 +297,7 @@ def code() -> dict[Path, str]:
     return {
         TYPESCRIPT: _typescript(functions),
         CPP / "activations_generated.h": _cpp_table(functions),
-        CPP / "activation_functions_generated.h": f"{_HEAD}#pragma once\n\n{_cpp_code(functions, within=True)}",
+        CPP / "activation_functions_generated.h": _cpp_vectors(functions),
         CPP / "unary_functions_generated.h": _cpp_unary(functions),
         CPP / "unary_operators_generated.h": _cpp_operators(functions),
     }

@@ -40,6 +40,7 @@ WITH_MICROKERNELS = (
     "attention/",
     "channels_last",
     "convolution",
+    "elementwise/unary",
     "elementwise_chain",
     "ends",
     "fused",
@@ -49,7 +50,9 @@ WITH_MICROKERNELS = (
     "quantization/",
     "softmax",
     "special_numbers",
+    "wasm/elementwise",
     "wasm/packed",
+    "wasm/quantization",
 )
 
 

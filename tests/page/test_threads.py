@@ -63,6 +63,11 @@ def _rows():
     return nodes, [200, 700], [200, 700], [_weights("s", 700)]
 
 
+def _functions():
+    """Blocks of elements, the last of which is no whole one."""
+    return [helper.make_node("Gelu", ["x"], ["y"], name="function")], [37, 4001], [37, 4001], []
+
+
 def _attention(**attributes):
     """Blocks of rows of each head, keys and values packed."""
     inputs = ["x", "k", "v", "mask", "past_k", "past_v"]
@@ -96,6 +101,7 @@ MODELS = {
     "convolutions": _convolutions,
     "few pixels": _few_pixels,
     "rows": _rows,
+    "functions": _functions,
     "attention": partial(_attention, is_causal=1),
     "capped attention": partial(_attention, softcap=2.0),
     "decoded": _decoded,

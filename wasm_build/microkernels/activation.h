@@ -8,24 +8,33 @@
 namespace py_ort::PY_ORT_TARGET {
 
 // The costly ones, out of line and many vectors at a time: they would only swell the loops of the cheap ones. Each is a
-// function of its own: browsers optimize functions as a whole, and only those in use shall need it.
-#define PY_ORT_EACH(kind, ...)                                                                                     \
-  [[gnu::noinline]] inline void kind##_each(const Activation& activation, float more, v128_t* values, int count) { \
-    const v128_t a = simd::splat(activation.a), b = simd::splat(activation.b), offset = simd::splat(more);         \
-    for (int i = 0; i < count; ++i) values[i] = simd::add(simd::functions::kind(values[i], a, b), offset);         \
+// function of its own: browsers optimize functions as a whole, and only those in use shall need it. Two vectors a turn,
+// as browsers make the constants anew in each.
+#define PY_ORT_EACH(kind, ...)                                                                                  \
+  [[gnu::noinline]] inline void kind##_each(const Activation& activation, float more, const float* x, float* y, \
+                                            int32_t count) {                                                    \
+    const v128_t a = simd::splat(activation.a), b = simd::splat(activation.b), offset = simd::splat(more);      \
+    _Pragma("clang loop unroll_count(2)") for (int32_t i = 0; i < count; i += 4)                                \
+        simd::store(y + i, simd::add(simd::functions::kind(simd::load(x + i), a, b), offset));                  \
   }
-PY_ORT_ACTIVATIONS(PY_ORT_EACH)
+PY_ORT_VECTOR_FUNCTIONS(PY_ORT_EACH)
 #undef PY_ORT_EACH
-[[gnu::noinline]] inline void activate_slowly(const Activation& activation, float more, v128_t* values, int count) {
+// y = function(x) + more, of `count` floats, a multiple of 4; y may be x.
+[[gnu::noinline]] inline void activate_slowly(const Activation& activation, float more, const float* x, float* y,
+                                              int32_t count) {
   switch (activation.kind) {
     case Activation::none:
-      for (int i = 0; i < count; ++i) values[i] = simd::add(values[i], simd::splat(more));
+      for (int32_t i = 0; i < count; i += 4) simd::store(y + i, simd::add(simd::load(x + i), simd::splat(more)));
       return;
 #define PY_ORT_CASE(kind, ...) \
-  case Activation::kind: return kind##_each(activation, more, values, count);
-      PY_ORT_ACTIVATIONS(PY_ORT_CASE)
+  case Activation::kind: return kind##_each(activation, more, x, y, count);
+      PY_ORT_VECTOR_FUNCTIONS(PY_ORT_CASE)
 #undef PY_ORT_CASE
   }
+}
+inline void activate_slowly(const Activation& activation, float more, v128_t* values, int count) {
+  auto* floats = reinterpret_cast<float*>(values);
+  activate_slowly(activation, more, floats, floats, count * 4);
 }
 
 // Function and offset, of vectors in memory. The residual is added where it lies.

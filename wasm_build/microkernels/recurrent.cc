@@ -26,7 +26,7 @@ inline void activate(const Activation& activation, float clip, float* x, int32_t
     each(x, count, [&](int32_t i) {
       return simd::at_least(simd::at_most(simd::load(x + i), simd::splat(clip)), simd::splat(-clip));
     });
-  if (activation.kind != Activation::none) activate_slowly(activation, -0.0f, reinterpret_cast<v128_t*>(x), count / 4);
+  if (activation.kind != Activation::none) activate_slowly(activation, -0.0f, x, x, count);
 }
 
 // Columns [first, first + count) of each gate of one direction.

@@ -117,8 +117,9 @@ class Core {
     this.module._ort_microkernels_use(none ? -1 : Number(this.relaxed), 1);
   }
   begin(session) {
+    const run = this.check(this.module._ort_run_begin(session));
     this.useMicrokernels(session);
-    return this.check(this.module._ort_run_begin(session));
+    return run;
   }
   feed(run, input, dtype, dims, bytes) {
     const data = this.copyIn(bytes);

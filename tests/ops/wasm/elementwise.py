@@ -1,8 +1,12 @@
-"""Numbers as text: onnxruntime writes eight digits, whatever the type is."""
+"""Numbers as text, and functions of the largest and the least floats, and of tensors of any length."""
 
 import numpy as np
-from case import Case
+from case import Case, r
 from onnx import TensorProto
+
+from py_ort.schema.scalar_functions import FUNCTIONS
+
+# As text: onnxruntime writes eight digits, whatever the type is.
 
 _WHOLE = [0, -0.0, 1, -2, 2.5, 1e5, 123456, 1e6, 1234567, 12345678, 123456789, 1e10, 1e15, 1e16, 1e17, 1e21, 3.4e38]
 _SMALL = [0.1, 1 / 3, 0.30000001, 1e-4, 1e-5, 1.5e-5, 0.99999999, 0.999999999, 9.5367431640625e-07]
@@ -23,3 +27,15 @@ CASES += [
     Case("Cast", [np.array([0, 2**63 - 1, -(2**63)], np.int64)], {"to": TensorProto.STRING}),
     Case("Cast", [np.array([True, False])], {"to": TensorProto.STRING}),
 ]
+
+#: The largest floats, the least normal ones, denormals, and what is not finite; on GPUs denormals may be 0.
+_EDGES = [np.finfo(np.float32).max, 1e30, 1.5, np.finfo(np.float32).tiny, 5.9e-39, 1e-42, 1.4e-45, 0.0, np.inf]
+EDGES = np.array([*_EDGES, *(-x for x in _EDGES), np.nan], np.float32)
+
+CASES += [
+    Case(row.name, [EDGES], tolerance="normal")
+    for row in FUNCTIONS.values()
+    if "" in row.domains and row.name != "Swish"  # which native does not have
+]
+# Whole vectors and what is left of one, whole blocks of the micro-kernel and what is left of one.
+CASES += [Case(op, [r(n)]) for op in ("Tanh", "LeakyRelu") for n in (1, 2, 3, 4, 5, 7, 1023, 1024, 1025, 4099)]

@@ -16,7 +16,7 @@ namespace py_ort {
 // A function of py_ort/schema/scalar_functions.py with its parameters.
 struct Activation {
 #define PY_ORT_KIND(kind, ...) kind,
-  enum Kind : int32_t { none, PY_ORT_ACTIVATIONS(PY_ORT_KIND) };
+  enum Kind : int32_t { none, PY_ORT_VECTOR_FUNCTIONS(PY_ORT_KIND) };
 #undef PY_ORT_KIND
   Kind kind = none;
   float a = 0, b = 0;
@@ -141,6 +141,18 @@ struct F32Pool {
 
   int32_t units() const { return window->pixels_out(); }
   size_t scratch_bytes() const { return static_cast<size_t>(window->taps()) * sizeof(float*); }
+};
+
+// y[i] = function(x[i]). Units: blocks of kBlock floats.
+struct F32Map {
+  Activation function;
+  int32_t count = 0;
+  const float* x = nullptr;
+  float* y = nullptr;  // may be x
+
+  static constexpr int32_t kBlock = 1024;
+  int32_t units() const { return (count + kBlock - 1) / kBlock; }
+  size_t scratch_bytes() const { return 0; }
 };
 
 // Softmax or its logarithm along the middle axis of [outer, n, inner]. Units: outer.
@@ -293,6 +305,7 @@ using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin
   X(f32_winograd, f32_winograd_2x2_3x3) \
   X(f32_depthwise, f32_depthwise_4x8)   \
   X(f32_pool, f32_pool_1x4)             \
+  X(f32_map, f32_map_4)                 \
   X(f32_softmax, f32_softmax_1x4)       \
   X(f32_attention, f32_attention)       \
   X(f32_normalize, f32_normalize_1x4)   \

@@ -18,6 +18,13 @@ double work(const F32Pack& p) { return 1.0 * p.matrices * p.n * p.k; }
 double work(const F32Winograd& w) { return 4.0 * w.tiles() * w.n * w.k; }
 double work(const F32Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.channels; }
 double work(const F32Pool& p) { return 0.25 * p.window->pixels_out() * p.window->taps() * p.channels; }
+// Cheap functions take as long as memory does, which threads share.
+double work(const F32Map& m) {
+#define PY_ORT_WORK(kind, cheap) , cheap ? 0.25 : 6.0
+  static constexpr double each[] = {0.25 PY_ORT_VECTOR_FUNCTIONS(PY_ORT_WORK)};
+#undef PY_ORT_WORK
+  return each[m.function.kind] * m.count;
+}
 double work(const F32Softmax& s) { return 6.0 * s.outer * s.n * s.inner; }
 double work(const F32Attention& a) { return (0.25 * (a.qk_size + a.v_size) + 8) * a.head_count * a.rows * a.columns; }
 double work(const F32Normalize& n) { return 1.0 * n.rows * n.n; }
@@ -47,6 +54,7 @@ double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_winograd) return work_of<F32Winograd>(arguments);
   if (kernel == table.f32_depthwise) return work_of<F32Depthwise>(arguments);
   if (kernel == table.f32_pool) return work_of<F32Pool>(arguments);
+  if (kernel == table.f32_map) return work_of<F32Map>(arguments);
   if (kernel == table.f32_softmax) return work_of<F32Softmax>(arguments);
   if (kernel == table.f32_attention) return work_of<F32Attention>(arguments);
   if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);

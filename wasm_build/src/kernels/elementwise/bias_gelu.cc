@@ -27,11 +27,10 @@ Status add_flat(const Tensor& x, const Tensor& bias, Tensor& out) {
 
 struct BiasGelu {
   Status operator()(KernelContext& context) const {
-    Tensor sum, result;
+    Tensor sum;
     PY_ORT_TRY(combine("Add", *context.input(0), *context.input(1), sum));
-    PY_ORT_TRY(Tensor::make(sum.dtype, sum.dims, result));
-    apply_unary(*find_unary("Gelu"), {}, sum, result);
-    context.output(0, std::move(result));
+    apply_unary(*find_unary("Gelu"), {}, sum, sum);
+    context.output(0, std::move(sum));
     return {};
   }
 };

@@ -150,12 +150,7 @@ v128_t is_nan(v128_t a) { return wasm_f32x4_ne(a, a); }
 void execute(const Step& step, const float* a, const float* b, const float* c, float* y) {
   using namespace simd;
   switch (step.op) {
-    case Op::function: {
-      const UnaryParams params{step.numbers[0], step.numbers[1]};
-      if (step.function->f32) return step.function->f32(a, y, kBlock, params);
-      for (int64_t i = 0; i < kBlock; ++i) y[i] = static_cast<float>(step.function->f64(a[i], params.a, params.b));
-      return;
-    }
+    case Op::function: return apply_unary(*step.function, {step.numbers[0], step.numbers[1]}, a, y, kBlock);
     case Op::number: return void(std::fill_n(y, kBlock, step.numbers[0]));
     case Op::copy: return void(std::copy_n(a, kBlock, y));
     case Op::add: return each(y, [&](int64_t i) { return add(load(a + i), load(b + i)); });

@@ -15,6 +15,20 @@ UnaryParams unary_params(const UnaryFunction& function, const Attributes& attrib
           function.b_name ? attributes.number(function.b_name, function.b) : 0};
 }
 
+void apply_unary(const UnaryFunction& function, UnaryParams params, const float* x, float* y, size_t count) {
+  if (function.kind != Activation::none) {
+    F32Map map;
+    map.function = {function.kind, params.a, params.b};
+    map.count = static_cast<int32_t>(count);
+    map.x = x, map.y = y;
+    run_microkernel(microkernels().f32_map, map);
+  } else if (function.f32) {
+    function.f32(x, y, count, params);
+  } else {
+    for (size_t i = 0; i < count; ++i) y[i] = static_cast<float>(function.f64(x[i], params.a, params.b));
+  }
+}
+
 void apply_unary(const UnaryFunction& function, UnaryParams params, const Tensor& in, Tensor& out) {
   const auto count = static_cast<size_t>(in.count());
   if (in.dtype == DType::float64) {
@@ -23,15 +37,13 @@ void apply_unary(const UnaryFunction& function, UnaryParams params, const Tensor
     for (size_t i = 0; i < count; ++i) y[i] = function.f64(x[i], params.a, params.b);
     return;
   }
-  const auto run = [&](const float* x, float* y, size_t n) {
-    if (function.f32) return function.f32(x, y, n, params);
-    for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(function.f64(x[i], params.a, params.b));
-  };
-  if (in.dtype == DType::float32) return run(in.data<float>(), out.mutable_data<float>(), count);
+  if (in.dtype == DType::float32)
+    return apply_unary(function, params, in.data<float>(), out.mutable_data<float>(), count);
   alignas(16) float wide[kChunk];
   for (size_t at = 0; at < count; at += kChunk) {
     const size_t n = std::min(kChunk, count - at);
-    run(static_cast<const float*>(widen(in.dtype, in.storage->data(), static_cast<int64_t>(at), n, wide)), wide, n);
+    const void* floats = widen(in.dtype, in.storage->data(), static_cast<int64_t>(at), n, wide);
+    apply_unary(function, params, static_cast<const float*>(floats), wide, n);
     narrow(in.dtype, wide, out.storage->data(), static_cast<int64_t>(at), n);
   }
 }

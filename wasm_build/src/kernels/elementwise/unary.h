@@ -1,7 +1,8 @@
-// Elementwise functions of one float: a table of them, applied to any float dtype.
+// Elementwise functions of one float: a table of them, applied to any float dtype. Micro-kernels compute most of them.
 #pragma once
 
 #include "py_ort/kernel.h"
+#include "py_ort/microkernels.h"
 
 namespace py_ort {
 
@@ -14,13 +15,16 @@ struct UnaryFunction {
   float a;
   const char* b_name;
   float b;
-  void (*f32)(const float* x, float* y, size_t count, UnaryParams params);  // null: through f64
+  Activation::Kind kind;  // of the micro-kernel f32_map; none: it has no such
+  void (*f32)(const float* x, float* y, size_t count, UnaryParams params);  // of what it has not; null: through f64
   double (*f64)(double x, double a, double b);
 };
 
 // Null when there is none. Names are those of py_ort/schema/scalar_functions.py.
 const UnaryFunction* find_unary(std::string_view name);
 UnaryParams unary_params(const UnaryFunction& function, const Attributes& attributes);
+// `y` may be `x`.
+void apply_unary(const UnaryFunction& function, UnaryParams params, const float* x, float* y, size_t count);
 // `out` has the dtype (a float) and the number of elements of `in`; it may be `in`.
 void apply_unary(const UnaryFunction& function, UnaryParams params, const Tensor& in, Tensor& out);
 

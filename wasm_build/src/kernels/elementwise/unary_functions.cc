@@ -60,7 +60,6 @@ double softplus(double x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::f
 }  // namespace f64
 }  // namespace py_ort
 
-#include "py_ort/gen/activation_functions_generated.h"
 #include "py_ort/gen/unary_functions_generated.h"
 
 namespace py_ort {
@@ -81,8 +80,8 @@ void map4(const float* x, float* y, size_t count, UnaryParams params) {
 }
 
 constexpr UnaryFunction kFunctions[] = {
-#define PY_ORT_FUNCTION(name, a_name, a, b_name, b, four, kind) \
-  {name, a_name, a, b_name, b, four, &f64::functions::kind},
+#define PY_ORT_FUNCTION(name, a_name, a, b_name, b, vector, four, kind) \
+  {name, a_name, a, b_name, b, Activation::vector, four, &f64::functions::kind},
     PY_ORT_UNARY_FUNCTIONS(PY_ORT_FUNCTION)
 #undef PY_ORT_FUNCTION
 };

@@ -5,6 +5,7 @@
 #include "kernels/shared/dtypes.h"
 #include "kernels/shared/lanes.h"
 #include "kernels/quantization/quantization.h"
+#include "py_ort/microkernels.h"  // the operators on floats run them
 
 namespace py_ort {
 namespace {
