@@ -81,6 +81,13 @@ CASES = [
         Case(f"QLinear{op}", [u8(3, 40), *ODD, u8(3, 40), *ODD, *ODD], domain=MICROSOFT, tolerance="exact")
         for op in ("Add", "Mul")
     ),
+    # Few elements are computed, of many bytes the results are looked up.
+    *(
+        Case(op, [make(n), _number(0.05), zero, _number(0.03), zero], attributes, domain=MICROSOFT, tolerance="exact")
+        for op, attributes in (("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.2}))
+        for make, zero in ((u8, _number(120, "uint8")), (i8, _number(-5, "int8")))
+        for n in (1, 255, 513, 3001)
+    ),
     Case(
         "QLinearAveragePool",
         [u8(2, 4, 8, 6), *ODD, *ODD],
