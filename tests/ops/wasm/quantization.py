@@ -41,6 +41,8 @@ def _conv(x: tuple[int, ...], w: tuple[int, ...], group: int, stride: int, pad: 
 
 A_SCALE, A_ZERO, Y_SCALE, Y_ZERO = _number(0.02), _number(100, "uint8"), _number(0.1), _number(128, "uint8")
 ODD = (_number(0.5), _number(7, "uint8"))
+#: By channels_last.
+WINDOWS = ({"channels_last": 0, "count_include_pad": 1}, {"channels_last": 1, "count_include_pad": 0})
 
 CASES = [
     *(
@@ -94,6 +96,31 @@ CASES = [
         {"kernel_shape": [2, 2], "strides": [2, 2]},
         domain=MICROSOFT,
         tolerance="exact",
+    ),
+    # Channels that are sixteen, fewer and more, in windows that padding cuts.
+    *(
+        Case(
+            "QLinearAveragePool",
+            [make(2, *((7, 5, n) if last else (n, 7, 5))), _number(0.5), zero, _number(0.25), zero],
+            {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 1, 2, 0], **WINDOWS[last]},
+            domain=MICROSOFT,
+            tolerance="exact",
+        )
+        for make, zero in ((u8, _number(7, "uint8")), (i8, _number(-5, "int8")))
+        for last in (0, 1)
+        for n in (1, 3, 16, 35)
+    ),
+    *(
+        Case(
+            "QLinearGlobalAveragePool",
+            [make(2, *((7, 5, n) if last else (n, 7, 5))), _number(0.5), zero, _number(0.3), zero],
+            {"channels_last": last},
+            domain=MICROSOFT,
+            tolerance="exact",
+        )
+        for make, zero in ((u8, _number(7, "uint8")), (i8, _number(-5, "int8")))
+        for last in (0, 1)
+        for n in (1, 17)
     ),
     Case(
         "QLinearSoftmax",
