@@ -1,5 +1,7 @@
 #include "kernels/shared/lanes.h"
 
+#include <wasm_simd128.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -140,7 +142,26 @@ void narrow(DType dtype, const void* wide, void* data, int64_t offset, size_t co
   if (to != wide) std::memcpy(to, wide, count * lane_size(lane_of(dtype)));
 }
 
+namespace {
+// Four floats below 2^31, as most are, are truncated at once; greater ones wrap like the narrower integers do.
+void truncate(const float* x, int32_t* __restrict y, size_t count) {
+  const auto wrapped = [](float v) { return static_cast<int32_t>(static_cast<int64_t>(v)); };
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const v128_t four = wasm_v128_load(x + i);
+    if (wasm_i32x4_all_true(wasm_f32x4_lt(wasm_f32x4_abs(four), wasm_f32x4_splat(2147483648.0f)))) {
+      wasm_v128_store(y + i, wasm_i32x4_trunc_sat_f32x4(four));
+    } else {
+      for (size_t k = i; k < i + 4; ++k) y[k] = wrapped(x[k]);
+    }
+  }
+  for (; i < count; ++i) y[i] = wrapped(x[i]);
+}
+}  // namespace
+
 void convert_lane(Lane from, const void* in, Lane to, void* out, size_t count) {
+  if (from == Lane::f32 && to == Lane::i32)
+    return truncate(static_cast<const float*>(in), static_cast<int32_t*>(out), count);
   visit_lane(from, [&]<class From>() {
     visit_lane(to, [&]<class To>() {
       const auto* x = static_cast<const From*>(in);
