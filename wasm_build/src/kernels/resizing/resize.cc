@@ -33,13 +33,12 @@ void interpolate(const ResizeAxis& axis, int64_t outer, int64_t inner, const flo
         *y = sum;
         continue;
       }
-      for (int64_t i = 0; i < inner; i += 4) {
-        const auto left = static_cast<int32_t>(inner - i);
+      PY_ORT_TARGET::for_vectors(0, inner, [&](int32_t i, int32_t left) {
         v128_t sum = simd::splat(0);
         for (int t = 0; t < axis.taps; ++t)
           sum = simd::mul_add(load_some(x + index[t] * inner + i, left), load_splat(weight + t), sum);
         store_some(y + i, sum, left);
-      }
+      });
     }
   }
 }

@@ -132,6 +132,12 @@ std::vector<std::vector<int64_t>> joined(std::vector<std::vector<int64_t>> maps)
   return maps;
 }
 
+// y[i] = x[at[i]]. In a function of its own, as it is called for each row.
+template <class T>
+[[gnu::noinline]] void pick(const T* __restrict x, const int64_t* __restrict at, T* __restrict y, ptrdiff_t count) {
+  for (ptrdiff_t i = 0; i < count; ++i) y[i] = x[at[i]];
+}
+
 template <class T>
 [[gnu::noinline]] void mapped_rows(const T* x, T* y, const std::vector<std::vector<int64_t>>& maps, const T& fill) {
   const std::vector<int64_t>& last = maps.back();
@@ -141,8 +147,9 @@ template <class T>
   while (first < count && last[first] < 0) ++first;
   int64_t run = first;
   while (run < count && last[run] == last[first] + (run - first)) ++run;
+  const bool filled = std::any_of(last.begin() + run, last.end(), [](int64_t at) { return at < 0; });
   Dims index(maps.size() - 1);
-  int64_t rows = 1;
+  int64_t rows = 1, before = -1;  // where the row before begins, or less than 0
   for (size_t d = 0; d + 1 < maps.size(); ++d) rows *= static_cast<int64_t>(maps[d].size());
   for (int64_t row = 0; row < rows; ++row, y += count) {
     int64_t base = 0;
@@ -154,14 +161,18 @@ template <class T>
     }
     if (outside) {
       std::fill_n(y, count, fill);
+    } else if (base == before) {
+      copy_run(y - count, y, count);
     } else {
       std::fill_n(y, first, fill);
       if (run > first) copy_run(x + base + last[first], y + first, run - first);
-      for (int64_t i = run; i < count; ++i) {
-        if (last[i] < 0) y[i] = fill;
-        else y[i] = x[base + last[i]];
+      if (filled) {
+        for (int64_t i = run; i < count; ++i) y[i] = last[i] < 0 ? fill : x[base + last[i]];
+      } else {
+        pick(x + base, last.data() + run, y + run, count - run);
       }
     }
+    before = outside ? -1 : base;
     for (size_t d = index.size(); d-- > 0;) {
       if (++index[d] < static_cast<int64_t>(maps[d].size())) break;
       index[d] = 0;
