@@ -241,10 +241,13 @@ def _cpp_table(functions: Functions) -> str:
         if _within(row):
             rows.append(f'{stem(row.name)}, "{row.name}", {len(defaults)}, {", ".join([*defaults, "0", "0"][:2])}')
     kinds = [f"{stem(row.name)}, {str(row.cheap).lower()}" for row in functions if _in_microkernels(row)]
+    others = [stem(row.name) for row in functions if _in_microkernels(row) and not _within(row)]
     return f"""{_HEAD}#pragma once
 
 // X(kind, whether it is cheap)
 {_macro("PY_ORT_VECTOR_FUNCTIONS", kinds)}
+// X(kind): those of them that are no activations.
+{_macro("PY_ORT_OTHER_FUNCTIONS", others)}
 // X(kind, name, how many parameters, a, b)
 {_macro("PY_ORT_ACTIVATIONS", rows)}"""
 

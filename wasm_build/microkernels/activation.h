@@ -7,18 +7,24 @@
 
 namespace py_ort::PY_ORT_TARGET {
 
+// Vectors of a turn: browsers make the constants anew in each. The core, where little of this is used, is to be small.
+#ifdef __EMSCRIPTEN__
+#define PY_ORT_TURN _Pragma("clang loop unroll_count(1)")
+#else
+#define PY_ORT_TURN _Pragma("clang loop unroll_count(2)")
+#endif
+
 // The costly ones, out of line and many vectors at a time: they would only swell the loops of the cheap ones. Each is a
-// function of its own: browsers optimize functions as a whole, and only those in use shall need it. Two vectors a turn,
-// as browsers make the constants anew in each.
+// function of its own: browsers optimize functions as a whole, and only those in use shall need it. (f32_map.cc makes
+// more of them.)
 #define PY_ORT_EACH(kind, ...)                                                                                  \
   [[gnu::noinline]] inline void kind##_each(const Activation& activation, float more, const float* x, float* y, \
                                             int32_t count) {                                                    \
     const v128_t a = simd::splat(activation.a), b = simd::splat(activation.b), offset = simd::splat(more);      \
-    _Pragma("clang loop unroll_count(2)") for (int32_t i = 0; i < count; i += 4)                                \
+    PY_ORT_TURN for (int32_t i = 0; i < count; i += 4)                                                          \
         simd::store(y + i, simd::add(simd::functions::kind(simd::load(x + i), a, b), offset));                  \
   }
-PY_ORT_VECTOR_FUNCTIONS(PY_ORT_EACH)
-#undef PY_ORT_EACH
+PY_ORT_ACTIVATIONS(PY_ORT_EACH)
 // y = function(x) + more, of `count` floats, a multiple of 4; y may be x.
 [[gnu::noinline]] inline void activate_slowly(const Activation& activation, float more, const float* x, float* y,
                                               int32_t count) {
@@ -28,8 +34,9 @@ PY_ORT_VECTOR_FUNCTIONS(PY_ORT_EACH)
       return;
 #define PY_ORT_CASE(kind, ...) \
   case Activation::kind: return kind##_each(activation, more, x, y, count);
-      PY_ORT_VECTOR_FUNCTIONS(PY_ORT_CASE)
+      PY_ORT_ACTIVATIONS(PY_ORT_CASE)
 #undef PY_ORT_CASE
+    default: __builtin_trap();  // nothing ends in it
   }
 }
 inline void activate_slowly(const Activation& activation, float more, v128_t* values, int count) {

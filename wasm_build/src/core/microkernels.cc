@@ -20,8 +20,8 @@ double work(const F32Depthwise& d) { return 0.25 * d.window->pixels_out() * d.wi
 double work(const F32Pool& p) { return 0.25 * p.window->pixels_out() * p.window->taps() * p.channels; }
 // Cheap functions take as long as memory does, which threads share.
 double work(const F32Map& m) {
-#define PY_ORT_WORK(kind, cheap) , cheap ? 0.25 : 6.0
-  static constexpr double each[] = {0.25 PY_ORT_VECTOR_FUNCTIONS(PY_ORT_WORK)};
+#define PY_ORT_WORK(kind, cheap) , cheap ? 0.1 : 6.0
+  static constexpr double each[] = {0.1 PY_ORT_VECTOR_FUNCTIONS(PY_ORT_WORK)};
 #undef PY_ORT_WORK
   return each[m.function.kind] * m.count;
 }
