@@ -7,6 +7,26 @@
 namespace py_ort {
 namespace {
 
+// Of each channel; of no tap the least there is.
+template <class T>
+[[gnu::noinline]] void largest_bytes(std::span<const T* const> taps, int64_t channels, T* to) {
+  constexpr T kLeast = std::numeric_limits<T>::lowest();
+  int64_t c = 0;
+  for (; c + 16 <= channels; c += 16) {
+    v128_t best = wasm_i8x16_splat(static_cast<int8_t>(kLeast));
+    for (const T* from : taps) {
+      const v128_t x = wasm_v128_load(from + c);
+      best = std::is_signed_v<T> ? wasm_i8x16_max(best, x) : wasm_u8x16_max(best, x);
+    }
+    wasm_v128_store(to + c, best);
+  }
+  for (; c < channels; ++c) {
+    T best = kLeast;
+    for (const T* from : taps) best = std::max(best, from[c]);
+    to[c] = best;
+  }
+}
+
 template <bool kChannelsLast>
 class MaxPool {
  public:
@@ -75,26 +95,6 @@ class MaxPool {
       }
     });
     return {};
-  }
-
-  // Of each channel; of no tap the least there is.
-  template <class T>
-  static void largest_bytes(std::span<const T* const> taps, int64_t channels, T* to) {
-    constexpr T kLeast = std::numeric_limits<T>::lowest();
-    int64_t c = 0;
-    for (; c + 16 <= channels; c += 16) {
-      v128_t best = wasm_i8x16_splat(static_cast<int8_t>(kLeast));
-      for (const T* from : taps) {
-        const v128_t x = wasm_v128_load(from + c);
-        best = std::is_signed_v<T> ? wasm_i8x16_max(best, x) : wasm_u8x16_max(best, x);
-      }
-      wasm_v128_store(to + c, best);
-    }
-    for (; c < channels; ++c) {
-      T best = kLeast;
-      for (const T* from : taps) best = std::max(best, from[c]);
-      to[c] = best;
-    }
   }
 
   // ONNX counts elements of the whole channels-first tensor; within an image in row or column order.

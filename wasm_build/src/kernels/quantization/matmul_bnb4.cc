@@ -52,7 +52,7 @@ class Table {
   }
   float operator[](int bits) const { return numbers_[bits]; }
   // Of eight bytes, the first number of each in its high bits, times `factor`.
-  void sixteen(const uint8_t* from, float factor, float* to) const {
+  [[gnu::noinline]] void sixteen(const uint8_t* from, float factor, float* to) const {
     const v128_t pairs = wasm_v128_load64_zero(from);
     const v128_t high = wasm_u8x16_shr(pairs, 4), low = wasm_v128_and(pairs, wasm_i8x16_splat(15));
     const v128_t bits = wasm_i8x16_shuffle(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);

@@ -122,34 +122,33 @@ struct Softmax {
   float powers[256];  // of how far an element is below the largest
   float steps;        // to 1, whole as onnxruntime has them
   v128_t zero;        // the result's zero point
+  uint8_t flip;       // what makes bytes with a sign greater ones without
 
   // Of a row whose elements lie next to each other.
-  template <class T>
-  void operator()(const T* x, int64_t length, T* y) const {
-    T most = x[0];
-    for (int64_t i = 1; i < length; ++i) most = std::max(most, x[i]);
+  [[gnu::noinline]] void operator()(const uint8_t* x, int64_t length, uint8_t* y) const {
+    uint8_t most = 0;
+    for (int64_t i = 0; i < length; ++i) most = std::max<uint8_t>(most, x[i] ^ flip);
     float sum = 0;
-    for (int64_t i = 0; i < length; ++i) sum += powers[most - x[i]];
+    for (int64_t i = 0; i < length; ++i) sum += powers[most - (x[i] ^ flip)];
     int64_t i = 0;
     for (; i + 16 <= length; i += 16) wasm_v128_store(y + i, sixteen(x + i, most, sum));
     if (i == length) return;
-    T last[16];
-    std::fill(std::copy_n(x + i, length - i, last), last + 16, most);
+    uint8_t last[16];
+    std::fill(std::copy_n(x + i, length - i, last), last + 16, most ^ flip);
     wasm_v128_store(last, sixteen(last, most, sum));
     std::copy_n(last, length - i, y + i);
   }
 
  private:
-  template <class T>
-  v128_t sixteen(const T* x, int32_t most, float sum) const {
+  [[gnu::noinline]] v128_t sixteen(const uint8_t* x, int32_t most, float sum) const {
     v128_t shares[4];
     for (int k = 0; k < 4; ++k) {
-      const auto power = [&](int lane) { return powers[most - x[4 * k + lane]]; };
+      const auto power = [&](int lane) { return powers[most - (x[4 * k + lane] ^ flip)]; };
       const v128_t scaled =
           wasm_f32x4_mul(wasm_f32x4_make(power(0), power(1), power(2), power(3)), wasm_f32x4_splat(steps));
       shares[k] = wasm_f32x4_add(wasm_f32x4_nearest(wasm_f32x4_div(scaled, wasm_f32x4_splat(sum))), zero);
     }
-    return narrow<T>(shares);
+    return flip ? narrow<int8_t>(shares) : narrow<uint8_t>(shares);
   }
 };
 
@@ -169,21 +168,16 @@ class QLinearSoftmax {
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, x.dims, y));
     if (x.count() == 0) return {};
-    Softmax softmax{{}, std::floor(1 / y_scale[0]), wasm_f32x4_splat(static_cast<float>(y_zero.integer(0)))};
+    Softmax softmax{{},
+                    std::floor(1 / y_scale[0]),
+                    wasm_f32x4_splat(static_cast<float>(y_zero.integer(0))),
+                    flip_to_unsigned(x.dtype)};
     for (int i = 0; i < 256; ++i)
       softmax.powers[i] = static_cast<float>(std::exp(-static_cast<double>(i) * x_scale[0]));
     const int64_t length = x.dim(axis), inner = count_between(x.dims, axis + 1, x.rank());
-    if (x.dtype == DType::uint8) rows<uint8_t>(x, length, inner, softmax, *y);
-    else rows<int8_t>(x, length, inner, softmax, *y);
-    return {};
-  }
-
- private:
-  template <class T>
-  static void rows(const Tensor& x, int64_t length, int64_t inner, const Softmax& softmax, Tensor& y) {
-    const T* from = x.data<T>();
-    T* to = y.mutable_data<T>();
-    std::vector<T> row(inner == 1 ? 0 : static_cast<size_t>(length));
+    const auto* from = x.data<uint8_t>();
+    auto* to = y->mutable_data<uint8_t>();
+    std::vector<uint8_t> row(inner == 1 ? 0 : static_cast<size_t>(length));
     for (int64_t at = 0; at < x.count(); at += length * inner)
       for (int64_t k = at; k < at + inner; ++k) {
         if (inner == 1) {
@@ -194,8 +188,10 @@ class QLinearSoftmax {
         softmax(row.data(), length, row.data());
         for (int64_t i = 0; i < length; ++i) to[k + i * inner] = row[static_cast<size_t>(i)];
       }
+    return {};
   }
 
+ private:
   int64_t axis_;
 };
 
