@@ -12,7 +12,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, attributes_of, rank
+from py_ort.ir.graph import array, attribute, attributes_of, dims, rank
 from py_ort.ir.operators import in_floats
 
 
@@ -95,8 +95,10 @@ def qgemm(node: ir.Node, build: Builder) -> Any:
     floats = _input(node, 7) is None
     if a is None or b is None or (y is None and not floats) or any(attribute(node, t, 0) for t in ("transA", "transB")):
         return None
-    operands = [a.undo(build, node.inputs[0]), b.undo(build, node.inputs[3], 1)]
     c = _input(node, 6)
+    if c is not None and b.scale.ndim and (dims(c) or [0])[-1] != b.scale.size:
+        return None  # the columns are not C's
+    operands = [a.undo(build, node.inputs[0]), b.undo(build, node.inputs[3], 1)]
     if c is not None:
         operands.append(_Steps(a.scale * b.scale, None).undo(build, c, (rank(c) or 1) - 1))
     product = build.op("Gemm", *operands, alpha=attribute(node, "alpha", 1.0), beta=attribute(node, "alpha", 1.0))

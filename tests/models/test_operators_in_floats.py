@@ -27,7 +27,12 @@ _CONSTANTS = {
     **{"zeros": np.zeros(6, np.int8), "points": np.arange(120, 126).astype(np.uint8)},
     **{"bias": _RNG.integers(-9000, 9000, 6).astype(np.int32), "m": _integers(8, 6, dtype="int8")},
     **{"stack": _integers(2, 4, 8, 5), "turned": _integers(6, 8, dtype="int8"), "other": _integers(4, 1, 1)},
-    **{"shape": np.array([-1, 8]), "sums": _RNG.integers(-9000, 9000, (1, 6)).astype(np.int32), "sp": np.float32(0.03)},
+    **{
+        "shape": np.array([-1, 8]),
+        "number": np.int32(700),
+        "sums": _RNG.integers(-9000, 9000, (1, 6)).astype(np.int32),
+        "sp": np.float32(0.03),
+    },
     **{"less": np.float32(0.01), "third": _integers(6, 2, 3, 3, dtype="int8"), "halves": np.array([3, 3])},
 }
 _FLAT = "f = Reshape(p, shape)"
@@ -56,6 +61,10 @@ CASES = {
         "sy, zy",
     ),
     "gemm, halved": (f"{_FLAT}  q = com.microsoft.QGemm<alpha=0.5>(f, sx, zx, m, sw, zw, sums, sy, zy)", "sy, zy"),
+    "gemm, one number for all columns, integers": (
+        f"{_FLAT}  q = com.microsoft.QGemm(f, sx, zx, m, scales, zeros, number, sy, zy)",
+        "sy, zy",
+    ),
     "gemm that gives floats": (f"{_FLAT}  y = com.microsoft.QGemm(f, sx, zx, m, scales, zeros, sums)", ""),
     "add": (
         "t = Relu(x)  u = QuantizeLinear(t, one, zs)  q = com.microsoft.QLinearAdd(p, sx, zx, u, one, zs, sp, zy)",
