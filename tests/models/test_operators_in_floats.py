@@ -9,6 +9,7 @@ import pytest
 from graphs import parse
 
 from py_ort.compiler import compile_model
+from py_ort.compiler.passes.fuse import quantized_operators
 from py_ort.testing.native_model import NativeModel
 
 _RNG = np.random.default_rng(3)
@@ -100,6 +101,13 @@ def _model(case: str) -> bytes:
     return parse(text, used, opset=21).SerializeToString()
 
 
+@pytest.fixture
+def worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is small becomes floats, too."""
+    monkeypatch.setattr(quantized_operators, "_WORTH", 0)
+
+
+@pytest.mark.usefixtures("worth")
 @pytest.mark.parametrize("case", CASES)
 def test_equal_native_within_one_step(new_session, case: str) -> None:
     data = _model(case)
@@ -115,6 +123,7 @@ def test_equal_native_within_one_step(new_session, case: str) -> None:
     assert (np.abs(found - wanted) > step / 2).mean() < 0.01 or case == "pool"
 
 
+@pytest.mark.usefixtures("worth")
 @pytest.mark.parametrize(
     "case", [name for name in CASES if not {"last", "integers"} & set(name.replace(",", "").split())]
 )
@@ -133,3 +142,22 @@ def test_what_is_alone_is_exact(new_session) -> None:
     assert [node.op_type for node in session.placement().nodes if "Conv" in node.op_type] == ["QLinearConv"]
     x = _integers(1, 4, 6, 5)
     np.testing.assert_array_equal(session.run(None, {"x": x})[0], NativeModel(data).run({"x": x})[0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    {
+        (1, 4, 40, 40): "QLinearConv",
+        ("n", 4, 40, 40): "QLinearConv",
+        (1, 4, 400, 200): "Conv",
+        (1, 4, "h", "w"): "Conv",
+    }.items(),
+)
+def test_what_is_small_stays_integers(shape: tuple[int | str, ...], expected: str) -> None:
+    """In a batch of one, where it may have any size: weights are bytes, and sums exact."""
+    text = f"""g (float[{",".join(map(str, shape))}] x) => (float y) {{ p = QuantizeLinear(x, sx, zx)
+        q = QLinearConv(p, sx, zx, w, sw, zw, sy, zy)  y = DequantizeLinear(q, sy, zy) }}"""
+    constants = {name: _CONSTANTS[name] for name in ("sx", "zx", "w", "sw", "zw", "sy", "zy")}
+    data = parse(text, constants, opset=21).SerializeToString()
+    nodes = compile_model(data, providers=["webgpu", "wasm"]).placement.nodes
+    assert [node.op_type for node in nodes if "Conv" in node.op_type] == [expected]
