@@ -1,7 +1,7 @@
 """Operators on quantized tensors as operators on floats between DequantizeLinear and QuantizeLinear.
 
-For providers where rounding is a part of what is done to floats (`passes/fuse/round_trips.py`). Scales and zero points
-must be constants.
+For providers where rounding is a part of what is done to floats (`passes/fuse/round_trips.py`). Scales, zero points and
+biases must be constants.
 """
 
 from __future__ import annotations
@@ -68,11 +68,10 @@ def _dtype(value: ir.Value | None) -> ir.DataType | None:
 @in_floats("QLinearConv", domain="")
 def qlinear_conv(node: ir.Node, build: Builder) -> Any:
     """X, W with a scale for each channel, B in steps of the product."""
-    x, w, y = _steps(node, 1), _many(node, 4), _steps(node, 6)
-    if x is None or w is None or y is None:
+    x, w, y, bias = _steps(node, 1), _many(node, 4), _steps(node, 6), _input(node, 8)
+    if x is None or w is None or y is None or (bias is not None and bias.const_value is None):
         return None
     operands = [x.undo(build, node.inputs[0]), w.undo(build, node.inputs[3], 0)]
-    bias = _input(node, 8)
     if bias is not None:
         operands.append(_Steps(x.scale * w.scale, None).undo(build, bias, 0))
     return y.make(build, build.op("Conv", *operands, **attributes_of(node)), _dtype(node.inputs[0]))
@@ -96,7 +95,7 @@ def qgemm(node: ir.Node, build: Builder) -> Any:
     if a is None or b is None or (y is None and not floats) or any(attribute(node, t, 0) for t in ("transA", "transB")):
         return None
     c = _input(node, 6)
-    if c is not None and b.scale.ndim and (dims(c) or [0])[-1] != b.scale.size:
+    if c is not None and (c.const_value is None or (b.scale.ndim and (dims(c) or [0])[-1] != b.scale.size)):
         return None  # the columns are not C's
     operands = [a.undo(build, node.inputs[0]), b.undo(build, node.inputs[3], 1)]
     if c is not None:
@@ -113,6 +112,8 @@ def _between(op_type: str, data: tuple[int, ...], result: int) -> None:
         given, y = [_steps(node, index + 1) for index in data], _steps(node, result)
         if y is None or any(each is None for each in given) or attribute(node, "channels_last", 0):
             return None
+        if attribute(node, "ceil_mode", 0) and attribute(node, "count_include_pad", 0):
+            return None  # a mean by itself: its parts say how
         operands = [each.undo(build, node.inputs[i]) for each, i in zip(given, data, strict=True) if each is not None]
         kept = {name: value for name, value in attributes_of(node).items() if name != "channels_last"}
         return y.make(build, build.op(op_type, *operands, **kept), _dtype(node.inputs[0]))

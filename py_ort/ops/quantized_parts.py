@@ -11,10 +11,10 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, attributes_of, rank
+from py_ort.ir.graph import array, attribute, attributes_of, dims, rank
 from py_ort.ir.operators import MICROSOFT, in_parts
 
-_QUANTIZED = ("Cast", "Reshape", "Add", "Mul", "Sub", "Div", "QuantizeLinear", "DequantizeLinear")
+_QUANTIZED = ("Cast", "Reshape", "Add", "Mul", "Sub", "Div", "Floor", "QuantizeLinear", "DequantizeLinear")
 _ONE = np.array(1, np.float32)
 
 
@@ -60,8 +60,19 @@ def _between(op_type: str, data: tuple[int, ...], output: int, *plain: int) -> N
         values = [*(node.inputs[i] for i in plain), *(_dequantized(node, build, i) for i in places)]
         result = build.op(op_type, *values, **attributes_of(node))
         scale, zero = (_scalar(build, _input(node, output + k)) for k in (0, 1))
+        result = _in_whole_steps(build, result, scale) if op_type == "Softmax" else result
         first = node.inputs[places[0]]
         return _quantized(build, result, scale, zero, None if first is None else first.dtype)
+
+
+def _in_whole_steps(build: Builder, result: ir.Value, scale: Any) -> Any:
+    """Of a softmax onnxruntime makes a whole number of steps to 1: multiply by what is lost by that."""
+    known = array(scale)
+    if known is None:
+        whole = build.op("Floor", build.op("Div", _ONE, scale))
+        return build.op("Mul", result, build.op("Mul", whole, scale))
+    share = (np.floor(_ONE / known) * known).astype(np.float32)
+    return result if share == 1 else build.op("Mul", result, share)
 
 
 _between("Sigmoid", (0,), 3)
@@ -102,7 +113,7 @@ def _first_channels(node: ir.Node) -> list[int] | None:
     return None if known is None else [0, known - 1, *range(1, known - 1)]
 
 
-@in_parts("QLinearAveragePool", "AveragePool", "Transpose", *_QUANTIZED)
+@in_parts("QLinearAveragePool", "AveragePool", "Pad", "Transpose", *_QUANTIZED)
 def qlinear_average_pool(node: ir.Node, build: Builder) -> Any:
     """A mean is often just between two steps: the zero point is added before it is rounded."""
     return _pooled(
@@ -123,6 +134,7 @@ def _pooled(node: ir.Node, build: Builder, op_type: str, joined: Any) -> Any:
     kept = {name: item for name, item in attributes_of(node).items() if name != "channels_last"}
     x = _dequantized(node, build, 0)
     x = build.op("Transpose", x, perm=perm) if last else x
+    x, kept = _in_whole_windows(node, build, x, kept)
     mean = build.op(op_type, x, **kept)
     mean = build.op("Transpose", mean, perm=[0, *range(2, len(perm)), 1]) if last and perm else mean
     scale, zero = (_scalar(build, _input(node, i)) for i in (3, 4))
@@ -130,6 +142,31 @@ def _pooled(node: ir.Node, build: Builder, op_type: str, joined: Any) -> Any:
     if joined is None:
         return _quantized(build, mean, scale, zero, dtype)
     return _rounded(build, joined(mean, scale, _float(build, zero)), dtype)
+
+
+def _in_whole_windows(
+    node: ir.Node, build: Builder, x: ir.Value, given: dict[str, Any]
+) -> tuple[ir.Value, dict[str, Any]]:
+    """Pad so that a last window does not reach behind the padding: onnxruntime divides by all of its places, too."""
+    known = (dims(x) or [])[2:]
+    kernel = list(attribute(node, "kernel_shape", []))
+    counted = attribute(node, "ceil_mode", 0) and attribute(node, "count_include_pad", 0)
+    if not counted or len(known) != len(kernel) or not all(isinstance(d, int) for d in known):
+        return x, given
+    if attribute(node, "auto_pad", "NOTSET") != "NOTSET":
+        return x, given
+    steps = list(attribute(node, "strides", [1] * len(kernel)))
+    pads = list(attribute(node, "pads", [0] * 2 * len(kernel)))
+    ends = []
+    for size, window, step, before, after in zip(
+        known, kernel, steps, pads[: len(kernel)], pads[len(kernel) :], strict=True
+    ):
+        assert isinstance(size, int)
+        count = -(-(size + before + after - window) // step) + 1
+        count -= (count - 1) * step >= size + before  # none begins behind the image
+        ends.append(max(after, (count - 1) * step + window - size - before))
+    x = build.op("Pad", x, [0, 0, *pads[: len(kernel)], 0, 0, *ends])
+    return x, {"kernel_shape": kernel, "strides": steps}
 
 
 _PRODUCT = ("MatMulInteger", *_QUANTIZED)

@@ -73,9 +73,10 @@ _FLOATS = ir.TensorType(ir.DataType.FLOAT)
 
 
 def infer_block_product(node: ir.Node) -> None:
-    """Weights are a matrix of `N` columns."""
+    """Weights are a matrix of `N` columns, or of `K` where MatMulBnb4's are not transposed."""
     rows = dims(node.inputs[0])
-    _settle(node, node.inputs[0], [*rows[:-1], width_of(node)] if rows else None)
+    columns = width_of(node) if attribute(node, "transB", 1) else attribute(node, "K", 0)
+    _settle(node, node.inputs[0], [*rows[:-1], columns] if rows else None)
 
 
 def infer_gathered_blocks(node: ir.Node) -> None:

@@ -10,6 +10,7 @@ from graphs import parse
 
 from py_ort.compiler import compile_model
 from py_ort.compiler.passes.fuse import quantized_operators
+from py_ort.exceptions import PyOrtError
 from py_ort.testing.native_model import NativeModel
 
 _RNG = np.random.default_rng(3)
@@ -34,6 +35,7 @@ _CONSTANTS = {
         "sums": _RNG.integers(-9000, 9000, (1, 6)).astype(np.int32),
         "sp": np.float32(0.03),
     },
+    **{"share": np.float32(0.0173), "rows": np.arange(-24, 24).astype(np.int32).reshape(48, 1) * 90},
     **{"less": np.float32(0.01), "third": _integers(6, 2, 3, 3, dtype="int8"), "halves": np.array([3, 3])},
 }
 _FLAT = "f = Reshape(p, shape)"
@@ -62,6 +64,10 @@ CASES = {
         "sy, zy",
     ),
     "gemm, halved": (f"{_FLAT}  q = com.microsoft.QGemm<alpha=0.5>(f, sx, zx, m, sw, zw, sums, sy, zy)", "sy, zy"),
+    "gemm, a number for each row, integers": (
+        f"{_FLAT}  q = com.microsoft.QGemm(f, sx, zx, m, scales, zeros, rows, sy, zy)",
+        "sy, zy",
+    ),
     "gemm, one number for all columns, integers": (
         f"{_FLAT}  q = com.microsoft.QGemm(f, sx, zx, m, scales, zeros, number, sy, zy)",
         "sy, zy",
@@ -75,6 +81,15 @@ CASES = {
     "mul": ("q = com.microsoft.QLinearMul(p, sx, zx, other, one, zs, sp, zy)", "sp, zy"),
     "sigmoid": ("q = com.microsoft.QLinearSigmoid(p, sx, zx, less, zs)", "less, zs"),
     "pool": ("q = com.microsoft.QLinearAveragePool<kernel_shape=[3,3]>(p, sx, zx, less, zy)", "less, zy"),
+    "softmax of a number of steps that is not whole": (
+        "q = com.microsoft.QLinearSoftmax<axis=-1, opset=13>(p, sx, zx, share, zs)",
+        "share, zs",
+    ),
+    "pool that counts what lies behind the padding, integers": (
+        """q = com.microsoft.QLinearAveragePool<kernel_shape=[3,3], strides=[3,3], ceil_mode=1, count_include_pad=1>(
+        p, sx, zx, less, zy)""",
+        "less, zy",
+    ),
     "global pool": ("q = com.microsoft.QLinearGlobalAveragePool(p, sx, zx, less, zy)", "less, zy"),
     "global pool, channels last": (
         "q = com.microsoft.QLinearGlobalAveragePool<channels_last=1>(p, sx, zx, less, zy)",
@@ -161,3 +176,18 @@ def test_what_is_small_stays_integers(shape: tuple[int | str, ...], expected: st
     data = parse(text, constants, opset=21).SerializeToString()
     nodes = compile_model(data, providers=["webgpu", "wasm"]).placement.nodes
     assert [node.op_type for node in nodes if "Conv" in node.op_type] == [expected]
+
+
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+def test_scales_of_other_columns_are_refused(new_session, provider: str) -> None:
+    """Both by a product that is alone and by one behind another operator."""
+    constants = {name: _CONSTANTS[name] for name in ("sx", "zx", "sy", "zy")} | {"w": _integers(5, 4, dtype="int8")}
+    constants |= {"three": np.full(3, 0.01, np.float32), "zeros": np.zeros(3, np.int8)}
+    for before, x in (("", "x"), ("b = com.microsoft.QLinearLeakyRelu(x, sx, zx, sx, zx)", "b")):
+        text = f"""g (uint8[2,5] x) => (uint8 y) {{ {before}
+            y = QLinearMatMul({x}, sx, zx, w, three, zeros, sy, zy) }}"""
+        with pytest.raises(PyOrtError, match=r"\[3\]"):
+            new_session(
+                parse(text, constants, opset=21).SerializeToString(),
+                providers=["wasm"] if provider == "wasm" else ["webgpu", "wasm"],
+            ).run(None, {"x": _integers(2, 5)})

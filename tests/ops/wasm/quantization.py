@@ -122,6 +122,16 @@ CASES = [
         for last in (0, 1)
         for n in (1, 17)
     ),
+    *(
+        Case(
+            "QLinearAveragePool",
+            [u8(2, 5, 8, 7), *ODD, *ODD],
+            {"kernel_shape": [3, 3], "strides": [3, 2], "pads": [pad] * 4, "ceil_mode": 1, "count_include_pad": 1},
+            domain=MICROSOFT,
+            tolerance="exact",
+        )
+        for pad in (0, 1)
+    ),
     Case(
         "QLinearSoftmax",
         [u8(6, 11), _number(0.05), Y_ZERO, _number(1 / 255), _number(0, "uint8")],

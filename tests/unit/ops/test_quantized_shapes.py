@@ -53,6 +53,11 @@ CASES = {
         (3, 2, 16),
         "com.microsoft.MatMulBnb4<K=16, N=8, block_size=16, quant_type=1>(x, packed, most)",
     ),
+    "a product of blocks as they lie": (
+        "float",
+        (3, 2, 8),
+        "com.microsoft.MatMulBnb4<K=16, N=8, block_size=16, quant_type=1, transB=0>(x, packed, most)",
+    ),
     "rows of a table": (
         "int64",
         (2, 3),

@@ -95,9 +95,9 @@ class QLinearPool {
     const Image result{image.batch, image.channels, plan.out};
     return with_channels_last_output(context, 0, x.dtype, channels_last_, result, [&](Tensor& y) -> Status {
       for_windows(plan.window, input.data<uint8_t>(),
-                  [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const uint8_t* const> taps) {
-        const int64_t divisor = count_padding_ ? PY_ORT_TARGET::padded_taps(plan.window, at, plan.pad_end)
-                                               : static_cast<int64_t>(taps.size());
+                  [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel&, std::span<const uint8_t* const> taps) {
+        // onnxruntime counts all taps here, also those of a last window that lie behind the padding.
+        const auto divisor = count_padding_ ? int64_t{plan.window.taps()} : static_cast<int64_t>(taps.size());
         mean.of(taps, image.channels, divisor, y.mutable_data<uint8_t>() + pixel * image.channels);
       });
       return {};
