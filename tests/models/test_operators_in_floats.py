@@ -191,3 +191,13 @@ def test_scales_of_other_columns_are_refused(new_session, provider: str) -> None
                 parse(text, constants, opset=21).SerializeToString(),
                 providers=["wasm"] if provider == "wasm" else ["webgpu", "wasm"],
             ).run(None, {"x": _integers(2, 5)})
+
+
+@pytest.mark.usefixtures("worth")
+def test_a_bias_that_is_fed_brings_nothing_to_the_cpu() -> None:
+    text = """g (float[1,4,6,8] x, int32[6] b) => (float y) { p = QuantizeLinear(x, sx, zx)
+        q = QLinearConv(p, sx, zx, w, scales, zeros, sy, zy, b)  y = DequantizeLinear(q, sy, zy) }"""
+    constants = {name: _CONSTANTS[name] for name in ("sx", "zx", "w", "scales", "zeros", "sy", "zy")}
+    data = parse(text, constants, opset=21).SerializeToString()
+    nodes = compile_model(data, providers=["webgpu", "wasm"]).placement.nodes
+    assert {node.provider for node in nodes} == {"webgpu"}
