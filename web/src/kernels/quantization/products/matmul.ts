@@ -1,19 +1,9 @@
 // MatMulInteger and QLinearMatMul: products of bytes less their zero points. A thread has a tile of 4 columns, or one
 // element where they do not come in fours.
 import { DType } from '../../../schema';
-import {
-  type Context,
-  type DTypeName,
-  type Kernel,
-  KernelError,
-  type Shader,
-  type Spec,
-  type StorageType,
-  type Tensor,
-} from '../../../contract/kernel';
+import type { Context, DTypeName, Kernel, Shader, Spec, StorageType, Tensor } from '../../../contract/kernel';
 import { inLanes } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
-import { broadcastDims } from '../../../wgsl/shape';
 import { expanded } from '../../shared/expand';
 import { foldBatch, operandOffsets, matrixShapes } from '../../matmul/product/matrices';
 import {
@@ -144,10 +134,7 @@ function product(
       if (!ofBatch || !tensor || tensor.size === 1) return [name, factorOf(tensor, along, length[along])];
       const outer = shapes.output.slice(0, -2);
       const standing = along === 'row' && tensor.dims.length === 1 ? ctx.reshape(tensor, [m, 1]) : tensor;
-      const wanted = along === 'row' ? [...outer, m, 1] : [...outer, 1, n];
-      if (`${broadcastDims(standing.dims, wanted)}` !== `${wanted}`)
-        throw new KernelError(`${name} of shape [${tensor.dims}] in a product of shape [${shapes.output}]`);
-      const all = expanded(ctx, standing, wanted);
+      const all = expanded(ctx, standing, along === 'row' ? [...outer, m, 1] : [...outer, 1, n]);
       return [name, factorOf(all, along, all.size)];
     }),
   );
