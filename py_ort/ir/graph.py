@@ -66,6 +66,11 @@ def rank(value: ir.Value | None) -> int | None:
     return None if value is None or value.shape is None else value.shape.rank()
 
 
+def input_at(node: ir.Node, index: int) -> ir.Value | None:
+    """Return an input, or None where it is left out."""
+    return node.inputs[index] if index < len(node.inputs) else None
+
+
 def dims(value: ir.Value | None) -> list[int | ir.SymbolicDim] | None:
     """Return the dimensions, when the rank is known."""
     return None if value is None or value.shape is None else list(value.shape)

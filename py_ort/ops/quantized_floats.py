@@ -12,7 +12,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, attributes_of, dims, rank
+from py_ort.ir.graph import array, attribute, attributes_of, dims, input_at, rank
 from py_ort.ir.operators import in_floats
 
 
@@ -32,10 +32,6 @@ class _Steps(NamedTuple):
         return build.op("QuantizeLinear", floats, self.scale, self.zero, output_dtype=wanted)
 
 
-def _input(node: ir.Node, index: int) -> ir.Value | None:
-    return node.inputs[index] if index < len(node.inputs) else None
-
-
 def _steps(node: ir.Node, index: int) -> _Steps | None:
     """The scale that is input `index`, and the zero point behind it, of a whole tensor."""
     found = _many(node, index)
@@ -44,7 +40,7 @@ def _steps(node: ir.Node, index: int) -> _Steps | None:
 
 def _many(node: ir.Node, index: int) -> _Steps | None:
     """The same where there may be several, along one axis."""
-    scale, given = array(_input(node, index)), _input(node, index + 1)
+    scale, given = array(input_at(node, index)), input_at(node, index + 1)
     zero = array(given)
     if scale is None or scale.dtype != np.float32 or (zero is None and given is not None):
         return None
@@ -68,7 +64,7 @@ def _dtype(value: ir.Value | None) -> ir.DataType | None:
 @in_floats("QLinearConv", domain="")
 def qlinear_conv(node: ir.Node, build: Builder) -> Any:
     """X, W with a scale for each channel, B in steps of the product."""
-    x, w, y, bias = _steps(node, 1), _many(node, 4), _steps(node, 6), _input(node, 8)
+    x, w, y, bias = _steps(node, 1), _many(node, 4), _steps(node, 6), input_at(node, 8)
     if x is None or w is None or y is None or (bias is not None and bias.const_value is None):
         return None
     operands = [x.undo(build, node.inputs[0]), w.undo(build, node.inputs[3], 0)]
@@ -91,10 +87,10 @@ def qlinear_matmul(node: ir.Node, build: Builder) -> Any:
 def qgemm(node: ir.Node, build: Builder) -> Any:
     """A, B with a scale for each column, C in steps of the product; what there are no steps for stays floats."""
     a, b, y = _steps(node, 1), _many(node, 4), _steps(node, 7)
-    floats = _input(node, 7) is None
+    floats = input_at(node, 7) is None
     if a is None or b is None or (y is None and not floats) or any(attribute(node, t, 0) for t in ("transA", "transB")):
         return None
-    c = _input(node, 6)
+    c = input_at(node, 6)
     if c is not None and (c.const_value is None or (b.scale.ndim and (dims(c) or [0])[-1] != b.scale.size)):
         return None  # the columns are not C's
     operands = [a.undo(build, node.inputs[0]), b.undo(build, node.inputs[3], 1)]

@@ -5,21 +5,19 @@ Their rounding is onnxruntime's: where it adds the zero point before it rounds, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, attributes_of, dims, rank
+from py_ort.ir.graph import array, attribute, attributes_of, dims, input_at, rank
 from py_ort.ir.operators import MICROSOFT, in_parts
+from py_ort.ir.spatial import window_size
 
 _QUANTIZED = ("Cast", "Reshape", "Add", "Mul", "Sub", "Div", "Floor", "QuantizeLinear", "DequantizeLinear")
 _ONE = np.array(1, np.float32)
-
-
-def _input(node: ir.Node, index: int) -> ir.Value | None:
-    return node.inputs[index] if index < len(node.inputs) else None
 
 
 def _scalar(build: Builder, value: ir.Value | None) -> Any:
@@ -36,7 +34,7 @@ def _float(build: Builder, value: ir.Value | None) -> Any:
 
 def _dequantized(node: ir.Node, build: Builder, index: int) -> Any:
     """Data input `index`, which its scale and zero point follow."""
-    scale, zero = (_scalar(build, _input(node, index + k)) for k in (1, 2))
+    scale, zero = (_scalar(build, input_at(node, index + k)) for k in (1, 2))
     return build.op("DequantizeLinear", node.inputs[index], scale, zero)
 
 
@@ -51,16 +49,22 @@ def _rounded(build: Builder, value: ir.Value, dtype: ir.DataType | None) -> Any:
     return build.op("QuantizeLinear", value, _ONE, np.zeros((), dtype.numpy()))
 
 
-def _between(op_type: str, data: tuple[int, ...], output: int, *plain: int) -> None:
-    """Declare an operator that is another one between dequantizing its data inputs and quantizing the result."""
+_End = Callable[[Builder, ir.Value, Any], Any]
+
+
+def _between(op_type: str, data: tuple[int, ...], output: int, *plain: int, ended: _End | None = None) -> None:
+    """Declare an operator that is another one between dequantizing its data inputs and quantizing the result.
+
+    `ended` makes what is quantized of the result, by the scale.
+    """
 
     @in_parts(f"QLinear{op_type}", op_type, *_QUANTIZED)
     def make(node: ir.Node, build: Builder) -> Any:
         places = data or range(2, len(node.inputs), 3)
         values = [*(node.inputs[i] for i in plain), *(_dequantized(node, build, i) for i in places)]
         result = build.op(op_type, *values, **attributes_of(node))
-        scale, zero = (_scalar(build, _input(node, output + k)) for k in (0, 1))
-        result = _in_whole_steps(build, result, scale) if op_type == "Softmax" else result
+        scale, zero = (_scalar(build, input_at(node, output + k)) for k in (0, 1))
+        result = result if ended is None else ended(build, result, scale)
         first = node.inputs[places[0]]
         return _quantized(build, result, scale, zero, None if first is None else first.dtype)
 
@@ -77,7 +81,7 @@ def _in_whole_steps(build: Builder, result: ir.Value, scale: Any) -> Any:
 
 _between("Sigmoid", (0,), 3)
 _between("LeakyRelu", (0,), 3)
-_between("Softmax", (0,), 3)
+_between("Softmax", (0,), 3, ended=_in_whole_steps)
 _between("Where", (1, 4), 7, 0)
 _between("Concat", (), 0)
 
@@ -87,7 +91,7 @@ def qlinear_add(node: ir.Node, build: Builder) -> Any:
     """The operands in steps of the result, and one number for all three zero points."""
     a, b = node.inputs[0], node.inputs[3]
     scales = [_scalar(build, node.inputs[i]) for i in (1, 4, 6)]
-    zeros = [_float(build, _scalar(build, _input(node, i))) for i in (2, 5, 7)]
+    zeros = [_float(build, _scalar(build, input_at(node, i))) for i in (2, 5, 7)]
     left, right = (build.op("Div", scale, scales[2]) for scale in scales[:2])
     moved = build.op("Add", build.op("Mul", left, zeros[0]), build.op("Mul", right, zeros[1]))
     fixed = build.op("Sub", zeros[2], moved)
@@ -100,7 +104,7 @@ def qlinear_mul(node: ir.Node, build: Builder) -> Any:
     """Integers are multiplied, then brought to the result's steps."""
     a, b = node.inputs[0], node.inputs[3]
     scales = [_scalar(build, node.inputs[i]) for i in (1, 4, 6)]
-    zeros = [_float(build, _scalar(build, _input(node, i))) for i in (2, 5, 7)]
+    zeros = [_float(build, _scalar(build, input_at(node, i))) for i in (2, 5, 7)]
     step = build.op("Div", build.op("Mul", scales[0], scales[1]), scales[2])
     # Products of 8 bits are exact in floats.
     factors = [build.op("Sub", _float(build, x), zero) for x, zero in zip((a, b), zeros[:2], strict=True)]
@@ -137,7 +141,7 @@ def _pooled(node: ir.Node, build: Builder, op_type: str, joined: Any) -> Any:
     x, kept = _in_whole_windows(node, build, x, kept)
     mean = build.op(op_type, x, **kept)
     mean = build.op("Transpose", mean, perm=[0, *range(2, len(perm)), 1]) if last and perm else mean
-    scale, zero = (_scalar(build, _input(node, i)) for i in (3, 4))
+    scale, zero = (_scalar(build, input_at(node, i)) for i in (3, 4))
     dtype = node.inputs[0].dtype if node.inputs[0] else None
     if joined is None:
         return _quantized(build, mean, scale, zero, dtype)
@@ -161,10 +165,8 @@ def _in_whole_windows(
     for size, window, step, before, after in zip(
         known, kernel, steps, pads[: len(kernel)], pads[len(kernel) :], strict=True
     ):
-        assert isinstance(size, int)
-        count = -(-(size + before + after - window) // step) + 1
-        count -= (count - 1) * step >= size + before  # none begins behind the image
-        ends.append(max(after, (count - 1) * step + window - size - before))
+        places = window_size(size, window, step, 1, before, after, ceil=True)
+        ends.append(max(after, (places - 1) * step + window - size - before))
     x = build.op("Pad", x, [0, 0, *pads[: len(kernel)], 0, 0, *ends])
     return x, {"kernel_shape": kernel, "strides": steps}
 
@@ -176,7 +178,9 @@ _PRODUCT = ("MatMulInteger", *_QUANTIZED)
 def matmul_integer_to_float(node: ir.Node, build: Builder) -> Any:
     """A, B, their scales, their zero points, a bias."""
     a, b, a_scale, b_scale = node.inputs[:4]
-    return _scaled(build, _product(build, a, b, _input(node, 4), _input(node, 5)), a_scale, b_scale, _input(node, 6))
+    return _scaled(
+        build, _product(build, a, b, input_at(node, 4), input_at(node, 5)), a_scale, b_scale, input_at(node, 6)
+    )
 
 
 @in_parts("DynamicQuantizeMatMul", "DynamicQuantizeLinear", *_PRODUCT)
@@ -184,7 +188,7 @@ def dynamic_quantize_matmul(node: ir.Node, build: Builder) -> Any:
     """A, B, B's scale and zero point, a bias; A is quantized by its own range."""
     a, scale, zero = build.op("DynamicQuantizeLinear", node.inputs[0], outputs=3)
     return _scaled(
-        build, _product(build, a, node.inputs[1], zero, _input(node, 3)), scale, node.inputs[2], _input(node, 4)
+        build, _product(build, a, node.inputs[1], zero, input_at(node, 3)), scale, node.inputs[2], input_at(node, 4)
     )
 
 
@@ -193,8 +197,8 @@ def qgemm(node: ir.Node, build: Builder) -> Any:
     """Each operand with scale and zero point, C in int32, and those of the result, if it is to be quantized."""
     if attribute(node, "transA", 0) or attribute(node, "transB", 0):
         return None
-    sums = _product(build, node.inputs[0], node.inputs[3], _input(node, 2), _input(node, 5))
-    c, scale, zero = (_input(node, i) for i in (6, 7, 8))
+    sums = _product(build, node.inputs[0], node.inputs[3], input_at(node, 2), input_at(node, 5))
+    c, scale, zero = (input_at(node, i) for i in (6, 7, 8))
     sums = sums if c is None else build.op("Add", sums, c)
     alpha = build.constant(np.array(attribute(node, "alpha", 1.0), np.float32))
     factor = build.op("Mul", alpha, _scalar(build, node.inputs[1]))
@@ -219,7 +223,7 @@ def _scaled(build: Builder, sums: ir.Value, a_scale: Any, b_scale: Any, bias: ir
 def qattention(node: ir.Node, build: Builder) -> Any:
     """Queries, keys and values are columns of one product of integers; what follows is done in floats."""
     x, weights, bias, x_scale, scale = node.inputs[:5]
-    mask, x_zero, zero, past = (_input(node, i) for i in (5, 6, 7, 8))
+    mask, x_zero, zero, past = (input_at(node, i) for i in (5, 6, 7, 8))
     if past is not None or len(node.outputs) > 1 or attribute(node, "do_rotary", 0):
         return None
     rows = _scaled(build, _product(build, x, weights, x_zero, zero), x_scale, scale, bias)

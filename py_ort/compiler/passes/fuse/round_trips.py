@@ -71,15 +71,9 @@ def _round_trip(node: ir.Node) -> bool:
 
 def _before_moves(node: ir.Node) -> int:
     """Dequantize what was only moved since it was quantized where that was done; return before how many moves."""
-    source = node.inputs[0]
-    maker = None if source is None else source.producer()
-    moves = []
-    while maker is not None and _is_move(maker):
-        moves.append(maker)
-        source = maker.inputs[0]
-        maker = None if source is None else source.producer()
+    maker, moves = _moved(node.inputs[0])
     made = quantized_by(maker) if maker is not None and maker.op_type == "QuantizeLinear" else None
-    if made is None or source is None or not moves:
+    if made is None:
         return 0
     for done, move in enumerate(moves):
         if not _moves_floats(move, made):
@@ -142,17 +136,23 @@ def _into_concat(node: ir.Node) -> bool:
 
 def _repeated(node: ir.Node) -> bool:
     """Take out a rounding of what was rounded so already, and only moved or picked since."""
-    source = node.inputs[0]
-    maker = None if source is None else source.producer()
-    while maker is not None and _is_move(maker):
-        source = maker.inputs[0]
-        maker = None if source is None else source.producer()
-    if _steps(maker) != _steps(node):
+    if _steps(_moved(node.inputs[0])[0]) != _steps(node):
         return False
     assert node.inputs[0] is not None
     replace_value(node.outputs[0], node.inputs[0])
     remove(node)
     return True
+
+
+def _moved(value: ir.Value | None) -> tuple[ir.Node | None, list[ir.Node]]:
+    """What made the elements of a value, and what only moved them since, the last first."""
+    moves: list[ir.Node] = []
+    maker = None if value is None else value.producer()
+    while maker is not None and _is_move(maker):
+        moves.append(maker)
+        source = maker.inputs[0]
+        maker = None if source is None else source.producer()
+    return maker, moves
 
 
 def _is_move(node: ir.Node) -> bool:

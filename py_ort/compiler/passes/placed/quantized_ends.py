@@ -49,9 +49,7 @@ class QuantizedEnds(Pass):
             return False
         x = node.inputs[0]
         host = None if x is None else x.producer()
-        if x is None or host is None or not only_for(x, node):
-            return False
-        if not self._is_host(host, x, node):
+        if x is None or host is None or not only_for(x, node) or not self._is_host(host, x, node):
             return False
         Epilogue.of(host).then(row.name, numbers_of(row, node)).write(host)
         set_origins(host, (*origins(host), *origins(node)))
