@@ -177,7 +177,7 @@ def test_no_fallback_for_all(doubles):
 def test_outputs_are_compared_with_native_onnxruntime(pytester):
     pytester.makepyfile(test_reference=REFERENCE)
     (pytester.path / "add.onnx").write_bytes(small_models.add())
-    drawn = helper.make_node("RandomUniformLike", ["x"], ["y"])
+    drawn = helper.make_node("RandomUniformLike", ["x"], ["y"])  # one of 8 may come near by chance
     ends = [small_models.floats("x", [8])], [small_models.floats("y", [8])]
     (pytester.path / "random.onnx").write_bytes(small_models.model([drawn], *ends))
     result = run(pytester, "--ort-provider", "wasm")
@@ -185,8 +185,8 @@ def test_outputs_are_compared_with_native_onnxruntime(pytester):
     result.stdout.fnmatch_lines(
         [
             "*on chromium-wasm outputs differ from native onnxruntime's:*",
-            "*output 'y': 8 of 8 elements differ, first at ?0?: got *, wanted * (worst: * of the largest)*",
-            "*the first value that differs is 'y' of RandomUniformLike '': 8 of 8 elements differ*",
+            "*output 'y': ? of 8 elements differ, first at ???: got *, wanted * (worst: * of the largest)*",
+            "*the first value that differs is 'y' of RandomUniformLike '': ? of 8 elements differ*",
         ]
     )
 
