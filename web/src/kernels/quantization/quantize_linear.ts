@@ -10,7 +10,6 @@ import {
 } from '../../contract/kernel';
 import { DType } from '../../schema';
 import { INTERNAL_DOMAIN } from '../counted/count';
-import { extremes } from '../reduction/reduce';
 import {
   type Division,
   division,
@@ -21,12 +20,11 @@ import {
   integerRange,
   linearMain,
   linearWorkgroups,
-  load,
-  mathFunctions,
   normalizeAxis,
   quotient,
   sizeOf,
 } from '../../wgsl';
+import { dynamicSteps } from './dynamic_steps';
 
 const QUANTIZED = ['uint8', 'int8', 'uint16', 'int16', 'int32'] as const;
 
@@ -148,21 +146,6 @@ function quantizeAttributes(given: Parameters<NonNullable<Kernel['attributes']>>
   };
 }
 
-// One thread goes from the extremes of the tensor to scale and zero point. Zero itself is always representable, and of
-// -inf / inf, onnxruntime makes the largest zero point. Compilers make a division by
-// a constant a multiplication, which rounds otherwise: hence u.steps, 255.
-const PARAMETERS: Shader<Division & { readonly type: StorageType }> = {
-  name: 'dynamic_quantize_parameters',
-  wgsl: ({ type, ...spec }) => `alias F = f32; alias U = u32; alias I = i32; alias B = bool;
-${mathFunctions('is_infinite')}
-${divisionText(spec)}
-${linearMain(`  let low = min(${load(type, 1, 'least[0]')}, 0.0);
-  let high = max(${load(type, 1, 'most[0]')}, 0.0);
-  let step = select(${quotient(spec, '(high - low)', 'u.steps')}, 1.0, high == low);
-  scale[0] = step;
-  zero[0] = select(u32(clamp(round(${quotient(spec, '-low', 'step')}), 0.0, 255.0)), 255u, is_infinite(low));`)}`,
-};
-
 export const dynamicQuantizeLinear: Kernel = {
   op: 'DynamicQuantizeLinear',
   types: [['float32']],
@@ -171,17 +154,7 @@ export const dynamicQuantizeLinear: Kernel = {
     const y = ctx.output(0, x.dims, DType.uint8);
     const scale = ctx.output(1, [], DType.float32);
     const zero = ctx.output(2, [], DType.uint8);
-    const [least, most] = [ctx.temp([], DType.float32), ctx.temp([], DType.float32)];
-    extremes(ctx, x, least, most);
-    ctx.dispatch({
-      shader: PARAMETERS,
-      spec: { type: x.storage, ...division(ctx.device) },
-      inputs: { least, most },
-      outputs: { scale, zero },
-      uniforms: { count: 1, steps: 255 },
-      f32: ['steps'],
-      workgroups: [1, 1, 1],
-    });
+    dynamicSteps(ctx, x, scale, zero);
     elementwise(ctx, QUANTIZE, { x, scale, zero }, y, {
       spec: { dtype: DType.uint8, zero: true, ...division(ctx.device) },
     });
@@ -191,12 +164,8 @@ export const dynamicQuantizeLinear: Kernel = {
 const FAKE = elementwiseShader<Division>(
   'dynamic_fake_quantize',
   (spec) => `${divisionText(spec)}
-fn apply(x: F, least: F, most: F) -> R {
-  let low = min(least, F(0.0));
-  let high = max(most, F(0.0));
-  let step = select(${quotient(spec, '(high - low)', 'F(u.steps)')}, F(1.0), high == low);
-  let zero = clamp(round(${quotient(spec, '-low', 'step')}), F(0.0), F(255.0));
-  return (clamp(round(${quotient(spec, 'x', 'step')}) + zero, F(0.0), F(255.0)) - zero) * step;
+fn apply(x: F, scale: F, zero: T_zero) -> R {
+  return (clamp(round(${quotient(spec, 'x', 'scale')}) + F(zero), F(0.0), F(255.0)) - F(zero)) * scale;
 }`,
 );
 
@@ -207,10 +176,9 @@ const dynamicFakeQuantize: Kernel = {
   resolve(ctx) {
     const x = ctx.input(0);
     const y = ctx.output(0, x.dims);
-    const [least, most] = [ctx.temp([], DType.float32), ctx.temp([], DType.float32)];
-    extremes(ctx, x, least, most);
-    const options = { spec: division(ctx.device), uniforms: { steps: 255 }, f32: ['steps'] };
-    elementwise(ctx, FAKE, { x, least, most }, y, options);
+    const [scale, zero] = [ctx.temp([], DType.float32), ctx.temp([], DType.uint8)];
+    dynamicSteps(ctx, x, scale, zero);
+    elementwise(ctx, FAKE, { x, scale, zero }, y, { spec: division(ctx.device) });
   },
 };
 

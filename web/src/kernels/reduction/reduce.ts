@@ -336,11 +336,4 @@ function reduceKernel(reduction: Reduction): Kernel<ReduceAttributes> {
   };
 }
 
-/** For kernels that need the extremes of a tensor of floats, in which a NaN counts as 0. */
-export function extremes(ctx: Context, x: Tensor, least: Tensor, most: Tensor): void {
-  const every = x.dims.map((_, axis) => axis);
-  reduce(ctx, { combine: 'min', map: NUMBER }, x, every, least);
-  reduce(ctx, { combine: 'max', map: NUMBER }, x, every, most);
-}
-
 export default TABLE.map(reduceKernel);

@@ -1,0 +1,101 @@
+// Dynamic quantization: the steps, 255 of them, that go from the least to the largest number of a tensor.
+import type { Context, Shader, Spec, Tensor } from '../../contract/kernel';
+import { DType } from '../../schema';
+import {
+  type Division,
+  division,
+  divisionText,
+  inLanes,
+  laneAliases,
+  linearMain,
+  mathFunctions,
+  partsOf,
+  quotient,
+  teamMain,
+  teamSize,
+  teamWorkgroups,
+} from '../../wgsl';
+
+interface RangeSpec extends Spec {
+  readonly lanes: 1 | 4;
+  readonly team: number;
+}
+
+// Zero itself is always representable; a NaN counts as that.
+const RANGES: Shader<RangeSpec> = {
+  name: 'ranges',
+  wgsl({ lanes, team }) {
+    const over = (combine: string, name: string) =>
+      lanes === 1 ? name : `${combine}(${combine}(${name}.x, ${name}.y), ${combine}(${name}.z, ${name}.w))`;
+    return `${laneAliases(lanes)}
+${mathFunctions('is_nan')}
+${teamMain({
+  team,
+  neighbors: false,
+  accumulators: ['low', 'high'].map((name) => ({ name, type: 'F', start: 'F(0.0)' })),
+  prepare: `  let first = o * u.part_steps;
+  let end = min(first + u.part_steps, u.steps);`,
+  step: `    let value = select(x[r], F(0.0), is_nan(x[r]));
+    low = min(low, value); high = max(high, value);`,
+  merge: '      low = min(low, other_low); high = max(high, other_high);',
+  finish: `    y[o] = vec2<f32>(${over('min', 'low')}, ${over('max', 'high')});`,
+})}`;
+  },
+};
+
+/** Parts of a tensor that workgroups of a GPU look at: as many as whoever joins them can read in no time. */
+const MOST_PARTS = 32;
+/** Steps of a thread's, of 4 elements, that take as long as one part more does. */
+const FEWEST_STEPS = 2;
+
+/** The least and the largest number of each part of x, float32 [parts, 2]. */
+function rangesOf(ctx: Context, x: Tensor): Tensor {
+  const lanes = x.size % 4 === 0 ? 4 : 1;
+  const steps = x.size / lanes;
+  const parts = ctx.device.software
+    ? partsOf(1, steps, 1, ctx.device)
+    : Math.min(MOST_PARTS, Math.ceil(steps / (256 * FEWEST_STEPS)));
+  const length = Math.ceil(steps / Math.max(1, parts));
+  const team = teamSize(parts, length, ctx.device);
+  const ranges = ctx.temp([Math.max(1, parts), 2], DType.float32);
+  ctx.dispatch({
+    shader: RANGES,
+    spec: { lanes, team },
+    inputs: { x: inLanes(x, lanes) },
+    outputs: { y: { tensor: ranges, vec: 2 } },
+    uniforms: { count: ranges.size / 2, steps, part_steps: length },
+    workgroups: teamWorkgroups(ranges.size / 2, team, ctx.device),
+  });
+  return ranges;
+}
+
+// One thread joins the parts. Of -inf / inf, onnxruntime makes the largest zero point. Compilers make a division by a
+// constant a multiplication, which rounds otherwise: hence u.levels, 255.
+const STEPS: Shader<Division> = {
+  name: 'dynamic_steps',
+  wgsl: (spec) => `${laneAliases(1)}
+${mathFunctions('is_infinite')}
+${divisionText(spec)}
+${linearMain(`  var range = vec2<f32>(0.0);
+  for (var part = 0u; part < u.parts; part++) {
+    let other = ranges[part];
+    range = vec2<f32>(min(range.x, other.x), max(range.y, other.y));
+  }
+  let step = select(${quotient(spec, '(range.y - range.x)', 'u.levels')}, 1.0, range.x == range.y);
+  scale[0] = step;
+  zero[0] = select(u32(clamp(round(${quotient(spec, '-range.x', 'step')}), 0.0, 255.0)), 255u, is_infinite(range.x));`)}`,
+};
+
+/** Writes the scale, float32, and the zero point, uint8, to which x is to be quantized; one number each. */
+export function dynamicSteps(ctx: Context, x: Tensor, scale: Tensor, zero: Tensor): void {
+  const ranges = rangesOf(ctx, x);
+  ctx.dispatch({
+    shader: STEPS,
+    spec: division(ctx.device),
+    inputs: { ranges: { tensor: ranges, vec: 2 } },
+    outputs: { scale, zero },
+    uniforms: { count: 1, parts: ranges.size / 2, levels: 255 },
+    f32: ['levels'],
+    workgroups: [1, 1, 1],
+  });
+}
