@@ -1,10 +1,12 @@
 """MatMulNBits, products with weights of few bits, and what passes add to it.
 
-Inputs 0 to 5 and the attributes K, N, bits and block_size are com.microsoft's. Kernels with the feature "norm" divide
-the rows of input 0 by the root of the mean of their squares (and `norm_epsilon`) and multiply them with input 6, [K].
-With "gate" the attribute `gate`, a program of one value as an epilogue is, is done to the first half of the columns,
-which are then multiplied with the second half: the result has N / 2. With "residual" input 7, of the result's shape, is
-added at last.
+Inputs 0 to 5 and the attributes K, N, bits and block_size are com.microsoft's. Kernels with the feature "bytes" are
+told of rows of 8 bits, where columns of 8-bit weights have one scale and zero point each: input 0 is whole steps of
+`a_scale`, of which 0 is number `a_zero` of 256; or with `a_dynamic` it is first rounded as DynamicQuantizeLinear does.
+Those with "norm" divide the rows of input 0 by the root of the mean of their squares (and `norm_epsilon`) and multiply
+them with input 6, [K]. With "epilogue" the product ends as others do (`py_ort/ir/epilogue.py`). With "gate" the
+attribute `gate`, a program of one value as an epilogue is, is done to the first half of the columns, which are then
+multiplied with the second half: the result has N / 2. With "residual" input 7, of the result's shape, is added at last.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from py_ort.ir.operators import MICROSOFT
 OP_TYPE = "MatMulNBits"
 WEIGHTS, SCALES, ZEROS, GROUPS, BIAS, NORM, RESIDUAL = range(1, 8)  # inputs
 #: Attributes that are ours.
-OURS = ("norm_epsilon", "gate")
+OURS = ("a_dynamic", "a_scale", "a_zero", "norm_epsilon", "epilogue", "gate")
 
 
 def block_product(value: ir.Value | None) -> ir.Node | None:
@@ -49,6 +51,11 @@ def given(node: ir.Node, index: int) -> ir.Value | None:
 def is_plain(node: ir.Node) -> bool:
     """Whether it is com.microsoft's own, and takes rows as they are."""
     return len(node.inputs) <= NORM and given(node, GROUPS) is None and not any(n in node.attributes for n in OURS)
+
+
+def may_end(node: ir.Node) -> bool:
+    """Whether a step may follow what it ends in: a residual comes last, and so does a gate."""
+    return given(node, RESIDUAL) is None and "gate" not in node.attributes
 
 
 def width_of(node: ir.Node) -> int:

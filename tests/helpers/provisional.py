@@ -93,7 +93,7 @@ def manifests(
     ):
         each.append({"domain": "com.microsoft", "op_type": op_type, "types": []})
         if op_type == "MatMulNBits":
-            each[-1]["features"] = ["norm", "gate", "residual"]
+            each[-1]["features"] = ["bytes", "epilogue", "gate", "norm", "residual"]
     for entry in (*gpu, *wasm):
         if entry["op_type"] in ("Conv", "ConvTranspose", "Gemm"):
             entry["features"] = ends

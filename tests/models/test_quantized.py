@@ -185,3 +185,18 @@ def test_dynamically_quantized_products_are_of_floats_on_webgpu(new_session, fol
     operators = [node.op_type for node in nodes]
     assert not {"ConvInteger", "MatMulInteger", "DynamicQuantizeLinear", "Cast"} & set(operators)
     assert operators.count("Conv") == 6 and operators.count("DynamicFakeQuantize") == 6
+
+
+def test_dynamically_quantized_products_read_bytes_on_webgpu(new_session, tmp_path: Path):
+    """Queries, keys and values are one product; each has what rounds its rows, and Gelu ends the one before it."""
+    onnx.save(bert(layers=1, width=64, heads=2), tmp_path / "float.onnx")
+    quantization.quantize_dynamic(str(tmp_path / "float.onnx"), str(tmp_path / "q8.onnx"), per_channel=True)
+    session = new_session(tmp_path / "q8.onnx", providers=["webgpu", "wasm"])
+    operators = [node.op_type for node in session.placement().nodes]
+    assert operators.count("MatMulNBits") == 4
+    assert not {"MatMul", "DynamicFakeQuantize", "Gelu"} & set(operators)
+    native = NativeModel(tmp_path / "q8.onnx")
+    rng = np.random.default_rng(1)
+    feeds = {"input_ids": rng.integers(0, 50, (2, 12)), "attention_mask": np.ones((2, 12), np.int64)}
+    (found,), (wanted,) = session.run(None, feeds), native.run(feeds)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-2 * np.abs(wanted).max())

@@ -1,4 +1,4 @@
-"""Products with weights of few bits, and what passes add to them: a normalization, a gate, a residual."""
+"""Products with weights of few bits, and what passes add to them: a normalization, an epilogue, a gate, a residual."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ def _weights(b: Array, scales: Array, zeros: Array | None, k: int, bits: int, bl
     return ((numbers - each_block[0]) * each_block[1])[:, :k]
 
 
-def _expected(k: int, bits: int, block: int, gated: bool) -> Callable[..., Array]:
+def _expected(k: int, bits: int, block: int, gated: bool, ended: bool) -> Callable[..., Array]:
     def compute(*given: Array | None) -> Array:
         a, b, scales, zeros, _, bias, norm, residual = [*given, *[None] * 8][:8]
         assert a is not None and b is not None and scales is not None
@@ -36,6 +36,8 @@ def _expected(k: int, bits: int, block: int, gated: bool) -> Callable[..., Array
         if gated:
             gate, up = np.split(y, 2, axis=-1)
             y = gate / (1 + np.exp(-gate)) * up
+        if ended:
+            y = 3 * np.tanh(y) + 0.5
         return (y if residual is None else y + residual).astype(np.float32)
 
     return compute
@@ -43,7 +45,7 @@ def _expected(k: int, bits: int, block: int, gated: bool) -> Callable[..., Array
 
 def _product(
     name: str, m: int, k: int, n: int, bits: int = 4, block: int = 32, *, zeros: bool = False, bias: bool = False,
-    norm: bool = False, gate: bool = False, residual: bool = False,
+    norm: bool = False, gate: bool = False, epilogue: bool = False, residual: bool = False,
 ) -> Case:  # fmt: skip
     blocks = -(-k // block)
     u8 = {"dtype": "uint8", "high": 256}
@@ -62,13 +64,15 @@ def _product(
         attributes["norm_epsilon"] = _EPSILON
     if gate:
         attributes["gate"] = Epilogue().then("Swish").program
-    expected = _expected(k, bits, block, gate)
+    if epilogue:
+        attributes["epilogue"] = Epilogue().then("ScaledTanh", [3, 1]).plus(0.5).program
+    expected = _expected(k, bits, block, gate, epilogue)
     return Case("MatMulNBits", inputs, attributes, expected, domain=MICROSOFT, tolerance="normal", name=name)
 
 
 #: One row, a few and many, which are computed by three kernels; k with and without whole loads, short and long.
 _SHAPES = {(1, 512, 4, 32): "gate,residual,norm", (1, 72, 4, 16): "", (5, 520, 8, 16): "", (20, 96, 4, 32): ""}
-_OFTEN = ("norm and gate", "norm and bias and residual", "gate and bias and zeros")
+_OFTEN = ("norm and gate", "norm and bias and residual", "gate and bias and zeros", "bias and epilogue")
 
 CASES = [
     *(

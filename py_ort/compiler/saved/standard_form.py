@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
 from py_ort.ir.block_products import NORM, OURS, RESIDUAL, is_block_product, is_plain
-from py_ort.ir.epilogue import Epilogue, has_epilogue
+from py_ort.ir.epilogue import Epilogue, Step, has_epilogue
 from py_ort.ir.operators import INTERNAL
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.type_names import type_name
@@ -63,20 +63,26 @@ class StandardForm(OnnxWriter):
             numbers = [get(node, name, default) for name, default in FUNCTIONS[node.op_type].parameters.items()]
             self.give(proto, node, self.function(proto, node, node.op_type, numbers, inputs[0]))
         elif node.domain == INTERNAL and node.op_type == "DynamicFakeQuantize":
-            parts = [self._fresh() for _ in range(3)]
-            proto.node.append(onnx.helper.make_node("DynamicQuantizeLinear", inputs, parts))
-            self.give(proto, node, self.emit(proto, "DequantizeLinear", parts))
+            self.give(proto, node, self._dynamic(proto, inputs[0]))
         elif is_block_product(node) and not is_plain(node):
             self.give(proto, node, self._block_product(proto, node, inputs))
         else:
             self._since = max(self._since, _since(node))
             super().node(proto, node)
 
+    def _dynamic(self, proto: onnx.GraphProto, x: str) -> str:
+        """Append what rounds a tensor to 8 bits by its own range; return the result's name."""
+        parts = [self._fresh() for _ in range(3)]
+        proto.node.append(onnx.helper.make_node("DynamicQuantizeLinear", [x], parts))
+        return self.emit(proto, "DequantizeLinear", parts)
+
     def _block_product(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> str:
         """Append a MatMulNBits, what comes before it and what it ends in; return the result's name."""
         norm, residual = (inputs[i] if i < len(inputs) else "" for i in (NORM, RESIDUAL))
         kept = {name: item.value for name, item in node.attributes.items() if name not in OURS}
         own = inputs[:NORM]
+        if get(node, "a_dynamic", 0):
+            own[0] = self._dynamic(proto, own[0])
         if norm:
             own[0] = self.emit(
                 proto, "SimplifiedLayerNormalization", [own[0], norm], epsilon=get(node, "norm_epsilon"), axis=-1
@@ -84,6 +90,8 @@ class StandardForm(OnnxWriter):
         while not own[-1]:
             own.pop()
         result = self.emit(proto, node.op_type, own, domain=node.domain, **kept)
+        for each in Epilogue.of(node).steps:
+            result = self._step(proto, node, each, result)
         if "gate" in node.attributes:
             half = get(node, "N") // 2
             halves = []
@@ -112,12 +120,15 @@ class StandardForm(OnnxWriter):
         if bias:
             result = self.emit(proto, "Add", [result, bias])
         for step in Epilogue.of(node).steps:
-            if step.kind == "function":
-                result = self.function(proto, node, step.function, list(step.numbers), result)
-            else:
-                more = z if step.kind == "residual" else self._number(proto, node, step.numbers[0])
-                result = self.emit(proto, "Add", [result, more])
+            result = self._step(proto, node, step, result, z)
         return result
+
+    def _step(self, proto: onnx.GraphProto, node: ir.Node, step: Step, result: str, z: str = "") -> str:
+        """Append a step of an epilogue, whose residual is `z`; return the result's name."""
+        if step.kind == "function":
+            return self.function(proto, node, step.function, list(step.numbers), result)
+        more = z if step.kind == "residual" else self._number(proto, node, step.numbers[0])
+        return self.emit(proto, "Add", [result, more])
 
     def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
         """Append an Attention: heads cut out of the wider rows they lie in, a mask of one row repeated."""

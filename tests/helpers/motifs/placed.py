@@ -58,13 +58,13 @@ def _ended(g: RandomGraph, sums: str, scale: str, made: Shape) -> str:
     return g.op("Mul", [floats, g.op("Mul", [scale, g.number(0.01)], ())], made)
 
 
-def _dynamic_product(g: RandomGraph, x: str, shape: Shape) -> str:
-    rows, made = rows_of(g, x, shape, 8)
+def _dynamic_product(g: RandomGraph, x: str, shape: Shape, width: int = 8, columns: int = 6) -> str:
+    rows, made = rows_of(g, x, shape, width)
     integers, scale, zero = g.add("DynamicQuantizeLinear", [rows], [made, (), ()])
-    weights = g.constant(np.arange(-24, 24).reshape(8, 6).astype(np.int8))
-    result = (*made[:2], 6)
+    weights = g.constant(g.numbers.integers(-24, 24, (width, columns)).astype(np.int8))
+    result = (*made[:2], columns)
     scaled = _ended(g, g.op("MatMulInteger", [integers, weights, zero], result), scale, result)
-    return g.op("Add", [g.floats(6), scaled], result)
+    return g.op("Add", [g.floats(columns), scaled], result)
 
 
 MOTIFS.motif("dynamic_products", provider="wasm", integers=True)(_dynamic_product)
@@ -87,6 +87,21 @@ def _dequantized(g: RandomGraph, x: str, shape: Shape) -> str:
     weights = g.constant(np.arange(1 << 18).reshape(512, 512).astype(np.int8))
     made = g.op("DequantizeLinear", [weights, g.constant(np.full(512, 0.01, np.float32))], (512, 512), axis=1)
     return g.op("MatMul", [wide, made], (shape[0], 1, 1, 512))
+
+
+@MOTIFS.motif("byte_rows", "activation", integers=True)
+def _dynamic_rows(g: RandomGraph, x: str, shape: Shape) -> str:
+    made = (shape[0], shape[2], 64)
+    return g.op("Tanh", [_dynamic_product(g, x, shape, 64, 64)], made)
+
+
+@MOTIFS.motif("byte_rows", "quantized_ends", integers=True)
+def _rounded_rows(g: RandomGraph, x: str, shape: Shape) -> str:
+    rows, made = rows_of(g, x, shape, 64)
+    weights = g.constant(g.numbers.integers(-24, 24, (64, 64)).astype(np.int8))
+    floats = g.op("DequantizeLinear", [weights, g.number(0.0137)], (64, 64))  # few sums are halves of steps
+    product = g.op("MatMul", [_rounded(g, rows, 1 / 16, made), floats], made)
+    return _rounded(g, product, 1 / 16, made)
 
 
 def _block_product(g: RandomGraph, x: str, made: Shape, width: int, columns: int) -> str:

@@ -35,7 +35,7 @@ CASES = [
     matmul(20, 160, 40, 32, 4, "packed", bias=True),
     # Whole teams share k.
     *(matmul(1, 1024, 24, 32, bits, "packed") for bits in (2, 4, 8)),
-    matmul(6, 1024, 24, 32, 4, "packed"),
+    matmul(5, 1024, 24, 32, 4, "packed"),
     matmul(1, 1032, 20, 256, 4, "packed"),
     matmul(1, 1024, 24, 16, 4, "float"),
     matmul(1, 512, 16400, 128, 4),

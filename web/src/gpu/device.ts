@@ -33,6 +33,8 @@ export interface DeviceDescription {
 }
 
 const WANTED_FEATURES: readonly GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
+/** Of the language, not of a device. */
+const PACKED_DOT = 'packed_4x8_integer_dot_product';
 const SUBGROUP_MATRIX = 'chromium-experimental-subgroup-matrix' as GPUFeatureName;
 
 const RAISED_LIMITS = [
@@ -236,9 +238,11 @@ export async function adoptDevice(device: GPUDevice): Promise<Gpu> {
   return gpuOf(device, { info: info as GPUAdapterInfo });
 }
 
-function gpuOf(device: GPUDevice, adapter: { readonly info: GPUAdapterInfo }): Gpu {
+async function gpuOf(device: GPUDevice, adapter: { readonly info: GPUAdapterInfo }): Promise<Gpu> {
   const description = describe(adapter, device);
-  return new Gpu(device, traitsOf(device, adapter.info, description.software), description);
+  const gpu = await host.gpu();
+  const packedDot = typeof gpu !== 'string' && gpu.wgslLanguageFeatures?.has(PACKED_DOT);
+  return new Gpu(device, { ...traitsOf(device, adapter.info, description.software), packedDot }, description);
 }
 
 function describe(adapter: { readonly info: GPUAdapterInfo }, device: GPUDevice): DeviceDescription {
@@ -274,7 +278,7 @@ export function subgroupMatrixOf(
     .sort((a, b) => b.m * b.n * b.k - a.m * a.n * a.k)[0];
 }
 
-function traitsOf(device: GPUDevice, info: GPUAdapterInfo, software: boolean): DeviceTraits {
+function traitsOf(device: GPUDevice, info: GPUAdapterInfo, software: boolean): Omit<DeviceTraits, 'packedDot'> {
   const { limits, features } = device;
   return {
     software,

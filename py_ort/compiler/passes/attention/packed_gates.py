@@ -49,7 +49,7 @@ def _pack(node: ir.Node, positions: dict[ir.Node, int]) -> bool:
         if not same_dims(gate.outputs[0], up.outputs[0]) or not _small(gate) or not _small(up):
             continue
         products = [gate, up]
-        packed = side_by_side(products, positions)
+        packed = side_by_side(products, min(products, key=lambda product: positions[product]))
         made = None if packed is None else packed.producer()
         if packed is None or made is None:
             continue

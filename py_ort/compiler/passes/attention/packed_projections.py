@@ -13,9 +13,11 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.attention.axis_parts import Part, pair
+from py_ort.compiler.passes.fuse.packed_blocks import blocks_side_by_side
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
+from py_ort.ir.block_products import block_product, is_block_product, is_plain
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, set_attributes, set_origins
@@ -63,7 +65,7 @@ def _projection(node: ir.Node, index: int, rotations: bool) -> ir.Node | None:
     rotation = _rotation(value) if rotations else None
     if rotation is not None and value is not None and only_for(value, node) and value not in node.inputs[index + 1 :]:
         value, reader = rotation.inputs[0], rotation
-    return projection(value, reader)
+    return projection(value, reader) or _block_projection(value, reader)
 
 
 def projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
@@ -79,21 +81,31 @@ def projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
     return product
 
 
+def _block_projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
+    """The same of weights of few bits."""
+    product = block_product(value)
+    if value is None or product is None or not only_for(value, reader) or product.graph is not reader.graph:
+        return None
+    return product if is_plain(product) and sum(v is value for v in reader.inputs) == 1 else None
+
+
 def _pack(node: ir.Node, positions: Mapping[ir.Node, int], rotations: bool) -> bool:
     if len(node.inputs) < 3 or any(rank(v) != _ROWS for v in node.inputs[:3]):
         return False
     found = {i: product for i in range(3) if (product := _projection(node, i, rotations)) is not None}
-    left = [product.inputs[0] for product in found.values()]
-    source = max(left, key=left.count, default=None)
-    chosen = [i for i, product in found.items() if product.inputs[0] is source]
+    kinds = [(product.op_type, product.inputs[0]) for product in found.values()]
+    kind = max(kinds, key=kinds.count, default=None)
+    chosen = [i for i, product in found.items() if (product.op_type, product.inputs[0]) == kind]
     heads = attribute(node, "q_num_heads"), *[attribute(node, "kv_num_heads")] * 2
     known: list[list[Any]] = [dims(v) or [None] for v in node.inputs[:3]]
     widths = [sizes[-1] for sizes in known]
-    if len(chosen) < 2 or source is None or not all(heads) or not all(isinstance(w, int) for w in widths):
+    if len(chosen) < 2 or not all(heads) or not all(isinstance(w, int) for w in widths):
         return False
     offsets = list(attribute(node, "offsets", (0, 0, 0)))
     sizes = list(attribute(node, "head_sizes", (widths[0] // heads[0], widths[2] // heads[2])))
-    packed = side_by_side([found[i] for i in chosen], positions)
+    products = [found[i] for i in chosen]
+    first = min(products, key=lambda product: positions[product])
+    packed = blocks_side_by_side(products, first) if is_block_product(first) else side_by_side(products, first)
     if packed is None:
         return False
     start = 0
@@ -115,12 +127,14 @@ def _pack(node: ir.Node, positions: Mapping[ir.Node, int], rotations: bool) -> b
     return True
 
 
-def side_by_side(products: list[ir.Node], positions: Mapping[ir.Node, int]) -> ir.Value | None:
-    """Make one product for several of one operand, which are dropped then: its result has theirs side by side."""
+def side_by_side(products: list[ir.Node], first: ir.Node) -> ir.Value | None:
+    """Make one product for several of one operand, which are dropped then: its result has theirs side by side.
+
+    It stands where the first of them does.
+    """
     weights = [array(product.inputs[1]) for product in products]
     if len({w.dtype for w in weights if w is not None}) != 1:
         return None
-    first = min(products, key=lambda product: positions[product])
     build = Builder(first, origin=[name for product in products for name in origins(product)])
     widths = [w.shape[1] for w in weights if w is not None]
     together: np.ndarray = np.concatenate(weights, axis=1)  # type: ignore[arg-type]

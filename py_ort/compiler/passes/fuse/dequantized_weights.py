@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.compiler.passes.fuse.dynamic_products import is_rounding
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, with_row_bias
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
@@ -16,7 +17,7 @@ from py_ort.ir.block_products import pack_nibbles
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, origins, rank, remove, replace_value
-from py_ort.ir.operators import MICROSOFT
+from py_ort.ir.operators import INTERNAL, MICROSOFT
 
 #: Bits of the types that weights may have, and what makes their values unsigned.
 _TYPES = {
@@ -27,6 +28,8 @@ _TYPES = {
 }
 #: Fewer elements are quicker as floats, and few bytes either way.
 _WORTH = 1 << 18
+#: Where the left operand is rounded to integers, which devices may multiply as they are.
+_WORTH_ROUNDED = 1 << 12
 #: Elements with one scale, where a whole column has one.
 _BLOCK = 128
 
@@ -54,7 +57,9 @@ def _fuse(node: ir.Node) -> bool:
         return False
     integers = array(source.inputs[0])
     dtype = None if source.inputs[0] is None else source.inputs[0].dtype
-    if integers is None or dtype not in _TYPES or integers.ndim != 2 or integers.size < _WORTH:
+    if integers is None or dtype not in _TYPES or integers.ndim != 2:
+        return False
+    if integers.size < (_WORTH_ROUNDED if _is_rounded(node.inputs[0]) else _WORTH):
         return False
     bits, offset = _TYPES[dtype]
     (k, n), block = integers.shape, int(attribute(source, "block_size", 0)) or _BLOCK
@@ -89,6 +94,11 @@ def _fuse(node: ir.Node) -> bool:
     remove(node)
     drop(source.outputs[0])
     return True
+
+
+def _is_rounded(rows: ir.Value | None) -> bool:
+    maker = None if rows is None else rows.producer()
+    return is_rounding(maker) or (maker is not None and (maker.domain, maker.op_type) == (INTERNAL, "FakeQuantize"))
 
 
 def _blocks(contents: np.ndarray | None, source: ir.Node, k: int, n: int, block: int) -> np.ndarray | None:

@@ -44,6 +44,11 @@ class DynamicProducts(Pass):
 _ROUNDING = "DynamicFakeQuantize"
 
 
+def is_rounding(node: ir.Node | None) -> bool:
+    """Whether a node rounds floats as DynamicQuantizeLinear does."""
+    return node is not None and (node.domain, node.op_type) == (INTERNAL, _ROUNDING)
+
+
 class _Ended(NamedTuple):
     """What becomes of a product's sums, and both operands' scales."""
 
@@ -99,9 +104,7 @@ def _as_floats(node: ir.Node) -> bool:
         return False
     x, integers = rounding.inputs[0], node.inputs[1]
     assert x is not None
-    rounded = next(
-        (u.node.outputs[0] for u in x.uses() if (u.node.domain, u.node.op_type) == (INTERNAL, _ROUNDING)), None
-    )
+    rounded = next((use.node.outputs[0] for use in x.uses() if is_rounding(use.node)), None)
     if rounded is None:
         rounded = Builder(rounding, origin=origins(rounding)).op(_ROUNDING, x, domain=INTERNAL)
     build = Builder(node, origin=[o for each in (node, found.cast, found.scaled) for o in origins(each)])

@@ -65,7 +65,7 @@ class PackedBlocks(Pass):
             return False
         if len(set(values)) < _QKV:
             return False
-        packed = _side_by_side([p for p in products if p is not None], node)
+        packed = blocks_side_by_side([p for p in products if p is not None], node)
         if packed is None:
             return False
         node.replace_input_with(0, packed)
@@ -87,7 +87,7 @@ class PackedBlocks(Pass):
                 continue
             if width_of(gate) != width_of(up):
                 continue
-            packed = _side_by_side([gate, up], node, gate=program)
+            packed = blocks_side_by_side([gate, up], node, gate=program)
             if packed is None:
                 continue
             replace_value(node.outputs[0], packed)
@@ -128,8 +128,8 @@ def _swish(node: ir.Node) -> tuple[ir.Node, ir.Value] | None:
     return None
 
 
-def _side_by_side(products: Sequence[ir.Node], anchor: ir.Node, **more: str) -> ir.Value | None:
-    """Make one product before `anchor`; None where they differ in more than their columns."""
+def blocks_side_by_side(products: Sequence[ir.Node], anchor: ir.Node, **more: str) -> ir.Value | None:
+    """Make one product before `anchor`; return its result, or None where they differ in more than their columns."""
     first = products[0]
     kept = [{k: v for k, v in attributes_of(product).items() if k != "N"} for product in products]
     if any(product.inputs[0] is not first.inputs[0] or product.graph is not anchor.graph for product in products):

@@ -14,6 +14,7 @@ from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.match import only_for, same_dims
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
+from py_ort.ir.block_products import is_block_product, may_end
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import all_nodes, origins, remove, replace_value, set_origins
 from py_ort.ir.operators import INTERNAL
@@ -63,6 +64,7 @@ class QuantizedEnds(Pass):
             x.dtype == ir.DataType.FLOAT
             and self._provider_of(host) == self._provider_of(node)
             and self._takes(host)
+            and (may_end(host) or not is_block_product(host))
             and host.graph is node.graph
         )
 
@@ -77,7 +79,7 @@ class QuantizedEnds(Pass):
                 continue
             if not only_for(x, node) or not same_dims(x, z) or not self._is_host(host, x, node):
                 continue
-            if not _is_rounded(host) or len(host.inputs) > _RESIDUAL:
+            if not _is_rounded(host) or len(host.inputs) > _RESIDUAL or is_block_product(host):
                 continue
             Epilogue.of(host).plus_residual().write(host)
             host.resize_inputs(_RESIDUAL + 1)

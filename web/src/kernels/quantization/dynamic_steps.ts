@@ -1,5 +1,5 @@
 // Dynamic quantization: the steps, 255 of them, that go from the least to the largest number of a tensor.
-import type { Context, Shader, Spec, Tensor } from '../../contract/kernel';
+import type { Context, Dispatch, Shader, Spec, Tensor } from '../../contract/kernel';
 import { DType } from '../../schema';
 import {
   type Division,
@@ -43,13 +43,16 @@ ${teamMain({
   },
 };
 
+/** What a dispatch gets for `dynamic_steps()`. */
+export type Ranges = Required<Pick<Dispatch, 'inputs' | 'uniforms' | 'f32'>>;
+
 /** Parts of a tensor that workgroups of a GPU look at: as many as whoever joins them can read in no time. */
 const MOST_PARTS = 32;
 /** Steps of a thread's, of 4 elements, that take as long as one part more does. */
 const FEWEST_STEPS = 2;
 
-/** The least and the largest number of each part of x, float32 [parts, 2]. */
-function rangesOf(ctx: Context, x: Tensor): Tensor {
+/** The least and the largest number of each part of x, float32 [parts, 2]: what `dynamic_steps()` reads. */
+export function rangesOf(ctx: Context, x: Tensor): Ranges {
   const lanes = x.size % 4 === 0 ? 4 : 1;
   const steps = x.size / lanes;
   const parts = ctx.device.software
@@ -66,36 +69,55 @@ function rangesOf(ctx: Context, x: Tensor): Tensor {
     uniforms: { count: ranges.size / 2, steps, part_steps: length },
     workgroups: teamWorkgroups(ranges.size / 2, team, ctx.device),
   });
-  return ranges;
+  return {
+    inputs: { ranges: { tensor: ranges, vec: 2 } },
+    uniforms: { parts: ranges.size / 2, levels: 255 },
+    f32: ['levels'],
+  };
 }
 
-// One thread joins the parts. Of -inf / inf, onnxruntime makes the largest zero point. Compilers make a division by a
-// constant a multiplication, which rounds otherwise: hence u.levels, 255.
-const STEPS: Shader<Division> = {
-  name: 'dynamic_steps',
-  wgsl: (spec) => `${laneAliases(1)}
-${mathFunctions('is_infinite')}
-${divisionText(spec)}
-${linearMain(`  var range = vec2<f32>(0.0);
+/** A scale and a zero point, in terms of F. */
+export const STEPS = 'struct Steps { scale: F, zero: F }';
+
+/**
+ * WGSL of `dynamic_steps()`, which joins the parts in `ranges` to Steps. Of -inf / inf, onnxruntime makes the largest
+ * zero point. Compilers make a division by a constant a multiplication, which rounds otherwise: hence u.levels, 255.
+ */
+export function dynamicStepsText(spec: Division): string {
+  return `${mathFunctions('is_infinite')}
+${STEPS}
+fn dynamic_steps() -> Steps {
+  var range = vec2<f32>(0.0);
   for (var part = 0u; part < u.parts; part++) {
     let other = ranges[part];
     range = vec2<f32>(min(range.x, other.x), max(range.y, other.y));
   }
-  let step = select(${quotient(spec, '(range.y - range.x)', 'u.levels')}, 1.0, range.x == range.y);
-  scale[0] = step;
-  zero[0] = select(u32(clamp(round(${quotient(spec, '-range.x', 'step')}), 0.0, 255.0)), 255u, is_infinite(range.x));`)}`,
+  let low = F(range.x);
+  let step = select(${quotient(spec, 'F(range.y - range.x)', 'F(u.levels)')}, F(1.0), F(range.y) == low);
+  let zero = clamp(round(${quotient(spec, '-low', 'step')}), F(0.0), F(255.0));
+  return Steps(step, select(zero, F(255.0), is_infinite(low)));
+}`;
+}
+
+const DYNAMIC_STEPS: Shader<Division> = {
+  name: 'dynamic_steps',
+  wgsl: (spec) => `${laneAliases(1)}
+${divisionText(spec)}
+${dynamicStepsText(spec)}
+${linearMain(`  let steps = dynamic_steps();
+  scale[0] = steps.scale;
+  zero[0] = u32(steps.zero);`)}`,
 };
 
 /** Writes the scale, float32, and the zero point, uint8, to which x is to be quantized; one number each. */
 export function dynamicSteps(ctx: Context, x: Tensor, scale: Tensor, zero: Tensor): void {
   const ranges = rangesOf(ctx, x);
   ctx.dispatch({
-    shader: STEPS,
+    shader: DYNAMIC_STEPS,
     spec: division(ctx.device),
-    inputs: { ranges: { tensor: ranges, vec: 2 } },
+    ...ranges,
     outputs: { scale, zero },
-    uniforms: { count: 1, parts: ranges.size / 2, levels: 255 },
-    f32: ['levels'],
+    uniforms: { count: 1, ...ranges.uniforms },
     workgroups: [1, 1, 1],
   });
 }

@@ -1,7 +1,9 @@
 // com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits, in blocks of k with one scale and zero point
 // each. Few rows are multiplied while the weights are unpacked; for more, the weights are unpacked first, and it is a
-// product like others. Passes add to it (py_ort/ir/block_products.py): a normalization of its rows (input 6), a gate
-// that halves its columns, and a residual (input 7).
+// product like others, or of bytes on GPUs that multiply these, where the rows are rounded to 8 bits. Passes add to it
+// (py_ort/ir/block_products.py): that rounding, a normalization of its rows (input 6), an epilogue, a gate that halves
+// its columns, and a residual (input 7).
+import type { Attributes } from '../../contract/attributes';
 import {
   type Binding,
   type Context,
@@ -29,12 +31,15 @@ import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue, SUM 
 import type { Instruction, Program } from '../../wgsl/program';
 import { multiply, readsTransposed } from '../matmul/product/multiply';
 import { rootMeanSquare } from '../normalization/layer_normalization';
+import { byteProduct } from './blocks/byte_product';
+import { byteRows, type ByteSteps } from './blocks/byte_rows';
 import type { Packed } from './blocks/few_bits';
 import { FEW_ROWS } from './blocks/few_rows';
 import { sharesOf } from './blocks/shares';
 import { UNPACK } from './blocks/unpack';
+import { fakeQuantized } from './quantize_linear';
 
-interface Attributes {
+interface BlockAttributes {
   readonly k: number;
   readonly n: number;
   readonly bits: number;
@@ -42,12 +47,18 @@ interface Attributes {
   /** Of the normalization, where input 6 is its scale. */
   readonly epsilon: number;
   readonly gate?: Program;
+  readonly epilogue?: Program;
   /** How exactly rows are multiplied: 0, 1: as float32; 2: as float16; 4: as int8. */
   readonly accuracy: number;
+  /**
+   * The steps of 8 bits in which rows are, or into which they are to be rounded as by DynamicQuantizeLinear. Columns
+   * have one scale and zero point each then.
+   */
+  readonly steps?: ByteSteps;
 }
 
 /** A call, checked. */
-interface Product extends Attributes {
+interface Product extends BlockAttributes {
   readonly a: Tensor;
   readonly b: Tensor;
   readonly bias?: Tensor;
@@ -65,7 +76,7 @@ interface Product extends Attributes {
 /** Rows from which unpacking all weights pays. */
 const MANY_ROWS = 16;
 
-function resolve(ctx: Context, attributes: Attributes): void {
+function resolve(ctx: Context, attributes: BlockAttributes): void {
   const { k, n, bits, block, gate } = attributes;
   const [a, b, scales, zeros, bias] = [ctx.input(0), ctx.input(1), ctx.input(2), ctx.inputs[3], ctx.inputs[5]];
   const [norm, residual] = [ctx.inputs[6], ctx.inputs[7]];
@@ -92,18 +103,34 @@ function resolve(ctx: Context, attributes: Attributes): void {
     storage: scales.storage,
     zeros: !zeros ? 'middle' : zeros.storage === 'u32' ? 'packed' : 'float',
   };
-  const product: Product = {
+  const given: Product = {
     ...attributes,
     ...{ a, b, bias, norm, residual, y, m, width, packed },
     inputs: { scales, ...(zeros && { zeros }) },
     sizes: { k, blocks, block, zero_bytes: Math.ceil((blocks * bits) / 8) },
   };
+  const { steps } = attributes;
+  if (steps && multipliesBytes(ctx, given)) return ofBytes(ctx, given, steps);
+  const product = steps === 'dynamic' ? { ...given, a: fakeQuantized(ctx, a) } : given;
   if (m >= MANY_ROWS) manyRows(ctx, product);
   else fewRows(ctx, product);
 }
 
+function multipliesBytes({ device }: Context, { m, n, k, packed }: Product): boolean {
+  const known = device.packedDot && !device.software && packed.bits === 8 && packed.zeros !== 'float';
+  return known && m >= MANY_ROWS && k % 4 === 0 && n % 4 === 0;
+}
+
+function ofBytes(ctx: Context, p: Product, steps: ByteSteps): void {
+  const { b, packed, inputs, sizes, bias, residual, epilogue } = p;
+  const rows = byteRows(ctx, p.a, p.k, steps);
+  const weights = { words: inWords(b), packed, inputs, sizes };
+  withGate(ctx, p, (y) => byteProduct(ctx, rows, weights, y, { bias, residual, epilogue }));
+}
+
 function fewRows(ctx: Context, p: Product): void {
   const { a, b, bias, norm, residual, y, m, n, k, bits, block, width, gate, packed } = p;
+  const program = gate ?? p.epilogue;
   const words = Math.min(4, (block * bits) / 32) as 1 | 2 | 4;
   const perLoad = (words * 32) / bits;
   const loads = Math.ceil(k / perLoad);
@@ -121,7 +148,8 @@ function fewRows(ctx: Context, p: Product): void {
       words,
       whole,
       norm: norm?.storage,
-      gate: gate?.instructions,
+      gate: gate !== undefined,
+      epilogue: program?.instructions,
       bias: bias !== undefined,
       residual: residual !== undefined,
       result: y.storage,
@@ -141,7 +169,7 @@ function fewRows(ctx: Context, p: Product): void {
       ...p.sizes,
       ...{ count, m, width, groups, loads, steps: b.size / n / 4 / words },
       ...(norm && { epsilon: p.epsilon }),
-      ...epilogueUniforms(gate),
+      ...epilogueUniforms(program),
     },
     f32: ['epsilon', ...EPILOGUE_F32],
     workgroups: teamWorkgroups(count, shares.team, ctx.device),
@@ -156,7 +184,7 @@ function inWords(bytes: Tensor): Tensor {
 }
 
 function manyRows(ctx: Context, p: Product): void {
-  const { m, n, k, bits, packed, gate, y } = p;
+  const { m, n, k, bits, packed } = p;
   const a = p.norm ? ctx.temp([m, k], p.a.dtype) : p.a;
   if (p.norm) rootMeanSquare(ctx, { x: p.a, y: a, scale: p.norm, rows: m, length: k, epsilon: p.epsilon });
   const transposed = readsTransposed(ctx, m, k);
@@ -174,15 +202,15 @@ function manyRows(ctx: Context, p: Product): void {
     uniforms: { count, n, bytes: p.b.size / n, ...p.sizes },
     workgroups: linearWorkgroups(count, ctx.device),
   });
-  const product = gate ? ctx.temp([m, n], y.dtype) : y;
-  multiply(ctx, {
-    left: 'matrix',
-    ...{ a, b: matrix, y: product, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: transposed ? k : n, ldy: n },
-    ...{ bias: p.bias, transposed, residual: p.residual },
-    epilogue: p.residual && SUM,
-    halves,
-  });
-  if (gate) throughGate(ctx, product, gate, y, p);
+  withGate(ctx, p, (product) =>
+    multiply(ctx, {
+      left: 'matrix',
+      ...{ a, b: matrix, y: product, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: transposed ? k : n, ldy: n },
+      ...{ bias: p.bias, transposed, residual: p.residual },
+      epilogue: p.residual ? SUM : p.epilogue, // no pass makes both
+      halves,
+    }),
+  );
 }
 
 interface GateSpec extends Spec {
@@ -199,8 +227,11 @@ ${linearMain(`  let at = i / u.width * 2u * u.width + i % u.width;
   y[i] = ${stored(storage, lanes, `${laneType('f32', lanes)}(value)`)};`)}`,
 };
 
-/** Columns of the first half go through the function, and are multiplied with those of the second. */
-function throughGate(ctx: Context, x: Tensor, gate: Program, y: Tensor, { width }: Product): void {
+/** Of a gate, columns of the first half go through its function, and are multiplied with those of the second. */
+function withGate(ctx: Context, { m, n, gate, y, width }: Product, multiplied: (y: Tensor) => void): void {
+  if (!gate) return multiplied(y);
+  const x = ctx.temp([m, n], y.dtype);
+  multiplied(x);
   const lanes = width % 4 === 0 ? 4 : 1;
   const count = y.size / lanes;
   ctx.dispatch({
@@ -214,7 +245,13 @@ function throughGate(ctx: Context, x: Tensor, gate: Program, y: Tensor, { width 
   });
 }
 
-const matMulNBits: Kernel<Attributes> = {
+function stepsOf(a: Attributes): ByteSteps | undefined {
+  if (a.integer('a_dynamic', 0) !== 0) return 'dynamic';
+  const scale = a.number('a_scale', 0);
+  return scale === 0 ? undefined : { scale, zero: a.number('a_zero', 0) };
+}
+
+const matMulNBits: Kernel<BlockAttributes> = {
   op: 'MatMulNBits',
   domain: MICROSOFT_DOMAIN,
   types: [FLOATS, ['uint8'], FLOATS, ['uint8', ...FLOATS], ['int32'], FLOATS],
@@ -222,15 +259,17 @@ const matMulNBits: Kernel<Attributes> = {
     { attribute: 'bits', values: [2, 4, 8], otherwise: 'other bits than 2, 4 and 8' },
     { noInput: 4, otherwise: 'groups by index (g_idx)' },
   ],
-  features: ['norm', 'gate', 'residual'],
+  features: ['bytes', 'norm', 'epilogue', 'steps', 'gate', 'residual'],
   attributes: (a) => ({
     k: a.integer('K', 0),
     n: a.integer('N', 0),
     bits: a.integer('bits', 4),
     block: a.integer('block_size', 0),
     accuracy: a.integer('accuracy_level', 0),
+    steps: stepsOf(a),
     epsilon: a.number('norm_epsilon', 0),
     gate: readEpilogue(a, 'gate'),
+    epilogue: readEpilogue(a),
   }),
   resolve,
 };

@@ -169,17 +169,19 @@ fn apply(x: F, scale: F, zero: T_zero) -> R {
 }`,
 );
 
+/** x in the steps that it would be quantized to. */
+export function fakeQuantized(ctx: Context, x: Tensor, y = ctx.temp(x.dims, x.dtype)): Tensor {
+  const [scale, zero] = [ctx.temp([], DType.float32), ctx.temp([], DType.uint8)];
+  dynamicSteps(ctx, x, scale, zero);
+  elementwise(ctx, FAKE, { x, scale, zero }, y, { spec: division(ctx.device) });
+  return y;
+}
+
 const dynamicFakeQuantize: Kernel = {
   op: 'DynamicFakeQuantize',
   domain: INTERNAL_DOMAIN,
   types: [['float32']],
-  resolve(ctx) {
-    const x = ctx.input(0);
-    const y = ctx.output(0, x.dims);
-    const [scale, zero] = [ctx.temp([], DType.float32), ctx.temp([], DType.uint8)];
-    dynamicSteps(ctx, x, scale, zero);
-    elementwise(ctx, FAKE, { x, scale, zero }, y, { spec: division(ctx.device) });
-  },
+  resolve: (ctx) => void fakeQuantized(ctx, ctx.input(0), ctx.output(0, ctx.input(0).dims)),
 };
 
 export default [quantizeLinear, dequantizeLinear, dynamicQuantizeLinear, dynamicFakeQuantize];

@@ -27,8 +27,10 @@ export interface FewRowsSpec extends Spec, Packed, Shares {
   readonly whole: boolean;
   /** Of the scale of a normalization. */
   readonly norm?: StorageType;
-  /** What is done to columns of the first half, before they are multiplied with those of the second. */
-  readonly gate?: readonly Instruction[];
+  /** Whether columns of the first half are multiplied with those of the second. */
+  readonly gate: boolean;
+  /** What is done to columns (of a gate, to those of the first half), before a residual is added. */
+  readonly epilogue?: readonly Instruction[];
   readonly bias: boolean;
   readonly residual: boolean;
   readonly result: StorageType;
@@ -39,7 +41,7 @@ const count = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 export const FEW_ROWS: Shader<FewRowsSpec> = {
   name: 'matmul_nbits__few',
   wgsl(spec) {
-    const { rows, columns, team, whole, norm, gate } = spec;
+    const { rows, columns, team, whole, norm, epilogue } = spec;
     const sums = sumsOf(spec);
     const type = rows === 4 ? 'vec4<f32>' : 'f32';
     const accumulators = [
@@ -67,7 +69,7 @@ ${count(sums.columns)
       merge: accumulators.map(({ name }) => `      ${name} += other_${name};`).join('\n'),
       finish: finish(spec, sums),
     });
-    return epilogueText(gate, 1) + main;
+    return epilogueText(epilogue, 1) + main;
   },
 };
 
@@ -165,7 +167,7 @@ function inside(element: (t: number) => string, at: number): string {
 }
 
 function finish(spec: FewRowsSpec, sums: Sums): string {
-  const { rows, columns, norm, gate, bias, residual, result } = spec;
+  const { rows, columns, norm, gate, epilogue, bias, residual, result } = spec;
   const inverses = norm
     ? count(rows).map(
         (i) => `    let inverse_${i} = inverseSqrt(squares${rows === 4 ? `[${i}]` : ''} / f32(u.k) + u.epsilon);`,
@@ -175,7 +177,7 @@ function finish(spec: FewRowsSpec, sums: Sums): string {
     `${sums.at(c, i)}${norm ? ` * inverse_${i}` : ''}${bias ? ` + f32(bias[column_${c}])` : ''}`;
   const stores = count(rows).flatMap((i) =>
     count(columns).map((c) => {
-      const value = gate ? `${ended(gate, sum(c, i))} * (${sum(c + columns, i)})` : sum(c, i);
+      const value = `${ended(epilogue, sum(c, i))}${gate ? ` * (${sum(c + columns, i)})` : ''}`;
       return `    if (row + ${i}u < u.m && first_column + ${c}u < u.width) {
       let at = (row + ${i}u) * u.width + first_column + ${c}u;
       y[at] = ${stored(result, 1, `${value}${residual ? ' + f32(residual[at])' : ''}`)};
