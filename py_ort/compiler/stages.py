@@ -69,6 +69,7 @@ from py_ort.compiler.passes.norms.rms_norm import RmsNorm
 from py_ort.compiler.passes.norms.skip_norm import SkipNorm
 from py_ort.compiler.passes.norms.transposed_norms import TransposedNorms
 from py_ort.compiler.passes.pass_base import Pass, PassReport
+from py_ort.compiler.passes.placed.byte_convolutions import ByteConvolutions
 from py_ort.compiler.passes.placed.columns import Columns
 from py_ort.compiler.passes.placed.counts import Counts
 from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
@@ -280,7 +281,14 @@ def _chained(c: Compilation) -> list[Pass]:
     def takes_steps(node: ir.Node) -> bool:
         return c.target.takes_steps(c.provider_of(node), node)
 
-    return [QuantizedEnds(c.provider_of, takes_steps), ElementwiseChains(c.provider_of, c.target.takes_chain)]
+    def takes_bytes(node: ir.Node) -> bool:
+        return c.target.takes_bytes(c.provider_of(node), node)
+
+    return [
+        QuantizedEnds(c.provider_of, takes_steps),
+        ByteConvolutions(c.provider_of, takes_bytes),
+        ElementwiseChains(c.provider_of, c.target.takes_chain),
+    ]
 
 
 def _in_columns(c: Compilation) -> list[Pass]:

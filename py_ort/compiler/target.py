@@ -103,6 +103,10 @@ class Target:
         """Tell whether a provider's kernel of a node reads and writes columns of wider tensors."""
         return self.manifests[provider].offers("columns", node.domain, node.op_type)
 
+    def takes_bytes(self, provider: str, node: ir.Node) -> bool:
+        """Tell whether a provider's kernel of a product is told of integers."""
+        return self.manifests[provider].offers("bytes", node.domain, node.op_type)
+
     def takes_steps(self, provider: str, node: ir.Node) -> bool:
         """Tell whether a provider's kernel of a product has epilogues of any length."""
         return self.manifests[provider].offers("steps", node.domain, node.op_type)

@@ -58,7 +58,7 @@ def manifests(
         chains: There is ElementwiseChain, on both.
         columns: Convolutions, pools, Resize and Concat on the GPU read and write columns.
         integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits, FakeQuantize and
-            DynamicFakeQuantize on webgpu, too, whose products have epilogues of any length.
+            DynamicFakeQuantize on webgpu, too, whose products have epilogues of any length and are told of integers.
     """
     ends = ["epilogue", "residual"]
     more = ["bias", *ends] if matmul_bias else ["epilogue"]
@@ -103,6 +103,8 @@ def manifests(
     for entry in gpu if integers else ():
         if "epilogue" in entry.get("features", ()):
             entry["features"] = [*entry["features"], "steps"]
+        if (entry["domain"], entry["op_type"]) == (NHWC, "Conv"):
+            entry["features"] = [*entry["features"], "bytes"]
     for entry in gpu if columns else ():
         if (entry["domain"], entry["op_type"]) in COLUMNS:
             entry["features"] = [*entry.get("features", ()), "columns"]

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from case import MICROSOFT
+from channels_last import NHWC
+
+from py_ort.ir.epilogue import Epilogue
 
 pytestmark = pytest.mark.browser
 
 _MIDDLE = 128
-_SHADER = "byte_product"
+_SHADER = "_bytes"
 
 
 def _quantized(a: np.ndarray) -> tuple[np.ndarray, np.float32, int]:
@@ -71,7 +74,7 @@ SIZES = [(16, 4, 4), (17, 20, 36), (33, 132, 40), (128, 384, 384), (140, 256, 70
 def test_on_a_gpu(kernel_page: Any, size: tuple[int, int, int], seed: int) -> None:
     inputs, expected, attributes = _case(seed + sum(size), *size)
     result = kernel_page.run("MatMulNBits", inputs, attributes, domain=MICROSOFT, hardware=True)
-    assert any(name.startswith(_SHADER) for name in result.shaders), result.shaders
+    assert any(name.endswith(_SHADER) for name in result.shaders), result.shaders
     np.testing.assert_allclose(result.outputs[0], expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
@@ -82,7 +85,7 @@ def test_on_a_gpu(kernel_page: Any, size: tuple[int, int, int], seed: int) -> No
         ((5, 24, 32), {"hardware": True}),
         ((20, 22, 32), {"hardware": True}),
         ((20, 24, 30), {"hardware": True}),
-        ((20, 24, 32), {"hardware": True, "traits": {"packedDot": False}}),
+        ((20, 24, 32), {"hardware": True, "traits": {"bytesFrom": 1e999}}),
     ],
     ids=["software", "few rows", "k", "n", "a device without"],
 )
@@ -90,5 +93,69 @@ def test_by_floats(kernel_page: Any, size: tuple[int, int, int], variant: dict[s
     for seed in range(4):
         inputs, expected, attributes = _case(seed, *size)
         result = kernel_page.run("MatMulNBits", inputs, attributes, domain=MICROSOFT, **variant)
-        assert not any(name.startswith(_SHADER) for name in result.shaders), result.shaders
+        assert not any(name.endswith(_SHADER) for name in result.shaders), result.shaders
         np.testing.assert_allclose(result.outputs[0], expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+#: Height, width, channels, outputs, window, stride, padding, dilation.
+WINDOWS = {
+    "a pixel": (9, 7, 64, 68, 1, 1, 0, 1),
+    "a pixel, read too rarely": (9, 7, 64, 60, 1, 1, 0, 1),
+    "a pixel, many": (40, 40, 16, 128, 1, 1, 0, 1),
+    "three by three": (12, 9, 32, 40, 3, 1, 1, 1),
+    "a stride": (15, 14, 20, 64, 3, 2, 1, 1),
+    "far apart": (11, 13, 8, 12, 3, 1, 2, 2),
+    "deep": (7, 7, 128, 32, 3, 1, 1, 1),
+    "every other pixel": (10, 10, 32, 256, 1, 2, 0, 1),
+}
+
+
+def _convolved(x: np.ndarray, w: np.ndarray, stride: int, padding: int, dilation: int) -> np.ndarray:
+    """[n, h, w, c] and [kh, kw, c, m] of whole numbers; padded with 0."""
+    x = np.pad(x, ((0, 0), (padding,) * 2, (padding,) * 2, (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, [dilation * (size - 1) + 1 for size in w.shape[:2]], (1, 2))
+    windows = windows[:, ::stride, ::stride, :, ::dilation, ::dilation]
+    return np.einsum("nhwcij,ijcm->nhwm", windows.astype(np.float64), w.astype(np.float64))
+
+
+@pytest.mark.parametrize("kind", ["bias", "residual", "rounded"])
+@pytest.mark.parametrize("size", WINDOWS.values(), ids=WINDOWS)
+def test_convolutions_on_a_gpu(kernel_page: Any, size: tuple[int, ...], kind: str) -> None:
+    height, width, channels, outputs, window, stride, padding, dilation = size
+    rng = np.random.default_rng(sum(size))
+    zero, scale = int(rng.choice([0, 3, 128, 255])), np.float32(0.03)
+    integers = rng.integers(0, 256, (2, height, width, channels)) - zero
+    weights = rng.choice([-127, 127, 1], (window, window, channels, outputs))
+    scales = (rng.random(outputs) / 50 + 0.001).astype(np.float32)
+    sums = _convolved(integers, weights, stride, padding, dilation)
+    bias = rng.normal(size=outputs).astype(np.float32)
+    expected = (sums.astype(np.float32) * (scale * scales) + bias).astype(np.float32)
+    residual = rng.normal(size=expected.shape).astype(np.float32) if kind == "residual" else None
+    epilogue = Epilogue().plus_residual() if kind == "residual" else Epilogue()
+    if kind == "rounded":
+        epilogue = epilogue.then("FakeQuantize", [np.abs(expected).max() / 100, 120])
+    attributes = {
+        "kernel_shape": [window] * 2,
+        "strides": [stride] * 2,
+        "pads": [padding] * 4,
+        "dilations": [dilation] * 2,
+        "weight_layout": "HWIO",
+        "a_scale": float(scale),
+        "a_zero": float(zero),
+        **({"epilogue": epilogue.program} if epilogue else {}),
+    }
+    inputs = [integers * scale, weights * scales, bias, residual, scales]
+    inputs = [None if each is None else each.astype(np.float32) for each in inputs]
+    result = kernel_page.run("Conv", inputs, attributes, domain=NHWC, hardware=True, traits={"bytesFrom": 0})
+    assert any(_SHADER in name for name in result.shaders) is (sums.size * window**2 >= 64 * integers[..., 0].size), (
+        result.shaders
+    )
+    found = result.outputs[0]
+    if residual is not None:
+        expected = expected + residual
+    if kind == "rounded":
+        step = np.abs(expected).max() / 100
+        np.testing.assert_allclose(found / step, np.rint(found / step), atol=1e-4)
+        assert np.abs(found - np.clip(expected, -120 * step, 135 * step)).max() <= 0.501 * step
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())

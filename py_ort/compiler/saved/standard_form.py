@@ -13,16 +13,17 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from py_ort.compiler.passes.fuse.dequantized_weights import STEPS
 from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
 from py_ort.ir.block_products import NORM, OURS, RESIDUAL, is_block_product, is_plain
-from py_ort.ir.epilogue import Epilogue, Step, has_epilogue
+from py_ort.ir.epilogue import Epilogue, Step
 from py_ort.ir.operators import INTERNAL
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.type_names import type_name
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 #: Attributes of fused operators that ONNX's own forms do not have.
-FUSED = ("epilogue",)
+FUSED = ("epilogue", STEPS, "a_scale", "a_zero")
 _MICROSOFT = "com.microsoft"
 _IR_VERSION = 10
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
@@ -57,7 +58,9 @@ class StandardForm(OnnxWriter):
             self.give(proto, node, self._swish(proto, node, inputs[0], get(node, "alpha", 1.0)))
         elif node.domain == "" and node.op_type == "Attention":
             self._attention(proto, node, inputs)
-        elif node.domain == "" and (has_epilogue(node) or len(inputs) > _inputs_of(node.op_type)):
+        elif node.domain == "" and (
+            any(name in node.attributes for name in FUSED) or len(inputs) > _inputs_of(node.op_type)
+        ):
             self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
         elif node.domain == INTERNAL and node.op_type in FUNCTIONS:
             numbers = [get(node, name, default) for name, default in FUNCTIONS[node.op_type].parameters.items()]

@@ -89,6 +89,19 @@ def _dequantized(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("MatMul", [wide, made], (shape[0], 1, 1, 512))
 
 
+@MOTIFS.motif("byte_convolutions", integers=True)
+def _rounded_pixels(g: RandomGraph, x: str, shape: Shape) -> str:
+    """Behind a pool, which keeps the steps; the second one's weights have zero points."""
+    made = (shape[0], 3, *shape[2:])
+    pixels = g.op("MaxPool", [_rounded(g, x, 1 / 16, shape)], shape, kernel_shape=[1, 1])
+    for zeros, channels in ((np.zeros(3, np.int8), shape[1]), (np.arange(3, dtype=np.int8), 3)):
+        weights = g.constant(g.numbers.integers(-99, 99, (3, channels, 1, 1)).astype(np.int8))
+        given = [weights, g.constant(np.array([0.01, 0.02, 0.03], np.float32)), g.constant(zeros)]
+        floats = g.op("DequantizeLinear", given, (3, channels, 1, 1), axis=0)
+        pixels = _rounded(g, g.op("Conv", [pixels, floats], made), 1 / 11, made)
+    return pixels
+
+
 @MOTIFS.motif("byte_rows", "activation", integers=True)
 def _dynamic_rows(g: RandomGraph, x: str, shape: Shape) -> str:
     made = (shape[0], shape[2], 64)

@@ -58,8 +58,11 @@ export interface DeviceTraits {
   readonly slowCompiler: boolean;
   readonly f16: boolean;
   readonly subgroups: boolean;
-  /** Products of four bytes at a time, dot4I8Packed. */
-  readonly packedDot: boolean;
+  /**
+   * Multiplications of a convolution from which it pays to make bytes of its pixels and to multiply these by
+   * dot4I8Packed; Infinity where there is no such thing.
+   */
+  readonly bytesFrom: number;
   readonly maxWorkgroupsPerDimension: number;
   readonly maxStorageBuffersPerStage: number;
   readonly maxStorageBindingSize: number;
@@ -234,9 +237,9 @@ export interface Requirement {
  * What a kernel can do besides its operator, which passes ask for. columns: it reads and writes columns of wider
  * tensors where attributes say so (kernels/shared/columns.ts). Of products, epilogue: it does what the attribute
  * `epilogue` says, in the form that wgsl/epilogue.ts recognizes; residual: that may read input 3; steps: of any length
- * besides. Of MatMul, bias: input 2 is added to the product. Of MatMulNBits, bytes: it is told of rows of 8 bits, and
- * rounds them where they are not; norm: input 6 is the scale of a normalization of its rows; gate: half of its columns
- * are a gate of the others; residual: input 7.
+ * besides. Of MatMul, bias: input 2 is added to the product. Of MatMulNBits and convolutions, bytes: it is told of
+ * rows, or pixels and weights, of 8 bits. Of MatMulNBits, norm: input 6 is the scale of a normalization of its rows;
+ * gate: half of its columns are a gate of the others; residual: input 7.
  */
 export type Feature = 'columns' | 'bias' | 'epilogue' | 'residual' | 'steps' | 'bytes' | 'norm' | 'gate';
 

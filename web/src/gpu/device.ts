@@ -35,6 +35,8 @@ export interface DeviceDescription {
 const WANTED_FEATURES: readonly GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
 /** Of the language, not of a device. */
 const PACKED_DOT = 'packed_4x8_integer_dot_product';
+/** On an H100; on others it may pay sooner. */
+const BYTES_FROM = 1 << 27;
 const SUBGROUP_MATRIX = 'chromium-experimental-subgroup-matrix' as GPUFeatureName;
 
 const RAISED_LIMITS = [
@@ -242,7 +244,8 @@ async function gpuOf(device: GPUDevice, adapter: { readonly info: GPUAdapterInfo
   const description = describe(adapter, device);
   const gpu = await host.gpu();
   const packedDot = typeof gpu !== 'string' && gpu.wgslLanguageFeatures?.has(PACKED_DOT);
-  return new Gpu(device, { ...traitsOf(device, adapter.info, description.software), packedDot }, description);
+  const bytesFrom = packedDot ? BYTES_FROM : Infinity;
+  return new Gpu(device, { ...traitsOf(device, adapter.info, description.software), bytesFrom }, description);
 }
 
 function describe(adapter: { readonly info: GPUAdapterInfo }, device: GPUDevice): DeviceDescription {
@@ -278,7 +281,7 @@ export function subgroupMatrixOf(
     .sort((a, b) => b.m * b.n * b.k - a.m * a.n * a.k)[0];
 }
 
-function traitsOf(device: GPUDevice, info: GPUAdapterInfo, software: boolean): Omit<DeviceTraits, 'packedDot'> {
+function traitsOf(device: GPUDevice, info: GPUAdapterInfo, software: boolean): Omit<DeviceTraits, 'bytesFrom'> {
   const { limits, features } = device;
   return {
     software,

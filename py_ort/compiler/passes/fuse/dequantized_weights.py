@@ -1,7 +1,7 @@
 """DequantizeLinear of constant weights → MatMul (→ Add) becomes MatMulNBits, which reads the integers as they are.
 
 Folded, the weights would be floats: four to eight times as many bytes on the GPU. onnxruntime does the same with
-weights of 4 bits.
+weights of 4 bits. Convolutions keep in mind in which steps theirs were, for `passes/placed/byte_convolutions.py`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from py_ort.compiler.target import Target
 from py_ort.ir.block_products import pack_nibbles
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
-from py_ort.ir.graph import array, attribute, origins, rank, remove, replace_value
-from py_ort.ir.operators import INTERNAL, MICROSOFT
+from py_ort.ir.graph import array, attribute, origins, rank, remove, replace_value, set_attributes
+from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC
 
 #: Bits of the types that weights may have, and what makes their values unsigned.
 _TYPES = {
@@ -26,10 +26,13 @@ _TYPES = {
     ir.DataType.INT4: (4, 8),
     ir.DataType.UINT4: (4, 0),
 }
+_BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
 #: Fewer elements are quicker as floats, and few bytes either way.
 _WORTH = 1 << 18
 #: Where the left operand is rounded to integers, which devices may multiply as they are.
 _WORTH_ROUNDED = 1 << 12
+#: The attribute with the scales of a convolution's weights: one, or one for each output.
+STEPS = "w_scale"
 #: Elements with one scale, where a whole column has one.
 _BLOCK = 128
 
@@ -48,7 +51,20 @@ class DequantizedWeights(Pass):
         """Take each MatMul whose right operand is dequantized from a constant."""
         if self._target.has(MICROSOFT, "MatMulNBits") is not True or self._target.has(MICROSOFT, "QLinearAdd") is True:
             return 0
-        return sum(_fuse(node) for node in nodes_of(model, "MatMul"))
+        noted = sum(map(_note, nodes_of(model, "Conv"))) if self._target.offers("bytes", "Conv", NHWC) else 0
+        return noted + sum(_fuse(node) for node in nodes_of(model, "MatMul"))
+
+
+def _note(node: ir.Node) -> bool:
+    source = made_by(node.inputs[1], "DequantizeLinear")
+    scales = None if source is None else array(source.inputs[1])
+    integers = None if source is None else source.inputs[0]
+    if source is None or scales is None or integers is None or integers.dtype not in _BYTES or STEPS in node.attributes:
+        return False
+    if scales.size > 1 and attribute(source, "axis", 1) != 0:
+        return False
+    set_attributes(node, **{STEPS: scales.reshape(-1).tolist()})
+    return True
 
 
 def _fuse(node: ir.Node) -> bool:

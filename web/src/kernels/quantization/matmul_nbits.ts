@@ -3,7 +3,6 @@
 // product like others, or of bytes on GPUs that multiply these, where the rows are rounded to 8 bits. Passes add to it
 // (py_ort/ir/block_products.py): that rounding, a normalization of its rows (input 6), an epilogue, a gate that halves
 // its columns, and a residual (input 7).
-import type { Attributes } from '../../contract/attributes';
 import {
   type Binding,
   type Context,
@@ -29,10 +28,11 @@ import {
 } from '../../wgsl';
 import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue, SUM } from '../../wgsl/epilogue';
 import type { Instruction, Program } from '../../wgsl/program';
-import { multiply, readsTransposed } from '../matmul/product/multiply';
+import { multipliesBytes, multiply, readsTransposed } from '../matmul/product/multiply';
+import type { Product } from '../matmul/product/product';
 import { rootMeanSquare } from '../normalization/layer_normalization';
-import { byteProduct } from './blocks/byte_product';
-import { byteRows, type ByteSteps } from './blocks/byte_rows';
+import { byteRows, type ByteSteps, readSteps } from './blocks/byte_rows';
+import { wordsOfBlocks } from './blocks/byte_weights';
 import type { Packed } from './blocks/few_bits';
 import { FEW_ROWS } from './blocks/few_rows';
 import { sharesOf } from './blocks/shares';
@@ -58,7 +58,7 @@ interface BlockAttributes {
 }
 
 /** A call, checked. */
-interface Product extends BlockAttributes {
+interface BlockProduct extends BlockAttributes {
   readonly a: Tensor;
   readonly b: Tensor;
   readonly bias?: Tensor;
@@ -103,32 +103,46 @@ function resolve(ctx: Context, attributes: BlockAttributes): void {
     storage: scales.storage,
     zeros: !zeros ? 'middle' : zeros.storage === 'u32' ? 'packed' : 'float',
   };
-  const given: Product = {
+  const given: BlockProduct = {
     ...attributes,
     ...{ a, b, bias, norm, residual, y, m, width, packed },
     inputs: { scales, ...(zeros && { zeros }) },
     sizes: { k, blocks, block, zero_bytes: Math.ceil((blocks * bits) / 8) },
   };
   const { steps } = attributes;
-  if (steps && multipliesBytes(ctx, given)) return ofBytes(ctx, given, steps);
+  if (steps && takesBytes(ctx, given)) return ofBytes(ctx, given, steps);
   const product = steps === 'dynamic' ? { ...given, a: fakeQuantized(ctx, a) } : given;
   if (m >= MANY_ROWS) manyRows(ctx, product);
   else fewRows(ctx, product);
 }
 
-function multipliesBytes({ device }: Context, { m, n, k, packed }: Product): boolean {
-  const known = device.packedDot && !device.software && packed.bits === 8 && packed.zeros !== 'float';
-  return known && m >= MANY_ROWS && k % 4 === 0 && n % 4 === 0;
+/** The product of many rows with weights that are [k, n], or [n, k]. */
+function wholeProduct(
+  { a, bias, residual, epilogue, y, m, n, k }: BlockProduct,
+  b: Tensor,
+  transposed = false,
+): Product {
+  return {
+    left: 'matrix',
+    ...{ a, b, y, bias, residual, transposed, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: transposed ? k : n, ldy: n },
+    epilogue: residual ? SUM : epilogue, // no pass makes both
+  };
 }
 
-function ofBytes(ctx: Context, p: Product, steps: ByteSteps): void {
-  const { b, packed, inputs, sizes, bias, residual, epilogue } = p;
-  const rows = byteRows(ctx, p.a, p.k, steps);
-  const weights = { words: inWords(b), packed, inputs, sizes };
-  withGate(ctx, p, (y) => byteProduct(ctx, rows, weights, y, { bias, residual, epilogue }));
+function takesBytes(ctx: Context, p: BlockProduct): boolean {
+  const whole = p.packed.bits === 8 && p.packed.zeros !== 'float' && p.m >= MANY_ROWS;
+  return whole && multipliesBytes(ctx, wholeProduct(p, p.b));
 }
 
-function fewRows(ctx: Context, p: Product): void {
+function ofBytes(ctx: Context, p: BlockProduct, steps: ByteSteps): void {
+  const { b, packed, inputs, sizes, k, n } = p;
+  const { words: a, rows } = byteRows(ctx, p.a, k, steps);
+  const { words, columns } = wordsOfBlocks(ctx, { words: inWords(b), packed, inputs, sizes }, k, n);
+  const bytes = { rows, columns, shifted: packed.zeros !== 'middle' };
+  withGate(ctx, p, (y) => multiply(ctx, { ...wholeProduct({ ...p, a, y }, words), bytes }));
+}
+
+function fewRows(ctx: Context, p: BlockProduct): void {
   const { a, b, bias, norm, residual, y, m, n, k, bits, block, width, gate, packed } = p;
   const program = gate ?? p.epilogue;
   const words = Math.min(4, (block * bits) / 32) as 1 | 2 | 4;
@@ -183,7 +197,7 @@ function inWords(bytes: Tensor): Tensor {
   return { ...bytes, dtype: DType.uint32, storage: 'u32', packing: undefined, size, dims: [size], start };
 }
 
-function manyRows(ctx: Context, p: Product): void {
+function manyRows(ctx: Context, p: BlockProduct): void {
   const { m, n, k, bits, packed } = p;
   const a = p.norm ? ctx.temp([m, k], p.a.dtype) : p.a;
   if (p.norm) rootMeanSquare(ctx, { x: p.a, y: a, scale: p.norm, rows: m, length: k, epsilon: p.epsilon });
@@ -203,13 +217,7 @@ function manyRows(ctx: Context, p: Product): void {
     workgroups: linearWorkgroups(count, ctx.device),
   });
   withGate(ctx, p, (product) =>
-    multiply(ctx, {
-      left: 'matrix',
-      ...{ a, b: matrix, y: product, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: transposed ? k : n, ldy: n },
-      ...{ bias: p.bias, transposed, residual: p.residual },
-      epilogue: p.residual ? SUM : p.epilogue, // no pass makes both
-      halves,
-    }),
+    multiply(ctx, { ...wholeProduct({ ...p, a, y: product }, matrix, transposed), halves }),
   );
 }
 
@@ -228,7 +236,7 @@ ${linearMain(`  let at = i / u.width * 2u * u.width + i % u.width;
 };
 
 /** Of a gate, columns of the first half go through its function, and are multiplied with those of the second. */
-function withGate(ctx: Context, { m, n, gate, y, width }: Product, multiplied: (y: Tensor) => void): void {
+function withGate(ctx: Context, { m, n, gate, y, width }: BlockProduct, multiplied: (y: Tensor) => void): void {
   if (!gate) return multiplied(y);
   const x = ctx.temp([m, n], y.dtype);
   multiplied(x);
@@ -243,12 +251,6 @@ function withGate(ctx: Context, { m, n, gate, y, width }: Product, multiplied: (
     f32: EPILOGUE_F32,
     workgroups: linearWorkgroups(count, ctx.device),
   });
-}
-
-function stepsOf(a: Attributes): ByteSteps | undefined {
-  if (a.integer('a_dynamic', 0) !== 0) return 'dynamic';
-  const scale = a.number('a_scale', 0);
-  return scale === 0 ? undefined : { scale, zero: a.number('a_zero', 0) };
 }
 
 const matMulNBits: Kernel<BlockAttributes> = {
@@ -266,7 +268,7 @@ const matMulNBits: Kernel<BlockAttributes> = {
     bits: a.integer('bits', 4),
     block: a.integer('block_size', 0),
     accuracy: a.integer('accuracy_level', 0),
-    steps: stepsOf(a),
+    steps: readSteps(a),
     epsilon: a.number('norm_epsilon', 0),
     gate: readEpilogue(a, 'gate'),
     epilogue: readEpilogue(a),

@@ -14,6 +14,7 @@ import type { Program } from '../../../wgsl/program';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../../shared/columns';
 import { readWindow, slide, type WindowAttributes } from '../../shared/window';
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../../shared/permute';
+import { type ByteSteps, readSteps } from '../../quantization/blocks/byte_rows';
 import { convolveDirectly } from './direct';
 import { convolve } from './nhwc';
 
@@ -24,6 +25,8 @@ interface ConvAttributes {
   readonly hwio: boolean;
   readonly epilogue?: Program;
   readonly columns: ColumnAttributes;
+  /** In which pixels are, where input 4 has the scales of the weights, of each output. */
+  readonly steps?: ByteSteps;
 }
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
@@ -39,17 +42,19 @@ function attributes(a: Attributes): ConvAttributes {
     hwio: layout === 'HWIO',
     epilogue: readEpilogue(a),
     columns: readColumns(a),
+    steps: readSteps(a),
   };
 }
 
 /** X and Y in N, H, W, C order. */
-function resolveNhwc(ctx: Context, { window, group, hwio, epilogue, columns }: ConvAttributes): void {
+function resolveNhwc(ctx: Context, { window, group, hwio, epilogue, columns, steps }: ConvAttributes): void {
   const x = ctx.input(0);
   if (x.dims.length !== 4) throw new KernelError(`Conv over ${x.dims.length - 2} axes with channels last`, true);
   const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 1, 0]);
   const geometry = slide(window, x.dims.slice(1, 3), w.dims.slice(0, 2));
   const { y, at } = outputColumns(ctx, [x.dims[0], ...geometry.output, w.dims[3]], columns);
   const residual = residualOf(ctx, epilogue);
+  const scales = ctx.inputs[4];
   convolve(ctx, {
     x,
     w,
@@ -60,6 +65,7 @@ function resolveNhwc(ctx: Context, { window, group, hwio, epilogue, columns }: C
     group,
     geometry,
     columns: { x: columnsOf(x, columns.x), y: at, residual: residual && columnsOf(residual, columns.residual) },
+    bytes: steps && scales && { steps, scales },
   });
 }
 
@@ -131,5 +137,10 @@ const fusedConv: Kernel<ConvAttributes> = {
 export default [
   conv,
   fusedConv,
-  { ...conv, domain: NHWC_DOMAIN, features: ['columns', 'epilogue', 'residual', 'steps'], resolve: resolveNhwc },
+  {
+    ...conv,
+    domain: NHWC_DOMAIN,
+    features: ['bytes', 'columns', 'epilogue', 'residual', 'steps'],
+    resolve: resolveNhwc,
+  },
 ];

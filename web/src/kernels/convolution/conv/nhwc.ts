@@ -1,9 +1,12 @@
 // Convolution over two axes, channels last: chooses among a matrix product, a product over windows, Winograd's, and one
 // window a channel.
-import { type Context, KernelError } from '../../../contract/kernel';
+import { type Context, KernelError, type Tensor } from '../../../contract/kernel';
 import { inBatches } from '../../../wgsl/large';
 import { windowUniforms } from '../../shared/window';
-import { multiply } from '../../matmul/product/multiply';
+import { multipliesBytes, multiply } from '../../matmul/product/multiply';
+import type { Product } from '../../matmul/product/product';
+import { type ByteSteps, byteRows } from '../../quantization/blocks/byte_rows';
+import { wordsOfFloats } from '../../quantization/blocks/byte_weights';
 import type { ChannelsLast } from '../operands';
 import { depthwise } from './depthwise';
 import { suitsWinograd, winograd } from './winograd';
@@ -11,6 +14,8 @@ import { suitsWinograd, winograd } from './winograd';
 /** w is [kernel_h, kernel_w, channels / group, outputs]. */
 export interface Convolution extends ChannelsLast {
   readonly group: number;
+  /** Where pixels and weights are whole steps of 8 bits: those of pixels; of each output, the scale of its weights. */
+  readonly bytes?: { readonly steps: ByteSteps; readonly scales: Tensor };
 }
 
 export function convolve(ctx: Context, c: Convolution): void {
@@ -35,10 +40,6 @@ function convolveImages(ctx: Context, c: Convolution): void {
     depthwise(ctx, c);
     return;
   }
-  if (group === 1 && suitsWinograd(ctx, c)) {
-    winograd(ctx, c);
-    return;
-  }
   const plain =
     kernelH * kernelW === 1 &&
     [...geometry.begins, ...geometry.ends].every((pad) => pad === 0) &&
@@ -59,18 +60,36 @@ function convolveImages(ctx: Context, c: Convolution): void {
     yFirst: columns.y.first,
     ...(residual && !likeOutput(c) && { residualColumns: columns.residual }),
   };
-  if (plain && group === 1) {
-    multiply(ctx, { ...common, left: 'matrix', n: outputs, taps: 1, z: 1 });
-    return;
-  }
-  multiply(ctx, {
-    ...common,
-    left: 'windows',
-    n: outputs / group,
-    taps: kernelH * kernelW,
-    z: group,
-    strides: { a: { group_channels: depth }, b: { group_columns: outputs / group }, plain: windowUniforms(geometry) },
-  });
+  const product: Product =
+    plain && group === 1
+      ? { ...common, left: 'matrix', n: outputs, taps: 1, z: 1 }
+      : {
+          ...common,
+          left: 'windows',
+          n: outputs / group,
+          taps: kernelH * kernelW,
+          z: group,
+          strides: {
+            a: { group_channels: depth },
+            b: { group_columns: outputs / group },
+            plain: windowUniforms(geometry),
+          },
+        };
+  if (c.bytes && group === 1 && columns.x.pitch === channels && worthBytes(ctx, product)) {
+    const { words: a, rows } = byteRows(ctx, x, channels, c.bytes.steps);
+    const { words: b, columns: factors } = wordsOfFloats(ctx, w, c.bytes.scales);
+    multiply(ctx, { ...product, a, b, bytes: { rows, columns: factors, shifted: false } });
+  } else if (group === 1 && suitsWinograd(ctx, c)) winograd(ctx, c);
+  else multiply(ctx, product);
+}
+
+/** Each pixel's number is to be read often enough for the launch that makes it a byte. */
+const READ_OFTEN = 64;
+
+function worthBytes(ctx: Context, p: Product): boolean {
+  const multiplications = p.m * p.n * p.depth * p.taps;
+  const enough = multiplications >= Math.max(ctx.device.bytesFrom, READ_OFTEN * p.a.size);
+  return enough && multipliesBytes(ctx, p);
 }
 
 /** Whether the residual lies in its tensor as y does in its own. */

@@ -3,6 +3,7 @@
 // slices of a workgroup are done by different threads of it, those of different workgroups (z counts them) are
 // added up by another launch (parts.ts).
 import type { Shader } from '../../../contract/kernel';
+import { dots, PADDING, realText } from './bytes';
 import { productEpilogue, loadB } from './epilogue';
 import { leftOperand, type LeftOperand } from './left_operand';
 import { SHADER_NAMES, type HardwareSpec, leftName, type ProductSpec } from './spec';
@@ -18,21 +19,36 @@ export function zOf(split: boolean): string {
 }
 
 export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
-  const how = `${spec.transposed ? '_transposed' : ''}${spec.split ? '_split' : ''}`;
+  const how = `${spec.bytes ? '_bytes' : ''}${spec.transposed ? '_transposed' : ''}${spec.split ? '_split' : ''}`;
   return { name: `${SHADER_NAMES[spec.left]}__hw_${tileName(spec)}${how}`, wgsl: text };
 }
 
 function text(spec: HardwareSpec): string {
   const left = leftOperand(spec);
   const epilogue = productEpilogue(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
-  const { tileRows, tileColumns, tileDepth, rows, columns, slices, split, transposed, buffers, ahead, unrolled } = spec;
+  const {
+    tileRows,
+    tileColumns,
+    tileDepth,
+    rows,
+    columns,
+    slices,
+    split,
+    transposed,
+    buffers,
+    ahead,
+    unrolled,
+    bytes,
+  } = spec;
+  const [typeA, typeB, typeSum] = bytes ? ['u32', 'vec4<i32>', 'vec4<i32>'] : new Array<string>(3).fill('vec4<f32>');
   const sliced = slices > 1;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
+  const rowsOfB = bytes ? quads : tileDepth;
   const threadsAcross = across / columns;
   const threads = (tileRows / rows) * threadsAcross;
   const slotsOfA = Math.ceil((tileRows * quads) / threads);
-  const slotsOfB = spec.directB ? 0 : Math.ceil((tileDepth * across) / threads);
+  const slotsOfB = spec.directB ? 0 : Math.ceil((rowsOfB * across) / threads);
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
   // Where all elements of a that a thread reads of a tile have one k, it steps from tap to tap instead of dividing k.
   const steps = spec.aVec === 4 && threads % quads === 0 ? left.steps : undefined;
@@ -71,7 +87,7 @@ function text(spec: HardwareSpec): string {
     `${sliced ? 'tiles_a + ' : ''}${buffers === 2 ? 'in_a + ' : ''}`,
     `${sliced ? 'tiles_b + ' : ''}${buffers === 2 ? 'in_b + ' : ''}`,
   ];
-  const [sizeA, sizeB] = [slices * tileRows * quads, slices * tileDepth * across];
+  const [sizeA, sizeB] = [slices * tileRows * quads, slices * rowsOfB * across];
   const guard = (count: number, i: number) => ((i + 1) * threads > count ? `if (${slot(i)} < ${count}u) ` : '');
   const stores = (tile: string) =>
     [
@@ -83,7 +99,7 @@ function text(spec: HardwareSpec): string {
       repeated(
         slotsOfB,
         (i) =>
-          guard(tileDepth * across, i) +
+          guard(rowsOfB * across, i) +
           (transposed
             ? storeTransposed(`${tile}_b_${i}`, inB, slot(i), tileColumns)
             : `{ tile_b[${inB}${slot(i)}] = ${tile}_b_${i}; }`),
@@ -96,7 +112,23 @@ function text(spec: HardwareSpec): string {
     spec.directB
       ? `select(vec4<f32>(0.0), ${loadB(spec.bVec, `b_quad + ${s}u * u.ldb`, `column_${c}`)}, k_quad + ${s}u < end)`
       : `tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column + ${c * threadsAcross}u]`;
-  const finish = (i: number) => repeated(columns, (c) => epilogue.store(sum(i, c), c, 'row', `column_${c}`));
+  const real = (value: string, c: number) => (bytes ? `real(${value}, row, column_${c})` : value);
+  const finish = (i: number) => repeated(columns, (c) => epilogue.store(real(sum(i, c), c), c, 'row', `column_${c}`));
+  /** Four of k, of rows and columns of the thread's, from registers that begin with a and b. */
+  const products = bytes
+    ? `${repeated(columns, (c) => `let b_${c} = tile_b[${inB}q * ${across}u + column + ${c * threadsAcross}u];`)}
+      ${repeated(rows, (i) => repeated(columns, (c) => `sum_${i}_${c} += ${dots(`a_${i}`, `b_${c}`)};`))}`
+    : `${repeated(4, (s) => repeated(columns, (c) => `let b_${s}_${c} = ${loadsOfB(s, c)};`, ' '), '\n      ')}
+      ${repeated(
+        rows,
+        (i) =>
+          repeated(
+            columns,
+            (c) => repeated(4, (s) => `sum_${i}_${c} = fma(vec4<f32>(a_${i}[${s}]), b_${s}_${c}, sum_${i}_${c});`, ' '),
+            '\n      ',
+          ),
+        '\n      ',
+      )}`;
   /** A tile is multiplied, where another one comes into its registers; `following` is what is multiplied then. */
   const step = (tile: string, following: string) => `${buffers === 2 ? '' : stores(tile)}
     workgroupBarrier();
@@ -113,17 +145,7 @@ function text(spec: HardwareSpec): string {
       (t) => `{ let q = quad + ${t}u;
       ${spec.directB ? `let k_quad = k_0 - ${behind}u + q * 4u; let b_quad = b_base + k_quad * u.ldb;` : ''}
       ${repeated(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
-      ${repeated(4, (s) => repeated(columns, (c) => `let b_${s}_${c} = ${loadsOfB(s, c)};`, ' '), '\n      ')}
-      ${repeated(
-        rows,
-        (i) =>
-          repeated(
-            columns,
-            (c) => repeated(4, (s) => `sum_${i}_${c} = fma(vec4<f32>(a_${i}[${s}]), b_${s}_${c}, sum_${i}_${c});`, ' '),
-            '\n      ',
-          ),
-        '\n      ',
-      )}
+      ${products}
     }`,
       '\n    ',
     )}
@@ -133,8 +155,9 @@ function text(spec: HardwareSpec): string {
     if (!(${more})) { break; }
     ${buffers === 2 ? `in_a = ${sizeA}u - in_a; in_b = ${sizeB}u - in_b;\n    ${stores(following)}` : ''}`;
   return `${epilogue.functions}
-var<workgroup> tile_a: array<vec4<f32>, ${room.a}>;
-${spec.directB ? '' : `var<workgroup> tile_b: array<vec4<f32>, ${room.b}>;`}
+${bytes ? realText(spec) : ''}
+var<workgroup> tile_a: array<${typeA}, ${room.a}>;
+${spec.directB ? '' : `var<workgroup> tile_b: array<${typeB}, ${room.b}>;`}
 
 @compute @workgroup_size(${slices * threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>,
@@ -143,18 +166,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   ${zOf(split)}
   ${left.base}
   let depth = ${spec.left === 'phases' ? 'u.depth * taps_x * taps_y' : 'u.total_depth'};
+  ${bytes && left.masked ? PADDING : ''}
   ${rangeOfPart(spec)}
   ${repeated(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
-  ${repeated(ahead, (t) => repeated(slotsOfA, (i) => `var ${coming[t]}_a_${i} = vec4<f32>(0.0);`))}
-  ${repeated(ahead, (t) => repeated(slotsOfB, (i) => `var ${coming[t]}_b_${i} = vec4<f32>(0.0);`))}
+  ${repeated(ahead, (t) => repeated(slotsOfA, (i) => `var ${coming[t]}_a_${i} = ${typeA}();`))}
+  ${repeated(ahead, (t) => repeated(slotsOfB, (i) => `var ${coming[t]}_b_${i} = ${typeB}();`))}
   let column = thread % ${threadsAcross}u;
   let row_0 = thread / ${threadsAcross}u * ${rows}u;
   ${repeated(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
-  ${repeated(rows, (i) => repeated(columns, (c) => `var sum_${i}_${c} = vec4<f32>(0.0);`))}
+  ${repeated(rows, (i) => repeated(columns, (c) => `var sum_${i}_${c} = ${typeSum}();`))}
   var k_0 = begin;
   ${
     sliced
-      ? `let tiles_a = slice * ${tileRows * quads}u; let tiles_b = slice * ${tileDepth * across}u; var done = 0u;`
+      ? `let tiles_a = slice * ${tileRows * quads}u; let tiles_b = slice * ${rowsOfB * across}u; var done = 0u;`
       : ''
   }
   ${steps ? steps.start(`k_0 / 4u + thread % ${quads}u`, '(u.depth / 4u)') : ''}
@@ -211,22 +235,25 @@ function finishedRows({ rows, slices }: HardwareSpec): number {
  * tiles are not needed any more: half of the rows go into the memory of each, or all into a's, where b has none.
  */
 function addSlices(spec: HardwareSpec, threads: number): string {
-  const { slices, rows, directB } = spec;
-  const inA = directB ? rows : rows / 2;
+  const { slices, rows, directB, bytes } = spec;
+  const each = directB || bytes ? rows : rows / 2;
+  const inA = bytes ? 0 : each;
   const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
-  const place = (slice: string, row: string) => `[((${slice}) * ${inA}u + ${row}) * ${threads}u + thread]`;
+  const place = (slice: string, row: string) => `[((${slice}) * ${each}u + ${row}) * ${threads}u + thread]`;
   const all = (tile: string, row: string) =>
     numbers(slices)
       .map((slice) => `tile_${tile}${place(`${slice}u`, row)}`)
       .join(' + ');
   return [
-    ...numbers(rows).map((i) => `tile_${i < inA ? 'a' : 'b'}${place('slice', `${i % inA}u`)} = sum_${i}_0;`),
+    ...numbers(rows).map((i) => `tile_${i < inA ? 'a' : 'b'}${place('slice', `${i % each}u`)} = sum_${i}_0;`),
     'workgroupBarrier();',
     slices > rows ? `if (slice >= ${rows}u) { return; }` : '',
     ...numbers(finishedRows(spec)).map(
-      (i) => `var total_${i} = vec4<f32>(0.0); { let row = slice * ${finishedRows(spec)}u + ${i}u;
-    if (row < ${inA}u) { total_${i} = ${all('a', 'row')}; }
-    ${directB ? '' : `else { total_${i} = ${all('b', `(row - ${inA}u)`)}; }`} }`,
+      (
+        i,
+      ) => `var total_${i} = ${bytes ? 'vec4<i32>' : 'vec4<f32>'}(); { let row = slice * ${finishedRows(spec)}u + ${i}u;
+    ${inA > 0 ? `if (row < ${inA}u) { total_${i} = ${all('a', 'row')}; }` : ''}
+    ${directB ? '' : `${inA > 0 ? 'else ' : ''}{ total_${i} = ${all('b', `(row - ${inA}u)`)}; }`} }`,
     ),
   ].join('\n  ');
 }
@@ -234,16 +261,22 @@ function addSlices(spec: HardwareSpec, threads: number): string {
 /** Statements that set `to` to the 4 elements of a from k_0 + 4 * `quad`, of row I of the thread's. */
 export function fetchA(
   left: LeftOperand,
-  { aVec, inPlace }: ProductSpec,
+  { aVec, inPlace, bytes }: ProductSpec & Pick<HardwareSpec, 'bytes'>,
   to: string,
   i: number,
   quad: string,
   stepped: boolean,
 ): string {
   const a = leftName({ inPlace });
+  const before = `{ let k = k_0 / 4u + ${quad}; ${stepped ? '' : left.decode('k', '(u.depth / 4u)')}
+    ${left.tap(i)}`;
+  if (bytes) {
+    const word = `a[at_${i} + channel]`;
+    return `${before}
+    ${to} = select(0u, ${left.masked ? `select(padding, ${word}, in_${i})` : word}, k * 4u < end); }`;
+  }
   if (aVec === 4) {
-    return `{ let k = k_0 / 4u + ${quad}; ${stepped ? '' : left.decode('k', '(u.depth / 4u)')}
-    ${left.tap(i)}
+    return `${before}
     ${to} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]),
       ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;
   }
@@ -254,12 +287,14 @@ export function fetchA(
 
 /** Statements that set `to` to row k_0 + `row` of b, group `column` of 4 columns. */
 export function fetchB(
-  { bVec, left: kind }: ProductSpec,
+  { bVec, left: kind, bytes }: ProductSpec & Pick<HardwareSpec, 'bytes'>,
   left: LeftOperand,
   to: string,
   row: string,
   column: string,
 ): string {
+  // Beyond k, a has zeros.
+  if (bytes) return `${to} = b[b_base + (k_0 / 4u + ${row}) * u.ldb + ${column}];`;
   const where =
     kind === 'phases'
       ? `${left.decode('k', 'u.depth')} let b_at = b_base + (b_row + channel) * u.ldb;`

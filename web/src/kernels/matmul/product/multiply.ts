@@ -3,9 +3,11 @@ import { DType } from '../../../schema';
 import type { Binding, Context, DeviceTraits, Dispatch, Shader, Tiling, Uniforms } from '../../../contract/kernel';
 import { EPILOGUE_F32, epilogueUniforms, readsResidual, shared } from '../../../wgsl/epilogue';
 import { inLanes } from '../../../wgsl/lanes';
+import { bindsWhole } from '../../../wgsl/large';
 import { linearWorkgroups } from '../../../wgsl/linear';
 import { hardwareProduct } from './hardware';
-import { hardwareTile } from './hardware_tile';
+import type { ByteFactors } from './bytes';
+import { byteTile, hardwareTile } from './hardware_tile';
 import { matrixTile, matrixTileName, matrixTiles } from './matrix_tiles';
 import { type SubgroupMatrixSpec, subgroupMatrixProduct } from './subgroup_matrix';
 import { sumOfParts } from './parts';
@@ -22,23 +24,24 @@ export function readsTransposed(ctx: Context, m: number, k: number): boolean {
   return !ctx.device.software && m > FEW_ROWS && k > 0 && k % 4 === 0;
 }
 
+/** Whether `multiply` can do it with operands of bytes, of which none is too large to be bound. */
+export function multipliesBytes(ctx: Context, p: Omit<Product, 'bytes'>): boolean {
+  const { aVec, bVec } = vectorsOf(p);
+  const { bytesFrom, software } = ctx.device;
+  return bytesFrom < Infinity && !software && aVec === 4 && bVec === 4 && bindsWhole(p.y, ctx.device);
+}
+
 export function multiply(ctx: Context, p: Product): void {
   if (p.y.size === 0) return;
-  const cut = cutProduct(ctx, p);
+  const cut = p.bytes ? undefined : cutProduct(ctx, p);
   if (cut) {
     for (const part of cut) multiply(ctx, part);
     return;
   }
-  const multipleOf4 = (numbers: readonly number[]) => numbers.every((number) => number % 4 === 0);
-  const values = (uniforms: Uniforms = {}) => Object.values(uniforms).flat() as number[];
-  const aVec = multipleOf4([p.depth, p.lda, p.aFirst ?? 0, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;
   const residual = p.residual && p.residualColumns;
-  const rows = [p.ldy, p.yFirst ?? 0, ...(residual ? [residual.pitch, residual.first] : [])];
-  const bVec = multipleOf4([p.n, ...(p.transposed ? [] : [p.ldb]), ...rows, ...values(p.strides?.b)]) ? 4 : 1;
   const scaled = (p.alpha ?? 1) !== 1 || (p.beta ?? 1) !== 1;
   const inPlace = p.a.id === p.y.id;
-  // One tensor is bound, so one way to read it.
-  const vec: Pick<ProductSpec, 'aVec' | 'bVec'> = inPlace && aVec !== bVec ? { aVec: 1, bVec: 1 } : { aVec, bVec };
+  const vec = vectorsOf(p);
   const spec: ProductSpec = {
     left: p.left,
     ...vec,
@@ -50,9 +53,22 @@ export function multiply(ctx: Context, p: Product): void {
     storage: p.y.storage,
     ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
   };
-  if (ctx.device.software) software(ctx, p, spec);
+  if (p.bytes) ofBytes(ctx, p, spec, p.bytes);
+  else if (ctx.device.software) software(ctx, p, spec);
   else if (p.left === 'matrix' && p.m <= FEW_ROWS && !inPlace) vector(ctx, p, spec);
   else hardware(ctx, p, spec);
+}
+
+/** Elements of a, and of all else, that are read at a time. */
+function vectorsOf(p: Product): Pick<ProductSpec, 'aVec' | 'bVec'> {
+  const multipleOf4 = (numbers: readonly number[]) => numbers.every((number) => number % 4 === 0);
+  const values = (uniforms: Uniforms = {}) => Object.values(uniforms).flat() as number[];
+  const aVec = multipleOf4([p.depth, p.lda, p.aFirst ?? 0, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;
+  const residual = p.residual && p.residualColumns;
+  const rows = [p.ldy, p.yFirst ?? 0, ...(residual ? [residual.pitch, residual.first] : [])];
+  const bVec = multipleOf4([p.n, ...(p.transposed ? [] : [p.ldb]), ...rows, ...values(p.strides?.b)]) ? 4 : 1;
+  // One tensor is bound, so one way to read it.
+  return p.a.id === p.y.id && aVec !== bVec ? { aVec: 1, bVec: 1 } : { aVec, bVec };
 }
 
 /** The bindings and uniforms of the end of a product. */
@@ -189,6 +205,13 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   byTiles(ctx, p, spec, full, hardwareProduct, choice.parts, tilingOf(ctx, problem, choiceName(choice)));
 }
 
+function ofBytes(ctx: Context, p: Product, spec: ProductSpec, { shifted }: ByteFactors): void {
+  const tile = byteTile({ m: p.m, n: p.n, k: p.depth * p.taps });
+  const bytes = shifted ? 'shifted' : 'plain';
+  const full: HardwareSpec = { ...spec, ...tile, bytes, split: false, transposed: false };
+  byTiles(ctx, p, spec, full, hardwareProduct, 1, undefined);
+}
+
 /** Of tiles of workgroups, of which each may have a part of k: then another launch adds up the sums, and ends it. */
 function byTiles<S extends TiledSpec>(
   ctx: Context,
@@ -207,7 +230,11 @@ function byTiles<S extends TiledSpec>(
   const end = ending(p, whole);
   const workgroups = [Math.ceil(p.m / tileRows), Math.ceil(p.n / tileColumns), p.z * parts] as const;
   const common = { depth: p.depth, total_depth: totalDepth, lda: p.lda / aVec, ldb: p.ldb / wideB };
-  const operands = { a: inLanes(p.a, aVec), b: inLanes(p.b, wideB) };
+  const operands = {
+    a: inLanes(p.a, p.bytes ? 1 : aVec),
+    b: inLanes(p.b, wideB),
+    ...(p.bytes && { rows: inLanes(p.bytes.rows, 4), columns: inLanes(p.bytes.columns, 4) }),
+  };
   if (parts === 1) {
     ctx.dispatch({
       shader: shader(whole),

@@ -2,6 +2,7 @@
 import type { Tensor, Uniforms } from '../../../contract/kernel';
 import type { Program } from '../../../wgsl/program';
 import type { Columns } from '../../shared/columns';
+import type { ByteFactors } from './bytes';
 import type { LeftKind } from './spec';
 
 /** A product to compute; strides and sizes in elements. See spec.ts for what z counts. */
@@ -39,6 +40,8 @@ export interface Product {
   readonly epilogue?: Program;
   /** Whether elements of a and b may be rounded to float16 before they are multiplied. */
   readonly halves?: boolean;
+  /** What bytes stand for, where a and b are words of them; sizes and strides are of elements nevertheless. */
+  readonly bytes?: ByteFactors;
   readonly alpha?: number;
   readonly beta?: number;
 }

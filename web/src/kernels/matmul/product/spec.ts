@@ -100,4 +100,8 @@ export interface HardwareSpec extends TiledSpec {
   readonly unrolled: number;
   /** Whether b is read where it is multiplied, and has no tiles in workgroup memory. */
   readonly directB: boolean;
+  /**
+   * Whether a and b are of bytes, four of k in a word (bytes.ts); shifted: b's have zero points.
+   */
+  readonly bytes?: 'plain' | 'shifted';
 }

@@ -54,6 +54,11 @@ export const LOW: HardwareTile = tile(16, 32, 16, { slices: 8 });
 export const LOW_AHEAD: HardwareTile = tile(16, 32, 16, { slices: 8, ahead: 2 });
 export const LOW_BY_FOUR: HardwareTile = tile(16, 32, 16, { slices: 4 });
 export const TALL_BY_FOUR: HardwareTile = tile(32, 32, 16, { rows: 8, slices: 4 });
+/** Of bytes. */
+export const BYTES_LARGE: HardwareTile = tile(64, 64, 128);
+export const BYTES: HardwareTile = tile(32, 32, 64, { slices: 2 });
+export const BYTES_FEW: HardwareTile = tile(16, 32, 32, { slices: 4 });
+export const BYTES_DEEP: HardwareTile = tile(16, 32, 64, { slices: 4 });
 const TALL = tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, ahead: 2 });
 /** For tables only. */
 const OTHERS: readonly HardwareTile[] = [
@@ -127,12 +132,19 @@ export function fits(
 }
 
 /**
- * vec4s of workgroup memory for tiles of a and of b. In the end they hold the sums of all slices: half of the rows of
- * each, or a's all of them.
+ * Elements of workgroup memory for tiles of a and of b: vec4s, and of a's bytes words. In the end they hold the sums
+ * of all slices: half of the rows of each, or all of them one that has vec4s alone.
  */
-export function workgroupQuads(tile: HardwareTile): { readonly a: number; readonly b: number } {
-  const { tileRows, tileColumns, tileDepth, slices, buffers, directB } = tile;
+export function workgroupQuads(tile: HardwareTile & Pick<HardwareSpec, 'bytes'>): {
+  readonly a: number;
+  readonly b: number;
+} {
+  const { tileRows, tileColumns, tileDepth, slices, buffers, directB, bytes } = tile;
   const sums = slices > 1 ? (slices * tileRows * tileColumns) / 4 : 0;
+  if (bytes) {
+    const [a, b] = [tileRows, tileColumns].map((across) => (buffers * slices * tileDepth * across) / 16);
+    return { a: 4 * a, b: Math.max(b, sums) };
+  }
   const room = (across: number, share: number) => Math.max((buffers * slices * tileDepth * across) / 4, share);
   return directB ? { a: room(tileRows, sums), b: 0 } : { a: room(tileRows, sums / 2), b: room(tileColumns, sums / 2) };
 }

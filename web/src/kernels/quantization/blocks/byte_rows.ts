@@ -1,5 +1,6 @@
 // Rows of floats as bytes less 128, for products by dot4I8Packed: in given steps, or in those of
 // DynamicQuantizeLinear.
+import type { Attributes } from '../../../contract/attributes';
 import type { Context, Shader, Tensor } from '../../../contract/kernel';
 import { DType } from '../../../schema';
 import {
@@ -17,6 +18,12 @@ import { dynamicStepsText, type Ranges, rangesOf, STEPS } from '../dynamic_steps
 
 /** A scale and a zero point from 0 to 255, or those that the tensor's range makes. */
 export type ByteSteps = 'dynamic' | { readonly scale: number; readonly zero: number };
+
+export function readSteps(a: Attributes): ByteSteps | undefined {
+  if (a.integer('a_dynamic', 0) !== 0) return 'dynamic';
+  const scale = a.number('a_scale', 0);
+  return scale === 0 ? undefined : { scale, zero: a.number('a_zero', 0) };
+}
 
 interface PackSpec extends Division {
   readonly dynamic: boolean;

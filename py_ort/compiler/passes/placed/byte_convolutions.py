@@ -1,0 +1,89 @@
+"""Convolutions of 8-bit integers are told so: in which steps their pixels are, and their weights.
+
+Both are floats by then. A kernel with the feature "bytes" may multiply the integers themselves, where the device does:
+pixels are whole steps of `a_scale`, of which 0 is number `a_zero` of 256, and input 4 has the scales of the weights of
+each output, whose zero points are 0. Runs after placement, when roundings stand where they are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.contracts import check_placed
+from py_ort.compiler.passes.fuse.dequantized_weights import STEPS
+from py_ort.compiler.passes.fuse.round_trips import is_move, rounding_of
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.epilogue import Epilogue, has_epilogue
+from py_ort.ir.graph import add_constant, all_nodes, array, attribute, set_attributes
+from py_ort.ir.operators import NHWC
+
+_SCALES = 4  # the input
+_BYTE = np.iinfo(np.int8)
+
+
+class ByteConvolutions(Pass):
+    """Convolutions that may be of integers."""
+
+    after = ("quantized_ends",)
+    before = ("columns",)
+
+    def __init__(self, provider_of: Callable[[ir.Node], str], takes: Callable[[ir.Node], bool]) -> None:
+        """Say where nodes run.
+
+        Args:
+            provider_of: The provider of a node.
+            takes: Whether the kernel of a convolution is told of integers.
+        """
+        self._provider_of, self._takes = provider_of, takes
+
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._provider_of)
+
+    def call(self, model: ir.Model) -> int:
+        """Take each convolution whose weights were integers."""
+        return sum(self._tell(node) for node in list(all_nodes(model.graph)) if STEPS in node.attributes)
+
+    def _tell(self, node: ir.Node) -> bool:
+        scales = np.array(attribute(node, STEPS), np.float32)
+        del node.attributes[STEPS]
+        weights = array(node.inputs[1])
+        steps = steps_of(node.inputs[0])
+        if node.domain != NHWC or not self._takes(node) or weights is None or steps is None:
+            return True
+        outputs = len(weights)
+        if scales.size not in (1, outputs) or attribute(node, "group", 1) != 1:
+            return True
+        scales = np.broadcast_to(scales, (outputs,)).copy()
+        each = scales.reshape(outputs, *[1] * (weights.ndim - 1))
+        # Passes may have changed the weights since.
+        integers = np.rint(weights / each)
+        inside = (integers >= _BYTE.min) & (integers <= _BYTE.max)
+        if not inside.all() or not np.allclose(integers * each, weights, rtol=1e-6, atol=0):
+            return True
+        graph = node.graph
+        assert isinstance(graph, ir.Graph)
+        node.resize_inputs(_SCALES + 1)
+        node.replace_input_with(_SCALES, add_constant(graph, ir.tensor(scales), f"{node.outputs[0].name}_scales"))
+        set_attributes(node, a_scale=steps[0], a_zero=steps[1])
+        return True
+
+
+def steps_of(value: ir.Value | None) -> tuple[float, float] | None:
+    """Return the scale and the zero point, of 256, of the steps that all elements of a value are in, if known."""
+    node = None if value is None else value.producer()
+    if node is None:
+        return None
+    if is_move(node):
+        return steps_of(node.inputs[0])
+    if (node.domain, node.op_type) == ("", "Concat"):
+        found = {steps_of(part) for part in node.inputs}
+        return found.pop() if len(found) == 1 else None
+    if has_epilogue(node):
+        last = Epilogue.of(node).steps[-1]
+        return (last.numbers[0], last.numbers[1]) if last.function == "FakeQuantize" else None
+    return rounding_of(node)

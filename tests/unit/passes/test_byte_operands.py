@@ -1,0 +1,99 @@
+"""Which convolutions and products are told on webgpu that their operands are of 8 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import parse
+
+from py_ort.compiler import compile_model
+from py_ort.ir.graph import array, attribute
+
+_RNG = np.random.default_rng(1)
+_CONSTANTS = {
+    "s": np.float32(0.03),
+    "t": np.float32(0.07),
+    "z": np.uint8(7),
+    "w": _RNG.integers(-127, 128, (8, 4, 3, 3)).astype(np.int8),
+    "u": np.arange(288).astype(np.uint8).reshape(8, 4, 3, 3),
+    "g": _RNG.integers(-127, 128, (8, 2, 3, 3)).astype(np.int8),
+    "ws": np.linspace(0.01, 0.02, 8, dtype=np.float32),
+    "one": np.float32(0.01),
+    "wz": np.zeros(8, np.int8),
+    "uz": np.full(8, 128, np.uint8),
+    "n": _RNG.integers(-127, 128, (64, 64)).astype(np.int8),
+    "far": np.full(8, 99, np.uint8),
+    "m": _RNG.integers(-127, 128, (64, 64)).astype(np.int8),
+    "ms": np.linspace(0.01, 0.02, 64, dtype=np.float32),
+}
+_X = "p = QuantizeLinear(x, s, z)  q = DequantizeLinear(p, s, z)"
+_W = "v = DequantizeLinear<axis=0>(w, ws, wz)"
+# id: (nodes from x [1, 4, 6, 5] to y, scale and zero point of the pixels or None)
+CONVOLUTIONS: dict[str, tuple[str, tuple[float, float] | None]] = {
+    "pixels and weights": (f"{_X} {_W} y = Conv(q, v)", (0.03, 7)),
+    "one scale": (f"{_X} v = DequantizeLinear(w, one) y = Conv(q, v)", (0.03, 7)),
+    "behind a pool": (f"{_X} {_W} a = MaxPool<kernel_shape=[2, 2]>(q) y = Conv(a, v)", (0.03, 7)),
+    "behind a convolution": (
+        f"""{_X} v = DequantizeLinear<axis=0>(w, ws, wz) k = Slice(v, b, e, ax) c = Conv<pads=[1, 1, 1, 1]>(q, k)
+        r = QuantizeLinear(c, t, z) d = DequantizeLinear(r, t, z) y = Conv(d, v)""",
+        (0.07, 7),
+    ),
+    "joined": (f"{_X} {_W} a = Relu(q) b0 = QuantizeLinear(a, s, z) b1 = DequantizeLinear(b0, s, z) "
+               "h = Concat<axis=2>(q, b1) y = Conv(h, v)", (0.03, 7)),
+    "joined in other steps": (f"{_X} {_W} a = Relu(q) b0 = QuantizeLinear(a, t, z) b1 = DequantizeLinear(b0, t, z) "
+                              "h = Concat<axis=2>(q, b1) y = Conv(h, v)", None),
+    "unsigned weights": (f"{_X} v = DequantizeLinear<axis=0>(u, ws, uz) y = Conv(q, v)", (0.03, 7)),
+    "weights beyond a byte": (f"{_X} v = DequantizeLinear<axis=0>(u, ws, far) y = Conv(q, v)", None),
+    "groups": (f"{_X} v = DequantizeLinear<axis=0>(g, ws, wz) y = Conv<group=2>(q, v)", None),
+    "floats": (f"{_W} y = Conv(x, v)", None),
+    "averages": (f"{_X} {_W} a = AveragePool<kernel_shape=[2, 2]>(q) y = Conv(a, v)", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolutions(case: str) -> None:
+    body, expected = CONVOLUTIONS[case]
+    slices = {"b": np.array([0]), "e": np.array([4]), "ax": np.array([0])}
+    model = parse(f"g (float[1,4,6,5] x) => (float[e0,f0,g0,h0] y) {{ {body} }}", {**_CONSTANTS, **slices}, opset=21)
+    graph = compile_model(model.SerializeToString(), providers=["webgpu", "wasm"]).model.graph
+    last = [node for node in graph if node.op_type == "Conv"][-1]
+    assert not any("w_scale" in node.attributes for node in graph)
+    if expected is None:
+        assert "a_scale" not in last.attributes and len(last.inputs) <= 4
+        return
+    assert attribute(last, "a_scale", 0.0) == pytest.approx(expected[0])
+    assert attribute(last, "a_zero", -1.0) == expected[1]
+    weights, scales = array(last.inputs[1]), array(last.inputs[4])
+    assert weights is not None and scales is not None and scales.shape == (8,)
+    integers = weights / scales  # of each output, which is the last axis by now
+    np.testing.assert_allclose(integers, np.rint(integers), atol=1e-4)
+
+
+# id: (nodes from x [2, 20, 64] to y, what the product is told)
+PRODUCTS: dict[str, tuple[str, dict[str, float]]] = {
+    "its own range": (
+        """p, sx, zx = DynamicQuantizeLinear(x)  i = MatMulInteger(p, m, zx)  f = Cast<to=1>(i)
+        k = Mul(sx, one)  y = Mul(f, k)""",
+        {"a_dynamic": 1},
+    ),
+    "given steps": (f"{_X} v = DequantizeLinear<axis=1>(m, ms) y = MatMul(q, v)", {"a_scale": 0.03, "a_zero": 7}),
+    "a range that others read": (
+        """p, sx, zx = DynamicQuantizeLinear(x)  i = MatMulInteger(p, m, zx)  f = Cast<to=1>(i)
+        k = Mul(sx, one)  a = Mul(f, k)  i1 = MatMulInteger(p, n, zx)  f1 = Cast<to=1>(i1)
+        k1 = Mul(sx, one)  a1 = Mul(f1, k1)  y = Mul(a, a1)""",
+        {},
+    ),
+    "floats": ("v = DequantizeLinear<axis=1>(m, ms) y = MatMul(x, v)", {}),
+}
+
+
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_products(case: str) -> None:
+    body, expected = PRODUCTS[case]
+    model = parse(f"g (float[2,20,64] x) => (float[2,20,64] y) {{ {body} }}", _CONSTANTS, opset=21)
+    graph = compile_model(model.SerializeToString(), providers=["webgpu", "wasm"]).model.graph
+    found = next(node for node in graph if node.op_type in ("MatMulNBits", "MatMul"))
+    told = {
+        name: attribute(found, name, 0.0) for name in ("a_dynamic", "a_scale", "a_zero") if name in found.attributes
+    }
+    assert told == pytest.approx(expected)
