@@ -61,7 +61,8 @@ class ByteConvolutions(Pass):
         scales = np.broadcast_to(scales, (outputs,)).copy()
         each = scales.reshape(outputs, *[1] * (weights.ndim - 1))
         # Passes may have changed the weights since.
-        integers = np.rint(weights / each)
+        with np.errstate(all="ignore"):
+            integers = np.rint(weights / each)
         inside = (integers >= _BYTE.min) & (integers <= _BYTE.max)
         if not inside.all() or not np.allclose(integers * each, weights, rtol=1e-6, atol=0):
             return True

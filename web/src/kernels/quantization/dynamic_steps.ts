@@ -15,6 +15,7 @@ import {
   teamSize,
   teamWorkgroups,
 } from '../../wgsl';
+import { repeated } from '../../wgsl/repeated';
 
 interface RangeSpec extends Spec {
   readonly lanes: 1 | 4;
@@ -47,31 +48,30 @@ ${teamMain({
 export type Ranges = Required<Pick<Dispatch, 'inputs' | 'uniforms' | 'f32'>>;
 
 /** Parts of a tensor that workgroups of a GPU look at: as many as whoever joins them can read in no time. */
-const MOST_PARTS = 32;
-/** Steps of a thread's, of 4 elements, that take as long as one part more does. */
-const FEWEST_STEPS = 2;
+const PARTS = 32;
+/** Parts that are joined at a time, two in a vector: what is loaded at once is waited for once. */
+const AT_ONCE = 16;
 
 /** The least and the largest number of each part of x, float32 [parts, 2]: what `dynamic_steps()` reads. */
 export function rangesOf(ctx: Context, x: Tensor): Ranges {
   const lanes = x.size % 4 === 0 ? 4 : 1;
   const steps = x.size / lanes;
-  const parts = ctx.device.software
-    ? partsOf(1, steps, 1, ctx.device)
-    : Math.min(MOST_PARTS, Math.ceil(steps / (256 * FEWEST_STEPS)));
-  const length = Math.ceil(steps / Math.max(1, parts));
+  const wanted = ctx.device.software ? partsOf(1, steps, 1, ctx.device) : PARTS;
+  const parts = Math.ceil(wanted / AT_ONCE) * AT_ONCE; // some may be empty
+  const length = Math.ceil(steps / wanted);
   const team = teamSize(parts, length, ctx.device);
-  const ranges = ctx.temp([Math.max(1, parts), 2], DType.float32);
+  const ranges = ctx.temp([parts, 2], DType.float32);
   ctx.dispatch({
     shader: RANGES,
     spec: { lanes, team },
     inputs: { x: inLanes(x, lanes) },
     outputs: { y: { tensor: ranges, vec: 2 } },
-    uniforms: { count: ranges.size / 2, steps, part_steps: length },
-    workgroups: teamWorkgroups(ranges.size / 2, team, ctx.device),
+    uniforms: { count: parts, steps, part_steps: length },
+    workgroups: teamWorkgroups(parts, team, ctx.device),
   });
   return {
-    inputs: { ranges: { tensor: ranges, vec: 2 } },
-    uniforms: { parts: ranges.size / 2, levels: 255 },
+    inputs: { ranges: inLanes(ranges, 4) },
+    uniforms: { parts, levels: 255 },
     f32: ['levels'],
   };
 }
@@ -88,9 +88,12 @@ export function dynamicStepsText(spec: Division): string {
 ${STEPS}
 fn dynamic_steps() -> Steps {
   var range = vec2<f32>(0.0);
-  for (var part = 0u; part < u.parts; part++) {
-    let other = ranges[part];
-    range = vec2<f32>(min(range.x, other.x), max(range.y, other.y));
+  for (var part = 0u; part < u.parts; part += ${AT_ONCE}u) {
+    ${repeated(AT_ONCE / 2, (i) => `let two_${i} = ranges[part / 2u + ${i}u];`)}
+    ${repeated(
+      AT_ONCE / 2,
+      (i) => `range = vec2<f32>(min(range.x, min(two_${i}.x, two_${i}.z)), max(range.y, max(two_${i}.y, two_${i}.w)));`,
+    )}
   }
   let low = F(range.x);
   let step = select(${quotient(spec, 'F(range.y - range.x)', 'F(u.levels)')}, F(1.0), F(range.y) == low);
