@@ -72,7 +72,13 @@ def _product(
 
 #: One row, a few and many, which are computed by three kernels; k with and without whole loads, short and long.
 _SHAPES = {(1, 512, 4, 32): "gate,residual,norm", (1, 72, 4, 16): "", (5, 520, 8, 16): "", (20, 96, 4, 32): ""}
-_OFTEN = ("norm and gate", "norm and bias and residual", "gate and bias and zeros", "bias and epilogue")
+_OFTEN = (
+    "norm and gate",
+    "norm and bias and residual",
+    "gate and bias and zeros",
+    "bias and epilogue",
+    "epilogue and residual",
+)
 
 CASES = [
     *(

@@ -10,8 +10,14 @@ import { PIECEWISE } from './scalar_functions';
 const VALUE = 0;
 const RESIDUAL = 1;
 const FIRST = 2;
+/** With the residual added behind all else, which the epilogue does not read yet. */
+export function residualLast({ instructions, numbers }: Program = { instructions: [], numbers: [] }): Program {
+  const value = instructions.length === 0 ? VALUE : FIRST + instructions.length - 1;
+  return { instructions: [...instructions, { op: 'Add', registers: [value, RESIDUAL], numbers: 0 }], numbers };
+}
+
 /** The residual is added, and nothing else is done. */
-export const SUM: Program = { instructions: [{ op: 'Add', registers: [VALUE, RESIDUAL], numbers: 0 }], numbers: [] };
+export const SUM: Program = residualLast();
 
 export function readEpilogue(attributes: Attributes, name = 'epilogue'): Program | undefined {
   const text = attributes.text(name, '');

@@ -26,7 +26,7 @@ import {
   stored,
   teamWorkgroups,
 } from '../../wgsl';
-import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue, SUM } from '../../wgsl/epilogue';
+import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue, residualLast } from '../../wgsl/epilogue';
 import type { Instruction, Program } from '../../wgsl/program';
 import { multipliesBytes, multiply, readsTransposed } from '../matmul/product/multiply';
 import type { Product } from '../matmul/product/product';
@@ -125,7 +125,7 @@ function wholeProduct(
   return {
     left: 'matrix',
     ...{ a, b, y, bias, residual, transposed, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: transposed ? k : n, ldy: n },
-    epilogue: residual ? SUM : epilogue, // no pass makes both
+    epilogue: residual ? residualLast(epilogue) : epilogue,
   };
 }
 
