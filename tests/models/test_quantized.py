@@ -12,6 +12,7 @@ import pytest
 from bert import bert
 from onnx import TensorProto, helper, numpy_helper
 
+from py_ort import SessionOptions
 from py_ort.testing.native_model import NativeModel
 
 quantization = pytest.importorskip("onnxruntime.quantization")
@@ -199,4 +200,19 @@ def test_dynamically_quantized_products_read_bytes_on_webgpu(new_session, tmp_pa
     rng = np.random.default_rng(1)
     feeds = {"input_ids": rng.integers(0, 50, (2, 12)), "attention_mask": np.ones((2, 12), np.int64)}
     (found,), (wanted,) = session.run(None, feeds), native.run(feeds)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-2 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+def test_saved_graphs_of_dynamic_products_run_natively(new_session, tmp_path: Path, provider: str):
+    """With the activations that end products."""
+    onnx.save(bert(layers=1, width=64, heads=2), tmp_path / "float.onnx")
+    quantization.quantize_dynamic(str(tmp_path / "float.onnx"), str(tmp_path / "q8.onnx"))
+    options = SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "saved.onnx")
+    providers = ["wasm"] if provider == "wasm" else ["webgpu", "wasm"]
+    session = new_session(tmp_path / "q8.onnx", options, providers)
+    rng = np.random.default_rng(1)
+    feeds = {"input_ids": rng.integers(0, 50, (2, 12)), "attention_mask": np.ones((2, 12), np.int64)}
+    (found,), (wanted,) = NativeModel(tmp_path / "saved.onnx").run(feeds), session.run(None, feeds)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-2 * np.abs(wanted).max())

@@ -10,8 +10,9 @@ import onnx_ir as ir
 
 from py_ort.compiler.load.attributes import check_attributes
 from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
+from py_ort.ir.block_products import OURS
 from py_ort.ir.graph import all_graphs, all_nodes
-from py_ort.ir.operators import INTERNAL, NCHWC, NHWC, operators
+from py_ort.ir.operators import INTERNAL, MICROSOFT, NCHWC, NHWC, operators
 from py_ort.ir.schemas import CANONICAL_OPSET, opsets_with, schema
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
@@ -170,9 +171,14 @@ def _check_imported(node: ir.Node, function: ir.Function, model: ir.Model) -> No
 
 def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model: ir.Model) -> None:
     found = schema(node.domain, node.op_type, opsets.get(node.domain, 1))
-    if found is None or node.op_identifier() in model.functions:
-        return
     where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
+    if node.op_identifier() in model.functions:
+        return
+    if found is None:
+        # What passes write is not for models to say; of these operators' other attributes nothing is known here.
+        ours = [name for name in node.attributes if name in OURS] if node.domain == MICROSOFT else []
+        _check_attributes(node, ours, where)
+        return
     count = len(node.inputs)
     if not found.min_input <= count <= found.max_input:
         allowed = (
@@ -199,12 +205,14 @@ def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model:
                 f"{spec.type.name}",
                 **where,
             )
-    for name in node.attributes:
-        if name not in found.attributes:
-            raise InvalidGraph(
-                f"node {_name(node)} ({node.op_type}) has an attribute {name!r}, which the operator does not know",
-                **where,
-            )
+    _check_attributes(node, [name for name in node.attributes if name not in found.attributes], where)
+
+
+def _check_attributes(node: ir.Node, unknown: Sequence[str], where: Mapping[str, Any]) -> None:
+    for name in unknown:
+        raise InvalidGraph(
+            f"node {_name(node)} ({node.op_type}) has an attribute {name!r}, which the operator does not know", **where
+        )
 
 
 def _name(node: ir.Node) -> str:

@@ -58,10 +58,6 @@ class StandardForm(OnnxWriter):
             self.give(proto, node, self._swish(proto, node, inputs[0], get(node, "alpha", 1.0)))
         elif node.domain == "" and node.op_type == "Attention":
             self._attention(proto, node, inputs)
-        elif node.domain == "" and (
-            any(name in node.attributes for name in FUSED) or len(inputs) > _inputs_of(node.op_type)
-        ):
-            self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
         elif node.domain == INTERNAL and node.op_type in FUNCTIONS:
             numbers = [get(node, name, default) for name, default in FUNCTIONS[node.op_type].parameters.items()]
             self.give(proto, node, self.function(proto, node, node.op_type, numbers, inputs[0]))
@@ -69,6 +65,8 @@ class StandardForm(OnnxWriter):
             self.give(proto, node, self._dynamic(proto, inputs[0]))
         elif is_block_product(node) and not is_plain(node):
             self.give(proto, node, self._block_product(proto, node, inputs))
+        elif any(name in node.attributes for name in FUSED) or len(inputs) > _inputs_of(node):
+            self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
         else:
             self._since = max(self._since, _since(node))
             super().node(proto, node)
@@ -113,13 +111,14 @@ class StandardForm(OnnxWriter):
         self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str], attributes: dict[str, Any], z: str = ""
     ) -> str:
         """Append a Conv, ConvTranspose, Gemm or MatMul and what is fused into it; return the result's name."""
-        limit = _inputs_of(node.op_type)
+        limit = _inputs_of(node)
         own = dict(enumerate(inputs[limit:], limit))  # what ONNX's form does not have
         bias, z = own.get(_BIAS, ""), z or own.get(_RESIDUAL, "")
         inputs = inputs[:limit]
         while not inputs[-1]:
             inputs.pop()
-        result = self.emit(proto, node.op_type, inputs, **attributes)
+        domain = _MICROSOFT if node.domain == _MICROSOFT else ""
+        result = self.emit(proto, node.op_type, inputs, domain=domain, **attributes)
         if bias:
             result = self.emit(proto, "Add", [result, bias])
         for step in Epilogue.of(node).steps:
@@ -221,9 +220,10 @@ def get(node: ir.Node, name: str, default: Any = None) -> Any:
     return default if item is None else item.value
 
 
-def _inputs_of(op_type: str) -> int:
-    """How many inputs ONNX's form has, of the operators whose kernels take one more."""
-    return {"Conv": 3, "ConvTranspose": 3, "Gemm": 3, "MatMul": 2}.get(op_type, 1 << 30)
+def _inputs_of(node: ir.Node) -> int:
+    """How many inputs ONNX's form has, of the operators whose kernels take more."""
+    known = {} if node.domain == _MICROSOFT else {"Conv": 3, "ConvTranspose": 3, "Gemm": 3, "MatMul": 2}
+    return known.get(node.op_type, 1 << 30)
 
 
 def _since(node: ir.Node) -> int:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import onnx
 import pytest
 from graphs import parse
+from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.compiler import compile_model
+from py_ort.exceptions import InvalidGraph
 from py_ort.ir.graph import array, attribute
 
 _RNG = np.random.default_rng(1)
@@ -97,3 +102,85 @@ def test_products(case: str) -> None:
         name: attribute(found, name, 0.0) for name in ("a_dynamic", "a_scale", "a_zero") if name in found.attributes
     }
     assert told == pytest.approx(expected)
+
+
+# id: (operator, shape of the scales of its weights, whether it becomes one of floats)
+SCALES: dict[str, tuple[str, tuple[int, ...], bool]] = {
+    "of outputs": ("ConvInteger", (8, 1, 1), True),
+    "of outputs, of all axes": ("ConvInteger", (1, 8, 1, 1), True),
+    "along the width": ("ConvInteger", (8,), False),
+    "along the height": ("ConvInteger", (8, 1), False),
+    "an axis more": ("ConvInteger", (1, 1, 1, 1, 1), False),
+    "of columns": ("MatMulInteger", (8,), True),
+    "of columns, of all axes": ("MatMulInteger", (1, 1, 1, 8), True),
+    "an axis more than a product has": ("MatMulInteger", (1, 1, 1, 1, 8), False),
+    "a number of too many axes": ("MatMulInteger", (1, 1, 1, 1, 1), False),
+}
+
+
+@pytest.mark.parametrize("case", SCALES)
+def test_scales_as_they_broadcast(case: str) -> None:
+    """Those that are not of the weights stay what they are: a factor of the result."""
+    product, shape, floats = SCALES[case]
+    weights = _RNG.integers(-9, 9, (8, 8, 1, 1) if product == "ConvInteger" else (8, 8)).astype(np.int8)
+    scales = np.linspace(0.01, 0.02, math.prod(shape), dtype=np.float32).reshape(shape)
+    body = (
+        f"p, sx, zx = DynamicQuantizeLinear(x) i = {product}(p, w, zx) f = Cast<to=1>(i) k = Mul(sx, ws) y = Mul(f, k)"
+    )
+    model = parse(
+        f"g (float[2,8,8,8] x) => (float y) {{ {body} }}", {"w": weights, "ws": scales}, opset=21
+    ).SerializeToString()
+    found = {node.op_type for node in compile_model(model, providers=["webgpu", "wasm"]).model.graph}
+    assert (product not in found) is floats
+
+
+@pytest.mark.parametrize("outer", [False, True], ids=["in both branches", "in a branch and behind"])
+def test_each_graph_has_a_rounding_of_its_own(outer: bool) -> None:
+    """What one branch rounds neither the other sees nor what comes later."""
+    weights = _RNG.integers(-9, 9, (8, 8)).astype(np.int8)
+
+    def product(name: str) -> list[onnx.NodeProto]:
+        made = [f"{name}_{each}" for each in "qszifk"]
+        return [
+            helper.make_node("DynamicQuantizeLinear", ["x"], made[:3]),
+            helper.make_node("MatMulInteger", [made[0], "w", made[2]], [made[3]]),
+            helper.make_node("Cast", [made[3]], [made[4]], to=1),
+            helper.make_node("Mul", [made[1], "ws"], [made[5]]),
+            helper.make_node("Mul", [made[4], made[5]], [name]),
+        ]
+
+    def branch(name: str, nodes: list[onnx.NodeProto]) -> onnx.GraphProto:
+        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["m", 8])])
+
+    other = [helper.make_node("Neg", ["x"], ["b"])] if outer else product("b")
+    nodes = [
+        helper.make_node("If", ["c"], ["r"], then_branch=branch("a", product("a")), else_branch=branch("b", other)),
+        *(product("d") if outer else [helper.make_node("Neg", ["r"], ["d"])]),
+        helper.make_node("Add", ["r", "d"], ["y"]),
+    ]
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["m", 8]) for name in "xy"]
+    given = [infos[0], helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
+    constants = [numpy_helper.from_array(value, name) for value, name in ((weights, "w"), (np.float32(0.1), "ws"))]
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", given, infos[1:], constants),
+        opset_imports=[helper.make_opsetid("", 21)],
+        ir_version=10,
+    )
+    assert compile_model(model.SerializeToString(), providers=["webgpu", "wasm"])
+
+
+@pytest.mark.parametrize("name", ["a_dynamic", "epilogue", "gate"])
+def test_models_do_not_say_what_passes_write(name: str) -> None:
+    value = 1 if name == "a_dynamic" else "Swish 0"
+    node = helper.make_node(
+        "MatMulNBits", ["x", "b", "s"], ["y"], domain="com.microsoft", K=16, N=4, bits=8, block_size=16, **{name: value}
+    )
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, d]) for n, d in (("x", 16), ("y", 4))]
+    constants = {"b": np.zeros((4, 1, 16), np.uint8), "s": np.ones(4, np.float32)}
+    graph = helper.make_graph(
+        [node], "g", infos[:1], infos[1:], [numpy_helper.from_array(v, k) for k, v in constants.items()]
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    with pytest.raises(InvalidGraph, match=f"'{name}', which the operator does not know"):
+        compile_model(model.SerializeToString(), providers=["webgpu"])

@@ -104,7 +104,9 @@ def _as_floats(node: ir.Node) -> bool:
         return False
     x, integers = rounding.inputs[0], node.inputs[1]
     assert x is not None
-    rounded = next((use.node.outputs[0] for use in x.uses() if is_rounding(use.node)), None)
+    # One in another graph may not be seen from here, or stand behind.
+    near = (use.node for use in x.uses() if use.node.graph is rounding.graph)
+    rounded = next((each.outputs[0] for each in near if is_rounding(each)), None)
     if rounded is None:
         rounded = Builder(rounding, origin=origins(rounding)).op(_ROUNDING, x, domain=INTERNAL)
     build = Builder(node, origin=[o for each in (node, found.cast, found.scaled) for o in origins(each)])
@@ -128,9 +130,12 @@ def _weights(node: ir.Node, scale: ir.Value) -> tuple[np.ndarray, np.ndarray] | 
     if product and integers.ndim != _MATRIX:
         return None
     count = integers.shape[1 if product else 0]
-    # Those of columns are the last axis, those of channels the second of the result.
-    behind = scales.shape[-1:] if product else scales.shape[-(integers.ndim - 1) :][:1]
-    if scales.size != 1 and not (scales.size == count and behind == (count,)):
+    # The result's; scales of more axes would add some.
+    axes = (rank(node.inputs[0]) or 1) if product else integers.ndim
+    # Those of columns are the last axis, those of channels the second.
+    place = scales.ndim - (1 if product else axes - 1)
+    alone = scales.size == count and place >= 0 and scales.shape[place] == count
+    if scales.ndim > axes or not (scales.size == 1 or alone):
         return None
     if zeros.size not in (1, count):
         return None
