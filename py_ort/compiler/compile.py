@@ -84,8 +84,8 @@ def compile_model(
         NotImplemented: A node has no kernel on these providers.
         InvalidArgument: An option is wrong.
     """
-    target = Target.of(providers, manifests)
     options = options or CompileOptions()
+    target = Target.of(providers, manifests, forced=bool(options.force_cpu_node_names))
     options.nhwc()  # whether they are options at all
     timings: dict[str, float] = {}
     with _timed(timings, "load"):

@@ -21,19 +21,25 @@ class Target:
         providers: Canonical names, the preferred one first.
         manifests: The kernels of each, by name; those of users are in that of webgpu.
         user_kernels: Users' kernels by (domain, op_type).
+        forced: Whether the user wants nodes on the CPU, which may be any: nothing is made then that only kernels of the
+            first provider know.
     """
 
     providers: tuple[str, ...]
     manifests: Mapping[str, Manifest]
     user_kernels: Mapping[tuple[str, str], UserKernel] = field(default_factory=dict)
+    forced: bool = False
 
     @classmethod
-    def of(cls, providers: Sequence[str], manifests: Mapping[str, Manifest] | None = None) -> Target:
+    def of(
+        cls, providers: Sequence[str], manifests: Mapping[str, Manifest] | None = None, *, forced: bool = False
+    ) -> Target:
         """Describe what there is now.
 
         Args:
             providers: Names of the providers that may run nodes, the preferred one first.
             manifests: The providers' kernels; those of the built page and core by default.
+            forced: See the attribute.
 
         Raises:
             InvalidArgument: There is no such provider.
@@ -47,7 +53,7 @@ class Target:
         if own and "webgpu" in known:
             kernels = {key: kernel.input_types for key, kernel in own.items()}
             known["webgpu"] = replace(known["webgpu"], kernels={**known["webgpu"].kernels, **kernels})
-        return cls(names, known, own)
+        return cls(names, known, own, forced)
 
     @property
     def first(self) -> str:
@@ -66,8 +72,8 @@ class Target:
         return self.offers("columns", op_type, domain)
 
     def offers(self, feature: str, op_type: str, domain: str = "") -> bool:
-        """Tell whether the first provider's kernel of an operator has a feature."""
-        return self.manifests[self.first].offers(feature, domain, op_type)
+        """Tell whether nodes of an operator may use a feature that the first provider's kernel has."""
+        return not self.forced and self.manifests[self.first].offers(feature, domain, op_type)
 
     def runs_first(self, node: ir.Node) -> bool:
         """Tell whether the first provider runs a node."""

@@ -32,7 +32,7 @@ def _output_channels(node: ir.Node) -> Any:
 OPERATORS = [
     Operator("Conv", layout="conv", infer=_infer_conv, heavy=True),
     Operator("ConvTranspose", layout="conv", infer=_infer_conv, heavy=True),
-    Operator("Conv", domain=NHWC, infer=_infer_conv, columns={0: "x_columns", 3: "residual_columns"}, into=4),
+    Operator("Conv", domain=NHWC, infer=_infer_conv, columns={0: "x_columns", 3: "residual_columns"}, into=5),
     Operator("ConvTranspose", domain=NHWC, infer=_infer_conv, columns={0: "x_columns"}, into=4),
     Operator("FusedConv", domain=MICROSOFT, infer=_infer_conv, heavy=True),
     Operator("NhwcConv", domain=MICROSOFT),

@@ -118,7 +118,7 @@ def _convolved(x: np.ndarray, w: np.ndarray, stride: int, padding: int, dilation
     return np.einsum("nhwcij,ijcm->nhwm", windows.astype(np.float64), w.astype(np.float64))
 
 
-@pytest.mark.parametrize("kind", ["bias", "residual", "rounded"])
+@pytest.mark.parametrize("kind", ["bias", "residual", "rounded", "columns"])
 @pytest.mark.parametrize("size", WINDOWS.values(), ids=WINDOWS)
 def test_convolutions_on_a_gpu(kernel_page: Any, size: tuple[int, ...], kind: str) -> None:
     height, width, channels, outputs, window, stride, padding, dilation = size
@@ -146,11 +146,18 @@ def test_convolutions_on_a_gpu(kernel_page: Any, size: tuple[int, ...], kind: st
     }
     inputs = [integers * scale, weights * scales, bias, residual, scales]
     inputs = [None if each is None else each.astype(np.float32) for each in inputs]
+    before = np.full((*expected.shape[:3], outputs + 16), 7, np.float32)
+    if kind == "columns":  # of wider tensors, the second of which is there
+        attributes |= {"x_columns": [4, channels], "y_columns": [8, outputs + 16], "into": len(inputs)}
+        inputs = [np.pad(inputs[0], [(0, 0)] * 3 + [(4, 8)], constant_values=9), *inputs[1:], before]
     result = kernel_page.run("Conv", inputs, attributes, domain=NHWC, hardware=True, traits={"bytesFrom": 0})
     assert any(_SHADER in name for name in result.shaders) is (sums.size * window**2 >= 64 * integers[..., 0].size), (
         result.shaders
     )
     found = result.outputs[0]
+    if kind == "columns":
+        np.testing.assert_array_equal(np.delete(found, np.s_[8 : 8 + outputs], -1), before[..., :16])
+        found = found[..., 8 : 8 + outputs]
     if residual is not None:
         expected = expected + residual
     if kind == "rounded":

@@ -70,9 +70,7 @@ class Manifest:
             inputs,
             an empty entry accepts all.
         requirements: What nodes must be like besides.
-        features: What kernels can do besides, by name: "columns" (they read and write columns of wider tensors,
-            `py_ort.compiler.passes.placed.columns`), "bias" (of MatMul: input 2 is added),
-            "epilogue" and "residual" (of products: `py_ort.ir.epilogue`).
+        features: What kernels can do besides, by name: `Feature` in web/src/contract/kernel.ts says what each is.
     """
 
     provider: str

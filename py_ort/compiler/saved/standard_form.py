@@ -23,7 +23,7 @@ from py_ort.ir.type_names import type_name
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 #: Attributes of fused operators that ONNX's own forms do not have.
-FUSED = ("epilogue", STEPS, "a_scale", "a_zero")
+FUSED = ("epilogue", STEPS)
 _MICROSOFT = "com.microsoft"
 _IR_VERSION = 10
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
@@ -65,7 +65,9 @@ class StandardForm(OnnxWriter):
             self.give(proto, node, self._dynamic(proto, inputs[0]))
         elif is_block_product(node) and not is_plain(node):
             self.give(proto, node, self._block_product(proto, node, inputs))
-        elif any(name in node.attributes for name in FUSED) or len(inputs) > _inputs_of(node):
+        elif node.domain in ("", _MICROSOFT) and (
+            any(name in node.attributes for name in FUSED) or len(inputs) > _inputs_of(node)
+        ):
             self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
         else:
             self._since = max(self._since, _since(node))

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from graphs import parse
 from onnx import TensorProto, helper, numpy_helper
 
-from py_ort.compiler import compile_model
+from py_ort.compiler import CompileOptions, compile_model
+from py_ort.compiler.saved.standard_form import StandardForm
 from py_ort.exceptions import InvalidGraph
 from py_ort.ir.graph import array, attribute
 
@@ -184,3 +186,62 @@ def test_models_do_not_say_what_passes_write(name: str) -> None:
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
     with pytest.raises(InvalidGraph, match=f"'{name}', which the operator does not know"):
         compile_model(model.SerializeToString(), providers=["webgpu"])
+
+
+def _conv(graph: ir.Graph) -> list[ir.Node]:
+    return [node for node in graph if node.op_type == "Conv"]
+
+
+def test_joined_convolutions_keep_their_scales() -> None:
+    """Those that write into a tensor of others have it behind the scales."""
+    body = f"""{_X} {_W} c = Conv(q, v) r = QuantizeLinear(c, t, z) d = DequantizeLinear(r, t, z)
+        k = DequantizeLinear<axis=0>(w, one8, wz) e = Conv(q, k) f = QuantizeLinear(e, t, z)
+        h = DequantizeLinear(f, t, z) y = Concat<axis=1>(d, h)"""
+    constants = {**_CONSTANTS, "one8": np.full(8, 0.01, np.float32)}
+    model = parse(f"g (float[1,4,6,5] x) => (float[e0,f0,g0,h0] y) {{ {body} }}", constants, opset=21)
+    found = _conv(compile_model(model.SerializeToString(), providers=["webgpu", "wasm"]).model.graph)
+    assert sorted(attribute(node, "into", 0) for node in found) == [0, 5]
+    for node in found:
+        scales = array(node.inputs[4])
+        assert scales is not None and scales.shape == (8,)
+
+
+def test_siblings_share_their_launch() -> None:
+    """Convolutions of the same pixels become one, with the scales of both."""
+    shapes = {"a": (8, 8, 1, 1), "b": (8, 8, 1, 1), "c": (8, 8, 3, 3), "d": (8, 8, 3, 3), "e": (8, 8, 1, 1)}
+    weights = {name: _RNG.integers(-127, 128, shape).astype(np.int8) for name, shape in shapes.items()}
+    conv = """w{0} = DequantizeLinear<axis=0>({0}, ws, wz) c{0} = Conv<pads=[{2}, {2}, {2}, {2}]>({1}, w{0})
+        i{0} = QuantizeLinear(c{0}, t, z) o{0} = DequantizeLinear(i{0}, t, z)"""
+    parts = [("e", "q", 0), ("a", "q", 0), ("c", "oa", 1), ("b", "q", 0), ("d", "ob", 1)]
+    body = " ".join(conv.format(*part) for part in parts)
+    model = parse(
+        f"g (float[1,8,6,5] x) => (float[e0,f0,g0,h0] y) {{ {_X} {body} y = Concat<axis=1>(oe, oc, od) }}",
+        {**_CONSTANTS, **weights},
+        opset=21,
+    )
+    found = _conv(compile_model(model.SerializeToString(), providers=["webgpu", "wasm"]).model.graph)
+    scales = [array(node.inputs[4]) for node in found]
+    assert sorted(each.shape for each in scales if each is not None) == [(8,), (8,), (8,), (16,)]
+
+
+def test_nodes_that_are_wanted_on_the_cpu_keep_what_they_do() -> None:
+    """A product may go where no kernel ends it."""
+    body, _ = PRODUCTS["its own range"]
+    body = body.replace("y = Mul(f, k)", "r = Mul(f, k)  [act] y = Tanh(r)")
+    weights = {"m": _RNG.integers(-127, 128, (512, 512)).astype(np.int8)}
+    model = parse(f"g (float[2,20,512] x) => (float[2,20,512] y) {{ {body} }}", {**_CONSTANTS, **weights}, opset=21)
+    options = CompileOptions(force_cpu_node_names=("act",))
+    found = compile_model(model.SerializeToString(), providers=["webgpu", "wasm"], options=options)
+    assert [node.provider for node in found.placement.nodes if node.op_type == "Tanh"] == ["wasm"]
+    assert not any("a_dynamic" in node.attributes for node in found.model.graph)
+
+
+def test_operators_of_users_are_saved_as_they_are() -> None:
+    """Whatever they are called."""
+    x = ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape([2, 2]))
+    node = ir.Node("my.ops", "MatMul", [x, x, x, x], attributes=ir.convenience.convert_attributes({"a_scale": 0.5}))
+    node.outputs[0].name, node.outputs[0].type = "y", x.type
+    graph = ir.Graph([x], [node.outputs[0]], nodes=[node], opset_imports={"": 21, "my.ops": 1}, name="g")
+    (saved,) = StandardForm().model(ir.Model(graph, ir_version=10)).graph.node
+    assert (saved.domain, saved.op_type, list(saved.input)) == ("my.ops", "MatMul", ["x"] * 4)
+    assert [item.name for item in saved.attribute] == ["a_scale"]

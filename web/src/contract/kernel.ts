@@ -60,7 +60,7 @@ export interface DeviceTraits {
   readonly subgroups: boolean;
   /**
    * Multiplications of a convolution from which it pays to make bytes of its pixels and to multiply these by
-   * dot4I8Packed; Infinity where there is no such thing.
+   * dot4I8Packed; Infinity where there is no such thing, which MatMulNBits looks at alone.
    */
   readonly bytesFrom: number;
   readonly maxWorkgroupsPerDimension: number;

@@ -8,13 +8,14 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.dynamic_products import is_rounding
+from py_ort.compiler.passes.fuse.dynamic_products import is_dynamic_rounding
+from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.passes.match import only_user
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import OP_TYPE, SCALES, ZEROS, block_products, given
 from py_ort.ir.graph import array, attribute, origins, remove, set_attributes, set_origins
-from py_ort.ir.operators import INTERNAL, MICROSOFT
+from py_ort.ir.operators import MICROSOFT
 
 _BITS = 8
 
@@ -26,29 +27,31 @@ class ByteRows(Pass):
 
     def __init__(self, target: Target) -> None:
         """`target`: what the first provider's kernel of these products can do besides."""
-        self._takes = target.offers("bytes", OP_TYPE, MICROSOFT)
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Take each product of rounded rows."""
-        return sum(_fuse(node) for node in block_products(model)) if self._takes else 0
+        if not self._target.offers("bytes", OP_TYPE, MICROSOFT):
+            return 0
+        return sum(_fuse(node) for node in block_products(model) if self._target.runs_first(node))
 
 
 def _fuse(product: ir.Node) -> bool:
-    if (
-        attribute(product, "bits", 4) != _BITS
-        or "norm_epsilon" in product.attributes
-        or "a_scale" in product.attributes
-    ):
+    if attribute(product, "bits", 4) != _BITS or {"norm_epsilon", "a_scale"} & set(product.attributes):
         return False
-    columns = int(attribute(product, "N"))
     rows = product.inputs[0]
     rounding = None if rows is None else rows.producer()
-    if rounding is None or not all(_alike(given(product, index), columns) for index in (SCALES, ZEROS)):
+    dynamic = rounding is not None and is_dynamic_rounding(rounding)
+    steps = None if dynamic else steps_of(rows)
+    if not dynamic and steps is None:
         return False
-    if (rounding.domain, rounding.op_type) == (INTERNAL, "FakeQuantize"):
-        set_attributes(product, a_scale=attribute(rounding, "scale", 1.0), a_zero=attribute(rounding, "zero", 0.0))
+    columns = int(attribute(product, "N"))
+    if not all(_alike(given(product, index), columns) for index in (SCALES, ZEROS)):
+        return False
+    if steps is not None:
+        set_attributes(product, a_scale=steps[0], a_zero=steps[1])
         return True
-    if not is_rounding(rounding) or only_user(rounding.outputs[0]) is not product:
+    if rounding is None or only_user(rounding.outputs[0]) is not product or rounding.graph is not product.graph:
         return False
     product.replace_input_with(0, rounding.inputs[0])
     set_attributes(product, a_dynamic=1)
@@ -62,7 +65,7 @@ def _alike(value: ir.Value | None, columns: int) -> bool:
     if value is None:
         return True
     contents = array(value)
-    if contents is None:
+    if contents is None or contents.size % columns:
         return False
     blocks = contents.reshape(columns, -1)
     return bool(np.all(blocks == blocks[:, :1]))

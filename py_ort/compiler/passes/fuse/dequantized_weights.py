@@ -9,15 +9,16 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.dynamic_products import is_rounding
+from py_ort.compiler.passes.fuse.dynamic_products import is_dynamic_rounding
+from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, with_row_bias
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
-from py_ort.ir.block_products import pack_nibbles
+from py_ort.ir.block_products import OP_TYPE, pack_nibbles
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, origins, rank, remove, replace_value, set_attributes
-from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC
+from py_ort.ir.operators import MICROSOFT, NHWC
 
 #: Bits of the types that weights may have, and what makes their values unsigned.
 _TYPES = {
@@ -48,11 +49,13 @@ class DequantizedWeights(Pass):
         self._target = target
 
     def call(self, model: ir.Model) -> int:
-        """Take each MatMul whose right operand is dequantized from a constant."""
+        """Take each MatMul whose right operand is dequantized from a constant, and note what Convs have."""
         if self._target.has(MICROSOFT, "MatMulNBits") is not True or self._target.has(MICROSOFT, "QLinearAdd") is True:
             return 0
         noted = sum(map(_note, nodes_of(model, "Conv"))) if self._target.offers("bytes", "Conv", NHWC) else 0
-        return noted + sum(_fuse(node) for node in nodes_of(model, "MatMul"))
+        return noted + sum(
+            _fuse(node, self._target.offers("bytes", OP_TYPE, MICROSOFT)) for node in nodes_of(model, "MatMul")
+        )
 
 
 def _note(node: ir.Node) -> bool:
@@ -67,7 +70,8 @@ def _note(node: ir.Node) -> bool:
     return True
 
 
-def _fuse(node: ir.Node) -> bool:
+def _fuse(node: ir.Node, of_bytes: bool) -> bool:
+    """`of_bytes`: whether bytes may be multiplied as they are."""
     source = made_by(node.inputs[1], "DequantizeLinear")
     if source is None or len(node.inputs) > 2 or has_epilogue(node) or (rank(node.inputs[0]) or 0) < 2:
         return False
@@ -75,13 +79,14 @@ def _fuse(node: ir.Node) -> bool:
     dtype = None if source.inputs[0] is None else source.inputs[0].dtype
     if integers is None or dtype not in _TYPES or integers.ndim != 2:
         return False
-    if integers.size < (_WORTH_ROUNDED if _is_rounded(node.inputs[0]) else _WORTH):
-        return False
     bits, offset = _TYPES[dtype]
     (k, n), block = integers.shape, int(attribute(source, "block_size", 0)) or _BLOCK
     scales = _blocks(array(source.inputs[1]), source, k, n, block)
     zeros = _blocks(array(source.inputs[2]), source, k, n, block) if len(source.inputs) > 2 else np.zeros((1, 1))
     if scales is None or zeros is None or block < 16 or block & (block - 1):
+        return False
+    of_bytes &= bits == 8 and len(scales) == len(zeros) == 1 and k % 4 == n % 4 == 0 and _is_rounded(node.inputs[0])
+    if integers.size < (_WORTH_ROUNDED if of_bytes else _WORTH):
         return False
     count = -(-k // block)
     weights = np.zeros((count * block, n), np.uint8)
@@ -113,8 +118,7 @@ def _fuse(node: ir.Node) -> bool:
 
 
 def _is_rounded(rows: ir.Value | None) -> bool:
-    maker = None if rows is None else rows.producer()
-    return is_rounding(maker) or (maker is not None and (maker.domain, maker.op_type) == (INTERNAL, "FakeQuantize"))
+    return rows is not None and (is_dynamic_rounding(rows.producer()) or steps_of(rows) is not None)
 
 
 def _blocks(contents: np.ndarray | None, source: ir.Node, k: int, n: int, block: int) -> np.ndarray | None:

@@ -44,7 +44,7 @@ class DynamicProducts(Pass):
 _ROUNDING = "DynamicFakeQuantize"
 
 
-def is_rounding(node: ir.Node | None) -> bool:
+def is_dynamic_rounding(node: ir.Node | None) -> bool:
     """Whether a node rounds floats as DynamicQuantizeLinear does."""
     return node is not None and (node.domain, node.op_type) == (INTERNAL, _ROUNDING)
 
@@ -106,7 +106,7 @@ def _as_floats(node: ir.Node) -> bool:
     assert x is not None
     # One in another graph may not be seen from here, or stand behind.
     near = (use.node for use in x.uses() if use.node.graph is rounding.graph)
-    rounded = next((each.outputs[0] for each in near if is_rounding(each)), None)
+    rounded = next((each.outputs[0] for each in near if is_dynamic_rounding(each)), None)
     if rounded is None:
         rounded = Builder(rounding, origin=origins(rounding)).op(_ROUNDING, x, domain=INTERNAL)
     build = Builder(node, origin=[o for each in (node, found.cast, found.scaled) for o in origins(each)])

@@ -15,6 +15,7 @@ from py_ort.compiler.passes.match import nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import Epilogue, has_epilogue
 from py_ort.ir.graph import all_nodes, attribute, attributes_of, origins, remove, replace_value
 from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, op_types
 
@@ -111,11 +112,27 @@ def _undoes(node: ir.Node, made: QuantizedValue) -> bool:
     return bool((found.steps == made.steps).all() and (found.zeros == made.zeros).all())
 
 
-def rounding_of(node: ir.Node | None) -> tuple[float, float] | None:
+def _rounding(node: ir.Node | None) -> tuple[float, float] | None:
     """Return the scale and the zero point, of 256, of a FakeQuantize; None where it is none."""
     if node is None or (node.domain, node.op_type) != (INTERNAL, _NAME):
         return None
     return attribute(node, "scale", 1.0), attribute(node, "zero", 0.0)
+
+
+def steps_of(value: ir.Value | None) -> tuple[float, float] | None:
+    """Return the scale and the zero point, of 256, of the steps that all elements of a value are in, if known."""
+    node = None if value is None else value.producer()
+    if node is None:
+        return None
+    if _is_move(node):
+        return steps_of(node.inputs[0])
+    if (node.domain, node.op_type) == ("", "Concat"):
+        found = {steps_of(part) for part in node.inputs}
+        return found.pop() if len(found) == 1 else None
+    if has_epilogue(node):
+        last = Epilogue.of(node).steps[-1]
+        return (last.numbers[0], last.numbers[1]) if last.function == "FakeQuantize" else None
+    return _rounding(node)
 
 
 def _into_concat(node: ir.Node) -> bool:
@@ -124,7 +141,7 @@ def _into_concat(node: ir.Node) -> bool:
     concat = None if value is None else value.producer()
     if value is None or concat is None or (concat.domain, concat.op_type) != ("", "Concat"):
         return False
-    if not only_for(value, node) or any(v is None or rounding_of(v.producer()) is None for v in concat.inputs):
+    if not only_for(value, node) or any(v is None or _rounding(v.producer()) is None for v in concat.inputs):
         return False
     build = Builder(concat, origin=origins(node))
     for i, each in enumerate(concat.inputs):
@@ -136,7 +153,7 @@ def _into_concat(node: ir.Node) -> bool:
 
 def _repeated(node: ir.Node) -> bool:
     """Take out a rounding of what was rounded so already, and only moved or picked since."""
-    if rounding_of(_moved(node.inputs[0])[0]) != rounding_of(node):
+    if _rounding(_moved(node.inputs[0])[0]) != _rounding(node):
         return False
     assert node.inputs[0] is not None
     replace_value(node.outputs[0], node.inputs[0])
@@ -148,14 +165,14 @@ def _moved(value: ir.Value | None) -> tuple[ir.Node | None, list[ir.Node]]:
     """What made the elements of a value, and what only moved them since, the last first."""
     moves: list[ir.Node] = []
     maker = None if value is None else value.producer()
-    while maker is not None and is_move(maker):
+    while maker is not None and _is_move(maker):
         moves.append(maker)
         source = maker.inputs[0]
         maker = None if source is None else source.producer()
     return maker, moves
 
 
-def is_move(node: ir.Node) -> bool:
+def _is_move(node: ir.Node) -> bool:
     """Whether what it gives has elements of its first input only, in order of size where it compares them."""
     moving = {"MaxPool", *op_types("moves"), *op_types("view")}
     return (

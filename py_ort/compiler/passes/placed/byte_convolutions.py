@@ -14,13 +14,13 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.fuse.dequantized_weights import STEPS
-from py_ort.compiler.passes.fuse.round_trips import is_move, rounding_of
+from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.epilogue import Epilogue, has_epilogue
 from py_ort.ir.graph import add_constant, all_nodes, array, attribute, set_attributes
 from py_ort.ir.operators import NHWC
 
-_SCALES = 4  # the input
+#: The input that has them.
+SCALES = 4
 _BYTE = np.iinfo(np.int8)
 
 
@@ -68,23 +68,7 @@ class ByteConvolutions(Pass):
             return True
         graph = node.graph
         assert isinstance(graph, ir.Graph)
-        node.resize_inputs(_SCALES + 1)
-        node.replace_input_with(_SCALES, add_constant(graph, ir.tensor(scales), f"{node.outputs[0].name}_scales"))
+        node.resize_inputs(SCALES + 1)
+        node.replace_input_with(SCALES, add_constant(graph, ir.tensor(scales), f"{node.outputs[0].name}_scales"))
         set_attributes(node, a_scale=steps[0], a_zero=steps[1])
         return True
-
-
-def steps_of(value: ir.Value | None) -> tuple[float, float] | None:
-    """Return the scale and the zero point, of 256, of the steps that all elements of a value are in, if known."""
-    node = None if value is None else value.producer()
-    if node is None:
-        return None
-    if is_move(node):
-        return steps_of(node.inputs[0])
-    if (node.domain, node.op_type) == ("", "Concat"):
-        found = {steps_of(part) for part in node.inputs}
-        return found.pop() if len(found) == 1 else None
-    if has_epilogue(node):
-        last = Epilogue.of(node).steps[-1]
-        return (last.numbers[0], last.numbers[1]) if last.function == "FakeQuantize" else None
-    return rounding_of(node)

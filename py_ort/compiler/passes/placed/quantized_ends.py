@@ -64,7 +64,7 @@ class QuantizedEnds(Pass):
             x.dtype == ir.DataType.FLOAT
             and self._provider_of(host) == self._provider_of(node)
             and self._takes(host)
-            and (may_end(host) or not is_block_product(host))
+            and may_end(host)
             and host.graph is node.graph
         )
 

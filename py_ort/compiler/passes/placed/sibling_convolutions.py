@@ -12,12 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.compiler.passes.placed.byte_convolutions import SCALES
 from py_ort.compiler.passes.placed.column_nodes import LANES, ColumnPass, reads_columns, take_columns, width_of
 from py_ort.compiler.passes.placed.columns import check_columns
 from py_ort.compiler.passes.placed.lifetimes import Lifetimes
 from py_ort.ir.content_keys import derive
 from py_ort.ir.graph import add_constant, all_graphs, attribute, dims, origins, rank, remove, set_origins
 from py_ort.ir.operators import NHWC
+
+#: Inputs with something for each output: weights, bias, the weights' scales.
+_STACKED = (1, 2, SCALES)
 
 
 class SiblingConvolutions(ColumnPass):
@@ -52,9 +56,10 @@ class SiblingConvolutions(ColumnPass):
             return None
         if any(n != 1 for n in attribute(node, "kernel_shape", (0,))) or any(attribute(node, "pads", ())):
             return None
-        if any(value is not None for value in node.inputs[3:]):
+        if any(value is not None for value in (*node.inputs[3:SCALES], *node.inputs[SCALES + 1 :])):
             return None
-        parameters = [value for value in node.inputs[1:3] if value is not None]
+        given = [index for index in _STACKED if index < len(node.inputs) and node.inputs[index] is not None]
+        parameters = [value for index in given if (value := node.inputs[index]) is not None]
         if any(v.const_value is None or len(v.uses()) > 1 for v in parameters):
             return None
         made = node.outputs[0]
@@ -64,7 +69,7 @@ class SiblingConvolutions(ColumnPass):
         if not all(reads_columns(user, index, graph, self._takes) for user, index in made.uses()):
             return None
         same = sorted((name, str(item.value)) for name, item in node.attributes.items())
-        return node.inputs[0], parameters[0].dtype, len(parameters), tuple(same)
+        return node.inputs[0], parameters[0].dtype, tuple(given), tuple(same)
 
 
 def _merge(nodes: Sequence[ir.Node]) -> None:
@@ -72,8 +77,8 @@ def _merge(nodes: Sequence[ir.Node]) -> None:
     node = nodes[0]
     first = 0
     widths = [width_of(each.outputs[0]) or 0 for each in nodes]
-    for index, value in enumerate(node.inputs[1:3], start=1):
-        if value is not None:
+    for index in _STACKED:
+        if index < len(node.inputs) and node.inputs[index] is not None:
             node.replace_input_with(index, _stacked([each.inputs[index] for each in nodes], node))
     made = node.outputs[0]
     for each, width in zip(nodes, widths, strict=True):

@@ -30,6 +30,7 @@ import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue, resi
 import type { Instruction, Program } from '../../wgsl/program';
 import { multipliesBytes, multiply, readsTransposed } from '../matmul/product/multiply';
 import type { Product } from '../matmul/product/product';
+import { columnsOf } from '../shared/columns';
 import { rootMeanSquare } from '../normalization/layer_normalization';
 import { byteRows, type ByteSteps, readSteps } from './blocks/byte_rows';
 import { wordsOfBlocks } from './blocks/byte_weights';
@@ -92,6 +93,7 @@ function resolve(ctx: Context, attributes: BlockAttributes): void {
         `for K = ${k} and N = ${n} in blocks of ${block}`,
     );
   }
+  if (gate && attributes.epilogue) throw new KernelError('MatMulNBits ends in a gate or in an epilogue, not in both');
   const width = gate ? n / 2 : n;
   const y = ctx.output(0, [...a.dims.slice(0, -1), width]);
   if (residual && residual.size !== y.size)
@@ -136,9 +138,10 @@ function takesBytes(ctx: Context, p: BlockProduct): boolean {
 
 function ofBytes(ctx: Context, p: BlockProduct, steps: ByteSteps): void {
   const { b, packed, inputs, sizes, k, n } = p;
-  const { words: a, rows } = byteRows(ctx, p.a, k, steps);
+  const shifted = packed.zeros !== 'middle';
+  const { words: a, rows } = byteRows(ctx, p.a, columnsOf(p.a), steps, shifted);
   const { words, columns } = wordsOfBlocks(ctx, { words: inWords(b), packed, inputs, sizes }, k, n);
-  const bytes = { rows, columns, shifted: packed.zeros !== 'middle' };
+  const bytes = { rows, columns, shifted };
   withGate(ctx, p, (y) => multiply(ctx, { ...wholeProduct({ ...p, a, y }, words), bytes }));
 }
 

@@ -35,6 +35,8 @@ function convolveImages(ctx: Context, c: Convolution): void {
         `(height, width, channels of a group, outputs)`,
     );
   }
+  if (c.bytes && c.bytes.scales.size !== outputs)
+    throw new KernelError(`Conv: ${c.bytes.scales.size} scales for the weights of ${outputs} outputs`);
   if (y.size === 0) return;
   if (depth === 1 && group > 1 && outputs === group) {
     depthwise(ctx, c);
@@ -75,10 +77,11 @@ function convolveImages(ctx: Context, c: Convolution): void {
             plain: windowUniforms(geometry),
           },
         };
-  if (c.bytes && group === 1 && columns.x.pitch === channels && worthBytes(ctx, product)) {
-    const { words: a, rows } = byteRows(ctx, x, channels, c.bytes.steps);
+  if (c.bytes && group === 1 && worthBytes(ctx, product, (x.size / columns.x.pitch) * channels)) {
+    const { words: a, rows } = byteRows(ctx, x, columns.x, c.bytes.steps, false);
     const { words: b, columns: factors } = wordsOfFloats(ctx, w, c.bytes.scales);
-    multiply(ctx, { ...product, a, b, bytes: { rows, columns: factors, shifted: false } });
+    const bytes = { rows, columns: factors, shifted: false };
+    multiply(ctx, { ...product, a, b, lda: channels, aFirst: 0, bytes });
   } else if (group === 1 && suitsWinograd(ctx, c)) winograd(ctx, c);
   else multiply(ctx, product);
 }
@@ -86,9 +89,9 @@ function convolveImages(ctx: Context, c: Convolution): void {
 /** Each pixel's number is to be read often enough for the launch that makes it a byte. */
 const READ_OFTEN = 64;
 
-function worthBytes(ctx: Context, p: Product): boolean {
+function worthBytes(ctx: Context, p: Product, numbers: number): boolean {
   const multiplications = p.m * p.n * p.depth * p.taps;
-  const enough = multiplications >= Math.max(ctx.device.bytesFrom, READ_OFTEN * p.a.size);
+  const enough = multiplications >= Math.max(ctx.device.bytesFrom, READ_OFTEN * numbers);
   return enough && multipliesBytes(ctx, p);
 }
 

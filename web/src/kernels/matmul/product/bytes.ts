@@ -4,19 +4,21 @@ import type { HardwareSpec } from './spec';
 
 /** A byte is a number less 128, and so is that of 0. */
 export interface ByteFactors {
-  /** Of each row: the sum of its bytes, the byte of 0, and the bits of its scale. int32 [m, 4]; of windows [1, 4]. */
+  /**
+   * Of each row the sum of its bytes, the byte of 0, and the bits of its scale: int32 [m, 4]; [1, 4] unless `shifted`.
+   */
   readonly rows: Tensor;
   /** Of all columns their sums, then their bytes of 0, then the bits of their scales. int32 [3, n] */
   readonly columns: Tensor;
-  /** Whether there are columns whose byte of 0 is not 0. Not of windows. */
+  /** Whether there are columns whose byte of 0 is not 0: then sums of rows count. Not of windows. */
   readonly shifted: boolean;
 }
 
 /** WGSL of `real(…)`: sum of (a - a_0) * (b - b_0) = sum of a * b, less three terms; times the scales. */
-export function realText({ bytes, left }: Pick<HardwareSpec, 'bytes' | 'left'>): string {
+export function realText({ bytes }: Pick<HardwareSpec, 'bytes'>): string {
   const shift = 'columns[u.n / 4u + column] * (of_row.x - i32(u.total_depth) * of_row.y)';
   return `fn real(sum: vec4<i32>, row: u32, column: u32) -> vec4<f32> {
-  let of_row = rows[${left === 'matrix' ? 'row' : '0u'}];
+  let of_row = rows[${bytes === 'shifted' ? 'row' : '0u'}];
   let whole = sum - of_row.y * columns[column]${bytes === 'shifted' ? ` - ${shift}` : ''};
   return vec4<f32>(whole) * (bitcast<f32>(of_row.z) * bitcast<vec4<f32>>(columns[u.n / 2u + column]));
 }`;

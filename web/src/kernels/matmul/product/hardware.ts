@@ -40,7 +40,8 @@ function text(spec: HardwareSpec): string {
     unrolled,
     bytes,
   } = spec;
-  const [typeA, typeB, typeSum] = bytes ? ['u32', 'vec4<i32>', 'vec4<i32>'] : new Array<string>(3).fill('vec4<f32>');
+  const typeA = bytes ? 'u32' : 'vec4<f32>';
+  const typeB = typeOfSums(spec);
   const sliced = slices > 1;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
@@ -174,7 +175,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   let column = thread % ${threadsAcross}u;
   let row_0 = thread / ${threadsAcross}u * ${rows}u;
   ${repeated(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
-  ${repeated(rows, (i) => repeated(columns, (c) => `var sum_${i}_${c} = ${typeSum}();`))}
+  ${repeated(rows, (i) => repeated(columns, (c) => `var sum_${i}_${c} = ${typeB}();`))}
   var k_0 = begin;
   ${
     sliced
@@ -225,6 +226,11 @@ function rangeOfSlice(
   let end = min(last, begin + slice_depth);`;
 }
 
+/** Of four columns; b's tiles are of it, too. */
+function typeOfSums({ bytes }: HardwareSpec): string {
+  return bytes ? 'vec4<i32>' : 'vec4<f32>';
+}
+
 /** Rows of a thread's that it finishes itself. With more slices than rows, some have none left. */
 function finishedRows({ rows, slices }: HardwareSpec): number {
   return Math.max(1, rows / slices);
@@ -232,7 +238,8 @@ function finishedRows({ rows, slices }: HardwareSpec): number {
 
 /**
  * Statements that declare total_I: the sums of all slices in those rows of the thread that its own slice finishes. The
- * tiles are not needed any more: half of the rows go into the memory of each, or all into a's, where b has none.
+ * tiles are not needed any more: half of the rows go into the memory of each; all into a's where b has none, and into
+ * b's where a's is of words.
  */
 function addSlices(spec: HardwareSpec, threads: number): string {
   const { slices, rows, directB, bytes } = spec;
@@ -249,9 +256,7 @@ function addSlices(spec: HardwareSpec, threads: number): string {
     'workgroupBarrier();',
     slices > rows ? `if (slice >= ${rows}u) { return; }` : '',
     ...numbers(finishedRows(spec)).map(
-      (
-        i,
-      ) => `var total_${i} = ${bytes ? 'vec4<i32>' : 'vec4<f32>'}(); { let row = slice * ${finishedRows(spec)}u + ${i}u;
+      (i) => `var total_${i} = ${typeOfSums(spec)}(); { let row = slice * ${finishedRows(spec)}u + ${i}u;
     ${inA > 0 ? `if (row < ${inA}u) { total_${i} = ${all('a', 'row')}; }` : ''}
     ${directB ? '' : `${inA > 0 ? 'else ' : ''}{ total_${i} = ${all('b', `(row - ${inA}u)`)}; }`} }`,
     ),

@@ -24,7 +24,7 @@ export function readsTransposed(ctx: Context, m: number, k: number): boolean {
   return !ctx.device.software && m > FEW_ROWS && k > 0 && k % 4 === 0;
 }
 
-/** Whether `multiply` can do it with operands of bytes, of which none is too large to be bound. */
+/** Whether `multiply` can do it with operands of bytes: on this device, in fours, with a result that can be bound. */
 export function multipliesBytes(ctx: Context, p: Omit<Product, 'bytes'>): boolean {
   const { aVec, bVec } = vectorsOf(p);
   const { bytesFrom, software } = ctx.device;
