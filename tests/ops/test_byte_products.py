@@ -166,3 +166,70 @@ def test_convolutions_on_a_gpu(kernel_page: Any, size: tuple[int, ...], kind: st
         assert np.abs(found - np.clip(expected, -120 * step, 135 * step)).max() <= 0.501 * step
     else:
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+
+
+def _block_case(
+    seed: int, m: int, k: int, n: int, bits: int, block: int
+) -> tuple[list[Any], np.ndarray, dict[str, int]]:
+    """Inputs of MatMulNBits with accuracy_level 4, what comes out, and its attributes."""
+    rng = np.random.default_rng(seed)
+    blocks, middle = k // block, 1 << (bits - 1)
+    a = rng.normal(size=(m, k)).astype(np.float32)
+    a[0, :block] = 0
+    weights = rng.integers(0, 1 << bits, (n, k))
+    zeros = rng.integers(0, 1 << bits, (n, blocks)) if bits < 8 and seed % 2 else np.full((n, blocks), middle)
+    scales = rng.random((n, blocks)).astype(np.float32) / 100
+    bias = rng.normal(size=n).astype(np.float32)
+    residual = rng.normal(size=(m, n)).astype(np.float32) if seed % 3 == 0 else None
+    inputs = [a, packed_bits(weights, bits).reshape(n, blocks, -1), scales, None, None, bias, None, residual]
+    if seed % 2 and bits < 8:
+        inputs[3] = packed_bits(np.pad(zeros, ((0, 0), (0, -blocks % (8 // bits)))), bits)
+    while inputs[-1] is None:
+        inputs.pop()
+    grouped = a.reshape(m, blocks, block)
+    largest = np.abs(grouped).max(-1, keepdims=True)
+    inverse = np.divide(np.float32(127), largest, out=np.zeros_like(largest), where=largest > 0)
+    rows = np.rint(grouped * inverse)
+    whole = weights.reshape(n, blocks, block) - zeros[..., None]
+    sums = np.einsum("mbk,nbk->mnb", rows.astype(np.float64), whole.astype(np.float64))
+    expected = np.einsum("mnb,mb,nb->mn", sums, largest[..., 0].astype(np.float64) / 127, scales.astype(np.float64))
+    expected = expected + bias + (0 if residual is None else residual)
+    attributes = {"K": k, "N": n, "bits": bits, "block_size": block, "accuracy_level": 4}
+    return inputs, expected, attributes
+
+
+def packed_bits(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """Along the last axis, the lowest bits of a byte first."""
+    each = 8 // bits
+    shifted = numbers.astype(np.uint8).reshape(*numbers.shape[:-1], -1, each) << (
+        np.arange(each, dtype=np.uint8) * bits
+    )
+    return np.bitwise_or.reduce(shifted, -1).astype(np.uint8)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize(
+    ("m", "k", "n", "block"), [(16, 32, 8, 32), (33, 256, 100, 64), (130, 384, 1028, 32), (70, 512, 36, 256)]
+)
+def test_blocks_on_a_gpu(kernel_page: Any, m: int, k: int, n: int, block: int, bits: int) -> None:
+    """Rows are rounded block by block, as native does with accuracy_level 4."""
+    for seed in range(3):
+        inputs, expected, attributes = _block_case(seed + m, m, k, n, bits, block)
+        result = kernel_page.run("MatMulNBits", inputs, attributes, domain=MICROSOFT, hardware=True)
+        assert any(name.endswith(_SHADER) for name in result.shaders), result.shaders
+        np.testing.assert_allclose(result.outputs[0], expected, rtol=1e-5, atol=2e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("k", "block", "more"), [(48, 16, {}), (80, 32, {}), (64, 32, {"accuracy_level": 0})])
+def test_blocks_by_floats(kernel_page: Any, k: int, block: int, more: dict[str, int]) -> None:
+    """Short blocks, or one that is not whole, or rows that may not be rounded."""
+    rng = np.random.default_rng(k)
+    blocks = -(-k // block)
+    inputs = [
+        rng.normal(size=(20, k)).astype(np.float32),
+        rng.integers(0, 256, (8, blocks, block // 2)).astype(np.uint8),
+    ]
+    inputs.append(rng.random((8, blocks)).astype(np.float32))
+    attributes = {"K": k, "N": 8, "bits": 4, "block_size": block, "accuracy_level": 4, **more}
+    result = kernel_page.run("MatMulNBits", inputs, attributes, domain=MICROSOFT, hardware=True)
+    assert not any(name.endswith(_SHADER) for name in result.shaders), result.shaders

@@ -32,6 +32,7 @@ import { multipliesBytes, multiply, readsTransposed } from '../matmul/product/mu
 import type { Product } from '../matmul/product/product';
 import { columnsOf } from '../shared/columns';
 import { rootMeanSquare } from '../normalization/layer_normalization';
+import { blockRows, blockWeights } from './blocks/byte_blocks';
 import { byteRows, type ByteSteps, readSteps } from './blocks/byte_rows';
 import { wordsOfBlocks } from './blocks/byte_weights';
 import type { Packed } from './blocks/few_bits';
@@ -74,6 +75,8 @@ interface BlockProduct extends BlockAttributes {
   readonly sizes: { readonly blocks: number; readonly block: number; readonly zero_bytes: number; readonly k: number };
 }
 
+/** Of accuracy_level. */
+const INT8 = 4;
 /** Rows from which unpacking all weights pays. */
 const MANY_ROWS = 16;
 
@@ -145,6 +148,22 @@ function ofBytes(ctx: Context, p: BlockProduct, steps: ByteSteps): void {
   withGate(ctx, p, (y) => multiply(ctx, { ...wholeProduct({ ...p, a, y }, words), bytes }));
 }
 
+/** Whether rows are to be rounded to 8 bits, block by block, and their bytes can be multiplied. */
+function takesBlocks(ctx: Context, p: BlockProduct): boolean {
+  const { accuracy, bits, block, k, packed } = p;
+  const zeros = packed.zeros === 'middle' || (packed.zeros === 'packed' && bits < 8); // else weights may be no bytes
+  const whole = accuracy === INT8 && zeros && block % 32 === 0 && k % block === 0;
+  return whole && !ctx.device.subgroupMatrix && multipliesBytes(ctx, wholeProduct(p, p.b));
+}
+
+function ofBlocks(ctx: Context, p: BlockProduct): void {
+  const { b, packed, inputs, sizes, k, block } = p;
+  const rows = blockRows(ctx, p.a, k, block);
+  const weights = blockWeights(ctx, { words: inWords(b), packed, inputs, sizes }, p);
+  const bytes = { rows: rows.scales, columns: weights.scales, shifted: false, block };
+  withGate(ctx, p, (y) => multiply(ctx, { ...wholeProduct({ ...p, a: rows.words, y }, weights.words), bytes }));
+}
+
 function fewRows(ctx: Context, p: BlockProduct): void {
   const { a, b, bias, norm, residual, y, m, n, k, bits, block, width, gate, packed } = p;
   const program = gate ?? p.epilogue;
@@ -204,6 +223,7 @@ function manyRows(ctx: Context, p: BlockProduct): void {
   const { m, n, k, bits, packed } = p;
   const a = p.norm ? ctx.temp([m, k], p.a.dtype) : p.a;
   if (p.norm) rootMeanSquare(ctx, { x: p.a, y: a, scale: p.norm, rows: m, length: k, epsilon: p.epsilon });
+  if (takesBlocks(ctx, p)) return ofBlocks(ctx, { ...p, a });
   const transposed = readsTransposed(ctx, m, k);
   // Of bytes are the encoders, whose every run has many rows; a decoder has them once, and is large.
   // The rows may be rounded to 8 bits, so to 11 as well.

@@ -1,9 +1,15 @@
 // Products of bytes: four of k are multiplied at a time by dot4I8Packed, in whole numbers, and the sums become floats.
 import type { Tensor } from '../../../contract/kernel';
+import { repeated } from '../../../wgsl/repeated';
 import type { HardwareSpec } from './spec';
 
-/** A byte is a number less 128, and so is that of 0. */
+/** A byte is a number less 128, and so is that of 0. With blocks it is the number itself, and that of 0 is 0. */
 export interface ByteFactors {
+  /**
+   * Elements of k that have scales of their own: those of rows are float32 [m, k / block], and those of columns [k /
+   * block, n]. There is nothing else in these tensors then.
+   */
+  readonly block?: number;
   /**
    * Of each row the sum of its bytes, the byte of 0, and the bits of its scale: int32 [m, 4]; [1, 4] unless `shifted`.
    */
@@ -12,6 +18,17 @@ export interface ByteFactors {
   readonly columns: Tensor;
   /** Whether there are columns whose byte of 0 is not 0: then sums of rows count. Not of windows. */
   readonly shifted: boolean;
+}
+
+/** Statements that add what `part_I_C` stand for to `sum_I_C`, where a tile's elements of k begin at `first`. */
+export function addBlock({ tileRows, rows, columns }: HardwareSpec, first: string): string {
+  const row = (i: number) => `min(group.x * ${tileRows}u + row_0 + ${i}u, u.m - 1u)`;
+  return `{ let block = ${first} / u.block;
+    ${repeated(columns, (c) => `let b_scales_${c} = columns[block * (u.n / 4u) + column_${c}];`)}
+    ${repeated(rows, (i) => `let a_scale_${i} = rows[${row(i)} * u.blocks + block];`)}
+    ${repeated(rows, (i) =>
+      repeated(columns, (c) => `sum_${i}_${c} += vec4<f32>(part_${i}_${c}) * (a_scale_${i} * b_scales_${c});`),
+    )} }`;
 }
 
 /** WGSL of `real(…)`: sum of (a - a_0) * (b - b_0) = sum of a * b, less three terms; times the scales. */

@@ -3,7 +3,7 @@
 // slices of a workgroup are done by different threads of it, those of different workgroups (z counts them) are
 // added up by another launch (parts.ts).
 import type { Shader } from '../../../contract/kernel';
-import { dots, PADDING, realText } from './bytes';
+import { addBlock, dots, PADDING, realText } from './bytes';
 import { productEpilogue, loadB } from './epilogue';
 import { leftOperand, type LeftOperand } from './left_operand';
 import { SHADER_NAMES, type HardwareSpec, leftName, type ProductSpec } from './spec';
@@ -42,6 +42,7 @@ function text(spec: HardwareSpec): string {
   } = spec;
   const typeA = bytes ? 'u32' : 'vec4<f32>';
   const typeB = typeOfSums(spec);
+  const blocks = bytes === 'blocks';
   const sliced = slices > 1;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
@@ -113,12 +114,13 @@ function text(spec: HardwareSpec): string {
     spec.directB
       ? `select(vec4<f32>(0.0), ${loadB(spec.bVec, `b_quad + ${s}u * u.ldb`, `column_${c}`)}, k_quad + ${s}u < end)`
       : `tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column + ${c * threadsAcross}u]`;
-  const real = (value: string, c: number) => (bytes ? `real(${value}, row, column_${c})` : value);
+  const real = (value: string, c: number) => (bytes && !blocks ? `real(${value}, row, column_${c})` : value);
   const finish = (i: number) => repeated(columns, (c) => epilogue.store(real(sum(i, c), c), c, 'row', `column_${c}`));
   /** Four of k, of rows and columns of the thread's, from registers that begin with a and b. */
+  const into = blocks ? 'part' : 'sum';
   const products = bytes
     ? `${repeated(columns, (c) => `let b_${c} = tile_b[${inB}q * ${across}u + column + ${c * threadsAcross}u];`)}
-      ${repeated(rows, (i) => repeated(columns, (c) => `sum_${i}_${c} += ${dots(`a_${i}`, `b_${c}`)};`))}`
+      ${repeated(rows, (i) => repeated(columns, (c) => `${into}_${i}_${c} += ${dots(`a_${i}`, `b_${c}`)};`))}`
     : `${repeated(4, (s) => repeated(columns, (c) => `let b_${s}_${c} = ${loadsOfB(s, c)};`, ' '), '\n      ')}
       ${repeated(
         rows,
@@ -140,6 +142,7 @@ function text(spec: HardwareSpec): string {
     }
     // Unrolled: the whole of it is a little quicker still, but slow to compile.
     ${sliced ? `if (k_0 - ${behind}u < end) {` : ''}
+    ${blocks ? repeated(rows, (i) => repeated(columns, (c) => `var part_${i}_${c} = vec4<i32>();`)) : ''}
     for (var quad = 0u; quad < ${quads}u; quad += ${unrolled}u) {
     ${repeated(
       unrolled,
@@ -151,12 +154,13 @@ function text(spec: HardwareSpec): string {
       '\n    ',
     )}
     }
+    ${blocks ? addBlock(spec, `(k_0 - ${behind}u)`) : ''}
     ${sliced ? '}' : ''}
     ${buffers === 2 ? '' : 'workgroupBarrier();'}
     if (!(${more})) { break; }
     ${buffers === 2 ? `in_a = ${sizeA}u - in_a; in_b = ${sizeB}u - in_b;\n    ${stores(following)}` : ''}`;
   return `${epilogue.functions}
-${bytes ? realText(spec) : ''}
+${bytes && !blocks ? realText(spec) : ''}
 var<workgroup> tile_a: array<${typeA}, ${room.a}>;
 ${spec.directB ? '' : `var<workgroup> tile_b: array<${typeB}, ${room.b}>;`}
 
@@ -175,7 +179,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   let column = thread % ${threadsAcross}u;
   let row_0 = thread / ${threadsAcross}u * ${rows}u;
   ${repeated(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
-  ${repeated(rows, (i) => repeated(columns, (c) => `var sum_${i}_${c} = ${typeB}();`))}
+  ${repeated(rows, (i) => repeated(columns, (c) => `var sum_${i}_${c} = ${blocks ? 'vec4<f32>' : typeB}();`))}
   var k_0 = begin;
   ${
     sliced

@@ -72,8 +72,9 @@ export function hardwareTile(problem: Problem, device: Device): HardwareChoice {
  * The tile for products of bytes: what was quickest on an H100 of 48, for products of BERT's, ResNet-50's and MiniLM's
  * sizes.
  */
-export function byteTile({ m, n, k }: Pick<Problem, 'm' | 'n' | 'k'>): HardwareTile {
+export function byteTile({ m, n, k }: Pick<Problem, 'm' | 'n' | 'k'>, blocks: boolean): HardwareTile {
   const groups = (size: number) => Math.ceil(m / size) * Math.ceil(n / size);
+  if (blocks) return groups(64) >= BUSY ? LARGE : SMALL;
   if (groups(64) >= 192) return BYTES_LARGE;
   if (groups(32) >= 256 && k > 64) return BYTES;
   return k < 512 ? BYTES_FEW : BYTES_DEEP;

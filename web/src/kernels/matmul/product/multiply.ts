@@ -205,9 +205,9 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   byTiles(ctx, p, spec, full, hardwareProduct, choice.parts, tilingOf(ctx, problem, choiceName(choice)));
 }
 
-function ofBytes(ctx: Context, p: Product, spec: ProductSpec, { shifted }: ByteFactors): void {
-  const tile = byteTile({ m: p.m, n: p.n, k: p.depth * p.taps });
-  const bytes = shifted ? 'shifted' : 'plain';
+function ofBytes(ctx: Context, p: Product, spec: ProductSpec, { shifted, block }: ByteFactors): void {
+  const tile = byteTile({ m: p.m, n: p.n, k: p.depth * p.taps }, block !== undefined);
+  const bytes = block ? 'blocks' : shifted ? 'shifted' : 'plain';
   const full: HardwareSpec = { ...spec, ...tile, bytes, split: false, transposed: false };
   byTiles(ctx, p, spec, full, hardwareProduct, 1, undefined);
 }
@@ -229,11 +229,18 @@ function byTiles<S extends TiledSpec>(
   const wideB = transposed ? 4 : bVec;
   const end = ending(p, whole);
   const workgroups = [Math.ceil(p.m / tileRows), Math.ceil(p.n / tileColumns), p.z * parts] as const;
-  const common = { depth: p.depth, total_depth: totalDepth, lda: p.lda / aVec, ldb: p.ldb / wideB };
+  const block = p.bytes?.block;
+  const common = {
+    depth: p.depth,
+    total_depth: totalDepth,
+    lda: p.lda / aVec,
+    ldb: p.ldb / wideB,
+    ...(block && { block, blocks: totalDepth / block }),
+  };
   const operands = {
     a: inLanes(p.a, p.bytes ? 1 : aVec),
     b: inLanes(p.b, wideB),
-    ...(p.bytes && { rows: inLanes(p.bytes.rows, 4), columns: inLanes(p.bytes.columns, 4) }),
+    ...(p.bytes && { rows: inLanes(p.bytes.rows, p.bytes.block ? 1 : 4), columns: inLanes(p.bytes.columns, 4) }),
   };
   if (parts === 1) {
     ctx.dispatch({

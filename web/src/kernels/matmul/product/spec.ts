@@ -101,7 +101,8 @@ export interface HardwareSpec extends TiledSpec {
   /** Whether b is read where it is multiplied, and has no tiles in workgroup memory. */
   readonly directB: boolean;
   /**
-   * Whether a and b are of bytes, four of k in a word (bytes.ts); shifted: b's have zero points.
+   * Whether a and b are of bytes, four of k in a word (bytes.ts); shifted: b's have zero points; blocks: with scales
+   * for each block of k. A tile is of one block, and there are no slices then.
    */
-  readonly bytes?: 'plain' | 'shifted';
+  readonly bytes?: 'plain' | 'shifted' | 'blocks';
 }
