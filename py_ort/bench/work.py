@@ -13,6 +13,7 @@ from py_ort.compiler.passes.clean.canonicalize import Canonicalize
 from py_ort.compiler.passes.clean.constants import Constants
 from py_ort.compiler.passes.clean.free_dimensions import FreeDimensions
 from py_ort.compiler.passes.pass_base import run_passes
+from py_ort.ir.graph import input_at
 from py_ort.ir.rules import Rules
 
 #: Operators with products in them, and how many multiplications a node has; 0 where sizes are not known.
@@ -72,10 +73,6 @@ def _shape(value: ir.Value | None) -> list[int] | None:
     return sizes if len(sizes) == len(shape) else None
 
 
-def _input(node: ir.Node, index: int) -> ir.Value | None:
-    return node.inputs[index] if index < len(node.inputs) else None
-
-
 def _in_float32(multiplications: float, operand: ir.Value | None) -> float:
     dtype = operand.dtype if operand is not None else None
     return multiplications / (_PER_FLOAT32.get(dtype.itemsize, 1.0) if dtype is not None else 1.0)
@@ -93,26 +90,26 @@ def _times(*shapes: _Shape | None) -> float:
 
 @_multiplications("MatMul", "MatMulInteger", "FusedMatMul", "MatMulIntegerToFloat", "DynamicQuantizeMatMul")
 def _matmul(node: ir.Node) -> float:
-    a, product = _shape(_input(node, 0)), _shape(node.outputs[0])
+    a, product = _shape(input_at(node, 0)), _shape(node.outputs[0])
     if not a:
         return 0.0
     transposed = node.attributes.get_int("transA", 0) and len(a) > 1
     # The activations of DynamicQuantizeMatMul become integers.
-    return _in_float32(_times(product) * (a[-2] if transposed else a[-1]), _input(node, 1))
+    return _in_float32(_times(product) * (a[-2] if transposed else a[-1]), input_at(node, 1))
 
 
 @_multiplications("QLinearMatMul")
 def _qlinear_matmul(node: ir.Node) -> float:
-    a, product = _shape(_input(node, 0)), _shape(node.outputs[0])
-    return _in_float32(_times(product) * a[-1], _input(node, 0)) if a else 0.0
+    a, product = _shape(input_at(node, 0)), _shape(node.outputs[0])
+    return _in_float32(_times(product) * a[-1], input_at(node, 0)) if a else 0.0
 
 
 @_multiplications("Gemm", "QGemm")
 def _gemm(node: ir.Node) -> float:
-    a, product = _shape(_input(node, 0)), _shape(node.outputs[0])
+    a, product = _shape(input_at(node, 0)), _shape(node.outputs[0])
     if not a:
         return 0.0
-    return _in_float32(_times(product) * a[0 if node.attributes.get_int("transA", 0) else 1], _input(node, 0))
+    return _in_float32(_times(product) * a[0 if node.attributes.get_int("transA", 0) else 1], input_at(node, 0))
 
 
 @_multiplications("MatMulNBits", "MatMulBnb4")
@@ -123,10 +120,10 @@ def _blocks(node: ir.Node) -> float:
 
 @_multiplications("Conv", "ConvInteger", "FusedConv", "NhwcFusedConv")
 def _conv(node: ir.Node) -> float:
-    kernel, y = _shape(_input(node, 1)), _shape(node.outputs[0])
+    kernel, y = _shape(input_at(node, 1)), _shape(node.outputs[0])
     if not kernel:
         return 0.0
-    return _in_float32(_times(y, kernel[1:]), _input(node, 1)) / (_WINOGRAD if _suits_winograd(node, kernel) else 1)
+    return _in_float32(_times(y, kernel[1:]), input_at(node, 1)) / (_WINOGRAD if _suits_winograd(node, kernel) else 1)
 
 
 def _suits_winograd(node: ir.Node, kernel: _Shape) -> bool:
@@ -137,21 +134,21 @@ def _suits_winograd(node: ir.Node, kernel: _Shape) -> bool:
 
 @_multiplications("QLinearConv")
 def _qlinear_conv(node: ir.Node) -> float:
-    kernel, y = _shape(_input(node, 3)), _shape(node.outputs[0])
-    return _in_float32(_times(y, kernel[1:]), _input(node, 3)) if kernel else 0.0
+    kernel, y = _shape(input_at(node, 3)), _shape(node.outputs[0])
+    return _in_float32(_times(y, kernel[1:]), input_at(node, 3)) if kernel else 0.0
 
 
 @_multiplications("ConvTranspose")
 def _conv_transpose(node: ir.Node) -> float:
-    x, kernel = _shape(_input(node, 0)), _shape(_input(node, 1))
-    return _in_float32(_times(x, kernel[1:]), _input(node, 1)) if kernel else 0.0
+    x, kernel = _shape(input_at(node, 0)), _shape(input_at(node, 1))
+    return _in_float32(_times(x, kernel[1:]), input_at(node, 1)) if kernel else 0.0
 
 
 @_multiplications("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM")
 def _recurrent(node: ir.Node) -> float:
-    x, weights, hidden = (_shape(_input(node, index)) for index in range(3))
+    x, weights, hidden = (_shape(input_at(node, index)) for index in range(3))
     if not x:
         return 0.0
     # Of each step of each text, whichever of the two axes comes first: every weight once.
     steps = float(math.prod(x[:2]))
-    return steps * (_in_float32(_times(weights), _input(node, 1)) + _in_float32(_times(hidden), _input(node, 2)))
+    return steps * (_in_float32(_times(weights), input_at(node, 1)) + _in_float32(_times(hidden), input_at(node, 2)))

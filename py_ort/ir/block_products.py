@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.graph import all_nodes, attribute
+from py_ort.ir.graph import all_nodes, attribute, input_at
 from py_ort.ir.operators import MICROSOFT
 
 OP_TYPE = "MatMulNBits"
@@ -43,19 +43,14 @@ def block_products(model: ir.Model) -> Iterator[ir.Node]:
             yield node
 
 
-def given(node: ir.Node, index: int) -> ir.Value | None:
-    """Return an input that may be left out."""
-    return node.inputs[index] if index < len(node.inputs) else None
-
-
 def is_plain(node: ir.Node) -> bool:
     """Whether it is com.microsoft's own, and takes rows as they are."""
-    return len(node.inputs) <= NORM and given(node, GROUPS) is None and not any(n in node.attributes for n in OURS)
+    return len(node.inputs) <= NORM and input_at(node, GROUPS) is None and not any(n in node.attributes for n in OURS)
 
 
 def may_end(node: ir.Node) -> bool:
     """Whether a step may follow what it ends in: a residual comes last, and so does a gate."""
-    return given(node, RESIDUAL) is None and "gate" not in node.attributes
+    return input_at(node, RESIDUAL) is None and "gate" not in node.attributes
 
 
 def width_of(node: ir.Node) -> int:

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from py_ort.exceptions import NotImplemented
 from py_ort.ir.builder import Builder
 from py_ort.ir.errors import inconsistent
-from py_ort.ir.graph import attribute, dims, rank
+from py_ort.ir.graph import attribute, dims, input_at, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 OPERATORS = [
@@ -35,7 +35,7 @@ def gated_add(node: ir.Node, build: Builder) -> Any:
 @lowering("ScaledSiLU", domain=MICROSOFT)
 def scaled_silu(node: ir.Node, build: Builder) -> Any:
     """SiLU of X times a number; what lies between is rounded."""
-    x, scale = node.inputs[0], _given(node, 1)
+    x, scale = node.inputs[0], input_at(node, 1)
     factor = _wide(build, scale) if scale is not None else np.array(attribute(node, "alpha", 1.0), np.float32)
     scaled = _narrow(build, build.op("Mul", _wide(build, x), factor), x)
     return build.op("Mul", scaled, build.op("Sigmoid", scaled))
@@ -60,7 +60,7 @@ def gated_rms_norm(node: ir.Node, build: Builder) -> Any:
 @lowering("BranchwiseRMSNorm", domain=MICROSOFT)
 def branchwise_rms_norm(node: ir.Node, build: Builder) -> Any:
     """Each branch normalized by itself; scales are for all branches, or each has its own."""
-    x, scale = node.inputs[0], _given(node, 1)
+    x, scale = node.inputs[0], input_at(node, 1)
     branches = _branches(node, build, _wide(build, x))
     y = _normalized(node, build, branches)
     if scale is not None:
@@ -73,7 +73,7 @@ def branchwise_rms_norm(node: ir.Node, build: Builder) -> Any:
 def linear_attention_gate(node: ir.Node, build: Builder) -> Any:
     """How much of LinearAttention's state stays, and how much of a value comes in."""
     a, bias, scale = (_wide(build, v) for v in node.inputs[:3])
-    b = _given(node, 3)
+    b = input_at(node, 3)
     decay = _narrow(build, build.op("Mul", scale, build.op("Softplus", build.op("Add", a, bias))), node.inputs[0])
     if len(node.outputs) < 2:
         return decay
@@ -96,7 +96,7 @@ def pre_mix(node: ir.Node, build: Builder) -> Any:
 @lowering("HyperConnectionPostMix", domain=MICROSOFT)
 def post_mix(node: ir.Node, build: Builder) -> Any:
     """Streams, mixed with each other if wanted, and a block's output, by each stream's gate."""
-    x, block, mix = node.inputs[0], _wide(build, node.inputs[1]), _given(node, 3)
+    x, block, mix = node.inputs[0], _wide(build, node.inputs[1]), input_at(node, 3)
     streams = _branches(node, build, _wide(build, x))
     if mix is not None:
         size = _rank(node, mix)
@@ -120,16 +120,12 @@ def engram_gate(node: ir.Node, build: Builder) -> Any:
     gated = build.op("Mul", gate, build.op("Unsqueeze", value, [2]))
     results = [_narrow(build, gated, node.inputs[0])]
     if len(node.outputs) > 1:
-        scale = _given(node, 5)
+        scale = input_at(node, 5)
         if scale is None:
             raise inconsistent(node, "its output gated_value_normed needs the input conv_norm_scale")
         normal = build.op("Mul", _normalized(node, build, gated), _wide(build, scale))
         results.append(_narrow(build, normal, node.inputs[0]))
     return tuple(results)
-
-
-def _given(node: ir.Node, index: int) -> ir.Value | None:
-    return node.inputs[index] if index < len(node.inputs) else None
 
 
 def _wide(build: Builder, value: Any) -> Any:

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import origins
+from py_ort.ir.graph import input_at, origins
 from py_ort.ir.schemas import schema
 from py_ort.ir.type_names import type_name
 
@@ -28,7 +28,7 @@ def _int64_only(domain: str, op_type: str, version: int) -> tuple[int, ...]:
 def widen_indices(node: ir.Node, version: int) -> None:
     """Cast the node's int32 inputs that must be int64."""
     for index in _int64_only(node.domain, node.op_type, version):
-        value = node.inputs[index] if index < len(node.inputs) else None
+        value = input_at(node, index)
         if value is not None and value.dtype == ir.DataType.INT32:
             node.replace_input_with(index, Builder(node).op("Cast", value, to=int(ir.DataType.INT64)))
 

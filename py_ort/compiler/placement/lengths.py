@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import onnx_ir as ir
 
 from py_ort.compiler.placement.report import PlacedNode
-from py_ort.ir.graph import subgraphs
+from py_ort.ir.graph import input_at, subgraphs
 from py_ort.ir.operators import operator
 
 #: A chain of more nodes than this does more than to count.
@@ -31,7 +31,7 @@ def counting_nodes(
     found: set[ir.Node] = set()
     for node in graph:
         for index in operator(node.domain, node.op_type).lengths:
-            value = node.inputs[index] if index < len(node.inputs) else None
+            value = input_at(node, index)
             chain = _chain(value, graph)
             if chain and all(placed[one].provider == "wasm" or on_cpu_too(one) for one in chain):
                 found.update(one for one in chain if placed[one].provider != "wasm")

@@ -13,8 +13,8 @@ from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.passes.match import only_user
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
-from py_ort.ir.block_products import OP_TYPE, SCALES, ZEROS, block_products, given
-from py_ort.ir.graph import array, attribute, origins, remove, set_attributes, set_origins
+from py_ort.ir.block_products import OP_TYPE, SCALES, ZEROS, block_products
+from py_ort.ir.graph import array, attribute, input_at, origins, remove, set_attributes, set_origins
 from py_ort.ir.operators import MICROSOFT
 
 _BITS = 8
@@ -46,7 +46,7 @@ def _fuse(product: ir.Node) -> bool:
     if not dynamic and steps is None:
         return False
     columns = int(attribute(product, "N"))
-    if not all(_alike(given(product, index), columns) for index in (SCALES, ZEROS)):
+    if not all(_alike(input_at(product, index), columns) for index in (SCALES, ZEROS)):
         return False
     if steps is not None:
         set_attributes(product, a_scale=steps[0], a_zero=steps[1])

@@ -23,13 +23,12 @@ from py_ort.ir.block_products import (
     WEIGHTS,
     ZEROS,
     block_product,
-    given,
     is_plain,
     width_of,
 )
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import Epilogue
-from py_ort.ir.graph import all_nodes, array, attribute, attributes_of, origins, remove, replace_value
+from py_ort.ir.graph import all_nodes, array, attribute, attributes_of, input_at, origins, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
 _MOST = 1 << 25  # bytes of each one's weights: larger ones stay in their file
@@ -139,7 +138,7 @@ def blocks_side_by_side(products: Sequence[ir.Node], anchor: ir.Node, **more: st
     columns = [int(attribute(product, "N")) for product in products]
     inputs: list[np.ndarray | None] = []
     for index in (WEIGHTS, SCALES, ZEROS, GROUPS, BIAS):
-        values = [given(product, index) for product in products]
+        values = [input_at(product, index) for product in products]
         if all(value is None for value in values):
             inputs.append(None)
             continue

@@ -17,7 +17,7 @@ from py_ort.compiler.passes.placed.column_nodes import LANES, ColumnPass, reads_
 from py_ort.compiler.passes.placed.columns import check_columns
 from py_ort.compiler.passes.placed.lifetimes import Lifetimes
 from py_ort.ir.content_keys import derive
-from py_ort.ir.graph import add_constant, all_graphs, attribute, dims, origins, rank, remove, set_origins
+from py_ort.ir.graph import add_constant, all_graphs, attribute, dims, input_at, origins, rank, remove, set_origins
 from py_ort.ir.operators import NHWC
 
 #: Inputs with something for each output: weights, bias, the weights' scales.
@@ -58,8 +58,8 @@ class SiblingConvolutions(ColumnPass):
             return None
         if any(value is not None for value in (*node.inputs[3:SCALES], *node.inputs[SCALES + 1 :])):
             return None
-        given = [index for index in _STACKED if index < len(node.inputs) and node.inputs[index] is not None]
-        parameters = [value for index in given if (value := node.inputs[index]) is not None]
+        given = {index: value for index in _STACKED if (value := input_at(node, index)) is not None}
+        parameters = list(given.values())
         if any(v.const_value is None or len(v.uses()) > 1 for v in parameters):
             return None
         made = node.outputs[0]
@@ -78,7 +78,7 @@ def _merge(nodes: Sequence[ir.Node]) -> None:
     first = 0
     widths = [width_of(each.outputs[0]) or 0 for each in nodes]
     for index in _STACKED:
-        if index < len(node.inputs) and node.inputs[index] is not None:
+        if input_at(node, index) is not None:
             node.replace_input_with(index, _stacked([each.inputs[index] for each in nodes], node))
     made = node.outputs[0]
     for each, width in zip(nodes, widths, strict=True):
