@@ -125,6 +125,10 @@ class Compilation:
         """Where a node runs."""
         return self.placed[node].provider
 
+    def takes(self, feature: str) -> Callable[[ir.Node], bool]:
+        """Return what tells whether the kernel of a node, where it runs, has a feature."""
+        return lambda node: self.target.kernel_offers(feature, self.provider_of(node), node)
+
 
 def _argument(value: ir.Value, loaded: LoadedModel) -> NodeArg:
     """Describe an input or output as the user sees it."""
@@ -278,23 +282,15 @@ def _chained(c: Compilation) -> list[Pass]:
     if c.level < Level.EXTENDED:
         return []
 
-    def takes_steps(node: ir.Node) -> bool:
-        return c.target.takes_steps(c.provider_of(node), node)
-
-    def takes_bytes(node: ir.Node) -> bool:
-        return c.target.takes_bytes(c.provider_of(node), node)
-
     return [
-        QuantizedEnds(c.provider_of, takes_steps),
-        ByteConvolutions(c.provider_of, takes_bytes),
+        QuantizedEnds(c.provider_of, c.takes("steps")),
+        ByteConvolutions(c.takes("bytes")),
         ElementwiseChains(c.provider_of, c.target.takes_chain),
     ]
 
 
 def _in_columns(c: Compilation) -> list[Pass]:
-    def takes(node: ir.Node) -> bool:
-        return c.target.takes_columns(c.provider_of(node), node)
-
+    takes = c.takes("columns")
     return [Columns(takes), SiblingConvolutions(takes)] if c.level >= Level.EXTENDED else []
 
 

@@ -105,17 +105,9 @@ class Target:
                 return False
         return False
 
-    def takes_columns(self, provider: str, node: ir.Node) -> bool:
-        """Tell whether a provider's kernel of a node reads and writes columns of wider tensors."""
-        return self.manifests[provider].offers("columns", node.domain, node.op_type)
-
-    def takes_bytes(self, provider: str, node: ir.Node) -> bool:
-        """Tell whether a provider's kernel of a product is told of integers."""
-        return self.manifests[provider].offers("bytes", node.domain, node.op_type)
-
-    def takes_steps(self, provider: str, node: ir.Node) -> bool:
-        """Tell whether a provider's kernel of a product has epilogues of any length."""
-        return self.manifests[provider].offers("steps", node.domain, node.op_type)
+    def kernel_offers(self, feature: str, provider: str, node: ir.Node) -> bool:
+        """Tell whether a provider's kernel of a node has a feature."""
+        return self.manifests[provider].offers(feature, node.domain, node.op_type)
 
     def takes_chain(self, provider: str, dtypes: Sequence[ir.DataType | None]) -> bool:
         """Tell whether a provider runs chains of elementwise operators on inputs of these dtypes."""

@@ -209,9 +209,10 @@ def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model:
 
 
 def _check_attributes(node: ir.Node, unknown: Sequence[str], where: Mapping[str, Any]) -> None:
-    for name in unknown:
+    if unknown:
         raise InvalidGraph(
-            f"node {_name(node)} ({node.op_type}) has an attribute {name!r}, which the operator does not know", **where
+            f"node {_name(node)} ({node.op_type}) has an attribute {unknown[0]!r}, which the operator does not know",
+            **where,
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.attention.packed_projections import positions_of, projection, side_by_side
+from py_ort.compiler.passes.attention.packed_projections import first_of, positions_of, projection, side_by_side
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_for, same_dims
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
@@ -49,7 +49,7 @@ def _pack(node: ir.Node, positions: dict[ir.Node, int]) -> bool:
         if not same_dims(gate.outputs[0], up.outputs[0]) or not _small(gate) or not _small(up):
             continue
         products = [gate, up]
-        packed = side_by_side(products, min(products, key=lambda product: positions[product]))
+        packed = side_by_side(products, first_of(products, positions))
         made = None if packed is None else packed.producer()
         if packed is None or made is None:
             continue

@@ -71,9 +71,7 @@ def _projection(node: ir.Node, index: int, rotations: bool) -> ir.Node | None:
 def projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
     """The product by constant weights that makes a value, and that for `reader` alone."""
     product = made_by(value, "MatMul")
-    if value is None or product is None or not only_for(value, reader) or product.graph is not reader.graph:
-        return None
-    if sum(v is value for v in reader.inputs) > 1 or has_epilogue(product):
+    if product is None or not _is_for(product, reader) or has_epilogue(product):
         return None
     weights, bias = array(product.inputs[1]), product.inputs[2] if len(product.inputs) > 2 else None
     if weights is None or weights.ndim != 2 or (bias is not None and bias.const_value is None):
@@ -84,9 +82,19 @@ def projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
 def _block_projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
     """The same of weights of few bits."""
     product = block_product(value)
-    if value is None or product is None or not only_for(value, reader) or product.graph is not reader.graph:
-        return None
-    return product if is_plain(product) and sum(v is value for v in reader.inputs) == 1 else None
+    return product if product is not None and is_plain(product) and _is_for(product, reader) else None
+
+
+def _is_for(product: ir.Node, reader: ir.Node) -> bool:
+    """Whether what a product gives is read by one node of its graph alone, once."""
+    value = product.outputs[0]
+    alone = only_for(value, reader) and sum(v is value for v in reader.inputs) == 1
+    return alone and product.graph is reader.graph
+
+
+def first_of(products: Sequence[ir.Node], positions: Mapping[ir.Node, int]) -> ir.Node:
+    """Return that which stands before the others."""
+    return min(products, key=lambda product: positions[product])
 
 
 def _pack(node: ir.Node, positions: Mapping[ir.Node, int], rotations: bool) -> bool:
@@ -104,7 +112,7 @@ def _pack(node: ir.Node, positions: Mapping[ir.Node, int], rotations: bool) -> b
     offsets = list(attribute(node, "offsets", (0, 0, 0)))
     sizes = list(attribute(node, "head_sizes", (widths[0] // heads[0], widths[2] // heads[2])))
     products = [found[i] for i in chosen]
-    first = min(products, key=lambda product: positions[product])
+    first = first_of(products, positions)
     packed = blocks_side_by_side(products, first) if is_block_product(first) else side_by_side(products, first)
     if packed is None:
         return False

@@ -121,17 +121,15 @@ def _rounding(node: ir.Node | None) -> tuple[float, float] | None:
 
 def steps_of(value: ir.Value | None) -> tuple[float, float] | None:
     """Return the scale and the zero point, of 256, of the steps that all elements of a value are in, if known."""
-    node = None if value is None else value.producer()
+    node, _ = _moved(value)
     if node is None:
         return None
-    if _is_move(node):
-        return steps_of(node.inputs[0])
     if (node.domain, node.op_type) == ("", "Concat"):
         found = {steps_of(part) for part in node.inputs}
         return found.pop() if len(found) == 1 else None
     if has_epilogue(node):
         last = Epilogue.of(node).steps[-1]
-        return (last.numbers[0], last.numbers[1]) if last.function == "FakeQuantize" else None
+        return (last.numbers[0], last.numbers[1]) if last.function == _NAME else None
     return _rounding(node)
 
 

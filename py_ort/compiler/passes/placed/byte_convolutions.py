@@ -7,15 +7,12 @@ each output, whose zero points are 0. Runs after placement, when roundings stand
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.fuse.dequantized_weights import STEPS
 from py_ort.compiler.passes.fuse.round_trips import steps_of
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.ir.graph import add_constant, all_nodes, array, attribute, set_attributes
 from py_ort.ir.operators import NHWC
 
@@ -24,25 +21,11 @@ SCALES = 4
 _BYTE = np.iinfo(np.int8)
 
 
-class ByteConvolutions(Pass):
+class ByteConvolutions(KernelPass):
     """Convolutions that may be of integers."""
 
     after = ("quantized_ends",)
     before = ("columns",)
-
-    def __init__(self, provider_of: Callable[[ir.Node], str], takes: Callable[[ir.Node], bool]) -> None:
-        """Say where nodes run.
-
-        Args:
-            provider_of: The provider of a node.
-            takes: Whether the kernel of a convolution is told of integers.
-        """
-        self._provider_of, self._takes = provider_of, takes
-
-    def requires(self, model: ir.Model) -> None:
-        """Nodes are placed."""
-        super().requires(model)
-        check_placed(model, self._provider_of)
 
     def call(self, model: ir.Model) -> int:
         """Take each convolution whose weights were integers."""
@@ -51,13 +34,13 @@ class ByteConvolutions(Pass):
     def _tell(self, node: ir.Node) -> bool:
         scales = np.array(attribute(node, STEPS), np.float32)
         del node.attributes[STEPS]
-        weights = array(node.inputs[1])
         steps = steps_of(node.inputs[0])
-        if node.domain != NHWC or not self._takes(node) or weights is None or steps is None:
+        if node.domain != NHWC or not self._takes(node) or steps is None or attribute(node, "group", 1) != 1:
+            return True
+        weights = array(node.inputs[1])
+        if weights is None or scales.size not in (1, len(weights)):
             return True
         outputs = len(weights)
-        if scales.size not in (1, outputs) or attribute(node, "group", 1) != 1:
-            return True
         scales = np.broadcast_to(scales, (outputs,)).copy()
         each = scales.reshape(outputs, *[1] * (weights.ndim - 1))
         # Passes may have changed the weights since.

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import onnx_ir as ir
 
-from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.match import same_size
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.placed.kernel_pass import Takes
 from py_ort.ir.graph import array, attribute, dims, rank, set_attributes
 from py_ort.ir.operators import INTERNAL, MICROSOFT, operator
 
@@ -18,22 +15,6 @@ _CHAIN = (INTERNAL, "ElementwiseChain")
 
 LANES = 4
 """Columns that kernels read and write at a time."""
-
-Takes = Callable[[ir.Node], bool]
-"""Whether the provider of a node has it with columns."""
-
-
-class ColumnPass(Pass):
-    """A pass over nodes that read columns: it runs when they are placed, because providers differ."""
-
-    def __init__(self, takes: Takes) -> None:
-        """`takes`: whether the provider of a node has it with columns."""
-        self._takes = takes
-
-    def requires(self, model: ir.Model) -> None:
-        """Nodes are placed."""
-        super().requires(model)
-        check_placed(model, self._takes)
 
 
 def reads_columns(node: ir.Node, index: int, graph: ir.Graph, takes: Takes) -> bool:

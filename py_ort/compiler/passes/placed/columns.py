@@ -19,12 +19,12 @@ import onnx_ir as ir
 from py_ort.compiler.passes.contracts import called
 from py_ort.compiler.passes.placed.column_nodes import (
     LANES,
-    ColumnPass,
     is_suited,
     reads_columns,
     take_columns,
     width_of,
 )
+from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.compiler.passes.placed.lifetimes import Lifetimes
 from py_ort.ir.graph import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
 from py_ort.ir.operators import operator
@@ -32,7 +32,7 @@ from py_ort.ir.operators import operator
 _WRITERS = 64  # of a tensor that becomes part of a wider one: all their nodes change again
 
 
-class Columns(ColumnPass):
+class Columns(KernelPass):
     """Slices that only such nodes read, then Concats that have most of their inputs from such nodes."""
 
     after = ("elementwise_chains",)  # placement is final

@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.match import only_for, same_dims
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir.block_products import is_block_product, may_end
 from py_ort.ir.epilogue import Epilogue
@@ -20,25 +19,21 @@ from py_ort.ir.graph import all_nodes, origins, remove, replace_value, set_origi
 from py_ort.ir.operators import INTERNAL
 
 
-class QuantizedEnds(Pass):
+class QuantizedEnds(KernelPass):
     """Rounding where the product is stored."""
 
     after = ("activation",)
     before = ("elementwise_chains",)
 
-    def __init__(self, provider_of: Callable[[ir.Node], str], takes: Callable[[ir.Node], bool]) -> None:
+    def __init__(self, provider_of: Callable[[ir.Node], str], takes: Takes) -> None:
         """Say where nodes run.
 
         Args:
             provider_of: The provider of a node.
             takes: Whether the kernel of a product has epilogues of any length.
         """
-        self._provider_of, self._takes = provider_of, takes
-
-    def requires(self, model: ir.Model) -> None:
-        """Nodes are placed."""
-        super().requires(model)
-        check_placed(model, self._provider_of)
+        super().__init__(takes)
+        self._provider_of = provider_of
 
     def call(self, model: ir.Model) -> int:
         """Take each rounding of a product that nothing else reads, the first ones first."""

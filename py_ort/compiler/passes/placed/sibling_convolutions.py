@@ -13,8 +13,9 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.placed.byte_convolutions import SCALES
-from py_ort.compiler.passes.placed.column_nodes import LANES, ColumnPass, reads_columns, take_columns, width_of
+from py_ort.compiler.passes.placed.column_nodes import LANES, reads_columns, take_columns, width_of
 from py_ort.compiler.passes.placed.columns import check_columns
+from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.compiler.passes.placed.lifetimes import Lifetimes
 from py_ort.ir.content_keys import derive
 from py_ort.ir.graph import add_constant, all_graphs, attribute, dims, input_at, origins, rank, remove, set_origins
@@ -24,7 +25,7 @@ from py_ort.ir.operators import NHWC
 _STACKED = (1, 2, SCALES)
 
 
-class SiblingConvolutions(ColumnPass):
+class SiblingConvolutions(KernelPass):
     """Two or more that differ in their weights only."""
 
     after = ("columns",)  # which has told who reads columns

@@ -1,0 +1,26 @@
+"""What passes have in common that run on placed nodes, because kernels differ from provider to provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.contracts import check_placed
+from py_ort.compiler.passes.pass_base import Pass
+
+Takes = Callable[[ir.Node], bool]
+"""Whether the kernel of a node, where it is placed, can do what the pass is for."""
+
+
+class KernelPass(Pass):
+    """A pass over nodes whose kernels can do something besides their operator."""
+
+    def __init__(self, takes: Takes) -> None:
+        """`takes`: whether the kernel of a node can do it."""
+        self._takes = takes
+
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._takes)
