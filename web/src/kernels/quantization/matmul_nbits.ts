@@ -28,13 +28,14 @@ import {
 } from '../../wgsl';
 import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue, residualLast } from '../../wgsl/epilogue';
 import type { Instruction, Program } from '../../wgsl/program';
+import type { ByteFactors } from '../matmul/product/bytes';
 import { multipliesBytes, multiply, readsTransposed } from '../matmul/product/multiply';
 import type { Product } from '../matmul/product/product';
 import { columnsOf } from '../shared/columns';
 import { rootMeanSquare } from '../normalization/layer_normalization';
 import { blockRows, blockWeights } from './blocks/byte_blocks';
 import { byteRows, type ByteSteps, readSteps } from './blocks/byte_rows';
-import { wordsOfBlocks } from './blocks/byte_weights';
+import { type ByteBlocks, wordsOfBlocks } from './blocks/byte_weights';
 import type { Packed } from './blocks/few_bits';
 import { FEW_ROWS } from './blocks/few_rows';
 import { sharesOf } from './blocks/shares';
@@ -140,12 +141,10 @@ function takesBytes(ctx: Context, p: BlockProduct): boolean {
 }
 
 function ofBytes(ctx: Context, p: BlockProduct, steps: ByteSteps): void {
-  const { b, packed, inputs, sizes, k, n } = p;
-  const shifted = packed.zeros !== 'middle';
+  const shifted = p.packed.zeros !== 'middle';
   const { words: a, rows } = byteRows(ctx, p.a, columnsOf(p.a), steps, shifted);
-  const { words, columns } = wordsOfBlocks(ctx, { words: inWords(b), packed, inputs, sizes }, k, n);
-  const bytes = { rows, columns, shifted };
-  withGate(ctx, p, (y) => multiply(ctx, { ...wholeProduct({ ...p, a, y }, words), bytes }));
+  const { words: b, columns } = wordsOfBlocks(ctx, blocksOf(p), p.k, p.n);
+  multiplyBytes(ctx, p, a, b, { rows, columns, shifted });
 }
 
 /** Whether rows are to be rounded to 8 bits, block by block, and their bytes can be multiplied. */
@@ -157,11 +156,17 @@ function takesBlocks(ctx: Context, p: BlockProduct): boolean {
 }
 
 function ofBlocks(ctx: Context, p: BlockProduct): void {
-  const { b, packed, inputs, sizes, k, block } = p;
-  const rows = blockRows(ctx, p.a, k, block);
-  const weights = blockWeights(ctx, { words: inWords(b), packed, inputs, sizes }, p);
-  const bytes = { rows: rows.scales, columns: weights.scales, shifted: false, block };
-  withGate(ctx, p, (y) => multiply(ctx, { ...wholeProduct({ ...p, a: rows.words, y }, weights.words), bytes }));
+  const { words: a, scales: rows } = blockRows(ctx, p.a, p.k, p.block);
+  const { words: b, scales: columns } = blockWeights(ctx, blocksOf(p), p);
+  multiplyBytes(ctx, p, a, b, { rows, columns, shifted: false, block: p.block });
+}
+
+function blocksOf({ b, packed, inputs, sizes }: BlockProduct): ByteBlocks {
+  return { words: inWords(b), packed, inputs, sizes };
+}
+
+function multiplyBytes(ctx: Context, p: BlockProduct, a: Tensor, b: Tensor, bytes: ByteFactors): void {
+  withGate(ctx, p, (y) => multiply(ctx, { ...wholeProduct({ ...p, a, y }, b), bytes }));
 }
 
 function fewRows(ctx: Context, p: BlockProduct): void {

@@ -4,19 +4,31 @@ import { DType } from '../../../schema';
 import { linearMain, linearWorkgroups, load } from '../../../wgsl';
 import { type Packed, scaleOf, zeroOf } from './few_bits';
 
-/** Of words of bytes [n, k / 4]: words [k / 4, n] of numbers less 128, and of each column what ByteFactors tells. */
-const BLOCKS: Shader<Packed & Spec> = {
-  name: 'byte_weights__blocks',
-  wgsl: (packed) =>
-    linearMain(`  var sum = 0;
+/**
+ * A thread has a column: of statements that declare `word`, its bytes from 4 * k on, are made words [k / 4, n] and what
+ * ByteFactors tells of the column.
+ */
+function columnMain(word: string, zero: string, scale: string): string {
+  return linearMain(`  var sum = 0;
   for (var k = 0u; k < u.words; k++) {
-    let word = b[i * u.stride + k] ^ 0x80808080u;
+    ${word}
     words[k * u.count + i] = bitcast<i32>(word);
     sum += dot4I8Packed(word, 0x01010101u);
   }
   columns[i] = sum;
-  columns[u.count + i] = i32(${zeroOf(packed, 'i', '0u')}) - 128;
-  columns[2u * u.count + i] = bitcast<i32>(${scaleOf(packed, 'i', '0u')});`),
+  columns[u.count + i] = ${zero};
+  columns[2u * u.count + i] = bitcast<i32>(${scale});`);
+}
+
+/** Of words of bytes [n, k / 4], which are 128 more. */
+const BLOCKS: Shader<Packed & Spec> = {
+  name: 'byte_weights__blocks',
+  wgsl: (packed) =>
+    columnMain(
+      'let word = b[i * u.stride + k] ^ 0x80808080u;',
+      `i32(${zeroOf(packed, 'i', '0u')}) - 128`,
+      scaleOf(packed, 'i', '0u'),
+    ),
 };
 
 export interface ByteBlocks {
@@ -27,22 +39,19 @@ export interface ByteBlocks {
   readonly sizes: { readonly blocks: number; readonly zero_bytes: number };
 }
 
-/** The same of floats [k, n], which are whole steps of the scale of their column. */
+/** Of floats [k, n], which are whole steps of the scale of their column. */
 const FLOATS: Shader<{ readonly weights: StorageType; readonly scales: StorageType }> = {
   name: 'byte_weights__floats',
-  wgsl: ({ weights, scales }) =>
-    linearMain(`  var sum = 0;
-  let scale = ${load(scales, 1, 'scales[i]')};
-  for (var k = 0u; k < u.words; k++) {
-    let at = 4u * k * u.count + i;
-    let steps = vec4<f32>(${[0, 1, 2, 3].map((t) => load(weights, 1, `w[at + ${t}u * u.count]`)).join(', ')}) / scale;
-    let word = pack4xI8(vec4<i32>(round(steps)));
-    words[k * u.count + i] = bitcast<i32>(word);
-    sum += dot4I8Packed(word, 0x01010101u);
-  }
-  columns[i] = sum;
-  columns[u.count + i] = 0;
-  columns[2u * u.count + i] = bitcast<i32>(scale);`),
+  wgsl({ weights, scales }) {
+    const scale = load(scales, 1, 'scales[i]');
+    const four = [0, 1, 2, 3].map((t) => load(weights, 1, `w[at + ${t}u * u.count]`)).join(', ');
+    return columnMain(
+      `let at = 4u * k * u.count + i;
+    let word = pack4xI8(vec4<i32>(round(vec4<f32>(${four}) / ${scale})));`,
+      '0',
+      scale,
+    );
+  },
 };
 
 export interface ByteWeights {
