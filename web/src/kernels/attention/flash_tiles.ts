@@ -13,12 +13,7 @@ export const FLASH_TILES: Shader<FlashSpec> = {
     const pitch = Math.max(size, valueSize) + 1;
     const scores = count(columns / shares);
     const sums = count(Math.ceil(valueSize / shares));
-    const tile = (
-      name: string,
-      width: number,
-      base: string,
-      step: string,
-    ) => `    for (var at = lane; at < ${columns * width}u; at += ${threads}u) {
+    const tile = (name: string, width: number, base: string, step: string) => `    ${shared(columns * width, threads)}
       let row = at / ${width}u;
       tile[row * ${pitch}u + at % ${width}u] = ${load(
         storage,
@@ -50,7 +45,7 @@ ${BASES}
   let own = min(first + slot, u.rows - 1u);
   let head = ${headOf('own', sharing)};
   let query = ${queryOf('own', sharing)};
-  for (var at = lane; at < ${rows * size}u; at += ${threads}u) {
+  ${shared(rows * size, threads)}
     let row = min(first + at / ${size}u, u.rows - 1u);
     queries[at] = ${load(
       storage,
@@ -123,4 +118,11 @@ ${tile(names[2], valueSize, 'v_base', 'u.v_2')}
 function inside(j: number, valueSize: number, shares: number): string {
   const at = `member + ${j * shares}u`;
   return (j + 1) * shares > valueSize ? `min(${at}, ${valueSize - 1}u)` : at;
+}
+
+/** The head of a loop in which threads share elements `at`. It counts by one: so compilers know where `at` lies. */
+function shared(elements: number, threads: number): string {
+  const turns = Math.ceil(elements / threads);
+  const guard = elements % threads === 0 ? '' : ` if (at >= ${elements}u) { break; }`;
+  return `for (var turn = 0u; turn < ${turns}u; turn++) { let at = lane + turn * ${threads}u;${guard}`;
 }

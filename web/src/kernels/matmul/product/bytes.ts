@@ -2,6 +2,7 @@
 import type { Tensor } from '../../../contract/kernel';
 import { repeated } from '../../../wgsl/repeated';
 import type { HardwareSpec } from './spec';
+import { rowOfThread } from './tiles';
 
 /** A byte is a number less 128, and so is that of 0. With blocks it is the number itself, and that of 0 is 0. */
 export interface ByteFactors {
@@ -22,7 +23,7 @@ export interface ByteFactors {
 
 /** Statements that add what `part_I_C` stand for to `sum_I_C`, where a tile's elements of k begin at `first`. */
 export function addBlock({ tileRows, rows, columns }: HardwareSpec, first: string): string {
-  const row = (i: number) => `min(group.x * ${tileRows}u + row_0 + ${i}u, u.m - 1u)`;
+  const row = (i: number) => `min(group.x * ${tileRows}u + row_0 + ${rowOfThread(i)}u, u.m - 1u)`;
   return `{ let block = ${first} / u.block;
     ${repeated(columns, (c) => `let b_scales_${c} = columns[block * (u.n / 4u) + column_${c}];`)}
     ${repeated(rows, (i) => `let a_scale_${i} = rows[${row(i)} * u.blocks + block];`)}

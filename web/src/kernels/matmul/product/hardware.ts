@@ -1,13 +1,14 @@
 // A product on a GPU: a workgroup computes a tile of y from tiles of a and b in workgroup memory; the next tiles of
 // each (one or two) are on their way into registers meanwhile. Where there would be too few workgroups, k is cut:
 // slices of a workgroup are done by different threads of it, those of different workgroups (z counts them) are
-// added up by another launch (parts.ts).
+// added up by another launch (parts.ts). Indices of workgroup memory are made of constants, of the thread's number, of
+// loops that count by one and of remainders: of these the browser knows that they lie within, and checks nothing.
 import type { Shader } from '../../../contract/kernel';
 import { addBlock, dots, PADDING, realText } from './bytes';
 import { productEpilogue, loadB } from './epilogue';
 import { leftOperand, type LeftOperand } from './left_operand';
 import { SHADER_NAMES, type HardwareSpec, leftName, type ProductSpec } from './spec';
-import { tileName, workgroupQuads } from './tiles';
+import { rowOfThread, tileName, workgroupQuads } from './tiles';
 import { repeated } from '../../../wgsl/repeated';
 
 /** Statements that set `placed` and `at`, where the sums of a part of k go. */
@@ -46,6 +47,11 @@ function text(spec: HardwareSpec): string {
   const sliced = slices > 1;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
+  // Where neighboring rows of a begin in one bank, odd rows have their elements swapped in pairs.
+  const swapped = (quads * (bytes ? 4 : 16)) % 128 === 0;
+  const placeInA = (at: string) => (swapped ? `(${at}) / 2u * 2u + (${at} + (${at}) / ${quads}u) % 2u` : at);
+  const elementOfA = (i: number, t: number) =>
+    `(row_0 + ${rowOfThread(i)}u) * ${quads}u + q${swapped ? [' + odd', ' - odd'][t % 2] : ''}`;
   const rowsOfB = bytes ? quads : tileDepth;
   const threadsAcross = across / columns;
   const threads = (tileRows / rows) * threadsAcross;
@@ -85,17 +91,17 @@ function text(spec: HardwareSpec): string {
   const [more, toFetch] = sliced
     ? ['done < slice_depth', `done + ${waiting}u < slice_depth`]
     : [`k_0 - ${waiting}u < end`, 'k_0 < end'];
-  const [inA, inB] = [
-    `${sliced ? 'tiles_a + ' : ''}${buffers === 2 ? 'in_a + ' : ''}`,
-    `${sliced ? 'tiles_b + ' : ''}${buffers === 2 ? 'in_b + ' : ''}`,
-  ];
   const [sizeA, sizeB] = [slices * tileRows * quads, slices * rowsOfB * across];
+  const [inA, inB] = [
+    `${sliced ? 'tiles_a + ' : ''}${buffers === 2 ? `turn % 2u * ${sizeA}u + ` : ''}`,
+    `${sliced ? 'tiles_b + ' : ''}${buffers === 2 ? `turn % 2u * ${sizeB}u + ` : ''}`,
+  ];
   const guard = (count: number, i: number) => ((i + 1) * threads > count ? `if (${slot(i)} < ${count}u) ` : '');
   const stores = (tile: string) =>
     [
       repeated(
         slotsOfA,
-        (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${slot(i)}] = ${tile}_a_${i}; }`,
+        (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${placeInA(slot(i))}] = ${tile}_a_${i}; }`,
         '\n    ',
       ),
       repeated(
@@ -143,12 +149,12 @@ function text(spec: HardwareSpec): string {
     // Unrolled: the whole of it is a little quicker still, but slow to compile.
     ${sliced ? `if (k_0 - ${behind}u < end) {` : ''}
     ${blocks ? repeated(rows, (i) => repeated(columns, (c) => `var part_${i}_${c} = vec4<i32>();`)) : ''}
-    for (var quad = 0u; quad < ${quads}u; quad += ${unrolled}u) {
+    for (var part = 0u; part < ${quads / unrolled}u; part++) {
     ${repeated(
       unrolled,
-      (t) => `{ let q = quad + ${t}u;
+      (t) => `{ let q = part * ${unrolled}u + ${t}u;
       ${spec.directB ? `let k_quad = k_0 - ${behind}u + q * 4u; let b_quad = b_base + k_quad * u.ldb;` : ''}
-      ${repeated(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
+      ${repeated(rows, (i) => `let a_${i} = tile_a[${inA}${elementOfA(i, t)}];`, '\n      ')}
       ${products}
     }`,
       '\n    ',
@@ -158,7 +164,7 @@ function text(spec: HardwareSpec): string {
     ${sliced ? '}' : ''}
     ${buffers === 2 ? '' : 'workgroupBarrier();'}
     if (!(${more})) { break; }
-    ${buffers === 2 ? `in_a = ${sizeA}u - in_a; in_b = ${sizeB}u - in_b;\n    ${stores(following)}` : ''}`;
+    ${buffers === 2 ? `turn++;\n    ${stores(following)}` : ''}`;
   return `${epilogue.functions}
 ${bytes && !blocks ? realText(spec) : ''}
 var<workgroup> tile_a: array<${typeA}, ${room.a}>;
@@ -176,8 +182,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   ${repeated(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
   ${repeated(ahead, (t) => repeated(slotsOfA, (i) => `var ${coming[t]}_a_${i} = ${typeA}();`))}
   ${repeated(ahead, (t) => repeated(slotsOfB, (i) => `var ${coming[t]}_b_${i} = ${typeB}();`))}
-  let column = thread % ${threadsAcross}u;
-  let row_0 = thread / ${threadsAcross}u * ${rows}u;
+  // Pairs of threads have the same columns, and the next ones the same rows: loads from workgroup memory in which one
+  // or the other is so take half as long on NVIDIA's.
+  let odd = thread % 2u;
+  let column = thread / 2u % ${threadsAcross}u;
+  let row_0 = thread / ${2 * threadsAcross}u * ${2 * rows}u + odd;
   ${repeated(columns, (c) => `let column_${c} = group.y * ${across}u + column + ${c * threadsAcross}u;`)}
   ${repeated(rows, (i) => repeated(columns, (c) => `var sum_${i}_${c} = ${blocks ? 'vec4<f32>' : typeB}();`))}
   var k_0 = begin;
@@ -187,7 +196,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
       : ''
   }
   ${steps ? steps.start(`k_0 / 4u + thread % ${quads}u`, '(u.depth / 4u)') : ''}
-  ${buffers === 2 ? 'var in_a = 0u; var in_b = 0u;' : ''}
+  ${buffers === 2 ? 'var turn = 0u;' : ''}
   ${fetches('next')}
   ${ahead === 2 ? `${advance}\n  ${fetches('later')}` : ''}
   ${buffers === 2 ? stores('next') : ''}
@@ -199,7 +208,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   ${repeated(columns, (c) => epilogue.bias(c, `column_${c}`))}
   ${repeated(
     finishedRows(spec),
-    (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${finishedRows(spec)}u + ` : ''}${i}u;
+    (i) => `{ let row = group.x * ${tileRows}u + row_0 +
+      ${sliced ? `slice * ${rowOfThread(finishedRows(spec))}u + ` : ''}${rowOfThread(i)}u;
   ${split ? PLACE_OF_PART : left.place('row')}
   if (placed) { ${finish(i)} } }`,
   )}

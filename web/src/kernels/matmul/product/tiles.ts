@@ -37,6 +37,11 @@ export interface HardwareChoice {
   readonly parts: number;
 }
 
+/** Which row, from its first, is row `i` of a thread: each of a pair of threads has every second one. */
+export function rowOfThread(i: number): number {
+  return 2 * i;
+}
+
 export const LARGEST: HardwareTile = tile(128, 64, 32, { rows: 8, columns: 2 });
 export const LARGE: HardwareTile = tile(64, 64, 32, { columns: 2 });
 export const SMALL: HardwareTile = tile(32, 32, 32);
