@@ -23,6 +23,7 @@ function chosen(given: Problem, kib = 48, tiles?: { [product: string]: string })
 test('tiles: large products take large tiles', () => {
   assert.equal(chosen(problem(4096, 4096, 4096)), '128x64x32_8x8');
   assert.equal(chosen(problem(1024, 1024, 1024)), '64x64x32_4x8');
+  assert.equal(chosen(problem(3136, 256, 64)), '32x64x32', 'too shallow for them');
   assert.equal(chosen(problem(12544, 64, 147, { left: 'windows', aVec: 1 })), '64x64x32');
 });
 
@@ -37,9 +38,9 @@ test('tiles: few workgroups have many slices, as far as there is memory', () => 
 
 test('tiles: the more workgroups there are, the fewer slices', () => {
   assert.equal(chosen(problem(196, 1024, 256)), '16x32x16_slices_4');
-  assert.equal(chosen(problem(128, 3072, 768)), '32x32x16_8x4_slices_4');
+  assert.equal(chosen(problem(128, 3072, 768)), '32x32x16_slices_4');
   assert.equal(chosen(problem(784, 512, 128)), '32x64x32_slices_2');
-  assert.equal(chosen(problem(8192, 32, 128)), '32x32x16_8x4_slices_4', 'half of the wide columns would be wasted');
+  assert.equal(chosen(problem(8192, 32, 128)), '32x32x16_slices_4', 'half of the wide columns would be wasted');
 });
 
 test('tiles: no slices are idle', () => {
@@ -61,7 +62,10 @@ test('tiles: what is chosen has memory enough', () => {
 });
 
 test('tiles: workgroups share k where it is very deep and they are few', () => {
-  assert.equal(chosen(problem(49, 512, 4608)), '32x32x16_two_slices_4_parts_4');
+  assert.equal(chosen(problem(49, 512, 4608)), '16x32x32_slices_8_parts_2');
+  assert.equal(chosen(problem(49, 512, 2048)), '16x32x32_slices_8_parts_2');
+  assert.equal(chosen(problem(49, 512, 4608), 32), '32x32x16_two_slices_4_parts_4', 'no memory for eight slices');
+  assert.equal(chosen(problem(49, 1024, 4608)), '32x32x16_slices_4_parts_4');
   assert.equal(chosen(problem(128, 768, 3072)), '32x32x16_slices_4_parts_4');
 });
 

@@ -28,7 +28,7 @@ import {
   type Problem,
   SHALLOW,
   SMALL,
-  TALL_BY_FOUR,
+  WIDE,
 } from './tiles';
 
 /** Workgroups that keep a large GPU busy: with large tiles, with the largest, with small ones. */
@@ -38,6 +38,10 @@ const HALF_BUSY = 64;
 /** Up to this k two slices are enough, and up to half of it one is; beyond the other, parts pay where tiles are few. */
 const SHALLOW_K = 512;
 const CUT_K = 4096;
+/** Where workgroups are few, two parts pay from half of that k on, if they are no fewer and no more than these. */
+const BY_TWO = [24, 40] as const;
+/** The k that large tiles are too slow to begin for. */
+const TWO_STEPS = 64;
 /** Share of a tile's columns that may lie beyond the matrix. */
 const MOST_WASTE = 0.4;
 
@@ -53,8 +57,9 @@ const RULES: readonly {
   readonly mostK?: number;
   readonly parts?: number;
 }[] = [
+  { tile: WIDE, least: 512, mostK: TWO_STEPS },
   { tile: SHALLOW, least: 256, mostK: 256 },
-  { tile: TALL_BY_FOUR, least: 256 },
+  { tile: DEEP_IN_LITTLE, least: 256 },
   { tile: LOW_BY_FOUR, least: 144 },
   { tile: DEEP_IN_LITTLE, least: 64, leastK: 2048, parts: MOST_PARTS },
   { tile: LOW, least: 64 },
@@ -94,6 +99,7 @@ function large(problem: Problem, device: Device): HardwareChoice | undefined {
           { tile: LARGEST, workgroups: VERY_BUSY },
           { tile: LARGE, workgroups: BUSY },
         ];
+  if (problem.aVec === 4 && problem.k <= TWO_STEPS) return undefined;
   const found = candidates.find(
     ({ tile, workgroups }) => fits(tile, problem, device) && suits(tile, problem, workgroups),
   );
@@ -108,6 +114,8 @@ function suits(tile: HardwareTile, problem: Problem, workgroups: number): boolea
 
 function cut(problem: Problem, device: Device): HardwareChoice | undefined {
   const workgroups = workgroupsOf(CUT, problem);
+  const byTwo = workgroups >= BY_TWO[0] && workgroups <= BY_TWO[1] && 2 * problem.k >= CUT_K;
+  if (byTwo && fits(MANY_SLICES, problem, device)) return { tile: MANY_SLICES, parts: 2 };
   if (problem.k <= CUT_K || workgroups >= HALF_BUSY || !fits(CUT, problem, device)) return undefined;
   return { tile: CUT, parts: Math.min(MOST_PARTS, Math.ceil((2 * BUSY) / workgroups)) };
 }

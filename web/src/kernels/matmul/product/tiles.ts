@@ -45,8 +45,10 @@ export function rowOfThread(i: number): number {
 export const LARGEST: HardwareTile = tile(128, 64, 32, { rows: 8, columns: 2 });
 export const LARGE: HardwareTile = tile(64, 64, 32, { columns: 2 });
 export const SMALL: HardwareTile = tile(32, 32, 32);
+/** For depths that are done in two steps. */
+export const WIDE: HardwareTile = tile(32, 64, 32);
 /** Where elements of a are read one by one, more threads hide it. */
-export const BY_ELEMENT: readonly HardwareTile[] = [tile(64, 64, 32), tile(32, 64, 32), SMALL];
+export const BY_ELEMENT: readonly HardwareTile[] = [tile(64, 64, 32), WIDE, SMALL];
 export const SHALLOW: HardwareTile = tile(32, 64, 32, { slices: 2 });
 export const DEEP: HardwareTile = tile(32, 32, 32, { slices: 4 });
 /** Half as deep: for devices with 16 KiB of workgroup memory. */
@@ -58,7 +60,6 @@ export const MANY_SLICES: HardwareTile = tile(16, 32, 32, { slices: 8 });
 export const LOW: HardwareTile = tile(16, 32, 16, { slices: 8 });
 export const LOW_AHEAD: HardwareTile = tile(16, 32, 16, { slices: 8, ahead: 2 });
 export const LOW_BY_FOUR: HardwareTile = tile(16, 32, 16, { slices: 4 });
-export const TALL_BY_FOUR: HardwareTile = tile(32, 32, 16, { rows: 8, slices: 4 });
 /** Of bytes. */
 export const BYTES_LARGE: HardwareTile = tile(64, 64, 128);
 export const BYTES: HardwareTile = tile(32, 32, 64, { slices: 2 });
@@ -67,6 +68,7 @@ export const BYTES_DEEP: HardwareTile = tile(16, 32, 64, { slices: 4 });
 const TALL = tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, ahead: 2 });
 /** For tables only. */
 const OTHERS: readonly HardwareTile[] = [
+  tile(32, 32, 16, { rows: 8, slices: 4 }),
   tile(16, 32, 16, { slices: 8, buffers: 2 }),
   tile(32, 32, 32, { rows: 8, slices: 8, unrolled: 4, directB: true }),
   TALL,
@@ -77,7 +79,7 @@ const OTHERS: readonly HardwareTile[] = [
 const ALSO_CUT: readonly HardwareTile[] = [FEW, MANY_SLICES, TALL, DEEP_IN_LITTLE];
 const TILES: readonly HardwareTile[] = [
   ...[LARGEST, LARGE, ...BY_ELEMENT, SHALLOW, DEEP, DEEP_IN_LITTLE, FEW, CUT],
-  ...[MANY_SLICES, LOW_AHEAD, LOW, LOW_BY_FOUR, TALL_BY_FOUR, ...OTHERS],
+  ...[MANY_SLICES, LOW_AHEAD, LOW, LOW_BY_FOUR, ...OTHERS],
 ];
 
 /** As tables and tests name it. */
