@@ -74,6 +74,7 @@ from py_ort.compiler.passes.placed.columns import Columns
 from py_ort.compiler.passes.placed.counts import Counts
 from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
 from py_ort.compiler.passes.placed.growing_caches import GrowingCaches
+from py_ort.compiler.passes.placed.product_parts import ProductParts
 from py_ort.compiler.passes.placed.quantized_ends import QuantizedEnds
 from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.compiler.placement import PlacedNode, place
@@ -285,6 +286,7 @@ def _chained(c: Compilation) -> list[Pass]:
     return [
         QuantizedEnds(c.provider_of, c.takes("steps")),
         ByteConvolutions(c.takes("bytes")),
+        ProductParts(c.takes("parts")),
         ElementwiseChains(c.provider_of, c.target.takes_chain),
     ]
 

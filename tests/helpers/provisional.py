@@ -59,6 +59,7 @@ def manifests(
         columns: Convolutions, pools, Resize and Concat on the GPU read and write columns.
         integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits, FakeQuantize and
             DynamicFakeQuantize on webgpu, too, whose products have epilogues of any length and are told of integers.
+            And on webgpu normalizations add up the parts of products.
     """
     ends = ["epilogue", "residual"]
     more = ["bias", *ends] if matmul_bias else ["epilogue"]
@@ -105,6 +106,8 @@ def manifests(
             entry["features"] = [*entry["features"], "steps"]
         if (entry["domain"], entry["op_type"]) == (NHWC, "Conv"):
             entry["features"] = [*entry["features"], "bytes"]
+        if entry["op_type"] in ("MatMul", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
+            entry["features"] = [*entry.get("features", ()), "parts"]
     for entry in gpu if columns else ():
         if (entry["domain"], entry["op_type"]) in COLUMNS:
             entry["features"] = [*entry.get("features", ()), "columns"]

@@ -57,19 +57,20 @@ def unpack_integers(w: np.ndarray, node: ir.Node) -> np.ndarray:
     *lead, count, fours, width, four = w.shape
     whole = np.moveaxis(w, (-3, -1), (-4, -3)).reshape(*lead, fours * four, count * width)
     if not lead:
-        return whole[: _rows_of(node), : get(node, "packed_n")]
+        return whole[: _rows_of(node, len(whole)), : get(node, "packed_n")]
     kernel, columns = list(get(node, "kernel_shape")), get(node, "out_channels") // lead[0]
     taps = int(np.prod(kernel))
-    inner = _rows_of(node) // lead[0]
+    inner = _rows_of(node, whole.shape[-2] // taps * lead[0]) // lead[0]
     split = whole[:, : taps * inner, :columns].reshape(*lead, taps, inner, columns)
     return split.transpose(0, 3, 2, 1).reshape(lead[0] * columns, inner, *kernel)
 
 
-def _rows_of(node: ir.Node) -> int:
-    """Rows of a product's B; channels of a convolution's image."""
+def _rows_of(node: ir.Node, room: int) -> int:
+    """Rows of a product's B; channels of a convolution's image: where a name stands for them, as many as have room."""
     shape = node.inputs[0].shape
     plain = node.domain != NHWC and "weight_layout" in node.attributes
-    return int(shape[1 if plain else -1])
+    size = shape[1 if plain else -1]
+    return size if isinstance(size, int) else room
 
 
 def unpack_conv(w: np.ndarray, node: ir.Node) -> np.ndarray:
@@ -99,6 +100,9 @@ class _Writer(StandardForm):
     def node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         if node.op_type == "ElementwiseChain":
             self._chain(proto, node)
+            return
+        if {"x_parts", "y_parts"} & set(node.attributes):
+            self._parts(proto, node)
             return
         columns = any(name in node.attributes for name in _COLUMNS)
         if node.domain != NHWC and not columns and not {"weight_layout", "packed_n"} & set(node.attributes):
@@ -149,6 +153,21 @@ class _Writer(StandardForm):
         for step in Epilogue.of(node).steps:
             result = self.function(proto, node, step.function, list(step.numbers), result)
         self.give(proto, node, result)
+
+    def _parts(self, proto: onnx.GraphProto, node: ir.Node) -> None:
+        """Append a product that has its result in one part, or a normalization of the sum of parts."""
+        inputs = [self.name(value) for value in node.inputs]
+        first = self.array(proto, np.zeros(1, np.int64))
+        if "y_parts" in node.attributes:
+            product = self.emit(proto, node.op_type, inputs)
+            self.give(proto, node, self.emit(proto, "Unsqueeze", [product, first]))
+            return
+        inputs[0] = self.emit(proto, "ReduceSum", [inputs[0], first], keepdims=0)
+        kept = {name: item.value for name, item in node.attributes.items() if name != "x_parts"}
+        outputs = [self.name(value) for value in node.outputs]
+        proto.node.append(
+            onnx.helper.make_node(node.op_type, inputs, outputs, name=self.node_name(node), domain=node.domain, **kept)
+        )
 
     def _rotary(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         inputs = [self.name(value) for value in node.inputs]

@@ -102,6 +102,16 @@ def _rounded_pixels(g: RandomGraph, x: str, shape: Shape) -> str:
     return pixels
 
 
+@MOTIFS.motif("product_parts", integers=True)
+def _deep_product(g: RandomGraph, x: str, shape: Shape) -> str:
+    """With a bias, of a residual that comes first."""
+    rows, made = rows_of(g, x, shape, 16)
+    wide = g.op("MatMul", [rows, g.floats(16, 2048)], (*made[:-1], 2048))
+    product = g.op("Add", [g.op("MatMul", [wide, g.floats(2048, 16)], made), g.floats(16)], made)
+    total = g.op("Add", [g.op("Sin", [rows], made), product], made)
+    return g.op("LayerNormalization", [total, g.floats(16), g.floats(16)], made)
+
+
 @MOTIFS.motif("byte_rows", "activation", integers=True)
 def _dynamic_rows(g: RandomGraph, x: str, shape: Shape) -> str:
     made = (shape[0], shape[2], 64)

@@ -12,7 +12,7 @@ import {
 import { readEpilogue, residualOf } from '../../wgsl/epilogue';
 import type { Program } from '../../wgsl/program';
 import { permuted } from '../shared/permute';
-import { matrixShapes, multiplyMatrices } from './product/matrices';
+import { matrixShapes, multiplyInParts, multiplyMatrices } from './product/matrices';
 import { readsTransposed } from './product/multiply';
 import { multiplyIntegers } from './integers';
 
@@ -22,6 +22,8 @@ interface MatMulAttributes {
   /** Whether the last two axes of each operand are swapped, and whether its first axis comes just before the last. */
   readonly swap: readonly [boolean, boolean];
   readonly rotate: readonly [boolean, boolean];
+  /** Whether the sums of parts of k are left to whoever reads them. */
+  readonly parts: boolean;
 }
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
@@ -34,6 +36,7 @@ function attributes(a: Attributes): MatMulAttributes {
     alpha: a.number('alpha', 1),
     swap: [flag('transA'), flag('transB')],
     rotate: [flag('transBatchA'), flag('transBatchB')],
+    parts: flag('y_parts'),
   };
 }
 
@@ -47,7 +50,7 @@ function operand(ctx: Context, x: Tensor, swap: boolean, rotate: boolean): Tenso
   return permuted(ctx, x, perm);
 }
 
-function resolve(ctx: Context, { epilogue, alpha, swap, rotate }: MatMulAttributes): void {
+function resolve(ctx: Context, { epilogue, alpha, swap, rotate, parts }: MatMulAttributes): void {
   const a = operand(ctx, ctx.input(0), swap[0], rotate[0]);
   const rank = ctx.input(1).dims.length;
   const transposed =
@@ -60,6 +63,10 @@ function resolve(ctx: Context, { epilogue, alpha, swap, rotate }: MatMulAttribut
     a.dims,
     transposed ? [...b.dims.slice(0, -2), b.dims[rank - 1], b.dims[rank - 2]] : b.dims,
   );
+  if (parts) {
+    multiplyInParts(ctx, a, b, shapes, transposed);
+    return;
+  }
   const y = ctx.output(0, shapes.output);
   const residual = residualOf(ctx, epilogue);
   if (y.storage === 'i32' || y.storage === 'u32') {
@@ -75,7 +82,7 @@ export default [
   {
     op: 'MatMul',
     types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS, FLOATS],
-    features: ['bias', 'epilogue', 'residual', 'steps'],
+    features: ['bias', 'epilogue', 'residual', 'steps', 'parts'],
     attributes,
     resolve,
   } satisfies Kernel<MatMulAttributes>,

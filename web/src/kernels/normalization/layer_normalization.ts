@@ -31,6 +31,8 @@ interface NormSpec extends Spec {
   readonly biased: boolean;
   readonly skip: boolean;
   readonly skipBias: boolean;
+  /** Whether x is in parts that are added up. */
+  readonly parts: boolean;
   /** Which outputs beside y are wanted. */
   readonly mean: boolean;
   readonly inverse: boolean;
@@ -44,12 +46,16 @@ const ROOT_MEAN_SQUARE: RowPhase = {
   after: 'let inverse = 1.0 / sqrt(squares / f32(u.length) + u.epsilon);',
 };
 
+const ADD_PARTS = `var added = F(x_in[at]);
+    for (var part = 1u; part < u.parts; part++) { added += F(x_in[part * u.part_size + at]); }
+    `;
+
 const SHADER: Shader<NormSpec> = {
   name: 'layer_normalization',
-  wgsl({ centered, layout, storage, whole, biased, skip, skipBias, mean, inverse, sum }) {
+  wgsl({ centered, layout, storage, whole, biased, skip, skipBias, parts, mean, inverse, sum }) {
     const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
     const terms = [
-      'F(x_in[at])',
+      parts ? 'added' : 'F(x_in[at])',
       ...(skip ? ['F(skip[at % u.skip_size])'] : []),
       ...(skipBias ? ['F(skip_bias[step])'] : []),
     ];
@@ -58,7 +64,7 @@ const SHADER: Shader<NormSpec> = {
       * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
     return rowMain({
       layout,
-      element: `let x = ${terms.join(' + ')};`,
+      element: `${parts ? ADD_PARTS : ''}let x = ${terms.join(' + ')};`,
       phases: centered ? SPREAD : [ROOT_MEAN_SQUARE],
       write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
       // Infinities have no distance from their mean; where none is taken, it is 0.
@@ -71,6 +77,8 @@ const SHADER: Shader<NormSpec> = {
 
 interface Norm {
   readonly x: Tensor;
+  /** Whether x has an axis before all others, of parts that are added up. */
+  readonly inParts?: boolean;
   readonly scale: Tensor;
   readonly bias?: Tensor;
   readonly skip?: Tensor;
@@ -90,31 +98,35 @@ function repeats(small: readonly number[], dims: readonly number[]): boolean {
 }
 
 function normalize(ctx: Context, n: Norm): void {
-  const { x, skip, skipBias } = n;
-  const y = ctx.output(0, x.dims);
-  const outer = sizeOf(x.dims.slice(0, n.axis));
-  const length = sizeOf(x.dims.slice(n.axis));
+  const { skip, skipBias } = n;
+  const dims = n.inParts ? n.x.dims.slice(1) : n.x.dims;
+  const parts = n.inParts ? n.x.dims[0] : 1;
+  const x = parts === 1 ? ctx.reshape(n.x, dims) : n.x;
+  const y = ctx.output(0, dims);
+  const outer = sizeOf(dims.slice(0, n.axis));
+  const length = sizeOf(dims.slice(n.axis));
   if (skipBias && skipBias.size !== length)
     throw new KernelError(`a bias of shape [${skipBias.dims}] before the normalization of rows of ${length} elements`);
-  if (skip && !repeats(skip.dims, x.dims)) throw new KernelError(`a skip of shape [${skip.dims}] for [${x.dims}]`);
-  const statistics = x.dims.map((dim, axis) => (axis < n.axis ? dim : 1));
+  if (skip && !repeats(skip.dims, dims)) throw new KernelError(`a skip of shape [${skip.dims}] for [${dims}]`);
+  const statistics = dims.map((dim, axis) => (axis < n.axis ? dim : 1));
   const extra = (i: number | undefined, dims: readonly number[], dtype: DType) =>
     i !== undefined && ctx.wants(i) ? ctx.output(i, dims, dtype) : undefined;
   const means = extra(n.outputs.mean, statistics, DType.float32);
   const inverses = extra(n.outputs.inverse, statistics, DType.float32);
-  const sum = extra(n.outputs.sum, x.dims, x.dtype);
-  if (x.size === 0) return;
+  const sum = extra(n.outputs.sum, dims, x.dtype);
+  if (y.size === 0) return;
   // Usually they have a row's shape; whatever else broadcasts is repeated, for a row or, if it must be, for all of x.
   const affine = [n.scale, n.bias].filter((given) => given !== undefined);
   const whole = affine.some(
-    ({ size, dims }) => size !== length && sizeOf(dims.slice(0, Math.max(0, n.axis + dims.length - x.dims.length))) > 1,
+    (given) =>
+      given.size !== length && sizeOf(given.dims.slice(0, Math.max(0, n.axis + given.dims.length - dims.length))) > 1,
   );
   const [scale, bias] = affine.map((given) =>
-    given.size === length && !whole ? given : expanded(ctx, given, whole ? x.dims : x.dims.slice(n.axis)),
+    given.size === length && !whole ? given : expanded(ctx, given, whole ? dims : dims.slice(n.axis)),
   );
-  const common = { whole, length, scale, bias, skipBias, centered: n.centered, epsilon: n.epsilon };
-  // What is repeated, for less than all rows, goes with all of them only.
-  if (whole || (skip && skip.size !== x.size))
+  const common = { whole, length, parts, scale, bias, skipBias, centered: n.centered, epsilon: n.epsilon };
+  // What is repeated, for less than all rows, goes with all of them only; so do parts, which few rows have.
+  if (whole || parts > 1 || (skip && skip.size !== y.size))
     return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum });
   const of = (tensor: Tensor | undefined) => tensor && ctx.reshape(tensor, [outer, tensor.size / outer]);
   const byRow = { x: of(x)!, y: of(y)!, skip: of(skip), means: of(means), inverses: of(inverses), sum: of(sum) };
@@ -125,6 +137,8 @@ interface Normalized extends Pick<Norm, 'x' | 'scale' | 'bias' | 'skip' | 'skipB
   readonly y: Tensor;
   readonly rows: number;
   readonly length: number;
+  /** Of x, [parts, ...], which are added up. */
+  readonly parts: number;
   readonly whole: boolean;
   readonly means?: Tensor;
   readonly inverses?: Tensor;
@@ -148,6 +162,7 @@ function normalizeRows(
       biased: bias !== undefined,
       skip: skip !== undefined,
       skipBias: skipBias !== undefined,
+      parts: n.parts > 1,
       mean: means !== undefined,
       inverse: inverses !== undefined,
       sum: sum !== undefined,
@@ -165,7 +180,13 @@ function normalizeRows(
       ...(inverses && { inverses }),
       ...(sum && { sum: inLanes(sum, lanes) }),
     },
-    uniforms: { ...rows.uniforms, length: n.length, epsilon: n.epsilon, ...(skip && { skip_size: skip.size / lanes }) },
+    uniforms: {
+      ...rows.uniforms,
+      length: n.length,
+      epsilon: n.epsilon,
+      ...(n.parts > 1 && { parts: n.parts, part_size: y.size / lanes }),
+      ...(skip && { skip_size: skip.size / lanes }),
+    },
     f32: ['epsilon'],
     workgroups: rows.workgroups,
   });
@@ -176,16 +197,22 @@ export function rootMeanSquare(
   ctx: Context,
   norm: Pick<Normalized, 'x' | 'y' | 'rows' | 'length' | 'epsilon'> & { readonly scale: Tensor },
 ): void {
-  normalizeRows(ctx, { ...norm, whole: false, centered: false });
+  normalizeRows(ctx, { ...norm, parts: 1, whole: false, centered: false });
 }
 
 interface NormAttributes {
   readonly axis: number;
   readonly epsilon: number;
+  /** Of the forms with a residual: whether x is a product's parts (passes/placed/product_parts.py). */
+  readonly parts: boolean;
 }
 const attributes =
   (epsilon: number) =>
-  (a: Attributes): NormAttributes => ({ axis: a.integer('axis', -1), epsilon: a.number('epsilon', epsilon) });
+  (a: Attributes): NormAttributes => ({
+    axis: a.integer('axis', -1),
+    epsilon: a.number('epsilon', epsilon),
+    parts: a.integer('x_parts', 0) !== 0,
+  });
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
 /** LayerNormalization(x, scale, bias?) and its kin without the mean. */
@@ -217,8 +244,9 @@ function skipping(op: string, centered: boolean): Kernel<NormAttributes> {
     op,
     domain: MICROSOFT_DOMAIN,
     types: [FLOATS],
+    features: ['parts'],
     attributes: attributes(1e-12),
-    resolve(ctx, { epsilon }) {
+    resolve(ctx, { epsilon, parts }) {
       const x = ctx.input(0);
       const [bias, skipBias] = centered ? [ctx.inputs[3], ctx.inputs[4]] : [undefined, ctx.inputs[3]];
       normalize(ctx, {
@@ -227,7 +255,8 @@ function skipping(op: string, centered: boolean): Kernel<NormAttributes> {
         scale: ctx.input(2),
         bias,
         skipBias,
-        axis: x.dims.length - 1,
+        inParts: parts,
+        axis: x.dims.length - (parts ? 2 : 1),
         epsilon,
         centered,
         outputs: { mean: 1, inverse: 2, sum: 3 },

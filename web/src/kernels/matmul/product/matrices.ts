@@ -2,7 +2,8 @@
 import { type Context, KernelError, type Tensor } from '../../../contract/kernel';
 import type { Program } from '../../../wgsl/program';
 import { broadcastDims, broadcastStrides, foldWalk, stridesOf } from '../../../wgsl/shape';
-import { multiply } from './multiply';
+import { DType } from '../../../schema';
+import { multiply, partsOf } from './multiply';
 
 export interface MatrixShapes {
   /** Of both operands seen as [...batch, m, k] and [...batch, k, n]. */
@@ -107,6 +108,17 @@ export function multiplyMatrices(
       },
     },
   });
+}
+
+/** Output 0: the sums of the parts of k that pay, float32 [parts, ...]. b is one matrix. */
+export function multiplyInParts(ctx: Context, a: Tensor, b: Tensor, shapes: MatrixShapes, transposed: boolean): void {
+  const { k, n, output, bDims } = shapes;
+  if (bDims.length !== 2) throw new KernelError(`parts of a product with matrices of shape [${b.dims}]`);
+  const m = output.slice(0, -1).reduce((product, dim) => product * dim, 1);
+  const ldb = transposed ? k : n;
+  const product = { left: 'matrix', a, b, m, n, depth: k, taps: 1, z: 1, lda: k, ldb, ldy: n, transposed } as const;
+  const parts = m * n === 0 ? 1 : partsOf(ctx, product);
+  multiply(ctx, { ...product, y: ctx.output(0, [parts, ...output], DType.float32), parts });
 }
 
 /** A residual is not broadcast: it has the product's shape. */

@@ -33,7 +33,7 @@ export function multipliesBytes(ctx: Context, p: Omit<Product, 'bytes'>): boolea
 
 export function multiply(ctx: Context, p: Product): void {
   if (p.y.size === 0) return;
-  const cut = p.bytes ? undefined : cutProduct(ctx, p);
+  const cut = p.bytes || (p.parts ?? 1) > 1 ? undefined : cutProduct(ctx, p);
   if (cut) {
     for (const part of cut) multiply(ctx, part);
     return;
@@ -60,7 +60,7 @@ export function multiply(ctx: Context, p: Product): void {
 }
 
 /** Elements of a, and of all else, that are read at a time. */
-function vectorsOf(p: Product): Pick<ProductSpec, 'aVec' | 'bVec'> {
+function vectorsOf(p: Omit<Product, 'y'> & Partial<Pick<Product, 'y'>>): Pick<ProductSpec, 'aVec' | 'bVec'> {
   const multipleOf4 = (numbers: readonly number[]) => numbers.every((number) => number % 4 === 0);
   const values = (uniforms: Uniforms = {}) => Object.values(uniforms).flat() as number[];
   const aVec = multipleOf4([p.depth, p.lda, p.aFirst ?? 0, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;
@@ -68,7 +68,7 @@ function vectorsOf(p: Product): Pick<ProductSpec, 'aVec' | 'bVec'> {
   const rows = [p.ldy, p.yFirst ?? 0, ...(residual ? [residual.pitch, residual.first] : [])];
   const bVec = multipleOf4([p.n, ...(p.transposed ? [] : [p.ldb]), ...rows, ...values(p.strides?.b)]) ? 4 : 1;
   // One tensor is bound, so one way to read it.
-  return p.a.id === p.y.id && aVec !== bVec ? { aVec: 1, bVec: 1 } : { aVec, bVec };
+  return p.a.id === p.y?.id && aVec !== bVec ? { aVec: 1, bVec: 1 } : { aVec, bVec };
 }
 
 /** The bindings and uniforms of the end of a product. */
@@ -187,7 +187,11 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
 }
 
 /** What decides about its tile. */
-function problemOf(p: Product, { left, aVec, bVec }: ProductSpec, { subgroupMatrix }: DeviceTraits): Problem {
+function problemOf(
+  p: Omit<Product, 'y'>,
+  { left, aVec, bVec }: Pick<ProductSpec, 'left' | 'aVec' | 'bVec'>,
+  { subgroupMatrix }: DeviceTraits,
+): Problem {
   const { m, n, depth, taps, z, transposed = false } = p;
   const halves = p.halves || [p.a, p.b].every(({ dtype }) => dtype === DType.float16);
   const problem = { left, m, n, k: depth * taps, z, aVec, bVec, transposed };
@@ -224,8 +228,7 @@ function byTiles<S extends TiledSpec>(
 ): void {
   const { tileRows, tileColumns, tileDepth, aVec, bVec, transposed } = whole;
   const totalDepth = p.depth * p.taps;
-  const partDepth = Math.ceil(totalDepth / wanted / tileDepth) * tileDepth;
-  const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
+  const { parts, partDepth } = cutDepth(totalDepth, wanted, tileDepth);
   const wideB = transposed ? 4 : bVec;
   const end = ending(p, whole);
   const workgroups = [Math.ceil(p.m / tileRows), Math.ceil(p.n / tileColumns), p.z * parts] as const;
@@ -257,7 +260,8 @@ function byTiles<S extends TiledSpec>(
     return;
   }
   const quads = Math.ceil(p.n / 4);
-  const sums = ctx.temp([p.z * parts, p.m, quads * 4], DType.float32);
+  const left = p.parts === parts;
+  const sums = left ? p.y : ctx.temp([p.z * parts, p.m, quads * 4], DType.float32);
   const bare: S = {
     ...whole,
     split: true,
@@ -283,6 +287,7 @@ function byTiles<S extends TiledSpec>(
     workgroups,
     tiling,
   });
+  if (left) return;
   ctx.dispatch({
     shader: sumOfParts(spec),
     spec,
@@ -294,6 +299,22 @@ function byTiles<S extends TiledSpec>(
     workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
     tiling,
   });
+}
+
+function cutDepth(depth: number, wanted: number, tileDepth: number): { parts: number; partDepth: number } {
+  const partDepth = Math.ceil(depth / wanted / tileDepth) * tileDepth;
+  return { parts: Math.max(1, Math.ceil(depth / partDepth)), partDepth };
+}
+
+/** In how many parts of k `multiply` computes the product of two matrices, of as many columns as are read at a time. */
+export function partsOf(ctx: Context, p: Omit<Product, 'y'>): number {
+  const vec = vectorsOf(p);
+  const { device } = ctx;
+  const problem = problemOf(p, { left: p.left, ...vec }, device);
+  const whole = [p.a, p.b].every((tensor) => bindsWhole(tensor, device));
+  if (device.software || p.m <= FEW_ROWS || problem.halves || vec.bVec === 1 || !whole) return 1;
+  const { tile, parts } = hardwareTile(problem, device);
+  return cutDepth(p.depth * p.taps, parts, tile.tileDepth).parts;
 }
 
 /** What a table of tiles is to know, where there is one. */

@@ -42,6 +42,8 @@ export interface Product {
   readonly halves?: boolean;
   /** What bytes stand for, where a and b are words of them; sizes and strides are of elements nevertheless. */
   readonly bytes?: ByteFactors;
+  /** Parts of k (partsOf) whose sums y has, where there are several: [parts, m, n]. Then nothing ends the product. */
+  readonly parts?: number;
   readonly alpha?: number;
   readonly beta?: number;
 }

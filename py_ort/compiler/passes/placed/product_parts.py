@@ -1,0 +1,80 @@
+"""MatMul → SkipLayerNormalization: the parts of k that a product's workgroups summed are added up by the normalization.
+
+Where a product has few rows and a deep k, workgroups share k, and another launch adds up what they made. The
+normalization reads it anyway. With `y_parts` a MatMul [*rows, n] makes [parts, *rows, n], as many parts as it takes,
+maybe one; with `x_parts` the normalization has that as input 0, or 1 of the residual's shape. A bias is the
+normalization's then.
+"""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import made_by, only_user, same_dims
+from py_ort.compiler.passes.placed.kernel_pass import KernelPass
+from py_ort.ir.graph import all_nodes, dims, input_at, rank, set_attributes
+from py_ort.ir.operators import MICROSOFT
+
+#: Where each operator has a bias of the rows that it is given.
+_BIASES = {"SkipLayerNormalization": 4, "SkipSimplifiedLayerNormalization": 3}
+#: Kernels cut no k below this one.
+_LEAST_K = 2048
+#: MatMul's inputs.
+_BIAS, _RESIDUAL = 2, 3
+
+
+class ProductParts(KernelPass):
+    """Products that only a normalization reads, both where kernels can do it."""
+
+    after = ("quantized_ends",)
+
+    def call(self, model: ir.Model) -> int:
+        """Look at each normalization's rows, then at its residual."""
+        return sum(self._join(node) for node in list(all_nodes(model.graph)))
+
+    def _join(self, node: ir.Node) -> bool:
+        if node.domain != MICROSOFT or node.op_type not in _BIASES or not self._takes(node):
+            return False
+        if "x_parts" in node.attributes:
+            return False
+        rows, residual = node.inputs[:2]
+        for x, other in ((rows, residual), (residual, rows)):
+            product = made_by(x, "MatMul")
+            if x is None or product is None or (x is residual and not same_dims(rows, residual)):
+                continue
+            if only_user(x) is node and product.graph is node.graph and self._has_parts(product, node):
+                _move_bias(product, node)
+                node.replace_input_with(0, x)
+                node.replace_input_with(1, other)
+                set_attributes(product, y_parts=1)
+                set_attributes(node, x_parts=1)
+                x.shape = ir.Shape([None, *(dims(x) or ())])
+                return True
+        return False
+
+    def _has_parts(self, product: ir.Node, node: ir.Node) -> bool:
+        """Whether it may be cut, is stored as it is summed, and can leave its bias to the node."""
+        weights, made = product.inputs[1], product.outputs[0]
+        sizes = dims(weights)
+        if not self._takes(product) or weights is None or sizes is None or len(sizes) != 2 or (rank(made) or 0) < 2:
+            return False
+        k, n = sizes
+        if not isinstance(k, int) or not isinstance(n, int) or k < _LEAST_K or n % 4:
+            return False
+        bias = input_at(product, _BIAS)
+        return (
+            made.dtype == ir.DataType.FLOAT
+            and "epilogue" not in product.attributes
+            and input_at(product, _RESIDUAL) is None
+            and (bias is None or input_at(node, _BIASES[node.op_type]) is None)
+        )
+
+
+def _move_bias(product: ir.Node, node: ir.Node) -> None:
+    bias, at = input_at(product, _BIAS), _BIASES[node.op_type]
+    if bias is None:
+        return
+    product.resize_inputs(_BIAS)
+    if len(node.inputs) <= at:
+        node.resize_inputs(at + 1)
+    node.replace_input_with(at, bias)
