@@ -104,7 +104,7 @@ function rowsFirst(ctx: Context, images: number, pixels: number, channels: numbe
   // Where a channel's pixels are not whole vectors, neither is the row to be.
   const rows = rowsOf(ctx, images * groups, length, 1);
   const whole = rows.layout.wide !== 'steps' || pixels % 4 === 0;
-  const layout: RowLayout = whole ? rows.layout : { ...rows.layout, wide: 'none' };
+  const layout: RowLayout = whole ? rows.layout : { ...rows.layout, wide: 'none', once: false };
   const lanes = layout.wide === 'steps' ? 4 : 1;
   const sizes = {
     count: rows.uniforms.count,
@@ -132,7 +132,7 @@ function rowsLast(ctx: Context, images: number, pixels: number, channels: number
     channels: channels / lanes,
   };
   return {
-    layout: { ...rows.layout, wide: lanes === 4 ? 'steps' : 'none' },
+    layout: { ...rows.layout, wide: lanes === 4 ? 'steps' : 'none', once: false },
     uniforms: sizes,
     workgroups: rows.workgroups,
   };

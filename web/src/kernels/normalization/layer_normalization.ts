@@ -31,8 +31,8 @@ interface NormSpec extends Spec {
   readonly biased: boolean;
   readonly skip: boolean;
   readonly skipBias: boolean;
-  /** Whether x is in parts that are added up. */
-  readonly parts: boolean;
+  /** Of x, that are added up. */
+  readonly parts: number;
   /** Which outputs beside y are wanted. */
   readonly mean: boolean;
   readonly inverse: boolean;
@@ -46,16 +46,12 @@ const ROOT_MEAN_SQUARE: RowPhase = {
   after: 'let inverse = 1.0 / sqrt(squares / f32(u.length) + u.epsilon);',
 };
 
-const ADD_PARTS = `var added = F(x_in[at]);
-    for (var part = 1u; part < u.parts; part++) { added += F(x_in[part * u.part_size + at]); }
-    `;
-
 const SHADER: Shader<NormSpec> = {
   name: 'layer_normalization',
   wgsl({ centered, layout, storage, whole, biased, skip, skipBias, parts, mean, inverse, sum }) {
     const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
     const terms = [
-      parts ? 'added' : 'F(x_in[at])',
+      ...Array.from({ length: parts }, (_, part) => `F(x_in[${part === 0 ? 'at' : `at + ${part}u * u.part_size`}])`),
       ...(skip ? ['F(skip[at % u.skip_size])'] : []),
       ...(skipBias ? ['F(skip_bias[step])'] : []),
     ];
@@ -64,7 +60,7 @@ const SHADER: Shader<NormSpec> = {
       * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
     return rowMain({
       layout,
-      element: `${parts ? ADD_PARTS : ''}let x = ${terms.join(' + ')};`,
+      element: `let x = ${terms.join(' + ')};`,
       phases: centered ? SPREAD : [ROOT_MEAN_SQUARE],
       write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
       // Infinities have no distance from their mean; where none is taken, it is 0.
@@ -162,7 +158,7 @@ function normalizeRows(
       biased: bias !== undefined,
       skip: skip !== undefined,
       skipBias: skipBias !== undefined,
-      parts: n.parts > 1,
+      parts: n.parts,
       mean: means !== undefined,
       inverse: inverses !== undefined,
       sum: sum !== undefined,
@@ -184,7 +180,7 @@ function normalizeRows(
       ...rows.uniforms,
       length: n.length,
       epsilon: n.epsilon,
-      ...(n.parts > 1 && { parts: n.parts, part_size: y.size / lanes }),
+      ...(n.parts > 1 && { part_size: y.size / lanes }),
       ...(skip && { skip_size: skip.size / lanes }),
     },
     f32: ['epsilon'],

@@ -7,6 +7,8 @@ import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { teamSize } from '../../wgsl/team';
 
 const THREADS = 256;
+/** Threads whose parts of a row one thread takes in at once: a team has as many, or their square. */
+const AT_ONCE = 16;
 
 /** How rows lie in memory, and who works on them. Part of a spec. */
 export interface RowLayout {
@@ -15,6 +17,8 @@ export interface RowLayout {
   readonly team: number;
   /** Whether rows lie in one piece each; if not, neighboring threads have neighboring rows. */
   readonly whole: boolean;
+  /** Whether no thread has more than one step of a row, which it then keeps. */
+  readonly once: boolean;
 }
 
 /** The tensor [outer, length, inner] as rows along its middle. */
@@ -33,7 +37,7 @@ export function rowsOf(ctx: Context, outer: number, length: number, inner: numbe
   const count = outer * within;
   const team = teamSize(count, steps, ctx.device);
   return {
-    layout: { wide, team, whole: inner === 1 },
+    layout: { wide, team, whole: inner === 1, once: team > 1 && steps <= team },
     lanes: wide === 'none' ? 1 : 4,
     uniforms: { count, steps, inner: within },
     workgroups: team === 1 ? linearWorkgroups(count, ctx.device) : linearWorkgroups(count * team, ctx.device, THREADS),
@@ -75,7 +79,7 @@ export interface RowProgram {
 }
 
 export function rowMain({ layout, element, phases, write = '', finish = '', prepare = '' }: RowProgram): string {
-  const { wide, team } = layout;
+  const { wide, team, once } = layout;
   const lanes: Lanes = wide === 'none' ? 1 : 4;
   const ofRow: Lanes = wide === 'rows' ? 4 : 1;
   // Positions: all lanes of `rows` are at the same one.
@@ -85,15 +89,20 @@ export function rowMain({ layout, element, phases, write = '', finish = '', prep
       : `${laneType('u32', lanes)}(step)`;
   const aliases = `alias F = ${laneType('f32', lanes)}; alias K = ${laneType('u32', lanes)};
     alias R = ${laneType('f32', ofRow)}; alias RK = ${laneType('u32', ofRow)};`;
-  const loop = (body: string) => `  for (var step = ${team === 1 ? '0u' : 'member'}; step < u.steps; step += ${team}u) {
-    let at = base + step * u.inner;
+  const read = `let at = base + step * u.inner;
     let k = ${position};
-    ${element}
+    ${element}`;
+  const loop = (body: string) =>
+    once
+      ? `  if (member < u.steps) { ${body} }`
+      : `  for (var step = ${team === 1 ? '0u' : 'member'}; step < u.steps; step += ${team}u) {
+    ${read}
     ${body}
   }`;
   const gathered = phases.map((phase, i) => gather(phase, i, layout, loop(phase.step)));
   const body = `  let base = row / u.inner * u.steps * u.inner + row % u.inner;
 ${prepare}
+${once ? `let step = min(member, u.steps - 1u); ${read}` : ''}
 ${gathered.join('\n')}
 ${write && loop(write)}`;
   if (team === 1) return `${aliases}\n${linearMain(`  let row = i;\n${body}\n${finish}`)}`;
@@ -147,17 +156,23 @@ function gather(
     const teams = THREADS / team;
     const shared = (name: string) => `shared_${name}_${index}`;
     const publish = accumulators.map(({ name }) => `${shared(name)}[place] = ${name};`).join(' ');
+    /** Takes in every `stride`-th of the members from `first` on. */
+    const take = (first: string, stride: number) => `
+  ${accumulators.map(({ name }) => `${name} = ${shared(name)}[(${first}) * ${teams}u + slot];`).join(' ')}
+  for (var other = 1u; other < ${AT_ONCE}u; other++) {
+    let from_other = (${first} + other * ${stride}u) * ${teams}u + slot;
+    ${accumulators.map(({ name }) => `let other_${name} = ${shared(name)}[from_other];`).join(' ')}
+    ${merge}
+  }`;
     lines.push(`  ${publish}
-  for (var half = ${team / 2}u; half > 0u; half = half / 2u) {
-    workgroupBarrier();
-    if (member < half) {
-      ${accumulators.map(({ name }) => `let other_${name} = ${shared(name)}[place + half * ${teams}u];`).join(' ')}
-      ${merge}
-      ${publish}
-    }
-  }
-  workgroupBarrier();
-  ${accumulators.map(({ name }) => `${name} = ${shared(name)}[slot];`).join(' ')}`);
+  workgroupBarrier();`);
+    // A barrier takes longer than some loads: at most two, and all threads do the last step.
+    if (team > AT_ONCE)
+      lines.push(`  if (member < ${team / AT_ONCE}u) { let leading = member % ${team / AT_ONCE}u;
+  ${take('leading', team / AT_ONCE)}
+  ${publish} }
+  workgroupBarrier();`);
+    lines.push(take('0u', 1));
   }
   lines.push(after);
   return lines.join('\n');
