@@ -122,6 +122,30 @@ def test_what_lies_beyond_k_counts_nothing(kernel_page: Any) -> None:
     np.testing.assert_allclose(result.outputs[0], a @ b, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("columns, depth", [(8, 40), (1000, 300), (1001, 33), (2048, 70), (4100, 20)])
+def test_few_rows(kernel_page: Any, rows: int, columns: int, depth: int) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape, np.float32) for shape in ((rows, depth), (depth, columns)))
+    result = kernel_page.run("MatMul", [a, b], hardware=True)
+    assert result.shaders == [f"gemm__hw_vector_{1 if rows == 1 else 4}"]
+    np.testing.assert_allclose(result.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("device", [{"hardware": True}, {}])
+@pytest.mark.parametrize("domain", ["", "com.ms.internal.nhwc"])
+def test_windows_of_the_whole_image(kernel_page: Any, domain: str, device: dict[str, Any]) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 7, 5, 12), np.float32)
+    sizes, axes = (x.shape[1:3], (1, 2)) if domain else (x.shape[2:], (2, 3))
+    attributes = {"kernel_shape": list(sizes), "strides": [2, 2], "dilations": [1, 1], "pads": [0, 0, 0, 0]}
+    result = kernel_page.run("AveragePool", [x], {**attributes, "ceil_mode": 0}, domain=domain, **device)
+    assert all("global_pool" in shader for shader in result.shaders)
+    np.testing.assert_allclose(result.outputs[0], x.mean(axis=axes, keepdims=True), rtol=1e-5, atol=1e-6)
+    padded = {**attributes, "pads": [1, 0, 0, 0], "count_include_pad": 1}
+    result = kernel_page.run("AveragePool", [x], padded, domain=domain, **device)
+    assert not any("global_pool" in shader for shader in result.shaders)
+
+
 def test_little_workgroup_memory(kernel_page: Any) -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape, np.float32) for shape in ((250, 600), (600, 260)))

@@ -71,7 +71,8 @@ function resolve(ctx: Context, pool: Pool, last: boolean, p: number): void {
   inBatches(ctx, x.dims[0], { x, y }, (part) => poolImages(ctx, pool, last, p, part.x, part.y));
 }
 
-function poolImages(ctx: Context, pool: Pool, last: boolean, p: number, x: Tensor, y: Tensor): void {
+/** All spatial axes of x become one element of y. */
+export function poolImages(ctx: Context, pool: Pool, last: boolean, p: number, x: Tensor, y: Tensor): void {
   const spatial = last ? x.dims.slice(1, -1) : x.dims.slice(2);
   const [images, channels] = [x.dims[0], last ? x.dims[x.dims.length - 1] : x.dims[1]];
   const length = spatial.reduce((product, size) => product * size, 1);

@@ -14,11 +14,12 @@ import {
 import { DType } from '../../schema';
 import { computeType, inLanes, laneType, load, stored } from '../../wgsl/lanes';
 import { inBatches } from '../../wgsl/large';
+import { poolImages } from './global_pool';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { mathFunctions, orNan } from '../../wgsl/math';
 import { sizeOf } from '../../wgsl/shape';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../shared/columns';
-import { readWindow, slide, type WindowAttributes } from '../shared/window';
+import { type Geometry, readWindow, slide, type WindowAttributes } from '../shared/window';
 
 interface PoolKind {
   readonly types: readonly DTypeName[];
@@ -86,6 +87,14 @@ function attributes(a: Attributes): PoolAttributes {
   };
 }
 
+/** Whether the window is all of the image. */
+function coversAll({ input, kernel, dilations, begins, ends }: Geometry): boolean {
+  return input.every(
+    (size, axis) =>
+      size === kernel[axis] && begins[axis] === 0 && ends[axis] === 0 && (size === 1 || dilations[axis] === 1),
+  );
+}
+
 function resolve(
   ctx: Context,
   op: string,
@@ -106,6 +115,11 @@ function resolve(
   const places = last ? [from.pitch, from.first, at.pitch, at.first] : [];
   const lanes = last && !indices && [channels, ...places].every((number) => number % 4 === 0) ? 4 : 1;
   const inPlace = x.id === y.id;
+  const ofOwn = !last || [from, at].every(({ pitch }) => pitch === channels);
+  if (op === 'AveragePool' && ofOwn && coversAll(geometry)) {
+    inBatches(ctx, x.dims[0], { x, y }, (part) => poolImages(ctx, 'GlobalAveragePool', last, p, part.x, part.y));
+    return;
+  }
   // Strides of an index in one plane of the input, channels second.
   const inPlane = geometry.input.map((_, axis) =>
     (columnMajor ? geometry.input.slice(0, axis) : geometry.input.slice(axis + 1)).reduce(

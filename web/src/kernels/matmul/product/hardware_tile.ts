@@ -38,7 +38,7 @@ const HALF_BUSY = 64;
 /** Up to this k two slices are enough, and up to half of it one is; beyond the other, parts pay where tiles are few. */
 const SHALLOW_K = 512;
 const CUT_K = 4096;
-/** Where workgroups are few, two parts pay from half of that k on, if they are no fewer and no more than these. */
+/** With no fewer and no more workgroups than these two parts do, of many slices. */
 const BY_TWO = [24, 40] as const;
 /** The k that large tiles are too slow to begin for. */
 const TWO_STEPS = 64;
@@ -114,9 +114,10 @@ function suits(tile: HardwareTile, problem: Problem, workgroups: number): boolea
 
 function cut(problem: Problem, device: Device): HardwareChoice | undefined {
   const workgroups = workgroupsOf(CUT, problem);
-  const byTwo = workgroups >= BY_TWO[0] && workgroups <= BY_TWO[1] && 2 * problem.k >= CUT_K;
+  if (problem.k <= CUT_K || workgroups >= HALF_BUSY) return undefined;
+  const byTwo = workgroups >= BY_TWO[0] && workgroups <= BY_TWO[1];
   if (byTwo && fits(MANY_SLICES, problem, device)) return { tile: MANY_SLICES, parts: 2 };
-  if (problem.k <= CUT_K || workgroups >= HALF_BUSY || !fits(CUT, problem, device)) return undefined;
+  if (!fits(CUT, problem, device)) return undefined;
   return { tile: CUT, parts: Math.min(MOST_PARTS, Math.ceil((2 * BUSY) / workgroups)) };
 }
 

@@ -17,7 +17,7 @@ import { softwareProduct } from './software';
 import { SOFTWARE_THREADS, softwareTile, softwareTileName, softwareTiles } from './software_tile';
 import type { HardwareSpec, ProductSpec, SoftwareSpec, TiledSpec } from './spec';
 import { choiceName, choices, namedTile, type Problem, productKey } from './tiles';
-import { VECTOR_COLUMNS, vectorProduct } from './vector';
+import { columnGroups, vectorProduct } from './vector';
 
 /** Whether `multiply` can read a right operand as [n, k], without a transpose before. */
 export function readsTransposed(ctx: Context, m: number, k: number): boolean {
@@ -338,7 +338,8 @@ function byMatrices(ctx: Context, p: Product, spec: ProductSpec, problem: Proble
 function vector(ctx: Context, p: Product, spec: ProductSpec): void {
   const rows = p.m === 1 ? 1 : 4;
   // Rows of a are read by element: their strides too.
-  const full = { ...spec, aVec: 1 as const, rows };
+  const across = columnGroups(p.n);
+  const full = { ...spec, aVec: 1 as const, rows, across };
   const end = ending(p, full);
   ctx.dispatch({
     shader: vectorProduct(full),
@@ -348,6 +349,6 @@ function vector(ctx: Context, p: Product, spec: ProductSpec): void {
     outputs: { y: inLanes(p.y, spec.bVec) },
     uniforms: { ...end.uniforms, total_depth: p.depth * p.taps, lda: p.lda, ldb: p.ldb / spec.bVec },
     f32: end.f32,
-    workgroups: [Math.ceil(p.n / VECTOR_COLUMNS), Math.ceil(p.m / rows), p.z],
+    workgroups: [Math.ceil(p.n / (4 * across)), Math.ceil(p.m / rows), p.z],
   });
 }
