@@ -25,6 +25,8 @@ NCHWC = "com.microsoft.nchwc"
 MICROSOFT = "com.microsoft"
 INTERNAL = "com.ms.internal"
 ML = "ai.onnx.ml"
+#: Attributes by which passes tell kernels more of nodes that are placed, whatever the operator.
+PLACED = ("x_columns", "y_columns", "residual_columns", "into", "x_parts", "y_parts")
 
 
 class UserKernel(Protocol):

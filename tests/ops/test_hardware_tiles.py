@@ -132,6 +132,15 @@ def test_few_rows(kernel_page: Any, rows: int, columns: int, depth: int) -> None
     np.testing.assert_allclose(result.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("rows, depth, columns, limit", [(70, 300, 64, 32768), (20, 4104, 32, 266752)])
+def test_parts_of_few_rows(kernel_page: Any, rows: int, depth: int, columns: int, limit: int) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape, np.float32) for shape in ((rows, depth), (columns, depth)))
+    traits = {"maxStorageBindingSize": limit}
+    made = kernel_page.run("FusedMatMul", [a, b], {"transB": 1}, domain="com.microsoft", hardware=True, traits=traits)
+    np.testing.assert_allclose(made.outputs[0], a @ b.T, rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize("device", [{"hardware": True}, {}])
 @pytest.mark.parametrize("domain", ["", "com.ms.internal.nhwc"])
 def test_windows_of_the_whole_image(kernel_page: Any, domain: str, device: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from py_ort.compiler.load.attributes import check_attributes
 from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
 from py_ort.ir.block_products import OURS
 from py_ort.ir.graph import all_graphs, all_nodes
-from py_ort.ir.operators import INTERNAL, MICROSOFT, NCHWC, NHWC, operators
+from py_ort.ir.operators import INTERNAL, MICROSOFT, NCHWC, NHWC, PLACED, operators
 from py_ort.ir.schemas import CANONICAL_OPSET, opsets_with, schema
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
@@ -176,7 +176,7 @@ def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model:
         return
     if found is None:
         # What passes write is not for models to say; of these operators' other attributes nothing is known here.
-        ours = [name for name in node.attributes if name in OURS] if node.domain == MICROSOFT else []
+        ours = [name for name in node.attributes if name in (*OURS, *PLACED)] if node.domain == MICROSOFT else []
         _check_attributes(node, ours, where)
         return
     count = len(node.inputs)

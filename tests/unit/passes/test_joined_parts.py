@@ -9,6 +9,7 @@ import pytest
 from graphs import parse
 
 from py_ort.compiler import CompileOptions, compile_model
+from py_ort.exceptions import InvalidGraph
 from py_ort.ir.graph import attribute, dims, input_at
 
 _RNG = np.random.default_rng(2)
@@ -55,3 +56,18 @@ def test_products_are_joined_to_normalizations(case: str, providers: tuple[str, 
         assert input_at(product, 2) is None
         assert [str(dim) for dim in dims(product.outputs[0]) or ()][1:] == ["n", "3", "16"]
         assert (input_at(norm, 4) is not None) == ("a = Add(p, b)" in text)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = com.microsoft.SkipLayerNormalization<x_parts=1>(r, r, g, h)",
+        "y = com.microsoft.FusedMatMul<y_parts=1>(x, w)",
+        "y = com.microsoft.RotaryEmbedding<y_columns=[0, 4]>(r, g, h)",
+    ],
+)
+def test_models_do_not_say_what_passes_write(body: str) -> None:
+    text = f"g (float[2, 3, 2048] x, float[2, 3, 16] r) => (float[e, f, m] y) {{ {body} }}"
+    model = parse(text, {name: _CONSTANTS[name] for name in "wgh" if f" {name}" in body})
+    with pytest.raises(InvalidGraph, match="which the operator does not know"):
+        compile_model(model.SerializeToString(), providers=["webgpu", "wasm"])

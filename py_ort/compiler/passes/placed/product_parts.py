@@ -38,9 +38,11 @@ class ProductParts(KernelPass):
         if "x_parts" in node.attributes:
             return False
         rows, residual = node.inputs[:2]
+        if rows is None or residual is None:
+            return False
         for x, other in ((rows, residual), (residual, rows)):
             product = made_by(x, "MatMul")
-            if x is None or product is None or (x is residual and not same_dims(rows, residual)):
+            if product is None or (x is residual and not same_dims(rows, residual)):
                 continue
             if only_user(x) is node and product.graph is node.graph and self._has_parts(product, node):
                 _move_bias(product, node)

@@ -55,7 +55,8 @@ export function multiply(ctx: Context, p: Product): void {
   };
   if (p.bytes) ofBytes(ctx, p, spec, p.bytes);
   else if (ctx.device.software) software(ctx, p, spec);
-  else if (p.left === 'matrix' && p.m <= FEW_ROWS && !inPlace) vector(ctx, p, spec);
+  // A part of a product that was cut may have few rows, too, and b's columns in rows.
+  else if (p.left === 'matrix' && p.m <= FEW_ROWS && !inPlace && !p.transposed) vector(ctx, p, spec);
   else hardware(ctx, p, spec);
 }
 
