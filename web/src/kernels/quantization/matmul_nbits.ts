@@ -33,7 +33,7 @@ import { multipliesBytes, multiply, readsTransposed } from '../matmul/product/mu
 import type { Product } from '../matmul/product/product';
 import { columnsOf } from '../shared/columns';
 import { rootMeanSquare } from '../normalization/layer_normalization';
-import { blockRows, blockWeights } from './blocks/byte_blocks';
+import { blockRows, blockWeights, MOST_IN_BLOCK } from './blocks/byte_blocks';
 import { byteRows, type ByteSteps, readSteps } from './blocks/byte_rows';
 import { type ByteBlocks, wordsOfBlocks } from './blocks/byte_weights';
 import type { Packed } from './blocks/few_bits';
@@ -151,7 +151,8 @@ function ofBytes(ctx: Context, p: BlockProduct, steps: ByteSteps): void {
 function takesBlocks(ctx: Context, p: BlockProduct): boolean {
   const { accuracy, bits, block, k, packed } = p;
   const zeros = packed.zeros === 'middle' || (packed.zeros === 'packed' && bits < 8); // else weights may be no bytes
-  const whole = accuracy === INT8 && zeros && block % 32 === 0 && k % block === 0;
+  const fits = block >= 32 && MOST_IN_BLOCK % block === 0;
+  const whole = accuracy === INT8 && zeros && fits && k % block === 0;
   return whole && !ctx.device.subgroupMatrix && multipliesBytes(ctx, wholeProduct(p, p.b));
 }
 

@@ -2,21 +2,43 @@
 import type { Context, Shader, Spec, Tensor } from '../../../contract/kernel';
 import { DType } from '../../../schema';
 import { inLanes, linearMain, linearWorkgroups } from '../../../wgsl';
+import { repeated } from '../../../wgsl/repeated';
 import { type Packed, scaleOf, zeroOf } from './few_bits';
 import type { ByteBlocks } from './byte_weights';
 
-/** A thread has a block: the largest magnitude becomes 127. */
-const ROWS: Shader<Spec> = {
+interface RowSpec extends Spec {
+  /** Of a block. */
+  readonly words: number;
+}
+
+const THREADS = 256;
+/** A block's numbers are a power of two up to this. */
+export const MOST_IN_BLOCK = 4 * THREADS;
+
+/** A thread has a word; those of a block find its largest magnitude, which becomes 127. */
+const ROWS: Shader<RowSpec> = {
   name: 'byte_blocks__rows',
-  wgsl: () =>
-    linearMain(`  var most = vec4<f32>(0.0);
-  for (var k = i * u.words; k < (i + 1u) * u.words; k++) { most = max(most, abs(vec4<f32>(a[k]))); }
-  let largest = max(max(most.x, most.y), max(most.z, most.w));
-  let inverse = select(0.0, 127.0 / largest, largest > 0.0);
-  for (var k = i * u.words; k < (i + 1u) * u.words; k++) {
-    words[k] = pack4xI8(vec4<i32>(round(vec4<f32>(a[k]) * inverse)));
+  wgsl: ({ words }) => `var<workgroup> largest_of: array<f32, ${THREADS}>;
+
+@compute @workgroup_size(${THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(local_invocation_index) lane: u32) {
+  let i = (group.y * groups.x + group.x) * ${THREADS}u + lane;
+  // Threads beyond the end have the last word: all meet at the barrier.
+  let x = vec4<f32>(a[min(i, u.count - 1u)]);
+  let most = max(abs(x.xy), abs(x.zw));
+  largest_of[lane] = max(most.x, most.y);
+  workgroupBarrier();
+  var largest = 0.0;
+  for (var other = 0u; other < ${words}u; other++) {
+    largest = max(largest, largest_of[lane / ${words}u * ${words}u + other]);
   }
-  scales[i] = largest / 127.0;`),
+  if (i >= u.count) { return; }
+  let inverse = select(0.0, 127.0 / largest, largest > 0.0);
+  words[i] = pack4xI8(vec4<i32>(round(x * inverse)));
+  if (lane % ${words}u == 0u) { scales[i / ${words}u] = largest / 127.0; }
+}
+`,
 };
 
 /** a [m, k] as words [m, k / 4], and their scales [m, k / block]. */
@@ -26,28 +48,43 @@ export function blockRows(ctx: Context, a: Tensor, k: number, block: number): { 
   const scales = ctx.temp([m, k / block], DType.float32);
   ctx.dispatch({
     shader: ROWS,
-    spec: {},
+    spec: { words: block / 4 },
     inputs: { a: inLanes(a, 4) },
     outputs: { words, scales },
-    uniforms: { count: scales.size, words: block / 4 },
-    workgroups: linearWorkgroups(scales.size, ctx.device),
+    uniforms: { count: words.size },
+    workgroups: linearWorkgroups(words.size, ctx.device, THREADS),
   });
   return { words, scales };
 }
+
+/** What memory gives at once is read by one thread: so many words, or fewer at the end of a column. */
+const AT_ONCE = 8;
 
 /** Of words of weights [n, …]: words of bytes [k / 4, n], less their zero points, and scales [k / block, n]. */
 const WEIGHTS: Shader<Packed & Spec> = {
   name: 'byte_blocks__weights',
   wgsl: (packed) => {
     const { bits } = packed;
-    const shifts = [0, 1, 2, 3].map((t) => `${t * bits}u`).join(', ');
+    const shifts = (four: number) => [0, 1, 2, 3].map((t) => `${(4 * four + t) * bits}u`).join(', ');
+    const bytes = (
+      four: number,
+    ) => `{ let numbers = (word >> vec4<u32>(${shifts(four)})) & vec4<u32>(${2 ** bits - 1}u);
+      words[(k / 4u + ${four}u) * u.n + column] = bitcast<i32>(pack4xI8(vec4<i32>(numbers) - zero)); }`;
+    // A word's numbers are of one block.
     return linearMain(`  let column = i % u.n;
-  let k = i / u.n * 4u;
-  let block = k / u.block;
-  let word = b[column * u.stride + k * ${bits}u / 32u] >> (k * ${bits}u % 32u);
-  let numbers = (vec4<u32>(word) >> vec4<u32>(${shifts})) & vec4<u32>(${2 ** bits - 1}u);
-  words[i] = bitcast<i32>(pack4xI8(vec4<i32>(numbers) - i32(${zeroOf(packed, 'column')})));
-  if (k % u.block == 0u) { factors[block * u.n + column] = ${scaleOf(packed, 'column')}; }`);
+  let first = i / u.n * ${AT_ONCE}u;
+  ${repeated(AT_ONCE, (next) => `let word_${next} = b[column * u.stride + min(first + ${next}u, u.words - 1u)];`)}
+  ${repeated(
+    AT_ONCE,
+    (next) => `if (first + ${next}u < u.words) {
+    let word = vec4<u32>(word_${next});
+    let k = (first + ${next}u) * ${32 / bits}u;
+    let block = k / u.block;
+    let zero = i32(${zeroOf(packed, 'column')});
+    ${repeated(8 / bits, bytes)}
+    if (k % u.block == 0u) { factors[block * u.n + column] = ${scaleOf(packed, 'column')}; }
+  }`,
+  )}`);
   },
 };
 
@@ -58,13 +95,14 @@ export function blockWeights(
 ): { words: Tensor; scales: Tensor } {
   const words = ctx.temp([k / 4, n], DType.int32, packed.bits === 8);
   const scales = ctx.temp([k / block, n], DType.float32, packed.bits === 8);
+  const count = n * Math.ceil((k * packed.bits) / 32 / AT_ONCE);
   ctx.dispatch({
     shader: WEIGHTS,
     spec: { ...packed },
     inputs: { b, ...inputs },
     outputs: { words, factors: scales },
-    uniforms: { count: words.size, n, block, stride: b.size / n, ...sizes },
-    workgroups: linearWorkgroups(words.size, ctx.device),
+    uniforms: { count, n, block, words: (k * packed.bits) / 32, stride: b.size / n, ...sizes },
+    workgroups: linearWorkgroups(count, ctx.device),
   });
   return { words, scales };
 }
