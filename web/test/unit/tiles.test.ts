@@ -165,7 +165,10 @@ test('tiles: matrices of halves have many slices where workgroups are few', () =
   assert.equal(named(problem(128, 3072, 768)), 'matrices_64x64x32_slices_2');
   assert.equal(named(problem(128, 2048, 2048)), 'matrices_32x64x32_slices_4');
   assert.equal(named(problem(128, 768, 3072)), 'matrices_32x32x32_slices_8');
-  assert.equal(named(problem(49, 512, 2048)), undefined);
+  assert.equal(named(problem(49, 512, 2048)), 'matrices_32x32x32_slices_8');
+  assert.equal(named(problem(49, 512, 2304, { left: 'windows' })), undefined);
+  assert.equal(named(problem(49, 256, 2048)), undefined);
+  assert.equal(named(problem(12544, 64, 147, { left: 'windows', aVec: 1 })), undefined, 'by element');
   assert.equal(named(problem(3136, 64, 40)), 'matrices_64x64x32');
   assert.equal(named(problem(128, 3072, 768), 16), 'matrices_64x64x32');
   assert.equal(named(problem(128, 768, 768), 48, { '*': 'matrices_64x64x32' }), 'matrices_64x64x32');

@@ -61,8 +61,11 @@ export function productEpilogue(spec: EpilogueSpec): ProductEpilogue {
   };
 }
 
+/** As what four elements of an operand are read. */
+export type Four = 'vec4<f32>' | 'vec4<f16>';
+
 /** WGSL of 4 elements of b: row `row` (statements add u.ldb), group `column` of 4 columns. */
-export function loadB(bVec: 1 | 4, row: string, column: string): string {
-  if (bVec === 4) return `vec4<f32>(b[${row} + ${column}])`;
+export function loadB(bVec: 1 | 4, row: string, column: string, four: Four = 'vec4<f32>'): string {
+  if (bVec === 4) return `${four}(b[${row} + ${column}])`;
   return `vec4<f32>(${[0, 1, 2, 3].map((t) => `f32(b[${row} + (${column}) * 4u + ${t}u])`).join(', ')})`;
 }

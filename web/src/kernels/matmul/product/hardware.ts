@@ -5,7 +5,7 @@
 // loops that count by one and of remainders: of these the browser knows that they lie within, and checks nothing.
 import type { Shader } from '../../../contract/kernel';
 import { addBlock, dots, PADDING, realText } from './bytes';
-import { productEpilogue, loadB } from './epilogue';
+import { type Four, productEpilogue, loadB } from './epilogue';
 import { leftOperand, type LeftOperand } from './left_operand';
 import { SHADER_NAMES, type HardwareSpec, leftName, type ProductSpec } from './spec';
 import { rowOfThread, tileName, workgroupQuads } from './tiles';
@@ -277,7 +277,10 @@ function addSlices(spec: HardwareSpec, threads: number): string {
   ].join('\n  ');
 }
 
-/** Statements that set `to` to the 4 elements of a from k_0 + 4 * `quad`, of row I of the thread's. */
+/**
+ * Statements that set `to` to the 4 elements of a from k_0 + 4 * `quad`, of row I of the thread's. As halves only where
+ * they are read 4 at a time; so b's.
+ */
 export function fetchA(
   left: LeftOperand,
   { aVec, inPlace, bytes }: ProductSpec & Pick<HardwareSpec, 'bytes'>,
@@ -285,6 +288,7 @@ export function fetchA(
   i: number,
   quad: string,
   stepped: boolean,
+  four: Four = 'vec4<f32>',
 ): string {
   const a = leftName({ inPlace });
   const before = `{ let k = k_0 / 4u + ${quad}; ${stepped ? '' : left.decode('k', '(u.depth / 4u)')}
@@ -296,7 +300,7 @@ export function fetchA(
   }
   if (aVec === 4) {
     return `${before}
-    ${to} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]),
+    ${to} = select(${four}(), ${four}(${a}[at_${i} + channel]),
       ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;
   }
   return `for (var lane = 0u; lane < 4u; lane++) { let k = k_0 + (${quad}) * 4u + lane; ${left.decode('k', 'u.depth')}
@@ -311,6 +315,7 @@ export function fetchB(
   to: string,
   row: string,
   column: string,
+  four: Four = 'vec4<f32>',
 ): string {
   // Beyond k, a has zeros.
   if (bytes) return `${to} = b[b_base + (k_0 / 4u + ${row}) * u.ldb + ${column}];`;
@@ -319,13 +324,13 @@ export function fetchB(
       ? `${left.decode('k', 'u.depth')} let b_at = b_base + (b_row + channel) * u.ldb;`
       : 'let b_at = b_base + k * u.ldb;';
   return `{ let k = k_0 + ${row}; ${where}
-    ${to} = select(vec4<f32>(0.0), ${loadB(bVec, 'b_at', `(${column})`)}, k < end); }`;
+    ${to} = select(${four}(), ${loadB(bVec, 'b_at', `(${column})`, four)}, k < end); }`;
 }
 
 /** The same where b is [n, k]: elements k_0 + 4 * `quad` and on of column `column`. */
-export function fetchTransposed(to: string, quad: string, column: string): string {
+export function fetchTransposed(to: string, quad: string, column: string, four: Four = 'vec4<f32>'): string {
   return `{ let k = k_0 / 4u + ${quad};
-    ${to} = select(vec4<f32>(0.0), vec4<f32>(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
+    ${to} = select(${four}(), ${four}(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
 }
 
 /** Neighboring threads have neighboring columns: their stores do not meet in a bank. */

@@ -1,5 +1,6 @@
 // The tiles with which a GPU that multiplies matrices computes a product of halves, and with which one it pays.
 import type { DeviceTraits, SubgroupMatrix } from '../../../contract/kernel';
+import type { LeftKind } from './spec';
 import { inParts, MOST_PARTS, namedTile, type Problem } from './tiles';
 
 export interface MatrixTile {
@@ -49,15 +50,21 @@ export const PADDING = 8;
 
 /**
  * With how many workgroups of such tiles each is quicker than those behind it: an H200's numbers, of products of BERT,
- * of decoders' prompts, and of ResNet-50. Fewer than of the last are left to threads' own arithmetic.
+ * of decoders' prompts, and of ResNet-50. Fewer than of the last are left to threads' own arithmetic, windows sooner.
  */
-const RULES: readonly { readonly tile: MatrixTile; readonly workgroupsOf: MatrixTile; readonly least: number }[] = [
+const RULES: readonly {
+  readonly tile: MatrixTile;
+  readonly workgroupsOf: MatrixTile;
+  readonly least: number;
+  readonly left?: LeftKind;
+}[] = [
   { tile: LARGE, workgroupsOf: LARGE, least: 128 },
   { tile: SMALL, workgroupsOf: SMALL, least: 160 },
   { tile: SMALL_BY_TWO, workgroupsOf: SMALL, least: 72 },
   { tile: NARROW_BY_FOUR, workgroupsOf: SMALL, least: 40 },
   { tile: SMALL_BY_TWO, workgroupsOf: SMALL, least: 40 },
   { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 64 },
+  { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 32, left: 'matrix' },
   { tile: SMALL, workgroupsOf: SMALL, least: 40 }, // where k or workgroup memory is too little for slices
 ];
 
@@ -68,17 +75,19 @@ export function matrixTile(problem: Problem, device: Device): MatrixChoice | und
   const fitting = matrixTiles(problem, device);
   const name = namedTile(problem, device);
   if (name !== undefined) return fitting.find((each) => matrixTileName(each) === name);
-  for (const { tile, workgroupsOf, least } of RULES) {
+  for (const { tile, workgroupsOf, least, left } of RULES) {
     const found = fitting.find((each) => each.tile === tile && each.parts === 1);
-    if (found && countOf(workgroupsOf, problem) >= least) return found;
+    const fits = left === undefined || left === problem.left;
+    if (found && fits && countOf(workgroupsOf, problem) >= least) return found;
   }
   return undefined;
 }
 
 /** All of them that can compute it. */
-export function matrixTiles({ halves, m, n, k }: Problem, device: Device): readonly MatrixChoice[] {
+export function matrixTiles({ halves, m, n, k, aVec }: Problem, device: Device): readonly MatrixChoice[] {
   const { subgroupMatrix: matrix, maxWorkgroupStorage } = device;
-  if (!matrix || !halves) return [];
+  // Elements that are read one by one take longer than the threads' own arithmetic.
+  if (!matrix || !halves || aVec === 1) return [];
   const whole = TILES.map((tile) => ({ tile, parts: 1 }));
   const cut = CUT.flatMap((tile) => [2, MOST_PARTS].map((parts) => ({ tile, parts })));
   return [...whole, ...cut].filter(

@@ -331,7 +331,8 @@ function byMatrices(ctx: Context, p: Product, spec: ProductSpec, problem: Proble
   const choice = matrixTile(problem, ctx.device);
   if (!matrix || !choice) return false;
   const { transposed } = problem;
-  const full: SubgroupMatrixSpec = { ...spec, ...choice.tile, matrix, split: false, transposed };
+  const stored = [p.a, p.b].every(({ storage }) => storage === 'f16') && spec.aVec === 4 && spec.bVec === 4;
+  const full: SubgroupMatrixSpec = { ...spec, ...choice.tile, matrix, stored, split: false, transposed };
   byTiles(ctx, p, spec, full, subgroupMatrixProduct, choice.parts, tilingOf(ctx, problem, matrixTileName(choice)));
   return true;
 }

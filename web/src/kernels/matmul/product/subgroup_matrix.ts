@@ -11,6 +11,8 @@ import { repeated } from '../../../wgsl/repeated';
 
 export interface SubgroupMatrixSpec extends TiledSpec, MatrixTile {
   readonly matrix: SubgroupMatrix;
+  /** Whether both operands are halves in memory, which go on as they are. */
+  readonly stored: boolean;
 }
 
 export function subgroupMatrixProduct(spec: SubgroupMatrixSpec): Shader<SubgroupMatrixSpec> {
@@ -22,6 +24,7 @@ function text(spec: SubgroupMatrixSpec): string {
   const { tileRows, tileColumns, tileDepth, partRows, partColumns, transposed, slices, split } = spec;
   const sliced = slices > 1;
   const { m, n, k, subgroup } = spec.matrix;
+  const four = spec.stored ? 'vec4<f16>' : 'vec4<f32>';
   const left = leftOperand(spec);
   const epilogue = productEpilogue(split ? { bVec: spec.bVec, storage: spec.storage } : spec);
   const partsAcross = tileColumns / partColumns;
@@ -34,13 +37,16 @@ function text(spec: SubgroupMatrixSpec): string {
   // All elements of a that a thread reads of a tile have one k: it steps from tap to tap instead of dividing k.
   const steps = spec.aVec === 4 && threads % quads === 0 ? left.steps : undefined;
   const fetches = [
-    repeated(slotsOfA, (i) => fetchA(left, spec, `next_a_${i}`, i, `(${slot(i)}) % ${quads}u`, steps !== undefined)),
+    repeated(slotsOfA, (i) =>
+      fetchA(left, spec, `next_a_${i}`, i, `(${slot(i)}) % ${quads}u`, steps !== undefined, four),
+    ),
     repeated(slotsOfB, (i) =>
       transposed
         ? fetchTransposed(
             `next_b_${i}`,
             `(${slot(i)}) % ${quads}u`,
             `group.y * ${tileColumns}u + (${slot(i)}) / ${quads}u`,
+            four,
           )
         : fetchB(
             spec,
@@ -48,14 +54,17 @@ function text(spec: SubgroupMatrixSpec): string {
             `next_b_${i}`,
             `(${slot(i)}) / ${across}u`,
             `group.y * ${across}u + (${slot(i)}) % ${across}u`,
+            four,
           ),
     ),
   ].join('\n  ');
   const [sizeA, sizeB] = [tileRows * pitchA, (transposed ? tileColumns : tileDepth) * pitchB];
   const [inA, inB] = sliced ? [`slice * ${sizeA}u + `, `slice * ${sizeB}u + `] : ['', ''];
+  const half = (next: string) =>
+    spec.stored ? next : `vec4<f16>(clamp(${next}, vec4<f32>(-65504.0), vec4<f32>(65504.0)))`;
   const put = (tile: string, i: number, pitch: number, wide: number) => `{
       let at = ${tile === 'a' ? inA : inB}(${slot(i)}) / ${wide}u * ${pitch}u + (${slot(i)}) % ${wide}u * 4u;
-      let halves = vec4<f16>(clamp(next_${tile}_${i}, vec4<f32>(-65504.0), vec4<f32>(65504.0)));
+      let halves = ${half(`next_${tile}_${i}`)};
       ${repeated(4, (s) => `tile_${tile}[at + ${s}u] = halves[${s}];`, ' ')}
     }`;
   const [down, right] = [partRows / m, partColumns / n];
@@ -119,8 +128,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   let row_0 = part / ${partsAcross}u * ${partRows}u;
   let column_0 = part % ${partsAcross}u * ${partColumns}u;
   ${repeated(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
-  ${repeated(slotsOfA, (i) => `var next_a_${i} = vec4<f32>(0.0);`)}
-  ${repeated(slotsOfB, (i) => `var next_b_${i} = vec4<f32>(0.0);`)}
+  ${repeated(slotsOfA, (i) => `var next_a_${i} = ${four}();`)}
+  ${repeated(slotsOfB, (i) => `var next_b_${i} = ${four}();`)}
   ${repeated(down, (i) => repeated(right, (j) => `var sum_${i}_${j}: Sum;`, ' '))}
   var k_0 = begin;
   ${sliced ? 'var done = 0u;' : ''}
