@@ -75,6 +75,8 @@ export function matrixTile(problem: Problem, device: Device): MatrixChoice | und
   const fitting = matrixTiles(problem, device);
   const name = namedTile(problem, device);
   if (name !== undefined) return fitting.find((each) => matrixTileName(each) === name);
+  // Windows that are read one element at a time take longer than the threads' own arithmetic.
+  if (problem.left === 'windows' && problem.aVec === 1) return undefined;
   for (const { tile, workgroupsOf, least, left } of RULES) {
     const found = fitting.find((each) => each.tile === tile && each.parts === 1);
     const fits = left === undefined || left === problem.left;
@@ -84,10 +86,9 @@ export function matrixTile(problem: Problem, device: Device): MatrixChoice | und
 }
 
 /** All of them that can compute it. */
-export function matrixTiles({ halves, m, n, k, aVec }: Problem, device: Device): readonly MatrixChoice[] {
+export function matrixTiles({ halves, m, n, k }: Problem, device: Device): readonly MatrixChoice[] {
   const { subgroupMatrix: matrix, maxWorkgroupStorage } = device;
-  // Elements that are read one by one take longer than the threads' own arithmetic.
-  if (!matrix || !halves || aVec === 1) return [];
+  if (!matrix || !halves) return [];
   const whole = TILES.map((tile) => ({ tile, parts: 1 }));
   const cut = CUT.flatMap((tile) => [2, MOST_PARTS].map((parts) => ({ tile, parts })));
   return [...whole, ...cut].filter(
