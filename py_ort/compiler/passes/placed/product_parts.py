@@ -15,8 +15,6 @@ from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.ir.graph import all_nodes, dims, input_at, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT
 
-#: Where each operator has a bias of the rows that it is given.
-_BIASES = {"SkipLayerNormalization": 4, "SkipSimplifiedLayerNormalization": 3}
 #: Kernels cut no k below this one.
 _LEAST_K = 2048
 #: MatMul's inputs.
@@ -33,9 +31,7 @@ class ProductParts(KernelPass):
         return sum(self._join(node) for node in list(all_nodes(model.graph)))
 
     def _join(self, node: ir.Node) -> bool:
-        if node.domain != MICROSOFT or node.op_type not in _BIASES or not self._takes(node):
-            return False
-        if "x_parts" in node.attributes:
+        if _bias_at(node) is None or "x_parts" in node.attributes or not self._takes(node):
             return False
         rows, residual = node.inputs[:2]
         if rows is None or residual is None:
@@ -44,8 +40,9 @@ class ProductParts(KernelPass):
             product = made_by(x, "MatMul")
             if product is None or (x is residual and not same_dims(rows, residual)):
                 continue
-            if only_user(x) is node and product.graph is node.graph and self._has_parts(product, node):
-                _move_bias(product, node)
+            if only_user(x) is node and product.graph is node.graph and self._has_parts(product):
+                if not _move_bias(product, node):
+                    continue
                 node.replace_input_with(0, x)
                 node.replace_input_with(1, other)
                 set_attributes(product, y_parts=1)
@@ -54,8 +51,8 @@ class ProductParts(KernelPass):
                 return True
         return False
 
-    def _has_parts(self, product: ir.Node, node: ir.Node) -> bool:
-        """Whether it may be cut, is stored as it is summed, and can leave its bias to the node."""
+    def _has_parts(self, product: ir.Node) -> bool:
+        """Whether it may be cut, and is stored as it is summed, but for a bias."""
         weights, made = product.inputs[1], product.outputs[0]
         sizes = dims(weights)
         if not self._takes(product) or weights is None or sizes is None or len(sizes) != 2 or (rank(made) or 0) < 2:
@@ -63,20 +60,29 @@ class ProductParts(KernelPass):
         k, n = sizes
         if not isinstance(k, int) or not isinstance(n, int) or k < _LEAST_K or n % 4:
             return False
-        bias = input_at(product, _BIAS)
         return (
             made.dtype == ir.DataType.FLOAT
             and "epilogue" not in product.attributes
             and input_at(product, _RESIDUAL) is None
-            and (bias is None or input_at(node, _BIASES[node.op_type]) is None)
         )
 
 
-def _move_bias(product: ir.Node, node: ir.Node) -> None:
-    bias, at = input_at(product, _BIAS), _BIASES[node.op_type]
-    if bias is None:
-        return
+def _bias_at(node: ir.Node) -> int | None:
+    """Where a normalization with a residual has a bias of the rows that it is given."""
+    if node.domain != MICROSOFT:
+        return None
+    return {"SkipLayerNormalization": 4, "SkipSimplifiedLayerNormalization": 3}.get(node.op_type)
+
+
+def _move_bias(product: ir.Node, node: ir.Node) -> bool:
+    """Leave a bias to the node, if there is one; False where it has one already."""
+    bias, at = input_at(product, _BIAS), _bias_at(node)
+    if bias is None or at is None:
+        return True
+    if input_at(node, at) is not None:
+        return False
     product.resize_inputs(_BIAS)
     if len(node.inputs) <= at:
         node.resize_inputs(at + 1)
     node.replace_input_with(at, bias)
+    return True
