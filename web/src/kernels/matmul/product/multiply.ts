@@ -339,8 +339,8 @@ function byMatrices(ctx: Context, p: Product, spec: ProductSpec, problem: Proble
 
 function vector(ctx: Context, p: Product, spec: ProductSpec): void {
   const rows = p.m === 1 ? 1 : 4;
-  // Rows of a are read by element: their strides too.
   const across = columnGroups(p.n);
+  // Rows of a are read by element: their strides too.
   const full = { ...spec, aVec: 1 as const, rows, across };
   const end = ending(p, full);
   ctx.dispatch({
