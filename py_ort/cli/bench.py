@@ -20,6 +20,7 @@ from py_ort.cli.common import (
     out,
     progress,
     runs_option,
+    threads_option,
     write_json,
 )
 from py_ort.cli.inputs import Inputs, input_options
@@ -74,7 +75,7 @@ def _against(context: click.Context, parameter: click.Parameter, given: tuple[st
 @click.option("--visits", type=click.IntRange(1), default=3, show_default=True, help="Of a page, cold and then warm.")
 @each_provider_option
 @engine_option
-@click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Of wasm, both engines.")
+@threads_option(1, "Of wasm, both engines.")
 @runs_option(10, "Steady runs; three more warm up.")
 @click.option(
     "--against",

@@ -182,6 +182,13 @@ def runs_option(default: int, about: str) -> Callable[..., Any]:
     return click.option("--runs", type=click.IntRange(min=1), default=default, show_default=True, help=about)
 
 
+def threads_option(default: int, about: str) -> Callable[..., Any]:
+    """Make --threads: a number from 1 on, or 0, if that is the default, which is automatic."""
+    return click.option(
+        "--threads", type=click.IntRange(min=min(default, 1)), default=default, show_default=True, help=about
+    )
+
+
 @contextlib.contextmanager
 def progress(quiet: bool = False) -> Iterator[Report]:
     """Show what is being done, on stderr.

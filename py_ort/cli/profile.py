@@ -20,6 +20,7 @@ from py_ort.cli.common import (
     progress,
     provider_option,
     runs_option,
+    threads_option,
     write_json,
 )
 from py_ort.cli.inputs import Inputs, input_options, told_how_to_give
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @runs_option(10, "Runs that count; two more go before them.")
 @input_options
 @kernels_option
+@threads_option(0, "Of wasm; 0: as many as it takes by itself.")
 @click.option(
     "--by", type=click.Choice(["kernel", "node"]), default="kernel", show_default=True, help="Rows of the table."
 )
@@ -49,6 +51,7 @@ def profile(
     providers: tuple[str, ...],
     runs: int,
     inputs: Inputs,
+    threads: int,
     by: str,
     top: int,
     trace_file: Path | None,
@@ -64,7 +67,7 @@ def profile(
     from py_ort.profiling.report import gpu_words, kernel_table, page
 
     with progress() as report:
-        trace, facts = _measure(model, providers, runs, inputs, browser, trace_file, report)
+        trace, facts = _measure(model, providers, runs, inputs, threads, browser, trace_file, report)
     since, shaders = trace.since(_WARM_UP), trace.shaders()
     counted, gpu = since.apart(), since.gpu_times()
     rows = counted.kernels()
@@ -105,6 +108,7 @@ def _measure(
     providers: tuple[str, ...],
     runs: int,
     inputs: Inputs,
+    threads: int,
     browser: BrowserOptions,
     trace_file: Path | None,
     report: Any,
@@ -117,6 +121,7 @@ def _measure(
     described = inputs.describe(model)
     with tempfile.TemporaryDirectory() as folder:
         options = inputs.fix(SessionOptions())
+        options.intra_op_num_threads = threads
         options.enable_profiling, options.profile_file_prefix = True, str(Path(folder, "profile"))
         with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
             feeds = inputs.feeds(session.get_inputs(), described)
