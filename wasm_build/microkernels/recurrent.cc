@@ -84,7 +84,8 @@ class Columns {
       for (int32_t i = 0; i < p_.hidden; ++i) to[i] = counts ? from[i] : 0;
     }
     const int64_t count = static_cast<int64_t>(p_.batch) * p_.hidden;
-    range_ = quantize_dynamically(states_, count, bytes_);
+    range_ = dynamic_range_of(states_, count);
+    quantize_bytes(states_, count, range_.scale, range_.zero, {0, 255}, bytes_);
     if (d_.integers) return;
     for (int64_t i = 0; i < count; ++i) states_[i] = (static_cast<float>(bytes_[i]) - range_.zero) * range_.scale;
   }

@@ -63,6 +63,19 @@ struct I8Gemm : I8End {
   }
 };
 
+// Floats to 8 bits by one scale and zero point. Units: blocks of kBlock floats.
+struct I8Quantize {
+  const float* x = nullptr;
+  int64_t count = 0;
+  float scale = 1, zero = 0;
+  bool is_signed = false;
+  void* y = nullptr;  // int8 or uint8
+
+  static constexpr int32_t kBlock = 1024;
+  int32_t units() const { return static_cast<int32_t>((count + kBlock - 1) / kBlock); }
+  size_t scratch_bytes() const { return 0; }
+};
+
 // Whether pairs of products of 8-bit integers are quickest as sums of 16 bits, which saturate. Units: 1.
 struct I8Pairs {
   bool* quickest = nullptr;

@@ -43,8 +43,7 @@ struct DynamicRange {
   }
 };
 
-// Bytes of floats by their own range.
-inline DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t* y) {
+inline DynamicRange dynamic_range_of(const float* x, int64_t count) {
   v128_t lows = simd::splat(0), highs = lows;
   const auto see = [&](v128_t four) { lows = wasm_f32x4_pmin(lows, four), highs = wasm_f32x4_pmax(highs, four); };
   int64_t i = 0;
@@ -56,9 +55,7 @@ inline DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t*
   const auto most = [](float a, float b) { return a < b ? b : a; };
   const float high = most(most(wasm_f32x4_extract_lane(highs, 0), wasm_f32x4_extract_lane(highs, 1)),
                           most(wasm_f32x4_extract_lane(highs, 2), wasm_f32x4_extract_lane(highs, 3)));
-  const DynamicRange range = DynamicRange::of(low, high);
-  quantize_bytes(x, count, range.scale, range.zero, {0, 255}, y);
-  return range;
+  return DynamicRange::of(low, high);
 }
 
 }  // namespace py_ort

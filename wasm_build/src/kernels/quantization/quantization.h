@@ -30,4 +30,9 @@ struct Granularity {
 
 bool quantized_range(DType dtype, IntegerRange& out);
 
+// To uint8, or int8, by one scale.
+void quantize(const float* x, int64_t count, float scale, float zero, bool is_signed, void* y);
+// To uint8 by the numbers' own range.
+DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t* y);
+
 }  // namespace py_ort

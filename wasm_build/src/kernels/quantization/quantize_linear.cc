@@ -9,6 +9,7 @@
 #include "kernels/shared/lanes.h"
 #include "kernels/quantization/quantization.h"
 #include "kernels/shared/simd_math.h"
+#include "py_ort/integer_products.h"
 
 namespace py_ort {
 
@@ -56,6 +57,18 @@ bool quantized_range(DType dtype, IntegerRange& out) {
   }
 }
 
+void quantize(const float* x, int64_t count, float scale, float zero, bool is_signed, void* y) {
+  I8Quantize q;
+  q.x = x, q.count = count, q.scale = scale, q.zero = zero, q.is_signed = is_signed, q.y = y;
+  run_microkernel(microkernels().i8_quantize, q);
+}
+
+DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t* y) {
+  const DynamicRange range = dynamic_range_of(x, count);
+  quantize(x, count, range.scale, range.zero, false, y);
+  return range;
+}
+
 namespace {
 
 class QuantizeLinear {
@@ -82,11 +95,9 @@ class QuantizeLinear {
       Tensor* bytes = nullptr;
       PY_ORT_TRY(context.output(0, to, x.dims, bytes));
       granularity.for_each_run([&](int64_t at, int64_t count, int64_t index, int64_t) {
-        const float scale_here = scales.data<float>()[index], zero = zero_point ? zeros.data<float>()[index] : 0;
-        if (to == DType::int8)
-          quantize_bytes(wide.data<float>() + at, count, scale_here, zero, range, bytes->mutable_data<int8_t>() + at);
-        else
-          quantize_bytes(wide.data<float>() + at, count, scale_here, zero, range, bytes->mutable_data<uint8_t>() + at);
+        const float zero = zero_point ? zeros.data<float>()[index] : 0;
+        quantize(wide.data<float>() + at, count, scales.data<float>()[index], zero, to == DType::int8,
+                 static_cast<uint8_t*>(bytes->storage->data()) + at);
       });
       return {};
     }
