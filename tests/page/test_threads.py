@@ -49,6 +49,30 @@ def _convolutions():
     return nodes, [1, 16, 60, 50], [1, 20, 28, 23], weights
 
 
+def _more_rows():
+    """So few rows, although more than columns, that these are shared as well."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
+    return nodes, [200, 260], [200, 90], [_weights("w", 260, 90)]
+
+
+def _few_tiles():
+    """Output channels are shared, of which the last panel is no whole one."""
+    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["y"], name="winograd", pads=[1, 1, 1, 1])]
+    return nodes, [1, 40, 13, 14], [1, 100, 13, 14], [_weights("w", 100, 40, 3, 3), _weights("b", 100)]
+
+
+def _bytes():
+    """Blocks of elements to bytes, by their own range and by given scales, and back."""
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["u", "us", "uz"], name="by range"),
+        helper.make_node("DequantizeLinear", ["u", "us", "uz"], ["a"], name="of uint8"),
+        helper.make_node("QuantizeLinear", ["a", "s", "z"], ["i"], name="by scale"),
+        helper.make_node("DequantizeLinear", ["i", "s", "z"], ["y"], name="of int8"),
+    ]
+    scale, zero = np.float32(0.04), np.int8(3)
+    return nodes, [37, 4001], [37, 4001], [numpy_helper.from_array(v, n) for v, n in ((scale, "s"), (zero, "z"))]
+
+
 def _few_pixels():
     """Columns are shared here too, and each piece gathers the pixels anew."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="strided", pads=[1, 1, 1, 1], strides=[2, 2])]
@@ -98,7 +122,10 @@ def _recurrent(op: str, gates: int, batch: int, hidden: int, **attributes):
 MODELS = {
     "product": _product,
     "few rows": _few_rows,
+    "more rows": _more_rows,
+    "bytes": _bytes,
     "convolutions": _convolutions,
+    "few tiles": _few_tiles,
     "few pixels": _few_pixels,
     "rows": _rows,
     "functions": _functions,

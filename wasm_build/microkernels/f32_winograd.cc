@@ -56,21 +56,22 @@ inline void transform_line(v128_t& a, v128_t& b, v128_t& c, v128_t& d) {
   }
 }
 
-// A^T m A of every channel of a tile, plus bias and Z, activated, to the up to four pixels of the result.
-[[gnu::noinline]] void transform_output(const F32Winograd& f, const Tile& tile, const float* from, size_t step) {
+// A^T m A of channels [begin, end) of a tile, plus bias and Z, activated, to the up to four pixels of the result.
+[[gnu::noinline]] void transform_output(const F32Winograd& f, const Tile& tile, int32_t begin, int32_t end,
+                                        const float* from, size_t step) {
   const Window& w = *f.window;
   const bool below = tile.row + 1 < w.out[1], beside = tile.column + 1 < w.out[2];
   const size_t first = static_cast<size_t>((tile.batch * w.out[1] + tile.row) * w.out[2] + tile.column) * f.n;
   const size_t at[4] = {first, first + f.n, first + static_cast<size_t>(w.out[2]) * f.n,
                         first + static_cast<size_t>(w.out[2] + 1) * f.n};
   const bool there[4] = {true, beside, below, below && beside};
-  for (int32_t c = 0; c < f.n; c += 4) {
-    const int32_t left = f.n - c;
+  for (int32_t c = begin; c < end; c += 4, from += 4) {
+    const int32_t left = end - c;
     v128_t lines[8];  // A^T m
 #pragma clang loop unroll(full)
     for (int i = 0; i < 4; ++i) {
-      const v128_t a = load_some(from + i * step + c, left), b = load_some(from + (4 + i) * step + c, left);
-      const v128_t m = load_some(from + (8 + i) * step + c, left), d = load_some(from + (12 + i) * step + c, left);
+      const v128_t a = load_some(from + i * step, left), b = load_some(from + (4 + i) * step, left);
+      const v128_t m = load_some(from + (8 + i) * step, left), d = load_some(from + (12 + i) * step, left);
       lines[i] = add(add(a, b), m);
       lines[4 + i] = sub(sub(b, m), d);
     }
@@ -105,27 +106,32 @@ inline void transform_line(v128_t& a, v128_t& b, v128_t& c, v128_t& d) {
 
 PY_ORT_MICROKERNEL(f32_winograd_2x2_3x3)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Winograd& f = *static_cast<const F32Winograd*>(arguments);
-  constexpr int32_t kTiles = F32Winograd::kTiles;
+  const int32_t most = f.tiles_in_block(), blocks = f.blocks(), panels = (f.n + 7) / 8;
   float* in = reinterpret_cast<float*>(static_cast<char*>(scratch) + F32Gemm::kScratch);
-  float* out = in + static_cast<size_t>(f.k) * kTiles * 16;
-  const size_t in_step = static_cast<size_t>(f.k) * kTiles, out_step = static_cast<size_t>(f.n) * kTiles;
-  const size_t plane = static_cast<size_t>((f.n + 7) / 8) * 8 * f.k;
+  float* out = in + static_cast<size_t>(f.k) * most * 16;
+  const size_t in_step = static_cast<size_t>(f.k) * most, plane = static_cast<size_t>(panels) * 8 * f.k;
   for (int32_t unit = begin; unit < end; ++unit) {
-    const int32_t first = unit * kTiles, left = f.tiles() - first, tiles = left < kTiles ? left : kTiles;
+    const int32_t first = unit % blocks * most, left = f.tiles() - first, tiles = left < most ? left : most;
+    const int32_t piece = unit / blocks, panel = panels * piece / f.column_pieces;
+    const int32_t from = panel * 8, behind = panels * (piece + 1) / f.column_pieces * 8;
+    const int32_t columns = (behind < f.n ? behind : f.n) - from;
     for (int32_t t = 0; t < tiles; ++t) {
       const float* pixels[16];
       locate(f, Tile(f, first + t), pixels);
       transform_input(f, pixels, in + static_cast<size_t>(t) * f.k, in_step);
     }
     F32Gemm g;
-    g.rows = tiles, g.n = f.n, g.k = f.k;
-    g.a_stride = f.k, g.c_stride = f.n;
+    g.rows = tiles, g.n = columns, g.k = f.k;
+    g.a_stride = f.k, g.c_stride = columns;
+    const size_t out_step = static_cast<size_t>(columns) * most;
     for (int i = 0; i < 16; ++i) {
-      g.a = in + i * in_step, g.b = f.weights + i * plane, g.c = out + i * out_step;
+      g.a = in + i * in_step, g.b = f.weights + i * plane + static_cast<size_t>(from) * f.k, g.c = out + i * out_step;
       PY_ORT_FOR_TARGET(f32_gemm_6x8)(&g, scratch, 0, g.units());
     }
-    for (int32_t t = 0; t < tiles; ++t)
-      transform_output(f, Tile(f, first + t), out + static_cast<size_t>(t) * f.n, out_step);
+    for (int32_t t = 0; t < tiles; ++t) {
+      const float* made = out + static_cast<size_t>(t) * columns;
+      transform_output(f, Tile(f, first + t), from, from + columns, made, out_step);
+    }
   }
 }
 

@@ -87,8 +87,8 @@ struct F32Pack {
 };
 
 // A convolution of 3x3 taps, stride 1, over the last two axes of the image, by Winograd's F(2x2, 3x3): 16 products of
-// transformed pixels and weights make 2x2 output pixels, 2.25 times fewer multiplications. Units: blocks of kTiles
-// tiles of 2x2 output pixels.
+// transformed pixels and weights make 2x2 output pixels, 2.25 times fewer multiplications. Units: blocks of tiles of
+// 2x2 output pixels, for each piece of the output channels. Each piece transforms the pixels anew.
 struct F32Winograd {
   const Window* window = nullptr;
   int32_t k = 0, n = 0;  // channels in and out
@@ -99,14 +99,21 @@ struct F32Winograd {
   const float* z = nullptr;  // shaped like y
   float* y = nullptr;
   Epilogue epilogue;
+  int32_t column_pieces = 1;
 
-  static constexpr int32_t kTiles = 48;
+  // At most; images of 13x13 and 14x14 have 49. As many as do are whole rows of F32Gemm's tiles.
+  static constexpr int32_t kTiles = 54, kLeastColumns = 32;
   int32_t rows() const { return (window->out[1] + 1) / 2; }
   int32_t columns() const { return (window->out[2] + 1) / 2; }
   int32_t tiles() const { return window->batch * rows() * columns(); }
-  int32_t units() const { return (tiles() + kTiles - 1) / kTiles; }
+  int32_t blocks() const { return (tiles() + kTiles - 1) / kTiles; }
+  int32_t tiles_in_block() const {
+    const int32_t each = (tiles() + blocks() - 1) / blocks();
+    return (each + F32Gemm::kRows - 1) / F32Gemm::kRows * F32Gemm::kRows;
+  }
+  int32_t units() const { return blocks() * column_pieces; }
   size_t scratch_bytes() const {
-    return (static_cast<size_t>(k) + n + 8) * 16 * kTiles * sizeof(float) + F32Gemm::kScratch;
+    return (static_cast<size_t>(k) + n + 8) * 16 * tiles_in_block() * sizeof(float) + F32Gemm::kScratch;
   }
 };
 

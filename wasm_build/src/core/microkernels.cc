@@ -27,8 +27,9 @@ double work(const F32Map& m) {
 }
 double work(const F32Softmax& s) { return 6.0 * s.outer * s.n * s.inner; }
 double work(const F32Attention& a) { return (0.25 * (a.qk_size + a.v_size) + 8) * a.head_count * a.rows * a.columns; }
-double work(const F32Normalize& n) { return 1.0 * n.rows * n.n; }
+double work(const F32Normalize& n) { return 3.0 * n.rows * n.n; }
 double work(const I8Gemm& g) { return 0.1 * g.rows * g.n * g.k * g.taps; }
+double work(const I8Quantize& q) { return 3.0 * static_cast<double>(q.count); }
 double work(const I8Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.n; }
 // Of few rows unpacking the weights is most of it, and memory.
 double work(const BlockProduct& p) {
@@ -58,6 +59,7 @@ double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_softmax) return work_of<F32Softmax>(arguments);
   if (kernel == table.f32_attention) return work_of<F32Attention>(arguments);
   if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);
+  if (kernel == table.i8_quantize) return work_of<I8Quantize>(arguments);
   if (kernel == table.i8_depthwise) return work_of<I8Depthwise>(arguments);
   if (kernel == table.recurrent_steps) return work_of<RecurrentSteps>(arguments);
   if (kernel == table.block_rows) return work_of_rows(*static_cast<const BlockProduct*>(arguments));
@@ -93,13 +95,28 @@ bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, i
   return true;
 }
 
+// So many chunks each worker takes, one after the other (web/src/core/thread_pool.ts).
+constexpr int32_t kChunks = 4;
+// Fewer tiles in a chunk read the weights more often than they have to.
+constexpr int32_t kTilesInChunk = 6;
+
 // The larger operand is what is divided, so that no worker reads all of it: as many pieces of the columns as there are
-// chunks (web/src/core/thread_pool.ts), or rows only.
+// chunks. Where rows are more, pieces as well if blocks of rows are too few to come out even.
 template <class Gemm>
 bool share_gemm(MicroKernel kernel, const void* given) {
   Gemm g = *static_cast<const Gemm*>(given);
-  if (g.n > g.rows) g.column_pieces = std::clamp(4 * worker_count, 1, std::max(1, g.n / (2 * Gemm::kColumns)));
+  const int32_t chunks = kChunks * worker_count, even = chunks * kTilesInChunk / g.units();
+  g.column_pieces = std::clamp(g.n > g.rows ? chunks : even, 1, std::max(1, g.n / (2 * Gemm::kColumns)));
   return run(kernel, &g, g.scratch_bytes(), g.units());
+}
+
+// As many pieces of the channels as give each worker two units, unless the pieces are small: each transforms all
+// pixels.
+bool share_winograd(MicroKernel kernel, const void* given) {
+  F32Winograd f = *static_cast<const F32Winograd*>(given);
+  const int32_t most = std::max(1, f.n / F32Winograd::kLeastColumns), blocks = f.blocks();
+  f.column_pieces = std::clamp((2 * worker_count + blocks - 1) / blocks, 1, most);
+  return run(kernel, &f, f.scratch_bytes(), f.units());
 }
 
 // Each direction has a worker, and is done at once; or, where workers are left over and a step is worth it, all share
@@ -131,6 +148,7 @@ bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_b
     return run_here(kernel, arguments, scratch_bytes, units);
   if (kernel == table.f32_gemm) return share_gemm<F32Gemm>(kernel, arguments);
   if (kernel == table.i8_gemm) return share_gemm<I8Gemm>(kernel, arguments);
+  if (kernel == table.f32_winograd) return share_winograd(kernel, arguments);
   if (kernel == table.recurrent_steps) return share_recurrent_steps(kernel, arguments);
   return run(kernel, arguments, scratch_bytes, units);
 }
