@@ -15,6 +15,8 @@ import type { Attention, Heads } from './spec';
 
 const MOST_VECTORS = 64;
 const LARGEST_GRID = 65535;
+/** Of blocks of so many rows there must be so many, or a GPU has too little to do; and so few rows that are none. */
+const [MANY_ROWS, MANY_BLOCKS, MOST_PADDED] = [32, 256, 1.1];
 
 /** Dispatches it, where the heads' form allows; false where it does not. */
 export function flashAttention(ctx: Context, t: Attention): boolean {
@@ -30,12 +32,13 @@ export function flashAttention(ctx: Context, t: Attention): boolean {
     return false;
   const sharing = heads / kvHeads;
   const rowCount = queries * sharing;
+  const blocksOf = (rows: number) => batch * kvHeads * Math.ceil(rowCount / rows);
   const block = ctx.device.software
     ? threadBlock(rowCount, size + valueSize)
-    : tileBlock(ctx, rowCount, size, valueSize, lanes);
+    : tileBlock(ctx, rowCount, blocksOf, size, valueSize, lanes);
   if (!block) return false;
   const { rows, columns } = block;
-  const blocks = batch * kvHeads * Math.ceil(rowCount / rows);
+  const blocks = blocksOf(rows);
   const splits = splitsOf(ctx.device.software, blocks, keys);
   if (blocks * splits > LARGEST_GRID * LARGEST_GRID) return false;
   // Parts of one tensor are bound once.
@@ -65,6 +68,7 @@ export function flashAttention(ctx: Context, t: Attention): boolean {
       names,
       masking: masking.spec,
       threads: threadsOf(block, blocks * splits),
+      rowsOfThread: rows > 16 ? 2 : 1,
       rows,
       columns,
       sharing: sharing > 1,
@@ -128,10 +132,17 @@ function threadBlock(rowCount: number, vectors: number): Block {
   return { rows: rowCount >= rows ? rows : rowCount >= 2 ? 2 : 1, columns: 4 };
 }
 
-/** What a workgroup's memory holds; few rows leave more threads to each. */
-function tileBlock(ctx: Context, rowCount: number, size: number, valueSize: number, lanes: number): Block | undefined {
+/** What a workgroup's memory holds; few rows leave more threads to each, many blocks of more rows read less often. */
+function tileBlock(
+  ctx: Context,
+  rowCount: number,
+  blocksOf: (rows: number) => number,
+  size: number,
+  valueSize: number,
+  lanes: number,
+): Block | undefined {
   const bytes = ({ rows, columns }: Block) =>
-    4 * (lanes * (rows * size + columns * (Math.max(size, valueSize) + 1)) + rows * columns);
+    4 * (lanes * (rows * (size + 1) + columns * (Math.max(size, valueSize) + 1)) + rows * (columns + 1));
   const few: Block[] =
     rowCount <= 8
       ? [
@@ -139,7 +150,10 @@ function tileBlock(ctx: Context, rowCount: number, size: number, valueSize: numb
           { rows: 8, columns: 32 },
         ]
       : [];
-  const blocks = [...few, ...[32, 16, 8].map((columns) => ({ rows: 16, columns }))];
+  const padded = (blocksOf(MANY_ROWS) * MANY_ROWS) / (blocksOf(16) * 16);
+  const many: Block[] =
+    blocksOf(MANY_ROWS) >= MANY_BLOCKS && padded <= MOST_PADDED ? [{ rows: MANY_ROWS, columns: 32 }] : [];
+  const blocks = [...few, ...many, ...[32, 16, 8].map((columns) => ({ rows: 16, columns }))];
   return blocks.find((block) => bytes(block) <= ctx.device.maxWorkgroupStorage);
 }
 

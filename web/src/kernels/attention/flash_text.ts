@@ -13,8 +13,9 @@ export interface FlashSpec extends Spec {
   /** The bindings where q, k and v lie. */
   readonly names: readonly [string, string, string];
   readonly masking: MaskingSpec;
-  /** Of a workgroup, which has a block: a thread has a row, and at least one of its keys. */
+  /** Of a workgroup, which has a block: a thread has so many rows, and at least one key of each. */
   readonly threads: number;
+  readonly rowsOfThread: number;
   /** Rows and keys of a block. */
   readonly rows: number;
   readonly columns: number;
