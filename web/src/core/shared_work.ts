@@ -45,11 +45,17 @@ export enum Word {
 }
 
 /**
- * A thread that waits for another looks so often before it sleeps: about 100 microseconds. Kernels follow each other
- * closely, and waking a sleeper takes as long in a virtual machine. With 5 microseconds two threads took a quarter
- * longer where runs are 100 ms apart; with 400 they were slower than one where cores are busy.
+ * How often the core looks before it sleeps, when it waits for workers: about 100 microseconds. Kernels follow each
+ * other closely, and waking a sleeper takes as long in a virtual machine. With 5 microseconds two threads took a
+ * quarter longer where runs are 100 ms apart; with 400 they were slower than one where cores are busy.
  */
-export const SPINS = 20000;
+export const CORE_SPINS = 20000;
+/**
+ * And workers, when they wait for the core. They look longer: Linux wakes a sleeper where it ran last, which may be the
+ * core's own processor, and in a virtual machine does not take others for idle that have slept for long, until it sees
+ * two that want one for a while. Runs 100 ms apart took two threads 19 ms of squeezenet, with this 13, one thread 17.
+ */
+export const WORKER_SPINS = 50000;
 
 export const CHUNK_BITS = 12;
 /** The last chunk's number that cannot be: nothing can be claimed. */

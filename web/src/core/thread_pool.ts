@@ -9,7 +9,7 @@ import {
   CLOSED,
   MAX_CHUNKS,
   type MicroKernel,
-  SPINS,
+  CORE_SPINS,
   Word,
   workOff,
   type WorkerStart,
@@ -101,7 +101,7 @@ export class ThreadPool {
     Atomics.add(words, Word.job, 1);
     if (Atomics.load(words, Word.sleeping) > 0) Atomics.notify(words, Word.job);
     workOff(words, 0, () => kernel);
-    for (let spins = SPINS, done = 0; (done = Atomics.load(words, Word.done)) < chunks; ) {
+    for (let spins = CORE_SPINS, done = 0; (done = Atomics.load(words, Word.done)) < chunks; ) {
       if (--spins < 0) Atomics.wait(words, Word.done, done);
     }
     Atomics.store(words, Word.claim, CLOSED);

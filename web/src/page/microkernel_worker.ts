@@ -1,6 +1,6 @@
 // A thread of the CPU provider: nothing but micro-kernels on the core's memory. It waits for work by atomics and
 // answers no messages.
-import { type MicroKernel, SPINS, Word, workOff, type WorkerStart } from '../core/shared_work';
+import { type MicroKernel, WORKER_SPINS, Word, workOff, type WorkerStart } from '../core/shared_work';
 
 self.onmessage = ({ data: { memory, address, module, names, stack, me } }: MessageEvent<WorkerStart>) => {
   const { exports } = new WebAssembly.Instance(module, { env: { memory } });
@@ -11,7 +11,7 @@ self.onmessage = ({ data: { memory, address, module, names, stack, me } }: Messa
   for (;;) {
     const job = Atomics.load(words, Word.job);
     workOff(words, me, (kernel) => kernels[kernel]);
-    let spins = SPINS;
+    let spins = WORKER_SPINS;
     while (spins > 0 && Atomics.load(words, Word.job) === job) spins--;
     if (spins > 0) continue;
     Atomics.add(words, Word.sleeping, 1);

@@ -35,6 +35,21 @@ inline void transpose_4x4(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step) 
     for (int j = 0; j < 4; ++j) y[i * y_step + j] = x[j * x_step + i];
 }
 
+// y[i] = {a[i], b[i], c[i]} of 4 elements, as of an image's colors.
+inline void interleave_3x4(const uint32_t* x, ptrdiff_t x_step, uint32_t* y) {
+  const v128_t a = wasm_v128_load(x), b = wasm_v128_load(x + x_step), c = wasm_v128_load(x + 2 * x_step);
+  const v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), bc = wasm_i32x4_shuffle(b, c, 1, 5, 2, 6),
+               ca = wasm_i32x4_shuffle(c, a, 2, 7, 3, 3);
+  wasm_v128_store(y, wasm_i32x4_shuffle(ab, c, 0, 1, 4, 2));
+  wasm_v128_store(y + 4, wasm_i32x4_shuffle(bc, a, 0, 1, 6, 2));
+  wasm_v128_store(y + 8, wasm_i32x4_shuffle(ca, b, 0, 1, 7, 2));
+}
+template <class T>
+inline void interleave_3x4(const T* x, ptrdiff_t x_step, T* y) {
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 3; ++j) y[3 * i + j] = x[j * x_step + i];
+}
+
 // Out of line, as copy_axes: browsers optimize a function as a whole, and only the widths in use need to be.
 template <class T>
 [[gnu::noinline]] void transpose_plane(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step, ptrdiff_t rows,
@@ -42,6 +57,12 @@ template <class T>
   // 16 by 16 at a time: a cache line of floats on both sides.
   constexpr ptrdiff_t block = 16;
   const ptrdiff_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+  if (columns == 3 && y_step == 3) {
+    for (ptrdiff_t i = 0; i < whole_rows; i += 4) interleave_3x4(x + i, x_step, y + 3 * i);
+    for (ptrdiff_t i = whole_rows; i < rows; ++i)
+      for (ptrdiff_t j = 0; j < 3; ++j) y[3 * i + j] = x[j * x_step + i];
+    return;
+  }
   for (ptrdiff_t i0 = 0; i0 < whole_rows; i0 += block)
     for (ptrdiff_t j0 = 0; j0 < whole_columns; j0 += block)
       for (ptrdiff_t i = i0, i_end = std::min(whole_rows, i0 + block); i < i_end; i += 4)
