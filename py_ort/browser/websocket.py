@@ -1,7 +1,8 @@
 """The server's end of a websocket: the websockets package's protocol on an asyncio transport of our own.
 
 What the package's own server would add costs time here: sending does not wait for anything as long as the socket takes
-the bytes, and what comes in is handed on by a call, without a task or a queue between.
+the bytes, and what comes in is handed on by a call, without a task or a queue between. The package has the handshake
+and whatever is not data; frames of that are written and read here (`data_frames.py`).
 """
 
 from __future__ import annotations
@@ -10,17 +11,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
-from typing import TypeAlias
 
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-Buffer: TypeAlias = bytes | bytearray | memoryview
-
-#: What the socket does not take at once is copied: parts of a large frame are written so many bytes at a time.
-_CHUNK = 1 << 17
+from py_ort.browser.data_frames import Buffer, FrameReader, framed
 
 
 class WebSocket(asyncio.Protocol):
@@ -47,6 +44,7 @@ class WebSocket(asyncio.Protocol):
         self._admit = admit
         # Compression is an extension, and none is offered.
         self._protocol = ServerProtocol(max_size=limit)
+        self._reader = FrameReader(limit, lambda part: self.on_bytes(part), self._read_others)
         self._transport: asyncio.Transport | None = None
         self._queue: deque[Iterator[Buffer]] = deque()
         self._paused = False
@@ -79,22 +77,22 @@ class WebSocket(asyncio.Protocol):
             if frame is None:
                 self._queue.popleft()
             else:
-                self._protocol.send_binary(frame)
-                self._flush()
+                for part in framed(frame):
+                    self._put(part)
+
+    def _put(self, part: Buffer) -> None:
+        assert self._transport is not None
+        if not self._transport.is_closing():
+            self._transport.write(part)
+            self.sent += len(part)
 
     def _flush(self) -> None:
         """Write what the protocol has to say; an empty part means that it has nothing more to say, ever."""
-        transport = self._transport
-        assert transport is not None
+        assert self._transport is not None
         for part in self._protocol.data_to_send():
-            if transport.is_closing():
-                return
             if not part:
-                transport.close()
-            view = memoryview(part)
-            for at in range(0, len(part), _CHUNK):
-                transport.write(view[at : at + _CHUNK])
-            self.sent += len(part)
+                self._transport.close()
+            self._put(part)
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -118,6 +116,12 @@ class WebSocket(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.received += len(data)
+        if self.target:
+            self._reader.read(data)
+        else:
+            self._read_others(data)
+
+    def _read_others(self, data: bytes) -> None:
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
             if isinstance(event, Request):
