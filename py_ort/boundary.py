@@ -10,12 +10,12 @@ import functools
 import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from py_ort.exceptions import InternalError, InvalidArgument, NotImplemented, OutOfMemory, PyOrtError, WrongType
 from py_ort.folders import PACKAGE
@@ -25,10 +25,7 @@ T = TypeVar("T")
 Where = Callable[[TracebackType | None], Mapping[str, Any]]
 
 
-@contextmanager
-def typed_errors(
-    doing: str, advice: str = "", where: Where = lambda traceback: {}, let: tuple[type[Exception], ...] = ()
-) -> Iterator[None]:
+class typed_errors(ContextDecorator):
     """Let errors of py_ort pass, and make one of any other exception; also a decorator.
 
     Code of the user (callbacks, `__array__`) must not be called inside: its exceptions are no bugs of ours.
@@ -44,20 +41,31 @@ def typed_errors(
         NotImplemented: The model is nested too deeply for Python's stack.
         InternalError: Anything else, with the exception as its cause; a bug of ours.
     """
-    passing: tuple[type[BaseException], ...] = (PyOrtError, CancelledError, *let)
-    try:
-        yield
-    except passing:
-        raise
-    except MemoryError as e:
-        raise OutOfMemory(f"{doing}: Python has no room for it: {e}", **where(e.__traceback__)) from e
-    except RecursionError as e:
-        found = where(e.__traceback__)
-        raise NotImplemented(f"{doing}: the model is nested deeper than Python's stack allows", **found) from e
-    except Exception as e:
-        place = _place(e.__traceback__)
+
+    def __init__(
+        self,
+        doing: str,
+        advice: str = "",
+        where: Where = lambda traceback: {},
+        let: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self._doing, self._advice, self._where = doing, advice, where
+        self._passing = (PyOrtError, CancelledError, *let)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, e: BaseException | None, traceback: TracebackType | None) -> Literal[False]:
+        if not isinstance(e, Exception) or isinstance(e, self._passing):
+            return False
+        doing, found = self._doing, self._where(traceback)
+        if isinstance(e, MemoryError):
+            raise OutOfMemory(f"{doing}: Python has no room for it: {e}", **found) from e
+        if isinstance(e, RecursionError):
+            raise NotImplemented(f"{doing}: the model is nested deeper than Python's stack allows", **found) from e
+        place = _place(traceback)
         text = f"{doing}: {_in_words(e)}{f' ({place})' if place else ''}. This is a bug of py_ort: please report it"
-        error = InternalError(f"{text}; {advice}" if advice else text, **where(e.__traceback__))
+        error = InternalError(f"{text}; {self._advice}" if self._advice else text, **found)
         error.doing, error.place = doing, place
         raise error from e
 
