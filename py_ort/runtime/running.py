@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -106,7 +107,7 @@ class Run:
                 f"the run was not done within its {timeout:g} s, of which it waited {spent:.3g} s because of workers "
                 "that had to be ended: give it a longer timeout"
             )
-        session, left = opened.shape_plans.enter(feeds) if opened.shape_plans else (None, lambda: None)
+        session, left = opened.shape_plans.enter(feeds) if opened.shape_plans else (None, None)
         profile = run_options._profile or profile
         self._sent = time.perf_counter()
         # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
@@ -121,8 +122,10 @@ class Run:
             timeout=None if timeout is None else timeout - spent,
             profile=profile,
         )
-        self.future.add_done_callback(lambda _: left())
-        self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
+        if left is not None:
+            self.future.add_done_callback(lambda _: left())
+        if profile:
+            self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
         run_options._cancel.append(self.future.cancel)
 
     def wait(self) -> None:
@@ -149,7 +152,9 @@ class Run:
         outputs, told = self._received()
         self._ended = time.perf_counter()
         self.info = {**told, "total_ms": (self._ended - self._began) * 1000}
-        self._log.debug("run: %.3f ms, of them %.3f in the page", self.info["total_ms"], self.info.get("run_ms", 0.0))
+        if self._log.enabled(logging.DEBUG):
+            in_page = self.info.get("run_ms", 0.0)
+            self._log.debug("run: %.3f ms, of them %.3f in the page", self.info["total_ms"], in_page)
         return [self._as_typed(name, value) for name, value in zip(self._names, outputs, strict=True)]
 
     def _as_typed(self, name: str, value: Any) -> Any:
@@ -166,7 +171,7 @@ class Run:
 
     @property
     def times(self) -> RunTimes:
-        """When it passed what; for one whose outputs were taken."""
+        """When it passed what; for one with a profile whose outputs were taken."""
         from py_ort.profiling.profile import RunTimes
 
         return RunTimes(self._began, self._sent, self._heard[-1], self._ended)

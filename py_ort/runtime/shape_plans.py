@@ -84,11 +84,11 @@ class ShapePlans:
         self._evictions = 0
         self._closed = False
 
-    def enter(self, feeds: Mapping[str, Any]) -> tuple[Loaded | None, Callable[[], None]]:
-        """Return the page's session for these feeds (None: the one for all shapes), and what to call after the run."""
+    def enter(self, feeds: Mapping[str, Any]) -> tuple[Loaded, Callable[[], None]] | tuple[None, None]:
+        """Return the page's session for these feeds, and what to call after the run; None: the one for all shapes."""
         shapes = _shapes_of(feeds)
         if shapes is None or self._mode == "0":
-            return None, _nothing
+            return None, None
         if self._mode == "first":
             self._make_if(shapes, 1)
             self.wait()
@@ -102,7 +102,7 @@ class ShapePlans:
         if self._mode != "first":
             # Shapes that push each other out must come ever more often.
             self._make_if(shapes, _SIGHTINGS * (1 + self._evictions))
-        return None, _nothing
+        return None, None
 
     def wait(self) -> None:
         """Wait for the plan that is being made."""
@@ -176,10 +176,6 @@ class ShapePlans:
         _log.info("a plan for the shapes %s is there", dict(shapes))
         for each in gone:
             self._release(each)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _shapes_of(feeds: Mapping[str, Any]) -> Shapes | None:
