@@ -10,7 +10,7 @@ import math
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, cast
 
@@ -31,7 +31,7 @@ from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
 from py_ort.schema.gen.Ping import PingT
 from py_ort.wire import Answer, Connection, LogLine, NewTokens, ProgressReport
-from py_ort.wire.framing import Buffer
+from py_ort.wire.framing import SMALL, Buffer
 from py_ort.wire.json_fields import DeviceDescription, DeviceOptions
 
 _log = logging.getLogger("py_ort.browser")
@@ -44,13 +44,6 @@ _AGAIN = "; this session cannot go on: make a new InferenceSession, which starts
 _COMPUTING = ("Run", "CreateSession", "JsepRun", "Generate")
 WORKER_PATIENCE, GPU_PATIENCE = 2.0, 10.0
 
-#: Seconds that a page has to answer a request that names none: ANSWER_PATIENCE, and these. Work of which nobody knows
-#: how long it takes has as long as the page lives: the browser's page is asked for that (`Pool`).
-PATIENCE: dict[str, float] = {
-    **dict.fromkeys(("Run", "CreateSession", "Generate"), math.inf),
-    **dict.fromkeys(("JsepRun", "JsepCopy", "JsepCopyAsync"), 600.0),
-}
-ANSWER_PATIENCE = 60.0
 #: What an error says in a forked child.
 OTHER_PROCESS = (
     "sessions and values on the GPU belong to the process that made them, of which this one is a fork: make them anew "
@@ -61,7 +54,8 @@ OTHER_PROCESS = (
 class Page:
     """A worker that said hello, or the browser's page itself.
 
-    All is done in the loop's thread, save for `start`, which any thread may call.
+    All is done in the loop's thread, save for `start`, which any thread may call. Who gives a request its number sends
+    it before he lets go of the websocket's lock, so that the page hears of them in the order of their numbers.
 
     Args:
         socket: Its websocket.
@@ -73,6 +67,8 @@ class Page:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, Request] = {}
+        #: Those that the loop was asked to begin.
+        self._posted: deque[Request] = deque()
         self._fetched = self._received = 0
         #: The number of the last Ping of `look_after`, until it is answered.
         self._asked_at: int | None = None
@@ -131,7 +127,7 @@ class Page:
             payload: Its bytes; they must not change until the answer is there.
             payload_size: Their number, without the padding of the last one.
             url: Where the page shall fetch them, if they are not to be sent.
-            timeout: Seconds; None: see `PATIENCE`.
+            timeout: Seconds; None: see `Request.patience`.
             progress: Called with what the page reports on the way.
             tokens: Called with what a generation makes in each step; see `NewTokens`.
             unwanted: Called with an answer that comes when nobody waits for it any more, to undo what it tells of.
@@ -145,7 +141,11 @@ class Page:
             request.fail(self.lost.again())
             return request.future
         try:
-            self._loop.call_soon_threadsafe(self._begin, request)
+            if self._begin_at_once(request):
+                self._loop.call_soon_threadsafe(self._limit, request)
+            else:
+                self._posted.append(request)
+                self._loop.call_soon_threadsafe(self._begin_posted)
         except RuntimeError:  # the loop is closed: Python is about to end
             request.fail(ConnectionLost("py_ort was shut down"))
         return request.future
@@ -175,32 +175,62 @@ class Page:
         if self.lost is None:
             self._begin(Request(body, timeout=math.inf))
 
+    def _begin_at_once(self, request: Request) -> bool:
+        """Send a small request in the thread that asks, unless others come first; return whether all is done.
+
+        An interrupt leaves it sent, or not begun.
+        """
+        if request.url or request.payload_size >= SMALL:
+            return False
+        with self._socket.lock:
+            if self._posted or not self._socket.idle:
+                return False
+            try:
+                return self._socket.send_at_once(self._enter(request), request)
+            finally:
+                if not request.sent:
+                    self._waiting.pop(request.number, None)
+                    self._connection.pending.pop(request.number, None)
+
+    def _begin_posted(self) -> None:
+        while self._posted:
+            self._begin(self._posted[0])
+            self._posted.popleft()
+
     def _begin(self, request: Request) -> int:
         """Send a request; return its number, or 0 if there is nothing to send or nobody to send it to."""
+        with self._socket.lock:
+            self._socket.send(self._enter(request))
+        self._limit(request)
+        return request.number
+
+    def _enter(self, request: Request) -> Iterable[Buffer]:
+        """Give a request its number and return its frames: none if there is nothing to send, or nobody to have it."""
         if self.lost:
             request.fail(self.lost.again())
-            return 0
+            return ()
         if request.future.cancelled():
-            return 0
+            return ()
         try:
-            number, frames = self._connection.request(request.body, request.payload, request.payload_size, request.url)
+            asked = request.body, request.payload, request.payload_size, request.url
+            request.number, frames = self._connection.request(*asked)
         except Exception as e:  # what cannot be packed is the caller's to know
             request.fail(e)
-            return 0
-        self._waiting[number] = request
+            return ()
+        self._waiting[request.number] = request
         self._fetched += request.payload_size if request.url else 0
-        request.future.add_done_callback(lambda future: self._done(future, number))
-        if request.timeout is None:
-            request.timeout = PATIENCE.get(request.name, ANSWER_PATIENCE)
-        if request.timeout < math.inf:
-            request.timer = self._loop.call_later(request.timeout, self._time_out, number)
-        self._socket.send(frames)
-        return number
+        request.future.add_done_callback(lambda future: self._done(future, request.number))
+        return frames
+
+    def _limit(self, request: Request) -> None:
+        """Have a request that is under way end in time."""
+        if request.patience < math.inf and self._waiting.get(request.number) is request:
+            request.timer = self._loop.call_later(request.patience, self._time_out, request.number)
 
     def _time_out(self, number: int) -> None:
         if request := self._waiting.get(number):
             self._cancel(number)
-            request.fail(Timeout(f"the page did not answer {request.name} within {request.timeout:g} s"))
+            request.fail(Timeout(f"the page did not answer {request.name} within {request.patience:g} s"))
 
     def _done(self, future: Future[Answer], number: int) -> None:
         """Called in whatever thread ends the future; only a cancelled one is of interest."""
@@ -230,7 +260,7 @@ class Page:
         request = self._waiting.get(number)
         if request is None or self.lost:
             return
-        others = [one for other, one in self._waiting.items() if other < number and one.name in _COMPUTING]
+        others = [one for other, one in list(self._waiting.items()) if other < number and one.name in _COMPUTING]
         if any(not one.cancelled for one in others):
             # What is at work may be one of them, which nobody wants to end.
             self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, patience)
@@ -269,7 +299,7 @@ class Page:
         if future.exception() or self.lost:
             return
         known = set(future.result().body.underWay or ())
-        if lost := [number for number in self._waiting if number < asked_at and number not in known]:
+        if lost := [number for number in list(self._waiting) if number < asked_at and number not in known]:
             self._lose_track(f"the page knows nothing of request {lost[0]} ({self._waiting[lost[0]].name})")
 
     def _lose_track(self, text: str) -> None:
@@ -322,15 +352,16 @@ class Page:
 
     def lose(self, error: PyOrtError) -> None:
         """Fail everything that waits for this page, with this error."""
-        if self.lost:
-            return
-        self.lost = error if isinstance(error, WorkerEnded) else _for_good(error)
-        self._connection.close()
-        for request in list(self._waiting.values()):
+        with self._socket.lock:
+            if self.lost:
+                return
+            self.lost = error if isinstance(error, WorkerEnded) else _for_good(error)
+            self._connection.close()
+            waiting, self._waiting = self._waiting, {}
+        for request in waiting.values():
             if request.timer:
                 request.timer.cancel()
             request.fail(error.again())
-        self._waiting.clear()
         self.on_lost()
 
     def end(self, error: PyOrtError) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
@@ -14,10 +15,23 @@ from py_ort.wire.framing import Buffer
 
 Progress = Callable[[ProgressReport], None]
 
+#: Seconds that a page has to answer a request that names none: ANSWER_PATIENCE, and these. Work of which nobody knows
+#: how long it takes has as long as the page lives: the browser's page is asked for that (`Pool`).
+PATIENCE: dict[str, float] = {
+    **dict.fromkeys(("Run", "CreateSession", "Generate"), math.inf),
+    **dict.fromkeys(("JsepRun", "JsepCopy", "JsepCopyAsync"), 600.0),
+}
+ANSWER_PATIENCE = 60.0
+
 
 @dataclass(eq=False)
 class Request:
-    """Something asked of the page."""
+    """Something asked of the page.
+
+    Attributes:
+        number: What the page knows it by; 0 before it has one.
+        sent: Whether it was sent at once, by the thread that asks.
+    """
 
     body: Any
     payload: Sequence[Buffer] = ()
@@ -28,8 +42,15 @@ class Request:
     tokens: Callable[[list[int]], object] | None = None
     unwanted: Callable[[Answer], object] | None = None
     future: Future[Answer] = field(default_factory=Future)
+    number: int = 0
+    sent: bool = False
     timer: asyncio.TimerHandle | None = None
     cancelled: bool = False
+
+    @property
+    def patience(self) -> float:
+        """Seconds that the page has to answer."""
+        return PATIENCE.get(self.name, ANSWER_PATIENCE) if self.timeout is None else self.timeout
 
     @property
     def name(self) -> str:

@@ -3,14 +3,19 @@
 What the package's own server would add costs time here: sending does not wait for anything as long as the socket takes
 the bytes, and what comes in is handed on by a call, without a task or a queue between. The package has the handshake
 and whatever is not data; frames of that are written and read here (`data_frames.py`).
+
+Any thread may send something small at once: until the loop's thread is awake takes as long as the sending.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
+from typing import Protocol
 
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
@@ -20,8 +25,15 @@ from websockets.server import ServerProtocol
 from py_ort.browser.data_frames import Buffer, FrameReader, framed
 
 
+class Letter(Protocol):
+    """What is sent; `sent` says whether it was."""
+
+    sent: bool
+
+
 class WebSocket(asyncio.Protocol):
-    """One connection. What comes in is told by calls, in the loop's thread.
+    """One connection. What comes in is told by calls, in the loop's thread, where all else is done as well but for
+    `send_at_once`.
 
     Args:
         admit: Given the request's target and headers; returns why it is refused, or None.
@@ -33,6 +45,7 @@ class WebSocket(asyncio.Protocol):
         on_bytes: Called with parts of binary messages, in order.
         on_close: Called once when the connection is gone.
         sent, received: Bytes so far.
+        lock: Of all that is written; it may be held around what is to be sent in order.
     """
 
     def __init__(self, admit: Callable[[str, Mapping[str, str]], HTTPStatus | None], limit: int) -> None:
@@ -50,13 +63,47 @@ class WebSocket(asyncio.Protocol):
         self._paused = False
         self._closed = asyncio.Event()
         self.sent = self.received = 0
+        self.lock = threading.RLock()
+        self._loop = asyncio.get_running_loop()
+        self._direct: socket.socket | None = None
+        self._rest = b""  # of what was sent at once
 
     # --- out
 
     def send(self, frames: Iterable[Buffer]) -> None:
         """Send messages, after those before them. Never waits, never fails: `on_close` tells of a loss."""
-        self._queue.append(iter(frames))
-        self._write()
+        with self.lock:
+            self._queue.append(iter(frames))
+            self._write()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is open, and nothing waits to be written; true as long as the lock is held."""
+        return self._direct is not None and not (self._queue or self._paused or self._rest)
+
+    def send_at_once(self, frames: Iterable[Buffer], letter: Letter) -> bool:
+        """Send a small message from any thread that holds the lock, while this is `idle`.
+
+        Args:
+            frames: All of it.
+            letter: Is told, too, what this returns, which an interrupt (Ctrl-C) may hide.
+
+        Returns:
+            Whether it was sent. If not, only the loop can find out why.
+        """
+        assert self._direct is not None
+        data = b"".join(part for frame in frames for part in framed(frame))
+        try:
+            letter.sent = True  # Python looks for interrupts after calls: none comes between this and the next one.
+            size = self._direct.send(data)
+        except OSError:
+            letter.sent = False
+            return False
+        self.sent += size
+        if size < len(data):
+            self._rest = data[size:]
+            self._loop.call_soon_threadsafe(self._write)
+        return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Say goodbye and close."""
@@ -72,16 +119,22 @@ class WebSocket(asyncio.Protocol):
         await self._closed.wait()
 
     def _write(self) -> None:
-        while self._queue and not self._paused and self._protocol.state is State.OPEN:
-            frame = next(self._queue[0], None)
-            if frame is None:
-                self._queue.popleft()
-            else:
-                for part in framed(frame):
-                    self._put(part)
+        with self.lock:
+            if self._rest:
+                self._put(b"")
+            while self._queue and not self._paused and self._protocol.state is State.OPEN:
+                frame = next(self._queue[0], None)
+                if frame is None:
+                    self._queue.popleft()
+                else:
+                    for part in framed(frame):
+                        self._put(part)
 
     def _put(self, part: Buffer) -> None:
+        """Write this behind what may be left to write."""
         assert self._transport is not None
+        if self._rest:
+            part, self._rest = self._rest + part, b""
         if not self._transport.is_closing():
             self._transport.write(part)
             self.sent += len(part)
@@ -89,27 +142,34 @@ class WebSocket(asyncio.Protocol):
     def _flush(self) -> None:
         """Write what the protocol has to say; an empty part means that it has nothing more to say, ever."""
         assert self._transport is not None
-        for part in self._protocol.data_to_send():
-            if not part:
-                self._transport.close()
-            self._put(part)
+        with self.lock:
+            for part in self._protocol.data_to_send():
+                if not part:
+                    self._transport.close()
+                self._put(part)
 
     def pause_writing(self) -> None:
         self._paused = True
 
     def resume_writing(self) -> None:
-        self._paused = False
-        self._write()
+        with self.lock:
+            self._paused = False
+            self._write()
 
     # --- in
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        transport.set_write_buffer_limits(0)  # `_paused` is whether anything is left to write
         self.on_connect()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._queue.clear()
+        with self.lock:
+            self._queue.clear()
+            if self._direct is not None:
+                self._direct.close()
+            self._direct = None
         self._protocol.receive_eof()
         self._closed.set()
         self.on_close()
@@ -144,5 +204,7 @@ class WebSocket(asyncio.Protocol):
         protocol.send_response(response)
         self._flush()
         if protocol.state is State.OPEN:
+            assert self._transport is not None
+            self._direct = self._transport.get_extra_info("socket").dup()
             self.target = request.path
             self.on_open()

@@ -13,8 +13,8 @@ import pytest
 import small_models
 
 from py_ort import BrowserOptions, InferenceSession, JsepBackend, RunOptions, SessionOptions
-from py_ort.browser import page as pages
 from py_ort.browser import pool as pools
+from py_ort.browser import request as requests
 from py_ort.browser import starting
 from py_ort.exceptions import BrowserError, CoreCrashed, InternalError, PyOrtError, Timeout
 from py_ort.runtime import devices
@@ -37,7 +37,7 @@ def play(monkeypatch):
     # What makes others wait long.
     monkeypatch.setattr(pools, "HEARTBEAT", 0.3)
     monkeypatch.setattr(pools, "SILENCE", 0.5)
-    monkeypatch.setattr(pages, "ANSWER_PATIENCE", 2.0)
+    monkeypatch.setattr(requests, "ANSWER_PATIENCE", 2.0)
     monkeypatch.setattr(devices, "_GRACE", 1.0)
 
     def play(
@@ -293,8 +293,8 @@ def test_a_page_that_says_nothing_any_more(play):
 
 @pytest.mark.parametrize("asked", ["OpenDevice", "CreateSession", "GetStats", "JsepAlloc", "JsepCopy", "JsepCopyAsync"])
 def test_each_request_has_its_time(play, monkeypatch, asked):
-    monkeypatch.setattr(pages, "PATIENCE", {**pages.PATIENCE, "JsepCopy": 1.0, "JsepCopyAsync": 1.0})
-    monkeypatch.setattr(pages, "ANSWER_PATIENCE", 1.0)
+    monkeypatch.setattr(requests, "PATIENCE", {**requests.PATIENCE, "JsepCopy": 1.0, "JsepCopyAsync": 1.0})
+    monkeypatch.setattr(requests, "ANSWER_PATIENCE", 1.0)
     errors, _ = ask_everything(play(working=(asked,), launch_timeout=2), create_timeout=2.0)
     assert errors and all(isinstance(e, (Timeout, BrowserError)) for e in errors)
     assert any(asked in str(e) for e in errors)

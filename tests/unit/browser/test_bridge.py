@@ -2,19 +2,22 @@
 
 import asyncio
 import threading
+from socket import SO_SNDBUF, SOL_SOCKET
 from urllib.request import urlopen
 
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from py_ort.browser import websocket
 from py_ort.browser.bridge import Bridge
 from py_ort.browser.loop import LoopThread
 from py_ort.exceptions import ConnectionLost, ProtocolError, PyOrtError, Timeout
 from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Hello import HelloT
+from py_ort.schema.gen.JsepCopy import JsepCopyT
 from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
-from py_ort.wire import Connection, encode, frames
+from py_ort.wire import Assembler, Connection, decode, encode, frames
 
 
 def hello(token: str, version: int = ProtocolVersion.current) -> bytes:
@@ -193,6 +196,66 @@ def test_much_may_be_sent_before_anything_is_read():
         page._socket.send([b"end"])
         sizes = [len(await socket.recv()) for _ in range(41)]
         assert sizes == [1 << 20] * 40 + [3]
+
+    run(test)
+
+
+def copied(size: int) -> tuple[JsepCopyT, list[bytes], int]:
+    """What to start: the page's answer does not come, as nobody reads it."""
+    return JsepCopyT(), [bytes(size)], size
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_threads_send_in_the_order_of_numbers_what_the_socket_does_not_take_at_once(small):
+    sizes = [60_000] if small else [10, 60_000, 70_000, 1 << 20]
+
+    async def test(bridge):
+        socket, page = await open_page(bridge)
+        page._socket._direct.setsockopt(SOL_SOCKET, SO_SNDBUF, 100_000)
+
+        def ask() -> None:
+            for i in range(60):
+                page.start(*copied(sizes[i % len(sizes)]))
+
+        await asyncio.gather(*(asyncio.to_thread(ask) for _ in range(3)))
+        assembler, came = Assembler(), []
+        while len(came) < 180:
+            whole = assembler.receive(await asyncio.wait_for(socket.recv(), 5))
+            came += [decode(*whole)] if whole else []
+        assert [request.id for request in came] == sorted(page._waiting)
+        assert sorted(len(request.payload) for request in came) == sorted(sizes * (180 // len(sizes)))
+
+    run(test)
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_an_interrupt_leaves_a_request_sent_or_not_begun(sent, monkeypatch):
+    class Interrupted:
+        """A socket in whose way an interrupt comes."""
+
+        def __init__(self, socket: object) -> None:
+            self.send_all, self.close = socket.send, socket.close
+
+        def send(self, data: bytes) -> None:
+            self.send_all(data)
+            raise KeyboardInterrupt
+
+    def interrupted(frame: bytes) -> None:
+        raise KeyboardInterrupt
+
+    async def test(bridge):
+        socket, page = await open_page(bridge)
+        direct = page._socket._direct
+        with monkeypatch.context() as change:
+            if sent:
+                change.setattr(page._socket, "_direct", Interrupted(direct))
+            else:
+                change.setattr(websocket, "framed", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                page.start(*copied(10))
+        page.start(*copied(20))
+        sizes = {len(decode(*Assembler().receive(await socket.recv())).payload) for _ in page._waiting}
+        assert sizes == ({10, 20} if sent else {20}) and page._waiting.keys() == page._connection.pending.keys()
 
     run(test)
 
