@@ -3,7 +3,47 @@
 import { linearMain, linearWorkgroups } from './linear';
 import type { DeviceTraits } from '../contract/kernel';
 
-const THREADS = 256;
+/** Of a workgroup. */
+export const TEAM_THREADS = 256;
+/** Threads whose parts one thread takes in at once: a team has at most their square. */
+const AT_ONCE = 16;
+
+/** What the threads of a team gathered, and where it meets. */
+interface Gathered {
+  readonly team: number;
+  readonly names: readonly string[];
+  /** The array of workgroup memory, of TEAM_THREADS elements, for a name. */
+  readonly shared: (name: string) => string;
+  /** Statements that take other_NAME into NAME. */
+  readonly merge: string;
+}
+
+/**
+ * WGSL that makes one of what a team's threads have in variables of these names: all of them have it then. The
+ * thread's `member` of the team, its team's `slot` and its `place` in the arrays are declared before. A barrier takes
+ * longer than some loads: there are two at most, and all threads do the last step.
+ */
+export function mergeTeam({ team, names, shared, merge }: Gathered): string {
+  const teams = TEAM_THREADS / team;
+  const leading = Math.ceil(team / AT_ONCE);
+  const publish = names.map((name) => `${shared(name)}[place] = ${name};`).join(' ');
+  /** Takes in every `stride`-th of the members from `first` on. */
+  const take = (first: string, stride: number, count: number) => `
+  ${names.map((name) => `${name} = ${shared(name)}[(${first}) * ${teams}u + slot];`).join(' ')}
+  for (var other = 1u; other < ${count}u; other++) {
+    let from_other = (${first} + other * ${stride}u) * ${teams}u + slot;
+    ${names.map((name) => `let other_${name} = ${shared(name)}[from_other];`).join(' ')}
+    ${merge}
+  }`;
+  const first = `  if (member < ${leading}u) { let leading = member % ${leading}u;
+  ${take('leading', leading, team / leading)}
+  ${publish} }
+  workgroupBarrier();`;
+  return `  ${publish}
+  workgroupBarrier();
+${leading > 1 ? first : ''}
+${take('0u', 1, leading > 1 ? leading : team)}`;
+}
 
 export interface TeamReduction {
   /** Threads per output: a power of two up to 256. */
@@ -33,18 +73,14 @@ export function teamMain({ team, neighbors, accumulators, prepare, step, merge, 
       `  let o = i;\n${prepare}\n${declare}\n  for (var r = first; r < end; r++) {\n${step}\n  }\n${finish}`,
     );
   }
-  const teams = THREADS / team;
+  const teams = TEAM_THREADS / team;
   const [slot, member] = neighbors ? [`lane % ${teams}u`, `lane / ${teams}u`] : [`lane / ${team}u`, `lane % ${team}u`];
   const shared = accumulators
-    .map(({ name, type }) => `var<workgroup> shared_${name}: array<${type}, ${THREADS}>;`)
-    .join('\n');
-  const publish = accumulators.map(({ name }) => `  shared_${name}[place] = ${name};`).join('\n');
-  const fetch = accumulators
-    .map(({ name }) => `      let other_${name} = shared_${name}[place + half * ${teams}u];`)
+    .map(({ name, type }) => `var<workgroup> shared_${name}: array<${type}, ${TEAM_THREADS}>;`)
     .join('\n');
   return `
 ${shared}
-@compute @workgroup_size(${THREADS})
+@compute @workgroup_size(${TEAM_THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
   @builtin(local_invocation_index) lane: u32) {
   let slot = ${slot};
@@ -58,15 +94,7 @@ ${declare}
   for (var r = first + member; r < end; r += ${team}u) {
 ${step}
   }
-${publish}
-  for (var half = ${team / 2}u; half > 0u; half = half / 2u) {
-    workgroupBarrier();
-    if (member < half) {
-${fetch}
-${merge}
-${publish}
-    }
-  }
+${mergeTeam({ team, names: accumulators.map(({ name }) => name), shared: (name) => `shared_${name}`, merge })}
   if (member == 0u && wanted < u.count) {
 ${finish}
   }
@@ -75,12 +103,12 @@ ${finish}
 }
 
 export function teamWorkgroups(outputs: number, team: number, device: DeviceTraits): [number, number, number] {
-  return team === 1 ? linearWorkgroups(outputs, device) : linearWorkgroups(outputs * team, device, THREADS);
+  return team === 1 ? linearWorkgroups(outputs, device) : linearWorkgroups(outputs * team, device, TEAM_THREADS);
 }
 
 /** The team for so many outputs of so many steps each. Three sizes, to have few pipelines. */
 export function teamSize(outputs: number, steps: number, device: DeviceTraits): number {
-  if (device.software || device.maxInvocations < THREADS || steps <= 8 || outputs >= 32768) return 1;
+  if (device.software || device.maxInvocations < TEAM_THREADS || steps <= 8 || outputs >= 32768) return 1;
   const few = outputs < 1024 ? 32 : 128;
   return steps <= few || outputs >= 4096 ? 16 : 256;
 }

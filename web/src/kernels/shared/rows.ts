@@ -3,12 +3,8 @@
 // barriers.
 import type { Context, Tensor } from '../../contract/kernel';
 import { type Lanes, laneType } from '../../wgsl/lanes';
-import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import { teamSize } from '../../wgsl/team';
-
-const THREADS = 256;
-/** Threads whose parts of a row one thread takes in at once: a team has as many, or their square. */
-const AT_ONCE = 16;
+import { linearMain } from '../../wgsl/linear';
+import { mergeTeam, TEAM_THREADS, teamSize, teamWorkgroups } from '../../wgsl/team';
 
 /** How rows lie in memory, and who works on them. Part of a spec. */
 export interface RowLayout {
@@ -40,7 +36,7 @@ export function rowsOf(ctx: Context, outer: number, length: number, inner: numbe
     layout: { wide, team, whole: inner === 1, once: team > 1 && steps <= team },
     lanes: wide === 'none' ? 1 : 4,
     uniforms: { count, steps, inner: within },
-    workgroups: team === 1 ? linearWorkgroups(count, ctx.device) : linearWorkgroups(count * team, ctx.device, THREADS),
+    workgroups: teamWorkgroups(count, team, ctx.device),
   };
 }
 
@@ -106,18 +102,18 @@ ${once ? `let step = min(member, u.steps - 1u); ${read}` : ''}
 ${gathered.join('\n')}
 ${write && loop(write)}`;
   if (team === 1) return `${aliases}\n${linearMain(`  let row = i;\n${body}\n${finish}`)}`;
-  const teams = THREADS / team;
+  const teams = TEAM_THREADS / team;
   const [slot, member] = layout.whole
     ? [`lane / ${team}u`, `lane % ${team}u`]
     : [`lane % ${teams}u`, `lane / ${teams}u`];
   const accumulators = phases.flatMap((phase, i) =>
     phase.accumulators.map(
-      ({ name, type }) => `var<workgroup> shared_${name}_${i}: array<${type === 'F' ? 'R' : 'RK'}, ${THREADS}>;`,
+      ({ name, type }) => `var<workgroup> shared_${name}_${i}: array<${type === 'F' ? 'R' : 'RK'}, ${TEAM_THREADS}>;`,
     ),
   );
   return `${aliases}
 ${accumulators.join('\n')}
-@compute @workgroup_size(${THREADS})
+@compute @workgroup_size(${TEAM_THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
   @builtin(local_invocation_index) lane: u32) {
   let slot = ${slot};
@@ -152,28 +148,7 @@ function gather(
         `  {${accumulators.map(({ name }) => `let other_${name} = ${name}_all[${lane}];`).join(' ')} ${merge} }`,
       );
   }
-  if (team > 1) {
-    const teams = THREADS / team;
-    const shared = (name: string) => `shared_${name}_${index}`;
-    const publish = accumulators.map(({ name }) => `${shared(name)}[place] = ${name};`).join(' ');
-    /** Takes in every `stride`-th of the members from `first` on. */
-    const take = (first: string, stride: number) => `
-  ${accumulators.map(({ name }) => `${name} = ${shared(name)}[(${first}) * ${teams}u + slot];`).join(' ')}
-  for (var other = 1u; other < ${AT_ONCE}u; other++) {
-    let from_other = (${first} + other * ${stride}u) * ${teams}u + slot;
-    ${accumulators.map(({ name }) => `let other_${name} = ${shared(name)}[from_other];`).join(' ')}
-    ${merge}
-  }`;
-    lines.push(`  ${publish}
-  workgroupBarrier();`);
-    // A barrier takes longer than some loads: at most two, and all threads do the last step.
-    if (team > AT_ONCE)
-      lines.push(`  if (member < ${team / AT_ONCE}u) { let leading = member % ${team / AT_ONCE}u;
-  ${take('leading', team / AT_ONCE)}
-  ${publish} }
-  workgroupBarrier();`);
-    lines.push(take('0u', 1));
-  }
+  if (team > 1) lines.push(mergeTeam({ team, names, shared: (name) => `shared_${name}_${index}`, merge }));
   lines.push(after);
   return lines.join('\n');
 }
