@@ -45,10 +45,20 @@ struct DynamicRange {
 
 inline DynamicRange dynamic_range_of(const float* x, int64_t count) {
   v128_t lows = simd::splat(0), highs = lows;
-  const auto see = [&](v128_t four) { lows = wasm_f32x4_pmin(lows, four), highs = wasm_f32x4_pmax(highs, four); };
+  // Four vectors at a time: one after the other, each would wait for the one before.
+  v128_t each_low[4] = {lows, lows, lows, lows}, each_high[4] = {lows, lows, lows, lows};
+  const auto see = [](v128_t& low, v128_t& high, v128_t four) {
+    low = wasm_f32x4_pmin(low, four), high = wasm_f32x4_pmax(high, four);
+  };
   int64_t i = 0;
-  for (; i + 4 <= count; i += 4) see(simd::load(x + i));
-  for (; i < count; ++i) see(wasm_v128_load32_zero(x + i));  // zero is among the numbers anyway
+  for (; i + 16 <= count; i += 16) {
+#pragma clang loop unroll(full)
+    for (int k = 0; k < 4; ++k) see(each_low[k], each_high[k], simd::load(x + i + 4 * k));
+  }
+#pragma clang loop unroll(full)
+  for (int k = 0; k < 4; ++k) lows = wasm_f32x4_pmin(lows, each_low[k]), highs = wasm_f32x4_pmax(highs, each_high[k]);
+  for (; i + 4 <= count; i += 4) see(lows, highs, simd::load(x + i));
+  for (; i < count; ++i) see(lows, highs, wasm_v128_load32_zero(x + i));  // zero is among the numbers anyway
   const auto least = [](float a, float b) { return b < a ? b : a; };
   const float low = least(least(wasm_f32x4_extract_lane(lows, 0), wasm_f32x4_extract_lane(lows, 1)),
                           least(wasm_f32x4_extract_lane(lows, 2), wasm_f32x4_extract_lane(lows, 3)));
