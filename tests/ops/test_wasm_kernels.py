@@ -24,8 +24,9 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "wasm_build/test")]
 from case import MICROSOFT, TOLERANCES, Case, check_signs  # noqa: E402
 from tables import OWN, SHARED  # noqa: E402
 
-#: Columns of wider tensors, and what is added to MatMulNBits, are for WebGPU only.
-TABLES = {name: cases for name, cases in SHARED.items() if name not in ("columns", "fused_blocks")} | OWN
+#: What is added to MatMulNBits is for WebGPU only, and columns of wider tensors are but for these.
+TABLES = {name: cases for name, cases in SHARED.items() if name != "fused_blocks"} | OWN
+TABLES["columns"] = [case for case in TABLES["columns"] if case.op in ("Conv", "Concat")]
 KERNELS = {(entry["domain"], entry["op_type"]) for entry in json.loads((ASSETS / "kernels.wasm.json").read_text())}
 CASES: dict[str, Case] = {
     f"{table}/{case.id}": case
@@ -39,6 +40,7 @@ WITH_MICROKERNELS = (
     "activations",
     "attention/",
     "channels_last",
+    "columns",
     "convolution",
     "elementwise/unary",
     "elementwise_chain",
@@ -59,11 +61,12 @@ WITH_MICROKERNELS = (
 def _model(
     case: Case, arrays: list[np.ndarray | None], constants: bool
 ) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
-    names = [f"x{k}" if x is not None else "" for k, x in enumerate(arrays)]
+    names = [f"x{case.same.get(k, k)}" if x is not None else "" for k, x in enumerate(arrays)]
+    written = case.attributes.get("into", 0)
     outputs = [f"y{k}" for k in range(case.outputs)]
     node = helper.make_node(case.op, names, outputs, name="node", domain=case.domain, **case.attributes)
     given = {name: x for name, x in zip(names, arrays, strict=True) if x is not None}
-    fixed = {name: x for name, x in given.items() if constants and name != names[0]}
+    fixed = {name: x for name, x in given.items() if constants and name not in (names[0], names[written])}
     feeds = {name: x for name, x in given.items() if name not in fixed}
     infos = [
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in feeds.items()

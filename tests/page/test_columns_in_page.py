@@ -1,4 +1,4 @@
-"""Nodes that read and write columns of wider tensors, in whole models on webgpu."""
+"""Nodes that read and write columns of wider tensors, in whole models."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pytest
 from graphs import parse, random_feeds
 from standard_form import run_native
 
+from py_ort import SessionOptions
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit/passes"))
 
-from test_columns import CASES
+from test_columns import CASES, _network
 
 #: Cases of the unit test, and the launches that are left of them.
 RUN = {
@@ -39,8 +41,47 @@ def test_equals_onnxruntime(new_session, case: str) -> None:
     assert session.stats()["last_run"]["counters"]["dispatches"] == RUN[case]
 
 
+#: Of them, on wasm, where only convolutions and Concat work on columns, the Concats, Splits and Slices that are left.
+ON_WASM = dict.fromkeys(RUN, 0) | dict.fromkeys(["pools of pools", "a skip connection", "what was enlarged"], 1)
+ON_WASM["two of four are made elsewhere"] = 1
+
+
 @pytest.mark.browser
-def test_what_is_given_out(new_session) -> None:
+@pytest.mark.parametrize("dtype", ["float", "float16"])
+@pytest.mark.parametrize("case", ON_WASM)
+def test_equals_onnxruntime_on_wasm(new_session, case: str, dtype: str) -> None:
+    nodes, constants, _ = CASES[case]
+    half = dtype == "float16"
+    if half:
+        constants = {name: c.astype(np.float16) if c.ndim == 4 else c for name, c in constants.items()}
+    model = parse(f"g ({dtype}[2,4,10,6] x) => ({dtype}[a,b,c,d] y) {{ {nodes} }}", constants)
+    session = new_session(model.SerializeToString(), providers=["wasm"])
+    for seed in range(2):
+        feeds = random_feeds(model, seed=seed)
+        (found,), (wanted,) = session.run(None, feeds), run_native(model, feeds)
+        np.testing.assert_allclose(found, wanted, rtol=1e-2 if half else 1e-4, atol=2e-2 if half else 1e-4)
+    moved = [node for node in session.placement().nodes if node.op_type in ("Concat", "Split", "Slice")]
+    assert len(moved) == ON_WASM[case]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("seed", range(300, 306))
+def test_random_networks_on_wasm(new_session, seed: int) -> None:
+    """Images that Winograd's way takes, too, and threads."""
+    nodes, constants = _network(seed)
+    model = parse(f"g (float[1,4,24,20] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
+    options = SessionOptions()
+    options.intra_op_num_threads = 2
+    session = new_session(model.SerializeToString(), options, providers=["wasm"])
+    feeds = random_feeds(model, seed=seed)
+    (wanted,) = run_native(model, feeds)
+    for _ in range(2):
+        np.testing.assert_allclose(session.run(None, feeds)[0], wanted, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_what_is_given_out(new_session, provider: str) -> None:
     """Outputs that are tensors which several nodes write into, and for which sizes change from run to run."""
     text = "a = Conv(x, w)  b = Conv(x, u)  j = Concat<axis=1>(a, b)  y = Transpose<perm=[0,2,3,1]>(j)  c = Conv(j, v)"
     rng = np.random.default_rng(1)
@@ -48,7 +89,7 @@ def test_what_is_given_out(new_session) -> None:
         name: rng.standard_normal((4, n, 1, 1)).astype(np.float32) for name, n in (("w", 4), ("u", 4), ("v", 8))
     }
     model = parse(f"g (float[1,4,h,w] x) => (float[a,b,c,d] y, float[e,f,g,i] c) {{ {text} }}", constants)
-    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    session = new_session(model.SerializeToString(), providers=[provider])
     for size in (4, 6, 4):
         feeds = random_feeds(model, {"h": size, "w": 5}, seed=size)
         for found, wanted in zip(session.run(None, feeds), run_native(model, feeds), strict=True):

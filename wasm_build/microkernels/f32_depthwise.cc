@@ -30,18 +30,19 @@ inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_co
   }
 #pragma clang loop unroll(full)
   for (int p = 0; p < P; ++p) {
-    const size_t at = static_cast<size_t>(pixel + p) * d.channels + channel;
-    if (d.z && !d.epilogue.residual_last)
+    const float* z = d.z ? d.z + static_cast<size_t>(pixel + p) * d.z_stride + channel : nullptr;
+    float* y = d.y + static_cast<size_t>(pixel + p) * d.y_stride + channel;
+    if (z && !d.epilogue.residual_last)
       for (int v = 0; v < V; ++v)
-        sums[p][v] = simd::add(sums[p][v], load_some(d.z + at + v * 4, d.channels - channel - v * 4));
+        sums[p][v] = simd::add(sums[p][v], load_some(z + v * 4, d.channels - channel - v * 4));
     apply(d.epilogue, sums[p]);
-    if (d.z && d.epilogue.residual_last) {
+    if (z && d.epilogue.residual_last) {
       v128_t copies[V];
       for (int v = 0; v < V; ++v) copies[v] = sums[p][v];
-      add_rows(copies, d.z + at, 0, 1, V, d.channels - channel);
+      add_rows(copies, z, 0, 1, V, d.channels - channel);
       for (int v = 0; v < V; ++v) sums[p][v] = copies[v];
     }
-    for (int v = 0; v < V; ++v) store_some(d.y + at + v * 4, sums[p][v], d.channels - channel - v * 4);
+    for (int v = 0; v < V; ++v) store_some(y + v * 4, sums[p][v], d.channels - channel - v * 4);
   }
 }
 

@@ -61,9 +61,8 @@ inline void transform_line(v128_t& a, v128_t& b, v128_t& c, v128_t& d) {
                                         const float* from, size_t step) {
   const Window& w = *f.window;
   const bool below = tile.row + 1 < w.out[1], beside = tile.column + 1 < w.out[2];
-  const size_t first = static_cast<size_t>((tile.batch * w.out[1] + tile.row) * w.out[2] + tile.column) * f.n;
-  const size_t at[4] = {first, first + f.n, first + static_cast<size_t>(w.out[2]) * f.n,
-                        first + static_cast<size_t>(w.out[2] + 1) * f.n};
+  const size_t first = static_cast<size_t>((tile.batch * w.out[1] + tile.row) * w.out[2] + tile.column);
+  const size_t at[4] = {first, first + 1, first + w.out[2], first + w.out[2] + 1};
   const bool there[4] = {true, beside, below, below && beside};
   for (int32_t c = begin; c < end; c += 4, from += 4) {
     const int32_t left = end - c;
@@ -85,20 +84,20 @@ inline void transform_line(v128_t& a, v128_t& b, v128_t& c, v128_t& d) {
     if (f.z && !f.epilogue.residual_last) {
 #pragma clang loop unroll(full)
       for (int i = 0; i < 4; ++i)
-        if (there[i]) y[i] = add(y[i], load_some(f.z + at[i] + c, left));
+        if (there[i]) y[i] = add(y[i], load_some(f.z + at[i] * f.z_stride + c, left));
     }
     apply(f.epilogue, y);
     if (f.z && f.epilogue.residual_last) {
 #pragma clang loop unroll(full)
       for (int i = 0; i < 4; ++i) {
         v128_t copy = y[i];
-        if (there[i]) add_rows(&copy, f.z + at[i] + c, 0, 1, 1, left);
+        if (there[i]) add_rows(&copy, f.z + at[i] * f.z_stride + c, 0, 1, 1, left);
         y[i] = copy;
       }
     }
 #pragma clang loop unroll(full)
     for (int i = 0; i < 4; ++i)
-      if (there[i]) store_some(f.y + at[i] + c, y[i], left);
+      if (there[i]) store_some(f.y + at[i] * f.y_stride + c, y[i], left);
   }
 }
 

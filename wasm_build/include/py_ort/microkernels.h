@@ -96,8 +96,9 @@ struct F32Winograd {
   const float* zeros = nullptr;    // k of them
   const float* weights = nullptr;  // transformed: [16, ceil(n/8), k, 8]
   const float* bias = nullptr;
-  const float* z = nullptr;  // shaped like y
-  float* y = nullptr;
+  const float* z = nullptr;  // [pixels, n], or null
+  float* y = nullptr;        // [pixels, n]
+  int32_t z_stride = 0, y_stride = 0;
   Epilogue epilogue;
   int32_t column_pieces = 1;
 
@@ -126,8 +127,9 @@ struct F32Depthwise {
   const float* zeros = nullptr;  // `channels` of them
   const float* w = nullptr;      // [taps, channels]
   const float* bias = nullptr;
-  const float* z = nullptr;  // [pixels, channels]
+  const float* z = nullptr;  // [pixels, channels], or null
   float* y = nullptr;        // [pixels, channels]
+  int32_t z_stride = 0, y_stride = 0;
   Epilogue epilogue;
 
   static constexpr int32_t kPixels = 4;

@@ -3,6 +3,7 @@
 //   depthwise:      f32_depthwise
 //   3x3, stride 1:  f32_winograd where it pays and the weights are constant
 //   all others:     f32_gemm, its rows gathered below the window (no im2col buffer); one product per group
+#include "kernels/shared/columns.h"
 #include "kernels/shared/derived.h"
 #include "kernels/matmul/epilogue.h"
 #include "kernels/shared/half_precision.h"
@@ -34,11 +35,15 @@ class Conv {
     PY_ORT_TRY(SpatialAttributes::read(a, out.spatial_));
     if (out.layout_ == WeightLayout::panel8 && out.spatial_.kernel.empty())
       return invalid_graph("panel8 weights need the attribute kernel_shape");
+    out.columns_ = ColumnAttributes::of(a);
     return ProductEpilogue::read(info, out.epilogue_);
   }
 
   Status operator()(KernelContext& context) const {
-    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *z;
+    const Tensor &w = *context.input(1), *bias = context.input(2), *given = context.input(3), *z;
+    Tensor x;
+    Columns x_at, z_at, y_at;
+    PY_ORT_TRY(seen_columns(*context.input(0), columns_.x, x, x_at));
     if (job_.x_dims != x.dims || job_.w_dims != w.dims) {
       Job other;
       PY_ORT_TRY(describe(x, w, other));
@@ -48,29 +53,40 @@ class Conv {
     const Image& result = job.result;
     PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ",
                   job.out_channels, " output channels");
-    PY_ORT_TRY(epilogue_.residual(context, job.y_dims, z));
     Tensor input, residual;
+    if (given) PY_ORT_TRY(seen_columns(*given, columns_.residual, residual, z_at));
+    PY_ORT_TRY(epilogue_.residual(given ? &residual : nullptr, job.y_dims, z));
     const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, job.image, kChannelsLast, input));
     PY_ORT_TRY(weights_.get(w, weights, [&](Tensor& out) { return prepare_weights(w, job, out); }));
-    if (z) PY_ORT_TRY(channels_last_of(*z, result, kChannelsLast, residual));
-    job.x = input.data<float>();
+    if (z) PY_ORT_TRY(channels_last_of(residual, result, kChannelsLast, residual));
+    // Channels-first images are made dense ones.
+    job.plan.window.pixel_stride = static_cast<int32_t>(kChannelsLast ? x_at.pitch : job.in_channels);
+    job.z_stride = static_cast<int32_t>(kChannelsLast ? z_at.pitch : job.out_channels);
+    job.x = input.data<float>() + (kChannelsLast ? x_at.first : 0);
     job.w = weights->data<float>();
     job.bias = bias ? bias->data<float>() : nullptr;
-    job.z = z ? residual.data<float>() : nullptr;
+    job.z = z ? residual.data<float>() + (kChannelsLast ? z_at.first : 0) : nullptr;
     const auto convolve = [&](Tensor& y) -> Status {
       if (y.count() == 0) return {};
-      job.y = y.mutable_data<float>();
+      job.y = y.mutable_data<float>() + y_at.first;
       if (job.depthwise) return run_depthwise(job);
       if (group_ == 1 && w.storage->constant() && winograd_pays(job.plan, job.in_channels, job.out_channels))
         return run_winograd(job, w);
       return run_groups(job);
     };
-    if (!job.z || !kChannelsLast)
-      return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve);
-    // The result may lie where the residual does: each element of that is read just before its sum is written.
+    if constexpr (!kChannelsLast) {
+      job.y_stride = static_cast<int32_t>(job.out_channels);
+      return with_channels_last_output(context, 0, DType::float32, false, result, convolve);
+    }
     residual = {};
-    return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve, {3});
+    Tensor y;
+    // The result may lie where the residual does: each element of that is read just before its sum is written.
+    const std::initializer_list<size_t> over = {3}, none = {};
+    const bool whole = job.z && columns_.residual.empty();
+    PY_ORT_TRY(column_output(context, DType::float32, job.y_dims, columns_, y, y_at, whole ? over : none));
+    job.y_stride = static_cast<int32_t>(y_at.pitch);
+    return convolve(y);
   }
 
  private:
@@ -83,6 +99,7 @@ class Conv {
     bool depthwise = false;
     const float *x = nullptr, *w = nullptr, *bias = nullptr, *z = nullptr;
     float* y = nullptr;
+    int32_t y_stride = 0, z_stride = 0;  // from pixel to pixel
   };
 
   Status describe(const Tensor& x, const Tensor& w, Job& job) const {
@@ -168,7 +185,8 @@ class Conv {
     d.window = &job.plan.window;
     d.channels = static_cast<int32_t>(job.out_channels);
     PY_ORT_TRY(zero_floats(static_cast<size_t>(job.out_channels + 8), d.zeros));
-    d.x = job.x, d.w = job.w, d.bias = job.bias, d.z = job.z, d.y = job.y;
+    d.x = job.x, d.w = job.w, d.bias = job.bias;
+    d.z = job.z, d.z_stride = job.z_stride, d.y = job.y, d.y_stride = job.y_stride;
     d.epilogue = epilogue_.form();
     if (!run_microkernel(microkernels().f32_depthwise, d))
       return out_of_memory("no memory for the scratch space of a depthwise convolution");
@@ -183,7 +201,8 @@ class Conv {
     f.window = &job.plan.window;
     f.k = static_cast<int32_t>(job.in_channels), f.n = static_cast<int32_t>(job.out_channels);
     PY_ORT_TRY(zero_floats(static_cast<size_t>(job.in_channels), f.zeros));
-    f.x = job.x, f.weights = transformed->data<float>(), f.bias = job.bias, f.z = job.z, f.y = job.y;
+    f.x = job.x, f.weights = transformed->data<float>(), f.bias = job.bias;
+    f.z = job.z, f.z_stride = job.z_stride, f.y = job.y, f.y_stride = job.y_stride;
     f.epilogue = epilogue_.form();
     if (!run_microkernel(microkernels().f32_winograd, f))
       return out_of_memory("no memory for the scratch space of a convolution");
@@ -199,7 +218,7 @@ class Conv {
     g.a_stride = window.pixel_stride;
     g.window = job.plan.pointwise() ? nullptr : &window;
     PY_ORT_TRY(zero_floats(static_cast<size_t>(channels), g.zeros));
-    g.c_stride = g.z_stride = static_cast<int32_t>(job.out_channels);
+    g.c_stride = job.y_stride, g.z_stride = job.z_stride;
     g.epilogue = epilogue_.form();
     for (int64_t group = 0; group < group_; ++group) {
       g.a = job.x + group * channels;
@@ -216,6 +235,7 @@ class Conv {
   int64_t group_ = 1, out_channels_ = 0;
   WeightLayout layout_ = WeightLayout::onnx;
   ProductEpilogue epilogue_;
+  ColumnAttributes columns_;
   Derived<Tensor> weights_, winograd_;
   mutable Job job_;
 };
@@ -225,7 +245,7 @@ PY_ORT_KERNEL("", "Conv", kTypes, WithHalf<Conv<false>>);
 PY_ORT_KERNEL(kMicrosoftDomain, "NhwcConv", kTypes, WithHalf<Conv<true>>);
 PY_ORT_KERNEL(kNhwcDomain, "Conv", kTypes, WithHalf<Conv<true>>);
 PY_ORT_FEATURES("", "Conv", "epilogue,residual");
-PY_ORT_FEATURES(kNhwcDomain, "Conv", "epilogue,residual");
+PY_ORT_FEATURES(kNhwcDomain, "Conv", "epilogue,residual,columns");
 
 }  // namespace
 }  // namespace py_ort

@@ -62,7 +62,11 @@ Status ProductEpilogue::read(const KernelInfo& info, ProductEpilogue& out) {
 }
 
 Status ProductEpilogue::residual(const KernelContext& context, const Dims& dims, const Tensor*& z) const {
-  z = context.input(kResidualInput);
+  return residual(context.input(kResidualInput), dims, z);
+}
+
+Status ProductEpilogue::residual(const Tensor* given, const Dims& dims, const Tensor*& z) const {
+  z = given;
   PY_ORT_ENSURE(residual_ == (z != nullptr),
                 z ? "input 3 is a residual that the epilogue does not read" : "the epilogue reads a residual, input 3");
   PY_ORT_ENSURE(!z || z->dims == dims, "the residual of shape ", z->dims, " is not shaped like the result: ", dims);

@@ -18,6 +18,8 @@ class ProductEpilogue {
 
   // The residual, or null. For a result of shape `dims`.
   Status residual(const KernelContext& context, const Dims& dims, const Tensor*& z) const;
+  // The same for one that is given, or not (null).
+  Status residual(const Tensor* given, const Dims& dims, const Tensor*& z) const;
   const Epilogue& form() const { return form_; }
   bool empty() const { return form_.form == Epilogue::identity; }
 
