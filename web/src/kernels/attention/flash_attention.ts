@@ -35,7 +35,7 @@ export function flashAttention(ctx: Context, t: Attention): boolean {
   const blocksOf = (rows: number) => batch * kvHeads * Math.ceil(rowCount / rows);
   const block = ctx.device.software
     ? threadBlock(rowCount, size + valueSize)
-    : tileBlock(ctx, rowCount, blocksOf, size, valueSize, lanes);
+    : tileBlock(ctx, t, rowCount, blocksOf, lanes);
   if (!block) return false;
   const { rows, columns } = block;
   const blocks = blocksOf(rows);
@@ -135,14 +135,15 @@ function threadBlock(rowCount: number, vectors: number): Block {
 /** What a workgroup's memory holds; few rows leave more threads to each, many blocks of more rows read less often. */
 function tileBlock(
   ctx: Context,
+  { size, valueSize, masking }: Attention,
   rowCount: number,
   blocksOf: (rows: number) => number,
-  size: number,
-  valueSize: number,
   lanes: number,
 ): Block | undefined {
+  // One vector more than is used of each row, and of weights one; the span of keys, where it is known to a GPU only.
   const bytes = ({ rows, columns }: Block) =>
-    4 * (lanes * (rows * (size + 1) + columns * (Math.max(size, valueSize) + 1)) + rows * (columns + 1));
+    4 * (rows * (size + lanes) + columns * (Math.max(size, valueSize) + lanes) + rows * (columns + 1)) +
+    (masking.lengths ? 16 : 0);
   const few: Block[] =
     rowCount <= 8
       ? [
