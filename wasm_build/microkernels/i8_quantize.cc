@@ -10,9 +10,7 @@ PY_ORT_MICROKERNEL(i8_quantize_16)(const void* arguments, void*, int32_t begin, 
   const int64_t first = static_cast<int64_t>(begin) * I8Quantize::kBlock;
   const int64_t behind = static_cast<int64_t>(end) * I8Quantize::kBlock;
   const int64_t count = (behind < q.count ? behind : q.count) - first;
-  const float* x = q.x + first;
-  if (q.is_signed) quantize_bytes(x, count, q.scale, q.zero, {-128, 127}, static_cast<int8_t*>(q.y) + first);
-  else quantize_bytes(x, count, q.scale, q.zero, {0, 255}, static_cast<uint8_t*>(q.y) + first);
+  quantize_bytes(q.x + first, count, q.scale, q.zero, q.is_signed, static_cast<uint8_t*>(q.y) + first);
 }
 
 }  // namespace py_ort

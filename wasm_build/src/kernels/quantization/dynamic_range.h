@@ -31,6 +31,12 @@ inline void quantize_bytes(const float* x, int64_t count, float scale, float zer
   for (; i < count; ++i) y[i] = static_cast<T>(wasm_i32x4_extract_lane(four(wasm_v128_load32_zero(x + i)), 0));
 }
 
+// The same to int8 or uint8.
+inline void quantize_bytes(const float* x, int64_t count, float scale, float zero, bool is_signed, void* y) {
+  if (is_signed) quantize_bytes(x, count, scale, zero, {-128, 127}, static_cast<int8_t*>(y));
+  else quantize_bytes(x, count, scale, zero, {0, 255}, static_cast<uint8_t*>(y));
+}
+
 // What DynamicQuantizeLinear takes for the scale and the zero point of uint8: zero is always among the numbers, and a
 // NaN never.
 struct DynamicRange {

@@ -58,6 +58,8 @@ bool quantized_range(DType dtype, IntegerRange& out) {
 }
 
 void quantize(const float* x, int64_t count, float scale, float zero, bool is_signed, void* y) {
+  // Scales by the last axis have runs of one element: a micro-kernel's call takes longer.
+  if (count <= I8Quantize::kBlock) return quantize_bytes(x, count, scale, zero, is_signed, y);
   I8Quantize q;
   q.x = x, q.count = count, q.scale = scale, q.zero = zero, q.is_signed = is_signed, q.y = y;
   run_microkernel(microkernels().i8_quantize, q);
