@@ -183,10 +183,9 @@ def runs_option(default: int, about: str) -> Callable[..., Any]:
 
 
 def threads_option(default: int, about: str) -> Callable[..., Any]:
-    """Make --threads: a number from 1 on, or 0, if that is the default, which is automatic."""
-    return click.option(
-        "--threads", type=click.IntRange(min=min(default, 1)), default=default, show_default=True, help=about
-    )
+    """Make --threads: a number from 1 to 256, or 0, if that is the default, which is automatic."""
+    numbers = click.IntRange(min(default, 1), 256)
+    return click.option("--threads", type=numbers, default=default, show_default=True, help=about)
 
 
 @contextlib.contextmanager

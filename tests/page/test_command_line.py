@@ -119,6 +119,13 @@ def test_errors_are_one_message_and_status_1(py_ort_command, arguments, words):
     assert all(word in err for word in words)
 
 
+@pytest.mark.parametrize("command", ["bench", "profile"])
+@pytest.mark.parametrize("threads", ["-1", "257", "99999999999999999999"])
+def test_numbers_of_threads_are_refused_at_once(command, threads):
+    done = py_ort(command, "--threads", threads, "model.onnx", status=2)
+    assert "--threads" in done.stderr and "range" in done.stderr
+
+
 def test_a_missing_feed(py_ort_command, model):
     status, _, err = py_ort_command("run", model, "--provider", "wasm", "--webgpu", "software")
     assert status == 1 and "InvalidArgument" in err and "'x'" in err
