@@ -35,15 +35,19 @@ class Conv {
     PY_ORT_TRY(SpatialAttributes::read(a, out.spatial_));
     if (out.layout_ == WeightLayout::panel8 && out.spatial_.kernel.empty())
       return invalid_graph("panel8 weights need the attribute kernel_shape");
-    out.columns_ = ColumnAttributes::of(a);
+    if constexpr (kChannelsLast) out.columns_ = ColumnAttributes::of(a);
     return ProductEpilogue::read(info, out.epilogue_);
   }
 
   Status operator()(KernelContext& context) const {
     const Tensor &w = *context.input(1), *bias = context.input(2), *given = context.input(3), *z;
-    Tensor x;
-    Columns x_at, z_at, y_at;
-    PY_ORT_TRY(seen_columns(*context.input(0), columns_.x, x, x_at));
+    Tensor x = *context.input(0), residual;
+    if (given) residual = *given;
+    Columns x_at, z_at, y_at;  // of channels-last images only
+    if constexpr (kChannelsLast) {
+      PY_ORT_TRY(seen_columns(*context.input(0), columns_.x, x, x_at));
+      if (given) PY_ORT_TRY(seen_columns(*given, columns_.residual, residual, z_at));
+    }
     if (job_.x_dims != x.dims || job_.w_dims != w.dims) {
       Job other;
       PY_ORT_TRY(describe(x, w, other));
@@ -53,20 +57,18 @@ class Conv {
     const Image& result = job.result;
     PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ",
                   job.out_channels, " output channels");
-    Tensor input, residual;
-    if (given) PY_ORT_TRY(seen_columns(*given, columns_.residual, residual, z_at));
+    Tensor input;
     PY_ORT_TRY(epilogue_.residual(given ? &residual : nullptr, job.y_dims, z));
     const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, job.image, kChannelsLast, input));
     PY_ORT_TRY(weights_.get(w, weights, [&](Tensor& out) { return prepare_weights(w, job, out); }));
     if (z) PY_ORT_TRY(channels_last_of(residual, result, kChannelsLast, residual));
-    // Channels-first images are made dense ones.
-    job.plan.window.pixel_stride = static_cast<int32_t>(kChannelsLast ? x_at.pitch : job.in_channels);
+    if constexpr (kChannelsLast) job.plan.window.pixel_stride = static_cast<int32_t>(x_at.pitch);
     job.z_stride = static_cast<int32_t>(kChannelsLast ? z_at.pitch : job.out_channels);
-    job.x = input.data<float>() + (kChannelsLast ? x_at.first : 0);
+    job.x = input.data<float>() + x_at.first;
     job.w = weights->data<float>();
     job.bias = bias ? bias->data<float>() : nullptr;
-    job.z = z ? residual.data<float>() + (kChannelsLast ? z_at.first : 0) : nullptr;
+    job.z = z ? residual.data<float>() + z_at.first : nullptr;
     const auto convolve = [&](Tensor& y) -> Status {
       if (y.count() == 0) return {};
       job.y = y.mutable_data<float>() + y_at.first;
@@ -75,18 +77,19 @@ class Conv {
         return run_winograd(job, w);
       return run_groups(job);
     };
-    if constexpr (!kChannelsLast) {
+    if constexpr (kChannelsLast) {
+      residual = {};
+      // The result may lie where the residual does: each element of that is read just before its sum is written.
+      const std::initializer_list<size_t> over = {3}, none = {};
+      const bool whole = job.z && columns_.residual.empty();
+      Tensor y;
+      PY_ORT_TRY(column_output(context, DType::float32, job.y_dims, columns_, y, y_at, whole ? over : none));
+      job.y_stride = static_cast<int32_t>(y_at.pitch);
+      return convolve(y);
+    } else {
       job.y_stride = static_cast<int32_t>(job.out_channels);
       return with_channels_last_output(context, 0, DType::float32, false, result, convolve);
     }
-    residual = {};
-    Tensor y;
-    // The result may lie where the residual does: each element of that is read just before its sum is written.
-    const std::initializer_list<size_t> over = {3}, none = {};
-    const bool whole = job.z && columns_.residual.empty();
-    PY_ORT_TRY(column_output(context, DType::float32, job.y_dims, columns_, y, y_at, whole ? over : none));
-    job.y_stride = static_cast<int32_t>(y_at.pitch);
-    return convolve(y);
   }
 
  private:

@@ -47,40 +47,32 @@ class Concat {
  private:
   // Along the last axis, of columns of the inputs, or into columns of another tensor.
   Status join_columns(KernelContext& context) const {
-    struct Source {
-      const Tensor* tensor;
-      Columns at;
-      int64_t count;
-    };
     const size_t inputs = columns_.into < 0 ? context.input_count() : static_cast<size_t>(columns_.into);
-    std::vector<Source> sources;
-    Dims dims = context.input(0)->dims;
-    dims.back() = 0;
-    for (size_t i = 0; i < inputs; ++i) {
-      Tensor seen;
-      Columns at;
-      const Tensor& in = *context.input(i);
-      const Dims which = columns_.x.empty() ? Dims{} : Dims{columns_.x[2 * i], columns_.x[2 * i + 1]};
-      PY_ORT_TRY(seen_columns(in, which, seen, at));
-      sources.push_back({&in, at, seen.dims.back()});
-      const int64_t width = dims.back();
-      dims.back() = seen.dims.back();
-      PY_ORT_ENSURE(seen.dims == dims, "Concat of shapes ", dims, " and ", seen.dims, ": other axes differ");
-      dims.back() += width;
+    const auto source = [&](size_t i, Tensor& seen, Columns& at) {
+      const Dims& all = columns_.x;
+      return seen_columns(*context.input(i), all.empty() ? Dims{} : Dims{all[2 * i], all[2 * i + 1]}, seen, at);
+    };
+    Tensor seen, y;
+    Columns at, y_at;
+    PY_ORT_TRY(source(0, seen, at));
+    Dims dims = seen.dims;
+    const int64_t rows = count_between(dims, 0, seen.rank() - 1);
+    for (size_t i = 1; i < inputs; ++i) {
+      PY_ORT_TRY(source(i, seen, at));
+      dims.back() += seen.dims.back();
     }
-    Tensor y;
-    Columns y_at;
-    PY_ORT_TRY(column_output(context, context.input(0)->dtype, dims, columns_, y, y_at));
-    visit_width(y.dtype, [&]<class T>() {
-      const int64_t rows = count_between(dims, 0, static_cast<int64_t>(dims.size()) - 1);
-      for (int64_t row = 0; row < rows; ++row) {
-        T* to = mutable_elements<T>(y) + row * y_at.pitch + y_at.first;
-        for (const Source& source : sources) {
-          copy_run(elements<T>(*source.tensor) + row * source.at.pitch + source.at.first, to, source.count);
-          to += source.count;
-        }
-      }
-    });
+    PY_ORT_TRY(column_output(context, seen.dtype, dims, columns_, y, y_at));
+    const auto size = static_cast<int64_t>(byte_size(y.dtype, 1));
+    auto* to = y.mutable_data<uint8_t>() + y_at.first * size;
+    for (size_t i = 0; i < inputs; ++i) {
+      PY_ORT_TRY(source(i, seen, at));
+      const int64_t count = seen.dims.back() * size;
+      PY_ORT_ENSURE(count_between(seen.dims, 0, seen.rank() - 1) == rows, "Concat of shapes ", dims, " and ", seen.dims,
+                    ": other axes differ");
+      for (int64_t row = 0; row < rows; ++row)
+        copy_run(seen.data<uint8_t>() + (row * at.pitch + at.first) * size, to + row * y_at.pitch * size, count);
+      to += count;
+    }
     return {};
   }
 

@@ -133,6 +133,12 @@ class QuantizeLinear {
   DType to_, precision_;
 };
 
+// Four numbers less another, as floats.
+inline v128_t less(const float* from, float zero) { return simd::sub(simd::load(from), simd::splat(zero)); }
+inline v128_t less(const int32_t* from, int32_t zero) {
+  return wasm_f32x4_convert_i32x4(wasm_i32x4_sub(wasm_v128_load(from), wasm_i32x4_splat(zero)));
+}
+
 class DequantizeLinear {
  public:
   explicit DequantizeLinear(const KernelInfo& info)
@@ -151,19 +157,24 @@ class DequantizeLinear {
     const float* s = scales.data<float>();
     float* __restrict out = values.mutable_data<float>();
     // Integers are subtracted as such: int32 has more digits than a float.
-    visit_lane(lane_of(x.dtype), [&]<class T>() {
+    const auto run = [&]<class T>() {
       const T *from = wide.data<T>(), *z = zero_point ? zeros.data<T>() : nullptr;
       granularity.for_each_run([&](int64_t at, int64_t count, int64_t index, int64_t step) {
         if (step == 0) {
           const float factor = s[index];
           const T zero = z ? z[index] : T{0};
-          for (int64_t i = 0; i < count; ++i) out[at + i] = static_cast<float>(from[at + i] - zero) * factor;
+          int64_t i = 0;
+          for (; i + 4 <= count; i += 4)
+            simd::store(out + at + i, simd::mul(less(from + at + i, zero), simd::splat(factor)));
+          for (; i < count; ++i) out[at + i] = static_cast<float>(from[at + i] - zero) * factor;
         } else {
           for (int64_t i = 0; i < count; ++i, ++index)
             out[at + i] = static_cast<float>(from[at + i] - (z ? z[index] : T{0})) * s[index];
         }
       });
-    });
+    };
+    if (lane_of(x.dtype) == Lane::f32) run.template operator()<float>();
+    else run.template operator()<int32_t>();
     PY_ORT_TRY(cast(values,
                     to_ != DType::undefined            ? to_
                     : scale.dtype == DType::float8e8m0 ? DType::float32

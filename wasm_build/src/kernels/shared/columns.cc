@@ -38,8 +38,7 @@ Status column_output(KernelContext& context, DType dtype, const Dims& dims, cons
     return {};
   }
   const Tensor* into = context.input(static_cast<size_t>(columns.into));
-  PY_ORT_ENSURE(into && into->dtype == dtype && into->dims == wide, "a tensor of shape ", into ? into->dims : Dims{},
-                " cannot have the columns of one of shape ", wide);
+  PY_ORT_ENSURE(into && into->dtype == dtype && into->dims == wide, "columns ", columns.y, " of shape ", wide);
   y = *into;
   context.output(0, *into);
   return {};

@@ -44,12 +44,6 @@ inline void interleave_3x4(const uint32_t* x, ptrdiff_t x_step, uint32_t* y) {
   wasm_v128_store(y + 4, wasm_i32x4_shuffle(bc, a, 0, 1, 6, 2));
   wasm_v128_store(y + 8, wasm_i32x4_shuffle(ca, b, 0, 1, 7, 2));
 }
-template <class T>
-inline void interleave_3x4(const T* x, ptrdiff_t x_step, T* y) {
-  for (int i = 0; i < 4; ++i)
-    for (int j = 0; j < 3; ++j) y[3 * i + j] = x[j * x_step + i];
-}
-
 // Out of line, as copy_axes: browsers optimize a function as a whole, and only the widths in use need to be.
 template <class T>
 [[gnu::noinline]] void transpose_plane(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step, ptrdiff_t rows,
@@ -57,18 +51,17 @@ template <class T>
   // 16 by 16 at a time: a cache line of floats on both sides.
   constexpr ptrdiff_t block = 16;
   const ptrdiff_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
-  if (columns == 3 && y_step == 3) {
-    for (ptrdiff_t i = 0; i < whole_rows; i += 4) interleave_3x4(x + i, x_step, y + 3 * i);
-    for (ptrdiff_t i = whole_rows; i < rows; ++i)
-      for (ptrdiff_t j = 0; j < 3; ++j) y[3 * i + j] = x[j * x_step + i];
-    return;
+  ptrdiff_t begin = 0;
+  if constexpr (std::is_same_v<T, uint32_t>) {
+    if (columns == 3 && y_step == 3)
+      for (; begin < whole_rows; begin += 4) interleave_3x4(x + begin, x_step, y + 3 * begin);
   }
   for (ptrdiff_t i0 = 0; i0 < whole_rows; i0 += block)
     for (ptrdiff_t j0 = 0; j0 < whole_columns; j0 += block)
       for (ptrdiff_t i = i0, i_end = std::min(whole_rows, i0 + block); i < i_end; i += 4)
         for (ptrdiff_t j = j0, j_end = std::min(whole_columns, j0 + block); j < j_end; j += 4)
           transpose_4x4(x + j * x_step + i, x_step, y + i * y_step + j, y_step);
-  for (ptrdiff_t i = 0; i < rows; ++i)
+  for (ptrdiff_t i = begin; i < rows; ++i)
     for (ptrdiff_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) y[i * y_step + j] = x[j * x_step + i];
 }
 
