@@ -198,6 +198,8 @@ def measure(
         for i in range(runs + _WARM_UP):
             step("steady runs")
             for course in courses:
+                if threads > 1 and len(courses) > 1:
+                    time.sleep(_AT_REST)
                 course.tries(_again, inputs, timeout, i >= _WARM_UP)
         for course in courses:
             course.tries(_finish, timeout)
@@ -219,6 +221,9 @@ def measure(
 
 
 _WARM_UP = 3
+#: Seconds before a run on several threads beside another engine, whose own spin for a while after theirs: on two cores
+#: one that does so doubles the time of the next.
+_AT_REST = 0.03
 
 
 def _course_of_peer(flavor: str, form: _Form, browser: BrowserOptions, threads: int) -> _Course:
