@@ -14,7 +14,7 @@ from py_ort import SessionOptions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit/passes"))
 
-from test_columns import CASES, _network
+from test_columns import CASES, network
 
 #: Cases of the unit test, and the launches that are left of them.
 RUN = {
@@ -68,7 +68,7 @@ def test_equals_onnxruntime_on_wasm(new_session, case: str, dtype: str) -> None:
 @pytest.mark.parametrize("seed", range(300, 306))
 def test_random_networks_on_wasm(new_session, seed: int) -> None:
     """Images that Winograd's way takes, too, and threads."""
-    nodes, constants = _network(seed)
+    nodes, constants = network(seed)
     model = parse(f"g (float[1,4,24,20] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
     options = SessionOptions()
     options.intra_op_num_threads = 2

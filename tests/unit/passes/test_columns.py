@@ -185,7 +185,7 @@ def test_siblings(nodes: str, constants: dict[str, Any], left: int, sizes: str) 
     assert operators(check_equal(model, compiled(model, columns=True), feeds=feeds))["nhwc.Conv"] == left + 2
 
 
-def _network(seed: int) -> tuple[str, dict[str, np.ndarray]]:
+def network(seed: int) -> tuple[str, dict[str, np.ndarray]]:
     """Convolutions, pools, sums, Splits and Concats at random, all of 8x8 pixels; y is made of what is left."""
     rng = np.random.default_rng(seed)
     channels, lines, constants = {"x": 4}, [], {}
@@ -237,7 +237,7 @@ def _network(seed: int) -> tuple[str, dict[str, np.ndarray]]:
 
 @pytest.mark.parametrize("seed", [*range(100, 112), 119])
 def test_random_networks(seed: int) -> None:
-    nodes, constants = _network(seed)
+    nodes, constants = network(seed)
     sizes = "1,4,8,8" if seed % 2 else "n,4,h,w"
     model = parse(f"g (float[{sizes}] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
     feeds = random_feeds(model, {"n": 1, "h": 8, "w": 8}, seed)

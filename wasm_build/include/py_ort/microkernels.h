@@ -102,7 +102,7 @@ struct F32Winograd {
   Epilogue epilogue;
   int32_t column_pieces = 1;
 
-  // At most; images of 13x13 and 14x14 have 49. As many as do are whole rows of F32Gemm's tiles.
+  // The most tiles of a block, all of which are whole tiles of F32Gemm: images of 13x13 and 14x14 have 49.
   static constexpr int32_t kTiles = 54, kLeastColumns = 32;
   int32_t rows() const { return (window->out[1] + 1) / 2; }
   int32_t columns() const { return (window->out[2] + 1) / 2; }

@@ -124,7 +124,7 @@ bool share_winograd(MicroKernel kernel, const void* given) {
 bool share_recurrent_steps(MicroKernel kernel, const void* given) {
   RecurrentSteps p = *static_cast<const RecurrentSteps*>(given);
   constexpr double kWorthSharingEach = 2 * kWorthSharing;
-  const int32_t pieces = std::min(4 * worker_count / p.directions, p.width / RecurrentSteps::kLeastColumns);
+  const int32_t pieces = std::min(kChunks * worker_count / p.directions, p.width / RecurrentSteps::kLeastColumns);
   if (p.directions >= worker_count || pieces < 2 || work_of_step(p) < kWorthSharingEach)
     return (p.directions > 1 ? run : run_here)(kernel, &p, p.scratch_bytes(), p.units());
   p.pieces = pieces;

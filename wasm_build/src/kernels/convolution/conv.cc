@@ -41,12 +41,14 @@ class Conv {
 
   Status operator()(KernelContext& context) const {
     const Tensor &w = *context.input(1), *bias = context.input(2), *given = context.input(3), *z;
-    Tensor x = *context.input(0), residual;
-    if (given) residual = *given;
+    Tensor x, residual;
     Columns x_at, z_at, y_at;  // of channels-last images only
     if constexpr (kChannelsLast) {
       PY_ORT_TRY(seen_columns(*context.input(0), columns_.x, x, x_at));
       if (given) PY_ORT_TRY(seen_columns(*given, columns_.residual, residual, z_at));
+    } else {
+      x = *context.input(0);
+      if (given) residual = *given;
     }
     if (job_.x_dims != x.dims || job_.w_dims != w.dims) {
       Job other;

@@ -44,6 +44,7 @@ inline void interleave_3x4(const uint32_t* x, ptrdiff_t x_step, uint32_t* y) {
   wasm_v128_store(y + 4, wasm_i32x4_shuffle(bc, a, 0, 1, 6, 2));
   wasm_v128_store(y + 8, wasm_i32x4_shuffle(ca, b, 0, 1, 7, 2));
 }
+
 // Out of line, as copy_axes: browsers optimize a function as a whole, and only the widths in use need to be.
 template <class T>
 [[gnu::noinline]] void transpose_plane(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step, ptrdiff_t rows,

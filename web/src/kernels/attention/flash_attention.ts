@@ -68,7 +68,7 @@ export function flashAttention(ctx: Context, t: Attention): boolean {
       names,
       masking: masking.spec,
       threads: threadsOf(block, blocks * splits),
-      rowsOfThread: rows > 16 ? 2 : 1,
+      rowsOfThread: rows === MANY_ROWS ? 2 : 1,
       rows,
       columns,
       sharing: sharing > 1,
