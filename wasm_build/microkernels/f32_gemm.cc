@@ -16,26 +16,18 @@ inline void accumulate(v128_t (&sums)[R * P * 2], const float* const* pieces, co
   const float* a[R];
 #pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r) a[r] = pieces[r];
-  const auto step = [&](int32_t ahead) {
+  // One step at a time: of several, compilers add what belongs to one sum in a row, and run out of registers.
+#pragma clang loop unroll(disable)
+  for (; k > 0; --k, b += kColumns) {
     v128_t w[2 * P];
 #pragma clang loop unroll(full)
-    for (int v = 0; v < 2 * P; ++v) w[v] = wasm_v128_load(b + v / 2 * panel_step + ahead * kColumns + v % 2 * 4);
+    for (int v = 0; v < 2 * P; ++v) w[v] = wasm_v128_load(b + v / 2 * panel_step + v % 2 * 4);
 #pragma clang loop unroll(full)
     for (int r = 0; r < R; ++r) {
-      const v128_t x = load_splat(a[r] + ahead);
+      const v128_t x = load_splat(a[r]++);
 #pragma clang loop unroll(full)
       for (int v = 0; v < 2 * P; ++v) sums[r * 2 * P + v] = mul_add(x, w[v], sums[r * 2 * P + v]);
     }
-  };
-  for (; k >= 4; k -= 4, b += 4 * kColumns) {
-#pragma clang loop unroll(full)
-    for (int32_t ahead = 0; ahead < 4; ++ahead) step(ahead);
-#pragma clang loop unroll(full)
-    for (int r = 0; r < R; ++r) a[r] += 4;
-  }
-  for (; k > 0; --k, b += kColumns) {
-    step(0);
-    for (int r = 0; r < R; ++r) ++a[r];
   }
 }
 
@@ -104,7 +96,7 @@ class Block {
   Block(const F32Gemm& g, void* scratch) : g_(g), pieces_(static_cast<const float**>(scratch)) {
     taps_ = g.packs_rows() ? 1 : g.taps;
     k_ = g.packs_rows() ? g.k * g.taps : g.k;
-    packed_ = reinterpret_cast<float*>(pieces_ + static_cast<size_t>(taps_) * kRows * F32Gemm::kTilesPerBlock);
+    packed_ = reinterpret_cast<float*>(pieces_ + static_cast<size_t>(taps_) * kRows * g.block());
   }
 
   void fill(int32_t row, int32_t tiles) {
@@ -142,6 +134,10 @@ class Block {
     const int32_t rows = kRows < g_.rows - first ? kRows : g_.rows - first;
     tile_of(rows, g_, pieces_ + static_cast<size_t>(tile) * kRows * taps_, taps_, k_, first, panel);
   }
+  void fetch_panel(int32_t panel, int32_t part, int32_t parts) const {
+    const size_t step = static_cast<size_t>(kColumns) * taps_ * k_;
+    fetch(g_.b + panel * step, sizeof(float) * step, part, parts);
+  }
 
  private:
   // One row of A, its pieces one after the other.
@@ -175,11 +171,11 @@ class Block {
 
 PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Gemm& g = *static_cast<const F32Gemm*>(arguments);
-  const int32_t tiles = (g.rows + kRows - 1) / kRows, panels = (g.n + kColumns - 1) / kColumns;
+  const int32_t tiles = g.tiles(), tiles_in_block = g.block(), panels = (g.n + kColumns - 1) / kColumns;
   Block block(g, scratch);
   for (int32_t unit = begin; unit < end;) {
     const int32_t piece = unit / tiles, first = unit % tiles;
-    int32_t count = F32Gemm::kTilesPerBlock;
+    int32_t count = tiles_in_block;
     if (count > tiles - first) count = tiles - first;
     if (count > end - unit) count = end - unit;
     block.fill(first * kRows, count);
@@ -190,7 +186,10 @@ PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t b
       for (; panel + step <= last_panel && (panel + step) * kColumns <= g.n; panel += step)
         block.multiply_panels(first * kRows, panel);
     for (; panel < last_panel; ++panel)
-      for (int32_t tile = 0; tile < count; ++tile) block.multiply(first * kRows, tile, panel);
+      for (int32_t tile = 0; tile < count; ++tile) {
+        block.multiply(first * kRows, tile, panel);
+        if (panel + 1 < last_panel) block.fetch_panel(panel + 1, tile, count);
+      }
     unit += count;
   }
 }

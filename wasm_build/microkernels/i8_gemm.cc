@@ -8,12 +8,13 @@
 namespace py_ort::PY_ORT_TARGET {
 namespace {
 
-constexpr int32_t kRows = I8Gemm::kRows, kColumns = I8Gemm::kColumns, kTiles = I8Gemm::kTilesPerBlock;
+constexpr int32_t kRows = I8Gemm::kRows, kColumns = I8Gemm::kColumns;
 constexpr int32_t kFour = 4 * kColumns;  // bytes of B, [8, 4], that four values of k lie behind the four before
 
-// The sums of one row of a tile: four values of k times four of eight columns.
+// The sums of one row of a tile: four values of k times four of eight columns. Fours of k in a turn of the loop: one is
+// best, as in f32_gemm, unless what moves the pointers weighs more.
 struct ByteSums {
-  static constexpr int32_t kTileRows = 6, kTileColumns = 8, kSpan = 1, kLoads = 2;
+  static constexpr int32_t kTileRows = 6, kTileColumns = 8, kSpan = 1, kLoads = 2, kTurn = 1;
   using Element = uint8_t;
   v128_t sums[2];
   template <int32_t Span>
@@ -33,7 +34,7 @@ struct ByteSums {
 // are made 32 bits wide.
 template <int32_t Most>
 struct PairSums {
-  static constexpr int32_t kTileRows = 6, kTileColumns = 4, kSpan = Most, kLoads = Most;
+  static constexpr int32_t kTileRows = 6, kTileColumns = 4, kSpan = Most, kLoads = Most, kTurn = 4;
   using Element = uint8_t;
   v128_t sums[1];
   template <int32_t Span>
@@ -55,7 +56,7 @@ struct PairSums {
 // The same in 16 bits and of four columns: each sum is two lanes until the end. More rows or columns would not fit 16
 // registers.
 struct WordSums {
-  static constexpr int32_t kTileRows = 4, kTileColumns = 4, kSpan = 1, kLoads = 2;
+  static constexpr int32_t kTileRows = 4, kTileColumns = 4, kSpan = 1, kLoads = 2, kTurn = 1;
   using Element = int16_t;
   v128_t sums[2];
   template <int32_t Span>
@@ -80,8 +81,8 @@ class Block {
  public:
   Block(const I8Gemm& g, void* scratch, uint8_t flip)
       : g_(g), flip_(flip), k_(g.taps * g.k), row_sums_(static_cast<int32_t*>(scratch)),
-        rows_(reinterpret_cast<Element*>(row_sums_ + kRows * kTiles)),
-        words_(reinterpret_cast<int16_t*>(rows_ + kRows * kTiles * g.padded_k() + 16)) {}
+        rows_(reinterpret_cast<Element*>(row_sums_ + static_cast<size_t>(kRows) * g.block())),
+        words_(reinterpret_cast<int16_t*>(rows_ + static_cast<size_t>(kRows) * g.block() * g.padded_k() + 16)) {}
 
   void fill(int32_t row, int32_t rows) {
     if (g_.window) {
@@ -133,18 +134,19 @@ class Block {
 #pragma clang loop unroll(full)
       for (int r = 0; r < R; ++r) tile[r].template add<Span>(a[r] + 4 * ahead, w);
     };
+    const auto pass = [&](int32_t fours) {
+      b += fours * kFour;
+#pragma clang loop unroll(full)
+      for (int r = 0; r < R; ++r) a[r] += 4 * fours;
+    };
     int32_t left = g_.padded_k() / 4;
-    for (; left >= 4; left -= 4, b += 4 * kFour) {
+#pragma clang loop unroll(disable)
+    for (; left >= Sums::kTurn; left -= Sums::kTurn, pass(Sums::kTurn)) {
 #pragma clang loop unroll(full)
-      for (int32_t ahead = 0; ahead < 4; ahead += Sums::kSpan) step.template operator()<Sums::kSpan>(ahead);
-#pragma clang loop unroll(full)
-      for (int r = 0; r < R; ++r) a[r] += 16;
+      for (int32_t ahead = 0; ahead < Sums::kTurn; ahead += Sums::kSpan) step.template operator()<Sums::kSpan>(ahead);
     }
-    for (; left > 0; --left, b += kFour) {
-      step.template operator()<1>(0);
-#pragma clang loop unroll(full)
-      for (int r = 0; r < R; ++r) a[r] += 4;
-    }
+    if (Sums::kTurn > 1)
+      for (; left > 0; --left, pass(1)) step.template operator()<1>(0);
 #pragma clang loop unroll(full)
     for (int32_t four = 0; four < Sums::kTileColumns / 4; ++four) {
       const int32_t column = panel * kColumns + start + four * 4;
@@ -233,11 +235,11 @@ class Block {
 
 template <class Sums>
 [[gnu::noinline]] void run(const I8Gemm& g, void* scratch, uint8_t flip, int32_t begin, int32_t end) {
-  const int32_t tiles = (g.rows + kRows - 1) / kRows, panels = (g.n + kColumns - 1) / kColumns;
+  const int32_t tiles = g.tiles(), tiles_in_block = g.block(), panels = (g.n + kColumns - 1) / kColumns;
   Block<typename Sums::Element> block(g, scratch, flip);
   for (int32_t unit = begin; unit < end;) {
     const int32_t piece = unit / tiles, first = unit % tiles;
-    int32_t count = kTiles;
+    int32_t count = tiles_in_block;
     if (count > tiles - first) count = tiles - first;
     if (count > end - unit) count = end - unit;
     const int32_t row = first * kRows, rows = count * kRows < g.rows - row ? count * kRows : g.rows - row;

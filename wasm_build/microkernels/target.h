@@ -4,6 +4,8 @@
 
 #include <wasm_simd128.h>
 
+#include <stddef.h>
+
 #include "kernels/shared/simd_functions.h"
 
 // PY_ORT_FOR_TARGET(f32_gemm_6x8) is f32_gemm_6x8__simd128, or f32_gemm_6x8__relaxed.
@@ -41,6 +43,14 @@ inline void store_some(float* to, v128_t value, int32_t count) {
   alignas(16) float lanes[4];
   wasm_v128_store(lanes, value);
   for (int32_t i = 0; i < count; ++i) to[i] = lanes[i];
+}
+
+// Brings a part of `bytes` to the first-level cache, which will be read soon: one load of each of its lines.
+inline void fetch(const void* from, size_t bytes, int32_t part, int32_t parts) {
+  constexpr size_t kLine = 64;
+  const char* line = static_cast<const char*>(from) + bytes * part / parts / kLine * kLine;
+  for (const char* end = static_cast<const char*>(from) + bytes * (part + 1) / parts; line < end; line += kLine)
+    static_cast<void>(*static_cast<const volatile char*>(line));
 }
 
 // x, of which lanes behind the first `count` (from 1 on) are 0.

@@ -47,7 +47,7 @@ struct I8Gemm : I8End {
   const int32_t* excess_begins = nullptr;  // null: there is none
   int32_t column_pieces = 1;               // units = ceil(rows / 6) * column_pieces
 
-  static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
+  static constexpr int32_t kRows = 6, kColumns = 8;
   // Leaves out the columns before `first`, a multiple of 8.
   void skip_columns(int32_t first) {
     n -= first;
@@ -56,10 +56,12 @@ struct I8Gemm : I8End {
     if (excess_begins) excess_begins += first / 4;
   }
   int32_t padded_k() const { return (taps * k + 3) / 4 * 4; }
-  int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
+  int32_t tiles() const { return (rows + kRows - 1) / kRows; }
+  int32_t block() const { return tiles_in_block(tiles(), static_cast<int64_t>(kRows) * padded_k()); }
+  int32_t units() const { return tiles() * column_pieces; }
   size_t scratch_bytes() const {
     const size_t row = padded_k() * (sizeof(int16_t) + (excess_begins ? 1 : 0)) + sizeof(int32_t);
-    return static_cast<size_t>(kRows) * kTilesPerBlock * row + 64;
+    return static_cast<size_t>(kRows) * block() * row + 64;
   }
 };
 

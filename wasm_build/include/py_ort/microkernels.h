@@ -41,6 +41,16 @@ struct Window {
   int32_t pixels_out() const { return batch * out[0] * out[1] * out[2]; }
 };
 
+// How many tiles of rows a panel of weights meets before the next one comes: as many as a second-level cache has room
+// for, and blocks of about the same size. Weights lie in further caches or in memory: each block reads all of them.
+inline int32_t tiles_in_block(int32_t tiles, int64_t bytes_of_tile) {
+  constexpr int64_t kBytes = 1 << 20, kLeast = 8, kMost = 32;
+  const int64_t room = kBytes / (bytes_of_tile + 1);
+  const auto most = static_cast<int32_t>(room < kLeast ? kLeast : room > kMost ? kMost : room);
+  const int32_t blocks = (tiles + most - 1) / most;
+  return blocks > 0 ? (tiles + blocks - 1) / blocks : 0;
+}
+
 // C[rows, n] = epilogue(A B + bias, Z). B lies in panels of 8 columns, [ceil(n/8), taps * k, 8], zero-filled.
 // Row r of A has `taps` pieces of k floats. Without a window taps is 1 and the piece begins at a + r * a_stride; with
 // one, rows are the output pixels, and piece t is the pixel below tap t of the window, or `zeros` (k of them) outside
@@ -60,12 +70,17 @@ struct F32Gemm {
   Epilogue epilogue;
   int32_t column_pieces = 1;  // units = ceil(rows / 6) * column_pieces
 
-  static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
+  static constexpr int32_t kRows = 6, kColumns = 8;
   static constexpr size_t kScratch = 4096;                // is enough without a window
   bool packs_rows() const { return taps > 1 && k < 16; }  // short pieces are gathered first
-  int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
+  int32_t tiles() const { return (rows + kRows - 1) / kRows; }
+  // Pixels below a window are mostly those of the window before.
+  int32_t block() const {
+    return tiles_in_block(tiles(), sizeof(float) * kRows * k * static_cast<int64_t>(packs_rows() ? taps : 1));
+  }
+  int32_t units() const { return tiles() * column_pieces; }
   size_t scratch_bytes() const {
-    const size_t rows_in_block = kRows * kTilesPerBlock;
+    const size_t rows_in_block = static_cast<size_t>(kRows) * block();
     return rows_in_block * taps * (packs_rows() ? k * sizeof(float) : sizeof(float*)) + rows_in_block * sizeof(float*) +
            16;
   }
