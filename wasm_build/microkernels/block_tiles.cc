@@ -185,7 +185,7 @@ template <class Tile, int R>
       Tile tile[R];
 #pragma clang loop unroll(full)
       for (int r = 0; r < R; ++r) tile[r].clear();
-#pragma clang loop unroll_count(4)
+#pragma clang loop unroll(disable)
       for (int32_t quad = 0; quad < 8; ++quad) {
         const typename Tile::Weights weights(b + quad * 4 * kPanel);
 #pragma clang loop unroll(full)
