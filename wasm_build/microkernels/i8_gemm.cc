@@ -137,7 +137,10 @@ class Block {
     const auto pass = [&](int32_t fours) {
       b += fours * kFour;
 #pragma clang loop unroll(full)
-      for (int r = 0; r < R; ++r) a[r] += 4 * fours;
+      for (int r = 0; r < R; ++r) {
+        a[r] += 4 * fours;
+        asm("" : "+r"(a[r]));  // stays a pointer of its own: else sums are worked out for each load
+      }
     };
     int32_t left = g_.padded_k() / 4;
 #pragma clang loop unroll(disable)
