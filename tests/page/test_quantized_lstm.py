@@ -13,6 +13,8 @@ from onnx import helper, numpy_helper
 from standard_form import run_native
 from unsigned_weights import unsigned_weights
 
+import py_ort
+
 _DRAWS = Draws()
 RNG, f32 = _DRAWS.rng, _DRAWS.f32
 
@@ -101,3 +103,34 @@ def test_what_quantize_dynamic_makes(tmp_path: Path, new_session: NewSession, pr
     assert ("DynamicQuantizeLSTM" if provider == "wasm" else "LSTM", provider) in ran
     (wanted,) = run_native(unsigned_weights(onnx.load(quantized), feeds), feeds)
     np.testing.assert_allclose(session.run(None, feeds)[0], wanted, atol=2e-3)
+
+
+def test_many_units_where_pairs_saturate() -> None:
+    """On x86 without VNNI what is too much for 16 bits is multiplied apart, in memory of its own for each step."""
+    hidden = 1200
+    weights = [
+        np.round(RNG.normal(0, 36, (1, size, 4 * hidden)).clip(-127, 127)).astype(np.int8) for size in (4, hidden)
+    ]
+    scale, zero = np.full(1, 0.002, np.float32), np.zeros(1, np.int8)
+    names = ("w", "r", "ws", "wz", "rs", "rz")
+    constants = [
+        numpy_helper.from_array(array, name)
+        for name, array in zip(names, (*weights, scale, zero, scale, zero), strict=True)
+    ]
+    inputs = ["x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"]
+    node = helper.make_node("DynamicQuantizeLSTM", inputs, ["y"], domain="com.microsoft", hidden_size=hidden)
+    graph = helper.make_graph(
+        [node],
+        "lstm",
+        [helper.make_tensor_value_info("x", 1, (3, 1, 4))],
+        [helper.make_tensor_value_info("y", 1, (3, 1, 1, hidden))],
+        constants,
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    feeds = {"x": f32(3, 1, 4)}
+    (wanted,) = run_native(model, feeds)
+    browser = py_ort.BrowserOptions(flags=("--js-flags=--no-enable-avx-vnni --no-enable-avx-vnni-int8",))
+    with py_ort.InferenceSession(model.SerializeToString(), providers=["wasm"], browser=browser) as session:
+        (found,) = session.run(None, feeds)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)

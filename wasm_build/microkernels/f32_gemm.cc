@@ -8,6 +8,7 @@ namespace {
 
 constexpr int32_t kRows = F32Gemm::kRows, kColumns = F32Gemm::kColumns;
 constexpr int kPanelsOfOneRow = 4, kPanelsOfTwoRows = 2;
+constexpr size_t kLargePanel = 1 << 16;
 
 // Adds the product of R row pieces and k rows of P panels, `panel_step` apart. sums: [R][2 P] vectors.
 template <int R, int P>
@@ -134,9 +135,10 @@ class Block {
     const int32_t rows = kRows < g_.rows - first ? kRows : g_.rows - first;
     tile_of(rows, g_, pieces_ + static_cast<size_t>(tile) * kRows * taps_, taps_, k_, first, panel);
   }
-  void fetch_panel(int32_t panel, int32_t part, int32_t parts) const {
-    const size_t step = static_cast<size_t>(kColumns) * taps_ * k_;
-    fetch(g_.b + panel * step, sizeof(float) * step, part, parts);
+  // A part of a panel; of one tile at a time the processor does as well by itself, but for the largest.
+  void fetch(int32_t panel, int32_t part, int32_t parts) const {
+    const size_t step = static_cast<size_t>(kColumns) * taps_ * k_, bytes = sizeof(float) * step;
+    if (parts > 1 || bytes >= kLargePanel) fetch_lines(g_.b + panel * step, bytes, part, parts);
   }
 
  private:
@@ -171,15 +173,16 @@ class Block {
 
 PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Gemm& g = *static_cast<const F32Gemm*>(arguments);
-  const int32_t tiles = g.tiles(), tiles_in_block = g.block(), panels = (g.n + kColumns - 1) / kColumns;
+  const int32_t tiles = g.tiles(), most = g.block(), panels = (g.n + kColumns - 1) / kColumns;
   Block block(g, scratch);
   for (int32_t unit = begin; unit < end;) {
     const int32_t piece = unit / tiles, first = unit % tiles;
-    int32_t count = tiles_in_block;
+    int32_t count = most;
     if (count > tiles - first) count = tiles - first;
     if (count > end - unit) count = end - unit;
     block.fill(first * kRows, count);
-    // A panel stays in the first-level cache while the tiles of the block, which fit in the second, pass by.
+    // A panel stays in the first-level cache, unless k is large, while the tiles of the block, which fit in the second,
+    // pass by. The next one comes meanwhile.
     const int32_t last_panel = panels * (piece + 1) / g.column_pieces;
     int32_t panel = panels * piece / g.column_pieces;
     if (const int32_t step = block.panels_at_once(first * kRows); step > 1)
@@ -188,7 +191,7 @@ PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t b
     for (; panel < last_panel; ++panel)
       for (int32_t tile = 0; tile < count; ++tile) {
         block.multiply(first * kRows, tile, panel);
-        if (panel + 1 < last_panel) block.fetch_panel(panel + 1, tile, count);
+        if (panel + 1 < last_panel) block.fetch(panel + 1, tile, count);
       }
     unit += count;
   }

@@ -11,8 +11,8 @@ namespace {
 constexpr int32_t kRows = I8Gemm::kRows, kColumns = I8Gemm::kColumns;
 constexpr int32_t kFour = 4 * kColumns;  // bytes of B, [8, 4], that four values of k lie behind the four before
 
-// The sums of one row of a tile: four values of k times four of eight columns. Fours of k in a turn of the loop: one is
-// best, as in f32_gemm, unless what moves the pointers weighs more.
+// The sums of one row of a tile: four values of k times four of eight columns. kTurn fours of k are done in a turn of
+// the loop: one is best, as in f32_gemm, but what moves pointers weighs more where a four takes more instructions.
 struct ByteSums {
   static constexpr int32_t kTileRows = 6, kTileColumns = 8, kSpan = 1, kLoads = 2, kTurn = 1;
   using Element = uint8_t;
@@ -34,7 +34,7 @@ struct ByteSums {
 // are made 32 bits wide.
 template <int32_t Most>
 struct PairSums {
-  static constexpr int32_t kTileRows = 6, kTileColumns = 4, kSpan = Most, kLoads = Most, kTurn = 4;
+  static constexpr int32_t kTileRows = 6, kTileColumns = 4, kSpan = Most, kLoads = Most, kTurn = I8Gemm::kTurn;
   using Element = uint8_t;
   v128_t sums[1];
   template <int32_t Span>
@@ -148,7 +148,7 @@ class Block {
 #pragma clang loop unroll(full)
       for (int32_t ahead = 0; ahead < Sums::kTurn; ahead += Sums::kSpan) step.template operator()<Sums::kSpan>(ahead);
     }
-    if (Sums::kTurn > 1)
+    if constexpr (Sums::kTurn > 1)
       for (; left > 0; --left, pass(1)) step.template operator()<1>(0);
 #pragma clang loop unroll(full)
     for (int32_t four = 0; four < Sums::kTileColumns / 4; ++four) {
@@ -238,11 +238,11 @@ class Block {
 
 template <class Sums>
 [[gnu::noinline]] void run(const I8Gemm& g, void* scratch, uint8_t flip, int32_t begin, int32_t end) {
-  const int32_t tiles = g.tiles(), tiles_in_block = g.block(), panels = (g.n + kColumns - 1) / kColumns;
+  const int32_t tiles = g.tiles(), most = g.block(), panels = (g.n + kColumns - 1) / kColumns;
   Block<typename Sums::Element> block(g, scratch, flip);
   for (int32_t unit = begin; unit < end;) {
     const int32_t piece = unit / tiles, first = unit % tiles;
-    int32_t count = tiles_in_block;
+    int32_t count = most;
     if (count > tiles - first) count = tiles - first;
     if (count > end - unit) count = end - unit;
     const int32_t row = first * kRows, rows = count * kRows < g.rows - row ? count * kRows : g.rows - row;

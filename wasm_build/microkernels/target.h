@@ -45,8 +45,8 @@ inline void store_some(float* to, v128_t value, int32_t count) {
   for (int32_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
 
-// Brings a part of `bytes` to the first-level cache, which will be read soon: one load of each of its lines.
-inline void fetch(const void* from, size_t bytes, int32_t part, int32_t parts) {
+// Brings a part of `bytes`, which will be read soon, into caches: a load every 64 bytes.
+inline void fetch_lines(const void* from, size_t bytes, int32_t part, int32_t parts) {
   constexpr size_t kLine = 64;
   const char* line = static_cast<const char*>(from) + bytes * part / parts / kLine * kLine;
   for (const char* end = static_cast<const char*>(from) + bytes * (part + 1) / parts; line < end; line += kLine)

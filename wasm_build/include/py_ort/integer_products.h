@@ -48,6 +48,7 @@ struct I8Gemm : I8End {
   int32_t column_pieces = 1;               // units = ceil(rows / 6) * column_pieces
 
   static constexpr int32_t kRows = 6, kColumns = 8;
+  static constexpr int32_t kTurn = 4;  // spans lie within whole turns of so many fours, single fours behind them
   // Leaves out the columns before `first`, a multiple of 8.
   void skip_columns(int32_t first) {
     n -= first;
@@ -57,8 +58,12 @@ struct I8Gemm : I8End {
   }
   int32_t padded_k() const { return (taps * k + 3) / 4 * 4; }
   int32_t tiles() const { return (rows + kRows - 1) / kRows; }
-  int32_t block() const { return tiles_in_block(tiles(), static_cast<int64_t>(kRows) * padded_k()); }
+  // Tiles in a block, whose elements have up to 16 bits, and as many again where excess is multiplied.
+  int32_t block() const {
+    return tiles_in_block(tiles(), static_cast<int64_t>(kRows) * padded_k() * (excess_begins ? 3 : 2));
+  }
   int32_t units() const { return tiles() * column_pieces; }
+  // Of the rows, k and taps that it has by now.
   size_t scratch_bytes() const {
     const size_t row = padded_k() * (sizeof(int16_t) + (excess_begins ? 1 : 0)) + sizeof(int32_t);
     return static_cast<size_t>(kRows) * block() * row + 64;

@@ -43,10 +43,12 @@ struct Window {
 
 // How many tiles of rows a panel of weights meets before the next one comes: as many as a second-level cache has room
 // for, and blocks of about the same size. Weights lie in further caches or in memory: each block reads all of them.
+constexpr int32_t kLeastTilesInBlock = 8, kMostTilesInBlock = 32;
 inline int32_t tiles_in_block(int32_t tiles, int64_t bytes_of_tile) {
-  constexpr int64_t kBytes = 1 << 20, kLeast = 8, kMost = 32;
-  const int64_t room = kBytes / (bytes_of_tile + 1);
-  const auto most = static_cast<int32_t>(room < kLeast ? kLeast : room > kMost ? kMost : room);
+  const int64_t room = (1 << 20) / (bytes_of_tile + 1);
+  const auto most = static_cast<int32_t>(room < kLeastTilesInBlock  ? kLeastTilesInBlock
+                                         : room > kMostTilesInBlock ? kMostTilesInBlock
+                                                                    : room);
   const int32_t blocks = (tiles + most - 1) / most;
   return blocks > 0 ? (tiles + blocks - 1) / blocks : 0;
 }
@@ -71,14 +73,17 @@ struct F32Gemm {
   int32_t column_pieces = 1;  // units = ceil(rows / 6) * column_pieces
 
   static constexpr int32_t kRows = 6, kColumns = 8;
-  static constexpr size_t kScratch = 4096;                // is enough without a window
+  static constexpr size_t kScratch = 4096;  // is enough without a window
+  static_assert(kScratch >= 2 * kMostTilesInBlock * kRows * sizeof(float*) + 16);
   bool packs_rows() const { return taps > 1 && k < 16; }  // short pieces are gathered first
   int32_t tiles() const { return (rows + kRows - 1) / kRows; }
-  // Pixels below a window are mostly those of the window before.
+  // Tiles in a block. Of windows that are not packed pointers to pixels are kept, and most pixels are below several.
   int32_t block() const {
-    return tiles_in_block(tiles(), sizeof(float) * kRows * k * static_cast<int64_t>(packs_rows() ? taps : 1));
+    const int64_t floats = packs_rows() ? static_cast<int64_t>(k) * taps : k > taps ? k : taps;
+    return tiles_in_block(tiles(), sizeof(float) * kRows * floats);
   }
   int32_t units() const { return tiles() * column_pieces; }
+  // Of the rows, k and taps that it has by now.
   size_t scratch_bytes() const {
     const size_t rows_in_block = static_cast<size_t>(kRows) * block();
     return rows_in_block * taps * (packs_rows() ? k * sizeof(float) : sizeof(float*)) + rows_in_block * sizeof(float*) +

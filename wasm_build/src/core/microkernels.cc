@@ -73,7 +73,9 @@ int32_t piece_of(MicroKernel kernel, const void* arguments, int32_t units) {
   constexpr double kWorthACall = 65536;
   const double pieces = work_of(kernel, arguments) / kWorthACall;
   if (pieces <= 1) return units;
-  const int32_t block = kernel == table.f32_gemm ? static_cast<const F32Gemm*>(arguments)->block() : 1;
+  const int32_t block = kernel == table.f32_gemm  ? static_cast<const F32Gemm*>(arguments)->block()
+                        : kernel == table.i8_gemm ? static_cast<const I8Gemm*>(arguments)->block()
+                                                  : 1;
   return static_cast<int32_t>(units / pieces) / block * block + block;
 }
 

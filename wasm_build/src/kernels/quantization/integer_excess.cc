@@ -78,11 +78,11 @@ class Excess {
 };
 
 // Adds the excess of four columns from `b` on. What is added in 16 bits is as in the micro-kernel: spans within whole
-// sixteens of rows, single fours behind them. Out of line: a browser goes on with its quick form of a function until
+// turns, single fours behind them. Out of line: a browser goes on with its quick form of a function until
 // the next call.
 [[gnu::noinline]] void find_excess(const int8_t* b, int64_t fours, int64_t span, std::vector<I8Excess>& found) {
   for (int64_t i = 0; i < fours;) {
-    const int64_t count = fours / 4 * 4 > i ? span : 1;
+    const int64_t count = fours / I8Gemm::kTurn * I8Gemm::kTurn > i ? span : 1;
     const int8_t* first = b + i * kFour;
     PairWeights weights = PairWeights::of(first);
     for (int64_t j = 1; j < count; ++j) weights += PairWeights::of(first + j * kFour);

@@ -195,6 +195,7 @@ Status RecurrentNet::run_steps(KernelContext& context, const Sizes& s, const Gat
     if (panels) d.r = panels->data<float>() + at * columns.each() * hidden;
     if (bytes) {
       integers[i] = operand.from(at * columns.each());
+      integers[i].rows = static_cast<int32_t>(s.batch);
       d.integers = &integers[i], d.r_scales = operand.scales() + at * columns.each();
     }
     d.from_x = from_x.data<float>() + at * columns.each();
