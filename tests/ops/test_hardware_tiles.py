@@ -36,6 +36,7 @@ TILES = (
     "16x32x16_slices_4",
     "32x32x16_8x4_slices_4",
     "32x32x16_slices_4_parts_4",
+    "32x64x32_slices_2_parts_8",
 )
 #: The three ways of adding up slices: no more of them than rows, more, and with nothing of b in workgroup memory.
 SLICED = ("32x64x16_8x4_ahead_slices_4", "16x32x16_ahead_slices_8", "32x32x32_8x4_direct_slices_8")

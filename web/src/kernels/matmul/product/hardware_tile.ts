@@ -22,6 +22,7 @@ import {
   LOW,
   LOW_AHEAD,
   LOW_BY_FOUR,
+  MANY_PARTS,
   MANY_SLICES,
   MOST_PARTS,
   namedTile,
@@ -38,8 +39,8 @@ const HALF_BUSY = 64;
 /** Up to this k two slices are enough, and up to half of it one is; beyond the other, parts pay where tiles are few. */
 const SHALLOW_K = 512;
 const CUT_K = 4096;
-/** With no fewer and no more workgroups than these two parts do, of many slices. */
-const BY_TWO = [24, 40] as const;
+/** With so many workgroups, no fewer and no more, they do from this k on. */
+const BY_MANY = { least: 24, most: 40, k: 2048 } as const;
 /** The k that large tiles are too slow to begin for. */
 const TWO_STEPS = 64;
 /** Share of a tile's columns that may lie beyond the matrix. */
@@ -94,7 +95,7 @@ function fromTable(problem: Problem, device: Device): HardwareChoice | undefined
 function large(problem: Problem, device: Device): HardwareChoice | undefined {
   const candidates =
     problem.aVec === 1
-      ? BY_ELEMENT.map((tile) => ({ tile, workgroups: BUSY }))
+      ? BY_ELEMENT.map((tile) => ({ tile, workgroups: tile === BY_ELEMENT[0] ? VERY_BUSY : BUSY }))
       : [
           { tile: LARGEST, workgroups: VERY_BUSY },
           { tile: LARGE, workgroups: BUSY },
@@ -114,9 +115,9 @@ function suits(tile: HardwareTile, problem: Problem, workgroups: number): boolea
 
 function cut(problem: Problem, device: Device): HardwareChoice | undefined {
   const workgroups = workgroupsOf(CUT, problem);
+  const byMany = problem.k >= BY_MANY.k && workgroups >= BY_MANY.least && workgroups <= BY_MANY.most;
+  if (byMany && fits(SHALLOW, problem, device)) return { tile: SHALLOW, parts: MANY_PARTS };
   if (problem.k <= CUT_K || workgroups >= HALF_BUSY) return undefined;
-  const byTwo = workgroups >= BY_TWO[0] && workgroups <= BY_TWO[1];
-  if (byTwo && fits(MANY_SLICES, problem, device)) return { tile: MANY_SLICES, parts: 2 };
   if (!fits(CUT, problem, device)) return undefined;
   return { tile: CUT, parts: Math.min(MOST_PARTS, Math.ceil((2 * BUSY) / workgroups)) };
 }
@@ -134,6 +135,7 @@ function small(problem: Problem, device: Device): HardwareChoice {
 
 function byRule(problem: Problem, device: Device): HardwareTile {
   const { k } = problem;
+  if (k <= WIDE.tileDepth && suits(WIDE, problem, HALF_BUSY)) return WIDE;
   if (workgroupsOf(DEEP, problem) < HALF_BUSY && fits(FEW, problem, device)) return FEW;
   if (k <= SHALLOW_K && suits(SHALLOW, problem, HALF_BUSY) && fits(SHALLOW, problem, device)) return SHALLOW;
   if (k <= SHALLOW_K / 2) return SMALL;

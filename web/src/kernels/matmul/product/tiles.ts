@@ -56,6 +56,7 @@ export const DEEP_IN_LITTLE: HardwareTile = tile(32, 32, 16, { slices: 4 });
 export const FEW: HardwareTile = tile(16, 32, 16, { slices: 4, buffers: 2 });
 export const CUT: HardwareTile = tile(32, 32, 16, { slices: 4, buffers: 2 });
 export const MOST_PARTS = 4;
+export const MANY_PARTS = 8;
 export const MANY_SLICES: HardwareTile = tile(16, 32, 32, { slices: 8 });
 export const LOW: HardwareTile = tile(16, 32, 16, { slices: 8 });
 export const LOW_AHEAD: HardwareTile = tile(16, 32, 16, { slices: 8, ahead: 2 });
@@ -120,6 +121,7 @@ export function choices(problem: Problem, device: Pick<DeviceTraits, 'maxWorkgro
   const cut = [
     ...Array.from({ length: MOST_PARTS - 1 }, (_, i) => ({ tile: CUT, parts: i + 2 })),
     ...ALSO_CUT.flatMap((each) => [2, MOST_PARTS].map((parts) => ({ tile: each, parts }))),
+    { tile: SHALLOW, parts: MANY_PARTS },
   ];
   const deepEnough = ({ tile: { tileDepth, slices }, parts }: HardwareChoice) =>
     problem.k > (parts - 1) * tileDepth * slices;
