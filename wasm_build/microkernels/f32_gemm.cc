@@ -8,7 +8,7 @@ namespace {
 
 constexpr int32_t kRows = F32Gemm::kRows, kColumns = F32Gemm::kColumns;
 constexpr int kPanelsOfOneRow = 4, kPanelsOfTwoRows = 2;
-constexpr size_t kLargePanel = 1 << 16;
+constexpr size_t kSomePanel = 1 << 12, kLargePanel = 1 << 16;
 
 // Adds the product of R row pieces and k rows of P panels, `panel_step` apart. sums: [R][2 P] vectors.
 template <int R, int P>
@@ -135,10 +135,11 @@ class Block {
     const int32_t rows = kRows < g_.rows - first ? kRows : g_.rows - first;
     tile_of(rows, g_, pieces_ + static_cast<size_t>(tile) * kRows * taps_, taps_, k_, first, panel);
   }
-  // A part of a panel; of one tile at a time the processor does as well by itself, but for the largest.
+  // A part of a panel. The processor does as well by itself with little ones, and of one tile at a time with all but the
+  // largest.
   void fetch(int32_t panel, int32_t part, int32_t parts) const {
     const size_t step = static_cast<size_t>(kColumns) * taps_ * k_, bytes = sizeof(float) * step;
-    if (parts > 1 || bytes >= kLargePanel) fetch_lines(g_.b + panel * step, bytes, part, parts);
+    if (bytes >= (parts > 1 ? kSomePanel : kLargePanel)) fetch_lines(g_.b + panel * step, bytes, part, parts);
   }
 
  private:
