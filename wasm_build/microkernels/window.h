@@ -56,26 +56,35 @@ template <class T, class Place>
   });
 }
 
-// Whether the windows at `o` and the next count - 1 places of its row lie inside of the image with all their taps.
-inline bool all_inside(const Window& w, const OutputPixel& o, int32_t count) {
-  if (o.at[2] + count > w.out[2]) return false;
-  for (int axis = 0; axis < 3; ++axis) {
-    const int32_t first = o.at[axis] * w.stride[axis] - w.pad[axis];
-    const int32_t last = first + (w.kernel[axis] - 1) * w.dilation[axis] + (axis == 2 ? (count - 1) * w.stride[2] : 0);
-    if (first < 0 || last >= w.in[axis]) return false;
-  }
-  return true;
+// Whether the windows at `o` and the next count - 1 places are all of one row, and no column of them leaves the image.
+inline bool columns_inside(const Window& w, const OutputPixel& o, int32_t count) {
+  const int32_t first = o.at[2] * w.stride[2] - w.pad[2];
+  const int32_t last = first + (w.kernel[2] - 1) * w.dilation[2] + (count - 1) * w.stride[2];
+  return o.at[2] + count <= w.out[2] && first >= 0 && last < w.in[2];
 }
+
+// Of the windows at `o` and the next count - 1 places: the taps before and behind these lie above and below the image.
+struct TapRange {
+  int32_t begin = 0, end;
+  TapRange(const Window& w, const OutputPixel& o, int32_t count) : end(w.taps()) {
+    if (w.kernel[0] != 1 || o.at[2] + count > w.out[2]) return;
+    const int32_t first = o.at[1] * w.stride[1] - w.pad[1];
+    int32_t above = 0, within = w.kernel[1];
+    while (above < within && first + above * w.dilation[1] < 0) ++above;
+    while (above < within && first + (within - 1) * w.dilation[1] >= w.in[1]) --within;
+    begin = above * w.kernel[2], end = within * w.kernel[2];
+  }
+};
 
 // Where the taps of the windows at `o` and the next count - 1 places lie: taps[tap * P + place]; `zeros` outside of the
 // image. `o` moves on behind them.
 template <int P, class T>
 [[gnu::always_inline]] inline void locate_taps(const Window& w, OutputPixel& o, int32_t count, const T* image,
                                                const T* zeros, const T** taps) {
-  if (count == P && all_inside(w, o, P)) {  // one window after the other, a step apart
+  if (count == P && columns_inside(w, o, P)) {  // one window after the other, a step apart
     const size_t step = static_cast<size_t>(w.stride[2]) * w.pixel_stride;
     for_taps(w, o, image, [&](int32_t tap, const T* from) {
-      for (int32_t p = 0; p < P; ++p) taps[tap * P + p] = from + p * step;
+      for (int32_t p = 0; p < P; ++p) taps[tap * P + p] = from ? from + p * step : zeros;
     });
     for (int32_t p = 0; p < P; ++p) o.next(w);
     return;
