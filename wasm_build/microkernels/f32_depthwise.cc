@@ -7,7 +7,7 @@ namespace {
 
 constexpr int32_t kPixels = F32Depthwise::kPixels;
 
-// V vectors of 4 channels from `channel` on, for P pixels. taps: [tap][4 pixels], of some of the weights' taps. The last vector may reach over the
+// V vectors of 4 channels from `channel` on, for P pixels. taps: [tap][4 pixels]. The last vector may reach over the
 // channels: reads do no harm there (the bytes behind a pixel are the next pixel's, or padding of the buffer), stores
 // are cut.
 template <int P, int V>

@@ -135,8 +135,8 @@ class Block {
     const int32_t rows = kRows < g_.rows - first ? kRows : g_.rows - first;
     tile_of(rows, g_, pieces_ + static_cast<size_t>(tile) * kRows * taps_, taps_, k_, first, panel);
   }
-  // A part of a panel. The processor does as well by itself with little ones, and of one tile at a time with all but the
-  // largest.
+  // A part of a panel. The processor does as well by itself with little ones, and of one tile at a time with all but
+  // the largest.
   void fetch(int32_t panel, int32_t part, int32_t parts) const {
     const size_t step = static_cast<size_t>(kColumns) * taps_ * k_, bytes = sizeof(float) * step;
     if (bytes >= (parts > 1 ? kSomePanel : kLargePanel)) fetch_lines(g_.b + panel * step, bytes, part, parts);

@@ -354,14 +354,16 @@ struct Microkernels {
 #undef PY_ORT_MEMBER
 };
 
-// Runs a micro-kernel over all its units. The default does so at once on the calling thread; a thread pool installs
-// another. False: no memory for the scratch space.
-using MicroKernelRunner = bool (*)(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
+// Runs a micro-kernel over all its units, on threads that are awake, or on others, too. False: no memory for the
+// scratch space.
+using MicroKernelRunner = bool (*)(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units,
+                                   bool wake);
 
 // Those in use, of which the page added a module (abi/microkernels.cc): of relaxed SIMD or of plain. Null in runs of
 // sessions without nodes that may run them.
 const Microkernels& microkernels();
 void use_microkernels(const Microkernels& table);
+// For the next run: what runs micro-kernels where there are several workers.
 void install_microkernel_runner(MicroKernelRunner runner, int workers);
 
 bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);

@@ -10,9 +10,10 @@
 #include "py_ort/tensor.h"
 
 extern "C" {
-EM_JS(int, microkernel_share, (int kernel, uint32_t address, const void* args, size_t scratch_bytes, int32_t units), {
+EM_JS(int, microkernel_share, (int kernel, uint32_t address, const void* args, size_t scratch_bytes, int32_t units,
+                               int wake), {
   const run = wasmTable.get(address);
-  return Module['shareMicrokernel'](kernel, run, args, scratch_bytes >>> 0, units);
+  return Module['shareMicrokernel'](kernel, run, args, scratch_bytes >>> 0, units, wake !== 0);
 });
 }
 
@@ -30,9 +31,9 @@ int index_of(const py_ort::Microkernels& table, py_ort::MicroKernel kernel) {
   return -1;
 }
 
-bool run_on_pool(py_ort::MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
+bool run_on_pool(py_ort::MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units, bool wake) {
   return microkernel_share(index_of(py_ort::microkernels(), kernel), reinterpret_cast<uintptr_t>(kernel), arguments,
-                           scratch_bytes, units);
+                           scratch_bytes, units, wake);
 }
 
 }  // namespace

@@ -8,8 +8,7 @@ namespace py_ort {
 namespace {
 
 Microkernels table{};
-bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
-MicroKernelRunner run = run_here;
+MicroKernelRunner runner = nullptr;
 int worker_count = 1;
 
 // About how many vectors of four are multiplied, or take as long as that.
@@ -44,6 +43,11 @@ double work(const RecurrentSteps& p) { return work_of_step(p) * p.steps; }
 double work_of_rows(const BlockProduct& p) { return 1.0 * p.rows * p.k; }
 // Some 35 microseconds. On two threads 15 took 21, and 40 took 34.
 constexpr double kWorthSharing = 131072;
+// A worker that sleeps is late: some 50 microseconds, and milliseconds in virtual machines that wake it on the
+// processor of the thread that waits for it. So it is woken for what takes three times as long, or once a run has had
+// two milliseconds of lesser work; short runs have none of it.
+constexpr double kWorthWaking = 3 * kWorthSharing, kWorthWakingInAll = 60 * kWorthSharing;
+double offered = 0;  // in this run
 
 template <class Arguments>
 double work_of(const void* arguments) {
@@ -97,6 +101,13 @@ bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, i
   return true;
 }
 
+bool run(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
+  if (worker_count == 1) return run_here(kernel, arguments, scratch_bytes, units);
+  const double work = work_of(kernel, arguments);
+  offered += work;
+  return runner(kernel, arguments, scratch_bytes, units, work >= kWorthWaking || offered >= kWorthWakingInAll);
+}
+
 // So many chunks each worker takes, one after the other (web/src/core/thread_pool.ts).
 constexpr int32_t kChunks = 4;
 // Fewer tiles in a chunk read the weights more often than they have to.
@@ -140,9 +151,8 @@ bool share_recurrent_steps(MicroKernel kernel, const void* given) {
 
 const Microkernels& microkernels() { return table; }
 void use_microkernels(const Microkernels& other) { table = other; }
-void install_microkernel_runner(MicroKernelRunner runner, int workers) {
-  run = workers > 1 ? runner : run_here;
-  worker_count = workers;
+void install_microkernel_runner(MicroKernelRunner given, int workers) {
+  runner = given, worker_count = workers, offered = 0;
 }
 bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
   if (units <= 0) return true;

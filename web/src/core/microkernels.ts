@@ -54,8 +54,10 @@ export class Microkernels {
     private readonly memory: WebAssembly.Memory | string,
     private readonly log: (severity: number, text: string) => void,
   ) {
-    module.shareMicrokernel = (index, kernel, args, scratchBytes, units) =>
-      Number(this.pools.get(this.means.simd!)!.share(index, kernel, args, scratchBytes, units, this.means.threads));
+    module.shareMicrokernel = (index, kernel, args, scratchBytes, units, wake) =>
+      Number(
+        this.pools.get(this.means.simd!)!.share(index, kernel, args, scratchBytes, units, this.means.threads, wake),
+      );
   }
 
   /** Makes them part of the core. */

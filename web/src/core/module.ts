@@ -29,7 +29,14 @@ export interface CoreModule {
   UTF8ToString(pointer: number): string;
   addMicrokernels(sideModule: WebAssembly.Module, relaxed: boolean): boolean;
   /** Installed by the page: has all units of a micro-kernel done by several threads. 1, or 0 without memory. */
-  shareMicrokernel?: (index: number, kernel: MicroKernel, args: number, scratchBytes: number, units: number) => number;
+  shareMicrokernel?: (
+    index: number,
+    kernel: MicroKernel,
+    args: number,
+    scratchBytes: number,
+    units: number,
+    wake: boolean,
+  ) => number;
   /** Installed by the page: the pixels of an image's bytes in the heap. Rejects with what ort_jsep_error was told. */
   decodeImage?: (encoded: number, size: number, format: string) => Promise<Picture>;
   jsepInit(backend: unknown, functions: JsepFunctions): void;

@@ -73,7 +73,8 @@ export class ThreadPool {
   }
 
   /**
-   * Has all units of a micro-kernel done on up to `threads` threads. False: there is no memory for their scratch space.
+   * Has all units of a micro-kernel done on up to `threads` threads, of which those that sleep are woken or left out.
+   * False: there is no memory for their scratch space.
    */
   share(
     index: number,
@@ -82,6 +83,7 @@ export class ThreadPool {
     scratchBytes: number,
     units: number,
     threads: number,
+    wake: boolean,
   ): boolean {
     const { words } = this;
     const stride = (scratchBytes + 127) & -128;
@@ -99,7 +101,7 @@ export class ThreadPool {
     Atomics.store(words, Word.done, 0);
     Atomics.store(words, Word.claim, ++this.jobs << CHUNK_BITS);
     Atomics.add(words, Word.job, 1);
-    if (Atomics.load(words, Word.sleeping) > 0) Atomics.notify(words, Word.job);
+    if (wake && Atomics.load(words, Word.sleeping) > 0) Atomics.notify(words, Word.job);
     workOff(words, 0, () => kernel);
     for (let spins = CORE_SPINS, done = 0; (done = Atomics.load(words, Word.done)) < chunks; ) {
       if (--spins < 0) Atomics.wait(words, Word.done, done);
