@@ -4,13 +4,14 @@ A session with an empty table tells, by its profile, which products there are, w
 could. Then there is a session for each place in these lists, in which every product takes the tile that stands there,
 beside one with the usual tiles: they run in turn, since a GPU that has little to do changes its clock all the time, and
 other tiles' times are compared with the usual ones' in the same seconds. A product's time is that of all its launches
-in a run, the least of several runs; its tile is the quickest, unless the usual one takes hardly longer. A tile with
-which results are others than before is none.
+in a run, the least of several runs, less what a launch takes longer for being timed by itself: parts of a product need
+one more. Its tile is the quickest, unless the usual one takes hardly longer. A tile with which results are others than
+before is none.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ import numpy as np
 
 from py_ort.exceptions import NotImplemented
 from py_ort.profiling import Trace
+from py_ort.runtime.options import RunOptions
 from py_ort.runtime.tile_tables import Measured, TunedDevice
 
 if TYPE_CHECKING:
@@ -49,12 +51,13 @@ class Tuning:
 
 @dataclass
 class _Times:
-    """Of one session: milliseconds of products, and their tiles, those they could take, and what came out."""
+    """Of one session: milliseconds of products, their tiles, those they could take, what came out, what timing costs."""
 
     ms: dict[str, float]
     tiles: dict[str, str]
     choices: dict[str, Sequence[str]]
     outputs: list[Any]
+    launch_ms: float
 
 
 def measure_tiles(
@@ -79,7 +82,7 @@ def measure_tiles(
     """
     told = session._open().runtime.device
     assert told is not None
-    [usual] = _run([session], feeds, runs)
+    [usual] = _run([session], feeds, runs, None)
     ratios: dict[str, dict[str, float]] = {product: {tile: 1.0} for product, tile in usual.tiles.items()}
     tuning = Tuning(TunedDevice.of(session.browser, told))
     count = max(map(len, usual.choices.values()), default=0)
@@ -87,7 +90,7 @@ def measure_tiles(
         progress("measuring tiles", i, count)
         table = {product: choices[i] for product, choices in usual.choices.items() if i < len(choices)}
         with open_session({}) as normal, open_session(table) as other:
-            before, found = _run([normal, other], feeds, runs)
+            before, found = _run([normal, other], feeds, runs, usual.launch_ms)
         if not all(map(_near, found.outputs, usual.outputs)):
             tuning.refused += sorted(set(table.values()) - {*tuning.refused})
             continue
@@ -105,20 +108,40 @@ def measure_tiles(
     return tuning
 
 
-def _run(sessions: Sequence[InferenceSession], feeds: Mapping[str, Any], runs: int) -> list[_Times]:
+def _run(
+    sessions: Sequence[InferenceSession], feeds: Mapping[str, Any], runs: int, launch_ms: float | None
+) -> list[_Times]:
+    """Run them by turns; without `launch_ms` it is measured, by runs whose kernels are timed together."""
+    together = RunOptions()
+    together._profile = "passes"
     for _ in range(_WARM_UP + runs):
         outputs = [session.run(None, feeds) for session in sessions]
+        if launch_ms is None:
+            for session in sessions:
+                session.run(None, feeds, together)
     return [
-        _times(Trace.load(session.end_profiling()), list(out)) for session, out in zip(sessions, outputs, strict=True)
+        _times(Trace.load(session.end_profiling()), list(out), launch_ms)
+        for session, out in zip(sessions, outputs, strict=True)
     ]
 
 
-def _times(trace: Trace, outputs: list[Any]) -> _Times:
+def _cost_of_timing(trace: Trace) -> float:
+    """What a launch takes longer, in milliseconds, where it is timed by itself."""
+    times = trace.gpu_times()
+    launches = Counter(event["args"].get("run") for event in trace.spans("Kernel"))
+    return max(0.0, times.apart_ms - times.together_ms) / max(launches.values()) if times and launches else 0.0
+
+
+def _times(trace: Trace, outputs: list[Any], launch_ms: float | None) -> _Times:
+    trace = trace.since(_WARM_UP * (2 if launch_ms is None else 1))
+    if launch_ms is None:
+        launch_ms = _cost_of_timing(trace)
     by_run: defaultdict[str, defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
     tilings = {}
-    for event in trace.since(_WARM_UP).spans("Kernel"):
+    for event in trace.spans("Kernel"):
         if tiling := event["args"].get("tiling"):
-            by_run[tiling["product"]][event["args"]["run"]] += event["dur"] / 1000
+            ms = event["dur"] / 1000
+            by_run[tiling["product"]][event["args"]["run"]] += max(ms / 10, ms - launch_ms)
             tilings[tiling["product"]] = tiling
     if not tilings and (notes := trace.notes()):
         raise NotImplemented(f"tiles cannot be measured here: {'; '.join(notes)}")
@@ -127,6 +150,7 @@ def _times(trace: Trace, outputs: list[Any]) -> _Times:
         {product: tiling["tile"] for product, tiling in tilings.items()},
         {product: tiling["choices"] for product, tiling in tilings.items()},
         outputs,
+        launch_ms,
     )
 
 

@@ -21,6 +21,7 @@ from py_ort.cli import cli
 from py_ort.exceptions import InvalidArgument
 from py_ort.profiling import Trace
 from py_ort.runtime.tile_tables import Measured, TileTables, TunedDevice
+from py_ort.runtime.tile_tuning import _times
 
 pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
@@ -190,6 +191,24 @@ def test_tune_with_subgroup_matrices(tmp_path: Path, model: bytes, tables: TileT
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert "subgroupMatrix has no effect" in done.stderr
     assert len(tables.entries()) == 1
+
+
+def test_timing_each_launch_is_not_counted() -> None:
+    """Two launches of 7 us that take 9 together cost 2.5 us each for being timed."""
+    tiling = {"product": "p", "tile": "t", "choices": ["t"]}
+    events = []
+    for run in range(6):
+        args = {"run": run}
+        if run % 2:
+            events.append(
+                {"ph": "X", "cat": "Session", "dur": 1, "args": {**args, "gpu_ms": 0.009, "gpu_span_ms": 0.01}}
+            )
+        else:
+            events += [{"ph": "X", "cat": "Kernel", "dur": 7, "args": {**args, "tiling": tiling}}] * 2
+    usual = _times(Trace(events), [], None)
+    assert (usual.launch_ms, usual.ms) == (pytest.approx(0.0025), {"p": pytest.approx(0.009)})
+    less = _times(Trace(events), [], 0.001)
+    assert less.ms == {"p": pytest.approx(0.012)}
 
 
 def test_nowhere_to_keep_it(tmp_path: Path, model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
