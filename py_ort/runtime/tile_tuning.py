@@ -51,7 +51,7 @@ class Tuning:
 
 @dataclass
 class _Times:
-    """Of one session: milliseconds of products, their tiles, those they could take, what came out, what timing costs."""
+    """Of one session: products, in milliseconds, their tiles, others they could take; results; what timing costs."""
 
     ms: dict[str, float]
     tiles: dict[str, str]
