@@ -19,23 +19,23 @@ export interface MatrixTile {
 const LARGE = tile(128, 128, 64, 32);
 const SMALL = tile(64, 64, 32, 32);
 const SMALL_BY_TWO = tile(64, 64, 32, 32, 2);
+const SMALL_BY_TWO_DEEP: MatrixTile = { ...SMALL_BY_TWO, tileDepth: 64 };
 const NARROW_BY_FOUR = tile(32, 64, 32, 32, 4);
+const LEAST_BY_FOUR = tile(32, 32, 16, 32, 4);
 const LEAST_BY_EIGHT = tile(32, 32, 32, 32, 8);
 const TILES: readonly MatrixTile[] = [
   LARGE,
   SMALL,
   SMALL_BY_TWO,
+  SMALL_BY_TWO_DEEP,
   tile(32, 64, 32, 32, 2),
   NARROW_BY_FOUR,
   tile(32, 32, 32, 32, 2),
-  tile(32, 32, 32, 32, 4),
+  LEAST_BY_FOUR,
   LEAST_BY_EIGHT,
 ];
 
-/**
- * Those that parts of k may have, besides slices: workgroups of their own, whose sums another launch adds up. Taken
- * where a table names them, as `py-ort tune` writes it.
- */
+/** Those that parts of k may have, besides slices: workgroups of their own, whose sums another launch adds up. */
 const CUT: readonly MatrixTile[] = [SMALL, SMALL_BY_TWO, LEAST_BY_EIGHT];
 /** Parts that have less of k than this are not worth their launch. */
 const LEAST_PART = 256;
@@ -49,20 +49,27 @@ export interface MatrixChoice {
 export const PADDING = 8;
 
 /**
- * With how many workgroups of such tiles each is quicker than those behind it: an H200's numbers, of products of BERT,
- * of decoders' prompts, and of ResNet-50. Fewer than of the last are left to threads' own arithmetic, windows sooner.
+ * With how many workgroups of such tiles, and from which k on, each is quicker than those behind it: an H200's and an
+ * H100's numbers, of products of BERT, of decoders' prompts, and of ResNet-50. Fewer than of the last are left to
+ * threads' own arithmetic, windows sooner.
  */
 const RULES: readonly {
   readonly tile: MatrixTile;
   readonly workgroupsOf: MatrixTile;
   readonly least: number;
+  readonly leastK?: number;
   readonly left?: LeftKind;
+  readonly parts?: number;
 }[] = [
   { tile: LARGE, workgroupsOf: LARGE, least: 128 },
   { tile: SMALL, workgroupsOf: SMALL, least: 160 },
+  { tile: SMALL_BY_TWO_DEEP, workgroupsOf: SMALL, least: 72, left: 'matrix' },
   { tile: SMALL_BY_TWO, workgroupsOf: SMALL, least: 72 },
   { tile: NARROW_BY_FOUR, workgroupsOf: SMALL, least: 40 },
   { tile: SMALL_BY_TWO, workgroupsOf: SMALL, least: 40 },
+  { tile: SMALL_BY_TWO, workgroupsOf: SMALL, least: 16, leastK: 2048, parts: MOST_PARTS },
+  { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 24, leastK: 2048, parts: MOST_PARTS },
+  { tile: LEAST_BY_FOUR, workgroupsOf: LEAST_BY_EIGHT, least: 96 },
   { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 64 },
   { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 32, left: 'matrix' },
   { tile: SMALL, workgroupsOf: SMALL, least: 40 }, // where k or workgroup memory is too little for slices
@@ -77,9 +84,9 @@ export function matrixTile(problem: Problem, device: Device): MatrixChoice | und
   if (name !== undefined) return fitting.find((each) => matrixTileName(each) === name);
   // Windows that are read one element at a time take longer than the threads' own arithmetic.
   if (problem.left === 'windows' && problem.aVec === 1) return undefined;
-  for (const { tile, workgroupsOf, least, left } of RULES) {
-    const found = fitting.find((each) => each.tile === tile && each.parts === 1);
-    const fits = left === undefined || left === problem.left;
+  for (const { tile, workgroupsOf, least, leastK = 0, left, parts = 1 } of RULES) {
+    const found = fitting.find((each) => each.tile === tile && each.parts === parts);
+    const fits = (left === undefined || left === problem.left) && problem.k >= leastK;
     if (found && fits && countOf(workgroupsOf, problem) >= least) return found;
   }
   return undefined;
