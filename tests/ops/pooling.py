@@ -63,6 +63,8 @@ CASES = [
         for case in _both(op, (2, channels, 11, 10), window)
     ),
     *_both("MaxPool", (1, 8, 11, 10), {"kernel_shape": [3, 3], "dilations": [2, 2], "pads": [1, 1, 1, 1]}),
+    *_both("MaxPool", (1, 31, 7, 6), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    *_both("AveragePool", (1, 17, 7, 6), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
     *_both("AveragePool", (1, 8, 11, 10), {**WINDOWS[0], "count_include_pad": 1}),
     *_both("AveragePool", (1, 8, 11, 10), {**WINDOWS[1], "pads": [1, 1, 1, 1], "count_include_pad": 1}),
     *(

@@ -45,10 +45,12 @@ class Conv {
     Columns x_at, z_at, y_at;  // of channels-last images only
     if constexpr (kChannelsLast) {
       PY_ORT_TRY(seen_columns(*context.input(0), columns_.x, x, x_at));
-      if (given) PY_ORT_TRY(seen_columns(*given, columns_.residual, residual, z_at));
+      if (given) {
+        PY_ORT_TRY(seen_columns(*given, columns_.residual, residual, z_at));
+        given = &residual;
+      }
     } else {
       x = *context.input(0);
-      if (given) residual = *given;
     }
     if (job_.x_dims != x.dims || job_.w_dims != w.dims) {
       Job other;
@@ -60,11 +62,11 @@ class Conv {
     PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ",
                   job.out_channels, " output channels");
     Tensor input;
-    PY_ORT_TRY(epilogue_.residual(given ? &residual : nullptr, job.y_dims, z));
+    PY_ORT_TRY(epilogue_.residual(given, job.y_dims, z));
     const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, job.image, kChannelsLast, input));
     PY_ORT_TRY(weights_.get(w, weights, [&](Tensor& out) { return prepare_weights(w, job, out); }));
-    if (z) PY_ORT_TRY(channels_last_of(residual, result, kChannelsLast, residual));
+    if (!kChannelsLast && z) PY_ORT_TRY(channels_last_of(*z, result, false, residual));
     if constexpr (kChannelsLast) job.plan.window.pixel_stride = static_cast<int32_t>(x_at.pitch);
     job.z_stride = static_cast<int32_t>(kChannelsLast ? z_at.pitch : job.out_channels);
     job.x = input.data<float>() + x_at.first;
