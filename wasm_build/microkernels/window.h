@@ -63,7 +63,8 @@ inline bool columns_inside(const Window& w, const OutputPixel& o, int32_t count)
   return o.at[2] + count <= w.out[2] && first >= 0 && last < w.in[2];
 }
 
-// Of the windows at `o` and the next count - 1 places: the taps before and behind these lie above and below the image.
+// Of the windows at `o` and the next count - 1 places: the taps before and behind these lie above and below the image,
+// and count as 0, whatever the weights are. All taps where the places are not of one row of one plane.
 struct TapRange {
   int32_t begin = 0, end;
   TapRange(const Window& w, const OutputPixel& o, int32_t count) : end(w.taps()) {

@@ -354,8 +354,8 @@ struct Microkernels {
 #undef PY_ORT_MEMBER
 };
 
-// Runs a micro-kernel over all its units, on threads that are awake, or on others, too. False: no memory for the
-// scratch space.
+// Runs a micro-kernel over all its units, on the threads that are awake; `wake`: on those that sleep, too. False: no
+// memory for the scratch space.
 using MicroKernelRunner = bool (*)(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units,
                                    bool wake);
 

@@ -1,4 +1,4 @@
-// How micro-kernels are run: on this thread, or on all workers of the pool where the work is worth waking them.
+// How micro-kernels are run: on this thread, on workers that are awake, or on all where it is worth waking them.
 #include "py_ort/recurrent_steps.h"
 
 #include <algorithm>
@@ -39,13 +39,14 @@ double work_of_step(const RecurrentSteps& p) {
   const double weights = 1.0 * p.directions * p.gates() * p.hidden * p.hidden;
   return weights * p.batch * (p.direction->integers ? 0.1 : 0.25);
 }
-double work(const RecurrentSteps& p) { return work_of_step(p) * p.steps; }
+// In pieces they are run step by step.
+double work(const RecurrentSteps& p) { return work_of_step(p) * (p.pieces > 1 ? 1 : p.steps); }
 double work_of_rows(const BlockProduct& p) { return 1.0 * p.rows * p.k; }
 // Some 35 microseconds. On two threads 15 took 21, and 40 took 34.
 constexpr double kWorthSharing = 131072;
 // A worker that sleeps is late: some 50 microseconds, and milliseconds in virtual machines that wake it on the
-// processor of the thread that waits for it. So it is woken for what takes three times as long, or once a run has had
-// two milliseconds of lesser work; short runs have none of it.
+// processor of the thread that waits for it. So it is woken for what takes 100 microseconds, or once a run has shared
+// what takes two milliseconds; short runs have none of it.
 constexpr double kWorthWaking = 3 * kWorthSharing, kWorthWakingInAll = 60 * kWorthSharing;
 double offered = 0;  // in this run
 

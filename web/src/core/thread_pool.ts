@@ -73,7 +73,7 @@ export class ThreadPool {
   }
 
   /**
-   * Has all units of a micro-kernel done on up to `threads` threads, of which those that sleep are woken or left out.
+   * Has all units of a micro-kernel done on up to `threads` threads that are awake; `wake`: those that sleep, too.
    * False: there is no memory for their scratch space.
    */
   share(

@@ -32,14 +32,14 @@ import {
   WIDE,
 } from './tiles';
 
-/** Workgroups that keep a large GPU busy: with large tiles, with the largest, with small ones. */
+/** Workgroups that keep a large GPU busy: with large tiles; with the largest, or by element; with small ones. */
 const BUSY = 128;
 const VERY_BUSY = 256;
 const HALF_BUSY = 64;
 /** Up to this k two slices are enough, and up to half of it one is; beyond the other, parts pay where tiles are few. */
 const SHALLOW_K = 512;
 const CUT_K = 4096;
-/** With so many workgroups, no fewer and no more, they do from this k on. */
+/** Where tiles of CUT would be so many, no fewer and no more, eight parts pay from this k on. */
 const BY_MANY = { least: 24, most: 40, k: 2048 } as const;
 /** The k that large tiles are too slow to begin for. */
 const TWO_STEPS = 64;
@@ -116,7 +116,8 @@ function suits(tile: HardwareTile, problem: Problem, workgroups: number): boolea
 function cut(problem: Problem, device: Device): HardwareChoice | undefined {
   const workgroups = workgroupsOf(CUT, problem);
   const byMany = problem.k >= BY_MANY.k && workgroups >= BY_MANY.least && workgroups <= BY_MANY.most;
-  if (byMany && fits(SHALLOW, problem, device)) return { tile: SHALLOW, parts: MANY_PARTS };
+  if (byMany && suits(SHALLOW, problem, 0) && fits(SHALLOW, problem, device))
+    return { tile: SHALLOW, parts: MANY_PARTS };
   if (problem.k <= CUT_K || workgroups >= HALF_BUSY) return undefined;
   if (!fits(CUT, problem, device)) return undefined;
   return { tile: CUT, parts: Math.min(MOST_PARTS, Math.ceil((2 * BUSY) / workgroups)) };
@@ -135,7 +136,7 @@ function small(problem: Problem, device: Device): HardwareChoice {
 
 function byRule(problem: Problem, device: Device): HardwareTile {
   const { k } = problem;
-  if (k <= WIDE.tileDepth && suits(WIDE, problem, HALF_BUSY)) return WIDE;
+  if (k <= WIDE.tileDepth && suits(WIDE, problem, HALF_BUSY) && fits(WIDE, problem, device)) return WIDE;
   if (workgroupsOf(DEEP, problem) < HALF_BUSY && fits(FEW, problem, device)) return FEW;
   if (k <= SHALLOW_K && suits(SHALLOW, problem, HALF_BUSY) && fits(SHALLOW, problem, device)) return SHALLOW;
   if (k <= SHALLOW_K / 2) return SMALL;

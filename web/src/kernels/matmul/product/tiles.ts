@@ -45,7 +45,7 @@ export function rowOfThread(i: number): number {
 export const LARGEST: HardwareTile = tile(128, 64, 32, { rows: 8, columns: 2 });
 export const LARGE: HardwareTile = tile(64, 64, 32, { columns: 2 });
 export const SMALL: HardwareTile = tile(32, 32, 32);
-/** For depths that are done in two steps. */
+/** For depths that are done in one step or two. */
 export const WIDE: HardwareTile = tile(32, 64, 32);
 /** Where elements of a are read one by one, more threads hide it. */
 export const BY_ELEMENT: readonly HardwareTile[] = [tile(64, 64, 32), WIDE, SMALL];
@@ -73,7 +73,6 @@ const OTHERS: readonly HardwareTile[] = [
   tile(16, 32, 16, { slices: 8, buffers: 2 }),
   tile(32, 32, 32, { rows: 8, slices: 8, unrolled: 4, directB: true }),
   TALL,
-  tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4, buffers: 2 }),
   tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4 }),
 ];
 /** Tiles that parts of k may have, besides CUT. */
