@@ -65,6 +65,13 @@ def test_operators_on_integers(case: str) -> None:
             1,
         ),
         "what is only moved": ("m = Transpose(q)  r = QuantizeLinear(m, sx, zx)  y = DequantizeLinear(r, sx, zx)", 1),
+        "a pool of what is joined": (
+            """c = Conv(q, v)  r = QuantizeLinear(c, sy, zx)  d = DequantizeLinear(r, sy, zx)
+            a = Conv(q, u)  s = QuantizeLinear(a, sy, least)  e = DequantizeLinear(s, sy, least)
+            j = Concat<axis=1>(d, e)  k = QuantizeLinear(j, sx, zx)  l = DequantizeLinear(k, sx, zx)
+            m = MaxPool<kernel_shape=[2,2]>(l)  n = QuantizeLinear(m, sx, zx)  y = DequantizeLinear(n, sx, zx)""",
+            1,
+        ),
         "other steps": ("m = Transpose(q)  r = QuantizeLinear(m, sy, zx)  y = DequantizeLinear(r, sy, zx)", 2),
     }.values(),
 )

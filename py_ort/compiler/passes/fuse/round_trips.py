@@ -150,8 +150,8 @@ def _into_concat(node: ir.Node) -> bool:
 
 
 def _repeated(node: ir.Node) -> bool:
-    """Take out a rounding of what was rounded so already, and only moved or picked since."""
-    if _rounding(_moved(node.inputs[0])[0]) != _rounding(node):
+    """Take out a rounding of what was rounded so already, and only moved, picked or joined since."""
+    if steps_of(node.inputs[0]) != _rounding(node):
         return False
     assert node.inputs[0] is not None
     replace_value(node.outputs[0], node.inputs[0])
