@@ -135,6 +135,7 @@ class Block {
     const int32_t rows = kRows < g_.rows - first ? kRows : g_.rows - first;
     tile_of(rows, g_, pieces_ + static_cast<size_t>(tile) * kRows * taps_, taps_, k_, first, panel);
   }
+
   // A part of a panel. The processor does as well by itself with little ones, and of one tile at a time with all but
   // the largest.
   void fetch(int32_t panel, int32_t part, int32_t parts) const {
