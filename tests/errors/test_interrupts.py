@@ -81,7 +81,9 @@ began = time.perf_counter()
 make()
 long = time.perf_counter() - began
 made.pop().close()
-for _ in range(40):
+tries = 0
+while tries < 40 or hits < 10 and tries < 400:  # how long the next ones take nobody knows
+    tries += 1
     hits += interrupted(rng.uniform(0, long * 1.3), make)
     while len(made) > 1:
         made.pop().close()
