@@ -94,10 +94,11 @@ void tile_of(int32_t rows, const F32Gemm& g, const float* const* pieces, int32_t
 // The row pieces of a block of tiles, as pointers [tile][tap][6].
 class Block {
  public:
-  Block(const F32Gemm& g, void* scratch) : g_(g), pieces_(static_cast<const float**>(scratch)) {
+  // `most`: its tiles, at most.
+  Block(const F32Gemm& g, void* scratch, int32_t most) : g_(g), pieces_(static_cast<const float**>(scratch)) {
     taps_ = g.packs_rows() ? 1 : g.taps;
     k_ = g.packs_rows() ? g.k * g.taps : g.k;
-    packed_ = reinterpret_cast<float*>(pieces_ + static_cast<size_t>(taps_) * kRows * g.block());
+    packed_ = reinterpret_cast<float*>(pieces_ + static_cast<size_t>(taps_) * kRows * most);
   }
 
   void fill(int32_t row, int32_t tiles) {
@@ -176,7 +177,7 @@ class Block {
 PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Gemm& g = *static_cast<const F32Gemm*>(arguments);
   const int32_t tiles = g.tiles(), most = g.block(), panels = (g.n + kColumns - 1) / kColumns;
-  Block block(g, scratch);
+  Block block(g, scratch, most);
   for (int32_t unit = begin; unit < end;) {
     const int32_t piece = unit / tiles, first = unit % tiles;
     int32_t count = most;

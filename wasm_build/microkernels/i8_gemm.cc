@@ -79,10 +79,11 @@ struct WordSums {
 template <class Element>
 class Block {
  public:
-  Block(const I8Gemm& g, void* scratch, uint8_t flip)
+  // `most`: its tiles, at most.
+  Block(const I8Gemm& g, void* scratch, uint8_t flip, int32_t most)
       : g_(g), flip_(flip), k_(g.taps * g.k), row_sums_(static_cast<int32_t*>(scratch)),
-        rows_(reinterpret_cast<Element*>(row_sums_ + static_cast<size_t>(kRows) * g.block())),
-        words_(reinterpret_cast<int16_t*>(rows_ + static_cast<size_t>(kRows) * g.block() * g.padded_k() + 16)) {}
+        rows_(reinterpret_cast<Element*>(row_sums_ + static_cast<size_t>(kRows) * most)),
+        words_(reinterpret_cast<int16_t*>(rows_ + static_cast<size_t>(kRows) * most * g.padded_k() + 16)) {}
 
   void fill(int32_t row, int32_t rows) {
     if (g_.window) {
@@ -239,7 +240,7 @@ class Block {
 template <class Sums>
 [[gnu::noinline]] void run(const I8Gemm& g, void* scratch, uint8_t flip, int32_t begin, int32_t end) {
   const int32_t tiles = g.tiles(), most = g.block(), panels = (g.n + kColumns - 1) / kColumns;
-  Block<typename Sums::Element> block(g, scratch, flip);
+  Block<typename Sums::Element> block(g, scratch, flip, most);
   for (int32_t unit = begin; unit < end;) {
     const int32_t piece = unit / tiles, first = unit % tiles;
     int32_t count = most;
