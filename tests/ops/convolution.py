@@ -50,11 +50,11 @@ def _both(
     perm = (2, 3, 1, 0) if op == "Conv" else (2, 3, 0, 1)
     plain = Case(op, [r(*x), r(*w), r(outputs)], attributes, tolerance="loose")
     extra = epilogue(activation, residual="first" if residual else None)
+    shape = plain.expectation(plain.arrays())[0].shape if residual else ()
 
     def first() -> Case:
         if not residual or op != "Conv":
             return plain
-        shape = plain.expectation(plain.arrays())[0].shape
 
         def expected(*given: np.ndarray) -> np.ndarray:
             return ACTIVATIONS[activation](plain.expectation(given[:3])[0] + given[3]).astype(np.float32)
@@ -71,7 +71,6 @@ def _both(
         weights = [w[axis] for axis in perm] if packed else w
         inputs = [r(x[0], *x[2:], x[1]), r(*weights), r(outputs)]
         if residual:
-            shape = plain.expectation(plain.arrays())[0].shape
             inputs.append(r(shape[0], *shape[2:], shape[1]))
         layout = {"weight_layout": "HWIO"} if packed else {}
         name = "packed" if packed else "unpacked"
