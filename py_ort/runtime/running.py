@@ -127,6 +127,8 @@ class Run:
         if profile:
             self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
         run_options._cancel.append(self.future.cancel)
+        if run_options.terminate:  # another thread has set it since, and had no future to cancel
+            self.future.cancel()
 
     def wait(self) -> None:
         """Wait for the page's answer, whatever it is. An interrupt (Ctrl-C) ends the run."""

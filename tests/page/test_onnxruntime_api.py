@@ -305,6 +305,22 @@ def test_sessions_spread_over_pages(new_session):
     assert len({session.browser for session in sessions}) == 1
 
 
+def test_terminate_ends_a_run_that_is_just_starting(new_session, monkeypatch):
+    session, options = new_session(slow(), providers=["wasm"]), RunOptions()
+    runtime = session._opened.runtime
+    start_run = runtime.start_run
+
+    def started(*args, **kwargs):
+        future = start_run(*args, **kwargs)
+        options.terminate = True
+        return future
+
+    with monkeypatch.context() as patch, pytest.raises(Cancelled):
+        patch.setattr(runtime, "start_run", started)
+        session.run(None, {"x": np.ones(20_000, np.float32)}, options)
+    assert options._cancel == []
+
+
 def test_two_pages_run_at_the_same_time(new_session):
     """A quick run is done while a slow one is under way in the other page; in one page it would wait."""
     slow_one, quick = (new_session(made, providers=["wasm"], browser=TWO_PAGES) for made in (slow(), add()))
