@@ -284,7 +284,7 @@ def _chained(c: Compilation) -> list[Pass]:
         return []
 
     return [
-        QuantizedEnds(c.provider_of, c.takes("steps")),
+        QuantizedEnds(c.provider_of, c.takes("steps"), c.takes("residual")),
         ByteConvolutions(c.takes("bytes")),
         ProductParts(c.takes("parts")),
         ElementwiseChains(c.provider_of, c.target.takes_chain),

@@ -4,6 +4,7 @@ import type { Attributes } from '../contract/attributes';
 import { type Context, KernelError, type Tensor, type Uniforms } from '../contract/kernel';
 import { SCALAR_FUNCTIONS } from '../schema/scalar_functions';
 import { type Lanes, laneType } from './lanes';
+import { type MathName, mathFunctions } from './math';
 import { type Instruction, parse, type Program, programFunctions } from './program';
 import { PIECEWISE } from './scalar_functions';
 
@@ -135,11 +136,15 @@ export function shared(epilogue: Program | undefined): Program {
   return programOf({ ...form, residual, ...(made && { function: { op: PIECEWISE.name, numbers: made } }) });
 }
 
-/** WGSL of what `ended` calls, for `lanes` lanes. */
-export function epilogueText(program: readonly Instruction[] | undefined, lanes: Lanes): string {
-  if (!program) return '';
+/** WGSL of what `ended` calls, for `lanes` lanes, and of functions that are wanted besides. */
+export function epilogueText(
+  program: readonly Instruction[] | undefined,
+  lanes: Lanes,
+  wanted: readonly MathName[] = [],
+): string {
+  if (!program) return mathFunctions(...wanted);
   const inputs = readsResidual(program) ? ['F', 'F'] : ['F'];
-  const written = `${programFunctions([{ name: 'epilogue', program, inputs, first: FIRST, result: 'F' }])}\n`;
+  const written = `${programFunctions([{ name: 'epilogue', program, inputs, first: FIRST, result: 'F' }], wanted)}\n`;
   const types = { F: 'f32', I: 'i32', U: 'u32', B: 'bool' } as const;
   return written.replace(/\b[FIUB]\b/g, (name) => laneType(types[name as keyof typeof types], lanes));
 }

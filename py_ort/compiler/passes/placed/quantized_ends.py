@@ -1,7 +1,8 @@
 """A product → FakeQuantize, once or in two steps: its epilogue, whatever stands in that already.
 
-A sum with a rounded product is made there, too (→ Add of a residual → FakeQuantize). Runs after placement: only kernels
-with the feature "steps" have epilogues of any length; they take residuals.
+So with Softmax and normalizations. A sum with a rounded product is made there, too (→ Add of a residual →
+FakeQuantize). Runs after placement: only kernels with the feature "steps" have epilogues of any length, and only those
+with "residual" take one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir.block_products import is_block_product, may_end
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import all_nodes, origins, remove, replace_value, set_origins
-from py_ort.ir.operators import INTERNAL
+from py_ort.ir.operators import INTERNAL, op_types
 
 
 class QuantizedEnds(KernelPass):
@@ -25,19 +26,22 @@ class QuantizedEnds(KernelPass):
     after = ("activation",)
     before = ("elementwise_chains",)
 
-    def __init__(self, provider_of: Callable[[ir.Node], str], takes: Takes) -> None:
+    def __init__(self, provider_of: Callable[[ir.Node], str], takes: Takes, takes_residual: Takes) -> None:
         """Say where nodes run.
 
         Args:
             provider_of: The provider of a node.
-            takes: Whether the kernel of a product has epilogues of any length.
+            takes: Whether a kernel has epilogues of any length.
+            takes_residual: Whether they may read a residual.
         """
         super().__init__(takes)
         self._provider_of = provider_of
+        self._takes_residual = takes_residual
 
     def call(self, model: ir.Model) -> int:
         """Take each rounding of a product that nothing else reads, the first ones first."""
-        return sum(self._fuse(node) or self._add(node) for node in list(all_nodes(model.graph)))
+        nodes = list(all_nodes(model.graph))
+        return sum(_before_views(node) for node in nodes) + sum(self._fuse(node) or self._add(node) for node in nodes)
 
     def _fuse(self, node: ir.Node) -> bool:
         row = function_of(node)
@@ -54,9 +58,10 @@ class QuantizedEnds(KernelPass):
         return True
 
     def _is_host(self, host: ir.Node, x: ir.Value, node: ir.Node) -> bool:
-        """Whether `x` is a product that may have an epilogue of any length, where `node` runs."""
+        """Whether `x` is made by a kernel that may have an epilogue of any length, where `node` runs."""
         return (
-            x.dtype == ir.DataType.FLOAT
+            x is host.outputs[0]
+            and x.dtype == ir.DataType.FLOAT
             and self._provider_of(host) == self._provider_of(node)
             and self._takes(host)
             and may_end(host)
@@ -74,7 +79,9 @@ class QuantizedEnds(KernelPass):
                 continue
             if not only_for(x, node) or not same_dims(x, z) or not self._is_host(host, x, node):
                 continue
-            if not _is_rounded(host) or len(host.inputs) > _RESIDUAL or is_block_product(host):
+            if not _is_rounded(host) or not self._takes_residual(host):
+                continue
+            if len(host.inputs) > _RESIDUAL or is_block_product(host):
                 continue
             Epilogue.of(host).plus_residual().write(host)
             host.resize_inputs(_RESIDUAL + 1)
@@ -93,6 +100,27 @@ class QuantizedEnds(KernelPass):
 
 #: The input that is a product's residual.
 _RESIDUAL = 3
+
+
+def _before_views(node: ir.Node) -> int:
+    """Round before what only gives the same elements another shape; return before how many of these."""
+    count = 0
+    while node.op_type == "FakeQuantize" and (x := node.inputs[0]) is not None:
+        view, result = x.producer(), node.outputs[0]
+        if view is None or view.op_type not in op_types("view") or view.domain != "" or view.graph is not node.graph:
+            break
+        source = view.inputs[0]
+        if source is None or not only_for(x, node):
+            break
+        replace_value(result, x)
+        node.replace_input_with(0, source)
+        view.replace_input_with(0, result)
+        result.shape = source.shape
+        assert view.graph is not None
+        view.graph.remove(node)
+        view.graph.insert_before(view, node)
+        count += 1
+    return count
 
 
 def _is_rounded(host: ir.Node) -> bool:

@@ -13,8 +13,10 @@ import {
   type Tensor,
 } from '../../contract/kernel';
 import { DType } from '../../schema';
+import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue } from '../../wgsl/epilogue';
 import { inLanes, type Lanes, stored } from '../../wgsl/lanes';
 import { inBatches } from '../../wgsl/large';
+import type { Instruction, Program } from '../../wgsl/program';
 import { normalizeAxis, sizeOf } from '../../wgsl/shape';
 import { expanded } from '../shared/expand';
 import { type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD } from '../shared/rows';
@@ -37,6 +39,7 @@ interface NormSpec extends Spec {
   readonly mean: boolean;
   readonly inverse: boolean;
   readonly sum: boolean;
+  readonly epilogue?: readonly Instruction[];
 }
 
 const ROOT_MEAN_SQUARE: RowPhase = {
@@ -48,7 +51,7 @@ const ROOT_MEAN_SQUARE: RowPhase = {
 
 const SHADER: Shader<NormSpec> = {
   name: 'layer_normalization',
-  wgsl({ centered, layout, storage, whole, biased, skip, skipBias, parts, mean, inverse, sum }) {
+  wgsl({ centered, layout, storage, whole, biased, skip, skipBias, parts, mean, inverse, sum, epilogue }) {
     const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
     const terms = [
       ...Array.from({ length: parts }, (_, part) => `F(x_in[${part === 0 ? 'at' : `at + ${part}u * u.part_size`}])`),
@@ -58,16 +61,18 @@ const SHADER: Shader<NormSpec> = {
     const place = whole ? 'at' : 'step';
     const normal = `(${centered ? '(x - mean) - rest' : 'x'}) * inverse
       * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
-    return rowMain({
+    const main = rowMain({
       layout,
       element: `let x = ${terms.join(' + ')};`,
       phases: centered ? SPREAD : [ROOT_MEAN_SQUARE],
-      write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
+      write: `y[at] = ${stored(storage, lanes, ended(epilogue, normal))};
+        ${sum ? `sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
       // Infinities have no distance from their mean; where none is taken, it is 0.
       finish: `${
         mean ? `means[row] = ${centered ? 'select(mean + rest, mean, abs(mean) > 3.4028234e38)' : '0.0'};` : ''
       } ${inverse ? 'inverses[row] = inverse;' : ''}`,
     });
+    return epilogueText(epilogue, lanes) + main;
   },
 };
 
@@ -85,6 +90,8 @@ interface Norm {
   readonly centered: boolean;
   /** Indices of the outputs for the mean, the inverse of the spread, and the sum with the skip. */
   readonly outputs: { readonly mean?: number; readonly inverse?: number; readonly sum?: number };
+  /** What becomes of y's elements. */
+  readonly epilogue?: Program;
 }
 
 /** Whether a tensor is what another one of its last axes is, for all of those before. */
@@ -120,7 +127,8 @@ function normalize(ctx: Context, n: Norm): void {
   const [scale, bias] = affine.map((given) =>
     given.size === length && !whole ? given : expanded(ctx, given, whole ? dims : dims.slice(n.axis)),
   );
-  const common = { whole, length, parts, scale, bias, skipBias, centered: n.centered, epsilon: n.epsilon };
+  const { centered, epsilon, epilogue } = n;
+  const common = { whole, length, parts, scale, bias, skipBias, centered, epsilon, epilogue };
   // What is repeated, for less than all rows, goes with all of them only; so do parts, which few rows have.
   if (whole || parts > 1 || (skip && skip.size !== y.size))
     return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum });
@@ -129,7 +137,8 @@ function normalize(ctx: Context, n: Norm): void {
   inBatches(ctx, outer, byRow, (part) => normalizeRows(ctx, { ...common, ...part, rows: part.x.dims[0] }));
 }
 
-interface Normalized extends Pick<Norm, 'x' | 'scale' | 'bias' | 'skip' | 'skipBias' | 'centered' | 'epsilon'> {
+interface Normalized
+  extends Pick<Norm, 'x' | 'scale' | 'bias' | 'skip' | 'skipBias' | 'centered' | 'epsilon' | 'epilogue'> {
   readonly y: Tensor;
   readonly rows: number;
   readonly length: number;
@@ -162,6 +171,7 @@ function normalizeRows(
       mean: means !== undefined,
       inverse: inverses !== undefined,
       sum: sum !== undefined,
+      epilogue: n.epilogue?.instructions,
     },
     inputs: {
       x_in: inLanes(x, lanes),
@@ -182,8 +192,9 @@ function normalizeRows(
       epsilon: n.epsilon,
       ...(n.parts > 1 && { part_size: y.size / lanes }),
       ...(skip && { skip_size: skip.size / lanes }),
+      ...epilogueUniforms(n.epilogue),
     },
-    f32: ['epsilon'],
+    f32: ['epsilon', ...EPILOGUE_F32],
     workgroups: rows.workgroups,
   });
 }
@@ -201,6 +212,7 @@ interface NormAttributes {
   readonly epsilon: number;
   /** Of the forms with a residual: whether x is a product's parts (passes/placed/product_parts.py). */
   readonly parts: boolean;
+  readonly epilogue?: Program;
 }
 const attributes =
   (epsilon: number) =>
@@ -208,6 +220,7 @@ const attributes =
     axis: a.integer('axis', -1),
     epsilon: a.number('epsilon', epsilon),
     parts: a.integer('x_parts', 0) !== 0,
+    epilogue: readEpilogue(a),
   });
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
@@ -217,8 +230,9 @@ function plain(op: string, centered: boolean, domain?: string): Kernel<NormAttri
     op,
     domain,
     types: [FLOATS],
+    features: ['steps'],
     attributes: attributes(1e-5),
-    resolve(ctx, { axis, epsilon }) {
+    resolve(ctx, { axis, epsilon, epilogue }) {
       const x = ctx.input(0);
       const outputs = centered ? { mean: 1, inverse: 2 } : { inverse: 1 };
       normalize(ctx, {
@@ -229,6 +243,7 @@ function plain(op: string, centered: boolean, domain?: string): Kernel<NormAttri
         epsilon,
         centered,
         outputs,
+        epilogue,
       });
     },
   };
@@ -240,9 +255,9 @@ function skipping(op: string, centered: boolean): Kernel<NormAttributes> {
     op,
     domain: MICROSOFT_DOMAIN,
     types: [FLOATS],
-    features: ['parts'],
+    features: ['parts', 'steps'],
     attributes: attributes(1e-12),
-    resolve(ctx, { epsilon, parts }) {
+    resolve(ctx, { epsilon, parts, epilogue }) {
       const x = ctx.input(0);
       const [bias, skipBias] = centered ? [ctx.inputs[3], ctx.inputs[4]] : [undefined, ctx.inputs[3]];
       normalize(ctx, {
@@ -256,6 +271,7 @@ function skipping(op: string, centered: boolean): Kernel<NormAttributes> {
         epsilon,
         centered,
         outputs: { mean: 1, inverse: 2, sum: 3 },
+        epilogue,
       });
     },
   };

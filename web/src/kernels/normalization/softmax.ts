@@ -1,8 +1,10 @@
 // Softmax, LogSoftmax and Hardmax along one axis: the largest element, the sum of exponentials, the result.
 import type { Context, Kernel, Shader, Spec, StorageType } from '../../contract/kernel';
+import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue } from '../../wgsl/epilogue';
 import { inLanes, laneType, load, stored } from '../../wgsl/lanes';
 import { inBatches } from '../../wgsl/large';
-import { mathFunctions, orNan } from '../../wgsl/math';
+import { orNan } from '../../wgsl/math';
+import type { Instruction, Program } from '../../wgsl/program';
 import { normalizeAxis } from '../../wgsl/shape';
 import { aroundAxis, type RowLayout, rowMain, type RowPhase, rowsOf } from '../shared/rows';
 
@@ -10,6 +12,7 @@ interface SoftmaxSpec extends Spec {
   readonly kind: Kind;
   readonly layout: RowLayout;
   readonly storage: StorageType;
+  readonly epilogue?: readonly Instruction[];
 }
 
 const LARGEST: RowPhase = {
@@ -20,7 +23,7 @@ const LARGEST: RowPhase = {
 /** A NaN or an infinity among the elements makes this, and so all of the row, NaN. */
 const EXPONENTIALS: RowPhase = {
   accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
-  step: 'let d = x - largest; total += or_nan(exp(d), d);',
+  step: 'let d = x - largest; total += x_or_nan(exp(d), d);',
   merge: 'total += other_total;',
 };
 /** The position of the first of the largest elements. */
@@ -42,12 +45,12 @@ type Kind = keyof typeof KINDS;
 
 const SHADER: Shader<SoftmaxSpec> = {
   name: 'softmax__rows',
-  wgsl({ kind, layout, storage }) {
+  wgsl({ kind, layout, storage, epilogue }) {
     const lanes = layout.wide === 'none' ? 1 : 4;
     const ofRow = layout.wide === 'rows' ? 4 : 1;
     const functions = [
-      mathFunctions('infinity'),
-      orNan('or_nan', 'F', laneType('i32', lanes)),
+      epilogueText(epilogue, lanes, ['infinity']),
+      orNan('x_or_nan', 'F', laneType('i32', lanes)),
       orNan('row_or_nan', 'R', laneType('i32', ofRow)),
     ];
     return (
@@ -56,18 +59,19 @@ const SHADER: Shader<SoftmaxSpec> = {
         layout,
         element: `let x = ${load(storage, lanes, 'x[at]')};`,
         phases: KINDS[kind].phases,
-        write: `y[at] = ${stored(storage, lanes, KINDS[kind].result)};`,
+        write: `y[at] = ${stored(storage, lanes, ended(epilogue, KINDS[kind].result))};`,
       })
     );
   },
 };
 
-function kernel(kind: Kind): Kernel<{ axis: number }> {
+function kernel(kind: Kind): Kernel<{ axis: number; epilogue?: Program }> {
   return {
     op: kind,
     types: [['float32', 'float16']],
-    attributes: (a) => ({ axis: a.integer('axis', -1) }),
-    resolve(ctx: Context, { axis }) {
+    features: ['steps'],
+    attributes: (a) => ({ axis: a.integer('axis', -1), epilogue: readEpilogue(a) }),
+    resolve(ctx: Context, { axis, epilogue }) {
       const x = ctx.input(0);
       const y = ctx.output(0, x.dims);
       if (x.size === 0) return;
@@ -78,10 +82,11 @@ function kernel(kind: Kind): Kernel<{ axis: number }> {
         const rows = rowsOf(ctx, part.x.dims[0], length, inner);
         ctx.dispatch({
           shader: { ...SHADER, name: `${kind.toLowerCase()}__team_${rows.layout.team}` },
-          spec: { kind, layout: rows.layout, storage: x.storage },
+          spec: { kind, layout: rows.layout, storage: x.storage, epilogue: epilogue?.instructions },
           inputs: { x: inLanes(part.x, rows.lanes) },
           outputs: { y: inLanes(part.y, rows.lanes) },
-          uniforms: rows.uniforms,
+          uniforms: { ...rows.uniforms, ...epilogueUniforms(epilogue) },
+          f32: EPILOGUE_F32,
           workgroups: rows.workgroups,
         });
       });
