@@ -109,6 +109,7 @@ class Target:
         """Tell whether a provider's kernel of a node has a feature."""
         return self.manifests[provider].offers(feature, node.domain, node.op_type)
 
-    def takes_chain(self, provider: str, dtypes: Sequence[ir.DataType | None]) -> bool:
-        """Tell whether a provider runs chains of elementwise operators on inputs of these dtypes."""
-        return self.manifests[provider].refusal(INTERNAL, "ElementwiseChain", dtypes) is None
+    def takes_chain(self, provider: str, dtypes: Sequence[ir.DataType | None], *features: str) -> bool:
+        """Tell whether a provider runs chains of elementwise operators on inputs of these dtypes, with all features."""
+        manifest, chain = self.manifests[provider], (INTERNAL, "ElementwiseChain")
+        return manifest.refusal(*chain, dtypes) is None and all(manifest.offers(each, *chain) for each in features)

@@ -5,7 +5,8 @@ inputs of Clip and Pow, are the numbers; Max and Min have two registers, Mod is 
 
 With `reduction` (a Reduce operator), `axes` (from 0) and `keepdims`, the last register is reduced at once, and never
 written as a tensor; what the reduction gives goes through the program `finish`, if there is one (register 0: the
-reduced value). `x_columns` has two numbers for each input, which must be tensors of one shape.
+reduced value). With `perm` it is transposed, as by Transpose. `x_columns` has two numbers for each input, which must be
+tensors of one shape.
 """
 
 from __future__ import annotations

@@ -89,6 +89,7 @@ def manifests(
         gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in more]
     for each, types in ((gpu, ANY_ON_GPU), (wasm, ["float32", "int32", "int64", "bool"])) if chains else ():
         each.append({"domain": "com.ms.internal", "op_type": "ElementwiseChain", "types": [types]})
+        each[-1]["features"] = ["perm"] if each is gpu else []
     for each, op_type in (
         ((wasm, "QLinearAdd"), (wasm, "MatMulIntegerToFloat"), (gpu, "MatMulNBits")) if integers else ()
     ):
@@ -102,8 +103,8 @@ def manifests(
         own = ("FakeQuantize", "DynamicFakeQuantize")
         gpu += [{"domain": "com.ms.internal", "op_type": name, "types": [FLOATS]} for name in own]
     for entry in gpu if integers else ():
-        if "epilogue" in entry.get("features", ()):
-            entry["features"] = [*entry["features"], "steps"]
+        if "epilogue" in entry.get("features", ()) or entry["op_type"] in ("Softmax", "LayerNormalization"):
+            entry["features"] = [*entry.get("features", ()), "steps"]
         if (entry["domain"], entry["op_type"]) == (NHWC, "Conv"):
             entry["features"] = [*entry["features"], "bytes"]
         if entry["op_type"] in ("MatMul", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):

@@ -209,6 +209,8 @@ class _Writer(StandardForm):
         inputs = [self.name(value) for value in node.inputs]
         self._cut_inputs(proto, node, inputs)
         result = self._program(proto, node, get(node, "program"), inputs)
+        if get(node, "perm", None):
+            result = self.emit(proto, "Transpose", [result], perm=get(node, "perm"))
         if get(node, "reduction", None):
             axes = self.array(proto, np.array(get(node, "axes"), np.int64))
             result = self.emit(proto, get(node, "reduction"), [result, axes], keepdims=get(node, "keepdims"))

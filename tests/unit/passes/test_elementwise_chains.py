@@ -255,3 +255,46 @@ def test_axes_that_are_fed_are_no_end() -> None:
     feeds = {"x": RNG.standard_normal((2, 3, 4)).astype(np.float32), "k": np.array([1])}
     check_equal(model, result, feeds=feeds)
     assert operators(result) == {"ElementwiseChain": 1, "ReduceSum": 1}
+
+
+# id: (inputs, nodes, constants, expected operators)
+TRANSPOSED: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
+    "behind": (f"{F} x, {F} z", "a = Mul(x, z)  b = Abs(a)  y = Transpose<perm=[2,0,1]>(b)", {}, {}),
+    "behind one": (f"{F} x", "a = Abs(x)  y = Transpose(a)", {}, {}),
+    "before": (f"{F} x", "t = Transpose<perm=[1,2,0]>(x)  a = Mul(t, half)  y = Abs(a)", {"half": HALF}, {}),
+    "between": (f"{F} x", "a = Add(x, row)  t = Transpose<perm=[1,2,0]>(a)  b = Exp(t)  y = Neg(b)", {"row": ROW}, {}),
+    "before more": (
+        f"{F} x, float[3,4,2] z",
+        "t = Transpose<perm=[1,2,0]>(x)  a = Mul(t, z)  y = Abs(a)",
+        {},
+        {"Transpose": 1, "ElementwiseChain": 1},
+    ),
+    "read by another too": (
+        f"{F} x",
+        "a = Exp(x)  t = Transpose<perm=[1,2,0]>(a)  s = ReduceSum<keepdims=0>(a)  y = Add(t, s)",
+        {},
+        {"Exp": 1, "ReduceSum": 1, "Transpose": 1, "Add": 1},
+    ),
+    "of integers": (
+        "int64[2,3,4] x",
+        "t = Transpose<perm=[1,2,0]>(x)  a = Cast<to=1>(t)  y = Neg(a)",
+        {},
+        {"Transpose": 1, "ElementwiseChain": 1},
+    ),
+    "alone": (f"{F} x", "y = Transpose<perm=[2,0,1]>(x)", {}, {"Transpose": 1}),
+}
+
+
+@pytest.mark.parametrize(("inputs", "nodes", "constants", "expected"), TRANSPOSED.values(), ids=TRANSPOSED)
+def test_a_transpose_is_part_of_a_chain(
+    inputs: str, nodes: str, constants: dict[str, Any], expected: dict[str, int]
+) -> None:
+    model = parse(f"g ({inputs}) => (float[a,b,c] y) {{ {nodes} }}", constants)
+    found = operators(check_equal(model, compiled(model, chains=True)))
+    assert found == (expected or {"ElementwiseChain": 1})
+
+
+def test_a_cpu_transposes_apart() -> None:
+    model = parse(f"g ({F} x) => (float[a,b,c] y) {{ a = Exp(x)  b = Neg(a)  y = Transpose(b) }}")
+    found = operators(check_equal(model, compiled(model, providers=["wasm"], chains=True)))
+    assert found == {"Exp": 1, "Neg": 1, "Transpose": 1}

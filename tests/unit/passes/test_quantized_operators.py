@@ -72,7 +72,13 @@ def test_operators_on_integers(case: str) -> None:
             m = MaxPool<kernel_shape=[2,2]>(l)  n = QuantizeLinear(m, sx, zx)  y = DequantizeLinear(n, sx, zx)""",
             1,
         ),
-        "other steps": ("m = Transpose(q)  r = QuantizeLinear(m, sy, zx)  y = DequantizeLinear(r, sy, zx)", 2),
+        "an average, and rows": (
+            """c = Conv(q, v)  r = QuantizeLinear(c, sy, zx)  d = DequantizeLinear(r, sy, zx)
+            m = GlobalAveragePool(d)  n = QuantizeLinear(m, sx, zx)  l = DequantizeLinear(n, sx, zx)
+            o = Softmax<axis=1>(l)  k = QuantizeLinear(o, sy, zx)  y = DequantizeLinear(k, sy, zx)""",
+            2,
+        ),
+        "other steps": ("m = Transpose(q)  r = QuantizeLinear(m, sy, zx)  y = DequantizeLinear(r, sy, zx)", 1),
     }.values(),
 )
 def test_round_trips_on_webgpu(body: str, expected: int) -> None:

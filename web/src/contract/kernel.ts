@@ -237,12 +237,23 @@ export interface Requirement {
  * What a kernel can do besides its operator, which passes ask for. columns: it reads and writes columns of wider
  * tensors where attributes say so (kernels/shared/columns.ts). Of products, epilogue: it does what the attribute
  * `epilogue` says, in the form that wgsl/epilogue.ts recognizes; residual: that may read input 3; steps: of any length
- * besides. Of MatMul, bias: input 2 is added to the product. Of MatMulNBits and convolutions, bytes: it is told of
- * rows, or pixels and weights, of 8 bits. Of MatMulNBits, norm: input 6 is the scale of a normalization of its rows;
- * gate: half of its columns are a gate of the others; residual: input 7. parts: a product leaves the sums of parts of k
- * as they are, and what reads it adds them up (passes/placed/product_parts.py).
+ * besides, which Softmax and normalizations have, too. Of ElementwiseChain, perm: it is transposed. Of MatMul, bias:
+ * input 2 is added to the product. Of MatMulNBits and convolutions, bytes: it is told of rows, or pixels and weights,
+ * of 8 bits. Of MatMulNBits, norm: input 6 is the scale of a normalization of its rows; gate: half of its columns are a
+ * gate of the others; residual: input 7. parts: a product leaves the sums of parts of k as they are, and what reads it
+ * adds them up (passes/placed/product_parts.py).
  */
-export type Feature = 'columns' | 'bias' | 'epilogue' | 'residual' | 'steps' | 'bytes' | 'norm' | 'gate' | 'parts';
+export type Feature =
+  | 'columns'
+  | 'bias'
+  | 'epilogue'
+  | 'residual'
+  | 'steps'
+  | 'bytes'
+  | 'norm'
+  | 'gate'
+  | 'parts'
+  | 'perm';
 
 /**
  * Outputs of a decoder's attention that are inputs with new rows behind: [batch, heads, rows, size], which get one for

@@ -69,6 +69,8 @@ export interface ElementwiseOptions<S> {
   readonly uniforms?: Uniforms;
   readonly f32?: readonly string[];
   readonly i32?: readonly string[];
+  /** Of the axes that the operands have, for `output`: its axis i is axis perm[i]. They must be bound whole then. */
+  readonly perm?: readonly number[];
 }
 
 /** Dispatches `shader` on operands (in the order of its parameters) that broadcast to the shape of `output`. */
@@ -83,6 +85,7 @@ export function elementwise<S extends Spec>(
   const names = Object.keys(operands);
   const tensors = Object.values(operands);
   if (
+    !options.perm &&
     ![output, ...tensors].every((tensor) => bindsWhole(tensor, ctx.device)) &&
     inParts(ctx, shader, operands, output, options)
   )
@@ -90,6 +93,7 @@ export function elementwise<S extends Spec>(
   const { walk, wide, lanes, access } = plan(
     tensors.map(({ dims }) => dims),
     output.dims,
+    options.perm,
   );
   // Starting a thread costs a software adapter as much as a few elements do.
   const items = ctx.device.software ? 4 : 1;
@@ -165,9 +169,17 @@ function inParts<S extends Spec>(
 function plan(
   shapes: readonly (readonly number[])[],
   target: readonly number[],
+  perm: readonly number[] = target.map((_, axis) => axis),
 ): { walk: Walk; wide: boolean[]; lanes: Lanes; access: Access[] } {
+  const common = target.map((_, axis) => target[perm.indexOf(axis)]);
   // The output walks along, last, so that folding keeps it simple.
-  const strides = [...shapes, target].map((dims) => broadcastStrides(dims, target));
+  const strides = [
+    ...shapes.map((dims) => {
+      const own = broadcastStrides(dims, common);
+      return perm.map((axis) => own[axis]);
+    }),
+    broadcastStrides(target, target),
+  ];
   const folded = foldWalk({ dims: target, strides });
   const accesses = (walk: Walk): Access[] =>
     walk.strides.slice(0, -1).map((stride) => {

@@ -35,7 +35,7 @@ def reads_columns(node: ir.Node, index: int, graph: ir.Graph, takes: Takes) -> b
 def _is_even(node: ir.Node) -> bool:
     """Whether a chain's inputs have one shape, and what it makes has it, too."""
     first = node.inputs[0]
-    if first is None or "reduction" in node.attributes or not dims(first) or None in node.inputs:
+    if first is None or {"reduction", "perm"} & set(node.attributes) or not dims(first) or None in node.inputs:
         return False
     given = attribute(node, "x_columns") or [n for v in node.inputs for n in (0, width_of(v))]
     rows = [(dims(v) or [])[:-1] for v in node.inputs]

@@ -1,6 +1,7 @@
 """Chains and trees of elementwise operators → ElementwiseChain: one kernel, and no tensor in between.
 
-A reduction along known axes that is the only reader of a chain becomes part of it, and so does a chain behind it.
+A reduction along known axes, or a Transpose, that is the only reader of a chain becomes part of it, and so does a chain
+behind it.
 
 Runs after placement, as all of a chain must be on one provider; what it makes is placed again.
 """
@@ -21,7 +22,7 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
-from py_ort.ir.operators import INTERNAL, operator
+from py_ort.ir.operators import INTERNAL, NHWC, operator
 from py_ort.ir.programs import Instruction, program_text
 from py_ort.ir.rules import Rules
 
@@ -33,9 +34,10 @@ _READERS = 2  # of what is computed again for each
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
 _PRODUCTS = (2.0, 3.0)  # exponents of which a power is made of products
+_TRANSPOSE = "Transpose"
 
 ProviderOf = Callable[[ir.Node], str]
-Takes = Callable[[str, Sequence["ir.DataType | None"]], bool]
+Takes = Callable[..., bool]
 
 
 class ElementwiseChains(Pass):
@@ -49,7 +51,7 @@ class ElementwiseChains(Pass):
 
         Args:
             provider_of: The provider of a node.
-            takes: Whether a provider has ElementwiseChain for inputs of these dtypes.
+            takes: Whether a provider has ElementwiseChain for inputs of these dtypes, with further features.
         """
         self._provider_of = provider_of
         self._takes = takes
@@ -75,34 +77,32 @@ class ElementwiseChains(Pass):
 
     def _found(self, node: ir.Node) -> _Chain | None:
         """The best chain that ends with a node."""
-        if _is_reduction(node):
-            return self._kept(self._reducing(node, node, []))
+        if _middle_of(node):
+            return self._kept(self._around(node, node, []))
         if not _fits(node):
             return None
         chain = self._grow(node)
         value = _inputs(chain)[0] if len(_inputs(chain)) == 1 else None
-        reduction = None if value is None else value.producer()
-        if value is not None and reduction is not None and _is_reduction(reduction):
+        middle = None if value is None else value.producer()
+        if value is not None and middle is not None and middle.graph is node.graph:
             whole = same_dims(value, node.outputs[0]) and not value.is_graph_output() and _only_in(chain, value)
-            found = (
-                self._kept(self._reducing(reduction, node, chain)) if whole and reduction.graph is node.graph else None
-            )
+            found = self._kept(self._around(middle, node, chain)) if whole else None
             if found is not None:
                 return found
         return self._kept(_Chain(node, chain))
 
-    def _reducing(self, reduction: ir.Node, end: ir.Node, finish: list[ir.Node]) -> _Chain | None:
-        floats = reduction.domain == "" and reduction.outputs[0].dtype in _FLOATS
-        if not floats or reduced_axes(reduction) is None or self._provider_of(reduction) != self._provider_of(end):
+    def _around(self, middle: ir.Node, end: ir.Node, finish: list[ir.Node]) -> _Chain | None:
+        floats = middle.outputs[0].dtype in _FLOATS
+        if not floats or not _middle_of(middle) or self._provider_of(middle) != self._provider_of(end):
             return None
-        last = self._reduced(reduction)
+        last = self._before(middle)
         chain = [] if last is None else self._grow(last)
         # A constant has axes that the inputs lack.
         if last is not None and rank(last.outputs[0]) != max(
             (rank(value) or 0 for value in _inputs(chain)), default=-1
         ):
             chain = []
-        return _Chain(end, chain, reduction, finish)
+        return _Chain(end, chain, middle, finish)
 
     def _kept(self, found: _Chain | None) -> _Chain | None:
         """It, if it gains. A GPU saves launches, a CPU the way to memory: worth it for long chains of whole tensors."""
@@ -112,13 +112,14 @@ class ElementwiseChains(Pass):
         if provider != "wasm":
             gains = len(found.nodes) > 1
         else:
-            fewest = _CPU_OPERATORS if found.reduction is None else _CPU_REDUCED
+            fewest = _CPU_OPERATORS if found.middle is None else _CPU_REDUCED
             gains = len(found.chain) >= fewest and all(same_dims(v, found.chain[-1].outputs[0]) for v in inputs)
         dtypes = [value.dtype for value in inputs]
-        return found if gains and dtypes and self._takes(provider, dtypes) else None
+        features = ["perm"] if found.is_transposed else []
+        return found if gains and dtypes and self._takes(provider, dtypes, *features) else None
 
-    def _reduced(self, node: ir.Node) -> ir.Node | None:
-        """What makes the tensor that a reduction reads, if nothing else reads it and it can be in a chain."""
+    def _before(self, node: ir.Node) -> ir.Node | None:
+        """What makes the tensor that a reduction or Transpose reads, if it can be in a chain, and no other reads it."""
         value = node.inputs[0]
         made = None if value is None else value.producer()
         if value is None or made is None or made.graph is not node.graph or value.is_graph_output():
@@ -204,9 +205,23 @@ def _is_plain(node: ir.Node) -> bool:
     return declared.in_chains and declared.layout == "elementwise"
 
 
-def _is_reduction(node: ir.Node) -> bool:
-    declared = operator(node.domain, node.op_type)
-    return declared.in_chains and declared.layout == "reduce"
+def _middle_of(node: ir.Node) -> dict[str, Any]:
+    """The attributes of a chain by which it does what a reduction or Transpose does; none for others."""
+    declared, count = operator(node.domain, node.op_type), rank(node.inputs[0]) if node.inputs else None
+    if node.domain == "" and declared.in_chains and declared.layout == "reduce":
+        axes = reduced_axes(node)
+        return {} if axes is None else _reduction(node.op_type, axes, attribute(node, "keepdims", 1))
+    if count is None or node.domain not in ("", NHWC):
+        return {}
+    if node.op_type == "GlobalAveragePool":
+        return _reduction("ReduceMean", range(1, count - 1) if node.domain == NHWC else range(2, count), 1)
+    if node.op_type == _TRANSPOSE:
+        return {"perm": attribute(node, "perm", [*range(count)][::-1])}
+    return {}
+
+
+def _reduction(op_type: str, axes: Iterable[int], keepdims: int) -> dict[str, Any]:
+    return {"reduction": op_type, "axes": [*axes], "keepdims": keepdims}
 
 
 _fit = Rules[Callable[[ir.Node, "list[ir.DataType | None]"], bool]]()
@@ -294,22 +309,27 @@ def _inputs(chain: Sequence[ir.Node]) -> list[ir.Value]:
 
 @dataclass
 class _Chain:
-    """What becomes one node: elementwise operators, perhaps a reduction of what they give and operators behind it."""
+    """What becomes one node: elementwise operators, perhaps a reduction or Transpose, and operators behind that."""
 
     end: ir.Node
     chain: list[ir.Node]
-    reduction: ir.Node | None = None
+    middle: ir.Node | None = None
     finish: list[ir.Node] = field(default_factory=list)
 
     @property
     def nodes(self) -> list[ir.Node]:
         """All of them, in order."""
-        return [*self.chain, *([self.reduction] if self.reduction is not None else []), *self.finish]
+        return [*self.chain, *([self.middle] if self.middle is not None else []), *self.finish]
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether it has a Transpose; its place among the others is all the same."""
+        return self.middle is not None and self.middle.op_type == _TRANSPOSE
 
     @property
     def inputs(self) -> list[ir.Value]:
         """What they read."""
-        read = self.reduction.inputs[0] if self.reduction is not None and not self.chain else None
+        read = self.middle.inputs[0] if self.middle is not None and not self.chain else None
         return [read] if read is not None else _inputs(self.chain)
 
     def fuse(self) -> list[ir.Node]:
@@ -317,12 +337,11 @@ class _Chain:
         inputs, nodes = self.inputs, self.nodes
         build = Builder(self.end, origin=[name for node in nodes for name in origins(node)])
         output = self.end.outputs[0]
-        attributes: dict[str, Any] = {"program": _program(self.chain, inputs) or "Cast 0"}
-        if self.reduction is not None:
-            attributes["reduction"] = self.reduction.op_type
-            attributes["axes"] = reduced_axes(self.reduction)
-            attributes["keepdims"] = attribute(self.reduction, "keepdims", 1)
-        if self.finish:
+        first = nodes if self.is_transposed else self.chain
+        attributes: dict[str, Any] = {"program": _program(first, inputs) or "Cast 0"}
+        if self.middle is not None:
+            attributes |= _middle_of(self.middle)
+        if self.finish and not self.is_transposed:
             attributes["finish"] = _program(self.finish, _inputs(self.finish))
         made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, **attributes)
         made.type, made.shape = output.type, output.shape
@@ -352,7 +371,9 @@ def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
 
     for node in chain:
         source = register(node.inputs[0])
-        if node.op_type == "Clip":
+        if node.op_type == _TRANSPOSE:
+            made = source
+        elif node.op_type == "Clip":
             bounds = [_bound(v) if v is not None else None for v in (*node.inputs[1:3], None, None)[:2]]
             largest = _largest(node)
             limits = (-largest if bounds[0] is None else bounds[0], largest if bounds[1] is None else bounds[1])

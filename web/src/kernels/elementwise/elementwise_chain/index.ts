@@ -1,8 +1,8 @@
 // ElementwiseChain: several elementwise operators in one dispatch, by the attribute `program` (wgsl/program.ts). With
 // `reduction`, one of the Reduce operators, what they give is reduced along `axes` right away, and goes through the
-// program `finish` (reduced.ts).
+// program `finish` (reduced.ts). With `perm` they are transposed by it.
 import type { Context, Kernel, Spec, Tensor } from '../../../contract/kernel';
-import { broadcastDims, computeType, elementwise, elementwiseShader, FLOATS } from '../../../wgsl';
+import { bindsWhole, broadcastDims, computeType, elementwise, elementwiseShader, FLOATS, permute } from '../../../wgsl';
 import { DType } from '../../../schema';
 import { columnsOf } from '../../shared/columns';
 import { computeColumns } from './columns';
@@ -18,6 +18,7 @@ interface Chain extends Program {
   readonly reduced?: Reduction;
   /** [first, count] of each input; empty: all. */
   readonly columns: readonly number[];
+  readonly perm?: readonly number[];
 }
 
 const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, operands }) =>
@@ -25,11 +26,18 @@ const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, ope
 );
 
 /** The program of one or more tensors, which are broadcast, into `y`. */
-function computeProgram(ctx: Context, { instructions, numbers }: Program, inputs: readonly Tensor[], y: Tensor): void {
+function computeProgram(
+  ctx: Context,
+  { instructions, numbers }: Program,
+  inputs: readonly Tensor[],
+  y: Tensor,
+  perm?: readonly number[],
+): void {
   elementwise(ctx, shader, Object.fromEntries(inputs.map((input, i) => [`x${i}`, input])), y, {
     spec: { program: instructions },
     uniforms: numbers.length > 0 ? { number: numbers } : {},
     f32: ['number'],
+    perm,
   });
 }
 
@@ -37,7 +45,7 @@ const elementwiseChain: Kernel<Chain> = {
   op: 'ElementwiseChain',
   domain: 'com.ms.internal',
   types: [[...FLOATS, 'int32', 'int64', 'bool']],
-  features: ['columns'],
+  features: ['columns', 'perm'],
   attributes(given) {
     const [op, finish] = [given.text('reduction', ''), given.text('finish', '')];
     const reduced = op
@@ -48,9 +56,10 @@ const elementwiseChain: Kernel<Chain> = {
           finish: finish ? parse(finish) : undefined,
         }
       : undefined;
-    return { ...parse(given.text('program', '')), reduced, columns: given.integers('x_columns') };
+    const perm = given.has('perm') ? given.integers('perm') : undefined;
+    return { ...parse(given.text('program', '')), reduced, columns: given.integers('x_columns'), perm };
   },
-  resolve(ctx, { columns: given, reduced, ...own }) {
+  resolve(ctx, { columns: given, reduced, perm, ...own }) {
     const chain = forDevice(own, ctx.device);
     const inputs = ctx.inputs.map((_, i) => ctx.input(i));
     const dtype = inputs.find(({ storage }) => computeType(storage) === 'f32')?.dtype ?? DType.float32;
@@ -64,8 +73,15 @@ const elementwiseChain: Kernel<Chain> = {
         ctx.output(0, [...inputs[0].dims.slice(0, -1), columns[0].count], dtype),
       );
     }
-    if (!reduced)
-      return computeProgram(ctx, chain, inputs, ctx.output(0, broadcastDims(...inputs.map(({ dims }) => dims)), dtype));
+    if (!reduced) {
+      const dims = broadcastDims(...inputs.map((input) => input.dims));
+      const y = ctx.output(0, perm ? perm.map((axis) => dims[axis]) : dims, dtype);
+      if (!perm || [y, ...inputs].every((tensor) => bindsWhole(tensor, ctx.device)))
+        return computeProgram(ctx, chain, inputs, y, perm);
+      const made = ctx.temp(dims, dtype);
+      computeProgram(ctx, chain, inputs, made);
+      return permute(ctx, made, dims, perm, y);
+    }
     const finish = reduced.finish && forDevice(reduced.finish, ctx.device);
     reduceProgram(ctx, chain, { ...reduced, finish }, inputs, dtype, (program, x, y) =>
       computeProgram(ctx, program, [x], y),
