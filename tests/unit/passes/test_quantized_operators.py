@@ -78,6 +78,11 @@ def test_operators_on_integers(case: str) -> None:
             o = Softmax<axis=1>(l)  k = QuantizeLinear(o, sy, zx)  y = DequantizeLinear(k, sy, zx)""",
             2,
         ),
+        "an average of all": (
+            """c = Conv(q, v)  m = AveragePool<kernel_shape=[4,3]>(c)  n = QuantizeLinear(m, sx, zx)
+            y = DequantizeLinear(n, sx, zx)""",
+            2,
+        ),
         "other steps": ("m = Transpose(q)  r = QuantizeLinear(m, sy, zx)  y = DequantizeLinear(r, sy, zx)", 1),
     }.values(),
 )

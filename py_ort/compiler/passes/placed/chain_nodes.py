@@ -53,11 +53,19 @@ def middle_of(node: ir.Node) -> dict[str, Any]:
         return {} if axes is None else _reduction(node.op_type, axes, attribute(node, "keepdims", 1))
     if count is None or node.domain not in ("", NHWC):
         return {}
-    if node.op_type == "GlobalAveragePool":
-        return _reduction("ReduceMean", range(1, count - 1) if node.domain == NHWC else range(2, count), 1)
+    spatial = range(1, count - 1) if node.domain == NHWC else range(2, count)
+    if node.op_type == "GlobalAveragePool" or (node.op_type == "AveragePool" and _is_of_all(node, spatial)):
+        return _reduction("ReduceMean", spatial, 1)
     if node.op_type == TRANSPOSE:
         return {"perm": attribute(node, "perm", [*range(count)][::-1])}
     return {}
+
+
+def _is_of_all(pool: ir.Node, spatial: range) -> bool:
+    """Whether its one window is all there is."""
+    sizes, window = dims(pool.inputs[0]), attribute(pool, "kernel_shape")
+    padded = any(attribute(pool, "pads", ())) or attribute(pool, "auto_pad", "NOTSET").startswith("SAME")
+    return sizes is not None and not padded and [sizes[axis] for axis in spatial] == [*window]
 
 
 def _reduction(op_type: str, axes: Iterable[int], keepdims: int) -> dict[str, Any]:
