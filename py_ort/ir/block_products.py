@@ -6,7 +6,8 @@ told of rows of 8 bits, where columns of 8-bit weights have one scale and zero p
 Those with "norm" divide the rows of input 0 by the root of the mean of their squares (and `norm_epsilon`) and multiply
 them with input 6, [K]. With "epilogue" the product ends as others do (`py_ort/ir/epilogue.py`). With "gate" the
 attribute `gate`, a program of one value as an epilogue is, is done to the first half of the columns, which are then
-multiplied with the second half: the result has N / 2. With "residual" input 7, of the result's shape, is added at last.
+multiplied with the second half: the result has N / 2. With "residual" input 7, of the result's shape, is added at last,
+unless the epilogue does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import all_nodes, attribute, input_at
 from py_ort.ir.operators import MICROSOFT
 
@@ -49,8 +51,8 @@ def is_plain(node: ir.Node) -> bool:
 
 
 def may_end(node: ir.Node) -> bool:
-    """Whether a step may follow what it ends in: a residual comes last, and so does a gate."""
-    return input_at(node, RESIDUAL) is None and "gate" not in node.attributes
+    """Whether a step may follow what it ends in: a residual comes last unless a step reads it, and so does a gate."""
+    return (input_at(node, RESIDUAL) is None or Epilogue.of(node).has("residual")) and "gate" not in node.attributes
 
 
 def width_of(node: ir.Node) -> int:

@@ -2,7 +2,8 @@
 
 The attribute `epilogue` is a program (`py_ort/ir/programs.py`). Register 0 is the product with its bias, register 1 the
 residual: input 3, of the result's shape, which is there just if the program reads it. Kernels with the feature
-"epilogue" take what is `recognized` here; one with the feature "residual" reads input 3 besides.
+"epilogue" take what is `recognized` here; one with the feature "residual" reads input 3 besides. One with "steps" takes
+all, and of a MatMul or MatMulNBits the instruction Bias: its bias, which is added there and nowhere else.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from py_ort.ir.programs import Instruction, parse_program, program_text
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 _VALUE, _RESIDUAL, _FIRST = 0, 1, 2  # registers
+_NUMBER, _BIAS = _OPERANDS = ("Number", "Bias")  # instructions that read none
 
 
 @dataclass(frozen=True)
@@ -25,18 +27,18 @@ class Step:
     """One step on the value.
 
     Attributes:
-        kind: "residual" and "number" are added to it, "function" is a scalar function of it.
+        kind: "residual", "bias" and "number" are added to it, "function" is a scalar function of it.
         function: Its name in `FUNCTIONS`.
         numbers: The function's parameters, or the number that is added.
     """
 
-    kind: Literal["residual", "number", "function"]
+    kind: Literal["residual", "bias", "number", "function"]
     function: str = ""
     numbers: tuple[float, ...] = ()
 
     def __str__(self) -> str:
-        if self.kind == "residual":
-            return "+ residual"
+        if self.kind in ("residual", "bias"):
+            return f"+ {self.kind}"
         numbers = ", ".join(f"{number:g}" for number in self.numbers)
         return f"+ {numbers}" if self.kind == "number" else f"{self.function}({numbers})" if numbers else self.function
 
@@ -60,19 +62,17 @@ class Epilogue:
     def parse(cls, text: str) -> Epilogue:
         """Read what `str(epilogue.program)` is; errors as in `of`."""
         steps: list[Step] = []
-        value, made, numbers = _VALUE, _FIRST, dict[int, float]()
+        value, made, added = _VALUE, _FIRST, {_RESIDUAL: Step("residual")}
         for each in parse_program(text):
-            if each.op == "Number":
-                numbers[made] = each.numbers[0]
-            elif each.op == "Add" and each.registers == (value, _RESIDUAL):
-                steps.append(Step("residual"))
-            elif each.op == "Add" and each.registers[0] == value and each.registers[1] in numbers:
-                steps.append(Step("number", numbers=(numbers[each.registers[1]],)))
+            if each.op in _OPERANDS:
+                added[made] = Step("bias") if each.op == _BIAS else Step("number", numbers=each.numbers)
+            elif each.op == "Add" and each.registers[0] == value and each.registers[1] in added:
+                steps.append(added[each.registers[1]])
             elif each.op != "Add" and each.registers == (value,):
                 steps.append(Step("function", each.op, each.numbers))
             else:
                 raise ValueError(f"no epilogue of a product: {text}")
-            value = value if each.op == "Number" else made
+            value = value if each.op in _OPERANDS else made
             made += 1
         return cls(tuple(steps))
 
@@ -87,7 +87,7 @@ class Epilogue:
             elif step.kind == "residual":
                 lines.append(Instruction("Add", (value, _RESIDUAL)))
             else:
-                lines.append(Instruction("Number", (), step.numbers))
+                lines.append(Instruction(_BIAS if step.kind == "bias" else _NUMBER, (), step.numbers))
                 lines.append(Instruction("Add", (value, _FIRST + len(lines) - 1)))
             value = _FIRST + len(lines) - 1
         return program_text(lines)
@@ -106,6 +106,10 @@ class Epilogue:
         """Return it with a number added."""
         return self._with(Step("number", numbers=(number,)))
 
+    def plus_bias(self) -> Epilogue:
+        """Return it with the product's bias added there."""
+        return self._with(Step("bias"))
+
     def plus_residual(self) -> Epilogue:
         """Return it with the residual added."""
         return self._with(Step("residual"))
@@ -123,6 +127,10 @@ class Epilogue:
                 break
         known = all(step.function in _ENDS for step in self.steps if step.kind == "function")
         return known and kinds in ([], ["function"], ["function", "number"])
+
+    def has(self, kind: str, function: str = "") -> bool:
+        """Tell whether there is such a step."""
+        return any((step.kind, step.function) == (kind, function) for step in self.steps)
 
     def __bool__(self) -> bool:
         return bool(self.steps)

@@ -25,7 +25,7 @@ from case import MICROSOFT, TOLERANCES, Case, check_signs  # noqa: E402
 from tables import OWN, SHARED  # noqa: E402
 
 #: What is added to operators for WebGPU only, where columns of wider tensors are for more than these.
-FOR_GPUS = ("fused_blocks", "row_ends", "transposed_chains")
+FOR_GPUS = ("fused_blocks", "gpu_ends", "transposed_chains")
 TABLES = {name: cases for name, cases in SHARED.items() if name not in FOR_GPUS} | OWN
 TABLES["columns"] = [case for case in TABLES["columns"] if case.op in ("Conv", "Concat")]
 KERNELS = {(entry["domain"], entry["op_type"]) for entry in json.loads((ASSETS / "kernels.wasm.json").read_text())}

@@ -29,6 +29,7 @@ TWOFOLD = (
     "fused/Conv",
     "fused_blocks",
     "elementwise_chain",
+    "gpu_ends",
     "columns/Conv",
     "special_numbers",
 )

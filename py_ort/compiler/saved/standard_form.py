@@ -7,6 +7,7 @@ opset, from 21 on, that knows all its operators; above 1 GiB the tensors go to a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,8 @@ class StandardForm(OnnxWriter):
         """Append a MatMulNBits, what comes before it and what it ends in; return the result's name."""
         norm, residual = (inputs[i] if i < len(inputs) else "" for i in (NORM, RESIDUAL))
         kept = {name: item.value for name, item in node.attributes.items() if name not in OURS}
-        own = inputs[:NORM]
+        own, epilogue = inputs[:NORM], Epilogue.of(node)
+        added = {"residual": residual, "bias": own.pop() if epilogue.has("bias") else ""}
         if get(node, "a_dynamic", 0):
             own[0] = self._dynamic(proto, own[0])
         if norm:
@@ -93,8 +95,8 @@ class StandardForm(OnnxWriter):
         while not own[-1]:
             own.pop()
         result = self.emit(proto, node.op_type, own, domain=node.domain, **kept)
-        for each in Epilogue.of(node).steps:
-            result = self._step(proto, node, each, result)
+        for each in epilogue.steps:
+            result = self._step(proto, node, each, result, added)
         if "gate" in node.attributes:
             half = get(node, "N") // 2
             halves = []
@@ -104,7 +106,8 @@ class StandardForm(OnnxWriter):
             (step,) = Epilogue.parse(get(node, "gate")).steps
             gated = self.function(proto, node, step.function, list(step.numbers), halves[0])
             result = self.emit(proto, "Mul", [gated, halves[1]])
-        return self.emit(proto, "Add", [result, residual]) if residual else result
+        last = residual and not epilogue.has("residual")
+        return self.emit(proto, "Add", [result, residual]) if last else result
 
     def _kept(self, node: ir.Node) -> dict[str, Any]:
         return {name: item.value for name, item in node.attributes.items() if name not in FUSED}
@@ -121,17 +124,18 @@ class StandardForm(OnnxWriter):
             inputs.pop()
         domain = _MICROSOFT if node.domain == _MICROSOFT else ""
         result = self.emit(proto, node.op_type, inputs, domain=domain, **attributes)
-        if bias:
+        epilogue = Epilogue.of(node)
+        if bias and not epilogue.has("bias"):
             result = self.emit(proto, "Add", [result, bias])
-        for step in Epilogue.of(node).steps:
-            result = self._step(proto, node, step, result, z)
+        for step in epilogue.steps:
+            result = self._step(proto, node, step, result, {"residual": z, "bias": bias})
         return result
 
-    def _step(self, proto: onnx.GraphProto, node: ir.Node, step: Step, result: str, z: str = "") -> str:
-        """Append a step of an epilogue, whose residual is `z`; return the result's name."""
+    def _step(self, proto: onnx.GraphProto, node: ir.Node, step: Step, result: str, added: Mapping[str, str]) -> str:
+        """Append a step of an epilogue, which adds what has these names; return the result's name."""
         if step.kind == "function":
             return self.function(proto, node, step.function, list(step.numbers), result)
-        more = z if step.kind == "residual" else self._number(proto, node, step.numbers[0])
+        more = added[step.kind] if step.kind in added else self._number(proto, node, step.numbers[0])
         return self.emit(proto, "Add", [result, more])
 
     def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:

@@ -14,6 +14,7 @@ _CONSTANTS = {
     **{"w": _WEIGHTS, "sx": np.float32(0.03), "zx": np.uint8(117), "sw": np.float32(0.01), "zw": np.int8(0)},
     **{"sy": np.float32(0.02), "least": np.uint8(0), "wide": np.int16(0), "zero": np.float32(0), "six": np.float32(6)},
     **{"u": _WEIGHTS[::-1].astype(np.float32)},
+    **{"mv": np.eye(5, dtype=np.float32) - 0.5, "mb": np.arange(5, dtype=np.float32) / 10},
     **{"steps": _STEPS, "zeros": np.full(6, 99, np.uint8)},
 }
 # id: (what stands between the convolution and what quantizes, what quantizes, the operators in the plan besides)
@@ -77,6 +78,12 @@ def test_operators_on_integers(case: str) -> None:
             m = GlobalAveragePool(d)  n = QuantizeLinear(m, sx, zx)  l = DequantizeLinear(n, sx, zx)
             o = Softmax<axis=1>(l)  k = QuantizeLinear(o, sy, zx)  y = DequantizeLinear(k, sy, zx)""",
             2,
+        ),
+        "a bias and a sum behind a product": (
+            """c = MatMul(q, mv)  r = QuantizeLinear(c, sy, zx)  d = DequantizeLinear(r, sy, zx)  e = Add(mb, d)
+            k = QuantizeLinear(e, sx, zx)  l = DequantizeLinear(k, sx, zx)  s = Add(l, q)
+            n = QuantizeLinear(s, sy, zx)  y = DequantizeLinear(n, sy, zx)""",
+            1,
         ),
         "an average of all": (
             """c = Conv(q, v)  m = AveragePool<kernel_shape=[4,3]>(c)  n = QuantizeLinear(m, sx, zx)

@@ -1,5 +1,6 @@
 // What is done to a product's values before they are stored: the program of the attribute `epilogue` (program.ts).
-// Register 0 is the value with its bias, register 1 the residual: input 3, of the result's shape.
+// Register 0 is the value with its bias, register 1 the residual: input 3, of the result's shape. An instruction Bias
+// of a MatMul or MatMulNBits is its bias, which is not in register 0 then.
 import type { Attributes } from '../contract/attributes';
 import { type Context, KernelError, type Tensor, type Uniforms } from '../contract/kernel';
 import { SCALAR_FUNCTIONS } from '../schema/scalar_functions';
@@ -36,6 +37,10 @@ export function epilogueOf(activation: string, given: readonly number[]): Progra
 
 export function readsResidual(instructions: readonly Instruction[] = []): boolean {
   return instructions.some(({ registers }) => registers.includes(RESIDUAL));
+}
+
+export function readsBias(instructions: readonly Instruction[] = []): boolean {
+  return instructions.some(({ op }) => op === 'Bias');
 }
 
 /** The node's residual, which must be there just if the epilogue reads it. */
@@ -143,16 +148,22 @@ export function epilogueText(
   wanted: readonly MathName[] = [],
 ): string {
   if (!program) return mathFunctions(...wanted);
-  const inputs = readsResidual(program) ? ['F', 'F'] : ['F'];
+  const inputs = ['F', 'F', 'F'].slice(0, readsBias(program) ? 3 : readsResidual(program) ? 2 : 1);
   const written = `${programFunctions([{ name: 'epilogue', program, inputs, first: FIRST, result: 'F' }], wanted)}\n`;
   const types = { F: 'f32', I: 'i32', U: 'u32', B: 'bool' } as const;
   return written.replace(/\b[FIUB]\b/g, (name) => laneType(types[name as keyof typeof types], lanes));
 }
 
-/** WGSL of the epilogue of a sum; `residual` is not looked at where the program does not read it. */
-export function ended(program: readonly Instruction[] | undefined, sum: string, residual?: string): string {
+/** WGSL of the epilogue of a sum; `residual` and `bias` are not looked at where the program does not read them. */
+export function ended(
+  program: readonly Instruction[] | undefined,
+  sum: string,
+  residual?: string,
+  bias?: string,
+): string {
   if (!program) return sum;
-  return `epilogue(${readsResidual(program) ? `${sum}, ${residual}` : sum})`;
+  const given = readsBias(program) ? [sum, residual ?? bias, bias] : readsResidual(program) ? [sum, residual] : [sum];
+  return `epilogue(${given.join(', ')})`;
 }
 
 /** The uniforms that `epilogueText` reads; all of them are f32. */

@@ -30,6 +30,7 @@ const EXPRESSIONS: { readonly [op: string]: string } = {
   Divided: 'divided(a, b)',
   Cast: 'a',
   Number: 'F(m)',
+  Bias: 'F(x2)',
   Max: 'select(max(a, b), a + b, is_nan(a) | is_nan(b))',
   Min: 'select(min(a, b), a + b, is_nan(a) | is_nan(b))',
   Mod: 'remainder(a, b)',
@@ -81,7 +82,7 @@ export interface ProgramFunction {
   readonly program: readonly Instruction[];
   /** The types of its inputs. */
   readonly inputs: readonly string[];
-  /** The register of the first result, where that is not behind the inputs'. */
+  /** The register of the first result, where that is not behind the inputs'; those from it on are in no register. */
   readonly first?: number;
   readonly result: string;
 }
@@ -95,7 +96,7 @@ export function programFunctions(functions: readonly ProgramFunction[], provided
   const unary = new Map<string, string>();
   let number = 0;
   const texts = functions.map(({ name, program, inputs, first = inputs.length, result }) => {
-    const lines = inputs.map((_, i) => `  let r${i} = F(x${i});`);
+    const lines = inputs.slice(0, first).map((_, i) => `  let r${i} = F(x${i});`);
     program.forEach(({ op, registers, numbers }, i) => {
       const uniforms = Array.from({ length: numbers }, () => `u.number_${number++}`);
       let value: string;

@@ -1,22 +1,24 @@
 """A product → FakeQuantize, once or in two steps: its epilogue, whatever stands in that already.
 
-So with Softmax and normalizations. A sum with a rounded product is made there, too (→ Add of a residual →
-FakeQuantize). Runs after placement: only kernels with the feature "steps" have epilogues of any length, and only those
-with "residual" take one.
+So with Softmax and normalizations. Sums with a rounded product are made there, too (→ Add of a bias → FakeQuantize →
+Add of a residual → FakeQuantize). Runs after placement: only kernels with the feature "steps" have epilogues of any
+length, and only those with "residual" take one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import only_for, same_dims
+from py_ort.compiler.passes.placed.chain_nodes import number_of
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
-from py_ort.ir.block_products import is_block_product, may_end
+from py_ort.ir import block_products
+from py_ort.ir.block_products import may_end
 from py_ort.ir.epilogue import Epilogue
-from py_ort.ir.graph import all_nodes, origins, remove, replace_value, set_origins
+from py_ort.ir.graph import all_nodes, dims, input_at, origins, remove, replace_value, set_origins
 from py_ort.ir.operators import INTERNAL, op_types
 
 
@@ -45,7 +47,7 @@ class QuantizedEnds(KernelPass):
 
     def _fuse(self, node: ir.Node) -> bool:
         row = function_of(node)
-        if row is None or (node.domain, node.op_type) != (INTERNAL, "FakeQuantize"):
+        if row is None or (node.domain, node.op_type) != (INTERNAL, _FAKE):
             return False
         x = node.inputs[0]
         host = None if x is None else x.producer()
@@ -69,43 +71,66 @@ class QuantizedEnds(KernelPass):
         )
 
     def _add(self, node: ir.Node) -> bool:
-        """Add what is of a product's shape to one that was rounded."""
+        """Add a number, a bias or what is of a product's shape to one that was rounded."""
         if (node.domain, node.op_type) != ("", "Add"):
             return False
         # The later of two products takes the other's result.
         for x, z in (tuple(node.inputs[::-1]), tuple(node.inputs)):
             host = None if x is None else x.producer()
-            if x is None or z is None or x is z or host is None or z.const_value is not None:
+            if x is None or z is None or x is z or host is None or not only_for(x, node):
                 continue
-            if not only_for(x, node) or not same_dims(x, z) or not self._is_host(host, x, node):
+            if not self._is_host(host, x, node) or not Epilogue.of(host).has("function", _FAKE):
                 continue
-            if not _is_rounded(host) or not self._takes_residual(host):
-                continue
-            if len(host.inputs) > _RESIDUAL or is_block_product(host):
-                continue
-            Epilogue.of(host).plus_residual().write(host)
-            host.resize_inputs(_RESIDUAL + 1)
-            host.replace_input_with(_RESIDUAL, z)
-            set_origins(host, (*origins(host), *origins(node)))
-            replace_value(node.outputs[0], x)
-            # z may be made after the product was.
-            graph = node.graph
-            assert graph is not None
-            graph.remove(host)
-            graph.insert_before(node, host)
-            remove(node)
-            return True
+            if self._append(host, x, z):
+                set_origins(host, (*origins(host), *origins(node)))
+                replace_value(node.outputs[0], x)
+                # z may be made after the product was.
+                graph = node.graph
+                assert graph is not None
+                graph.remove(host)
+                graph.insert_before(node, host)
+                remove(node)
+                return True
         return False
 
+    def _append(self, host: ir.Node, x: ir.Value, z: ir.Value) -> bool:
+        """Let the epilogue of the host, which makes `x`, add `z`."""
+        epilogue = Epilogue.of(host)
+        number, made = number_of(z), dims(x)
+        if number is not None:
+            epilogue.plus(number).write(host)
+        elif z.const_value is not None and made and dims(z) == made[-1:] and _add_input(host, _BIASES, z):
+            epilogue.plus_bias().write(host)
+        elif (
+            z.const_value is None and same_dims(x, z) and self._takes_residual(host) and _add_input(host, _RESIDUALS, z)
+        ):
+            epilogue.plus_residual().write(host)
+        else:
+            return False
+        return True
 
-#: The input that is a product's residual.
-_RESIDUAL = 3
+
+_FAKE = "FakeQuantize"
+#: The inputs that are a product's bias and residual, by its operator; of others None's.
+_BIASES: dict[str | None, int] = {"MatMul": 2, block_products.OP_TYPE: block_products.BIAS}
+_RESIDUALS: dict[str | None, int] = {None: 3, block_products.OP_TYPE: block_products.RESIDUAL}
+
+
+def _add_input(host: ir.Node, places: Mapping[str | None, int], value: ir.Value) -> bool:
+    """Give a product one more input, if it has none there yet."""
+    place = places.get(host.op_type, places.get(None))
+    if place is None or input_at(host, place) is not None:
+        return False
+    if len(host.inputs) <= place:
+        host.resize_inputs(place + 1)
+    host.replace_input_with(place, value)
+    return True
 
 
 def _before_views(node: ir.Node) -> int:
     """Round before what only gives the same elements another shape; return before how many of these."""
     count = 0
-    while node.op_type == "FakeQuantize" and (x := node.inputs[0]) is not None:
+    while node.op_type == _FAKE and (x := node.inputs[0]) is not None:
         view, result = x.producer(), node.outputs[0]
         if view is None or view.op_type not in op_types("view") or view.domain != "" or view.graph is not node.graph:
             break
@@ -121,7 +146,3 @@ def _before_views(node: ir.Node) -> int:
         view.graph.insert_before(view, node)
         count += 1
     return count
-
-
-def _is_rounded(host: ir.Node) -> bool:
-    return any(step.function == "FakeQuantize" for step in Epilogue.of(host).steps)

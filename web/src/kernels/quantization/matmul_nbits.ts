@@ -26,7 +26,15 @@ import {
   stored,
   teamWorkgroups,
 } from '../../wgsl';
-import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue, residualLast } from '../../wgsl/epilogue';
+import {
+  ended,
+  EPILOGUE_F32,
+  epilogueText,
+  epilogueUniforms,
+  readEpilogue,
+  readsResidual,
+  residualLast,
+} from '../../wgsl/epilogue';
 import type { Instruction, Program } from '../../wgsl/program';
 import type { ByteFactors } from '../matmul/product/bytes';
 import { multipliesBytes, multiply, readsTransposed } from '../matmul/product/multiply';
@@ -131,7 +139,7 @@ function wholeProduct(
   return {
     left: 'matrix',
     ...{ a, b, y, bias, residual, transposed, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: transposed ? k : n, ldy: n },
-    epilogue: residual ? residualLast(epilogue) : epilogue,
+    epilogue: residual && !readsResidual(epilogue?.instructions) ? residualLast(epilogue) : epilogue,
   };
 }
 

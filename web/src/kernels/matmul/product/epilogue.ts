@@ -1,5 +1,5 @@
 // WGSL of the end of a product: scale, bias, epilogue, store.
-import { ended, epilogueText, readsResidual } from '../../../wgsl/epilogue';
+import { ended, epilogueText, readsBias, readsResidual } from '../../../wgsl/epilogue';
 import { stored } from '../../../wgsl/lanes';
 import type { EpilogueSpec } from './spec';
 
@@ -38,23 +38,24 @@ export function productEpilogue(spec: EpilogueSpec): ProductEpilogue {
     },
     store(sum, j, row, column) {
       const terms = [scaled ? `u.alpha * ${sum}` : sum];
-      if (bias === 'row') terms.push(`${scaled ? 'u.beta * ' : ''}bias_${j}`);
+      if (bias === 'row' && !readsBias(epilogue)) terms.push(`${scaled ? 'u.beta * ' : ''}bias_${j}`);
       if (bias === 'any') {
         const lanes = [0, 1, 2, 3].map(
           (t) => `f32(bias[(${row}) * u.bias_row + min((${column}) * 4u + ${t}u, u.n - 1u) * u.bias_column])`,
         );
         terms.push(`${scaled ? 'u.beta * ' : ''}vec4<f32>(${lanes.join(', ')})`);
       }
+      const end = (residual?: string) => ended(epilogue, terms.join(' + '), residual, `bias_${j}`);
       if (bVec === 4) {
         const { before, value } = own(`vec4<f32>(${residualAt(column)})`);
         return `if (${column} < u.n / 4u) {
-            ${before}y[at + ${column}] = ${stored(storage, 4, ended(epilogue, terms.join(' + '), value))}; }`;
+            ${before}y[at + ${column}] = ${stored(storage, 4, end(value))}; }`;
       }
       const lanes = [0, 1, 2, 3].map((t) => `f32(${residualAt(`min((${column}) * 4u + ${t}u, u.n - 1u)`)})`);
       const { before, value: ownResidual } = own(`vec4<f32>(${lanes.join(', ')})`);
       // A loop where the columns end: four guarded stores make the shader four times as long.
       const write = (t: string) => `y[at + (${column}) * 4u + ${t}] = ${stored(storage, 1, `value[${t}]`)};`;
-      return `{ ${before}let value = ${ended(epilogue, terms.join(' + '), ownResidual)};
+      return `{ ${before}let value = ${end(ownResidual)};
     if ((${column}) * 4u + 4u <= u.n) { ${[0, 1, 2, 3].map((t) => write(`${t}u`)).join(' ')} }
     else { for (var t = 0u; (${column}) * 4u + t < u.n; t++) { ${write('t')} } } }`;
     },

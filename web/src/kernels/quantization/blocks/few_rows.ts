@@ -2,7 +2,7 @@
 // it loads several at a time. Rows may be normalized on the way (their squares are summed beside the products), the
 // columns of a gate be multiplied with those half the matrix further on, and a residual be added.
 import type { Shader, Spec, StorageType } from '../../../contract/kernel';
-import { ended, epilogueText } from '../../../wgsl/epilogue';
+import { ended, epilogueText, readsBias, readsResidual } from '../../../wgsl/epilogue';
 import { stored } from '../../../wgsl/lanes';
 import type { Instruction } from '../../../wgsl/program';
 import { teamMain } from '../../../wgsl/team';
@@ -173,14 +173,16 @@ function finish(spec: FewRowsSpec, sums: Sums): string {
         (i) => `    let inverse_${i} = inverseSqrt(squares${rows === 4 ? `[${i}]` : ''} / f32(u.k) + u.epsilon);`,
       )
     : [];
+  const own = (c: number) => `f32(bias[column_${c}])`;
   const sum = (c: number, i: number) =>
-    `${sums.at(c, i)}${norm ? ` * inverse_${i}` : ''}${bias ? ` + f32(bias[column_${c}])` : ''}`;
+    `${sums.at(c, i)}${norm ? ` * inverse_${i}` : ''}${bias && !readsBias(epilogue) ? ` + ${own(c)}` : ''}`;
+  const [within, behind] = residual && readsResidual(epilogue) ? ['f32(residual[at])'] : [undefined, residual];
   const stores = count(rows).flatMap((i) =>
     count(columns).map((c) => {
-      const value = `${ended(epilogue, sum(c, i))}${gate ? ` * (${sum(c + columns, i)})` : ''}`;
+      const value = `${ended(epilogue, sum(c, i), within, own(c))}${gate ? ` * (${sum(c + columns, i)})` : ''}`;
       return `    if (row + ${i}u < u.m && first_column + ${c}u < u.width) {
       let at = (row + ${i}u) * u.width + first_column + ${c}u;
-      y[at] = ${stored(result, 1, `${value}${residual ? ' + f32(residual[at])' : ''}`)};
+      y[at] = ${stored(result, 1, `${value}${behind ? ' + f32(residual[at])' : ''}`)};
     }`;
     }),
   );
