@@ -54,7 +54,10 @@ OPERATORS = [
     Operator("CastLike", layout="elementwise", shape_only=(1,), converts=True),
     *(Operator(name) for name in ("BitCast", "SwiGLU")),
     Operator("BiasSplitGelu", domain=MICROSOFT),
-    Operator("FakeQuantize", domain=INTERNAL, layout="elementwise", infer=infer_like_input),
+    *(
+        Operator(name, domain=INTERNAL, layout="elementwise", infer=infer_like_input)
+        for name in ("FakeQuantize", "FakeQuantize16")
+    ),
 ]
 
 

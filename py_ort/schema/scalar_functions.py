@@ -148,14 +148,17 @@ FUNCTIONS: dict[str, ScalarFunction] = {
         _F("Floor", "floor(x)"),
         _F("Round", "round(x)", cheap=True),
         _F("Sqrt", "sqrt(x)", never_negative=True),
-        # To integers of 8 bits and back: QuantizeLinear, DequantizeLinear. `zero` counts from the least integer.
+        # To integers of 8 or 16 bits and back: QuantizeLinear, DequantizeLinear. `zero` counts from the least integer.
         # Integers have no -0: what divides by it would have the other sign.
-        _F(
-            "FakeQuantize",
-            "plain_zero(clamp(round(x / scale), -zero, 255 - zero) * scale)",
-            {"scale": 1.0, "zero": 0.0},
-            domains=(INTERNAL,),
-            cheap=True,
+        *(
+            _F(
+                name,
+                f"plain_zero(clamp(round(x / scale), -zero, {most} - zero) * scale)",
+                {"scale": 1.0, "zero": 0.0},
+                domains=(INTERNAL,),
+                cheap=True,
+            )
+            for name, most in (("FakeQuantize", 255), ("FakeQuantize16", 65535))
         ),
         _F("Reciprocal", "1 / x"),
         # Elementary functions.

@@ -100,7 +100,7 @@ def manifests(
         if entry["op_type"] in ("Conv", "ConvTranspose", "Gemm"):
             entry["features"] = ends
     if integers:
-        own = ("FakeQuantize", "DynamicFakeQuantize")
+        own = ("FakeQuantize", "FakeQuantize16", "DynamicFakeQuantize")
         gpu += [{"domain": "com.ms.internal", "op_type": name, "types": [FLOATS]} for name in own]
     for entry in gpu if integers else ():
         if "epilogue" in entry.get("features", ()) or entry["op_type"] in ("Softmax", "LayerNormalization"):

@@ -94,7 +94,7 @@ PLACES = {
 #: Parameters that are no defaults.
 NUMBERS = {"Clip": [-0.5, 0.7], "LeakyRelu": [0.2], "HardSigmoid": [0.3, 0.4], "Elu": [1.5], "Celu": [0.6]}
 # Steps that divide without a rest: which way halves go shall not depend on how a compiler divides.
-NUMBERS |= {"FakeQuantize": [0.0625, 110.0]}
+NUMBERS |= {"FakeQuantize": [0.0625, 110.0], "FakeQuantize16": [0.0009765625, 30000.0]}
 NUMBERS |= {"Swish": [1.3], "ThresholdedRelu": [0.4], "Shrink": [0.2, 0.3]}
 Run = Callable[[Case], Array]
 

@@ -175,9 +175,10 @@ class StandardForm(OnnxWriter):
             return self.emit(proto, "Clip", [x, *(self._number(proto, node, p) for p in parameters)])
         if name == "Swish":  # native onnxruntime has no kernel of it
             return self._swish(proto, node, x, parameters[0] if parameters else 1.0)
-        if name == "FakeQuantize":
+        if name in ("FakeQuantize", "FakeQuantize16"):
             scale, zero = parameters
-            steps = [self._number(proto, node, scale), self.array(proto, np.array(zero, np.uint8))]
+            zero_point = np.array(zero, np.uint8 if name == "FakeQuantize" else np.uint16)
+            steps = [self._number(proto, node, scale), self.array(proto, zero_point)]
             return self.emit(proto, "DequantizeLinear", [self.emit(proto, "QuantizeLinear", [x, *steps]), *steps])
         row = FUNCTIONS[name]
         given: dict[str, Any] = dict(zip(row.parameters, parameters, strict=False))

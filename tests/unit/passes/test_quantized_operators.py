@@ -12,7 +12,14 @@ _WEIGHTS = np.random.default_rng(0).integers(-127, 128, (6, 4, 3, 3)).astype(np.
 _STEPS = np.linspace(0.1, 0.3, 6, dtype=np.float32)
 _CONSTANTS = {
     **{"w": _WEIGHTS, "sx": np.float32(0.03), "zx": np.uint8(117), "sw": np.float32(0.01), "zw": np.int8(0)},
-    **{"sy": np.float32(0.02), "least": np.uint8(0), "wide": np.int16(0), "zero": np.float32(0), "six": np.float32(6)},
+    **{
+        "sy": np.float32(0.02),
+        "least": np.uint8(0),
+        "wide": np.int16(0),
+        "word": np.uint16(0),
+        "zero": np.float32(0),
+        "six": np.float32(6),
+    },
     **{"u": _WEIGHTS[::-1].astype(np.float32)},
     **{"mv": np.eye(5, dtype=np.float32) - 0.5, "mb": np.arange(5, dtype=np.float32) / 10},
     **{"steps": _STEPS, "zeros": np.full(6, 99, np.uint8)},
@@ -22,7 +29,8 @@ CASES = {
     "plain": ("", "sy, zx", {"QLinearConv"}),
     "identity": ("t = Identity(c)", "sy, zx", {"QLinearConv"}),
     "one scale for each channel": ("", "steps, zeros", {"Conv"}),
-    "integers of 16 bits": ("", "sy, wide", {"Conv"}),
+    "integers of 16 bits": ("", "sy, wide", {"Conv", "FakeQuantize16"}),
+    "relu at the least integer of 16 bits": ("t = Relu(c)", "sy, word", {"Conv", "FakeQuantize16"}),
     "relu at the least integer": ("t = Relu(c)", "sy, least", {"QLinearConv"}),
     "relu above the least integer": ("t = Relu(c)", "sy, zx", {"Conv"}),
     "clip beyond the integers": ("t = Clip(c, zero, six)", "sy, least", {"QLinearConv"}),

@@ -7,7 +7,7 @@ exactly between two steps, and which way it goes depends on how it was computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remo
 from py_ort.ir.operators import MICROSOFT, op_types
 from py_ort.ir.rules import Rules
 
-_BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
+BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
 
 
 class QuantizedValue(NamedTuple):
@@ -63,7 +63,7 @@ class Quantized(Pass):
         """Take each operator between quantized inputs and a quantized output."""
         if self._target.has(MICROSOFT, "QLinearAdd") is not True:
             return 0
-        bounded = sum(fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
+        bounded = sum(fits_in_integers(node) for node in nodes_of(model, "Relu", "Clip"))
         moves = (*op_types("moves"), *op_types("view"))
         return bounded + sum(self._fuse(node) for node in nodes_of(model, *_rule, *moves))
 
@@ -109,16 +109,16 @@ def quantization(node: ir.Node, integers: ir.Value | None) -> QuantizedValue | N
     return QuantizedValue(integers, scale, zero_point)
 
 
-def quantized_by(node: ir.Node) -> QuantizedValue | None:
-    """What a QuantizeLinear makes: 8-bit integers, with one scale."""
-    found = quantization(node, node.outputs[0]) if node.outputs[0].dtype in _BYTES else None
+def quantized_by(node: ir.Node, kinds: Collection[ir.DataType] = BYTES) -> QuantizedValue | None:
+    """What a QuantizeLinear makes, with one scale: integers of these types."""
+    found = quantization(node, node.outputs[0]) if node.outputs[0].dtype in kinds else None
     return found if found is not None and found.steps.size == 1 else None
 
 
-def fits_in_bytes(node: ir.Node) -> bool:
-    """Take out a Relu or Clip, if what it cuts off the integers behind it cannot hold either."""
+def fits_in_integers(node: ir.Node, kinds: Collection[ir.DataType] = BYTES) -> bool:
+    """Take out a Relu or Clip, if what it cuts off the integers behind it, of these types, cannot hold either."""
     behind = only_user(node.outputs[0])
-    result = None if behind is None or behind.op_type != "QuantizeLinear" else quantized_by(behind)
+    result = None if behind is None or behind.op_type != "QuantizeLinear" else quantized_by(behind, kinds)
     if result is None or behind is None or behind.inputs[0] is not node.outputs[0] or node.inputs[0] is None:
         return False
     least, most = (0.0, None) if node.op_type == "Relu" else _bounds(node)
@@ -145,7 +145,7 @@ def _bytes(value: ir.Value | None, *, axis: int | None = None) -> QuantizedValue
     node = None if value is None else value.producer()
     if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
         return None
-    found = quantization(node, node.inputs[0]) if node.inputs[0].dtype in _BYTES else None
+    found = quantization(node, node.inputs[0]) if node.inputs[0].dtype in BYTES else None
     if found is None or found.steps.size == 1:
         return found
     known = rank(value)

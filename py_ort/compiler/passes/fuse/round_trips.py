@@ -1,16 +1,19 @@
-"""QuantizeLinear → DequantizeLinear becomes FakeQuantize: to steps of 8-bit integers and back, a function of floats.
+"""QuantizeLinear → DequantizeLinear becomes FakeQuantize: to steps of integers and back, a function of floats.
 
-For providers without operators between quantized tensors: the floats are those that the integers stand for, products
-of them end in the next rounding (`passes/placed/quantized_ends.py`), and no tensor of integers is written in between.
+Of 16 bits everywhere, of 8 for providers without operators between quantized tensors: the floats are those that the
+integers stand for, products of them end in the next rounding (`passes/placed/quantized_ends.py`), and no tensor of
+integers is written in between.
 Results are the integers' own but for the last bits of sums, and so where a value lies between two steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.quantized import QuantizedValue, fits_in_bytes, quantization, quantized_by
+from py_ort.compiler.passes.fuse.quantized import BYTES, QuantizedValue, fits_in_integers, quantization, quantized_by
 from py_ort.compiler.passes.match import nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
@@ -19,7 +22,12 @@ from py_ort.ir.epilogue import Epilogue, has_epilogue
 from py_ort.ir.graph import all_nodes, attribute, attributes_of, origins, remove, replace_value
 from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, op_types
 
-_NAME = "FakeQuantize"
+#: By how many bits the integers have.
+ROUNDINGS = {8: "FakeQuantize", 16: "FakeQuantize16"}
+_WORDS = (ir.DataType.INT16, ir.DataType.UINT16)
+Kinds = Collection[ir.DataType]
+Rounding = tuple[str, float, float]
+"""One of `ROUNDINGS`, its scale and its zero point, which counts from the least integer."""
 
 
 class RoundTrips(Pass):
@@ -29,39 +37,53 @@ class RoundTrips(Pass):
     before = ("folding",)  # which makes floats of quantized weights
 
     def __init__(self, target: Target) -> None:
-        """`target`: what the first provider runs; nothing is done for one that works on quantized tensors."""
-        self._target = target
+        """`target`: what the first provider runs; for one that works on quantized bytes these are left."""
+        self._kinds = tuple(
+            kind
+            for kinds, rounded in (
+                (BYTES, rounds_floats(target)),
+                (_WORDS, target.has(INTERNAL, ROUNDINGS[16]) is True),
+            )
+            for kind in kinds
+            if rounded
+        )
 
     def call(self, model: ir.Model) -> int:
         """Take each QuantizeLinear that is undone; then move roundings to where numbers are made."""
-        if not rounds_floats(self._target):
-            return 0
-        count = sum(fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
-        count += sum(_before_moves(node) for node in nodes_of(model, "DequantizeLinear"))
-        count += sum(_round_trip(node) for node in nodes_of(model, "QuantizeLinear"))
+        kinds = self._kinds
+        count = sum(fits_in_integers(node, kinds) for node in nodes_of(model, "Relu", "Clip"))
+        count += sum(_before_moves(node, kinds) for node in nodes_of(model, "DequantizeLinear"))
+        count += sum(_round_trip(node, kinds) for node in nodes_of(model, "QuantizeLinear"))
         count += sum(_into_concat(node) for node in _roundings(model))
         return count + sum(_repeated(node) for node in _roundings(model))
 
 
 def rounds_floats(target: Target) -> bool:
     """Whether the first provider computes with floats where a model has integers of 8 bits."""
-    return target.has(INTERNAL, _NAME) is True and target.has(MICROSOFT, "QLinearAdd") is not True
+    return target.has(INTERNAL, ROUNDINGS[8]) is True and target.has(MICROSOFT, "QLinearAdd") is not True
 
 
 def _roundings(model: ir.Model) -> list[ir.Node]:
-    return [node for node in all_nodes(model.graph) if (node.domain, node.op_type) == (INTERNAL, _NAME)]
+    return [node for node in all_nodes(model.graph) if is_rounding(node)]
 
 
-def _round_trip(node: ir.Node) -> bool:
-    made, x = quantized_by(node), node.inputs[0]
+def is_rounding(node: ir.Node) -> bool:
+    """Whether a node is a FakeQuantize."""
+    return node.domain == INTERNAL and node.op_type in ROUNDINGS.values()
+
+
+def _round_trip(node: ir.Node, kinds: Kinds) -> bool:
+    made, x = quantized_by(node, kinds), node.inputs[0]
     if made is None or x is None or x.dtype != ir.DataType.FLOAT or x.const_value is not None:
         return False
     undone = [use.node for use in node.outputs[0].uses() if use.idx == 0 and _undoes(use.node, made)]
     if not undone:
         return False
-    zero = int(made.zeros.reshape(-1)[0]) - np.iinfo(made.zeros.dtype).min
+    integers = np.iinfo(made.zeros.dtype)
+    zero = int(made.zeros.reshape(-1)[0]) - integers.min
+    name = ROUNDINGS[integers.bits]
     build = Builder(node, origin=[*origins(node), *(name for each in undone for name in origins(each))])
-    rounded = build.op(_NAME, x, domain=INTERNAL, scale=float(made.steps.reshape(-1)[0]), zero=float(zero))
+    rounded = build.op(name, x, domain=INTERNAL, scale=float(made.steps.reshape(-1)[0]), zero=float(zero))
     for each in undone:
         replace_value(each.outputs[0], rounded)
         remove(each)
@@ -70,10 +92,10 @@ def _round_trip(node: ir.Node) -> bool:
     return True
 
 
-def _before_moves(node: ir.Node) -> int:
+def _before_moves(node: ir.Node, kinds: Kinds) -> int:
     """Dequantize what was only moved since it was quantized where that was done; return before how many moves."""
     maker, moves = _moved(node.inputs[0])
-    made = quantized_by(maker) if maker is not None and maker.op_type == "QuantizeLinear" else None
+    made = quantized_by(maker, kinds) if maker is not None and maker.op_type == "QuantizeLinear" else None
     if made is None:
         return 0
     for done, move in enumerate(moves):
@@ -112,24 +134,29 @@ def _undoes(node: ir.Node, made: QuantizedValue) -> bool:
     return bool((found.steps == made.steps).all() and (found.zeros == made.zeros).all())
 
 
-def _rounding(node: ir.Node | None) -> tuple[float, float] | None:
-    """Return the scale and the zero point, of 256, of a FakeQuantize; None where it is none."""
-    if node is None or (node.domain, node.op_type) != (INTERNAL, _NAME):
+def _rounding(node: ir.Node | None) -> Rounding | None:
+    if node is None or not is_rounding(node):
         return None
-    return attribute(node, "scale", 1.0), attribute(node, "zero", 0.0)
+    return node.op_type, attribute(node, "scale", 1.0), attribute(node, "zero", 0.0)
 
 
 def steps_of(value: ir.Value | None) -> tuple[float, float] | None:
     """Return the scale and the zero point, of 256, of the steps that all elements of a value are in, if known."""
+    found = _rounding_of(value)
+    return found[1:] if found is not None and found[0] == ROUNDINGS[8] else None
+
+
+def _rounding_of(value: ir.Value | None) -> Rounding | None:
+    """How all elements of a value were rounded, if known."""
     node, _ = _moved(value)
     if node is None:
         return None
     if (node.domain, node.op_type) == ("", "Concat"):
-        found = {steps_of(part) for part in node.inputs}
+        found = {_rounding_of(part) for part in node.inputs}
         return found.pop() if len(found) == 1 else None
     if has_epilogue(node):
         last = Epilogue.of(node).steps[-1]
-        return (last.numbers[0], last.numbers[1]) if last.function == _NAME else None
+        return (last.function, last.numbers[0], last.numbers[1]) if last.function in ROUNDINGS.values() else None
     return _rounding(node)
 
 
@@ -143,7 +170,7 @@ def _into_concat(node: ir.Node) -> bool:
         return False
     build = Builder(concat, origin=origins(node))
     for i, each in enumerate(concat.inputs):
-        concat.replace_input_with(i, build.op(_NAME, each, domain=INTERNAL, **attributes_of(node)))
+        concat.replace_input_with(i, build.op(node.op_type, each, domain=INTERNAL, **attributes_of(node)))
     replace_value(node.outputs[0], value)
     remove(node)
     return True
@@ -151,7 +178,7 @@ def _into_concat(node: ir.Node) -> bool:
 
 def _repeated(node: ir.Node) -> bool:
     """Take out a rounding of what was rounded so already, and only moved, picked or joined since."""
-    if steps_of(node.inputs[0]) != _rounding(node):
+    if _rounding_of(node.inputs[0]) != _rounding(node):
         return False
     assert node.inputs[0] is not None
     replace_value(node.outputs[0], node.inputs[0])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
+from py_ort.compiler.passes.fuse.round_trips import ROUNDINGS, is_rounding
 from py_ort.compiler.passes.match import only_for, same_dims
 from py_ort.compiler.passes.placed.chain_nodes import number_of
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
@@ -19,7 +20,7 @@ from py_ort.ir import block_products
 from py_ort.ir.block_products import may_end
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import all_nodes, dims, input_at, origins, remove, replace_value, set_origins
-from py_ort.ir.operators import INTERNAL, op_types
+from py_ort.ir.operators import op_types
 
 
 class QuantizedEnds(KernelPass):
@@ -46,8 +47,8 @@ class QuantizedEnds(KernelPass):
         return sum(_before_views(node) for node in nodes) + sum(self._fuse(node) or self._add(node) for node in nodes)
 
     def _fuse(self, node: ir.Node) -> bool:
-        row = function_of(node)
-        if row is None or (node.domain, node.op_type) != (INTERNAL, _FAKE):
+        row = function_of(node) if is_rounding(node) else None
+        if row is None:
             return False
         x = node.inputs[0]
         host = None if x is None else x.producer()
@@ -79,7 +80,7 @@ class QuantizedEnds(KernelPass):
             host = None if x is None else x.producer()
             if x is None or z is None or x is z or host is None or not only_for(x, node):
                 continue
-            if not self._is_host(host, x, node) or not Epilogue.of(host).has("function", _FAKE):
+            if not self._is_host(host, x, node) or not _is_rounded(host):
                 continue
             if self._append(host, x, z):
                 set_origins(host, (*origins(host), *origins(node)))
@@ -110,7 +111,6 @@ class QuantizedEnds(KernelPass):
         return True
 
 
-_FAKE = "FakeQuantize"
 #: The inputs that are a product's bias and residual, by its operator; of others None's.
 _BIASES: dict[str | None, int] = {"MatMul": 2, block_products.OP_TYPE: block_products.BIAS}
 _RESIDUALS: dict[str | None, int] = {None: 3, block_products.OP_TYPE: block_products.RESIDUAL}
@@ -127,10 +127,15 @@ def _add_input(host: ir.Node, places: Mapping[str | None, int], value: ir.Value)
     return True
 
 
+def _is_rounded(host: ir.Node) -> bool:
+    epilogue = Epilogue.of(host)
+    return any(epilogue.has("function", name) for name in ROUNDINGS.values())
+
+
 def _before_views(node: ir.Node) -> int:
     """Round before what only gives the same elements another shape; return before how many of these."""
     count = 0
-    while node.op_type == _FAKE and (x := node.inputs[0]) is not None:
+    while is_rounding(node) and (x := node.inputs[0]) is not None:
         view, result = x.producer(), node.outputs[0]
         if view is None or view.op_type not in op_types("view") or view.domain != "" or view.graph is not node.graph:
             break
