@@ -46,6 +46,7 @@ from py_ort.compiler.passes.fuse.affine import Affine
 from py_ort.compiler.passes.fuse.batch_normalization import BatchNormalization
 from py_ort.compiler.passes.fuse.block_ends import BlockEnds
 from py_ort.compiler.passes.fuse.byte_rows import ByteRows
+from py_ort.compiler.passes.fuse.byte_tables import ByteTables
 from py_ort.compiler.passes.fuse.conv_affine import ConvAffine
 from py_ort.compiler.passes.fuse.dequantized_weights import DequantizedWeights
 from py_ort.compiler.passes.fuse.dynamic_products import DynamicProducts
@@ -170,6 +171,7 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
         return []
     integers: list[Pass] = [
         Identity(),
+        ByteTables(target),
         Quantized(target),
         RoundTrips(target),
         DynamicProducts(target),

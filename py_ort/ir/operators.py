@@ -75,6 +75,7 @@ class Operator:
         indices: Inputs that name places along axes.
         columns: Inputs that may be columns of wider tensors, and the attributes that say which.
         into: The input that is the tensor to write columns of; kernels that have `columns` have it.
+        rounds_to: It is a function of floats, to steps of integers of so many bits.
         integer_weights: Where 8-bit weights that are packed for the CPU are, and their zero points.
         skip: The operator of com.microsoft that is this one, of a sum of two tensors.
         bodies: It has graphs in its attributes; of those of ai.onnx each that does says so.
@@ -106,6 +107,7 @@ class Operator:
     indices: Sequence[int] = ()
     columns: Mapping[int, str] = field(default_factory=dict)
     into: int | None = None
+    rounds_to: int | None = None
     integer_weights: tuple[int, int] | None = None
     skip: str = ""
     bodies: bool = False
@@ -234,6 +236,12 @@ def operator(domain: str, op_type: str) -> Operator:
     """Return the declaration of an operator; one without special traits when nothing is declared."""
     own = REGISTERED.get((domain, op_type)) if REGISTERED else None
     return own or _declared(domain, op_type)
+
+
+@cache
+def roundings() -> Mapping[int, str]:
+    """Return the names of the operators that round floats, by the bits of the integers."""
+    return {declared.rounds_to: declared.op_type for declared in operators().values() if declared.rounds_to}
 
 
 @cache

@@ -55,8 +55,8 @@ OPERATORS = [
     *(Operator(name) for name in ("BitCast", "SwiGLU")),
     Operator("BiasSplitGelu", domain=MICROSOFT),
     *(
-        Operator(name, domain=INTERNAL, layout="elementwise", infer=infer_like_input)
-        for name in ("FakeQuantize", "FakeQuantize16")
+        Operator(name, domain=INTERNAL, layout="elementwise", infer=infer_like_input, rounds_to=bits)
+        for name, bits in (("FakeQuantize", 8), ("FakeQuantize16", 16))
     ),
 ]
 

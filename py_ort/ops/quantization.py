@@ -21,6 +21,13 @@ from py_ort.ops.quantized_shapes import (
     refine_packed,
 )
 
+
+def _infer_table(node: ir.Node) -> None:
+    x, table = node.inputs[0], node.inputs[1]
+    if x is not None and table is not None and table.dtype is not None:
+        node.outputs[0].type, node.outputs[0].shape = ir.TensorType(table.dtype), x.shape
+
+
 OPERATORS = [
     Operator("QuantizeLinear", layout="quantized"),
     Operator("DequantizeLinear", layout="quantized"),
@@ -44,6 +51,8 @@ OPERATORS = [
             ("Concat", (), "quantized_concat"),
         )
     ),
+    # Bytes by a table of 256: what passes/fuse/byte_tables.py makes.
+    Operator("ByteTable", domain=INTERNAL, layout="table", infer=_infer_table),
     # Where a condition stands, a number gives the same sizes.
     Operator("QLinearWhere", domain=MICROSOFT, infer=infer_as("Sum", 0, 1, 4, of=1)),
     Operator("DynamicQuantizeMatMul", domain=MICROSOFT, infer=infer_as("MatMul", 0, 1), integer_weights=(1, 3)),

@@ -117,5 +117,7 @@ def _between(op_type: str, data: tuple[int, ...], result: int) -> None:
 
 _between("Add", (0, 3), 6)
 _between("Mul", (0, 3), 6)
+_between("Sigmoid", (0,), 3)
+_between("LeakyRelu", (0,), 3)
 _between("AveragePool", (0,), 3)
 _between("GlobalAveragePool", (0,), 3)

@@ -91,7 +91,15 @@ def manifests(
         each.append({"domain": "com.ms.internal", "op_type": "ElementwiseChain", "types": [types]})
         each[-1]["features"] = ["perm"] if each is gpu else []
     for each, op_type in (
-        ((wasm, "QLinearAdd"), (wasm, "MatMulIntegerToFloat"), (gpu, "MatMulNBits")) if integers else ()
+        (
+            (wasm, "QLinearAdd"),
+            (wasm, "QLinearMul"),
+            (wasm, "QLinearSigmoid"),
+            (wasm, "MatMulIntegerToFloat"),
+            (gpu, "MatMulNBits"),
+        )
+        if integers
+        else ()
     ):
         each.append({"domain": "com.microsoft", "op_type": op_type, "types": []})
         if op_type == "MatMulNBits":
@@ -100,6 +108,7 @@ def manifests(
         if entry["op_type"] in ("Conv", "ConvTranspose", "Gemm"):
             entry["features"] = ends
     if integers:
+        wasm.append({"domain": "com.ms.internal", "op_type": "ByteTable", "types": []})
         own = ("FakeQuantize", "FakeQuantize16", "DynamicFakeQuantize")
         gpu += [{"domain": "com.ms.internal", "op_type": name, "types": [FLOATS]} for name in own]
     for entry in gpu if integers else ():

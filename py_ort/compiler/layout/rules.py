@@ -315,6 +315,13 @@ def quantized(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     return True
 
 
+@form_rule("table")
+def table(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
+    """Each element goes its own way, by inputs that are not of its shape."""
+    forms.emit(node, [x, *(forms.plain(v) for v in node.inputs[1:])], perm)
+    return True
+
+
 @form_rule("quantized_pool")
 def quantized_pool(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """Pools of com.microsoft have an attribute for that."""

@@ -17,7 +17,7 @@ WINDOWS = frozenset({"conv", "pool", "channels"})
 
 TRANSPARENT = frozenset(
     {"elementwise", "concat", "axis", "axis_input", "slice", "pad", "vector", "resize"}
-    | {"quantized", "quantized_concat", "quantized_pool"}
+    | {"quantized", "quantized_concat", "quantized_pool", "table"}
 )
 """Of operators whose inputs may have any permutation that their output has."""
 

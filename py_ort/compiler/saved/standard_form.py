@@ -62,6 +62,10 @@ class StandardForm(OnnxWriter):
         elif node.domain == INTERNAL and node.op_type in FUNCTIONS:
             numbers = [get(node, name, default) for name, default in FUNCTIONS[node.op_type].parameters.items()]
             self.give(proto, node, self.function(proto, node, node.op_type, numbers, inputs[0]))
+        elif node.domain == INTERNAL and node.op_type == "ByteTable":
+            # Bytes with a sign that are below 0 are indices from the end.
+            x = self.emit(proto, "Cast", [inputs[0]], to=int(onnx.TensorProto.INT32))
+            self.give(proto, node, self.emit(proto, "Gather", [inputs[1], x]))
         elif node.domain == INTERNAL and node.op_type == "DynamicFakeQuantize":
             self.give(proto, node, self._dynamic(proto, inputs[0]))
         elif is_block_product(node) and not is_plain(node):

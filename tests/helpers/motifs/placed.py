@@ -13,13 +13,14 @@ MOTIFS = Motifs()
 
 @MOTIFS.motif("quantized", provider="wasm", integers=True)
 def _quantized(g: RandomGraph, x: str, shape: Shape) -> str:
-    def stepped(value: str, steps: float) -> list[str]:
-        scale, zero = g.number(steps), g.constant(np.uint8(128))
-        return [g.op("QuantizeLinear", [value, scale, zero], shape), scale, zero]
+    both = [_rounded(g, each, 1 / 64, shape) for each in (x, g.op("Sin", [x], shape))]
+    return _rounded(g, g.op("Add", both, shape), 1 / 32, shape)
 
-    integers = stepped(x, 1 / 64)
-    wide = g.op("DequantizeLinear", integers, shape)
-    return g.op("DequantizeLinear", stepped(g.op("Add", [wide, wide], shape), 1 / 32), shape)
+
+@MOTIFS.motif("byte_tables", provider="wasm", integers=True)
+def _byte_table(g: RandomGraph, x: str, shape: Shape) -> str:
+    wide = _rounded(g, x, 1 / 64, shape)
+    return _rounded(g, g.op("Add", [wide, wide], shape), 1 / 32, shape)
 
 
 def _rounded(g: RandomGraph, value: str, steps: float, made: Shape) -> str:

@@ -3,6 +3,8 @@
 import numpy as np
 from case import MICROSOFT, Case, Input, r
 
+from py_ort.ir.operators import INTERNAL
+
 
 def u8(*shape: int) -> Input:
     return r(*shape, dtype="uint8", low=0, high=256)
@@ -83,7 +85,20 @@ CASES = [
         Case(f"QLinear{op}", [u8(3, 40), *ODD, u8(3, 40), *ODD, *ODD], domain=MICROSOFT, tolerance="exact")
         for op in ("Add", "Mul")
     ),
-    # Few elements are computed, of many bytes the results are looked up.
+    *(
+        Case(
+            "ByteTable",
+            [make(n), np.random.default_rng(5).integers(low, low + 256, 256).astype(dtype)],
+            {},
+            lambda x, table: table[x.view(np.uint8)],
+            domain=INTERNAL,
+            tolerance="exact",
+            name=f"{dtype}",
+        )
+        for make in (u8, i8)
+        for dtype, low in (("uint8", 0), ("int8", -128))
+        for n in (0, 1, 3001)
+    ),
     *(
         Case(op, [make(n), _number(0.05), zero, _number(0.03), zero], attributes, domain=MICROSOFT, tolerance="exact")
         for op, attributes in (("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.2}))

@@ -38,7 +38,7 @@ class QuantizedOperators(Pass):
         nodes = [node for node in all_nodes(model.graph) if float_form(node.domain, node.op_type) is not None]
         if sum(map(_multiplications, nodes)) < _WORTH:
             return 0
-        return sum(_take(node) for node in nodes)
+        return sum(take(node) for node in nodes)
 
 
 def _multiplications(node: ir.Node) -> float:
@@ -54,7 +54,8 @@ def _multiplications(node: ir.Node) -> float:
     return math.prod(size if isinstance(size, int) else math.inf for size in sizes)
 
 
-def _take(node: ir.Node) -> bool:
+def take(node: ir.Node) -> bool:
+    """Put an operator on floats in the place of one on integers that is not alone; say whether it has one."""
     form = float_form(node.domain, node.op_type)
     if form is None or _is_alone(node):
         return False

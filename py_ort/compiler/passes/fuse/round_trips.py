@@ -20,14 +20,12 @@ from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import Epilogue, has_epilogue
 from py_ort.ir.graph import all_nodes, attribute, attributes_of, origins, remove, replace_value
-from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, op_types
+from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, op_types, roundings
 
-#: By how many bits the integers have.
-ROUNDINGS = {8: "FakeQuantize", 16: "FakeQuantize16"}
 _WORDS = (ir.DataType.INT16, ir.DataType.UINT16)
 Kinds = Collection[ir.DataType]
 Rounding = tuple[str, float, float]
-"""One of `ROUNDINGS`, its scale and its zero point, which counts from the least integer."""
+"""The operator, its scale and its zero point, which counts from the least integer."""
 
 
 class RoundTrips(Pass):
@@ -42,7 +40,7 @@ class RoundTrips(Pass):
             kind
             for kinds, rounded in (
                 (BYTES, rounds_floats(target)),
-                (_WORDS, target.has(INTERNAL, ROUNDINGS[16]) is True),
+                (_WORDS, target.has(INTERNAL, roundings()[16]) is True),
             )
             for kind in kinds
             if rounded
@@ -60,7 +58,7 @@ class RoundTrips(Pass):
 
 def rounds_floats(target: Target) -> bool:
     """Whether the first provider computes with floats where a model has integers of 8 bits."""
-    return target.has(INTERNAL, ROUNDINGS[8]) is True and target.has(MICROSOFT, "QLinearAdd") is not True
+    return target.has(INTERNAL, roundings()[8]) is True and target.has(MICROSOFT, "QLinearAdd") is not True
 
 
 def _roundings(model: ir.Model) -> list[ir.Node]:
@@ -69,7 +67,7 @@ def _roundings(model: ir.Model) -> list[ir.Node]:
 
 def is_rounding(node: ir.Node) -> bool:
     """Whether a node is a FakeQuantize."""
-    return node.domain == INTERNAL and node.op_type in ROUNDINGS.values()
+    return node.domain == INTERNAL and node.op_type in roundings().values()
 
 
 def _round_trip(node: ir.Node, kinds: Kinds) -> bool:
@@ -81,7 +79,7 @@ def _round_trip(node: ir.Node, kinds: Kinds) -> bool:
         return False
     integers = np.iinfo(made.zeros.dtype)
     zero = int(made.zeros.reshape(-1)[0]) - integers.min
-    name = ROUNDINGS[integers.bits]
+    name = roundings()[integers.bits]
     build = Builder(node, origin=[*origins(node), *(name for each in undone for name in origins(each))])
     rounded = build.op(name, x, domain=INTERNAL, scale=float(made.steps.reshape(-1)[0]), zero=float(zero))
     for each in undone:
@@ -143,7 +141,7 @@ def _rounding(node: ir.Node | None) -> Rounding | None:
 def steps_of(value: ir.Value | None) -> tuple[float, float] | None:
     """Return the scale and the zero point, of 256, of the steps that all elements of a value are in, if known."""
     found = _rounding_of(value)
-    return found[1:] if found is not None and found[0] == ROUNDINGS[8] else None
+    return found[1:] if found is not None and found[0] == roundings()[8] else None
 
 
 def _rounding_of(value: ir.Value | None) -> Rounding | None:
@@ -156,7 +154,7 @@ def _rounding_of(value: ir.Value | None) -> Rounding | None:
         return found.pop() if len(found) == 1 else None
     if has_epilogue(node):
         last = Epilogue.of(node).steps[-1]
-        return (last.function, last.numbers[0], last.numbers[1]) if last.function in ROUNDINGS.values() else None
+        return (last.function, last.numbers[0], last.numbers[1]) if last.function in roundings().values() else None
     return _rounding(node)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.round_trips import ROUNDINGS, is_rounding
+from py_ort.compiler.passes.fuse.round_trips import is_rounding
 from py_ort.compiler.passes.match import only_for, same_dims
 from py_ort.compiler.passes.placed.chain_nodes import number_of
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
@@ -20,7 +20,7 @@ from py_ort.ir import block_products
 from py_ort.ir.block_products import may_end
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import all_nodes, dims, input_at, origins, remove, replace_value, set_origins
-from py_ort.ir.operators import op_types
+from py_ort.ir.operators import op_types, roundings
 
 
 class QuantizedEnds(KernelPass):
@@ -129,7 +129,7 @@ def _add_input(host: ir.Node, places: Mapping[str | None, int], value: ir.Value)
 
 def _is_rounded(host: ir.Node) -> bool:
     epilogue = Epilogue.of(host)
-    return any(epilogue.has("function", name) for name in ROUNDINGS.values())
+    return any(epilogue.has("function", name) for name in roundings().values())
 
 
 def _before_views(node: ir.Node) -> int:

@@ -18,14 +18,9 @@ namespace {
 // Sixteen bytes as vectors of four floats, and such vectors as bytes: rounded, saturated.
 template <class T>
 void widen(v128_t bytes, v128_t (&to)[4]) {
-  if constexpr (std::is_signed_v<T>) {
-    const v128_t low = wasm_i16x8_extend_low_i8x16(bytes), high = wasm_i16x8_extend_high_i8x16(bytes);
-    to[0] = wasm_i32x4_extend_low_i16x8(low), to[1] = wasm_i32x4_extend_high_i16x8(low);
-    to[2] = wasm_i32x4_extend_low_i16x8(high), to[3] = wasm_i32x4_extend_high_i16x8(high);
-    for (v128_t& four : to) four = wasm_f32x4_convert_i32x4(four);
-  } else {
-    simd::floats_of(bytes, to);
-  }
+  // One with a sign is a greater one without.
+  if (std::is_signed_v<T>) simd::floats_of(wasm_v128_xor(bytes, wasm_i8x16_splat(-128)), to, 128);
+  else simd::floats_of(bytes, to);
 }
 template <class T>
 v128_t narrow(const v128_t (&floats)[4]) {

@@ -1,5 +1,6 @@
 // com.microsoft QLinearSigmoid, QLinearLeakyRelu, QLinearWhere:
 // an operator on floats between dequantizing its inputs and quantizing its output.
+// ByteTable: passes made a table of several such operators on one tensor.
 #include <cmath>
 
 #include "kernels/shared/dtypes.h"
@@ -57,7 +58,6 @@ struct Form {
   std::string_view op_type, float_op;
   std::vector<size_t> data, plain;  // plain: passed on as they are
   size_t output_scale;
-  bool of_one() const { return data.size() == 1 && plain.empty(); }
 };
 const Form* find_form(std::string_view op_type) {
   static const Form forms[] = {
@@ -68,20 +68,6 @@ const Form* find_form(std::string_view op_type) {
   for (const Form& form : forms)
     if (form.op_type == op_type) return &form;
   return nullptr;
-}
-
-// A byte has so many values: of more elements than these results are looked up.
-constexpr int64_t kBytes = 256;
-bool is_byte(DType dtype) { return dtype == DType::uint8 || dtype == DType::int8; }
-
-Status every_byte(DType dtype, Tensor& out) {
-  PY_ORT_TRY(Tensor::make(dtype, {kBytes}, out));
-  for (int i = 0; i < kBytes; ++i) out.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(i);
-  return {};
-}
-
-[[gnu::noinline]] void look_up(const uint8_t* table, const uint8_t* x, int64_t count, uint8_t* y) {
-  for (int64_t i = 0; i < count; ++i) y[i] = table[x[i]];
 }
 
 class QLinear {
@@ -99,31 +85,13 @@ class QLinear {
     const Tensor& x = *context.input(form_.data[0]);
     const Tensor* zero_point = context.input(form_.output_scale + 1);
     const DType to = zero_point ? zero_point->dtype : x.dtype;
-    if (form_.of_one() && is_byte(x.dtype) && is_byte(to) && x.count() > 2 * kBytes) {
-      Tensor bytes, table;
-      Tensor* y = nullptr;
-      PY_ORT_TRY(every_byte(x.dtype, bytes));
-      PY_ORT_TRY(compute(context, &bytes, to, table));
-      PY_ORT_TRY(context.output(0, to, x.dims, y, {form_.data[0]}));
-      look_up(table.data<uint8_t>(), x.data<uint8_t>(), x.count(), y->mutable_data<uint8_t>());
-      return {};
-    }
-    Tensor quantized;
-    PY_ORT_TRY(compute(context, nullptr, to, quantized));
-    context.output(0, std::move(quantized));
-    return {};
-  }
-
- private:
-  // The operator on its inputs, or on `bytes` in the place of the only one.
-  Status compute(KernelContext& context, const Tensor* bytes, DType to, Tensor& out) const {
     std::vector<Value> values(form_.data.size());
     std::vector<const Value*> inputs;
     for (const size_t i : form_.plain) inputs.push_back(context.input_value(i));
     for (size_t k = 0; k < values.size(); ++k) {
       const size_t i = form_.data[k];
       Tensor x;
-      PY_ORT_TRY(dequantize(bytes ? *bytes : *context.input(i), {context.input(i + 1), context.input(i + 2)}, x));
+      PY_ORT_TRY(dequantize(*context.input(i), {context.input(i + 1), context.input(i + 2)}, x));
       values[k] = Value::of(std::move(x));
       inputs.push_back(&values[k]);
     }
@@ -131,13 +99,32 @@ class QLinear {
     Value* output = &result;
     KernelContext inner(inputs, {&output, 1});
     PY_ORT_TRY(kernel_->run(inner));
-    return quantize(result.tensor, {context.input(form_.output_scale), context.input(form_.output_scale + 1)}, to, out);
+    Tensor quantized;
+    PY_ORT_TRY(quantize(result.tensor, {context.input(form_.output_scale), zero_point}, to, quantized));
+    context.output(0, std::move(quantized));
+    return {};
   }
 
+ private:
   Form form_;
   std::unique_ptr<Kernel> kernel_;
 };
 
+[[gnu::noinline]] void look_up(const uint8_t* table, const uint8_t* x, int64_t count, uint8_t* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] = table[x[i]];
+}
+
+struct ByteTable {
+  Status operator()(KernelContext& context) const {
+    const Tensor &x = *context.input(0), &table = *context.input(1);
+    Tensor* y = nullptr;
+    PY_ORT_TRY(context.output(0, table.dtype, x.dims, y, {0}));
+    look_up(table.data<uint8_t>(), x.data<uint8_t>(), x.count(), y->mutable_data<uint8_t>());
+    return {};
+  }
+};
+
+PY_ORT_KERNEL("com.ms.internal", "ByteTable", "int8,uint8", ByteTable);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearSigmoid", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearLeakyRelu", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearWhere", "*", QLinear);

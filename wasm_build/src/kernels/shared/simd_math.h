@@ -29,15 +29,17 @@ inline v128_t select(v128_t mask, v128_t a, v128_t b) { return wasm_v128_bitsele
 
 // Four integers from 0 to 2^23 - 1: in the last bits of 2^23 they are added to it. Of integers that are known to be
 // positive a compiler converts unsigned ones, of which browsers make many instructions.
-inline v128_t float_of(v128_t integers) {
-  const v128_t power = splat(8388608.0f);
-  return sub(wasm_v128_or(integers, power), power);
+inline v128_t float_of(v128_t integers, float less = 0) {
+  constexpr float kPower = 8388608;
+  return sub(wasm_v128_or(integers, splat(kPower)), splat(kPower + less));
 }
 // Sixteen bytes.
-inline void floats_of(v128_t bytes, v128_t (&floats)[4]) {
+inline void floats_of(v128_t bytes, v128_t (&floats)[4], float less = 0) {
   const v128_t low = wasm_u16x8_extend_low_u8x16(bytes), high = wasm_u16x8_extend_high_u8x16(bytes);
-  floats[0] = float_of(wasm_u32x4_extend_low_u16x8(low)), floats[1] = float_of(wasm_u32x4_extend_high_u16x8(low));
-  floats[2] = float_of(wasm_u32x4_extend_low_u16x8(high)), floats[3] = float_of(wasm_u32x4_extend_high_u16x8(high));
+  floats[0] = float_of(wasm_u32x4_extend_low_u16x8(low), less),
+  floats[1] = float_of(wasm_u32x4_extend_high_u16x8(low), less);
+  floats[2] = float_of(wasm_u32x4_extend_low_u16x8(high), less),
+  floats[3] = float_of(wasm_u32x4_extend_high_u16x8(high), less);
 }
 
 inline float sum_lanes(v128_t v) {
