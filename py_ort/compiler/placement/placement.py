@@ -15,6 +15,7 @@ import onnx_ir as ir
 from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.placement.integer_range import IntegerRanges
 from py_ort.compiler.placement.lengths import counting_nodes
+from py_ort.compiler.placement.manifest import Manifest
 from py_ort.compiler.placement.partitions import small_partitions
 from py_ort.compiler.placement.report import (
     CONTROL,
@@ -27,8 +28,9 @@ from py_ort.compiler.placement.report import (
 )
 from py_ort.compiler.target import Target
 from py_ort.exceptions import MissingKernel, NotImplemented
+from py_ort.ir.epilogue import Epilogue, has_epilogue
 from py_ort.ir.graph import all_graphs, all_nodes, dims, origins, subgraphs
-from py_ort.ir.operators import operator
+from py_ort.ir.operators import INTERNAL, operator
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.counted import COUNTED
 
@@ -98,7 +100,7 @@ def _place_node(
     integers: IntegerRanges,
 ) -> PlacedNode | dict[str, str]:
     """Return where a node goes; if nowhere, why, by provider."""
-    names, providers, manifests = origins(node), target.providers, target.manifests
+    names, providers = origins(node), target.providers
 
     def placed(provider: str, reason: str) -> PlacedNode:
         kernel = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
@@ -112,7 +114,7 @@ def _place_node(
     reasons: dict[str, str] = {}
     if "wasm" in providers:
         forced = bool(force_cpu) and not {node.name, *names}.isdisjoint(force_cpu)
-        if (arithmetic or forced) and manifests["wasm"].refusal(node.domain, node.op_type, dtypes, node) is None:
+        if (arithmetic or forced) and _refusal(node, "wasm", target, dtypes, integers) is None:
             return placed("wasm", FORCED if forced else SHAPE_ARITHMETIC)
     for provider in providers:
         refusal = _refusal(node, provider, target, dtypes, integers)
@@ -174,6 +176,8 @@ def _refusal(
     manifest = target.manifests[provider]
     if provider == "wasm" and (node.domain, node.op_type) in target.user_kernels:
         return "a user kernel runs on webgpu only"
+    if (feature := _lacking(node, manifest)) is not None:
+        return f"the kernel lacks {feature!r}, which passes gave to the node"
     if provider == "wasm":
         return manifest.refusal(node.domain, node.op_type, dtypes, node)
     declared = operator(node.domain, node.op_type)
@@ -194,6 +198,19 @@ def _refusal(
         if value.dtype not in _ON_GPU:
             return f"{value.dtype.name.lower()} has no form on the GPU"
     return integers.refusal(node)
+
+
+def _lacking(node: ir.Node, manifest: Manifest) -> str | None:
+    """The feature that passes have used of a node's kernel, where a provider's has it not."""
+    needed = []
+    if has_epilogue(node):
+        plain = Epilogue.of(node).recognized and manifest.offers("epilogue", node.domain, node.op_type)
+        needed += [] if plain else ["steps"]
+    if (node.domain, node.op_type) == (INTERNAL, "ElementwiseChain") and "perm" in node.attributes:
+        needed.append("perm")
+    if {"x_parts", "y_parts"} & set(node.attributes):
+        needed.append("parts")
+    return next((each for each in needed if not manifest.offers(each, node.domain, node.op_type)), None)
 
 
 def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:

@@ -291,3 +291,20 @@ def test_one_of_com_microsoft_between_nodes_on_the_cpu(op_type: str) -> None:
 def test_images_are_decoded_on_the_cpu() -> None:
     model = parse('g (uint8[n] x) => (uint8[h,w,c] y) { y = ImageDecoder<pixel_format="RGB">(x) }')
     assert _where(compile_model(model.SerializeToString()))["ImageDecoder"][0] == "wasm"
+
+
+def test_what_passes_gave_a_node_stays_where_its_kernel_knows_it() -> None:
+    """Once the average is part of a chain, all nodes between those of sequences are light, and might go to the CPU."""
+    model = parse(
+        """g (seq(float[2,3,4,4]) s) => (seq(float) y) {
+        e = SequenceAt(s, i)  u = Reshape(e, shape)  a = LayerNormalization(u, k)  q = QuantizeLinear(a, sc, z)
+        d = DequantizeLinear(q, sc, z)  p = AveragePool<kernel_shape=[4,4]>(d)  o = QuantizeLinear(p, sd, z)
+        r = DequantizeLinear(o, sd, z)  y = SequenceConstruct(r, r) }""",
+        {
+            **{"i": np.int64(0), "shape": np.array([2, 3, 4, 4]), "k": np.arange(1, 5, dtype=np.float32)},
+            **{"sc": np.float32(1), "sd": np.float32(0.01), "z": np.uint8(128)},
+        },
+        opset=17,
+    )
+    where = _where(compile_model(model.SerializeToString(), providers=["webgpu", "wasm"]))
+    assert where["LayerNormalization"][0] == "webgpu" and where["ElementwiseChain"][0] == "webgpu"
