@@ -12,8 +12,10 @@ from graphs import parse
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.compiler import CompileOptions, compile_model
+from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.saved.standard_form import StandardForm
 from py_ort.exceptions import InvalidGraph
+from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import array, attribute
 
 _RNG = np.random.default_rng(1)
@@ -245,3 +247,11 @@ def test_operators_of_users_are_saved_as_they_are() -> None:
     (saved,) = StandardForm().model(ir.Model(graph, ir_version=10)).graph.node
     assert (saved.domain, saved.op_type, list(saved.input)) == ("my.ops", "MatMul", ["x"] * 4)
     assert [item.name for item in saved.attribute] == ["a_scale"]
+
+
+def test_of_several_outputs_the_first_is_rounded() -> None:
+    """A normalization's other outputs are its mean, its spread and the sum before it."""
+    x, outputs = ir.Value(name="x"), [ir.Value(name=f"y{i}") for i in range(4)]
+    node = ir.Node("com.microsoft", "SkipLayerNormalization", [x, x], outputs=outputs)
+    Epilogue().then("FakeQuantize", [0.5, 7]).write(node)
+    assert [steps_of(value) for value in outputs] == [(0.5, 7), None, None, None]

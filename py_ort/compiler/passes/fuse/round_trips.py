@@ -92,7 +92,8 @@ def _round_trip(node: ir.Node, kinds: Kinds) -> bool:
 
 def _before_moves(node: ir.Node, kinds: Kinds) -> int:
     """Dequantize what was only moved since it was quantized where that was done; return before how many moves."""
-    maker, moves = _moved(node.inputs[0])
+    moved, moves = _moved(node.inputs[0])
+    maker = None if moved is None else moved.producer()
     made = quantized_by(maker, kinds) if maker is not None and maker.op_type == "QuantizeLinear" else None
     if made is None:
         return 0
@@ -146,13 +147,14 @@ def steps_of(value: ir.Value | None) -> tuple[float, float] | None:
 
 def _rounding_of(value: ir.Value | None) -> Rounding | None:
     """How all elements of a value were rounded, if known."""
-    node, _ = _moved(value)
-    if node is None:
+    made, _ = _moved(value)
+    node = None if made is None else made.producer()
+    if made is None or node is None:
         return None
     if (node.domain, node.op_type) == ("", "Concat"):
         found = {_rounding_of(part) for part in node.inputs}
         return found.pop() if len(found) == 1 else None
-    if has_epilogue(node):
+    if has_epilogue(node) and made is node.outputs[0]:
         last = Epilogue.of(node).steps[-1]
         return (last.function, last.numbers[0], last.numbers[1]) if last.function in roundings().values() else None
     return _rounding(node)
@@ -184,15 +186,13 @@ def _repeated(node: ir.Node) -> bool:
     return True
 
 
-def _moved(value: ir.Value | None) -> tuple[ir.Node | None, list[ir.Node]]:
-    """What made the elements of a value, and what only moved them since, the last first."""
+def _moved(value: ir.Value | None) -> tuple[ir.Value | None, list[ir.Node]]:
+    """The elements of a value as they were made, and what only moved them since, the last first."""
     moves: list[ir.Node] = []
-    maker = None if value is None else value.producer()
-    while maker is not None and _is_move(maker):
+    while value is not None and (maker := value.producer()) is not None and _is_move(maker):
         moves.append(maker)
-        source = maker.inputs[0]
-        maker = None if source is None else source.producer()
-    return maker, moves
+        value = maker.inputs[0]
+    return value, moves
 
 
 def _is_move(node: ir.Node) -> bool:
