@@ -21,6 +21,7 @@ _CONSTANTS = {
         "six": np.float32(6),
     },
     **{"u": _WEIGHTS[::-1].astype(np.float32)},
+    **{"flat": np.array([24, 5]), "whole": np.array([1, 4, 6, 5])},
     **{"mv": np.eye(5, dtype=np.float32) - 0.5, "mb": np.arange(5, dtype=np.float32) / 10},
     **{"steps": _STEPS, "zeros": np.full(6, 99, np.uint8)},
 }
@@ -96,6 +97,11 @@ def test_operators_on_integers(case: str) -> None:
         "an average of all": (
             """c = Conv(q, v)  m = AveragePool<kernel_shape=[4,3]>(c)  n = QuantizeLinear(m, sx, zx)
             y = DequantizeLinear(n, sx, zx)""",
+            2,
+        ),
+        "behind a shape that others read": (
+            """m = Reshape(q, flat)  n = QuantizeLinear(m, sy, zx)  l = DequantizeLinear(n, sy, zx)  o = Mul(l, six)
+            t = Sin(o)  y = Reshape(t, whole)""",
             2,
         ),
         "other steps": ("m = Transpose(q)  r = QuantizeLinear(m, sy, zx)  y = DequantizeLinear(r, sy, zx)", 1),

@@ -1,6 +1,6 @@
-"""A product → FakeQuantize, once or in two steps: its epilogue, whatever stands in that already.
+"""A product, Softmax or normalization → FakeQuantize: the end of its epilogue, whatever stands in that already.
 
-So with Softmax and normalizations. Sums with a rounded product are made there, too (→ Add of a bias → FakeQuantize →
+Sums with a rounded product are made there, too (→ Add of a bias → FakeQuantize →
 Add of a residual → FakeQuantize). Runs after placement: only kernels with the feature "steps" have epilogues of any
 length, and only those with "residual" take one.
 """
@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.fuse.round_trips import is_rounding
 from py_ort.compiler.passes.match import only_for, same_dims
-from py_ort.compiler.passes.placed.chain_nodes import number_of
+from py_ort.compiler.passes.placed.chain_nodes import as_middle, number_of
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir import block_products
@@ -24,7 +24,7 @@ from py_ort.ir.operators import op_types, roundings
 
 
 class QuantizedEnds(KernelPass):
-    """Rounding where the product is stored."""
+    """Rounding where the result is stored."""
 
     after = ("activation",)
     before = ("elementwise_chains",)
@@ -42,9 +42,35 @@ class QuantizedEnds(KernelPass):
         self._takes_residual = takes_residual
 
     def call(self, model: ir.Model) -> int:
-        """Take each rounding of a product that nothing else reads, the first ones first."""
+        """Take each rounding of what nothing else reads, the first ones first."""
         nodes = list(all_nodes(model.graph))
-        return sum(_before_views(node) for node in nodes) + sum(self._fuse(node) or self._add(node) for node in nodes)
+        moved = sum(self._before_views(node) for node in nodes if is_rounding(node))
+        return moved + sum(self._fuse(node) or self._add(node) for node in nodes)
+
+    def _before_views(self, node: ir.Node) -> bool:
+        """Round where the elements are made, not behind what only gives them another shape, if that saves a launch."""
+        user, value = node, node.inputs[0]
+        while value is not None and only_for(value, user):
+            maker = value.producer()
+            if maker is None or maker.graph is not node.graph:
+                return False
+            if maker.domain != "" or maker.op_type not in op_types("view"):
+                break
+            user, value = maker, maker.inputs[0]
+        else:
+            return False
+        averaged = self._provider_of(maker) == self._provider_of(node) and as_middle(maker)
+        if user is node or not (averaged or self._is_host(maker, value, node)):
+            return False
+        behind, result, graph = node.inputs[0], node.outputs[0], node.graph
+        assert behind is not None and graph is not None
+        replace_value(result, behind)
+        node.replace_input_with(0, value)
+        user.replace_input_with(0, result)
+        result.shape = None if value.shape is None else value.shape.copy()
+        graph.remove(node)
+        graph.insert_before(user, node)
+        return True
 
     def _fuse(self, node: ir.Node) -> bool:
         row = function_of(node) if is_rounding(node) else None
@@ -130,24 +156,3 @@ def _add_input(host: ir.Node, places: Mapping[str | None, int], value: ir.Value)
 def _is_rounded(host: ir.Node) -> bool:
     epilogue = Epilogue.of(host)
     return any(epilogue.has("function", name) for name in roundings().values())
-
-
-def _before_views(node: ir.Node) -> int:
-    """Round before what only gives the same elements another shape; return before how many of these."""
-    count = 0
-    while is_rounding(node) and (x := node.inputs[0]) is not None:
-        view, result = x.producer(), node.outputs[0]
-        if view is None or view.op_type not in op_types("view") or view.domain != "" or view.graph is not node.graph:
-            break
-        source = view.inputs[0]
-        if source is None or not only_for(x, node):
-            break
-        replace_value(result, x)
-        node.replace_input_with(0, source)
-        view.replace_input_with(0, result)
-        result.shape = source.shape
-        assert view.graph is not None
-        view.graph.remove(node)
-        view.graph.insert_before(view, node)
-        count += 1
-    return count
