@@ -119,6 +119,13 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
         {"ElementwiseChain": 1},
     ),
     "one alone": (f"{F} x, {F} z", "y = Add(x, z)", {}, {"Add": 1}),
+    "dilated windows": (
+        "float[1,6,10] v",
+        "u = Unsqueeze(v, none)  p = AveragePool<kernel_shape=[6,10],dilations=[2,2],ceil_mode=1,strides=[9,11]>(u)  "
+        "q = Squeeze(p, none)  a = Abs(q)  y = Neg(a)",
+        {"none": np.array([0])},
+        {"Reshape": 2, "nhwc.AveragePool": 1, "ElementwiseChain": 1},
+    ),
 }
 
 
@@ -298,3 +305,10 @@ def test_a_cpu_transposes_apart() -> None:
     model = parse(f"g ({F} x) => (float[a,b,c] y) {{ a = Exp(x)  b = Neg(a)  y = Transpose(b) }}")
     found = operators(check_equal(model, compiled(model, providers=["wasm"], chains=True)))
     assert found == {"Exp": 1, "Neg": 1, "Transpose": 1}
+
+
+def test_a_number_with_an_axis_that_nothing_else_has() -> None:
+    model = parse("g (float x) => (float[1] y) { a = Add(x, c)  y = Abs(a) }", {"c": np.array([2], np.float32)})
+    result = compiled(model, chains=True)
+    check_equal(model, result, feeds={"x": np.array(1.5, np.float32)})
+    assert "ElementwiseChain" not in operators(result)

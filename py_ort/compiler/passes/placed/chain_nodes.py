@@ -33,9 +33,9 @@ def fits(node: ir.Node) -> bool:
     if node.domain not in ("", INTERNAL) or len(node.outputs) != 1 or not node.inputs:
         return False
     kinds = [None if v is None else v.dtype for v in node.inputs]
-    fits = _fit.of(node)
-    if fits is not None:
-        return fits(node, kinds)
+    rule = _fit.of(node)
+    if rule is not None:
+        return rule(node, kinds)
     return (is_plain(node) or function_of(node) is not None) and kinds[0] in FLOATS
 
 
@@ -45,8 +45,8 @@ def is_plain(node: ir.Node) -> bool:
     return declared.in_chains and declared.layout == "elementwise"
 
 
-def middle_of(node: ir.Node) -> dict[str, Any]:
-    """The attributes of a chain by which it does what a reduction or Transpose does; none for others."""
+def as_middle(node: ir.Node) -> dict[str, Any]:
+    """Return the attributes of a chain that is reduced, or transposed, as by a node; none if it does neither."""
     declared, count = operator(node.domain, node.op_type), rank(node.inputs[0]) if node.inputs else None
     if node.domain == "" and declared.in_chains and declared.layout == "reduce":
         axes = reduced_axes(node)
@@ -65,7 +65,8 @@ def _is_of_all(pool: ir.Node, spatial: range) -> bool:
     """Whether its one window is all there is."""
     sizes, window = dims(pool.inputs[0]), attribute(pool, "kernel_shape")
     padded = any(attribute(pool, "pads", ())) or attribute(pool, "auto_pad", "NOTSET").startswith("SAME")
-    return sizes is not None and not padded and [sizes[axis] for axis in spatial] == [*window]
+    dilated = set(attribute(pool, "dilations", ())) - {1}
+    return sizes is not None and not padded and not dilated and [sizes[axis] for axis in spatial] == [*window]
 
 
 def _reduction(op_type: str, axes: Iterable[int], keepdims: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import onnx_ir as ir
 
@@ -20,9 +20,9 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.passes.placed.chain_nodes import (
     FLOATS,
     TRANSPOSE,
+    as_middle,
     fits,
     is_plain,
-    middle_of,
     number_of,
     program_of,
     worth,
@@ -38,7 +38,13 @@ _CPU_REDUCED = 2  # of one that is reduced at once, and so not written at all
 _READERS = 2  # of what is computed again for each
 
 ProviderOf = Callable[[ir.Node], str]
-Takes = Callable[..., bool]
+
+
+class Takes(Protocol):
+    """Whether a provider has ElementwiseChain for inputs of these dtypes, with further features."""
+
+    def __call__(self, provider: str, dtypes: Sequence[ir.DataType | None], *features: str) -> bool:
+        """Tell it."""
 
 
 class ElementwiseChains(Pass):
@@ -63,7 +69,7 @@ class ElementwiseChains(Pass):
         check_placed(model, self._provider_of)
 
     def call(self, model: ir.Model) -> int:
-        """Try each elementwise operator and reduction that is not in a chain yet, the last ones first."""
+        """Try each elementwise operator, reduction and Transpose that is not in a chain yet, the last ones first."""
         count = 0
         for graph in all_graphs(model.graph):
             done: set[ir.Node] = set()
@@ -78,7 +84,7 @@ class ElementwiseChains(Pass):
 
     def _found(self, node: ir.Node) -> _Chain | None:
         """The best chain that ends with a node."""
-        if middle_of(node):
+        if as_middle(node):
             return self._kept(self._around(node, node, []))
         if not fits(node):
             return None
@@ -90,11 +96,14 @@ class ElementwiseChains(Pass):
             found = self._kept(self._around(middle, node, chain)) if whole else None
             if found is not None:
                 return found
-        return self._kept(_Chain(node, chain))
+        # A number may have an axis that the inputs lack.
+        ranks = [rank(v) for v in (node.outputs[0], *_inputs(chain))]
+        widened = None not in ranks and ranks[0] != max(ranks[1:], default=0)  # type: ignore[type-var]
+        return None if widened else self._kept(_Chain(node, chain))
 
     def _around(self, middle: ir.Node, end: ir.Node, finish: list[ir.Node]) -> _Chain | None:
         floats = middle.outputs[0].dtype in FLOATS
-        if not floats or not middle_of(middle) or self._provider_of(middle) != self._provider_of(end):
+        if not floats or not as_middle(middle) or self._provider_of(middle) != self._provider_of(end):
             return None
         last = self._before(middle)
         chain = [] if last is None else self._grow(last)
@@ -227,7 +236,7 @@ class _Chain:
         first = nodes if self.is_transposed else self.chain
         attributes: dict[str, Any] = {"program": program_of(first, inputs) or "Cast 0"}
         if self.middle is not None:
-            attributes |= middle_of(self.middle)
+            attributes |= as_middle(self.middle)
         if self.finish and not self.is_transposed:
             attributes["finish"] = program_of(self.finish, _inputs(self.finish))
         made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, **attributes)
