@@ -43,7 +43,7 @@ class Builder:
             Its output, or a tuple of them when `outputs` is not 1.
         """
         values = [
-            item if item is None or isinstance(item, ir.Value) else self.constant(np.asarray(item)) for item in inputs
+            item if item is None or isinstance(item, ir.Value) else self.constant(_as_array(item)) for item in inputs
         ]
         while values and values[-1] is None:
             values.pop()
@@ -76,3 +76,9 @@ class Builder:
             if new is not None:
                 replace_value(old, new)
         remove(self.anchor)
+
+
+def _as_array(item: np.ndarray | Sequence[int]) -> np.ndarray:
+    """A list of integers is one of int64, even if it is empty."""
+    contents = np.asarray(item)
+    return contents if contents.size or isinstance(item, np.ndarray) else contents.astype(np.int64)
