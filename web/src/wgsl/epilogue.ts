@@ -1,4 +1,5 @@
-// What is done to a product's values before they are stored: the program of the attribute `epilogue` (program.ts).
+// What is done to a product's values before they are stored, to those of Softmax and to normalized ones: the program of
+// the attribute `epilogue` (program.ts).
 // Register 0 is the value with its bias, register 1 the residual: input 3, of the result's shape. An instruction Bias
 // of a MatMul or MatMulNBits is its bias, which is not in register 0 then.
 import type { Attributes } from '../contract/attributes';
