@@ -1,5 +1,7 @@
 """Epilogues of products (Conv, ConvTranspose, Gemm, MatMul): what is done to each value before it is stored.
 
+Those of Softmax and normalizations have no residual; of several outputs the first has it.
+
 The attribute `epilogue` is a program (`py_ort/ir/programs.py`). Register 0 is the product with its bias, register 1 the
 residual: input 3, of the result's shape, which is there just if the program reads it. Kernels with the feature
 "epilogue" take what is `recognized` here; one with the feature "residual" reads input 3 besides. One with "steps" takes
@@ -71,7 +73,7 @@ class Epilogue:
             elif each.op != "Add" and each.registers == (value,):
                 steps.append(Step("function", each.op, each.numbers))
             else:
-                raise ValueError(f"no epilogue of a product: {text}")
+                raise ValueError(f"no epilogue: {text}")
             value = value if each.op in _OPERANDS else made
             made += 1
         return cls(tuple(steps))

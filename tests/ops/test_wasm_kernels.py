@@ -24,7 +24,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "wasm_build/test")]
 from case import MICROSOFT, TOLERANCES, Case, check_signs  # noqa: E402
 from tables import OWN, SHARED  # noqa: E402
 
-#: What is added to operators for WebGPU only, where columns of wider tensors are for more than these.
+#: Additions to operators that kernels of WebGPU alone have; of columns of wider tensors some are for both.
 FOR_GPUS = ("fused_blocks", "gpu_ends", "transposed_chains")
 TABLES = {name: cases for name, cases in SHARED.items() if name not in FOR_GPUS} | OWN
 TABLES["columns"] = [case for case in TABLES["columns"] if case.op in ("Conv", "Concat")]
