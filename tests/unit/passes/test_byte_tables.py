@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graphs import check_equal, compiled, operators, parse
 
+ONE = np.ones(1, np.float32)
 RNG = np.random.default_rng(3)
 CONSTANTS: dict[str, Any] = {
     **{
@@ -99,6 +100,13 @@ def test_tables(nodes: str, tables: int, others: dict[str, int]) -> None:
         **({"ByteTable": tables} if tables else {}),
         **others,
     }
+
+
+def test_a_number_with_an_axis_that_the_bytes_lack() -> None:
+    model = parse(f"g (float x) => (float[a] y) {{ {_X}  a = Add(q, k)  {_Y.format('a')} }}", {**CONSTANTS, "k": ONE})
+    result = compiled(model, providers=["wasm"], integers=True)
+    check_equal(model, result, feeds={"x": np.array(0.5, np.float32)}, tolerance=0.041)
+    assert "ByteTable" not in operators(result)
 
 
 def test_bytes_that_are_given_out() -> None:

@@ -82,6 +82,8 @@ class _Graph:
             if node.op_type != "QuantizeLinear" or source in (None, node.outputs[0]) or not self._is_wanted(node):
                 continue
             assert source is not None
+            if rank(source) is None or rank(source) != rank(node.outputs[0]):
+                continue  # a number may have an axis that the bytes lack
             nodes = self._between(node, source)
             table = _table(nodes, source, node.outputs[0], self._opset)
             if table is None:
