@@ -83,6 +83,24 @@ struct I8Quantize {
   size_t scratch_bytes() const { return 0; }
 };
 
+// Bytes of bytes: what a table says of A, or sums or products of A and B, in steps. Rows of n elements, which lie a_row
+// and b_row apart in A and B; with a step of 0 one element stands for a row. Units: blocks of kBlock elements of a row.
+struct I8Map {
+  enum Kind : int32_t { look_up, sum, product } kind = look_up;
+  const uint8_t *a = nullptr, *b = nullptr;  // b: the table of 256, or what a is combined with
+  uint8_t* y = nullptr;
+  int64_t rows = 1, n = 0, a_row = 0, b_row = 0;
+  int32_t a_step = 1, b_step = 1;
+  bool is_signed = false;                               // a, b and y
+  float a_scale = 0, b_scale = 0, fixed = 0;            // sum: fixed + a a_scale + b b_scale
+  float a_zero = 0, b_zero = 0, scale = 0, y_zero = 0;  // product: (a - a_zero) (b - b_zero) scale + y_zero
+
+  static constexpr int32_t kBlock = 4096;
+  int64_t blocks() const { return (n + kBlock - 1) / kBlock; }
+  int32_t units() const { return static_cast<int32_t>(rows * blocks()); }
+  size_t scratch_bytes() const { return 0; }
+};
+
 // Whether pairs of products of 8-bit integers are quickest as sums of 16 bits, which saturate. Units: 1.
 struct I8Pairs {
   bool* quickest = nullptr;

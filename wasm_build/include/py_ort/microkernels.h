@@ -340,6 +340,7 @@ using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin
   X(f32_normalize, f32_normalize_1x4)   \
   X(i8_gemm, i8_gemm_6x8)               \
   X(i8_quantize, i8_quantize_16)        \
+  X(i8_map, i8_map_16)                  \
   X(i8_pairs, i8_pairs)                 \
   X(i8_depthwise, i8_depthwise_4x8)     \
   X(block_rows, block_rows)             \

@@ -29,6 +29,7 @@ double work(const F32Attention& a) { return (0.25 * (a.qk_size + a.v_size) + 8) 
 double work(const F32Normalize& n) { return 3.0 * n.rows * n.n; }
 double work(const I8Gemm& g) { return 0.1 * g.rows * g.n * g.k * g.taps; }
 double work(const I8Quantize& q) { return 3.0 * static_cast<double>(q.count); }
+double work(const I8Map& m) { return 1.5 * static_cast<double>(m.rows * m.n); }
 double work(const I8Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.n; }
 // Of few rows unpacking the weights is most of it, and memory.
 double work(const BlockProduct& p) {
@@ -65,6 +66,7 @@ double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_attention) return work_of<F32Attention>(arguments);
   if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);
   if (kernel == table.i8_quantize) return work_of<I8Quantize>(arguments);
+  if (kernel == table.i8_map) return work_of<I8Map>(arguments);
   if (kernel == table.i8_depthwise) return work_of<I8Depthwise>(arguments);
   if (kernel == table.recurrent_steps) return work_of<RecurrentSteps>(arguments);
   if (kernel == table.block_rows) return work_of_rows(*static_cast<const BlockProduct*>(arguments));

@@ -1,8 +1,6 @@
-// com.microsoft QLinearAdd, QLinearMul and QLinearSoftmax. A result just between two steps goes where onnxruntime's
-// does: its zero point is added before it is rounded, and sums and products are made in its order.
+// com.microsoft QLinearAdd, QLinearMul and QLinearSoftmax.
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 #include <vector>
 
 #include <wasm_simd128.h>
@@ -10,60 +8,11 @@
 #include "kernels/shared/axes.h"
 #include "kernels/shared/broadcast.h"
 #include "kernels/shared/simd_math.h"
+#include "kernels/quantization/byte_lanes.h"
 #include "kernels/quantization/integer_product.h"
 
 namespace py_ort {
 namespace {
-
-// Sixteen bytes as vectors of four floats, and such vectors as bytes: rounded, saturated.
-template <class T>
-void widen(v128_t bytes, v128_t (&to)[4]) {
-  // One with a sign is a greater one without.
-  if (std::is_signed_v<T>) simd::floats_of(wasm_v128_xor(bytes, wasm_i8x16_splat(-128)), to, 128);
-  else simd::floats_of(bytes, to);
-}
-template <class T>
-v128_t narrow(const v128_t (&floats)[4]) {
-  // Added to 1.5 * 2^23, a number is rounded to the nearest even, and its last bits are an integer's.
-  const auto integer = [&](int i) {
-    const v128_t near = wasm_f32x4_pmin(wasm_f32x4_pmax(floats[i], wasm_f32x4_splat(-1024)), wasm_f32x4_splat(1024));
-    return wasm_i32x4_sub(wasm_f32x4_add(near, wasm_f32x4_splat(12582912)), wasm_i32x4_splat(0x4b400000));
-  };
-  const v128_t low = wasm_i16x8_narrow_i32x4(integer(0), integer(1));
-  const v128_t high = wasm_i16x8_narrow_i32x4(integer(2), integer(3));
-  return std::is_signed_v<T> ? wasm_i8x16_narrow_i16x8(low, high) : wasm_u8x16_narrow_i16x8(low, high);
-}
-
-// A row of bytes, or the one that stands for all of them.
-template <class T>
-struct Row {
-  const T* data;
-  int64_t step;  // 1 or 0
-  v128_t load(int64_t i) const { return step ? wasm_v128_load(data + i) : wasm_i8x16_splat(*data); }
-  // What is left of one, count < 16.
-  v128_t load(int64_t i, int64_t count) const {
-    T bytes[16] = {};
-    if (step) std::copy_n(data + i, count, bytes);
-    return step ? wasm_v128_load(bytes) : wasm_i8x16_splat(*data);
-  }
-};
-
-// value(four numbers of p, four of q): the result's, not yet rounded.
-template <class T, class Value>
-[[gnu::noinline]] void combine(Row<T> p, Row<T> q, int64_t count, T* to, const Value& value) {
-  const auto sixteen = [&](v128_t left, v128_t right) {
-    v128_t a[4], b[4];
-    widen<T>(left, a), widen<T>(right, b);
-    for (int i = 0; i < 4; ++i) a[i] = value(a[i], b[i]);
-    return narrow<T>(a);
-  };
-  int64_t i = 0;
-  for (; i + 16 <= count; i += 16) wasm_v128_store(to + i, sixteen(p.load(i), q.load(i)));
-  if (i == count) return;
-  T last[16];
-  wasm_v128_store(last, sixteen(p.load(i, count - i), q.load(i, count - i)));
-  std::copy_n(last, count - i, to + i);
-}
 
 // Inputs: a, its scale and zero point, b, its scale and zero point, the result's scale and zero point.
 class QLinearArithmetic {
@@ -81,30 +30,23 @@ class QLinearArithmetic {
     PY_ORT_TRY(Broadcast::make({&a.dims, &b.dims}, broadcast));
     Tensor* y;
     PY_ORT_TRY(context.output(0, a.dtype, broadcast.dims, y));
-    const float a_scale = scales[0][0] / scales[2][0], b_scale = scales[1][0] / scales[2][0];
-    const v128_t left = wasm_f32x4_splat(a_scale), right = wasm_f32x4_splat(b_scale);
-    const v128_t fixed = wasm_f32x4_splat(zeros[2][0] - (a_scale * zeros[0][0] + b_scale * zeros[1][0]));
-    const v128_t product = wasm_f32x4_splat(scales[0][0] * scales[1][0] / scales[2][0]);
-    const v128_t zero = wasm_f32x4_splat(zeros[2][0]);
-    const v128_t a_zero = wasm_f32x4_splat(zeros[0][0]), b_zero = wasm_f32x4_splat(zeros[1][0]);
-    const auto rows = [&]<class T>(T* to) {
-      broadcast.for_each_row([&](const Broadcast::Offsets& offsets, int64_t at) {
-        const Row<T> p{a.data<T>() + offsets[0], broadcast.steps[0]}, q{b.data<T>() + offsets[1], broadcast.steps[1]};
-        if (multiply_) {
-          combine(p, q, broadcast.inner, to + at, [&](v128_t x, v128_t z) {
-            const v128_t exact = wasm_f32x4_mul(wasm_f32x4_sub(x, a_zero), wasm_f32x4_sub(z, b_zero));
-            return wasm_f32x4_add(wasm_f32x4_mul(exact, product), zero);
-          });
-        } else {
-          combine(p, q, broadcast.inner, to + at, [&](v128_t x, v128_t z) {
-            const v128_t first = wasm_f32x4_add(fixed, wasm_f32x4_mul(x, left));
-            return wasm_f32x4_add(first, wasm_f32x4_mul(z, right));
-          });
-        }
-      });
-    };
-    if (a.dtype == DType::uint8) rows(y->mutable_data<uint8_t>());
-    else rows(y->mutable_data<int8_t>());
+    I8Map m;
+    m.kind = multiply_ ? I8Map::product : I8Map::sum;
+    m.is_signed = a.dtype == DType::int8;
+    m.n = broadcast.inner;
+    m.a_step = static_cast<int32_t>(broadcast.steps[0]), m.b_step = static_cast<int32_t>(broadcast.steps[1]);
+    m.a_zero = zeros[0][0], m.b_zero = zeros[1][0], m.y_zero = zeros[2][0];
+    m.a_scale = scales[0][0] / scales[2][0], m.b_scale = scales[1][0] / scales[2][0];
+    m.fixed = m.y_zero - (m.a_scale * m.a_zero + m.b_scale * m.b_zero);
+    m.scale = scales[0][0] * scales[1][0] / scales[2][0];
+    const auto *p = a.data<uint8_t>(), *q = b.data<uint8_t>();
+    auto* to = y->mutable_data<uint8_t>();
+    broadcast.for_each_block(
+        [&](const Broadcast::Offsets& offsets, int64_t at, int64_t rows, const Broadcast::Offsets& strides) {
+      m.rows = rows, m.a_row = strides[0], m.b_row = strides[1];
+      m.a = p + offsets[0], m.b = q + offsets[1], m.y = to + at;
+      run_microkernel(microkernels().i8_map, m);
+    });
     return {};
   }
 
@@ -143,7 +85,7 @@ struct Softmax {
           wasm_f32x4_mul(wasm_f32x4_make(power(0), power(1), power(2), power(3)), wasm_f32x4_splat(steps));
       shares[k] = wasm_f32x4_add(wasm_f32x4_nearest(wasm_f32x4_div(scaled, wasm_f32x4_splat(sum))), zero);
     }
-    return flip ? narrow<int8_t>(shares) : narrow<uint8_t>(shares);
+    return flip ? narrow<true>(shares) : narrow<false>(shares);
   }
 };
 

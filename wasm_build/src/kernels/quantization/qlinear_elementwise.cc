@@ -6,7 +6,7 @@
 #include "kernels/shared/dtypes.h"
 #include "kernels/shared/lanes.h"
 #include "kernels/quantization/quantization.h"
-#include "py_ort/microkernels.h"  // the operators on floats run them
+#include "py_ort/integer_products.h"
 
 namespace py_ort {
 namespace {
@@ -110,16 +110,15 @@ class QLinear {
   std::unique_ptr<Kernel> kernel_;
 };
 
-[[gnu::noinline]] void look_up(const uint8_t* table, const uint8_t* x, int64_t count, uint8_t* y) {
-  for (int64_t i = 0; i < count; ++i) y[i] = table[x[i]];
-}
-
 struct ByteTable {
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &table = *context.input(1);
     Tensor* y = nullptr;
     PY_ORT_TRY(context.output(0, table.dtype, x.dims, y, {0}));
-    look_up(table.data<uint8_t>(), x.data<uint8_t>(), x.count(), y->mutable_data<uint8_t>());
+    I8Map m;
+    m.a = x.data<uint8_t>(), m.b = table.data<uint8_t>(), m.y = y->mutable_data<uint8_t>();
+    m.n = x.count();
+    run_microkernel(microkernels().i8_map, m);
     return {};
   }
 };

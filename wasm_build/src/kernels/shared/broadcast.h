@@ -36,6 +36,16 @@ class Broadcast {
     }
   }
 
+  // The same for innermost loops that lie in one loop: f(offsets, at, how many, strides of the operands).
+  template <class F>
+  void for_each_block(F f) const {
+    Broadcast outer = *this;
+    if (outer_.empty()) return for_each_row([&](const Offsets& offsets, int64_t at) { f(offsets, at, 1, Offsets{}); });
+    const int64_t rows = outer_.back();
+    outer.outer_.pop_back(), outer.strides_.pop_back();
+    outer.for_each_row([&](const Offsets& offsets, int64_t at) { f(offsets, at * rows, rows, strides_.back()); });
+  }
+
  private:
   Dims outer_;
   std::vector<Offsets> strides_;  // per outer loop
