@@ -23,13 +23,15 @@ function compiledCore(): Promise<CompiledCore | undefined> {
   return core;
 }
 
-function startWorker(url: URL, port: string, token: string, failed: (why: string) => void): void {
+function startWorker(url: URL, port: string, token: string, failed: (why: string) => void, again = true): void {
   url.searchParams.set('port', port);
   url.searchParams.set('token', token);
   const worker = new Worker(url, { type: 'module' });
-  worker.addEventListener('error', ({ message, filename, lineno }) =>
-    failed(`${url.pathname} failed: ${message || 'it could not be loaded'} (${filename}:${lineno})`),
-  );
+  worker.addEventListener('error', ({ message, filename, lineno }) => {
+    // A network that changes just now, or a proxy in front of us, fails what is under way.
+    if (!message && again) startWorker(url, port, token, failed, false);
+    else failed(`${url.pathname} failed: ${message ? `${message} (${filename}:${lineno})` : 'it could not be loaded'}`);
+  });
   workers.set(token, worker);
   if (url.pathname.endsWith(`/${RUNTIME}`))
     void compiledCore()
