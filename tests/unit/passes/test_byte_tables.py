@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 from graphs import check_equal, compiled, operators, parse
+from standard_form import run_native, standard_form
 
 ONE = np.ones(1, np.float32)
 RNG = np.random.default_rng(3)
@@ -107,6 +109,56 @@ def test_a_number_with_an_axis_that_the_bytes_lack() -> None:
     result = compiled(model, providers=["wasm"], integers=True)
     check_equal(model, result, feeds={"x": np.array(0.5, np.float32)}, tolerance=0.041)
     assert "ByteTable" not in operators(result)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    ["e = Reciprocal(q)", "e = Mul(q, huge)", "k = Sub(q, q)  e = Div(k, k)"],
+    ids=["infinite", "beyond 32 bits", "no number"],
+)
+def test_what_no_integer_holds(nodes: str) -> None:
+    """Saturated, and NaN is the least, as native onnxruntime has it."""
+    text = (
+        f"g (uint8[5] x) => (uint8[a] y) {{ q = DequantizeLinear(x, sx, zx)  {nodes}  y = QuantizeLinear(e, sy, zx) }}"
+    )
+    model = parse(text, {**CONSTANTS, "huge": np.float32(1e30)})
+    result = compiled(model, providers=["wasm"], integers=True)
+    feeds = {"x": np.array([0, 119, 120, 121, 255], np.uint8)}
+    for found, wanted in zip(run_native(standard_form(result), feeds), run_native(model, feeds), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert operators(result) == {"ByteTable": 1}
+
+
+def test_a_number_of_an_outer_graph() -> None:
+    """It is dequantized outside of the body that multiplies by it."""
+    nodes = "q{0} = DequantizeLinear(x, sx, zx)  m{0} = Mul(q{0}, k)  y{0} = QuantizeLinear(m{0}, sx, zx)"
+    body = f"{{0}} () => (uint8[4] y{{0}}) {{{{ {nodes} }}}}"
+    model = parse(
+        f"""g (uint8[4] x, bool c) => (uint8[4] y) {{ k = DequantizeLinear(qs, s1, z1)
+        y = If(c) <then_branch = {body.format("t")}, else_branch = {body.format("e")}> }}""",
+        CONSTANTS,
+    )
+    feeds = {"x": np.array([0, 119, 121, 200], np.uint8), "c": np.array(True)}
+    check_equal(model, compiled(model, providers=["wasm"], integers=True), feeds=feeds, tolerance=1)
+
+
+def test_time_grows_as_tables_do() -> None:
+    """Each of a chain is made of all before it."""
+
+    def seconds(count: int) -> float:
+        nodes = " ".join(
+            f"m{i} = Tanh(q{i}) y{i} = QuantizeLinear(m{i}, s1, zx) q{i + 1} = DequantizeLinear(y{i}, s1, zx)"
+            for i in range(count)
+        )
+        outputs = ", ".join(f"uint8[5] y{i}" for i in range(count))
+        model = parse(f"g (uint8[5] x) => ({outputs}) {{ q0 = DequantizeLinear(x, sx, zx) {nodes} }}", CONSTANTS)
+        began = time.process_time()
+        compiled(model, providers=["wasm"], integers=True)
+        return time.process_time() - began
+
+    seconds(10)
+    few, many = seconds(50), seconds(400)
+    assert many < 20 * few, f"{few:.2f} s for 50, and {many:.2f} s for 400"
 
 
 def test_bytes_that_are_given_out() -> None:

@@ -7,11 +7,13 @@ between: all of it is a function of a byte. Tables are made with ONNX's own defi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
 
 from py_ort.compiler.passes.fuse.quantized import BYTES, quantization, quantized_by
 from py_ort.compiler.passes.fuse.quantized_operators import take
@@ -70,32 +72,39 @@ class _Graph:
             return self._sources.get(x, x) if of_all and made.dtype == ir.DataType.FLOAT else None
         if not fits(node) or any(v is not None and v.dtype != ir.DataType.FLOAT for v in (*node.inputs, made)):
             return None
-        sources = {self._sources.get(v) for v in node.inputs if v is not None and not _is_number_of_floats(v)}
+        sources = {self._sources.get(v) for v in node.inputs if v is not None and not self._is_number(v)}
         return sources.pop() if len(sources) == 1 else None
 
     def fuse(self) -> int:
         """Look up what is read by others; return how much that is."""
-        count = 0
-        # The last first: its table is made of operators, of others' tables there is no definition.
-        for node in reversed(list(self._graph)):
-            source = self._sources.get(node.outputs[0])
-            if node.op_type != "QuantizeLinear" or source in (None, node.outputs[0]) or not self._is_wanted(node):
-                continue
-            assert source is not None
-            if rank(source) is None or rank(source) != rank(node.outputs[0]):
-                continue  # a number may have an axis that the bytes lack
-            nodes = self._between(node, source)
-            table = _table(nodes, source, node.outputs[0], self._opset)
-            if table is None:
-                continue
-            build = Builder(node, origin=[name for each in nodes for name in origins(each)])
-            looked_up = build.op(_OP_TYPE, source, build.constant(table), domain=INTERNAL)
-            looked_up.type, looked_up.shape = node.outputs[0].type, node.outputs[0].shape
-            replace_value(node.outputs[0], looked_up)
-            count += 1
+        wanted: dict[ir.Value, list[ir.Node]] = {}
+        for node in self._graph:
+            result = node.outputs[0]
+            source = self._sources.get(result)
+            # A number may have an axis that the bytes lack.
+            alike = source is not None and rank(source) is not None and rank(source) == rank(result)
+            if node.op_type == "QuantizeLinear" and source is not result and alike and self._is_wanted(node):
+                assert source is not None
+                wanted.setdefault(source, []).append(node)
+        count = sum(self._take(source, nodes) for source, nodes in wanted.items())
         if count:
             self._sweep()
         return count
+
+    def _take(self, source: ir.Value, ends: Sequence[ir.Node]) -> int:
+        """Look up what these nodes make of the source; all at once, or what can be."""
+        between = [self._between(node, source) for node in ends]
+        together = sorted({node for nodes in between for node in nodes}, key=self._places.__getitem__)
+        tables = _tables(together, source, [node.outputs[0] for node in ends], self._opset)
+        if tables is None and len(ends) > 1:
+            return sum(self._take(source, [node]) for node in ends)
+        for node, nodes, table in zip(ends, between, tables or (), strict=False):
+            result = node.outputs[0]
+            build = Builder(node, origin=[name for each in nodes for name in origins(each)])
+            looked_up = build.op(_OP_TYPE, source, build.constant(table), domain=INTERNAL)
+            looked_up.type, looked_up.shape = result.type, result.shape
+            replace_value(result, looked_up)
+        return 0 if tables is None else len(ends)
 
     def _is_wanted(self, node: ir.Node) -> bool:
         """Whether others read these bytes, or what is made of them before it is quantized again."""
@@ -113,16 +122,23 @@ class _Graph:
                     values.append(made)
         return False
 
-    def _between(self, node: ir.Node, source: ir.Value) -> list[ir.Node]:
-        """The nodes by which the result comes from the source, in order."""
+    def _between(self, node: ir.Node, source: ir.Value) -> set[ir.Node]:
+        """The nodes by which the result comes from the source."""
         found, values = set[ir.Node](), list(node.outputs)
         while values:
             value = values.pop()
             maker = None if value is source else value.producer()
-            if maker is not None and maker not in found and (value in self._sources or _is_number_of_floats(value)):
+            if maker is not None and maker not in found and (value in self._sources or self._is_number(value)):
                 found.add(maker)
                 values += [v for v in maker.inputs if v is not None]
-        return sorted(found, key=self._places.__getitem__)
+        return found
+
+    def _is_number(self, value: ir.Value) -> bool:
+        """Whether it is one number of floats, which may be quantized as tensors are."""
+        maker = value.producer()
+        if maker is None or maker not in self._places or maker.op_type != "DequantizeLinear" or maker.domain != "":
+            return _is_number(value)
+        return all(each is None or _is_number(each) for each in maker.inputs)
 
     def _sweep(self) -> None:
         """Take out what nobody reads any more."""
@@ -132,38 +148,48 @@ class _Graph:
                 remove(node)
 
 
-def _is_number_of_floats(value: ir.Value) -> bool:
-    """Whether it is one number, which may be quantized as tensors are."""
-    maker = value.producer()
-    if maker is None or maker.op_type != "DequantizeLinear" or maker.domain != "":
-        return _is_number(value)
-    return all(each is None or _is_number(each) for each in maker.inputs)
-
-
 def _is_number(value: ir.Value) -> bool:
     contents = array(value) if value.const_value is not None and (rank(value) or 0) <= 1 else None
     return contents is not None and contents.size == 1
 
 
-def _table(nodes: Sequence[ir.Node], source: ir.Value, result: ir.Value, opset: int) -> np.ndarray | None:
+class _Quantize(OpRun):
+    """ONNX's own would make integers of 32 bits of what is beyond them, and infinities."""
+
+    op_domain = ""
+
+    def _run(self, x: Any, scale: Any, zero_point: Any = None, **_: Any) -> tuple[np.ndarray]:
+        zero = np.uint8(0) if zero_point is None else np.asarray(zero_point).reshape(-1)[0]
+        integers = np.iinfo(zero.dtype)
+        steps = np.rint(x / scale) + np.float32(zero)
+        return (np.clip(np.nan_to_num(steps, nan=integers.min), integers.min, integers.max).astype(zero.dtype),)
+
+
+_Quantize.__name__ = "QuantizeLinear"  # by which the evaluator finds it
+
+
+def _tables(
+    nodes: Sequence[ir.Node], source: ir.Value, results: Sequence[ir.Value], opset: int
+) -> list[np.ndarray] | None:
     """What the nodes make of each byte, by the bits of it; None where ONNX's definitions do not say."""
-    assert source.dtype is not None and source.name and result.name
+    assert source.dtype is not None and source.name
     made = {value for node in nodes for value in node.outputs}
     constants = [_constant(v) for v in _read(nodes) if v not in made and v is not source]
-    x, y = (
+    x, *ys = (
         onnx.helper.make_tensor_value_info(value.name, value.dtype.value, [1 << 8])
-        for value in (source, result)
+        for value in (source, *results)
         if value.dtype is not None and value.name
     )
-    graph = onnx.helper.make_graph([ir.serde.serialize_node(node) for node in nodes], "table", [x], [y], constants)
+    graph = onnx.helper.make_graph([ir.serde.serialize_node(node) for node in nodes], "tables", [x], ys, constants)
     proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
     every = np.arange(1 << 8, dtype=np.uint8).view(source.dtype.numpy())
     try:
         with np.errstate(all="ignore"):
-            (found,) = ReferenceEvaluator(proto).run(None, {source.name: every})
+            found = ReferenceEvaluator(proto, new_ops=[_Quantize]).run(None, {source.name: every})
     except Exception:  # it raises anything where it lacks an operator, or a type of one
         return None
-    return np.asarray(found) if np.shape(found) == every.shape else None
+    tables = [np.asarray(each) for each in found]
+    return tables if all(table.shape == every.shape for table in tables) else None
 
 
 def _read(nodes: Iterable[ir.Node]) -> list[ir.Value]:
