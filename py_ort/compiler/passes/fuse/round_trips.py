@@ -3,7 +3,8 @@
 Of 16 bits everywhere, of 8 for providers without operators between quantized tensors: the floats are those that the
 integers stand for, products of them end in the next rounding (`passes/placed/quantized_ends.py`), and no tensor of
 integers is written in between.
-Results are the integers' own but for the last bits of sums, and so where a value lies between two steps.
+Results are the integers' own but for the last bits of sums, and so where a value lies between two steps, and for NaN,
+which stays one.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir import block_products
 from py_ort.ir.block_products import may_end
 from py_ort.ir.epilogue import Epilogue
-from py_ort.ir.graph import all_nodes, dims, input_at, origins, remove, replace_value, set_origins
+from py_ort.ir.graph import all_nodes, dims, input_at, origins, rank, remove, replace_value, set_origins
 from py_ort.ir.operators import op_types, roundings
 
 
@@ -111,11 +111,10 @@ class QuantizedEnds(KernelPass):
             if self._append(host, x, z):
                 set_origins(host, (*origins(host), *origins(node)))
                 replace_value(node.outputs[0], x)
-                # z may be made after the product was.
-                graph = node.graph
-                assert graph is not None
-                graph.remove(host)
-                graph.insert_before(node, host)
+                if z.const_value is None:  # it may be made after the product was
+                    assert node.graph is not None
+                    node.graph.remove(host)
+                    node.graph.insert_before(node, host)
                 remove(node)
                 return True
         return False
@@ -124,7 +123,7 @@ class QuantizedEnds(KernelPass):
         """Let the epilogue of the host, which makes `x`, add `z`."""
         epilogue = Epilogue.of(host)
         number, made = number_of(z), dims(x)
-        if number is not None:
+        if number is not None and (rank(z) or 0) <= (rank(x) or 0):
             epilogue.plus(number).write(host)
         elif z.const_value is not None and made and dims(z) == made[-1:] and _add_input(host, _BIASES, z):
             epilogue.plus_bias().write(host)
@@ -145,8 +144,8 @@ _RESIDUALS: dict[str | None, int] = {None: 3, block_products.OP_TYPE: block_prod
 def _add_input(host: ir.Node, places: Mapping[str | None, int], value: ir.Value) -> bool:
     """Give a product one more input, if it has none there yet."""
     place = places.get(host.op_type, places.get(None))
-    if place is None or input_at(host, place) is not None:
-        return False
+    if place is None or input_at(host, place) is not None or (places is _BIASES and rank(host.inputs[1]) == 1):
+        return False  # a vector on the right leaves no columns
     if len(host.inputs) <= place:
         host.resize_inputs(place + 1)
     host.replace_input_with(place, value)
