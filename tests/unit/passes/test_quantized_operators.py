@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnxruntime
 import pytest
-from graphs import parse
+from graphs import check_equal, compiled, parse
+from standard_form import run_native
 
 from py_ort.compiler import compile_model
+from py_ort.compiler.saved.target import SavedModel
 
 _WEIGHTS = np.random.default_rng(0).integers(-127, 128, (6, 4, 3, 3)).astype(np.int8)
 _STEPS = np.linspace(0.1, 0.3, 6, dtype=np.float32)
@@ -117,3 +122,60 @@ def test_round_trips_on_webgpu(body: str, expected: int) -> None:
     found = [node.op_type for node in nodes]
     assert not {"QuantizeLinear", "DequantizeLinear", "Relu", "Add"} & set(found)
     assert sum(found.count(name) for name in ("FakeQuantize", "ElementwiseChain")) == expected
+
+
+@pytest.mark.parametrize(
+    ("inputs", "nodes", "outputs"),
+    [
+        (
+            "float[2,3] x, float[3] v",
+            """l = MatMul(x, v)  r = QuantizeLinear(l, sy, zx)  d = DequantizeLinear(r, sy, zx)  a = Add(d, two)
+            n = QuantizeLinear(a, sx, zx)  y = DequantizeLinear(n, sx, zx)""",
+            "float[n] y",
+        ),
+        (
+            "float[3] x, float[3] v",
+            """l = MatMul(x, v)  r = QuantizeLinear(l, sy, zx)  d = DequantizeLinear(r, sy, zx)  a = Add(d, one)
+            n = QuantizeLinear(a, sx, zx)  y = DequantizeLinear(n, sx, zx)""",
+            "float[n] y",
+        ),
+    ],
+    ids=["a vector on the right", "a number with an axis"],
+)
+def test_sums_behind_roundings(inputs: str, nodes: str, outputs: str) -> None:
+    """What is added may be of another shape than the columns."""
+    constants = {"two": np.array([0.7, 1], np.float32), "one": np.ones(1, np.float32)}
+    model = parse(f"g ({inputs}) => ({outputs}) {{ {nodes} }}", {**_CONSTANTS, **constants})
+    check_equal(model, compiled(model, integers=True), tolerance=0.031)
+
+
+def test_a_host_stays_before_those_who_read_its_other_outputs() -> None:
+    """Of the sum behind the rounding only a residual may be made later."""
+    model = parse(
+        """g (float[2,3] x) => (float[2,3] y, float[2,1] e) { l, mean, inverse = LayerNormalization(x, ones)
+        r = QuantizeLinear(l, sy, zx)  d = DequantizeLinear(r, sy, zx)  e = Sin(mean)  a = Add(d, six)
+        n = QuantizeLinear(a, sx, zx)  y = DequantizeLinear(n, sx, zx) }""",
+        {**_CONSTANTS, "ones": np.ones(3, np.float32)},
+        opset=21,
+    )
+    found = [node.op_type for node in compile_model(model.SerializeToString(), providers=["webgpu"]).placement.nodes]
+    assert found == ["LayerNormalization", "Sin"]
+
+
+@pytest.mark.parametrize("operator", ["Softmax<axis=-1>(q)", "AveragePool<kernel_shape=[2,2]>(q)", "Add(q, z)"])
+def test_saved_operators_are_native_onnxruntimes(operator: str, tmp_path: Path) -> None:
+    constants = {"s": np.array([0.04], np.float32), "z1": np.array([100], np.uint8)}
+    model = parse(
+        f"""g (uint8[1,3,4,4] x, uint8[1,3,4,4] w) => (uint8[a,b,c,d] y) {{ q = DequantizeLinear(x, s, z1)
+        z = DequantizeLinear(w, s, z1)  t = {operator}  y = QuantizeLinear(t, s, z1) }}""",
+        constants,
+        opset=13,
+    )
+    saved = tmp_path / "saved.onnx"
+    compile_model(model.SerializeToString(), providers=["wasm"], optimized=SavedModel(saved))
+    rng = np.random.default_rng(1)
+    feeds = {name: rng.integers(0, 256, (1, 3, 4, 4)).astype(np.uint8) for name in ("x", "w")}
+    loaded = onnxruntime.InferenceSession(saved, providers=["CPUExecutionProvider"])
+    (wanted,) = run_native(model, feeds)
+    (found,) = loaded.run(None, {each.name: feeds[each.name] for each in loaded.get_inputs()})
+    assert np.abs(found.astype(int) - wanted).max() <= 1

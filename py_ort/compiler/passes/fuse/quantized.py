@@ -18,7 +18,7 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
-from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value, scalar
+from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import MICROSOFT, op_types
 from py_ort.ir.rules import Rules
 
@@ -213,8 +213,29 @@ def _elementwise(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made
     inputs = [_bytes(value) for value in node.inputs]
     if any(item is None or item.data.dtype != result.zero_point.dtype for item in inputs):
         return None
-    flat = [part for item in inputs if item is not None for part in item]
-    return f"QLinear{node.op_type}", MICROSOFT, [*flat, result.scale, result.zero_point], attributes_of(node)
+    flat = [
+        part
+        for each in inputs
+        if each is not None
+        for part in (each.data, _scalar(each.scale, build), _scalar(each.zero_point, build))
+    ]
+    attributes = attributes_of(node)
+    if node.op_type == "Softmax":
+        attributes["opset"] = _SOFTMAX_OF_ONE_AXIS
+    if attributes.pop("dilations", None) is not None and set(attribute(node, "dilations")) != {1}:
+        return None
+    ends = [_scalar(part, build) for part in (result.scale, result.zero_point)]
+    return f"QLinear{node.op_type}", MICROSOFT, [*flat, *ends], attributes
+
+
+#: Softmax of ONNX's opset 13 on is along one axis.
+_SOFTMAX_OF_ONE_AXIS = 13
+
+
+def _scalar(value: ir.Value, build: Builder) -> ir.Value:
+    """A scale or zero point [1] as native onnxruntime takes it."""
+    contents = array(value) if value.const_value is not None and dims(value) == [1] else None
+    return value if contents is None else build.constant(contents.reshape(()))
 
 
 @_rule("AveragePool")
