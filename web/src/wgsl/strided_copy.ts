@@ -147,19 +147,18 @@ const BLOCK_COPY: Shader<BlockSpec> = {
   },
 };
 
-/**
- * Copies in blocks where source and target have their neighbors along different axes; false where that is impossible.
- */
-function blockCopy(
-  ctx: Context,
-  source: Tensor,
-  target: Tensor,
-  { dims, strides: [from, to] }: Walk,
-  offsets: readonly number[],
-): boolean {
+/** The walk from block to block, and the steps from row to row of one, in vectors. */
+interface Blocks {
+  readonly walk: Walk;
+  readonly xStep: number;
+  readonly yStep: number;
+}
+
+/** Of a walk in which source and target have their neighbors along different axes; undefined where it has no blocks. */
+function blocksOf({ dims, strides: [from, to] }: Walk): Blocks | undefined {
   const across = from.indexOf(1); // neighbors in the source
   const along = to.indexOf(1); // neighbors in the target
-  if (across < 0 || along < 0 || across === along || offsets.some((offset) => offset % 4 !== 0)) return false;
+  if (across < 0 || along < 0 || across === along) return undefined;
   const blocked = dims.map((dim, axis) => (axis === across || axis === along ? dim / 4 : dim));
   // A step of one block, in vectors, for each side.
   const steps = (strides: readonly number[], own: number): number[] =>
@@ -168,25 +167,45 @@ function blockCopy(
       return axis === across || axis === along ? step : step / 4;
     });
   const walk: Walk = { dims: blocked, strides: [steps(from, across), steps(to, along)] };
-  const whole = [...blocked, ...walk.strides.flat(), from[along] / 4, to[across] / 4];
-  if (!whole.every(Number.isInteger)) return false;
-  const count = sizeOf(blocked);
+  const [xStep, yStep] = [from[along] / 4, to[across] / 4];
+  return [...blocked, ...walk.strides.flat(), xStep, yStep].every(Number.isInteger)
+    ? { walk, xStep, yStep }
+    : undefined;
+}
+
+/** Copies in blocks; false where that is impossible. */
+function blockCopy(ctx: Context, source: Tensor, target: Tensor, whole: Walk, offsets: readonly number[]): boolean {
+  const blocks = offsets.every((offset) => offset % 4 === 0) ? blocksOf(whole) : undefined;
+  if (!blocks) return false;
+  const { walk, xStep, yStep } = blocks;
+  const count = sizeOf(walk.dims);
   ctx.dispatch({
     shader: BLOCK_COPY,
-    spec: { rank: dims.length, type: source.storage },
+    spec: { rank: walk.dims.length, type: source.storage },
     inputs: { x: inLanes(source, 4) },
     outputs: { y: inLanes(target, 4) },
     uniforms: {
       count,
       x_start: offsets[0] / 4,
       y_start: offsets[1] / 4,
-      x_step: from[along] / 4,
-      y_step: to[across] / 4,
+      x_step: xStep,
+      y_step: yStep,
       ...walkUniforms(walk, ['x', 'y']),
     },
     workgroups: linearWorkgroups(count, ctx.device),
   });
   return true;
+}
+
+/** Elements of the shape `dims` with their axes in the order `perm`: where they were, and where they are then. */
+function permutation(dims: readonly number[], perm: readonly number[]): Walk {
+  const [strides, permuted] = [stridesOf(dims), perm.map((axis) => dims[axis])];
+  return { dims: permuted, strides: [perm.map((axis) => strides[axis]), stridesOf(permuted)] };
+}
+
+/** Whether `permute` does it in blocks. */
+export function permutesInBlocks(dims: readonly number[], perm: readonly number[]): boolean {
+  return blocksOf(foldWalk(permutation(dims, perm))) !== undefined;
 }
 
 /** target = source, seen in the shape `dims`, with its axes in the order `perm`. */
@@ -197,14 +216,6 @@ export function permute(
   perm: readonly number[],
   target: Tensor,
 ): void {
-  const strides = stridesOf(dims);
-  const permuted = perm.map((axis) => dims[axis]);
-  stridedCopy(
-    ctx,
-    source,
-    { strides: perm.map((axis) => strides[axis]) },
-    target,
-    { strides: stridesOf(permuted) },
-    permuted,
-  );
+  const { dims: permuted, strides } = permutation(dims, perm);
+  stridedCopy(ctx, source, { strides: strides[0] }, target, { strides: strides[1] }, permuted);
 }

@@ -1,7 +1,6 @@
 // Transposes inside of kernels: a convolution or a pool with channels second runs between two of them.
 import type { Context, Tensor } from '../../contract/kernel';
-import { stridesOf } from '../../wgsl/shape';
-import { stridedCopy } from '../../wgsl/strided_copy';
+import { permute } from '../../wgsl/strided_copy';
 
 /** A scratch tensor that is `x` with its axes in another order (as in ONNX Transpose). */
 export function permuted(ctx: Context, x: Tensor, perm: readonly number[]): Tensor {
@@ -16,9 +15,7 @@ export function permuted(ctx: Context, x: Tensor, perm: readonly number[]): Tens
 
 /** Writes `x` with its axes in another order into `target`. */
 export function permuteInto(ctx: Context, x: Tensor, perm: readonly number[], target: Tensor): void {
-  const strides = stridesOf(x.dims);
-  const dims = perm.map((axis) => x.dims[axis]);
-  stridedCopy(ctx, x, { strides: perm.map((axis) => strides[axis]) }, target, { strides: stridesOf(dims) }, dims);
+  permute(ctx, x, x.dims, perm, target);
 }
 
 /** [0, 2, 3, …, 1]: channels last. */

@@ -9,10 +9,9 @@ import {
   elementwise,
   elementwiseShader,
   FLOATS,
-  foldWalk,
   permute,
+  permutesInBlocks,
   sizeOf,
-  stridesOf,
 } from '../../../wgsl';
 import { DType } from '../../../schema';
 import { columnsOf } from '../../shared/columns';
@@ -54,11 +53,7 @@ function computeProgram(
 
 /** Whether one more launch, for a transposition in blocks of 4x4, is quicker than reading one element at a time. */
 function inBlocks({ device }: Context, dims: readonly number[], perm: readonly number[]): boolean {
-  const [own, target] = [stridesOf(dims), perm.map((axis) => dims[axis])];
-  const walk = foldWalk({ dims: target, strides: [perm.map((axis) => own[axis]), stridesOf(target)] });
-  const [across, along] = walk.strides.map((strides) => strides.indexOf(1));
-  const whole = [across, along].every((axis) => walk.dims[axis] % 4 === 0);
-  return across !== along && whole && (device.software || sizeOf(dims) > 1 << 18);
+  return (device.software || sizeOf(dims) > 1 << 18) && permutesInBlocks(dims, perm);
 }
 
 const elementwiseChain: Kernel<Chain> = {
