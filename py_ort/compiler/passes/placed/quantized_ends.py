@@ -7,7 +7,7 @@ length, and only those with "residual" take one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import onnx_ir as ir
 
@@ -17,7 +17,7 @@ from py_ort.compiler.passes.placed.chain_nodes import as_middle, number_of
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir import block_products
-from py_ort.ir.block_products import may_end
+from py_ort.ir.block_products import is_block_product, may_end
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import all_nodes, dims, input_at, origins, rank, remove, replace_value, set_origins
 from py_ort.ir.operators import op_types, roundings
@@ -125,10 +125,13 @@ class QuantizedEnds(KernelPass):
         number, made = number_of(z), dims(x)
         if number is not None and (rank(z) or 0) <= (rank(x) or 0):
             epilogue.plus(number).write(host)
-        elif z.const_value is not None and made and dims(z) == made[-1:] and _add_input(host, _BIASES, z):
+        elif z.const_value is not None and made and dims(z) == made[-1:] and _add_input(host, _bias_of(host), z):
             epilogue.plus_bias().write(host)
         elif (
-            z.const_value is None and same_dims(x, z) and self._takes_residual(host) and _add_input(host, _RESIDUALS, z)
+            z.const_value is None
+            and same_dims(x, z)
+            and self._takes_residual(host)
+            and _add_input(host, block_products.RESIDUAL if is_block_product(host) else _RESIDUAL, z)
         ):
             epilogue.plus_residual().write(host)
         else:
@@ -136,16 +139,20 @@ class QuantizedEnds(KernelPass):
         return True
 
 
-#: The inputs that are a product's bias and residual, by its operator; of others None's.
-_BIASES: dict[str | None, int] = {"MatMul": 2, block_products.OP_TYPE: block_products.BIAS}
-_RESIDUALS: dict[str | None, int] = {None: 3, block_products.OP_TYPE: block_products.RESIDUAL}
+_BIAS, _RESIDUAL = 2, 3  # inputs of products
 
 
-def _add_input(host: ir.Node, places: Mapping[str | None, int], value: ir.Value) -> bool:
-    """Give a product one more input, if it has none there yet."""
-    place = places.get(host.op_type, places.get(None))
-    if place is None or input_at(host, place) is not None or (places is _BIASES and rank(host.inputs[1]) == 1):
-        return False  # a vector on the right leaves no columns
+def _bias_of(host: ir.Node) -> int | None:
+    """Where a product may have a bias that its epilogue adds; a vector on the right leaves no columns for one."""
+    if is_block_product(host):
+        return block_products.BIAS
+    return _BIAS if host.op_type == "MatMul" and rank(host.inputs[1]) != 1 else None
+
+
+def _add_input(host: ir.Node, place: int | None, value: ir.Value) -> bool:
+    """Give a node one more input, if it has none there yet."""
+    if place is None or input_at(host, place) is not None:
+        return False
     if len(host.inputs) <= place:
         host.resize_inputs(place + 1)
     host.replace_input_with(place, value)
