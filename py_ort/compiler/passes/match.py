@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -113,6 +113,14 @@ def same_dims(a: ir.Value, b: ir.Value) -> bool:
     if first is None or second is None or len(first) != len(second):
         return False
     return all(map(same_size, first, second))
+
+
+def widened(result: ir.Value, inputs: Iterable[ir.Value]) -> bool | None:
+    """Tell whether a result has axes that none of these inputs has, as a number [1] gives a scalar; None: not known."""
+    own, ranks = rank(result), [rank(value) for value in inputs]
+    if own is not None and own <= max((each or 0 for each in ranks), default=0):
+        return False
+    return None if own is None or None in ranks else True
 
 
 def reduced_axes(node: ir.Node) -> tuple[int, ...] | None:

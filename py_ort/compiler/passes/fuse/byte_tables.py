@@ -17,11 +17,12 @@ from onnx.reference.op_run import OpRun
 
 from py_ort.compiler.passes.fuse.quantized import BYTES, quantization, quantized_by
 from py_ort.compiler.passes.fuse.quantized_operators import take
+from py_ort.compiler.passes.match import widened
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.passes.placed.chain_nodes import fits
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import all_graphs, all_nodes, array, origins, rank, remove, replace_value
+from py_ort.ir.graph import all_graphs, all_nodes, array, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import INTERNAL, MICROSOFT, operator
 
 _OP_TYPE = "ByteTable"
@@ -81,10 +82,9 @@ class _Graph:
         for node in self._graph:
             result = node.outputs[0]
             source = self._sources.get(result)
-            # A number may have an axis that the bytes lack.
-            alike = source is not None and rank(source) is not None and rank(source) == rank(result)
-            if node.op_type == "QuantizeLinear" and source is not result and alike and self._is_wanted(node):
-                assert source is not None
+            if node.op_type != "QuantizeLinear" or source is None or source is result:
+                continue
+            if widened(result, [source]) is False and self._is_wanted(node):
                 wanted.setdefault(source, []).append(node)
         count = sum(self._take(source, nodes) for source, nodes in wanted.items())
         if count:
@@ -149,8 +149,7 @@ class _Graph:
 
 
 def _is_number(value: ir.Value) -> bool:
-    contents = array(value) if value.const_value is not None and (rank(value) or 0) <= 1 else None
-    return contents is not None and contents.size == 1
+    return scalar(value) is not None and (rank(value) or 0) <= 1
 
 
 class _Quantize(OpRun):

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import onnx_ir as ir
 
 from py_ort.compiler.passes.contracts import check_placed
-from py_ort.compiler.passes.match import same_dims
+from py_ort.compiler.passes.match import same_dims, widened
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.passes.placed.chain_nodes import (
     FLOATS,
@@ -28,7 +28,7 @@ from py_ort.compiler.passes.placed.chain_nodes import (
     worth,
 )
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import all_graphs, origins, rank, remove, replace_value
+from py_ort.ir.graph import all_graphs, origins, remove, replace_value
 from py_ort.ir.operators import INTERNAL, operator
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
@@ -96,10 +96,7 @@ class ElementwiseChains(Pass):
             found = self._kept(self._around(middle, node, chain)) if whole else None
             if found is not None:
                 return found
-        # A number may have an axis that the inputs lack.
-        ranks = [rank(v) for v in (node.outputs[0], *_inputs(chain))]
-        widened = None not in ranks and ranks[0] != max(ranks[1:], default=0)  # type: ignore[type-var]
-        return None if widened else self._kept(_Chain(node, chain))
+        return None if widened(node.outputs[0], _inputs(chain)) else self._kept(_Chain(node, chain))
 
     def _around(self, middle: ir.Node, end: ir.Node, finish: list[ir.Node]) -> _Chain | None:
         floats = middle.outputs[0].dtype in FLOATS
@@ -107,10 +104,7 @@ class ElementwiseChains(Pass):
             return None
         last = self._before(middle)
         chain = [] if last is None else self._grow(last)
-        # A constant has axes that the inputs lack.
-        if last is not None and rank(last.outputs[0]) != max(
-            (rank(value) or 0 for value in _inputs(chain)), default=-1
-        ):
+        if last is not None and widened(last.outputs[0], _inputs(chain)) is not False:
             chain = []
         return _Chain(end, chain, middle, finish)
 
