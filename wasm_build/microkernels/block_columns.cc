@@ -104,8 +104,8 @@ template <class Rows, int Bits>
                 *scale = p.scales + static_cast<size_t>(column + c) * blocks;
     v128_t moved = simd::splat(0);
     const auto move = [&](int32_t i, int32_t count) {
-      const v128_t each = simd::mul(load_some(scale + i, count), load_some(zeros + i, count));
-      moved = mul_add(each, load_some(row_sums + i, count), moved);
+      const v128_t zero = simd::sub(load_some(zeros + i, count), simd::splat(Rows::kOffset));
+      moved = mul_add(simd::mul(load_some(scale + i, count), zero), load_some(row_sums + i, count), moved);
     };
     int32_t i = 0;
     for (; i + 4 <= blocks; i += 4) move(i, 4);
@@ -127,20 +127,15 @@ void run(const BlockProduct& p, float* scratch, int32_t begin, int32_t end) {
 
 PY_ORT_MICROKERNEL(block_rows)(const void* arguments, void*, int32_t begin, int32_t end) {
   const BlockProduct& p = *static_cast<const BlockProduct*>(arguments);
-  for (int32_t row = begin; row < end; ++row) {
-    if (!p.integers) prepare<FloatRows>(p, row);
-    else if (p.bits == 8) prepare<IntegerRows<8>::Type>(p, row);
-    else prepare<IntegerRows<4>::Type>(p, row);
-  }
+  for_rows(p, [&](auto, auto rows) {
+    for (int32_t row = begin; row < end; ++row) prepare<decltype(rows)>(p, row);
+  });
 }
 
 PY_ORT_MICROKERNEL(block_columns_1x4)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const BlockProduct& p = *static_cast<const BlockProduct*>(arguments);
-  for_bits(p.bits, [&](auto bits) {
-    constexpr int kBits = decltype(bits)::value;
-    auto* floats = static_cast<float*>(scratch);
-    if (p.integers) run<typename IntegerRows<kBits>::Type, kBits>(p, floats, begin, end);
-    else run<FloatRows, kBits>(p, floats, begin, end);
+  for_rows(p, [&](auto bits, auto rows) {
+    run<decltype(rows), decltype(bits)::value>(p, static_cast<float*>(scratch), begin, end);
   });
 }
 

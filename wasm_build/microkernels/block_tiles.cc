@@ -12,7 +12,7 @@ namespace {
 constexpr int32_t kPanel = 8, kPanels = BlockProduct::kTileColumns / kPanel;
 
 // 32 weights of 8 columns, their piece `piece`, as bytes [k / 4, 8, 4]. Columns behind the last are the last.
-template <int Bits>
+template <int Bits, int32_t Offset>
 [[gnu::noinline]] void unpack_columns(const BlockProduct& p, int32_t column, int32_t piece, uint8_t* to) {
   const size_t byte = static_cast<size_t>(piece) * (p.block < 32 ? p.block : 32) * Bits / 8;
 #pragma clang loop unroll(disable)
@@ -30,16 +30,12 @@ template <int Bits>
                    high01 = wasm_i32x4_shuffle(x[part][0], x[part][1], 2, 6, 3, 7),
                    high23 = wasm_i32x4_shuffle(x[part][2], x[part][3], 2, 6, 3, 7);
       uint8_t* at = to + part * 128 + half * 16;
-      wasm_v128_store(at, wasm_i64x2_shuffle(low01, low23, 0, 2));
-      wasm_v128_store(at + 32, wasm_i64x2_shuffle(low01, low23, 1, 3));
-      wasm_v128_store(at + 64, wasm_i64x2_shuffle(high01, high23, 0, 2));
-      wasm_v128_store(at + 96, wasm_i64x2_shuffle(high01, high23, 1, 3));
+      wasm_v128_store(at, moved<Offset>(wasm_i64x2_shuffle(low01, low23, 0, 2)));
+      wasm_v128_store(at + 32, moved<Offset>(wasm_i64x2_shuffle(low01, low23, 1, 3)));
+      wasm_v128_store(at + 64, moved<Offset>(wasm_i64x2_shuffle(high01, high23, 0, 2)));
+      wasm_v128_store(at + 96, moved<Offset>(wasm_i64x2_shuffle(high01, high23, 1, 3)));
     }
   }
-}
-
-void unpack_columns(const BlockProduct& p, int32_t column, int32_t piece, uint8_t* to) {
-  for_bits(p.bits, [&](auto bits) { unpack_columns<decltype(bits)::value>(p, column, piece, to); });
 }
 
 // What is unpacked for a unit.
@@ -59,23 +55,26 @@ struct Unpacked {
   }
 };
 
-template <int Bits>
+template <int Bits, int32_t Offset>
 [[gnu::noinline]] void unpack_scales(const BlockProduct& p, int32_t column, const Unpacked& u) {
   const int32_t blocks = p.blocks();
   for (int32_t c = 0; c < kPanels * kPanel; ++c) {
     const int32_t from = column + c < p.n ? column + c : p.n - 1;
     const float *zeros = zero_points<Bits>(p, from, u.zeros), *scales = p.scales + static_cast<size_t>(from) * blocks;
     size_t to = static_cast<size_t>(c / kPanel) * blocks * kPanel + c % kPanel;
-    for (int32_t i = 0; i < blocks; ++i, to += kPanel) u.scales[to] = scales[i], u.moves[to] = -scales[i] * zeros[i];
+    for (int32_t i = 0; i < blocks; ++i, to += kPanel) u.scales[to] = scales[i], u.moves[to] = scales[i] * (Offset - zeros[i]);
   }
 }
 
-[[gnu::noinline]] void unpack_bytes(const BlockProduct& p, int32_t column, uint8_t* to) {
-  for (int32_t piece = 0; piece < p.padded_k() / 32; ++piece, to += 32 * kPanel) unpack_columns(p, column, piece, to);
+template <int Bits, int32_t Offset>
+void unpack_bytes(const BlockProduct& p, int32_t column, uint8_t* to) {
+  for (int32_t piece = 0; piece < p.padded_k() / 32; ++piece, to += 32 * kPanel)
+    unpack_columns<Bits, Offset>(p, column, piece, to);
 }
 
 // Blocks `first` to `last` of 8 columns as they are meant. A block of 16 is followed by 16 numbers, which the next one
 // overwrites.
+template <int Bits>
 [[gnu::noinline]] void unpack_floats(const BlockProduct& p, int32_t column, int32_t first, int32_t last,
                                      const float* scales, const float* moves, float* to) {
   const int32_t pieces = p.padded_block() / 32;
@@ -83,7 +82,7 @@ template <int Bits>
   alignas(16) uint8_t bytes[32 * kPanel];
   for (int32_t block = first; block < last; ++block, to += p.block * kPanel) {
     for (int32_t piece = 0; piece < pieces; ++piece) {
-      unpack_columns(p, column, block * pieces + piece, bytes);
+      unpack_columns<Bits, 0>(p, column, block * pieces + piece, bytes);
       float* at = to + piece * 32 * kPanel;
       for (int32_t quad = 0; quad < 8; ++quad, at += 4 * kPanel) {
 #pragma clang loop unroll(full)
@@ -133,6 +132,7 @@ struct TileOf {
   using Type = WordTile;
 };
 #ifdef __wasm_relaxed_simd__
+template <bool Pairs>
 struct ByteTile {
   static constexpr int32_t kRows = 4;
   using Element = int8_t;
@@ -144,14 +144,19 @@ struct ByteTile {
   void clear() { sums[0] = sums[1] = wasm_i32x4_splat(0); }
   void add(const int8_t* a, const Weights& w) {
     const v128_t x = wasm_v128_load32_splat(a);
-    sums[0] = wasm_i16x8_add(sums[0], ByteRows::pairs(x, w.x[0]));
-    sums[1] = wasm_i16x8_add(sums[1], ByteRows::pairs(x, w.x[1]));
+#pragma clang loop unroll(full)
+    for (int i = 0; i < 2; ++i)
+      sums[i] = Pairs ? wasm_i16x8_add(sums[i], dot_pairs(x, w.x[i])) : dot_bytes(x, w.x[i], sums[i]);
   }
-  v128_t total(int32_t half) const { return wasm_i32x4_extadd_pairwise_i16x8(sums[half]); }
+  v128_t total(int32_t half) const { return Pairs ? wasm_i32x4_extadd_pairwise_i16x8(sums[half]) : sums[half]; }
 };
 template <>
-struct TileOf<ByteRows> {
-  using Type = ByteTile;
+struct TileOf<PairRows> {
+  using Type = ByteTile<true>;
+};
+template <int32_t Offset>
+struct TileOf<ByteRows<Offset>> {
+  using Type = ByteTile<false>;
 };
 #endif
 
@@ -211,12 +216,13 @@ template <class Tile, int R>
   for (int r = 0; r < R; ++r) store(p, row + r, column, totals[r][0], totals[r][1]);
 }
 
-template <class Rows>
+template <class Rows, int Bits>
 void run_integers(const BlockProduct& p, const Unpacked& u, int32_t column) {
   using Tile = typename TileOf<Rows>::Type;
   const int32_t panels = p.n - column > kPanel ? 2 : 1;
   for (int32_t panel = 0; panel < panels; ++panel)
-    unpack_bytes(p, column + panel * kPanel, u.bytes + static_cast<size_t>(panel) * p.padded_k() * kPanel);
+    unpack_bytes<Bits, Rows::kOffset>(p, column + panel * kPanel,
+                                      u.bytes + static_cast<size_t>(panel) * p.padded_k() * kPanel);
   for (int32_t row = 0; row < p.rows;) {
     const int32_t left = p.rows - row, rows = left >= Tile::kRows ? Tile::kRows : 1;
     for (int32_t panel = 0; panel < panels; ++panel) {
@@ -232,6 +238,7 @@ void run_integers(const BlockProduct& p, const Unpacked& u, int32_t column) {
 }
 
 // Chunk by chunk of k, each added to what stands in C.
+template <int Bits>
 void run_floats(const BlockProduct& p, const Unpacked& u, int32_t column) {
   F32Gemm g;
   g.rows = p.rows, g.n = p.n - column < kPanels * kPanel ? p.n - column : kPanels * kPanel;
@@ -245,7 +252,7 @@ void run_floats(const BlockProduct& p, const Unpacked& u, int32_t column) {
     g.a = p.a + k, g.k = end - k;
     for (int32_t panel = 0; panel * kPanel < g.n; ++panel) {
       const size_t at = static_cast<size_t>(panel) * kPanel * p.blocks();
-      unpack_floats(p, column + panel * kPanel, first, last, u.scales + at, u.moves + at,
+      unpack_floats<Bits>(p, column + panel * kPanel, first, last, u.scales + at, u.moves + at,
                     u.floats + static_cast<size_t>(panel) * kPanel * g.k);
     }
     PY_ORT_FOR_TARGET(f32_gemm_6x8)(&g, u.gemm, 0, g.units());
@@ -259,13 +266,16 @@ PY_ORT_MICROKERNEL(block_tiles_4x8)(const void* arguments, void* scratch, int32_
   const BlockProduct& p = *static_cast<const BlockProduct*>(arguments);
   const Unpacked u(p, scratch);
   fill_zero_points(p, u.zeros);
-  for (int32_t unit = begin; unit < end; ++unit) {
-    const int32_t column = unit * BlockProduct::kTileColumns;
-    for_bits(p.bits, [&](auto bits) { unpack_scales<decltype(bits)::value>(p, column, u); });
-    if (!p.integers) run_floats(p, u, column);
-    else if (p.bits == 8) run_integers<IntegerRows<8>::Type>(p, u, column);
-    else run_integers<IntegerRows<4>::Type>(p, u, column);
-  }
+  for_rows(p, [&](auto bits, auto rows) {
+    using Rows = decltype(rows);
+    constexpr int kBits = decltype(bits)::value;
+    for (int32_t unit = begin; unit < end; ++unit) {
+      const int32_t column = unit * BlockProduct::kTileColumns;
+      unpack_scales<kBits, Rows::kOffset>(p, column, u);
+      if constexpr (sizeof(typename Rows::Element) == sizeof(float)) run_floats<kBits>(p, u, column);
+      else run_integers<Rows, kBits>(p, u, column);
+    }
+  });
 }
 
 }  // namespace py_ort::PY_ORT_TARGET

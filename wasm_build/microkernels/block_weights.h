@@ -1,9 +1,16 @@
 // Weights of few bits, unpacked, and what multiplies them.
 #pragma once
 
+#include "microkernels/i8_dot.h"
 #include "microkernels/target.h"
 
 namespace py_ort::PY_ORT_TARGET {
+
+// Bytes less `Offset`, which is 0 or 128.
+template <int32_t Offset>
+inline v128_t moved(v128_t bytes) {
+  return Offset == 0 ? bytes : wasm_v128_xor(bytes, wasm_u8x16_splat(Offset));
+}
 
 // Four lanes of 8 bits and 4 bits each next to each other, the low ones first.
 inline void interleave(v128_t low, v128_t high, v128_t& first, v128_t& second) {
@@ -56,6 +63,7 @@ inline void fill_zero_points(const BlockProduct& p, float* scratch) {
 // How prepared rows meet 32 weights. Sums have four lanes, which are added up at the end of a row.
 struct FloatRows {
   using Element = float;
+  static constexpr int32_t kOffset = 0;  // weights are multiplied less this
   static v128_t add(const float* a, v128_t first, v128_t second, v128_t sum) {
     v128_t weights[4];
     simd::floats_of(first, weights);
@@ -72,6 +80,7 @@ struct FloatRows {
 // Rounded to 8 bits, in words: exact for all weights.
 struct WordRows {
   using Element = int16_t;
+  static constexpr int32_t kOffset = 0;
   static v128_t add(const int16_t* a, v128_t first, v128_t second, v128_t sum) {
     const v128_t weights[] = {wasm_u16x8_extend_low_u8x16(first), wasm_u16x8_extend_high_u8x16(first),
                               wasm_u16x8_extend_low_u8x16(second), wasm_u16x8_extend_high_u8x16(second)};
@@ -85,29 +94,42 @@ struct WordRows {
 #ifdef __wasm_relaxed_simd__
 // Rounded to 8 bits, in bytes, for weights of up to 4 bits: these are seven bits to the instruction, for which the
 // standard says all, and sixteen products of 127 * 15 fit in 16 bits.
-struct ByteRows {
+struct PairRows {
   using Element = int8_t;
-  static v128_t pairs(v128_t a, v128_t weights) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(a, weights); }
+  static constexpr int32_t kOffset = 0;
   static v128_t add(const int8_t* a, v128_t first, v128_t second, v128_t sum) {
-    const v128_t both = wasm_i16x8_add(pairs(wasm_v128_load(a), first), pairs(wasm_v128_load(a + 16), second));
+    const v128_t both = wasm_i16x8_add(dot_pairs(wasm_v128_load(a), first), dot_pairs(wasm_v128_load(a + 16), second));
     return wasm_i32x4_add(sum, wasm_i32x4_extadd_pairwise_i16x8(both));
   }
   static v128_t total(v128_t sum) { return wasm_f32x4_convert_i32x4(sum); }
 };
-template <int Bits>
-struct IntegerRows {
-  using Type = ByteRows;
-};
-template <>
-struct IntegerRows<8> {
-  using Type = WordRows;
-};
-#else
-template <int Bits>
-struct IntegerRows {
-  using Type = WordRows;
+
+// Likewise, where sums of bytes are exact. To machines whose second operand is signed, weights of 8 bits are 128 less.
+template <int32_t Offset>
+struct ByteRows {
+  using Element = int8_t;
+  static constexpr int32_t kOffset = Offset;
+  static v128_t add(const int8_t* a, v128_t first, v128_t second, v128_t sum) {
+    return dot_bytes(wasm_v128_load(a + 16), moved<Offset>(second),
+                     dot_bytes(wasm_v128_load(a), moved<Offset>(first), sum));
+  }
+  static v128_t total(v128_t sum) { return wasm_f32x4_convert_i32x4(sum); }
 };
 #endif
+
+// run(Rows{}): with how this machine multiplies rounded rows.
+template <int Bits, class Run>
+inline void for_integers(const Run& run) {
+#ifdef __wasm_relaxed_simd__
+  switch (dot()) {
+    case Dot::unsigned_bytes: return run(ByteRows<0>{});
+    case Dot::signed_bytes: return run(ByteRows<Bits == 8 ? 128 : 0>{});
+    default:
+      if constexpr (Bits < 8) return run(PairRows{});
+  }
+#endif
+  run(WordRows{});
+}
 
 // Where row `row` of what is prepared begins.
 template <class Element>
@@ -125,6 +147,15 @@ inline void for_bits(int32_t bits, const Run& run) {
   if (bits == 2) run(BitsConstant<2>{});
   else if (bits == 4) run(BitsConstant<4>{});
   else run(BitsConstant<8>{});
+}
+
+// run(Bits, Rows): likewise, and with the form of the rows.
+template <class Run>
+inline void for_rows(const BlockProduct& p, const Run& run) {
+  for_bits(p.bits, [&](auto bits) {
+    if (!p.integers) return run(bits, FloatRows{});
+    for_integers<decltype(bits)::value>([&](auto rows) { run(bits, rows); });
+  });
 }
 
 }  // namespace py_ort::PY_ORT_TARGET
