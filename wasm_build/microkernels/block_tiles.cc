@@ -62,7 +62,8 @@ template <int Bits, int32_t Offset>
     const int32_t from = column + c < p.n ? column + c : p.n - 1;
     const float *zeros = zero_points<Bits>(p, from, u.zeros), *scales = p.scales + static_cast<size_t>(from) * blocks;
     size_t to = static_cast<size_t>(c / kPanel) * blocks * kPanel + c % kPanel;
-    for (int32_t i = 0; i < blocks; ++i, to += kPanel) u.scales[to] = scales[i], u.moves[to] = scales[i] * (Offset - zeros[i]);
+    for (int32_t i = 0; i < blocks; ++i, to += kPanel)
+      u.scales[to] = scales[i], u.moves[to] = scales[i] * (Offset - zeros[i]);
   }
 }
 
@@ -253,7 +254,7 @@ void run_floats(const BlockProduct& p, const Unpacked& u, int32_t column) {
     for (int32_t panel = 0; panel * kPanel < g.n; ++panel) {
       const size_t at = static_cast<size_t>(panel) * kPanel * p.blocks();
       unpack_floats<Bits>(p, column + panel * kPanel, first, last, u.scales + at, u.moves + at,
-                    u.floats + static_cast<size_t>(panel) * kPanel * g.k);
+                          u.floats + static_cast<size_t>(panel) * kPanel * g.k);
     }
     PY_ORT_FOR_TARGET(f32_gemm_6x8)(&g, u.gemm, 0, g.units());
     g.bias = nullptr, g.z = g.c;

@@ -134,10 +134,11 @@ def _block_product(g: RandomGraph, x: str, made: Shape, width: int, columns: int
     scales = (g.numbers.random(columns * width // 16) * 0.02).astype(np.float32)
     inputs = [x, g.constant(bytes_of), g.constant(scales)]
     given = {"K": width, "N": columns, "bits": 4, "block_size": 16, "domain": "com.microsoft"}
-    return g.op("MatMulNBits", inputs, (*made[:2], columns), **given)
+    product = g.op("MatMulNBits", inputs, (*made[:2], columns), **given)
+    return g.op("Add", [product, g.floats(columns)], (*made[:2], columns)) if g.chance() else product
 
 
-@MOTIFS.motif("packed_blocks", "block_ends", integers=True)
+@MOTIFS.motif("linear", "packed_blocks", "block_ends", integers=True)
 def _gated_block(g: RandomGraph, x: str, shape: Shape) -> str:
     """As between the attentions of language models."""
     rows, made = rows_of(g, x, shape, 32)

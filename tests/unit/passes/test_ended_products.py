@@ -123,6 +123,20 @@ OTHERS = {
         f"{op.rpartition('.')[2]} with a bias": (STACK, f"c = MatMul(x, n)  y = {op}(c, b)", {}, {"MatMul": 1})
         for op in GELU_OF_MICROSOFT
     },
+    **{
+        f"a product with weights of few bits, and a bias that {end} adds": (
+            STACK,
+            f"c = com.microsoft.MatMulNBits<K=3, N=4, bits=4, block_size=16>(x, q, s)  {end}",
+            {"q": _RANDOM.integers(0, 256, (4, 1, 8)).astype(np.uint8), "s": _f(4), "wide": _f(1, 1, 4)},
+            {"MatMulNBits": 1, **more},
+        )
+        for end, more in {
+            "y = Add(c, b)": {},
+            "y = Add(wide, c)": {},
+            "t = Add(c, b)  u = Sin(c)  y = Add(t, u)": {"Add": 2, "Sin": 1},
+            **{f"y = {op}(c, b)": {"Gelu": 1} for op in GELU_OF_MICROSOFT},
+        }.items()
+    },
 }
 
 

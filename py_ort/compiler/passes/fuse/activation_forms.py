@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.block_products import block_product, is_block_product
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_nodes, array, attribute, dims, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
@@ -74,9 +75,10 @@ def _gelu(node: ir.Node) -> bool:
 
 def _becomes_bias(x: ir.Value, bias: ir.Value, node: ir.Node) -> bool:
     """Whether an Add of both would be the product's own."""
-    product = made_by(x, "MatMul")
+    product = made_by(x, "MatMul") or block_product(x)
     if product is None or not only_for(x, node) or bias.const_value is None:
         return False
     weights, columns = product.inputs[1], dims(x)
-    constant = weights is not None and weights.const_value is not None and len(weights.const_value.shape) == 2
-    return constant and columns is not None and list(bias.const_value.shape) == columns[-1:]
+    constant = weights is not None and weights.const_value is not None
+    matrix = is_block_product(product) or (constant and len(weights.const_value.shape) == 2)  # type: ignore[union-attr]
+    return matrix and columns is not None and list(bias.const_value.shape) == columns[-1:]

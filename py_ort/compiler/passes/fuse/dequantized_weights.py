@@ -1,4 +1,4 @@
-"""DequantizeLinear of constant weights → MatMul (→ Add) becomes MatMulNBits, which reads the integers as they are.
+"""DequantizeLinear of constant weights → MatMul becomes MatMulNBits, which reads the integers as they are.
 
 Folded, the weights would be floats: four to eight times as many bytes on the GPU. onnxruntime does the same with
 weights of 4 bits. Convolutions keep in mind in which steps theirs were, for `passes/placed/byte_convolutions.py`.
@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.fuse.dynamic_products import is_dynamic_rounding
 from py_ort.compiler.passes.fuse.round_trips import steps_of
-from py_ort.compiler.passes.match import drop, made_by, nodes_of, with_row_bias
+from py_ort.compiler.passes.match import drop, made_by, nodes_of
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import OP_TYPE, pack_nibbles
@@ -91,8 +91,7 @@ def _fuse(node: ir.Node, of_bytes: bool) -> bool:
     count = -(-k // block)
     weights = np.zeros((count * block, n), np.uint8)
     weights[:k] = integers.astype(np.int16) + offset
-    last, bias = with_row_bias(node, n)
-    build = Builder(last, origin=[*origins(source), *origins(node), *(origins(last) if last is not node else ())])
+    build = Builder(node, origin=[*origins(source), *origins(node)])
     packed = pack_nibbles if bits == 4 else np.asarray
     packed_zeros = None
     shifted = np.broadcast_to(zeros.astype(np.int16) + offset, (count, n)).astype(np.uint8)
@@ -102,16 +101,10 @@ def _fuse(node: ir.Node, of_bytes: bool) -> bool:
         node.inputs[0],
         build.constant(packed(np.ascontiguousarray(weights.T)).reshape(n, count, block * bits // 8)),
         build.constant(np.ascontiguousarray(np.broadcast_to(scales, (count, n)).T)),
-        packed_zeros,
-        None,
-        bias,
+        *([] if packed_zeros is None else [packed_zeros]),
     ]
-    while inputs[-1] is None:
-        inputs.pop()
     result = build.op("MatMulNBits", *inputs, domain=MICROSOFT, K=k, N=n, bits=bits, block_size=block)
-    replace_value(last.outputs[0], result)
-    if last is not node:
-        remove(last)
+    replace_value(node.outputs[0], result)
     remove(node)
     drop(source.outputs[0])
     return True

@@ -1,18 +1,23 @@
 """MatMul and Add of a bias → Gemm for matrices, else MatMul with a third input where the kernels take one.
 
+MatMulNBits takes it as com.microsoft's does.
+
 Factors of a product by constant weights go into the weights.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant, times
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
+from py_ort.ir.block_products import BIAS, OP_TYPE, block_product, is_block_product, is_plain
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
-from py_ort.ir.graph import array, attributes_of, origins, rank, remove, replace_value
+from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value
+from py_ort.ir.operators import MICROSOFT
 
 
 class Linear(Pass):
@@ -32,32 +37,45 @@ class Linear(Pass):
         if found is None:
             return False
         x, contents = found
-        product = made_by(x, "MatMul")
-        if product is None or not only_for(x, node) or len(product.inputs) > 2 or has_epilogue(product):
+        product = made_by(x, "MatMul") or block_product(x)
+        if product is None or not only_for(x, node) or x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
             return False
-        weights = array(product.inputs[1])
-        bias = node.inputs[0] if node.inputs[1] is x else node.inputs[1]
         known = rank(product.inputs[0])
-        if weights is None or weights.ndim != 2 or known is None or known < 2 or bias is None:
-            return False
-        columns = weights.shape[1]
-        if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
-            return False
-        if contents.size != columns or contents.shape[-1:] != (columns,) or contents.ndim > known:
+        if known is None or contents.ndim > known or contents.shape[-1:] != (contents.size,):
             return False
         build = Builder(node, origin=(*origins(product), *origins(node)))
-        if contents.ndim > 1:
-            bias = build.constant(contents.reshape(-1))
-        if known == 2:
-            result = build.op("Gemm", *product.inputs, bias, alpha=1.0, beta=1.0, transA=0, transB=0)
-        elif self._matmul_bias:
-            result = build.op("MatMul", *product.inputs, bias, **attributes_of(product))
-        else:
+        with_bias = _blocks_with_bias if is_block_product(product) else self._product_with_bias
+        result = with_bias(product, contents.reshape(-1), build)
+        if result is None:
             return False
         replace_value(node.outputs[0], result)
         remove(node)
         remove(product)
         return True
+
+    def _product_with_bias(self, product: ir.Node, bias: np.ndarray, build: Builder) -> ir.Value | None:
+        weights, known = array(product.inputs[1]), rank(product.inputs[0]) or 0
+        if len(product.inputs) > 2 or has_epilogue(product) or known < 2:
+            return None
+        if weights is None or weights.ndim != 2 or weights.shape[1] != bias.size:
+            return None
+        if known > 2 and not self._matmul_bias:
+            return None
+        value = build.constant(bias)
+        made: ir.Value = (
+            build.op("Gemm", *product.inputs, value, alpha=1.0, beta=1.0, transA=0, transB=0)
+            if known == 2
+            else build.op("MatMul", *product.inputs, value, **attributes_of(product))
+        )
+        return made
+
+
+def _blocks_with_bias(product: ir.Node, bias: np.ndarray, build: Builder) -> ir.Value | None:
+    if not is_plain(product) or len(product.inputs) > BIAS or attribute(product, "N") != bias.size:
+        return None
+    inputs = [*product.inputs, *[None] * (BIAS - len(product.inputs)), build.constant(bias)]
+    made: ir.Value = build.op(OP_TYPE, *inputs, domain=MICROSOFT, **attributes_of(product))
+    return made
 
 
 def _scaled(node: ir.Node) -> bool:
