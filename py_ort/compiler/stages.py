@@ -78,6 +78,7 @@ from py_ort.compiler.passes.placed.growing_caches import GrowingCaches
 from py_ort.compiler.passes.placed.product_parts import ProductParts
 from py_ort.compiler.passes.placed.quantized_ends import QuantizedEnds
 from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
+from py_ort.compiler.passes.placed.transposed_operands import TransposedOperands
 from py_ort.compiler.placement import PlacedNode, place
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.compiler.saved.onnx_writer import OnnxWriter, save_model
@@ -289,6 +290,7 @@ def _chained(c: Compilation) -> list[Pass]:
         QuantizedEnds(c.provider_of, c.takes("steps"), c.takes("residual")),
         ByteConvolutions(c.takes("bytes")),
         ProductParts(c.takes("parts")),
+        TransposedOperands(c.provider_of, c.takes("perm")),
         ElementwiseChains(c.provider_of, c.target.takes_chain),
     ]
 

@@ -25,8 +25,10 @@ NCHWC = "com.microsoft.nchwc"
 MICROSOFT = "com.microsoft"
 INTERNAL = "com.ms.internal"
 ML = "ai.onnx.ml"
+#: Transposes of a product's operands, and of its result.
+PERMS = ("a_perm", "b_perm", "y_perm")
 #: Attributes by which passes tell kernels more of nodes that are placed, whatever the operator.
-PLACED = ("x_columns", "y_columns", "residual_columns", "into", "x_parts", "y_parts")
+PLACED = ("x_columns", "y_columns", "residual_columns", "into", "x_parts", "y_parts", *PERMS)
 
 
 class UserKernel(Protocol):

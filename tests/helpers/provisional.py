@@ -116,6 +116,8 @@ def manifests(
             entry["features"] = [*entry.get("features", ()), "steps"]
         if (entry["domain"], entry["op_type"]) == (NHWC, "Conv"):
             entry["features"] = [*entry["features"], "bytes"]
+        if entry["op_type"] in ("MatMul", "FusedMatMul"):
+            entry["features"] = [*entry.get("features", ()), "perm"]
         if entry["op_type"] in ("MatMul", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
             entry["features"] = [*entry.get("features", ()), "parts"]
     for entry in gpu if columns else ():

@@ -14,13 +14,13 @@ from py_ort.compiler import CompiledModel
 from py_ort.compiler.layout.packing import integer_weights
 from py_ort.compiler.saved.standard_form import FUSED, StandardForm, get
 from py_ort.ir.epilogue import Epilogue
-from py_ort.ir.operators import NHWC
+from py_ort.ir.operators import NHWC, PERMS
 from py_ort.ir.programs import parse_program
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 _NUMBERS = {"IsInf": ("detect_positive", "detect_negative")}
 _COLUMNS = ("x_columns", "residual_columns", "y_columns", "into")
-_OURS = (*FUSED, *_COLUMNS, "a_scale", "a_zero", "weight_layout", "out_channels", "packed_n")
+_OURS = (*FUSED, *_COLUMNS, *PERMS, "a_scale", "a_zero", "weight_layout", "out_channels", "packed_n")
 
 
 def standard_form(compiled: CompiledModel) -> onnx.ModelProto:
@@ -104,6 +104,9 @@ class _Writer(StandardForm):
         if {"x_parts", "y_parts"} & set(node.attributes):
             self._parts(proto, node)
             return
+        if set(PERMS) & set(node.attributes):
+            self._transposed(proto, node)
+            return
         columns = any(name in node.attributes for name in _COLUMNS)
         if node.domain != NHWC and not columns and not {"weight_layout", "packed_n"} & set(node.attributes):
             super().node(proto, node)
@@ -168,6 +171,17 @@ class _Writer(StandardForm):
         proto.node.append(
             onnx.helper.make_node(node.op_type, inputs, outputs, name=self.node_name(node), domain=node.domain, **kept)
         )
+
+    def _transposed(self, proto: onnx.GraphProto, node: ir.Node) -> None:
+        """Append a product with transposes around it."""
+        inputs = [self.name(value) for value in node.inputs]
+        perms = [get(node, name, None) for name in PERMS]
+        for i, perm in enumerate(perms[:2]):
+            if perm is not None:
+                inputs[i] = self.emit(proto, "Transpose", [inputs[i]], perm=perm)
+        kept = {name: item.value for name, item in node.attributes.items() if name not in _OURS}
+        result = self.fused(proto, node, inputs, kept)
+        self.give(proto, node, result if perms[2] is None else self.emit(proto, "Transpose", [result], perm=perms[2]))
 
     def _rotary(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         inputs = [self.name(value) for value in node.inputs]

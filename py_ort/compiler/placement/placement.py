@@ -30,7 +30,7 @@ from py_ort.compiler.target import Target
 from py_ort.exceptions import MissingKernel, NotImplemented
 from py_ort.ir.epilogue import Epilogue, has_epilogue
 from py_ort.ir.graph import all_graphs, all_nodes, dims, origins, subgraphs
-from py_ort.ir.operators import INTERNAL, operator
+from py_ort.ir.operators import INTERNAL, PERMS, operator
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.counted import COUNTED
 
@@ -206,7 +206,8 @@ def _lacking(node: ir.Node, manifest: Manifest) -> str | None:
     if has_epilogue(node):
         plain = Epilogue.of(node).recognized and manifest.offers("epilogue", node.domain, node.op_type)
         needed += [] if plain else ["steps"]
-    if (node.domain, node.op_type) == (INTERNAL, "ElementwiseChain") and "perm" in node.attributes:
+    chained = {"perm"} if (node.domain, node.op_type) == (INTERNAL, "ElementwiseChain") else set()
+    if chained.union(PERMS) & set(node.attributes):
         needed.append("perm")
     if {"x_parts", "y_parts"} & set(node.attributes):
         needed.append("parts")

@@ -11,6 +11,18 @@ from motifs.motif import Motifs, image_of, rows_of
 MOTIFS = Motifs()
 
 
+@MOTIFS.motif("transposed_operands", integers=True)
+def _heads_in_place(g: RandomGraph, x: str, shape: Shape) -> str:
+    """Attention of two heads that no pass takes for one."""
+    rows, (n, h, _) = rows_of(g, x, shape, 8)
+    apart, scores = (n, h, 2, 4), (n, 2, h, h)
+    q, k, v = (g.op("Reshape", [g.op(f, [rows], (n, h, 8)), g.ints(0, 0, 2, 4)], apart) for f in ("Sin", "Cos", "Tanh"))
+    q, v = (g.op("Transpose", [each], (n, 2, h, 4), perm=[0, 2, 1, 3]) for each in (q, v))
+    k = g.op("Transpose", [k], (n, 2, 4, h), perm=[0, 2, 3, 1])
+    weights = g.op("Sigmoid", [g.op("MatMul", [q, k], scores)], scores)
+    return g.op("Transpose", [g.op("MatMul", [weights, v], (n, 2, h, 4))], apart, perm=[0, 2, 1, 3])
+
+
 @MOTIFS.motif("quantized", provider="wasm", integers=True)
 def _quantized(g: RandomGraph, x: str, shape: Shape) -> str:
     both = [_rounded(g, each, 1 / 64, shape) for each in (x, g.op("Sin", [x], shape))]

@@ -46,6 +46,17 @@ export function foldBatch({ batch, aDims, bDims }: MatrixShapes) {
   return { dims, a, b };
 }
 
+/** Matrices as they lie: [...batch, rows, columns], and the strides of these axes in elements. */
+export interface Stack {
+  readonly tensor: Tensor;
+  readonly dims: readonly number[];
+  readonly strides: readonly number[];
+}
+
+export function stackOf(tensor: Tensor, dims = tensor.dims): Stack {
+  return { tensor, dims, strides: stridesOf(dims) };
+}
+
 export interface MatricesEnd {
   readonly alpha?: number;
   readonly epilogue?: Program;
@@ -53,44 +64,38 @@ export interface MatricesEnd {
   readonly bias?: Tensor;
   /** Of y's shape. */
   readonly residual?: Tensor;
-  /** b's matrices are [n, k] (see readsTransposed). */
+  /** b's matrices are [n, k] in memory (see readsTransposed). */
   readonly transposed?: boolean;
 }
 
-/** y = epilogue(alpha * a @ b + bias, residual) */
+/** y = epilogue(alpha * a @ b + bias, residual). Elements of rows of a, b (or of its columns) and y are neighbors. */
 export function multiplyMatrices(
   ctx: Context,
-  a: Tensor,
-  b: Tensor,
-  y: Tensor,
-  shapes: MatrixShapes,
-  { alpha = 1, epilogue, bias, residual, transposed = false }: MatricesEnd = {},
+  a: Stack,
+  b: Stack,
+  y: Stack,
+  { m, n, k, batch }: Pick<MatrixShapes, 'm' | 'n' | 'k' | 'batch'>,
+  { bias, residual, transposed = false, ...end }: MatricesEnd = {},
 ): void {
-  if (y.size === 0) return;
-  const { m, n, k } = shapes;
+  if (y.tensor.size === 0) return;
   if (bias && bias.size !== n) throw new KernelError(`a product of ${n} columns with a bias of shape [${bias.dims}]`);
-  checkResidual(residual, y);
-  const batch = foldBatch(shapes);
-  const common = {
-    left: 'matrix' as const,
-    a,
-    b,
-    y,
-    n,
-    depth: k,
-    taps: 1,
-    lda: k,
-    ldb: transposed ? k : n,
-    ldy: n,
-    alpha,
-    epilogue,
-    bias,
-    residual,
-    transposed,
+  checkResidual(residual, y.tensor);
+  const repeated = ({ dims, strides }: Stack) => {
+    const missing = batch.length + 2 - dims.length;
+    return batch.map((_, axis) => (axis < missing || dims[axis - missing] === 1 ? 0 : strides[axis - missing]));
   };
-  const z = batch.dims.reduce((product, dim) => product * dim, 1);
+  const folded = foldWalk({ dims: batch, strides: [a, b, y].map(repeated) });
+  const [a_batch, b_batch, y_batch] = folded.strides;
+  const row = ({ strides }: Stack) => strides[strides.length - 2];
+  const [lda, ldy] = [row(a), row(y)];
+  const common = {
+    ...{ left: 'matrix' as const, a: a.tensor, b: b.tensor, y: y.tensor, n, depth: k, taps: 1, lda, ldy },
+    ...{ ldb: transposed ? b.strides[b.strides.length - 1] : row(b), bias, residual, transposed, ...end },
+  };
+  const z = folded.dims.reduce((product, dim) => product * dim, 1);
   // One matrix on the right: the left ones are one tall matrix.
-  if (batch.dims.length <= 1 && (batch.b[0] ?? 0) === 0 && (batch.a[0] ?? 1) === 1) {
+  const follow = (step = 0, ld: number) => z === 1 || step === m * ld;
+  if (folded.dims.length <= 1 && !b_batch[0] && follow(a_batch[0], lda) && follow(y_batch[0], ldy)) {
     multiply(ctx, { ...common, m: m * z, z: 1 });
     return;
   }
@@ -98,15 +103,8 @@ export function multiplyMatrices(
     ...common,
     m,
     z,
-    batch: batch.dims.length,
-    strides: {
-      plain: { batch: batch.dims },
-      a: { a_batch: batch.a.map((stride) => stride * m * k) },
-      b: {
-        b_batch: batch.b.map((stride) => stride * k * n),
-        y_batch: stridesOf(batch.dims).map((stride) => stride * m * n),
-      },
-    },
+    batch: folded.dims.length,
+    strides: { plain: { batch: folded.dims }, a: { a_batch }, b: { b_batch, y_batch } },
   });
 }
 
