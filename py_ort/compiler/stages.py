@@ -71,6 +71,7 @@ from py_ort.compiler.passes.norms.skip_norm import SkipNorm
 from py_ort.compiler.passes.norms.transposed_norms import TransposedNorms
 from py_ort.compiler.passes.pass_base import Pass, PassReport
 from py_ort.compiler.passes.placed.byte_convolutions import ByteConvolutions
+from py_ort.compiler.passes.placed.byte_words import ByteWords
 from py_ort.compiler.passes.placed.columns import Columns
 from py_ort.compiler.passes.placed.counts import Counts
 from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
@@ -296,8 +297,10 @@ def _chained(c: Compilation) -> list[Pass]:
 
 
 def _in_columns(c: Compilation) -> list[Pass]:
+    if c.level < Level.EXTENDED:
+        return []
     takes = c.takes("columns")
-    return [Columns(takes), SiblingConvolutions(takes)] if c.level >= Level.EXTENDED else []
+    return [Columns(takes), SiblingConvolutions(takes), ByteWords(c.provider_of, c.takes("words"))]
 
 
 def _forget_removed(c: Compilation, changed: bool) -> None:

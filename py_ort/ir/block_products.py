@@ -7,7 +7,8 @@ Those with "norm" divide the rows of input 0 by the root of the mean of their sq
 them with input 6, [K]. With "epilogue" the product ends as others do (`py_ort/ir/epilogue.py`). With "gate" the
 attribute `gate`, a program of one value as an epilogue is, is done to the first half of the columns, which are then
 multiplied with the second half: the result has N / 2. With "residual" input 7, of the result's shape, is added at last,
-unless the epilogue does.
+unless the epilogue does. Where another kernel wrote the rows as bytes, too, these are input 8, and input 9 says what
+they stand for (`passes/placed/byte_words.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from py_ort.ir.graph import all_nodes, attribute, input_at
 from py_ort.ir.operators import MICROSOFT
 
 OP_TYPE = "MatMulNBits"
-WEIGHTS, SCALES, ZEROS, GROUPS, BIAS, NORM, RESIDUAL = range(1, 8)  # inputs
+WEIGHTS, SCALES, ZEROS, GROUPS, BIAS, NORM, RESIDUAL, WORDS, BYTES = range(1, 10)  # inputs
 #: Attributes that are ours.
 OURS = ("a_dynamic", "a_scale", "a_zero", "norm_epsilon", "epilogue", "gate")
 

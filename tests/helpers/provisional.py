@@ -118,6 +118,8 @@ def manifests(
             entry["features"] = [*entry["features"], "bytes"]
         if entry["op_type"] in ("MatMul", "FusedMatMul"):
             entry["features"] = [*entry.get("features", ()), "perm"]
+        if entry["op_type"] in ("MatMul", "LayerNormalization", "ElementwiseChain"):
+            entry["features"] = [*entry.get("features", ()), "words"]
         if entry["op_type"] in ("MatMul", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
             entry["features"] = [*entry.get("features", ()), "parts"]
     for entry in gpu if columns else ():

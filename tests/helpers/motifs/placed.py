@@ -131,7 +131,7 @@ def _dynamic_rows(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("Tanh", [_dynamic_product(g, x, shape, 64, 64)], made)
 
 
-@MOTIFS.motif("byte_rows", "quantized_ends", integers=True)
+@MOTIFS.motif("byte_rows", "quantized_ends", "byte_words", integers=True)
 def _rounded_rows(g: RandomGraph, x: str, shape: Shape) -> str:
     rows, made = rows_of(g, x, shape, 64)
     weights = g.constant(g.numbers.integers(-24, 24, (64, 64)).astype(np.int8))

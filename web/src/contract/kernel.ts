@@ -237,11 +237,12 @@ export interface Requirement {
  * What a kernel can do besides its operator, which passes ask for. columns: it reads and writes columns of wider
  * tensors where attributes say so (kernels/shared/columns.ts). Of products, epilogue: it does what the attribute
  * `epilogue` says, in the form that wgsl/epilogue.ts recognizes; residual: that may read input 3; steps: of any length
- * besides, which Softmax and normalizations have, too. Of ElementwiseChain, perm: it is transposed. Of MatMul, bias:
- * input 2 is added to the product. Of MatMulNBits and convolutions, bytes: it is told of rows, or pixels and weights,
- * of 8 bits. Of MatMulNBits, norm: input 6 is the scale of a normalization of its rows; gate: half of its columns are a
- * gate of the others; residual: input 7. parts: a product leaves the sums of parts of k as they are, and what reads it
- * adds them up (passes/placed/product_parts.py).
+ * besides, which Softmax and normalizations have, too; words: what that rounds at last is output 4 in bytes, too
+ * (kernels/shared/byte_words.ts). Of ElementwiseChain, perm: it is transposed, of products, what is around them. Of
+ * MatMul, bias: input 2 is added to the product. Of MatMulNBits and convolutions, bytes: it is told of rows, or pixels
+ * and weights, of 8 bits. Of MatMulNBits, norm: input 6 is the scale of a normalization of its rows; gate: half of its
+ * columns are a gate of the others; residual: input 7. parts: a product leaves the sums of parts of k as they are, and
+ * what reads it adds them up (passes/placed/product_parts.py).
  */
 export type Feature =
   | 'columns'
@@ -253,7 +254,8 @@ export type Feature =
   | 'norm'
   | 'gate'
   | 'parts'
-  | 'perm';
+  | 'perm'
+  | 'words';
 
 /**
  * Outputs of a decoder's attention that are inputs with new rows behind: [batch, heads, rows, size], which get one for

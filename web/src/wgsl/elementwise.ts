@@ -26,6 +26,8 @@ export interface ElementwiseSpec extends Spec {
   readonly rank: number;
   readonly operands: readonly Operand[];
   readonly result: StorageType;
+  /** Whether `fn word(value: R) -> u32` of `functions` goes to a second output. */
+  readonly words?: boolean;
 }
 
 /**
@@ -40,7 +42,7 @@ export function elementwiseShader<S extends Spec = Spec>(
   return {
     name: `${name}__elementwise`,
     wgsl(spec) {
-      const { lanes, items, rank, operands, result } = spec;
+      const { lanes, items, rank, operands, result, words } = spec;
       const walked = operands.filter(({ access }) => access === 'walk');
       const names = walked.map(({ name: operand }) => operand);
       const values = operands.map((operand) => {
@@ -50,7 +52,8 @@ export function elementwiseShader<S extends Spec = Spec>(
       });
       const body = [
         walked.length > 0 ? walkIndices(rank, names) : '',
-        `  y[i] = ${stored(result, lanes, `apply(${values.join(', ')})`)};`,
+        `  let value = apply(${values.join(', ')});
+  y[i] = ${stored(result, lanes, 'value')};${words ? ' words[i] = word(value);' : ''}`,
       ].filter(Boolean);
       return `${laneAliases(lanes)}\n${aliases(spec)}\n${functions(spec)}\n${linearMain(body.join('\n'), { items })}`;
     },
@@ -71,6 +74,8 @@ export interface ElementwiseOptions<S> {
   readonly i32?: readonly string[];
   /** Of the axes that the operands have, for `output`: its axis i is axis perm[i]. They must be bound whole then. */
   readonly perm?: readonly number[];
+  /** A word for each vector of the output. */
+  readonly words?: Tensor;
 }
 
 /** Dispatches `shader` on operands (in the order of its parameters) that broadcast to the shape of `output`. */
@@ -103,6 +108,7 @@ export function elementwise<S extends Spec>(
     rank: access.includes('walk') ? walk.dims.length : 0,
     operands: names.map((name, k) => ({ name, storage: tensors[k].storage, access: access[k], wide: wide[k] })),
     result: output.storage,
+    ...(options.words && { words: true }),
   };
   const walked = names.filter((_, k) => access[k] === 'walk');
   const walkedOnly: Walk = { dims: walk.dims, strides: walk.strides.filter((_, k) => access[k] === 'walk') };
@@ -111,7 +117,7 @@ export function elementwise<S extends Spec>(
     shader,
     spec: { ...spec, ...options.spec } as ElementwiseSpec & S,
     inputs: Object.fromEntries(names.map((name, k) => [name, inLanes(inLine(tensors[k]), wide[k] ? lanes : 1)])),
-    outputs: { y: inLanes(inLine(output), lanes) },
+    outputs: { y: inLanes(inLine(output), lanes), ...(options.words && { words: options.words }) },
     inPlace: Object.fromEntries(names.filter((_, k) => access[k] === 'same').map((name) => [name, 'y'])),
     uniforms: { count, ...(walked.length > 0 ? walkUniforms(walkedOnly, walked) : {}), ...options.uniforms },
     f32: options.f32,

@@ -14,6 +14,7 @@ import { readEpilogue, residualOf } from '../../wgsl/epilogue';
 import type { Program } from '../../wgsl/program';
 import { bindsWhole } from '../../wgsl/large';
 import { stridesOf } from '../../wgsl/shape';
+import { wordsOf } from '../shared/byte_words';
 import { permuted, permuteInto } from '../shared/permute';
 import { matrixShapes, multiplyInParts, multiplyMatrices, type Stack, stackOf } from './product/matrices';
 import { readsTransposed } from './product/multiply';
@@ -100,7 +101,9 @@ function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: 
   const dims = [...batch, m, n];
   const steps = stridesOf(result.dims);
   const strides = places ? dims.map((_, axis) => steps[perm.indexOf(axis)]) : stridesOf(dims);
-  const end = { alpha, epilogue, bias: ctx.inputs[2], residual, transposed };
+  const whole = ctx.inputs.every((x) => !x || bindsWhole(x, ctx.device));
+  const words = wordsOf(ctx, result, y === result && whole && n % 4 === 0);
+  const end = { words, alpha, epilogue, bias: ctx.inputs[2], residual, transposed };
   multiplyMatrices(ctx, a, b, { tensor: y, dims, strides }, shapes, end);
   if (y !== result) permuteInto(ctx, y, perm!, result);
 }
@@ -109,7 +112,7 @@ export default [
   {
     op: 'MatMul',
     types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS, FLOATS],
-    features: ['bias', 'epilogue', 'residual', 'steps', 'parts', 'perm'],
+    features: ['bias', 'epilogue', 'residual', 'steps', 'parts', 'perm', 'words'],
     attributes,
     resolve,
   } satisfies Kernel<MatMulAttributes>,

@@ -18,6 +18,7 @@ import { inLanes, type Lanes, stored } from '../../wgsl/lanes';
 import { inBatches } from '../../wgsl/large';
 import type { Instruction, Program } from '../../wgsl/program';
 import { normalizeAxis, sizeOf } from '../../wgsl/shape';
+import { wordsOf, wordText } from '../shared/byte_words';
 import { expanded } from '../shared/expand';
 import { type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD } from '../shared/rows';
 
@@ -40,6 +41,8 @@ interface NormSpec extends Spec {
   readonly inverse: boolean;
   readonly sum: boolean;
   readonly epilogue?: readonly Instruction[];
+  /** Whether y's bytes are written, too. */
+  readonly words: boolean;
 }
 
 const ROOT_MEAN_SQUARE: RowPhase = {
@@ -51,7 +54,7 @@ const ROOT_MEAN_SQUARE: RowPhase = {
 
 const SHADER: Shader<NormSpec> = {
   name: 'layer_normalization',
-  wgsl({ centered, layout, storage, whole, biased, skip, skipBias, parts, mean, inverse, sum, epilogue }) {
+  wgsl({ centered, layout, storage, whole, biased, skip, skipBias, parts, mean, inverse, sum, epilogue, words }) {
     const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
     const terms = [
       ...Array.from({ length: parts }, (_, part) => `F(x_in[${part === 0 ? 'at' : `at + ${part}u * u.part_size`}])`),
@@ -65,7 +68,9 @@ const SHADER: Shader<NormSpec> = {
       layout,
       element: `let x = ${terms.join(' + ')};`,
       phases: centered ? SPREAD : [ROOT_MEAN_SQUARE],
-      write: `y[at] = ${stored(storage, lanes, ended(epilogue, normal))};
+      write: `let value = ${ended(epilogue, normal)};
+        y[at] = ${stored(storage, lanes, 'value')};
+        ${words ? `words[at] = ${wordText(epilogue!, 'value')};` : ''}
         ${sum ? `sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
       // Infinities have no distance from their mean; where none is taken, it is 0.
       finish: `${
@@ -117,6 +122,7 @@ function normalize(ctx: Context, n: Norm): void {
   const means = extra(n.outputs.mean, statistics, DType.float32);
   const inverses = extra(n.outputs.inverse, statistics, DType.float32);
   const sum = extra(n.outputs.sum, dims, x.dtype);
+  const words = wordsOf(ctx, y, length % 4 === 0);
   if (y.size === 0) return;
   // Usually they have a row's shape; whatever else broadcasts is repeated, for a row or, if it must be, for all of x.
   const affine = [n.scale, n.bias].filter((given) => given !== undefined);
@@ -131,9 +137,17 @@ function normalize(ctx: Context, n: Norm): void {
   const common = { whole, length, parts, scale, bias, skipBias, centered, epsilon, epilogue };
   // What is repeated, for less than all rows, goes with all of them only; so do parts, which few rows have.
   if (whole || parts > 1 || (skip && skip.size !== y.size))
-    return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum });
+    return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum, words });
   const of = (tensor: Tensor | undefined) => tensor && ctx.reshape(tensor, [outer, tensor.size / outer]);
-  const byRow = { x: of(x)!, y: of(y)!, skip: of(skip), means: of(means), inverses: of(inverses), sum: of(sum) };
+  const byRow = {
+    x: of(x)!,
+    y: of(y)!,
+    skip: of(skip),
+    means: of(means),
+    inverses: of(inverses),
+    sum: of(sum),
+    words: of(words),
+  };
   inBatches(ctx, outer, byRow, (part) => normalizeRows(ctx, { ...common, ...part, rows: part.x.dims[0] }));
 }
 
@@ -148,11 +162,12 @@ interface Normalized
   readonly means?: Tensor;
   readonly inverses?: Tensor;
   readonly sum?: Tensor;
+  readonly words?: Tensor;
 }
 
 function normalizeRows(
   ctx: Context,
-  { x, y, skip, skipBias, scale, bias, means, inverses, sum, ...n }: Normalized,
+  { x, y, skip, skipBias, scale, bias, means, inverses, sum, words, ...n }: Normalized,
 ): void {
   const rows = rowsOf(ctx, n.rows, n.length, 1);
   const lanes = rows.lanes;
@@ -171,6 +186,7 @@ function normalizeRows(
       mean: means !== undefined,
       inverse: inverses !== undefined,
       sum: sum !== undefined,
+      words: words !== undefined,
       epilogue: n.epilogue?.instructions,
     },
     inputs: {
@@ -185,6 +201,7 @@ function normalizeRows(
       ...(means && { means }),
       ...(inverses && { inverses }),
       ...(sum && { sum: inLanes(sum, lanes) }),
+      ...(words && { words }),
     },
     uniforms: {
       ...rows.uniforms,
@@ -230,7 +247,7 @@ function plain(op: string, centered: boolean, domain?: string): Kernel<NormAttri
     op,
     domain,
     types: [FLOATS],
-    features: ['steps'],
+    features: ['steps', 'words'],
     attributes: attributes(1e-5),
     resolve(ctx, { axis, epsilon, epilogue }) {
       const x = ctx.input(0);
@@ -255,7 +272,7 @@ function skipping(op: string, centered: boolean): Kernel<NormAttributes> {
     op,
     domain: MICROSOFT_DOMAIN,
     types: [FLOATS],
-    features: ['parts', 'steps'],
+    features: ['parts', 'steps', 'words'],
     attributes: attributes(1e-12),
     resolve(ctx, { epsilon, parts, epilogue }) {
       const x = ctx.input(0);

@@ -2,7 +2,8 @@
 // each. Few rows are multiplied while the weights are unpacked; for more, the weights are unpacked first, and it is a
 // product like others, or of bytes on GPUs that multiply these, where the rows are rounded to 8 bits. Passes add to it
 // (py_ort/ir/block_products.py): that rounding, a normalization of its rows (input 6), an epilogue, a gate that halves
-// its columns, and a residual (input 7).
+// its columns, and a residual (input 7). Where somebody wrote the rows as bytes besides, those are input 8, and input 9
+// says what they stand for, as ByteFactors has it.
 import {
   type Binding,
   type Context,
@@ -150,7 +151,9 @@ function takesBytes(ctx: Context, p: BlockProduct): boolean {
 
 function ofBytes(ctx: Context, p: BlockProduct, steps: ByteSteps): void {
   const shifted = p.packed.zeros !== 'middle';
-  const { words: a, rows } = byteRows(ctx, p.a, columnsOf(p.a), steps, shifted);
+  const [words, row] = [ctx.inputs[8], ctx.inputs[9]];
+  const { words: a, rows } =
+    words && words.size > 0 ? { words, rows: row! } : byteRows(ctx, p.a, columnsOf(p.a), steps, shifted);
   const { words: b, columns } = wordsOfBlocks(ctx, blocksOf(p), p.k, p.n);
   multiplyBytes(ctx, p, a, b, { rows, columns, shifted });
 }

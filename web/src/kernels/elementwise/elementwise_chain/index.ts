@@ -14,6 +14,7 @@ import {
   sizeOf,
 } from '../../../wgsl';
 import { DType } from '../../../schema';
+import { wordsOf, wordText } from '../../shared/byte_words';
 import { columnsOf } from '../../shared/columns';
 import { computeColumns } from './columns';
 import { forDevice, type Instruction, parse, type Program, programFunctions } from '../../../wgsl/program';
@@ -31,9 +32,11 @@ interface Chain extends Program {
   readonly perm?: readonly number[];
 }
 
-const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, operands }) =>
-  programFunctions([{ name: 'apply', program, inputs: operands.map(({ name }) => `T_${name}`), result: 'R' }]),
-);
+const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, operands, words }) => {
+  const inputs = operands.map(({ name }) => `T_${name}`);
+  const word = `fn word(value: R) -> u32 { return ${wordText(program, 'value')}; }`;
+  return programFunctions([{ name: 'apply', program, inputs, result: 'R' }]) + (words ? word : '');
+});
 
 /** The program of one or more tensors, which are broadcast, into `y`. */
 function computeProgram(
@@ -42,12 +45,14 @@ function computeProgram(
   inputs: readonly Tensor[],
   y: Tensor,
   perm?: readonly number[],
+  words?: Tensor,
 ): void {
   elementwise(ctx, shader, Object.fromEntries(inputs.map((input, i) => [`x${i}`, input])), y, {
     spec: { program: instructions },
     uniforms: numbers.length > 0 ? { number: numbers } : {},
     f32: ['number'],
     perm,
+    words,
   });
 }
 
@@ -60,7 +65,7 @@ const elementwiseChain: Kernel<Chain> = {
   op: 'ElementwiseChain',
   domain: 'com.ms.internal',
   types: [[...FLOATS, 'int32', 'int64', 'bool']],
-  features: ['columns', 'perm'],
+  features: ['columns', 'perm', 'words'],
   attributes(given) {
     const [op, finish] = [given.text('reduction', ''), given.text('finish', '')];
     const reduced = op
@@ -92,7 +97,8 @@ const elementwiseChain: Kernel<Chain> = {
       const dims = broadcastDims(...inputs.map((input) => input.dims));
       const y = ctx.output(0, perm ? perm.map((axis) => dims[axis]) : dims, dtype);
       const whole = [y, ...inputs].every((tensor) => bindsWhole(tensor, ctx.device));
-      if (!perm || (whole && !inBlocks(ctx, dims, perm))) return computeProgram(ctx, chain, inputs, y, perm);
+      const words = wordsOf(ctx, y, !perm && whole && dims[dims.length - 1] % 4 === 0);
+      if (!perm || (whole && !inBlocks(ctx, dims, perm))) return computeProgram(ctx, chain, inputs, y, perm, words);
       const made = ctx.temp(dims, dtype);
       computeProgram(ctx, chain, inputs, made);
       return permute(ctx, made, dims, perm, y);

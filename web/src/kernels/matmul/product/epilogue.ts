@@ -1,6 +1,7 @@
 // WGSL of the end of a product: scale, bias, epilogue, store.
 import { ended, epilogueText, readsBias, readsResidual } from '../../../wgsl/epilogue';
 import { stored } from '../../../wgsl/lanes';
+import { wordText } from '../../shared/byte_words';
 import type { EpilogueSpec } from './spec';
 
 export interface ProductEpilogue {
@@ -13,7 +14,7 @@ export interface ProductEpilogue {
 }
 
 export function productEpilogue(spec: EpilogueSpec): ProductEpilogue {
-  const { bVec, bias, residualColumns, compact, scaled, epilogue, storage } = spec;
+  const { bVec, bias, residualColumns, compact, scaled, epilogue, storage, words } = spec;
   const residualAt = (column: string) =>
     residualColumns
       ? `${residualColumns === 'y' ? 'y' : 'residual'}[pixel * u.ld_residual + u.residual_first
@@ -49,7 +50,8 @@ export function productEpilogue(spec: EpilogueSpec): ProductEpilogue {
       if (bVec === 4) {
         const { before, value } = own(`vec4<f32>(${residualAt(column)})`);
         return `if (${column} < u.n / 4u) {
-            ${before}y[at + ${column}] = ${stored(storage, 4, end(value))}; }`;
+            ${before}let value = ${end(value)}; y[at + ${column}] = ${stored(storage, 4, 'value')};
+            ${words ? `words[at + ${column}] = ${wordText(epilogue!, 'value')};` : ''} }`;
       }
       const lanes = [0, 1, 2, 3].map((t) => `f32(${residualAt(`min((${column}) * 4u + ${t}u, u.n - 1u)`)})`);
       const { before, value: ownResidual } = own(`vec4<f32>(${lanes.join(', ')})`);

@@ -64,6 +64,7 @@ export interface MatricesEnd {
   readonly bias?: Tensor;
   /** Of y's shape. */
   readonly residual?: Tensor;
+  readonly words?: Tensor;
   /** b's matrices are [n, k] in memory (see readsTransposed). */
   readonly transposed?: boolean;
 }

@@ -10,6 +10,7 @@ import type { ByteFactors } from './bytes';
 import { byteTile, hardwareTile } from './hardware_tile';
 import { matrixTile, matrixTileName, matrixTiles } from './matrix_tiles';
 import { type SubgroupMatrixSpec, subgroupMatrixProduct } from './subgroup_matrix';
+import { bytesPay } from '../../shared/byte_words';
 import { sumOfParts } from './parts';
 import { cutProduct } from './parts_of_operands';
 import type { Product } from './product';
@@ -27,8 +28,7 @@ export function readsTransposed(ctx: Context, m: number, k: number): boolean {
 /** Whether `multiply` can do it with operands of bytes: on this device, in fours, with a result that can be bound. */
 export function multipliesBytes(ctx: Context, p: Omit<Product, 'bytes'>): boolean {
   const { aVec, bVec } = vectorsOf(p);
-  const { bytesFrom, software } = ctx.device;
-  return bytesFrom < Infinity && !software && aVec === 4 && bVec === 4 && bindsWhole(p.y, ctx.device);
+  return bytesPay(ctx) && aVec === 4 && bVec === 4 && bindsWhole(p.y, ctx.device);
 }
 
 export function multiply(ctx: Context, p: Product): void {
@@ -51,6 +51,7 @@ export function multiply(ctx: Context, p: Product): void {
     scaled,
     epilogue: p.epilogue?.instructions,
     storage: p.y.storage,
+    words: p.words !== undefined,
     ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
   };
   if (p.bytes) ofBytes(ctx, p, spec, p.bytes);
@@ -234,6 +235,7 @@ function byTiles<S extends TiledSpec>(
   const end = ending(p, whole);
   const workgroups = [Math.ceil(p.m / tileRows), Math.ceil(p.n / tileColumns), p.z * parts] as const;
   const block = p.bytes?.block;
+  const words = p.words && { words: p.words };
   const common = {
     depth: p.depth,
     total_depth: totalDepth,
@@ -252,7 +254,7 @@ function byTiles<S extends TiledSpec>(
       spec: whole,
       inputs: { ...(whole.inPlace ? { b: operands.b } : operands), ...end.inputs },
       inPlace: end.inPlace,
-      outputs: { y: inLanes(p.y, bVec) },
+      outputs: { y: inLanes(p.y, bVec), ...words },
       uniforms: { ...end.uniforms, ...common },
       f32: end.f32,
       workgroups,
@@ -271,6 +273,7 @@ function byTiles<S extends TiledSpec>(
     inPlace: undefined,
     scaled: false,
     epilogue: undefined,
+    words: false,
     storage: 'f32',
   };
   ctx.dispatch({
@@ -294,7 +297,7 @@ function byTiles<S extends TiledSpec>(
     spec,
     inputs: { parts: { tensor: sums, vec: 4 }, ...end.inputs },
     inPlace: end.inPlace,
-    outputs: { y: inLanes(p.y, bVec) },
+    outputs: { y: inLanes(p.y, bVec), ...words },
     uniforms: { ...end.uniforms, parts, count: p.z * p.m * quads, ...(p.left === 'phases' ? common : {}) },
     f32: end.f32,
     workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
@@ -348,7 +351,7 @@ function vector(ctx: Context, p: Product, spec: ProductSpec): void {
     spec: full,
     inputs: { a: p.a, b: inLanes(p.b, spec.bVec), ...end.inputs },
     inPlace: end.inPlace,
-    outputs: { y: inLanes(p.y, spec.bVec) },
+    outputs: { y: inLanes(p.y, spec.bVec), ...(p.words && { words: p.words }) },
     uniforms: { ...end.uniforms, total_depth: p.depth * p.taps, lda: p.lda, ldb: p.ldb / spec.bVec },
     f32: end.f32,
     workgroups: [Math.ceil(p.n / (4 * across)), Math.ceil(p.m / rows), p.z],

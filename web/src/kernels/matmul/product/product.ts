@@ -38,6 +38,8 @@ export interface Product {
    */
   readonly residualColumns?: Columns;
   readonly epilogue?: Program;
+  /** What the epilogue rounded at last as bytes besides (shared/byte_words.ts); of columns in fours only. */
+  readonly words?: Tensor;
   /** Whether elements of a and b may be rounded to float16 before they are multiplied. */
   readonly halves?: boolean;
   /** What bytes stand for, where a and b are words of them; sizes and strides are of elements nevertheless. */

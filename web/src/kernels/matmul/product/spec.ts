@@ -38,6 +38,8 @@ export interface EpilogueSpec {
   readonly epilogue?: readonly Instruction[];
   /** Of y. */
   readonly storage: StorageType;
+  /** Whether bytes of y are written, too. */
+  readonly words?: boolean;
 }
 
 /** Of a product by tiles of workgroups. */
