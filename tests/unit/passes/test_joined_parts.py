@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import onnx_ir as ir
 import pytest
 from graphs import parse
 
@@ -39,13 +40,15 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("providers", [("webgpu", "wasm"), ("wasm",)])
-def test_products_are_joined_to_normalizations(case: str, providers: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("dtype", ["float", "float16"])
+def test_products_are_joined_to_normalizations(case: str, providers: tuple[str, ...], dtype: str) -> None:
     text, joined = CASES[case]
     constants = {**_CONSTANTS, "w2": _CONSTANTS["w"][:, ::-1].copy()}
+    inputs = ", ".join(f"{dtype}[n, 3, {size}] {name}" for name, size in zip("xrzq", (2048, 16, 2044, 18), strict=True))
+    kind = {"float": np.float32, "float16": np.float16}[dtype]
     model = parse(
-        f"g (float[n, 3, 2048] x, float[n, 3, 16] r, float[n, 3, 2044] z, float[n, 3, 18] q) => (float[n, 3, m] y) "
-        f"{{ {text} }}",
-        {name: array for name, array in constants.items() if name in re.findall(r"\w+", text)},
+        f"g ({inputs}) => ({dtype}[n, 3, m] y) {{ {text} }}",
+        {name: array.astype(kind) for name, array in constants.items() if name in re.findall(r"\w+", text)},
     )
     made = compile_model(model.SerializeToString(), providers=providers, options=CompileOptions()).model.graph
     products = [node for node in made if node.op_type == "MatMul" and attribute(node, "y_parts", 0)]
@@ -53,6 +56,7 @@ def test_products_are_joined_to_normalizations(case: str, providers: tuple[str, 
     assert len(products) == len(norms) == int(joined and "webgpu" in providers)
     for product, norm in zip(products, norms, strict=True):
         assert norm.inputs[0] is product.outputs[0]
+        assert product.outputs[0].dtype == ir.DataType.FLOAT
         assert input_at(product, 2) is None
         assert [str(dim) for dim in dims(product.outputs[0]) or ()][1:] == ["n", "3", "16"]
         assert (input_at(norm, 4) is not None) == ("a = Add(p, b)" in text)

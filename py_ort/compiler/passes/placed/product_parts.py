@@ -2,8 +2,8 @@
 
 Where a product has few rows and a deep k, workgroups share k, and another launch adds up what they made. The
 normalization reads it anyway. With `y_parts` a MatMul [*rows, n] makes [parts, *rows, n], as many parts as it takes,
-maybe one; with `x_parts` the normalization has that as input 0, or 1 of the residual's shape. A bias is the
-normalization's then.
+maybe one, of float32 whatever the operands are; with `x_parts` the normalization has that as input 0, or 1 of the
+residual's shape. A bias is the normalization's then.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ProductParts(KernelPass):
                 node.replace_input_with(1, other)
                 set_attributes(product, y_parts=1)
                 set_attributes(node, x_parts=1)
-                x.shape = ir.Shape([None, *(dims(x) or ())])
+                x.shape, x.type = ir.Shape([None, *(dims(x) or ())]), ir.TensorType(ir.DataType.FLOAT)
                 return True
         return False
 
@@ -61,7 +61,7 @@ class ProductParts(KernelPass):
         if not isinstance(k, int) or not isinstance(n, int) or k < _LEAST_K or n % 4:
             return False
         return (
-            made.dtype == ir.DataType.FLOAT
+            made.dtype in (ir.DataType.FLOAT, ir.DataType.FLOAT16)
             and "epilogue" not in product.attributes
             and input_at(product, _RESIDUAL) is None
         )

@@ -110,7 +110,8 @@ function normalize(ctx: Context, n: Norm): void {
   const dims = n.inParts ? n.x.dims.slice(1) : n.x.dims;
   const parts = n.inParts ? n.x.dims[0] : 1;
   const x = parts === 1 ? ctx.reshape(n.x, dims) : n.x;
-  const y = ctx.output(0, dims);
+  const { dtype } = n.inParts ? n.skip! : n.x; // sums are float32
+  const y = ctx.output(0, dims, dtype);
   const outer = sizeOf(dims.slice(0, n.axis));
   const length = sizeOf(dims.slice(n.axis));
   if (skipBias && skipBias.size !== length)
@@ -121,7 +122,7 @@ function normalize(ctx: Context, n: Norm): void {
     i !== undefined && ctx.wants(i) ? ctx.output(i, dims, dtype) : undefined;
   const means = extra(n.outputs.mean, statistics, DType.float32);
   const inverses = extra(n.outputs.inverse, statistics, DType.float32);
-  const sum = extra(n.outputs.sum, dims, x.dtype);
+  const sum = extra(n.outputs.sum, dims, dtype);
   const words = wordsOf(ctx, y, length % 4 === 0);
   if (y.size === 0) return;
   // Usually they have a row's shape; whatever else broadcasts is repeated, for a row or, if it must be, for all of x.
@@ -176,7 +177,7 @@ function normalizeRows(
     spec: {
       centered: n.centered,
       layout: rows.layout,
-      storage: x.storage,
+      storage: y.storage,
       scale: scale.storage,
       whole: n.whole,
       biased: bias !== undefined,

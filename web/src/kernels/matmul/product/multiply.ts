@@ -316,8 +316,8 @@ export function partsOf(ctx: Context, p: Omit<Product, 'y'>): number {
   const { device } = ctx;
   const problem = problemOf(p, { left: p.left, ...vec }, device);
   const whole = [p.a, p.b].every((tensor) => bindsWhole(tensor, device));
-  if (device.software || p.m <= FEW_ROWS || problem.halves || vec.bVec === 1 || !whole) return 1;
-  const { tile, parts } = hardwareTile(problem, device);
+  if (device.software || p.m <= FEW_ROWS || vec.bVec === 1 || !whole) return 1;
+  const { tile, parts } = matrixTile(problem, device) ?? hardwareTile(problem, device);
   return cutDepth(p.depth * p.taps, parts, tile.tileDepth).parts;
 }
 
