@@ -1,4 +1,5 @@
-// What pages without Python need not download: writers of messages, and how shaders are laid out for readers.
+// What pages without Python need not download: writers of messages, what only the manifest says of kernels, and how
+// shaders are laid out for readers.
 import { readFile } from 'node:fs/promises';
 
 /** What flatc makes of a table besides its reader: builders, the objects of the object API, and ways to them. */
@@ -10,16 +11,18 @@ const WRITERS = [
 ];
 
 /** Tables of the schema as they are read: such pages read plans, and write nothing. */
-async function reader(file) {
-  const code = WRITERS.reduce((text, writer) => text.replace(writer, ''), await readFile(file, 'utf8'));
+function reader(text, file) {
+  const code = WRITERS.reduce((rest, writer) => rest.replace(writer, ''), text);
   if (code.includes('flatbuffers.Builder'))
     throw new Error(`${file}: flatc writes tables otherwise than is known here`);
   return code;
 }
 
+/** What a kernel tells Python, which reads it in kernels.webgpu.json: a property with lines of its own. */
+const FACTS = /^([ \t]+)(types|features|requires): (.*,\n|.*\n(\1[ \t].*\n)+\1[\])}].*,\n)/gm;
+
 /** Without indentation and lines of comments, which in a template are WGSL's. */
-async function unindented(file) {
-  const text = await readFile(file, 'utf8');
+function unindented(text) {
   return text.replace(/^[ \t]+/gm, '').replace(/^\/\/[^`$\n]*\n/gm, '');
 }
 
@@ -27,8 +30,12 @@ export const smaller = {
   name: 'smaller',
   setup(build) {
     const load = (filter, change) =>
-      build.onLoad({ filter }, async ({ path }) => ({ contents: await change(path), loader: 'ts' }));
+      build.onLoad({ filter }, async ({ path }) => ({
+        contents: change(await readFile(path, 'utf8'), path),
+        loader: 'ts',
+      }));
     load(/[\\/]src[\\/]schema[\\/][^\\/]*\.ts$/, reader);
-    load(/[\\/]src[\\/](kernels|wgsl|generate|gpu|user_kernels)[\\/].*\.ts$/, unindented);
+    load(/[\\/]src[\\/]kernels[\\/].*\.ts$/, (text) => unindented(text.replace(FACTS, '')));
+    load(/[\\/]src[\\/](wgsl|generate|gpu|user_kernels)[\\/].*\.ts$/, unindented);
   },
 };
