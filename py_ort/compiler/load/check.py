@@ -9,6 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.load.attributes import check_attributes
+from py_ort.compiler.native_operators import contributed_schemas
 from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
 from py_ort.ir.block_products import OURS
 from py_ort.ir.graph import all_graphs, all_nodes
@@ -170,14 +171,12 @@ def _check_imported(node: ir.Node, function: ir.Function, model: ir.Model) -> No
 
 
 def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model: ir.Model) -> None:
-    found = schema(node.domain, node.op_type, opsets.get(node.domain, 1))
+    contributed = contributed_schemas().get(node.op_type) if node.domain == MICROSOFT else None
+    found = contributed or schema(node.domain, node.op_type, opsets.get(node.domain, 1))
     where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
     if node.op_identifier() in model.functions:
         return
     if found is None:
-        # What passes write is not for models to say; of these operators' other attributes nothing is known here.
-        ours = [name for name in node.attributes if name in (*OURS, *PLACED)] if node.domain == MICROSOFT else []
-        _check_attributes(node, ours, where)
         return
     count = len(node.inputs)
     if not found.min_input <= count <= found.max_input:
@@ -205,10 +204,9 @@ def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model:
                 f"{spec.type.name}",
                 **where,
             )
-    _check_attributes(node, [name for name in node.attributes if name not in found.attributes], where)
-
-
-def _check_attributes(node: ir.Node, unknown: Sequence[str], where: Mapping[str, Any]) -> None:
+    unknown = [name for name in node.attributes if name not in found.attributes]
+    if contributed:  # later versions have more of them, but what passes write is not for models to say
+        unknown = [name for name in unknown if name in (*OURS, *PLACED)]
     if unknown:
         raise InvalidGraph(
             f"node {_name(node)} ({node.op_type}) has an attribute {unknown[0]!r}, which the operator does not know",

@@ -128,6 +128,9 @@ def test_models_of_the_future(field: str, words: str) -> None:
         compiled(model)
 
 
+_BLOCKS = "com.microsoft.MatMulNBits"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -138,6 +141,10 @@ def test_models_of_the_future(field: str, words: str) -> None:
         ("g (float[2] x) => (float[2] y) { y = Relu<alpha=1.0>(x) }", "attribute 'alpha'"),
         ("g (float[2] x) => (float[2] y) { y = Elu<alpha=1>(x) }", "is of type INT, not FLOAT"),
         ("g (float[2] x) => (float[2] y) { y = Cast(x) }", "lacks its attribute 'to'"),
+        (f"g (float[2,32] x) => (float[2,n] y) {{ y = {_BLOCKS}<K=32, block_size=32>(x, x, x) }}", "attribute 'N'"),
+        (f"g (float[2,32] x) => (float[2,n] y) {{ y = {_BLOCKS}<K=32.0, N=4, block_size=32>(x, x, x) }}", "not INT"),
+        (f"g (float[2,32] x) => (float[2,n] y) {{ y = {_BLOCKS}<K=32, N=4, block_size=32>(x, x) }}", "has 2 inputs"),
+        ("g (float[2] x) => (float[2] y) { y = com.microsoft.BiasGelu(x, x, x) }", "has 3 inputs, not 2"),
     ],
 )
 def test_broken_graphs(text: str, words: str) -> None:

@@ -67,7 +67,7 @@ def test_products_are_joined_to_normalizations(case: str, providers: tuple[str, 
     [
         "y = com.microsoft.SkipLayerNormalization<x_parts=1>(r, r, g, h)",
         "y = com.microsoft.FusedMatMul<y_parts=1>(x, w)",
-        "y = com.microsoft.RotaryEmbedding<y_columns=[0, 4]>(r, g, h)",
+        "y = com.microsoft.RotaryEmbedding<y_columns=[0, 4]>(r, g, g, h)",
     ],
 )
 def test_models_do_not_say_what_passes_write(body: str) -> None:
