@@ -72,7 +72,7 @@ def infer_expand(node: ir.Node) -> None:
         return
     width = max(len(source), len(target))
     a, b = [1] * (width - len(source)) + source, [1] * (width - len(target)) + target
-    joined: list[Element] = [_wider(x, y) for x, y in zip(a, b, strict=True)]
+    joined: list[Element] = [wider(x, y) for x, y in zip(a, b, strict=True)]
     output.shape = ir.Shape([d if known(d) else None for d in joined])
 
 
@@ -111,11 +111,12 @@ def broadcast(node: ir.Node) -> None:
     for shape in shapes:
         assert shape is not None
         for at, dim in enumerate(shape, start=width - len(shape)):
-            result[at] = _wider(result[at], dim)
+            result[at] = wider(result[at], dim)
     output.shape = ir.Shape([d if known(d) else None for d in result])
 
 
-def _wider(a: Element, b: Element) -> Element:
+def wider(a: Element, b: Element) -> Element:
+    """Return the size of an axis of two tensors that broadcast; None where it may be either's."""
     if isinstance(a, int) and isinstance(b, int):
         return b if a == 1 else a
     for one, other in ((a, b), (b, a)):

@@ -10,6 +10,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import epilogue_of_activation
 from py_ort.ir.graph import attribute, attributes_of, dims, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
+from py_ort.ir.symbolic_dims import wider
 from py_ort.ir.value_types import like
 
 
@@ -36,11 +37,13 @@ def _product_dims(node: ir.Node, a: list[Any] | None, b: list[Any] | None, packe
     if len(a) == 1 or len(b) == 1:
         return [*a[:-1], *([b[-1]] if len(b) > 1 else [])] if len(b) <= 2 else [*b[:-2], b[-1]]
     if node.op_type == "FusedMatMul":
+        a = [*a[1:-1], a[0], a[-1]] if attribute(node, "transBatchA", 0) else a
+        b = [*b[1:-1], b[0], b[-1]] if attribute(node, "transBatchB", 0) else b
         a = [*a[:-2], a[-1], a[-2]] if attribute(node, "transA", 0) else a
         b = [*b[:-2], b[-1], b[-2]] if attribute(node, "transB", 0) else b
     width = max(len(a), len(b)) - 2
     lead_a, lead_b = [1] * (width - len(a) + 2) + a[:-2], [1] * (width - len(b) + 2) + b[:-2]
-    return [*(y if x == 1 else x for x, y in zip(lead_a, lead_b, strict=True)), a[-2], b[-1]]
+    return [*(wider(x, y) for x, y in zip(lead_a, lead_b, strict=True)), a[-2], b[-1]]
 
 
 OPERATORS = [

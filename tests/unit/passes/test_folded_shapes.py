@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from graphs import check_equal, compiled, operators, parse
+from standard_form import run_native, standard_form
 
 RNG = np.random.default_rng(3)
 
@@ -79,3 +82,37 @@ def test_expand(graph: str, constants: dict[str, np.ndarray], left: int) -> None
     model = parse(graph, constants)
     result = check_equal(model, compiled(model))
     assert operators(result).get("Expand", 0) == left
+
+
+@pytest.mark.parametrize(
+    ("flags", "dims", "sizes"),
+    [
+        ("", ("[4,3,2]", "[4,2,5]"), [4, 3, 5]),
+        ("<transBatchA=1>", ("[3,4,2]", "[4,2,5]"), [4, 3, 5]),
+        ("<transA=1, transBatchA=1>", ("[2,4,3]", "[4,2,5]"), [4, 3, 5]),
+        ("<transB=1, transBatchB=1>", ("[4,3,2]", "[5,4,2]"), [4, 3, 5]),
+        ("<transBatchA=1, transBatchB=1>", ("[3,6,4,2]", "[2,6,4,5]"), [6, 4, 3, 5]),
+    ],
+)
+def test_sizes_of_transposed_products(flags: str, dims: tuple[str, str], sizes: list[int]) -> None:
+    """Of com.microsoft's FusedMatMul, whose first axis may come just before the last."""
+    a, b = dims
+    text = f"g (float{a} a, float{b} b) => (int64[n] y) {{ m = com.microsoft.FusedMatMul{flags}(a, b)  y = Shape(m) }}"
+    result = compiled(parse(text))
+    assert operators(result) == {"Identity": 1}
+    (found,) = run_native(
+        standard_form(result), {name: _f(*json.loads(each)) for name, each in zip("ab", dims, strict=True)}
+    )
+    assert found.tolist() == sizes
+
+
+def test_a_batch_of_two_names_may_be_of_either() -> None:
+    """Where the left one is 1, the result has the right one's size."""
+    model = parse(
+        """g (float[b,2,3] x, float[n,3,4] w, float[b,2,4] r) => (float[c,d,e] y, int64[f] z) {
+        m = MatMul(x, w)  y = Add(m, r)  s = Shape(m)  t = Shape(x)  z = Sub(s, t) }"""
+    )
+    feeds = {"x": _f(1, 2, 3), "w": _f(3, 3, 4), "r": _f(1, 2, 4)}
+    result = compiled(model)
+    for found, wanted in zip(run_native(standard_form(result), feeds), run_native(model, feeds), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
