@@ -66,6 +66,18 @@ def rank(value: ir.Value | None) -> int | None:
     return None if value is None or value.shape is None else value.shape.rank()
 
 
+def permutation(transpose: ir.Node) -> list[int] | None:
+    """Return what a Transpose makes of its axes; None where it is not known to order all of them.
+
+    Models may have others where they never run; where they do, the kernel says what is wrong.
+    """
+    count, perm = rank(transpose.inputs[0]), attribute(transpose, "perm", None)
+    if count is None:
+        return None
+    found = list(range(count))[::-1] if perm is None else [int(axis) for axis in perm]
+    return found if sorted(found) == list(range(count)) else None
+
+
 def input_at(node: ir.Node, index: int) -> ir.Value | None:
     """Return an input, or None where it is left out."""
     return node.inputs[index] if index < len(node.inputs) else None

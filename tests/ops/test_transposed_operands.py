@@ -68,6 +68,30 @@ def test_any_order_of_axes(kernel_page: Any, device: str) -> None:
         np.testing.assert_array_equal(y, case.wanted, err_msg=f"{seed}: {case.attributes}")
 
 
+@pytest.mark.parametrize("device", ["software", "hardware"])
+def test_few_rows_become_one_tall_matrix(kernel_page: Any, device: str) -> None:
+    """A matrix for each of many short ones would be read as often."""
+    w = np.ones((16, 8), np.float32)
+    for name, dims in (("a_perm", (4, 128, 16)), ("y_perm", (128, 4, 16))):
+        a = np.ones(dims, np.float32)
+        result = kernel_page.run("MatMul", [a, w], {name: [1, 0, 2]}, **DEVICES[device])
+        assert any(shader.startswith("strided_copy") for shader in result.shaders), result.shaders
+        np.testing.assert_array_equal(result.outputs[0], np.full((dims[1], dims[0], 8), 16, np.float32))
+    many = kernel_page.run("MatMul", [a.reshape(2, 256, 16), w], {"y_perm": [1, 0, 2]}, **DEVICES[device])
+    assert not any(name.startswith("strided_copy") for name in many.shaders), many.shaders
+
+
+@pytest.mark.parametrize("around", ["t = Transpose<perm=[1,0]>(a)  y = MatMul(t, a)", "m = MatMul(a, a)  y = T(m)"])
+def test_a_perm_of_another_rank_is_an_error(new_session: Any, around: str) -> None:
+    text = around.replace("T(", "Transpose<perm=[1,0]>(")
+    model = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 21]> g (float[n,m,k] a) => (float[c,d,e] y) {{ {text} }}'
+    )
+    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    with pytest.raises(Exception, match="does not order the axes"):
+        session.run(None, {"a": np.ones((2, 3, 3), np.float32)})
+
+
 def _attention(dtype: str) -> str:
     """Of two heads, which no pass takes for one: its scores go through a Sigmoid."""
     return f"""

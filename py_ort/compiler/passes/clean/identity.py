@@ -9,7 +9,18 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import same_size
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.graph import add_constant, all_nodes, array, attribute, dims, ints, remove, replace_value, scalar
+from py_ort.ir.graph import (
+    add_constant,
+    all_nodes,
+    array,
+    attribute,
+    dims,
+    ints,
+    permutation,
+    remove,
+    replace_value,
+    scalar,
+)
 from py_ort.ir.operators import operator
 from py_ort.ir.rules import Rules
 
@@ -132,8 +143,8 @@ def _same_shape(node: ir.Node) -> bool:
 
 @_rule("Transpose")
 def _no_permutation(node: ir.Node) -> bool:
-    perm = attribute(node, "perm")
-    return perm is not None and list(perm) == sorted(perm)
+    perm = permutation(node)
+    return perm is not None and perm == sorted(perm)
 
 
 @_rule("Squeeze", "Unsqueeze")

@@ -9,7 +9,7 @@ from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.match import made_by, nodes_of
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, dims, origins, set_attributes
+from py_ort.ir.graph import array, dims, origins, permutation, set_attributes
 from py_ort.ir.operators import op_types
 from py_ort.ir.shape_data import known
 
@@ -33,8 +33,8 @@ class Reshapes(Pass):
 
 def _transposes(node: ir.Node) -> bool:
     before = made_by(node.inputs[0], "Transpose")
-    outer = attribute(node, "perm")
-    inner = None if before is None else attribute(before, "perm")
+    outer = permutation(node)
+    inner = None if before is None else permutation(before)
     if before is None or outer is None or inner is None:
         return False
     build = Builder(node, origin=(*origins(before), *origins(node)))

@@ -9,7 +9,7 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
-from py_ort.ir.graph import attribute, origins, rank, remove, replace_value
+from py_ort.ir.graph import origins, permutation, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
 
@@ -32,11 +32,11 @@ class TransposedProducts(Pass):
 def swapped(value: ir.Value | None) -> ir.Value | None:
     """For a value made by a Transpose of the last two axes, return what it transposes."""
     node = made_by(value, "Transpose")
-    perm = None if node is None else attribute(node, "perm")
+    perm = None if node is None else permutation(node)
     if node is None or perm is None or len(perm) < 2:
         return None
     plain = list(range(len(perm)))
-    return node.inputs[0] if list(perm) == [*plain[:-2], plain[-1], plain[-2]] else None
+    return node.inputs[0] if perm == [*plain[:-2], plain[-1], plain[-2]] else None
 
 
 def _fuse(node: ir.Node) -> bool:

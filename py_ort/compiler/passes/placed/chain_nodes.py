@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import reduced_axes, same_dims
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
-from py_ort.ir.graph import attribute, dims, rank, scalar
+from py_ort.ir.graph import attribute, dims, permutation, rank, scalar
 from py_ort.ir.operators import INTERNAL, NHWC, operator
 from py_ort.ir.programs import Instruction, program_text
 from py_ort.ir.rules import Rules
@@ -56,8 +56,8 @@ def as_middle(node: ir.Node) -> dict[str, Any]:
     spatial = range(1, count - 1) if node.domain == NHWC else range(2, count)
     if node.op_type == "GlobalAveragePool" or (node.op_type == "AveragePool" and _is_of_all(node, spatial)):
         return _reduction("ReduceMean", spatial, 1)
-    if node.op_type == TRANSPOSE:
-        return {"perm": attribute(node, "perm", [*range(count)][::-1])}
+    if node.op_type == TRANSPOSE and (perm := permutation(node)):
+        return {"perm": perm}
     return {}
 
 

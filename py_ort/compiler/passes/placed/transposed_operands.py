@@ -18,15 +18,14 @@ from py_ort.ir.graph import (
     attribute,
     input_at,
     origins,
-    rank,
+    permutation,
     remove,
     replace_value,
     set_attributes,
     set_origins,
 )
-from py_ort.ir.operators import MICROSOFT, PERMS
+from py_ort.ir.operators import INTERNAL, PERMS
 
-_PRODUCTS = (("", "MatMul"), (MICROSOFT, "FusedMatMul"))
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _RESIDUAL = 3  # an input, which lies as the result does
 
@@ -44,7 +43,7 @@ class TransposedOperands(KernelPass):
 
     def call(self, model: ir.Model) -> int:
         """Take what is around each product."""
-        products = [n for n in all_nodes(model.graph) if (n.domain, n.op_type) in _PRODUCTS and self._may(n)]
+        products = [node for node in all_nodes(model.graph) if node.domain != INTERNAL and self._may(node)]
         return sum(self._operand(node, at) for node in products for at in (0, 1)) + sum(map(self._result, products))
 
     def _may(self, node: ir.Node) -> bool:
@@ -55,8 +54,8 @@ class TransposedOperands(KernelPass):
         transpose = made_by(value, "Transpose")
         if transpose is None or value is None or not only_for(value, node) or node.inputs.count(value) > 1:
             return False
-        perm = _perm(transpose)
-        if perm is None or name in node.attributes or not self._is_beside(transpose, node):
+        perm = permutation(transpose)
+        if perm is None or len(perm) < 2 or name in node.attributes or not self._is_beside(transpose, node):
             return False
         # The axes of k, and of the matrix's other one.
         depth, other = (-1, -2) if at == 0 else (-2, -1)
@@ -74,8 +73,8 @@ class TransposedOperands(KernelPass):
         transpose = only_user(value)
         if transpose is None or (transpose.domain, transpose.op_type) != ("", "Transpose"):
             return False
-        perm = _perm(transpose)
-        if perm is None or perm[-1] != len(perm) - 1 or input_at(node, _RESIDUAL) is not None:
+        perm = permutation(transpose)
+        if perm is None or perm[-1:] != [len(perm) - 1] or input_at(node, _RESIDUAL) is not None:
             return False
         name = PERMS[-1]
         if name in node.attributes or not self._is_beside(transpose, node):
@@ -92,11 +91,3 @@ class TransposedOperands(KernelPass):
         set_attributes(node, **{name: perm})
         set_origins(node, (*origins(transpose), *origins(node)))
         remove(transpose)
-
-
-def _perm(transpose: ir.Node) -> list[int] | None:
-    """That of a Transpose of matrices."""
-    count = rank(transpose.inputs[0])
-    if count is None or count < 2:
-        return None
-    return [int(axis) for axis in attribute(transpose, "perm", tuple(range(count))[::-1])]

@@ -13,7 +13,7 @@ import {
 import { readEpilogue, residualOf } from '../../wgsl/epilogue';
 import type { Program } from '../../wgsl/program';
 import { bindsWhole } from '../../wgsl/large';
-import { stridesOf } from '../../wgsl/shape';
+import { foldWalk, stridesOf } from '../../wgsl/shape';
 import { wordsOf } from '../shared/byte_words';
 import { permuted, permuteInto } from '../shared/permute';
 import { matrixShapes, multiplyInParts, multiplyMatrices, type Stack, stackOf } from './product/matrices';
@@ -71,15 +71,22 @@ function operand(
   return bindsWhole(x, ctx.device) && reads(stack.strides) ? stack : stackOf(permuted(ctx, x, axes));
 }
 
+/** Rows of a matrix below which reading the other one counts for more than moving them. */
+const SHORT = 64;
+
 function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: MatMulAttributes): void {
   const [left, right] = [0, 1].map((i) => ctx.input(i));
   const [aAxes, bAxes] = [left, right].map((x, i) => axesOf(x, swap[i], rotate[i], perms[i]));
   const [aDims, bDims] = [aAxes.map((axis) => left.dims[axis]), bAxes.map((axis) => right.dims[axis])];
   const shapes = matrixShapes(aDims, bDims);
+  const { m, n, k, batch } = shapes;
+  // Rows of many small matrices that one matrix multiplies: as one tall matrix it is read once.
+  const short = m < SHORT && bDims.slice(0, -2).every((dim) => dim === 1);
+  const fits = (dims: readonly number[], strides: readonly number[]) =>
+    !short || foldWalk({ dims: dims.slice(0, -1), strides: [strides] }).dims.length < 2;
   const byRows = (strides: readonly number[]) => strides[strides.length - 1] === 1;
-  const byColumns = (strides: readonly number[]) =>
-    strides[strides.length - 2] === 1 && readsTransposed(ctx, shapes.m, shapes.k);
-  const a = operand(ctx, left, aAxes, byRows);
+  const byColumns = (strides: readonly number[]) => strides[strides.length - 2] === 1 && readsTransposed(ctx, m, k);
+  const a = operand(ctx, left, aAxes, (strides) => byRows(strides) && fits(aDims, strides));
   const b = operand(ctx, right, bAxes, (strides) => byRows(strides) || byColumns(strides), true);
   const transposed = !byRows(b.strides);
   if (parts) {
@@ -88,7 +95,10 @@ function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: 
   }
   const perm = perms[2];
   const result = ctx.output(0, perm?.map((axis) => shapes.output[axis]) ?? shapes.output);
-  const places = perm && bindsWhole(result, ctx.device) && perm[perm.length - 1] === perm.length - 1;
+  const dims = [...batch, m, n];
+  const steps = stridesOf(result.dims);
+  const placed = perm && dims.map((_, axis) => steps[perm.indexOf(axis)]);
+  const places = placed && bindsWhole(result, ctx.device) && byRows(placed) && fits(dims, placed);
   const y = perm && !places ? ctx.temp(shapes.output, result.dtype) : result;
   const residual = residualOf(ctx, epilogue);
   if (y.storage === 'i32' || y.storage === 'u32') {
@@ -97,10 +107,7 @@ function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: 
     multiplyIntegers(ctx, a.tensor, b.tensor, y, shapes);
     return;
   }
-  const { m, n, batch } = shapes;
-  const dims = [...batch, m, n];
-  const steps = stridesOf(result.dims);
-  const strides = places ? dims.map((_, axis) => steps[perm.indexOf(axis)]) : stridesOf(dims);
+  const strides = places ? placed : stridesOf(dims);
   const whole = ctx.inputs.every((x) => !x || bindsWhole(x, ctx.device));
   const words = wordsOf(ctx, result, y === result && whole && n % 4 === 0);
   const end = { words, alpha, epilogue, bias: ctx.inputs[2], residual, transposed };

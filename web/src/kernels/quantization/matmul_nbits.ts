@@ -99,7 +99,9 @@ function resolve(ctx: Context, attributes: BlockAttributes): void {
     a.dims[a.dims.length - 1] !== k ||
     b.size !== (n * blocks * block * bits) / 8 ||
     scales.size !== n * blocks ||
-    (norm && norm.size !== k)
+    (norm && norm.size !== k) ||
+    (bias && bias.size !== n) ||
+    (zeros && zeros.size !== n * (zeros.storage === 'u32' ? Math.ceil((blocks * bits) / 8) : blocks))
   ) {
     throw new KernelError(
       `MatMulNBits of [${a.dims}] with weights [${b.dims}] and scales [${scales.dims}] ` +
