@@ -34,16 +34,20 @@ def _product_dims(node: ir.Node, a: list[Any] | None, b: list[Any] | None, packe
     if packed is not None:
         return [*a[:-1], packed]
     assert b is not None
+    if node.op_type == "FusedMatMul":
+        a, b = (_read(node, sizes, which) for sizes, which in ((a, "A"), (b, "B")))
     if len(a) == 1 or len(b) == 1:
         return [*a[:-1], *([b[-1]] if len(b) > 1 else [])] if len(b) <= 2 else [*b[:-2], b[-1]]
-    if node.op_type == "FusedMatMul":
-        a = [*a[1:-1], a[0], a[-1]] if attribute(node, "transBatchA", 0) else a
-        b = [*b[1:-1], b[0], b[-1]] if attribute(node, "transBatchB", 0) else b
-        a = [*a[:-2], a[-1], a[-2]] if attribute(node, "transA", 0) else a
-        b = [*b[:-2], b[-1], b[-2]] if attribute(node, "transB", 0) else b
     width = max(len(a), len(b)) - 2
     lead_a, lead_b = [1] * (width - len(a) + 2) + a[:-2], [1] * (width - len(b) + 2) + b[:-2]
     return [*(wider(x, y) for x, y in zip(lead_a, lead_b, strict=True)), a[-2], b[-1]]
+
+
+def _read(node: ir.Node, sizes: list[Any], which: str) -> list[Any]:
+    """Order the axes of an operand of FusedMatMul as they are multiplied; vectors have no others."""
+    if len(sizes) > 1 and attribute(node, f"transBatch{which}", 0):
+        sizes = [*sizes[1:-1], sizes[0], sizes[-1]]
+    return [*sizes[:-2], *sizes[:-3:-1]] if len(sizes) > 1 and attribute(node, f"trans{which}", 0) else sizes
 
 
 OPERATORS = [

@@ -27,14 +27,23 @@ def made_by(value: ir.Value | None, *op_types: str) -> ir.Node | None:
 
 
 def only_for(value: ir.Value, user: ir.Node) -> bool:
-    """Whether nothing but `user` reads the value (more than once is fine)."""
-    return not value.is_graph_output() and all(use.node is user for use in value.uses())
+    """Whether nothing but `user` reads the value (more than once is fine), and that where it is made.
+
+    In the body of a loop, what is made outside would be made again and again.
+    """
+    return not value.is_graph_output() and all(use.node is user for use in value.uses()) and _beside(value, user)
 
 
 def only_user(value: ir.Value) -> ir.Node | None:
-    """Return the one node that reads the value, once; None when there are others or it is given out."""
+    """Return the one node that reads the value, once, where it is made; None if others do or it is given out."""
     uses = list(value.uses())
-    return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
+    user = uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
+    return user if user is not None and _beside(value, user) else None
+
+
+def _beside(value: ir.Value, user: ir.Node) -> bool:
+    maker = value.producer()
+    return maker is None or maker.graph is user.graph
 
 
 def nodes_reading(value: ir.Value) -> list[ir.Node]:

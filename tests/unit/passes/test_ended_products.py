@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 from graphs import check_equal, compiled, operators, parse
+from standard_form import run_native, standard_form
 
 from py_ort.compiler.canonical.canonicalize import canonicalize
 from py_ort.compiler.passes.fuse.activation_forms import ActivationForms
@@ -181,3 +182,29 @@ def test_bounds_that_are_not_given(
     largest = float(np.finfo(dtype).max)
     wanted = [{"largest": largest, "least": -largest}.get(bound, bound) for bound in bounds]
     assert Epilogue.of(host) == Epilogue().then("Clip", wanted)
+
+
+@pytest.mark.parametrize(
+    "product", ["MatMul(x, w)", "com.microsoft.MatMulNBits<K=3, N=4, bits=4, block_size=16>(x, q, s)"]
+)
+@pytest.mark.parametrize("end", ["Add(p, b)", "Mul(p, b)", "Relu(p)"])
+def test_a_product_stays_outside_of_a_loop(product: str, end: str) -> None:
+    """In whose body it would be computed each time."""
+    model = parse(
+        f"""g (float[5,3] x, float[5,4] a) => (float[m,n] y) {{
+        p = {product}
+        y = Loop<body = step (int64 i, bool go, float[5,4] sum) => (bool more, float[5,4] next) {{
+            more = Identity(go)  t = {end}  next = Add(sum, t) }}>(times, true, a) }}""",
+        {
+            **({"w": _f(3, 4)} if "w)" in product else {"q": np.zeros((4, 1, 8), np.uint8), "s": _f(4)}),
+            **({"b": _f(4)} if "b)" in end else {}),
+            **{"times": np.int64(3), "true": np.True_},
+        },
+    )
+    result = compiled(model)
+    (loop,) = (node for node in result.model.graph if node.op_type == "Loop")
+    assert any(node.op_type in ("MatMul", "Gemm", "MatMulNBits") for node in result.model.graph)
+    assert not any("MatMul" in node.op_type for node in loop.attributes["body"].value)
+    feeds = {"x": _f(5, 3), "a": _f(5, 4)}
+    for found, wanted in zip(run_native(standard_form(result), feeds), run_native(model, feeds), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
