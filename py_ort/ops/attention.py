@@ -12,6 +12,7 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
+from py_ort.ir.errors import inconsistent
 from py_ort.ir.graph import attribute, dims, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.value_types import like
@@ -33,6 +34,8 @@ def _infer_projected(node: ir.Node) -> None:
     _infer_first(node)
     x, weights = dims(node.inputs[0]), dims(node.inputs[1])
     sizes = attribute(node, "qkv_hidden_sizes")
+    if sizes and len(sizes) != 3:
+        raise inconsistent(node, f"qkv_hidden_sizes is {list(sizes)}, not three numbers")
     columns = _known(weights[1]) if weights is not None else None
     width = sizes[2] if sizes else columns // 3 if columns is not None else None
     node.outputs[0].shape = ir.Shape([*x[:2], width]) if x is not None else None

@@ -14,7 +14,7 @@ from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ops.convolution import conv_transpose, qlinear_conv
 from py_ort.ops.pooling import pool
 
-_SAME_AS_ONNX = ("GatherND", "Pad", "Range", "Trilu")
+_SAME_AS_ONNX = ("GatherND", "Pad", "Trilu")
 
 
 OPERATORS = [
@@ -25,6 +25,7 @@ OPERATORS = [
             *(
                 "NhwcMaxPool",
                 "QLinearConv",
+                "Range",
                 "SampleOp",
                 "SparseToDenseMatMul",
                 "TransposeMatMul",
@@ -40,6 +41,15 @@ OPERATORS = [
 def as_of_onnx(node: ir.Node, build: Builder) -> Any:
     """ONNX's mean the same."""
     return build.op(node.op_type, *node.inputs, **attributes_of(node))
+
+
+@lowering("Range", domain=MICROSOFT)
+def range_(node: ir.Node, build: Builder) -> Any:
+    """Steps of 1 need not be given."""
+    start, limit, step = (*node.inputs, None)[:3]
+    if step is None:
+        step = build.op("CastLike", np.array(1), start)
+    return build.op("Range", start, limit, step)
 
 
 @lowering("ExpandDims", domain=MICROSOFT)

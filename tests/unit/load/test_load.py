@@ -145,6 +145,11 @@ _BLOCKS = "com.microsoft.MatMulNBits"
         (f"g (float[2,32] x) => (float[2,n] y) {{ y = {_BLOCKS}<K=32.0, N=4, block_size=32>(x, x, x) }}", "not INT"),
         (f"g (float[2,32] x) => (float[2,n] y) {{ y = {_BLOCKS}<K=32, N=4, block_size=32>(x, x) }}", "has 2 inputs"),
         ("g (float[2] x) => (float[2] y) { y = com.microsoft.BiasGelu(x, x, x) }", "has 3 inputs, not 2"),
+        (
+            "g (float[1,2,4] x, float[4,12] w) => (float[a,b,c] y) "
+            "{ y = com.microsoft.Attention<num_heads=2, qkv_hidden_sizes=[4]>(x, w) }",
+            "not three numbers",
+        ),
     ],
 )
 def test_broken_graphs(text: str, words: str) -> None:

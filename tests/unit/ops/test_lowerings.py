@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from graphs import check_equal, compiled, operators, parse
+from standard_form import run_native, standard_form
 
 from py_ort.compiler.placement import load_manifests
 from py_ort.ir.operators import LOWERINGS
@@ -270,3 +271,13 @@ def test_no_kernel_of_the_core_is_for_what_is_always_replaced() -> None:
         y = com.microsoft.FusedConv<activation = "Relu">(x, w)
     }"""
     assert operators(compiled(parse(text), providers=["wasm"])) == {"nhwc.Conv": 1, "Transpose": 2}
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.int16])
+def test_a_range_without_steps(kind: type[np.number]) -> None:
+    """Of com.microsoft, whose third input may be left out."""
+    name = {np.float32: "float", np.int64: "int64", np.int16: "int16"}[kind]
+    model = parse(f"g ({name} a, {name} b) => ({name}[n] y) {{ y = com.microsoft.Range(a, b) }}")
+    feeds = {"a": np.array(2, kind), "b": np.array(6, kind)}
+    (found,) = run_native(standard_form(compiled(model)), feeds)
+    np.testing.assert_array_equal(found, np.arange(2, 6, dtype=kind))

@@ -80,9 +80,11 @@ class _Graph:
         """Look up what is read by others; return how much that is."""
         wanted: dict[ir.Value, list[ir.Node]] = {}
         for node in self._graph:
+            if node.op_type != "QuantizeLinear":
+                continue
             result = node.outputs[0]
             source = self._sources.get(result)
-            if node.op_type != "QuantizeLinear" or source is None or source is result:
+            if source is None or source is result:
                 continue
             if widened(result, [source]) is False and self._is_wanted(node):
                 wanted.setdefault(source, []).append(node)
