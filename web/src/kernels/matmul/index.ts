@@ -71,8 +71,8 @@ function operand(
   return bindsWhole(x, ctx.device) && reads(stack.strides) ? stack : stackOf(permuted(ctx, x, axes));
 }
 
-/** Rows of a matrix below which reading the other one counts for more than moving them. */
-const SHORT = 64;
+/** Rows of a matrix below which tiles that are not full, and reading the other one, cost more than moving them. */
+const SHORT = 256;
 
 function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: MatMulAttributes): void {
   const [left, right] = [0, 1].map((i) => ctx.input(i));
