@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from onnx.defs import OpSchema
+from onnx.defs import OpSchema, get_all_schemas_with_history
 
 from py_ort.ir.operators import MICROSOFT
 
@@ -24,8 +24,8 @@ _COPIES = ("MemcpyFromHost", "MemcpyToHost")
 def native_operators() -> dict[str, Any]:
     """Return the list.
 
-    `onnxruntime`: the version it was taken from. `operators`: the names, by domain. `schemas`: of com.microsoft's
-    operators, which onnx does not know, inputs and outputs [name, option] and attributes {name: [type, required]}.
+    `onnxruntime`: the version it was taken from. `operators`: the names, by domain. `schemas`: of operators that onnx
+    does not know, inputs and outputs [name, option] and attributes {name: [type, required]}.
     """
     found: dict[str, Any] = json.loads(LIST.read_text())
     return found
@@ -33,7 +33,10 @@ def native_operators() -> dict[str, Any]:
 
 @cache
 def contributed_schemas() -> dict[str, Any]:
-    """Return the schemas (OpSchema) of com.microsoft's operators, by name, without types of inputs and outputs."""
+    """Return schemas (OpSchema) by name, without types of inputs and outputs.
+
+    Of com.microsoft's operators, and those of ai.onnx that only onnxruntime has.
+    """
     enums: tuple[Any, Any] = OpSchema.FormalParameterOption, OpSchema.AttrType
     options, kinds = ({each.value: each for each in enum.__members__.values()} for enum in enums)
 
@@ -70,7 +73,12 @@ def installed() -> dict[str, Any]:
     for kernel in native.get_all_opkernel_def():
         if kernel.provider == "CPUExecutionProvider" and kernel.domain not in _OWN and kernel.op_name not in _COPIES:
             names.setdefault(kernel.domain, set()).add(kernel.op_name)
-    schemas = [each for each in native.get_all_operator_schema() if each.domain == MICROSOFT]
+    onnx_names = {each.name for each in get_all_schemas_with_history() if each.domain == ""}
+    schemas = [
+        each
+        for each in native.get_all_operator_schema()
+        if each.domain == MICROSOFT or (each.domain == "" and each.name not in onnx_names)
+    ]
     return {
         "onnxruntime": onnxruntime.__version__,
         "operators": {domain: sorted(names[domain]) for domain in sorted(names)},

@@ -47,14 +47,14 @@ def infer_node(
         strict: Raise what ONNX says of inconsistent inputs, where otherwise the outputs just stay unknown.
 
     Raises:
-        InvalidGraph: With `strict`, the inputs' shapes do not fit the operator.
+        InvalidGraph: The inputs' ranks do not fit the operator; with `strict`, their shapes.
     """
     declared = operator(node.domain, node.op_type)
     version = (opsets or {}).get(node.domain) or (CANONICAL_OPSET if node.domain == "" else 1)
     found = schema(node.domain, node.op_type, version)
     # ONNX's own word is asked where inputs may be refused, if it has one (SimplifiedLayerNormalization it lacks).
     if declared.infer is not None and not (strict and node.domain == "" and found is not None):
-        declared.infer(node)
+        _ask(declared.infer, node)
         follow(node)
         return
     if subgraphs(node):
@@ -79,10 +79,18 @@ def infer_node(
         if result is not None:
             apply_type(output, result)
     if declared.infer is not None:
-        declared.infer(node)
+        _ask(declared.infer, node)
     if declared.refine is not None:
-        declared.refine(node)
+        _ask(declared.refine, node)
     follow(node)
+
+
+def _ask(rule: Callable[[ir.Node], None], node: ir.Node) -> None:
+    """Rules count on as many dimensions as the operator says."""
+    try:
+        rule(node)
+    except IndexError as e:
+        raise inconsistent(node, "its inputs have other numbers of dimensions than it takes") from e
 
 
 def infer_unknown(graph: ir.Graph) -> None:

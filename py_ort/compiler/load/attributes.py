@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
 from py_ort.ir.graph import origins
+from py_ort.ir.operators import MICROSOFT
 from py_ort.ir.rules import Rules
 
 _TYPES = frozenset({"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision"})
@@ -18,6 +19,7 @@ _CONSTANTS = frozenset(
 _DTYPES = frozenset(map(int, ir.DataType))
 _SMALL = 2**31
 _check = Rules[Callable[[ir.Node], None]]()
+_contributed = Rules[Callable[[ir.Node], None]]((MICROSOFT,))
 
 
 def check_attributes(node: ir.Node, *, in_function: bool = False) -> None:
@@ -39,7 +41,7 @@ def check_attributes(node: ir.Node, *, in_function: bool = False) -> None:
             continue
         if item.type == ir.AttributeType.INT:
             _check_number(node, name, item.value)
-    check = _check.of(node)
+    check = _check.of(node) or _contributed.of(node)
     if check is not None:
         check(node)
 
@@ -85,6 +87,12 @@ def _attention(node: ir.Node) -> None:
     found = node.attributes.get("qk_matmul_output_mode")
     if found is not None and not found.is_ref() and not 0 <= found.value <= 3:
         raise _error(node, f"its attribute 'qk_matmul_output_mode' is {found.value}, and none of 0 to 3")
+
+
+@_contributed("QLinearConcat")
+def _quantized_concat(node: ir.Node) -> None:
+    if len(node.inputs) < 5 or len(node.inputs) % 3 != 2:
+        raise _error(node, "behind its scale and zero point come tensors, each with a scale and a zero point")
 
 
 def _error(node: ir.Node, text: str) -> InvalidGraph:

@@ -171,29 +171,29 @@ def _check_imported(node: ir.Node, function: ir.Function, model: ir.Model) -> No
 
 
 def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model: ir.Model) -> None:
-    contributed = contributed_schemas().get(node.op_type) if node.domain == MICROSOFT else None
-    found = contributed or schema(node.domain, node.op_type, opsets.get(node.domain, 1))
+    found = None if node.domain == MICROSOFT else schema(node.domain, node.op_type, opsets.get(node.domain, 1))
+    contributed = None
+    if found is None and node.domain in ("", MICROSOFT):
+        found = contributed = contributed_schemas().get(node.op_type)
     where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
     if node.op_identifier() in model.functions:
         return
     if found is None:
         return
-    count = len(node.inputs)
-    if not found.min_input <= count <= found.max_input:
-        allowed = (
-            f"{found.min_input}" if found.min_input == found.max_input else f"{found.min_input} to {found.max_input}"
-        )
-        raise InvalidGraph(f"node {_name(node)} ({node.op_type}) has {count} inputs, not {allowed}", **where)
-    outputs = len(node.outputs)
-    if not found.min_output <= outputs <= found.max_output:
-        raise InvalidGraph(
-            f"node {_name(node)} ({node.op_type}) has {outputs} outputs, not {found.min_output} to {found.max_output}",
-            **where,
-        )
+    for kind, count, least, most in (
+        ("inputs", len(node.inputs), found.min_input, found.max_input),
+        ("outputs", len(node.outputs), found.min_output, found.max_output),
+    ):
+        if not least <= count <= most:
+            allowed = f"{least}" if least == most else f"{least} to {most}"
+            raise InvalidGraph(f"node {_name(node)} ({node.op_type}) has {count} {kind}, not {allowed}", **where)
     for kind, formals, values in (("input", found.inputs, node.inputs), ("output", found.outputs, node.outputs)):
         for formal, value in zip(formals, values, strict=False):
             if formal.option == _REQUIRED and (value is None or not value.name):
                 raise InvalidGraph(f"node {_name(node)} ({node.op_type}) lacks its {kind} {formal.name!r}", **where)
+    last = len(found.inputs)
+    if contributed and any(value is None or not value.name for value in node.inputs[last:]):
+        raise InvalidGraph(f"node {_name(node)} ({node.op_type}) leaves out an input that others follow", **where)
     for name, spec in found.attributes.items():
         given = node.attributes.get(name)
         if spec.required and given is None:

@@ -128,7 +128,7 @@ def test_models_of_the_future(field: str, words: str) -> None:
         compiled(model)
 
 
-_BLOCKS = "com.microsoft.MatMulNBits"
+_BLOCKS, _JOINED = "com.microsoft.MatMulNBits", "g (uint8[2] x, float s, uint8 z) => (uint8[n] y)"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +145,19 @@ _BLOCKS = "com.microsoft.MatMulNBits"
         (f"g (float[2,32] x) => (float[2,n] y) {{ y = {_BLOCKS}<K=32.0, N=4, block_size=32>(x, x, x) }}", "not INT"),
         (f"g (float[2,32] x) => (float[2,n] y) {{ y = {_BLOCKS}<K=32, N=4, block_size=32>(x, x) }}", "has 2 inputs"),
         ("g (float[2] x) => (float[2] y) { y = com.microsoft.BiasGelu(x, x, x) }", "has 3 inputs, not 2"),
+        ("g (float[2] x) => (float[2] y) { y = SimplifiedLayerNormalization(x) }", "has 1 inputs, not 2"),
+        ("g (float[2] x) => (float[2] y) { y, z = com.microsoft.CausalConvWithState(x, x) }", "numbers of dimensions"),
+        *(
+            (
+                f"{_JOINED} {{ y = com.microsoft.QLinearConcat<axis=0>({given}) }}",
+                told,
+            )
+            for given, told in {
+                "s, z, x, s, z, x": "each with a scale",
+                "s, z, x, s": "each with a scale",
+                's, z, x, "", z': "leaves out an input",
+            }.items()
+        ),
         (
             "g (float[1,2,4] x, float[4,12] w) => (float[a,b,c] y) "
             "{ y = com.microsoft.Attention<num_heads=2, qkv_hidden_sizes=[4]>(x, w) }",

@@ -13,7 +13,7 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import NORM, OP_TYPE, RESIDUAL, block_product, is_block_product, is_plain
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import all_nodes, attribute, attributes_of, dims, origins, rank, remove, replace_value
+from py_ort.ir.graph import all_nodes, attribute, attributes_of, dims, input_at, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
 _SKIP = "SkipSimplifiedLayerNormalization"
@@ -39,7 +39,7 @@ class BlockEnds(Pass):
 
     def _normalize(self, node: ir.Node) -> bool:
         skips = node.op_type == _SKIP
-        x, normed, scale = node.inputs[0], node.outputs[0], node.inputs[2 if skips else 1]
+        x, normed, scale = node.inputs[0], node.outputs[0], input_at(node, 2 if skips else 1)
         readers = [use.node for use in normed.uses()]
         if x is None or x.dtype not in _FLOATS or scale is None or scale.dtype != x.dtype or rank(scale) != 1:
             return False
