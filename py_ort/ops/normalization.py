@@ -193,8 +193,9 @@ def embed_layer_normalization(node: ir.Node, build: Builder) -> Any:
         length = build.op("Shape", words, start=1, end=2)
         at = build.op("Slice", place_table, [0], length, [0])
     total = build.op("Add", build.op("Gather", word_table, words, axis=0), at)
-    if segments is not None and segment_table is not None:
-        total = build.op("Add", total, build.op("Gather", segment_table, segments, axis=0))
+    if segment_table is not None:  # without ids all are of the first segment
+        rows = np.array([0]) if segments is None else segments
+        total = build.op("Add", total, build.op("Gather", segment_table, rows, axis=0))
     return _normalized_embeddings(node, build, total, scale, bias, mask)
 
 

@@ -194,7 +194,7 @@ def dynamic_quantize_matmul(node: ir.Node, build: Builder) -> Any:
 
 @in_parts("QGemm", *_PRODUCT)
 def qgemm(node: ir.Node, build: Builder) -> Any:
-    """Each operand with scale and zero point, C in int32, and those of the result, if it is to be quantized."""
+    """Each operand with scale and zero point, C in int32, and the result's: it is quantized if it has a zero point."""
     if attribute(node, "transA", 0) or attribute(node, "transB", 0):
         return None
     sums = _product(build, node.inputs[0], node.inputs[3], input_at(node, 2), input_at(node, 5))
@@ -202,12 +202,11 @@ def qgemm(node: ir.Node, build: Builder) -> Any:
     sums = sums if c is None else build.op("Add", sums, c)
     alpha = build.constant(np.array(attribute(node, "alpha", 1.0), np.float32))
     factor = build.op("Mul", alpha, _scalar(build, node.inputs[1]))
-    if scale is None:
-        return _scaled(build, sums, factor, node.inputs[4], None)
-    steps = build.op("Div", build.op("Mul", factor, node.inputs[4]), _scalar(build, scale))
+    steps = build.op("Mul", factor, node.inputs[4])
+    if scale is not None:
+        steps = build.op("Div", steps, _scalar(build, scale))
     value = build.op("Mul", _float(build, sums), steps)
-    dtype = node.inputs[0].dtype if node.inputs[0] else None
-    return _quantized(build, value, _ONE, _scalar(build, zero), dtype)
+    return value if zero is None else _quantized(build, value, _ONE, _scalar(build, zero), zero.dtype)
 
 
 def _product(build: Builder, a: Any, b: Any, a_zero: ir.Value | None, b_zero: ir.Value | None) -> Any:

@@ -92,13 +92,13 @@ def infer_gathered_blocks(node: ir.Node) -> None:
 
 
 def infer_qgemm(node: ir.Node) -> None:
-    """The type is that of the result's zero point; without a scale for it, float."""
+    """The type is that of the result's zero point; without one, float."""
     rows, columns = dims(node.inputs[0]), dims(node.inputs[3])
     found = packed_sizes(node)
     if found is None and rows is not None and columns is not None and len(rows) == len(columns) == 2:
         a, b = attribute(node, "transA", 0), attribute(node, "transB", 0)
         found = [rows[1 if a else 0], columns[0 if b else 1]]
-    quantized = len(node.inputs) > 7 and node.inputs[7] is not None
-    _settle(node, node.inputs[8 if quantized and len(node.inputs) > 8 else 0], found)
-    if not quantized:
+    zero = node.inputs[8] if len(node.inputs) > 8 else None
+    _settle(node, zero or node.inputs[0], found)
+    if zero is None:
         node.outputs[0].type = _FLOATS

@@ -215,9 +215,12 @@ def _pool(name: str, mask: tuple[int, ...], kernel: list[int], **attributes: Any
     return Case(name, "MaxpoolWithMask", inputs, {"kernel_shape": kernel, **attributes}, fed=2)
 
 
-def _detect(name: str, source: np.ndarray, written: np.ndarray, place: int, *more: np.ndarray, most: int = 3) -> Case:
+def _detect(
+    name: str, source: np.ndarray, written: np.ndarray, place: int, *more: np.ndarray, most: int | None = 3
+) -> Case:
     inputs = [source, written, _tokens(place), *more]
-    return Case(name, "BifurcationDetector", inputs, {"min_ngram_size": 1, "max_ngram_size": most}, outputs=2, fed=4)
+    sizes = {} if most is None else {"min_ngram_size": 1, "max_ngram_size": most}
+    return Case(name, "BifurcationDetector", inputs, sizes, outputs=2, fed=4)
 
 
 def _hashes(name: str, kind: Any = np.int64, *, outputs: int = 2, **given: Any) -> Case:
@@ -245,6 +248,7 @@ ON_THE_CPU = [
     _detect("none predicted", _tokens(4, 5, 6, 7), _tokens(1, 5), 2, _tokens(5, 1, 1)),
     _detect("many", _tokens(4, 5, 4, 5, 8), _tokens(1), 2, _tokens(4, 5, 4, 3), most=2),
     _detect("at the end", _tokens(4, 5, 6, 7), _tokens(6, 7), 4, _tokens(7)),
+    _detect("by itself", _tokens(4, 5, 4, 5, 8), _tokens(1), 2, _tokens(4, 5, 4, 3), most=None),
     _detect("empty", _tokens(), _tokens(1), 0, _tokens(7)),
     _hashes("", outputs=1),
     _hashes("of int32", np.int32),

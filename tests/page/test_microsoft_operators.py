@@ -95,6 +95,13 @@ CASES = [
         {},
     ),
     Case("to float", "QGemm", [u8(5, 8), *step(0.1, 3), i8(6, 8), *step(0.02, 0, np.int8)], {"transB": 1}),
+    *(
+        Case(name, "QGemm", [u8(5, 8), *step(0.1, 3), i8(8, 6), *step(0.02, 0, np.int8), None, *end], {})
+        for name, end in {
+            "a scale alone": [np.array(0.4, np.float32)],
+            "a zero point alone": [None, np.array(9, np.uint8)],
+        }.items()
+    ),
     Case(
         "",
         "MatMulIntegerToFloat",
@@ -131,6 +138,13 @@ CASES = [
         "without segments",
         "EmbedLayerNormalization",
         [RNG.integers(0, 20, (2, 6)).astype(np.int32), None, f32(20, 16), f32(9, 16), None, f32(16), f32(16)],
+        {},
+        outputs=2,
+    ),
+    Case(
+        "all of the first segment",
+        "EmbedLayerNormalization",
+        [RNG.integers(0, 20, (2, 6)).astype(np.int32), None, *(f32(n, 16) for n in (20, 9, 2)), f32(16), f32(16)],
         {},
         outputs=2,
     ),

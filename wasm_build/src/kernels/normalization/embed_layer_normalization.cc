@@ -37,8 +37,7 @@ class EmbedLayerNormalization {
     std::fill_n(sums->mutable_data<float>(), sums->count(), 0.0f);
     PY_ORT_TRY(add(&words, context.input(2), "input_ids", length, size, *sums));
     PY_ORT_TRY(add(context.input(8), context.input(3), "position_ids", length, size, *sums));
-    if (context.input(1) && context.input(4))
-      PY_ORT_TRY(add(context.input(1), context.input(4), "segment_ids", length, size, *sums));
+    if (context.input(4)) PY_ORT_TRY(add(context.input(1), context.input(4), "segment_ids", 1, size, *sums));
     F32Normalize f;
     f.rows = static_cast<int32_t>(batch * length), f.n = static_cast<int32_t>(size);
     f.x = sums->data<float>(), f.y = y->mutable_data<float>();
@@ -50,7 +49,7 @@ class EmbedLayerNormalization {
   }
 
  private:
-  // Adds the rows that ids name; without ids, those of the places in the sequence.
+  // Adds the rows that ids name; without ids, the first `length` ones in turn.
   static Status add(const Tensor* ids, const Tensor* table, const char* what, int64_t length, int64_t size,
                     Tensor& sums) {
     std::vector<int64_t> rows;

@@ -87,8 +87,8 @@ class MatMulIntegerToFloat {
   RightStack right_;
 };
 
-// Inputs: a, its scale and zero point, b, its scale and zero point, an int32 c, the result's scale and zero point
-// (without them it is float). Its transposes are nodes of their own by now.
+// Inputs: a, its scale and zero point, b, its scale and zero point, an int32 c, the result's scale, by which it is
+// divided, and zero point (without that it stays float). Its transposes are nodes of their own by now.
 class QGemm {
  public:
   explicit QGemm(const KernelInfo& info) : alpha_(info.attributes.number("alpha", 1.0f)) { right_.read(info); }
@@ -122,9 +122,8 @@ class QGemm {
     }
     const Tensor* y_zero_given = context.input(8);
     Tensor* y;
-    PY_ORT_TRY(
-        context.output(0, y_scale_given ? (y_zero_given ? y_zero_given->dtype : a.dtype) : DType::float32, s.dims, y));
-    if (y_scale_given) end.quantize(y->dtype, y_zero.integer(0));
+    PY_ORT_TRY(context.output(0, y_zero_given ? y_zero_given->dtype : DType::float32, s.dims, y));
+    if (y_zero_given) end.quantize(y->dtype, y_zero.integer(0));
     else end.form = I8End::floats;
     f.scaled = true, f.factor = alpha_;
     if (y_scale_given) f.divisor = y_scale[0];

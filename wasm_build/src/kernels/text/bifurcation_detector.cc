@@ -9,8 +9,8 @@ namespace {
 class BifurcationDetector {
  public:
   static Status make(const KernelInfo& info, BifurcationDetector& out) {
-    out.least_ = info.attributes.integer("min_ngram_size", 0);
-    out.most_ = info.attributes.integer("max_ngram_size", 0);
+    out.least_ = info.attributes.integer("min_ngram_size", 1);
+    out.most_ = info.attributes.integer("max_ngram_size", 3);
     PY_ORT_ENSURE(out.least_ > 0 && out.most_ >= out.least_,
                   "BifurcationDetector needs min_ngram_size above 0 and not above max_ngram_size, not ", out.least_,
                   " and ", out.most_);
