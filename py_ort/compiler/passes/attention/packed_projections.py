@@ -88,8 +88,7 @@ def _block_projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None
 def _is_for(product: ir.Node, reader: ir.Node) -> bool:
     """Whether what a product gives is read by one node of its graph alone, once."""
     value = product.outputs[0]
-    alone = only_for(value, reader) and sum(v is value for v in reader.inputs) == 1
-    return alone and product.graph is reader.graph
+    return only_for(value, reader) and sum(v is value for v in reader.inputs) == 1
 
 
 def first_of(products: Sequence[ir.Node], positions: Mapping[ir.Node, int]) -> ir.Node:

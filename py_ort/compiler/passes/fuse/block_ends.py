@@ -93,7 +93,7 @@ class BlockEnds(Pass):
                 continue
             if not only_for(value, node) or not same_dims(value, residual) or residual.const_value is not None:
                 continue
-            if value.dtype not in _FLOATS or product.graph is not node.graph or not self._ends(product):
+            if value.dtype not in _FLOATS or not self._ends(product):
                 continue
             build = Builder(node, origin=(*origins(product), *origins(node)))
             inputs = [*product.inputs, *[None] * (RESIDUAL - len(product.inputs)), residual]

@@ -51,7 +51,7 @@ def _fuse(product: ir.Node) -> bool:
     if steps is not None:
         set_attributes(product, a_scale=steps[0], a_zero=steps[1])
         return True
-    if rounding is None or only_user(rounding.outputs[0]) is not product or rounding.graph is not product.graph:
+    if rounding is None or only_user(rounding.outputs[0]) is not product:
         return False
     product.replace_input_with(0, rounding.inputs[0])
     set_attributes(product, a_dynamic=1)

@@ -40,7 +40,7 @@ def _fuse(node: ir.Node, hosts: tuple[str, ...]) -> bool:
         epilogue = Epilogue.of(conv).plus_residual()
         if not only_for(x, node) or not epilogue.recognized or len(conv.inputs) > 3 or not same_dims(x, z):
             continue
-        if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16) or conv.graph is not node.graph:
+        if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
             continue
         if conv.op_type == "Gemm" and len(conv.inputs) > 2 and rank(conv.inputs[2]) != 1:
             continue  # its place is where the wasm kernel adds a C with rows

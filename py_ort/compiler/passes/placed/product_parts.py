@@ -40,7 +40,7 @@ class ProductParts(KernelPass):
             product = made_by(x, "MatMul")
             if product is None or (x is residual and not same_dims(rows, residual)):
                 continue
-            if only_user(x) is node and product.graph is node.graph and self._has_parts(product):
+            if only_user(x) is node and self._has_parts(product):
                 if not _move_bias(product, node):
                     continue
                 node.replace_input_with(0, x)

@@ -52,7 +52,7 @@ class QuantizedEnds(KernelPass):
         user, value = node, node.inputs[0]
         while value is not None and only_for(value, user):
             maker = value.producer()
-            if maker is None or maker.graph is not node.graph:
+            if maker is None:
                 return False
             if maker.domain != "" or maker.op_type not in op_types("view"):
                 break
@@ -94,7 +94,6 @@ class QuantizedEnds(KernelPass):
             and self._provider_of(host) == self._provider_of(node)
             and self._takes(host)
             and may_end(host)
-            and host.graph is node.graph
         )
 
     def _add(self, node: ir.Node) -> bool:

@@ -85,7 +85,7 @@ class TransposedOperands(KernelPass):
         return True
 
     def _is_beside(self, transpose: ir.Node, node: ir.Node) -> bool:
-        return transpose.graph is node.graph and self._provider_of(transpose) == self._provider_of(node)
+        return self._provider_of(transpose) == self._provider_of(node)
 
     def _put(self, node: ir.Node, transpose: ir.Node, name: str, perm: list[int]) -> None:
         set_attributes(node, **{name: perm})
