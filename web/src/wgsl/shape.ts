@@ -48,9 +48,15 @@ export function broadcastDims(...shapes: (readonly number[])[]): number[] {
   });
 }
 
-/** Strides of a tensor of shape `dims` when it is walked in the shape `target`: 0 along axes that it repeats. */
-export function broadcastStrides(dims: readonly number[], target: readonly number[]): number[] {
-  const strides = stridesOf(dims);
+/**
+ * Strides of a tensor of shape `dims` when it is walked in the shape `target`: 0 along axes that it repeats. `strides`:
+ * its own, where its elements do not lie in order.
+ */
+export function broadcastStrides(
+  dims: readonly number[],
+  target: readonly number[],
+  strides: readonly number[] = stridesOf(dims),
+): number[] {
   const missing = target.length - dims.length;
   return target.map((_, axis) => (axis < missing || dims[axis - missing] === 1 ? 0 : strides[axis - missing]));
 }

@@ -75,16 +75,13 @@ export function multiplyMatrices(
   a: Stack,
   b: Stack,
   y: Stack,
-  { m, n, k, batch }: Pick<MatrixShapes, 'm' | 'n' | 'k' | 'batch'>,
+  { m, n, k, batch }: MatrixShapes,
   { bias, residual, transposed = false, ...end }: MatricesEnd = {},
 ): void {
   if (y.tensor.size === 0) return;
   if (bias && bias.size !== n) throw new KernelError(`a product of ${n} columns with a bias of shape [${bias.dims}]`);
   checkResidual(residual, y.tensor);
-  const repeated = ({ dims, strides }: Stack) => {
-    const missing = batch.length + 2 - dims.length;
-    return batch.map((_, axis) => (axis < missing || dims[axis - missing] === 1 ? 0 : strides[axis - missing]));
-  };
+  const repeated = ({ dims, strides }: Stack) => broadcastStrides(dims.slice(0, -2), batch, strides);
   const folded = foldWalk({ dims: batch, strides: [a, b, y].map(repeated) });
   const [a_batch, b_batch, y_batch] = folded.strides;
   const row = ({ strides }: Stack) => strides[strides.length - 2];

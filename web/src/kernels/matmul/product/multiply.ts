@@ -105,6 +105,10 @@ function ending(
   return { inputs, inPlace, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...EPILOGUE_F32] };
 }
 
+function outputsOf({ y, words }: Product, bVec: 1 | 4): Dispatch['outputs'] {
+  return { y: inLanes(y, bVec), ...(words && { words }) };
+}
+
 function divided(value: number | readonly number[], by: number): number | readonly number[] {
   return typeof value === 'number' ? value / by : value.map((item) => item / by);
 }
@@ -161,7 +165,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
     spec: full,
     inputs: { ...(!full.inPlace && { a: inLanes(p.a, aVec) }), b: inLanes(p.b, bVec), ...end.inputs },
     inPlace: end.inPlace,
-    outputs: { y: inLanes(p.y, bVec) },
+    outputs: outputsOf(p, bVec),
     uniforms: {
       ...end.uniforms,
       ...(compact && {
@@ -235,7 +239,6 @@ function byTiles<S extends TiledSpec>(
   const end = ending(p, whole);
   const workgroups = [Math.ceil(p.m / tileRows), Math.ceil(p.n / tileColumns), p.z * parts] as const;
   const block = p.bytes?.block;
-  const words = p.words && { words: p.words };
   const common = {
     depth: p.depth,
     total_depth: totalDepth,
@@ -254,7 +257,7 @@ function byTiles<S extends TiledSpec>(
       spec: whole,
       inputs: { ...(whole.inPlace ? { b: operands.b } : operands), ...end.inputs },
       inPlace: end.inPlace,
-      outputs: { y: inLanes(p.y, bVec), ...words },
+      outputs: outputsOf(p, bVec),
       uniforms: { ...end.uniforms, ...common },
       f32: end.f32,
       workgroups,
@@ -297,7 +300,7 @@ function byTiles<S extends TiledSpec>(
     spec,
     inputs: { parts: { tensor: sums, vec: 4 }, ...end.inputs },
     inPlace: end.inPlace,
-    outputs: { y: inLanes(p.y, bVec), ...words },
+    outputs: outputsOf(p, bVec),
     uniforms: { ...end.uniforms, parts, count: p.z * p.m * quads, ...(p.left === 'phases' ? common : {}) },
     f32: end.f32,
     workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
@@ -351,7 +354,7 @@ function vector(ctx: Context, p: Product, spec: ProductSpec): void {
     spec: full,
     inputs: { a: p.a, b: inLanes(p.b, spec.bVec), ...end.inputs },
     inPlace: end.inPlace,
-    outputs: { y: inLanes(p.y, spec.bVec), ...(p.words && { words: p.words }) },
+    outputs: outputsOf(p, spec.bVec),
     uniforms: { ...end.uniforms, total_depth: p.depth * p.taps, lda: p.lda, ldb: p.ldb / spec.bVec },
     f32: end.f32,
     workgroups: [Math.ceil(p.n / (4 * across)), Math.ceil(p.m / rows), p.z],
