@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import Forms, Perm, channels_last, identity, inverse, same_memory, without_axes
-from py_ort.ir.graph import array, attribute, dims, ints, rank
+from py_ort.ir.graph import array, attribute, dims, ints, permutation, rank
 from py_ort.ir.rules import Rules
 
 Wanted = Callable[[ir.Value], "Perm | None"]
@@ -345,9 +345,9 @@ def product(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
 def transpose(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     """Nothing to do: the input's forms are forms of the output, under other permutations."""
     value = node.inputs[0]
-    perm = attribute(node, "perm")
-    if value is None or perm is None or value.const_value is not None or rank(value) != len(perm):
-        return False  # a rank that became known after ONNX's inference may be wrong: the kernel says so
+    perm = permutation(node)
+    if value is None or perm is None or value.const_value is not None:
+        return False
     back = inverse(perm)
     there = dict(forms.available(value))
     idle = same_memory(perm, dims(value))

@@ -16,7 +16,7 @@ from py_ort.compiler.passes.match import made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.block_products import block_product, is_block_product
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import all_nodes, array, attribute, dims, remove, replace_value
+from py_ort.ir.graph import all_nodes, array, attribute, dims, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
 # Operator and attributes for each of com.microsoft's; QuickGelu's alpha is its own.
@@ -78,7 +78,8 @@ def _becomes_bias(x: ir.Value, bias: ir.Value, node: ir.Node) -> bool:
     product = made_by(x, "MatMul") or block_product(x)
     if product is None or not only_for(x, node) or bias.const_value is None:
         return False
-    weights, columns = product.inputs[1], dims(x)
-    constant = weights is not None and weights.const_value is not None
-    matrix = is_block_product(product) or (constant and len(weights.const_value.shape) == 2)  # type: ignore[union-attr]
-    return matrix and columns is not None and list(bias.const_value.shape) == columns[-1:]
+    columns = dims(x)
+    if columns is None or list(bias.const_value.shape) != columns[-1:]:
+        return False
+    weights = product.inputs[1]
+    return is_block_product(product) or (weights is not None and weights.const_value is not None and rank(weights) == 2)

@@ -7,7 +7,6 @@ Factors of a product by constant weights go into the weights.
 
 from __future__ import annotations
 
-import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant, times
@@ -43,38 +42,40 @@ class Linear(Pass):
         known = rank(product.inputs[0])
         if known is None or contents.ndim > known or contents.shape[-1:] != (contents.size,):
             return False
-        build = Builder(node, origin=(*origins(product), *origins(node)))
-        with_bias = _blocks_with_bias if is_block_product(product) else self._product_with_bias
-        result = with_bias(product, contents.reshape(-1), build)
-        if result is None:
+        takes = _takes_blocks if is_block_product(product) else self._takes
+        if not takes(product, contents.size):
             return False
-        replace_value(node.outputs[0], result)
+        build = Builder(node, origin=(*origins(product), *origins(node)))
+        bias = node.inputs[0] if node.inputs[1] is x else node.inputs[1]
+        if contents.ndim > 1:
+            bias = build.constant(contents.reshape(-1))
+        replace_value(node.outputs[0], _with_bias(product, bias, build))
         remove(node)
         remove(product)
         return True
 
-    def _product_with_bias(self, product: ir.Node, bias: np.ndarray, build: Builder) -> ir.Value | None:
+    def _takes(self, product: ir.Node, columns: int) -> bool:
+        """Whether a MatMul may have a bias of so many columns."""
         weights, known = array(product.inputs[1]), rank(product.inputs[0]) or 0
-        if len(product.inputs) > 2 or has_epilogue(product) or known < 2:
-            return None
-        if weights is None or weights.ndim != 2 or weights.shape[1] != bias.size:
-            return None
-        if known > 2 and not self._matmul_bias:
-            return None
-        value = build.constant(bias)
-        made: ir.Value = (
-            build.op("Gemm", *product.inputs, value, alpha=1.0, beta=1.0, transA=0, transB=0)
-            if known == 2
-            else build.op("MatMul", *product.inputs, value, **attributes_of(product))
-        )
-        return made
+        if len(product.inputs) > 2 or has_epilogue(product) or known < 2 or (known > 2 and not self._matmul_bias):
+            return False
+        return weights is not None and weights.ndim == 2 and weights.shape[1] == columns
 
 
-def _blocks_with_bias(product: ir.Node, bias: np.ndarray, build: Builder) -> ir.Value | None:
-    if not is_plain(product) or len(product.inputs) > BIAS or attribute(product, "N") != bias.size:
-        return None
-    inputs = [*product.inputs, *[None] * (BIAS - len(product.inputs)), build.constant(bias)]
-    made: ir.Value = build.op(OP_TYPE, *inputs, domain=MICROSOFT, **attributes_of(product))
+def _takes_blocks(product: ir.Node, columns: int) -> bool:
+    """The same of a MatMulNBits."""
+    return is_plain(product) and len(product.inputs) <= BIAS and bool(attribute(product, "N") == columns)
+
+
+def _with_bias(product: ir.Node, bias: ir.Value | None, build: Builder) -> ir.Value:
+    given, kept = product.inputs, attributes_of(product)
+    made: ir.Value
+    if is_block_product(product):
+        made = build.op(OP_TYPE, *given, *[None] * (BIAS - len(given)), bias, domain=MICROSOFT, **kept)
+    elif rank(given[0]) == 2:
+        made = build.op("Gemm", *given, bias, alpha=1.0, beta=1.0, transA=0, transB=0)
+    else:
+        made = build.op("MatMul", *given, bias, **kept)
     return made
 
 

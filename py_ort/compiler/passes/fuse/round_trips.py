@@ -156,9 +156,14 @@ def _rounding_of(value: ir.Value | None) -> Rounding | None:
         found = {_rounding_of(part) for part in node.inputs}
         return found.pop() if len(found) == 1 else None
     if has_epilogue(node) and made is node.outputs[0]:
-        last = Epilogue.of(node).steps[-1]
-        return (last.function, last.numbers[0], last.numbers[1]) if last.function in roundings().values() else None
+        return end_rounding(node)
     return _rounding(node)
+
+
+def end_rounding(host: ir.Node) -> Rounding | None:
+    """How a node's epilogue rounds at last; None where that is another function."""
+    last = Epilogue.of(host).steps[-1]
+    return (last.function, last.numbers[0], last.numbers[1]) if last.function in roundings().values() else None
 
 
 def _into_concat(node: ir.Node) -> bool:

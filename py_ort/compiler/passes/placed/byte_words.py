@@ -13,10 +13,11 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.compiler.passes.fuse.round_trips import Rounding, end_rounding
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
 from py_ort.ir.block_products import BYTES, WORDS, ZEROS, block_products
 from py_ort.ir.builder import Builder
-from py_ort.ir.epilogue import Epilogue, has_epilogue
+from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import attribute, input_at
 from py_ort.ir.operators import INTERNAL, op_types, roundings
 from py_ort.ir.programs import parse_program
@@ -52,7 +53,8 @@ class ByteWords(KernelPass):
             return False
         if self._provider_of(host) != self._provider_of(product) or not self._takes(host):
             return False
-        if _rounding(host) != (roundings()[8], np.float32(scale), zero):
+        found = _rounding(host)
+        if found is None or (found[0], np.float32(found[1]), found[2]) != (roundings()[8], np.float32(scale), zero):
             return False
         row = np.array([[0, zero - _OFFSET, 0, 0]], np.int32)
         row[0, 2] = np.float32(scale).view(np.int32)
@@ -71,19 +73,16 @@ def _maker(value: ir.Value | None) -> ir.Node | None:
     return node if node is not None and value is node.outputs[0] else None
 
 
-def _rounding(host: ir.Node) -> tuple[str, np.float32, float] | None:
-    """The function that a kernel does at last, and its scale and zero point; None where it is another kind of one."""
-    if (host.domain, host.op_type) == (INTERNAL, "ElementwiseChain"):
-        if {"reduction", "perm", "x_columns", "y_columns", "into"} & set(host.attributes):
-            return None
-        last = parse_program(attribute(host, "program"))[-1]
-        op, numbers = last.op, last.numbers
-    elif has_epilogue(host):
-        step = Epilogue.of(host).steps[-1]
-        op, numbers = step.function, step.numbers
-    else:
+def _rounding(host: ir.Node) -> Rounding | None:
+    """How a kernel rounds at last, if it does."""
+    if has_epilogue(host):
+        return end_rounding(host)
+    if (host.domain, host.op_type) != (INTERNAL, "ElementwiseChain"):
         return None
-    return (op, np.float32(numbers[0]), float(numbers[1])) if op in roundings().values() else None
+    if {"reduction", "perm", "x_columns", "y_columns", "into"} & set(host.attributes):
+        return None
+    last = parse_program(attribute(host, "program"))[-1]
+    return (last.op, last.numbers[0], last.numbers[1]) if last.op in roundings().values() else None
 
 
 def _words(host: ir.Node) -> ir.Value:
