@@ -14,7 +14,7 @@ from shared_browser import BROWSER
 from py_ort import InferenceSession
 from py_ort.testing.plugin import sessions_in
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "retry_failed"]
 # Every test compiles for itself and leaves nothing in the user's folders; those of the plan cache switch it on.
 os.environ["PY_ORT_CACHE"] = "0"
 # Whoever asks which providers there are starts no browser of its own.
