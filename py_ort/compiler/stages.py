@@ -80,6 +80,7 @@ from py_ort.compiler.passes.placed.product_parts import ProductParts
 from py_ort.compiler.passes.placed.quantized_ends import QuantizedEnds
 from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.compiler.passes.placed.transposed_operands import TransposedOperands
+from py_ort.compiler.passes.placed.wide_halves import WideHalves, widen_constants
 from py_ort.compiler.placement import PlacedNode, place
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.compiler.saved.onnx_writer import OnnxWriter, save_model
@@ -272,11 +273,17 @@ def _place(c: Compilation, changed: bool) -> None:
 
 def _place_again(c: Compilation, changed: bool) -> None:
     if changed:
+        on_cpu = {node: where for node, where in c.placed.items() if where.provider == "wasm"}
         _place(c, changed)
+        c.placed |= {node: where for node, where in on_cpu.items() if node in c.placed}
 
 
 def _with_room(c: Compilation) -> list[Pass]:
     return [GrowingCaches(lambda node: c.provider_of(node) == "webgpu")] if c.level >= Level.EXTENDED else []
+
+
+def _widened(c: Compilation) -> list[Pass]:
+    return [WideHalves(c.placed, c.target)] if "wasm" in c.target.providers else []
 
 
 def _counted(c: Compilation) -> list[Pass]:
@@ -310,6 +317,7 @@ def _forget_removed(c: Compilation, changed: bool) -> None:
 def _pack(c: Compilation, changed: bool) -> None:
     if c.level >= Level.EXTENDED:
         pack_weights(c.model, c.placed)
+    c.placed = widen_constants(c.model, c.placed)
 
 
 def _nothing(c: Compilation, changed: bool) -> None:
@@ -340,6 +348,7 @@ STAGES = (
     Stage("placement", lambda c: [], _place),
     Stage("placement", _with_room),
     Stage("placement", _counted, _place_again),
+    Stage("placement", _widened),
     Stage("placement", _chained, _place_again),
     Stage("placement", _in_columns, _forget_removed),
     Stage("plan", lambda c: [], _pack),

@@ -43,6 +43,13 @@ def run_native(
     return session.run(None, feeds)
 
 
+def _contents(weights: ir.Value) -> np.ndarray:
+    """A constant, or one that a Cast widens."""
+    if weights.const_value is not None:
+        return weights.const_value.numpy()
+    return weights.producer().inputs[0].const_value.numpy().astype(np.float32)
+
+
 def unpack_panels(packed: np.ndarray, columns: int) -> np.ndarray:
     """[…, panels, K, 8] → […, K, columns], element by element."""
     *lead, _count, rows, width = packed.shape
@@ -125,9 +132,9 @@ class _Writer(StandardForm):
         self._cut_inputs(proto, node, inputs)
         weights = node.inputs[1] if len(inputs) > 1 else None
         if "weight_layout" in node.attributes:
-            inputs[1] = self.array(proto, unpack_conv(weights.const_value.numpy(), node))
+            inputs[1] = self.array(proto, unpack_conv(_contents(weights), node))
         elif "packed_n" in node.attributes:
-            inputs[1] = self.array(proto, unpack_panels(weights.const_value.numpy(), get(node, "packed_n")))
+            inputs[1] = self.array(proto, unpack_panels(_contents(weights), get(node, "packed_n")))
         if nhwc:
             inputs = [
                 self.emit(proto, "Transpose", [name], perm=[0, 3, 1, 2]) if i in (0, 3) and name else name

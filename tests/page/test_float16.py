@@ -1,10 +1,13 @@
-"""float16 on WebGPU, against native onnxruntime: as f16 where the adapter has it, as f32 elsewhere (SwiftShader)."""
+"""float16 against native onnxruntime. On WebGPU as f16 where the adapter has it, as f32 elsewhere (SwiftShader)."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
 import small_models
+from graphs import parse
 from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 
@@ -95,3 +98,46 @@ def test_values_on_the_gpu(new_session):
     assert negated.device_name() == "webgpu" and negated.data_type() == "tensor(float16)"
     np.testing.assert_array_equal(negated.numpy(), -x)
     np.testing.assert_array_equal(session.run(None, {"x": negated})[0], x)
+
+
+MEAN = "q = ReduceMean<keepdims=1>(p, last)  e = Add(q, tiny)  s = Sqrt(e)  d = Div(x, s)  y = Mul(d, w)"
+SUM = "u = ReduceSum<keepdims=1>(p, last)  v = Div(u, n)  s = Sqrt(v)  y = Div(x, s)"
+#: Numbers beyond 65504 between nodes: native keeps float32 there.
+LARGE = {
+    "squares, mean": f"p = Pow(x, two)  {MEAN}",
+    "squares, sum": f"p = Mul(x, x)  {SUM}",
+    "powers": "l = Div(x, n)  p = Exp(l)  r = Identity(p)  u = ReduceSum<keepdims=1>(r, last)  y = Div(p, u)",
+    "three": "p = Sum(z, z, z)  y = Mul(p, tiny)",
+    "a product": "m = MatMul(z, square)  t = Transpose(m)  a = Mul(t, tiny)  y = Softmax(a)",
+    "Casts": "p = Mul(z, z)  f = Cast<to=1>(p)  r = Sqrt(f)  y = Cast<to=10>(r)",
+    "to integers": "p = Mul(z, z)  i = Cast<to=7>(p)  j = Div(i, k)  y = Cast<to=10>(j)",
+    "in a loop": "y = Loop (three, , x) <body = b (int64 i, bool c, float16[m,8] g) => (bool o, float16[m,8] h) "
+    "{ o = Identity(c)  a = Mul(z, z)  q = Sqrt(a)  r = Sqrt(q)  h = Add(r, g) }>",
+    "joined in a branch": "c = Sum(z, z)  y = If (yes) <then_branch = t () => (float16[m,8] g) { g = Mul(c, tiny) }, "
+    "else_branch = e () => (float16[m,8] h) { h = Mul(c, two) }>",
+}
+
+
+CONSTANTS = {
+    **{name: np.float16(number) for name, number in (("two", 2), ("tiny", 1e-3), ("n", 64))},
+    **{"last": np.array([-1]), "three": np.int64(3), "k": np.int64(10**5), "yes": np.array(True)},
+    **{"w": np.full(8, 0.5, np.float16), "square": np.full((8, 8), 100, np.float16)},
+}
+
+
+@pytest.mark.parametrize("level", [0, 99])
+@pytest.mark.parametrize("nodes", LARGE.values(), ids=LARGE)
+def test_numbers_between_nodes_of_the_cpu(new_session, nodes, level):
+    words = set(re.findall(r"\w+", nodes))
+    used = {name: value for name, value in CONSTANTS.items() if name in words}
+    model = parse(f"g (float16[m,8] x, float16[m,8] z) => (float16[a,b] y) {{ {nodes} }}", used).SerializeToString()
+    feeds = {"x": RNG.uniform(300, 800, (3, 8)), "z": RNG.uniform(2e4, 6e4, (3, 8))}
+    feeds = {name: value.astype(np.float16) for name, value in feeds.items()}
+    session = new_session(model, providers=["wasm"], graph_optimization_level=level)
+    assert session.get_outputs()[0].type == "tensor(float16)"
+    (wanted,) = native(model, feeds)
+    assert np.isfinite(wanted).all()
+    for _ in range(2):
+        (found,) = session.run(None, feeds)
+        assert found.dtype == np.float16
+        np.testing.assert_allclose(found.astype(np.float32), wanted.astype(np.float32), rtol=2e-3)

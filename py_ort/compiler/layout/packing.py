@@ -152,10 +152,12 @@ class _Packer:
     def _product(self, node: ir.Node, provider: str) -> bool:
         right = node.inputs[1]
         shape = _constant_shape(right, 2)
-        if right is None or shape is None or attribute(node, "packed_n") or right.dtype != ir.DataType.FLOAT:
+        alpha = float(attribute(node, "alpha", 1.0)) if node.op_type == "Gemm" else 1.0
+        if right is None or shape is None or attribute(node, "packed_n"):
+            return False
+        if right.dtype != ir.DataType.FLOAT and (provider != "wasm" or alpha != 1.0 or not _is_wide(node)):
             return False
         transposed = bool(attribute(node, "transB", 0))
-        alpha = float(attribute(node, "alpha", 1.0)) if node.op_type == "Gemm" else 1.0
         rows, columns = (shape[1], shape[0]) if transposed else shape
 
         def matrix(w: np.ndarray) -> np.ndarray:
@@ -248,6 +250,11 @@ class _Packer:
         node.replace_input_with(index, packed)
         if not old.uses() and not old.is_graph_output() and old.graph is not None:
             old.graph.initializers.pop(old.name or "", None)
+
+
+def _is_wide(product: ir.Node) -> bool:
+    """Whether a product of the CPU computes in float32, and its weights are widened when a session is made."""
+    return product.inputs[0] is not None and product.inputs[0].dtype == ir.DataType.FLOAT
 
 
 def _owner(value: ir.Value, node: ir.Node) -> ir.Graph:

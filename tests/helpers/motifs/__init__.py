@@ -14,4 +14,5 @@ ELSEWHERE = {
     "index_grids": "tests/unit/passes/test_index_grids.py",
     "packed_gates": "tests/unit/passes/test_packed_projections.py",
     "quantized_operators": "tests/models/test_operators_in_floats.py",
+    "wide_halves": "tests/unit/passes/test_wide_halves.py",
 }

@@ -20,6 +20,14 @@ bool is_constant(const PlanNode& node, const std::vector<Slot>& constants) {
   return true;
 }
 
+// float16 as float32 is no growth: kernels that took such weights as they are would keep the same copies.
+bool is_widening(const PlanNode& node, const std::vector<Slot>& constants) {
+  if (node.op_type != "Cast") return false;
+  const Value& from = constants[node.input(0)].value;
+  const DType dtype = from.kind == Value::Kind::tensor ? from.tensor.dtype : DType::undefined;
+  return dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
 }  // namespace
 
 // A node that fails, or makes too much, is left to the runs, which say what is wrong.
@@ -36,7 +44,7 @@ bool Session::compute(const PlanNode& node, size_t& growth) {
     if (value.kind != Value::Kind::tensor || value.tensor.location != Location::cpu) return false;
     after += value.tensor.size_in_bytes();
   }
-  const size_t added = after - std::min(before, after);
+  const size_t added = is_widening(node, constants_) ? 0 : after - std::min(before, after);
   if (added > kMostGrowth - growth) return false;
   growth += added;
   for (size_t i = 0; i < made.size(); ++i) {
