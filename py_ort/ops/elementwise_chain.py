@@ -7,6 +7,8 @@ With `reduction` (a Reduce operator), `axes` (from 0) and `keepdims`, the last r
 written as a tensor; what the reduction gives goes through the program `finish`, if there is one (register 0: the
 reduced value). With `perm` it is transposed, as by Transpose. `x_columns` has two numbers for each input, which must be
 tensors of one shape.
+
+All floats of a node are of one type, which is the result's; the result of integers and truths alone is float32.
 """
 
 from __future__ import annotations

@@ -100,6 +100,34 @@ def test_values_on_the_gpu(new_session):
     np.testing.assert_array_equal(session.run(None, {"x": negated})[0], x)
 
 
+#: Chains of float16, float32 and truths: what is of float32 holds more than 65504, what is of float16 does not.
+MIXED = {
+    "count of truths": "g = Greater(h, k)  c = Cast<to=1>(g)  m = Mul(c, million)  y = ReduceSum<keepdims=1>(m, last)",
+    "float32 chosen by float16": "n = Neg(h)  g = Less(n, k)  w = Where(g, f, million)  y = Sub(w, million)",
+    "float16 chosen by float32": "a = Abs(f)  g = Less(a, million)  w = Where(g, h, k)  y = Add(w, w)",
+    "float16 numbers": "n = Not(b)  w = Where(n, k, large)  y = Add(w, w)",
+    "masks": "n = Not(b)  c = Cast<to=1>(n)  s = Sub(million, c)  y = Mul(s, million)",
+}
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+@pytest.mark.parametrize("nodes", MIXED.values(), ids=MIXED)
+def test_each_value_has_its_own_type(new_session, nodes, provider):
+    constants = {"k": np.float16(0.5), "large": np.float16(4e4), "million": np.float32(1e6), "last": np.array([-1])}
+    used = {name: value for name, value in constants.items() if name in re.findall(r"\w+", nodes)}
+    kind = "float16" if nodes.endswith("Add(w, w)") else "float"
+    given = {"h": "float16[4,n]", "f": "float[4,n]", "b": "bool[4,n]"}
+    inputs = ", ".join(f"{given[name]} {name}" for name in given if re.search(rf"\b{name}\b", nodes))
+    model = parse(f"g ({inputs}) => ({kind}[a,c] y) {{ {nodes} }}", used).SerializeToString()
+    feeds = {"h": RNG.uniform(-2, 2, (4, 33)).astype(np.float16), "b": RNG.uniform(size=(4, 33)) < 0.5}
+    feeds["f"] = RNG.uniform(-2e6, 2e6, (4, 33)).astype(np.float32)
+    session = new_session(model, providers=[provider])
+    feeds = {arg.name: feeds[arg.name] for arg in session.get_inputs()}
+    (wanted,), (found,) = native(model, feeds), session.run(None, feeds)
+    assert session.get_outputs()[0].type == f"tensor({kind})" and found.dtype == wanted.dtype
+    np.testing.assert_allclose(found.astype(np.float32), wanted.astype(np.float32), rtol=2e-3)
+
+
 MEAN = "q = ReduceMean<keepdims=1>(p, last)  e = Add(q, tiny)  s = Sqrt(e)  d = Div(x, s)  y = Mul(d, w)"
 SUM = "u = ReduceSum<keepdims=1>(p, last)  v = Div(u, n)  s = Sqrt(v)  y = Div(x, s)"
 #: Numbers beyond 65504 between nodes: native keeps float32 there.

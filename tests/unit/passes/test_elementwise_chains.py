@@ -94,6 +94,18 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
         {},
         {"ElementwiseChain": 1},
     ),
+    "a comparison of float16": (
+        "float16[2,3,4] x",
+        "g = Greater(x, half)  c = Cast<to=1>(g)  s = Sub(two, c)  y = Mul(s, c)",
+        {"half": np.float16(0.5), "two": TWO},
+        {"Greater": 1, "ElementwiseChain": 1},
+    ),
+    "float32 chosen by float16": (
+        f"float16[2,3,4] h, {F} x",
+        "n = Neg(h)  g = Greater(n, half)  w = Where(g, x, two)  y = Abs(w)",
+        {"half": np.float16(0.5), "two": TWO},
+        {"Neg": 1, "Greater": 1, "ElementwiseChain": 1},
+    ),
     "read twice": (
         f"{F} x, {F} z",
         "a = Sub(x, z)  b = Mul(a, two)  c = Exp(a)  y = Concat<axis=0>(b, c)",

@@ -28,6 +28,17 @@ def number_of(value: ir.Value | None) -> float | None:
     return None if found is None or not math.isfinite(found) else float(found)
 
 
+def read(node: ir.Node) -> list[ir.Value]:
+    """Return the tensors that a node reads as an instruction; numbers are part of the program."""
+    values = node.inputs if node.op_type not in ("Clip", "Pow") else node.inputs[:1]
+    return [value for value in values if value is not None and number_of(value) is None]
+
+
+def fits_into(node: ir.Node, dtype: ir.DataType | None) -> bool:
+    """Whether a node can be an instruction of a chain of a float type: all floats of a chain are of its result's."""
+    return fits(node) and all(v.dtype == dtype for v in (*read(node), *node.outputs) if v.dtype in FLOATS)
+
+
 def fits(node: ir.Node) -> bool:
     """Whether a node can be an instruction."""
     if node.domain not in ("", INTERNAL) or len(node.outputs) != 1 or not node.inputs:

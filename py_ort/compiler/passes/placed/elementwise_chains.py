@@ -22,9 +22,10 @@ from py_ort.compiler.passes.placed.chain_nodes import (
     TRANSPOSE,
     as_middle,
     fits,
+    fits_into,
     is_plain,
-    number_of,
     program_of,
+    read,
     worth,
 )
 from py_ort.ir.builder import Builder
@@ -86,7 +87,7 @@ class ElementwiseChains(Pass):
         """The best chain that ends with a node."""
         if as_middle(node):
             return self._kept(self._around(node, node, []))
-        if not fits(node):
+        if not fits_into(node, node.outputs[0].dtype):
             return None
         chain = self._grow(node)
         value = _inputs(chain)[0] if len(_inputs(chain)) == 1 else None
@@ -119,8 +120,9 @@ class ElementwiseChains(Pass):
             fewest = _CPU_OPERATORS if found.middle is None else _CPU_REDUCED
             gains = len(found.chain) >= fewest and all(same_dims(v, found.chain[-1].outputs[0]) for v in inputs)
         dtypes = [value.dtype for value in inputs]
+        typed = found.end.outputs[0].dtype in (ir.DataType.FLOAT, *dtypes)  # without floats a chain makes float32
         features = ["perm"] if found.is_transposed else []
-        return found if gains and dtypes and self._takes(provider, dtypes, *features) else None
+        return found if gains and dtypes and typed and self._takes(provider, dtypes, *features) else None
 
     def _before(self, node: ir.Node) -> ir.Node | None:
         """What makes the tensor that a reduction or Transpose reads, if it can be in a chain, and no other reads it."""
@@ -129,7 +131,7 @@ class ElementwiseChains(Pass):
         if value is None or made is None or made.graph is not node.graph or value.is_graph_output():
             return None
         alone = len(value.uses()) == 1 and self._provider_of(made) == self._provider_of(node)
-        return made if alone and fits(made) and value.dtype in FLOATS else None
+        return made if alone and value.dtype in FLOATS and fits_into(made, value.dtype) else None
 
     def _repeatable(self, node: ir.Node) -> bool:
         """Whether to compute it in the chains of both of its readers: then nobody needs its result as a tensor."""
@@ -146,12 +148,14 @@ class ElementwiseChains(Pass):
     def _grow(self, last: ir.Node) -> list[ir.Node]:
         """The nodes of the chain, each behind those that it reads."""
         chain = [last]
-        provider = self._provider_of(last)
+        provider, dtype = self._provider_of(last), last.outputs[0].dtype
         at = 0
         while at < len(chain):
             for value in chain[at].inputs:
                 made = None if value is None else value.producer()
-                if value is None or made is None or made in chain or made.graph is not last.graph or not fits(made):
+                if value is None or made is None or made in chain or made.graph is not last.graph:
+                    continue
+                if not fits_into(made, dtype):
                     continue
                 if value.is_graph_output() or not (_only_in(chain, value) or self._repeatable(made)):
                     continue
@@ -191,9 +195,7 @@ def _inputs(chain: Sequence[ir.Node]) -> list[ir.Value]:
     made = {node.outputs[0] for node in chain}
     found = dict[ir.Value, None]()
     for node in chain:
-        for value in node.inputs if node.op_type not in ("Clip", "Pow") else node.inputs[:1]:
-            if value is not None and value not in made and number_of(value) is None:
-                found[value] = None
+        found.update((value, None) for value in read(node) if value not in made)
     return list(found)
 
 
@@ -219,8 +221,8 @@ class _Chain:
     @property
     def inputs(self) -> list[ir.Value]:
         """What they read."""
-        read = self.middle.inputs[0] if self.middle is not None and not self.chain else None
-        return [read] if read is not None else _inputs(self.chain)
+        source = self.middle.inputs[0] if self.middle is not None and not self.chain else None
+        return [source] if source is not None else _inputs(self.chain)
 
     def fuse(self) -> list[ir.Node]:
         """Make the node; return those that are gone for it."""
