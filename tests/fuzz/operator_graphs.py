@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 from child import Child, ChildLost
-from drawn_operators import DRAWS
+from drawn_operators import DRAWS, MIXED_DRAWS
 from drawn_operators.draft import Draft
 from motifs import MOTIFS
 from onnx import helper, numpy_helper
@@ -23,9 +23,12 @@ _OPSETS = (18, 19, 20, 21, 21, 22, 23)
 class OperatorGraph:
     """Grows node by node; what each value is in a run is known."""
 
-    def __init__(self, decide: random.Random, native: Child) -> None:
-        """Start with an image or a matrix as input."""
+    def __init__(self, decide: random.Random, native: Child, *, mixed: bool = False) -> None:
+        """Start with an image or a matrix as input. `mixed`: floats are float16, too."""
         self.decide, self._native = decide, native
+        self._kinds = {**_KINDS, "f": ("float32", "float16")} if mixed else _KINDS
+        self._draws = MIXED_DRAWS if mixed else DRAWS
+        self._float: Any = np.float32  # of the value that was asked for last, for those beside it
         self._numbers = np.random.default_rng(decide.randrange(2**32))
         self.opset = decide.choice(_OPSETS)
         self.nodes: list[onnx.NodeProto] = []
@@ -39,7 +42,13 @@ class OperatorGraph:
     # --- what operators are drawn from
 
     def value(self, kinds: str = "f", rank: int | None = None, least: int = 0) -> str:
-        wanted = [name for kind in kinds for name in _KINDS[kind]]
+        wanted = [name for kind in kinds for name in self._kinds[kind]]
+        name = self._value(wanted, rank, least)
+        if self.array(name).dtype.kind == "f":
+            self._float = self.array(name).dtype
+        return name
+
+    def _value(self, wanted: list[str], rank: int | None, least: int) -> str:
         found = [
             name
             for name, array in self.values.items()
@@ -73,11 +82,11 @@ class OperatorGraph:
         return tuple(self.decide.choice([1, 1, 2, 2, 3, 4, 5, 6]) for _ in range(rank))
 
     def _random_floats(self, shape: Any) -> np.ndarray:
-        return np.asarray(self._numbers.uniform(-2, 2, shape), np.float32)
+        return np.asarray(self._numbers.uniform(-2, 2, shape), self._float)
 
     def _made(self, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-        if kind == "float32":
-            return self._random_floats(shape)
+        if kind.startswith("float"):
+            return self._random_floats(shape).astype(kind)
         return np.asarray(self._numbers.integers(0, 2 if kind == "bool" else 5, shape)).astype(kind)
 
     # --- growing
@@ -88,7 +97,7 @@ class OperatorGraph:
             if len(self.nodes) >= nodes:
                 return
             self._drafted = []
-            self._try(self.decide.choice(DRAWS)(self))
+            self._try(self.decide.choice(self._draws)(self))
 
     def _try(self, draft: Draft) -> None:
         outputs = [f"v{len(self.nodes)}_{i}" for i in range(draft.outputs)]
@@ -163,12 +172,13 @@ def _run(native: Child, model: bytes, feeds: dict[str, np.ndarray]) -> list[Any]
 def trials(seed: int, provider: str, native: Child, levels: tuple[int, ...] = (0, 1, 2, 3, 99)) -> list[Trial]:
     """Return the trials of a seed: one graph at each level."""
     decide = random.Random(f"graph {seed}")
-    model, feeds = _with_motifs(decide) if seed % 4 == 0 else _of_operators(decide, native)
+    model, feeds = _with_motifs(decide) if seed % 4 == 0 else _of_operators(decide, native, mixed=seed % 4 == 1)
     return [Trial(model, feeds, provider, level, decide.choice(["0", "first"])) for level in levels]
 
 
-def _of_operators(decide: random.Random, native: Child) -> tuple[bytes, dict[str, np.ndarray]]:
-    graph = OperatorGraph(decide, native)
+def _of_operators(decide: random.Random, native: Child, *, mixed: bool) -> tuple[bytes, dict[str, np.ndarray]]:
+    """A graph of all operators, or one of float16, float32, truths and integers with what converts them."""
+    graph = OperatorGraph(decide, native, mixed=mixed)
     graph.grow(decide.choice([1, 2, 4, 8, 12]))
     return graph.model()
 

@@ -22,7 +22,7 @@ class Outcome:
 
     Attributes:
         status: "ok", "refused" (a typed error), or what must not be: "untyped", "internal", "late", "lost", "unclear"
-            (an error of the page that is no answer to a model), "replayed otherwise".
+            (an error of the page that is no answer to a model), "replayed otherwise", "mistyped".
         stage: "create" or "run".
         error: The exception's class.
         place: Where it was raised.
@@ -94,6 +94,10 @@ def ours(model: bytes, feeds: Feeds | None, provider: str, level: int, shapes: s
             stage, found = "run", []
             for _ in range(2 if feeds is not None else 0):
                 found.append(session.run(None, feeds))
+            given = session.get_outputs() if found else []
+        wrong = [arg for arg, value in zip(given, found[0] if found else [], strict=True) if _mistyped(arg, value)]
+        if wrong:
+            return Outcome("mistyped", stage, text=f"not what get_outputs() says: {wrong}", log=log.take())
         if len(found) > 1 and not _same(*found[:2]):
             return Outcome("replayed otherwise", stage, outputs=found[1], log=log.take())
         return Outcome("ok", stage, outputs=found[0] if found else (), log=log.take())
@@ -133,6 +137,14 @@ def _failure(error: Exception, stage: str, log: Sequence[str]) -> Outcome:
     if isinstance(error, exceptions.PyOrtError):
         return Outcome("refused", stage, name, place, text, log=log)
     return Outcome("untyped", stage, name, place, text, log=log)
+
+
+def _mistyped(arg: Any, value: Any) -> bool:
+    """Whether a tensor of numbers has another dtype than `get_outputs()` says."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iufb" or not arg.type:
+        return False
+    said = arg.type.removeprefix("tensor(").removesuffix(")")
+    return {"float": "float32", "double": "float64"}.get(said, said) != value.dtype.name
 
 
 def _same(a: Any, b: Any) -> bool:

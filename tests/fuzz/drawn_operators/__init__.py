@@ -7,3 +7,5 @@ from drawn_operators import elementwise, moving, networks, reducing
 
 #: Seeds stand for places in this list.
 DRAWS = [*elementwise.DRAWS, *reducing.DRAWS, *moving.DRAWS, *networks.DRAWS]
+#: Of graphs of several types of floats.
+MIXED_DRAWS = [*elementwise.DRAWS, *elementwise.CONVERSIONS, *reducing.DRAWS]

@@ -106,3 +106,21 @@ def _clip(g: Values) -> Draft:
     x = g.value("fi")
     low, high = (g.leaf(np.array(n, g.array(x).dtype)) for n in (g.decide.choice([-1, 0]), g.decide.choice([1, 2])))
     return Draft("Clip", [x, *g.decide.choice([[low, high], [low], ["", high]])])
+
+
+#: More of what changes types, for graphs of float16 and float32.
+CONVERSIONS = Draws()
+
+
+@CONVERSIONS.weighted(4)
+def _float_cast(g: Values) -> Draft:
+    return Draft("Cast", [g.value("fib")], {"to": g.decide.choice([1, 10])})
+
+
+CONVERSIONS.extend([*[_compared] * 3, *[_logic] * 2])
+
+
+@CONVERSIONS.weighted(2)
+def _chosen_floats(g: Values) -> Draft:
+    a = g.value("f")
+    return Draft("Where", [g.value("b"), a, g.floats(*other_sizes(g, a))])

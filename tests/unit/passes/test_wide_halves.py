@@ -67,6 +67,13 @@ CASES: dict[str, tuple[str, str, str, dict[str, Any], dict[str, int]]] = {
         {},
         {"Sin": 1, "Exp": 1, "Cast": 3},
     ),
+    "a Cast to the same type": (
+        B,
+        "bool[2,4] y",
+        "a = Sin(x)  c = Cast<to=10>(a)  y = Equal(c, k)",
+        {"k": TABLE},
+        {"Sin": 1, "Equal": 1, "Cast": 2},
+    ),
     "is it infinite": (B, "bool[2,4] y", "a = Add(x, x)  y = IsInf(a)", {}, {"Add": 1, "IsInf": 1}),
     "its shape": (B, "int64[2] y", "a = Sin(x)  e = Exp(a)  y = Shape(e)", {}, {}),
     "a sequence between": (

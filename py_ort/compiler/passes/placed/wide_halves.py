@@ -90,7 +90,7 @@ class _Found:
     def _reads_wide(self, node: ir.Node, value: ir.Value) -> bool:
         if node in self.moving:
             return not self.wide.isdisjoint(node.outputs)
-        return node in self.computing or (_is_cast(node) and self.made[value])
+        return node in self.computing or (_is_cast(node) and self.made[value] and not _halves(node.outputs))
 
     def is_widened(self, node: ir.Node) -> bool:
         """Whether a node becomes one of float32."""
@@ -115,7 +115,11 @@ class _Rewrite:
             for index, value in enumerate(node.inputs):
                 if value in _read(node):
                     node.replace_input_with(index, self._as_float(value, node))
-        casts = [node for node in nodes if _is_cast(node) and any(self._found.made.get(v) for v in _read(node))]
+        casts = [
+            node
+            for node in nodes
+            if _is_cast(node) and not _halves(node.outputs) and any(self._found.made.get(v) for v in _read(node))
+        ]
         for value in self._narrow:
             value.type = ir.TensorType(_FLOAT)
         readers = {*widened, *casts}
