@@ -141,7 +141,12 @@ def _failure(error: Exception, stage: str, log: Sequence[str]) -> Outcome:
 
 def _mistyped(arg: Any, value: Any) -> bool:
     """Whether a tensor of numbers has another dtype than `get_outputs()` says."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iufb" or not arg.type:
+    if (
+        not isinstance(value, np.ndarray)
+        or value.dtype.isbuiltin != 1
+        or value.dtype.kind not in "iufb"
+        or not arg.type
+    ):
         return False
     said = arg.type.removeprefix("tensor(").removesuffix(")")
     return {"float": "float32", "double": "float64"}.get(said, said) != value.dtype.name
