@@ -102,7 +102,8 @@ def compile_model(
     if options.disable_cpu_fallback:
         refuse_fallback(placement)
     with _timed(timings, "plan"):
-        writer = PlanWriter(loaded.model, compilation.placed, target.user_kernels, keys=loaded.identified)
+        ranks = compilation.feed_ranks
+        writer = PlanWriter(loaded.model, compilation.placed, target.user_kernels, loaded.identified, ranks)
         plan = writer.write()
     inputs = compilation.inputs
     outputs = _completed(compilation.outputs, inputs, loaded)

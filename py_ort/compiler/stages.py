@@ -83,6 +83,7 @@ from py_ort.compiler.passes.placed.transposed_operands import TransposedOperands
 from py_ort.compiler.passes.placed.wide_halves import WideHalves, widen_constants
 from py_ort.compiler.placement import PlacedNode, place
 from py_ort.compiler.plan.node_arg import NodeArg
+from py_ort.compiler.plan.scalar_feeds import feed_ranks
 from py_ort.compiler.saved.onnx_writer import OnnxWriter, save_model
 from py_ort.compiler.saved.source_form import source_form
 from py_ort.compiler.saved.standard_form import StandardForm
@@ -102,6 +103,7 @@ class Compilation:
         inputs: The model's inputs as users see them.
         outputs: Its outputs, as it declares them.
         source: The model before anything was done to it, where it is saved in that form.
+        feed_ranks: See `plan.scalar_feeds`.
         placed: Where each node runs, from the stage "placement" on.
         reports: What each pass did.
     """
@@ -113,6 +115,7 @@ class Compilation:
     inputs: list[NodeArg] = field(default_factory=list)
     outputs: list[NodeArg] = field(default_factory=list)
     source: ir.Model | None = None
+    feed_ranks: dict[ir.Value, int] = field(default_factory=dict)
     placed: dict[ir.Node, PlacedNode] = field(default_factory=dict)
     reports: list[PassReport] = field(default_factory=list)
 
@@ -160,6 +163,10 @@ def _settle_inputs(c: Compilation, changed: bool) -> None:
 
 def _canonical(c: Compilation) -> list[Pass]:
     return [Canonicalize(check_types, [arg.type if arg.keys is None else "" for arg in c.outputs])]
+
+
+def _note_feed_ranks(c: Compilation, changed: bool) -> None:
+    c.feed_ranks = feed_ranks(c.model.graph)
 
 
 def _optimized(c: Compilation) -> list[Pass]:
@@ -341,7 +348,7 @@ class Stage(NamedTuple):
 STAGES = (
     Stage("load", lambda c: [Constants()], _describe),
     Stage("canonicalize", _named, _settle_inputs),
-    Stage("canonicalize", _canonical),
+    Stage("canonicalize", _canonical, _note_feed_ranks),
     Stage("passes", _optimized, _check),
     Stage("save", lambda c: [], _save),
     Stage("layout", _laid_out),

@@ -50,6 +50,7 @@ class PlanWriter:
         placed: Where each node runs.
         user_kernels: Users' kernels by (domain, op_type).
         keys: Tell by which keys pages may share the constants.
+        feed_ranks: See `plan.scalar_feeds`.
         weights: Filled by `write`.
     """
 
@@ -57,6 +58,7 @@ class PlanWriter:
     placed: Mapping[ir.Node, PlacedNode]
     user_kernels: Mapping[tuple[str, str], UserKernel] = field(default_factory=dict)
     keys: bool = False
+    feed_ranks: Mapping[ir.Value, int] = field(default_factory=dict)
     weights: Weights = field(default_factory=Weights)
     _values: dict[ir.Value, int] = field(default_factory=dict)
     _graphs: list[ir.Graph] = field(default_factory=list)
@@ -230,6 +232,7 @@ class PlanWriter:
         InputPlacement.InputPlacementStart(builder)
         InputPlacement.AddOnCpu(builder, wanted.on_cpu or not wanted.on_gpu)
         InputPlacement.AddOnGpu(builder, wanted.on_gpu)
+        InputPlacement.AddFeedRank(builder, self.feed_ranks.get(value, 0))
         return InputPlacement.InputPlacementEnd(builder)
 
 

@@ -160,8 +160,8 @@ def _misfit(arg: NodeArg, array: np.ndarray | DeviceTensor) -> str | None:
         return f"{array.dtype}: {e}"
     if (got := _TENSOR_TYPES[elem_type]) != arg.type:
         return f"{got}: convert it, e.g. with .astype()"
-    if arg.dims is None:
-        return None
+    if not arg.dims:
+        return None  # the page knows which feeds may stand for a scalar, see `compiler.plan.scalar_feeds`
     if len(array.shape) != len(arg.dims):
         return f"rank {len(array.shape)}, shape {list(array.shape)}"
     wrong = [i for i, (d, n) in enumerate(zip(arg.dims, array.shape, strict=True)) if isinstance(d, int) and d != n]

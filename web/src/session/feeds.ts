@@ -21,9 +21,16 @@ export function orderFeeds(inputs: readonly PlanInput[], feeds: Feeds): Value[] 
   if (missing.length > 0) throw invalid(`no feed for the input ${quoted(missing)}`);
   return inputs.map((input) => {
     const value = named(feeds, input.name) ?? { kind: ValueKind.optional, dtype: input.dtype, items: [] };
-    checkFeed(input, value);
-    return value;
+    const feed = asScalar(input, value);
+    checkFeed(input, feed);
+    return feed;
   });
+}
+
+/** A tensor of one element is the scalar that the model declares, where nothing in the model can tell them apart. */
+function asScalar({ dims, feedRank }: PlanInput, value: Value): Value {
+  if (dims?.length !== 0 || isContainer(value) || value.dims.length === 0) return value;
+  return value.dims.length <= feedRank && elementCount(value.dims) === 1 ? { ...value, dims: [] } : value;
 }
 
 function checkFeed(input: PlanInput, value: Value): void {
@@ -57,7 +64,8 @@ function checkTensor({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
     !dims || (dims.length === tensor.dims.length && dims.every((dim, i) => dim < 0 || dim === tensor.dims[i]));
   if (!fits) {
     const wanted = dims.map((dim) => (dim < 0 ? '?' : dim));
-    throw invalid(`input "${name}" wants shape [${wanted}], got [${tensor.dims}]`);
+    const hint = dims.length === 0 ? '; its rank matters to the model, so feed a tensor without dimensions' : '';
+    throw invalid(`input "${name}" wants shape [${wanted}], got [${tensor.dims}]${hint}`);
   }
   if (isOnGpu(tensor)) {
     if (!hasGpuForm(tensor.dtype)) throw invalid(`input "${name}": ${typeName(tensor.dtype)} cannot be on the GPU`);

@@ -25,6 +25,8 @@ export interface PlanInput {
   readonly dims: readonly number[] | undefined;
   readonly onCpu: boolean;
   readonly onGpu: boolean;
+  /** Of a scalar: a feed of one element with up to so many dimensions counts as the scalar. */
+  readonly feedRank: number;
 }
 
 export interface PlanNode {
@@ -96,7 +98,8 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
     const placement = plan.inputPlacement(i);
     const dims = value.rankKnown() ? list(value.dimsLength(), (axis) => value.dims(axis)!) : undefined;
     const [onCpu, onGpu] = [placement?.onCpu() ?? true, placement?.onGpu() ?? false];
-    return { name: value.name()!, kind: value.kind(), dtype: value.dtype(), dims, onCpu, onGpu };
+    const feedRank = placement?.feedRank() ?? 0;
+    return { name: value.name()!, kind: value.kind(), dtype: value.dtype(), dims, onCpu, onGpu, feedRank };
   });
   let fedOutputs: FedOutput[] | undefined;
   const nodesOnGpu = list(plan.graphsLength(), (i) => plan.graphs(i)!).some((graph) =>
