@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ir.graph import attribute, subgraphs
+from py_ort.ir.graph import all_nodes, attribute, set_attributes, subgraphs
 from py_ort.ir.rules import Rules
 from py_ort.ir.value_types import like
 
@@ -46,22 +46,53 @@ def _infer_if(node: ir.Node, visit: Visit) -> None:
         _merge(output, [branch.outputs[i] for branch in branches])
 
 
+#: Of a Loop: the states whose rank is not known to be the same in all iterations.
+_RANKLESS = "py_ort.states_without_rank"
+
+
+def _give_states(node: ir.Node, body: ir.Graph, rankless: Collection[int]) -> None:
+    for value, dtype in zip(body.inputs[:2], (ir.DataType.INT64, ir.DataType.BOOL), strict=False):
+        value.type = ir.TensorType(dtype)
+    body.inputs[0].shape = ir.Shape([])
+    for i, (inner, outer) in enumerate(zip(body.inputs[2:], node.inputs[2:], strict=False)):
+        if outer is not None and outer.type is not None:
+            inner.type = outer.type
+            # A state may change its sizes from iteration to iteration: trust the rank only.
+            inner.shape = ir.Shape([None] * len(outer.shape)) if outer.shape is not None and i not in rankless else None
+
+
+def _same_rank(before: ir.Value, after: ir.Value) -> bool:
+    return before.shape is not None and after.shape is not None and len(before.shape) == len(after.shape)
+
+
+def _detach(graph: ir.Graph) -> None:
+    """Forget a graph: its nodes read nothing any more."""
+    for node in all_nodes(graph):
+        for i in range(len(node.inputs)):
+            node.replace_input_with(i, None)
+
+
 @_rule("Loop")
 def _infer_loop(node: ir.Node, visit: Visit) -> None:
     body = attribute(node, "body")
     carried = len(node.inputs) - 2
-    for value, dtype in zip(body.inputs[:2], (ir.DataType.INT64, ir.DataType.BOOL), strict=False):
-        value.type = ir.TensorType(dtype)
-    body.inputs[0].shape = ir.Shape([])
-    for inner, outer in zip(body.inputs[2:], node.inputs[2:], strict=False):
-        if outer is not None and outer.type is not None:
-            inner.type = outer.type
-            # A carried value may change its shape from turn to turn: trust the rank only.
-            inner.shape = None if outer.shape is None else ir.Shape([None] * len(outer.shape))
-    visit(body)
-    for inner, outer in zip(body.inputs[2:], body.outputs[1 : 1 + carried], strict=False):
-        if inner.shape is not None and outer.shape is not None and len(inner.shape) != len(outer.shape):
-            inner.shape = None
+    first = _RANKLESS not in node.meta
+    rankless: set[int] = node.meta.setdefault(_RANKLESS, set())
+    while True:
+        _give_states(node, body, rankless)
+        # Rewrites rely on ranks: a body that was visited with a wrong one is of no use.
+        untouched = body.clone(allow_outer_scope_values=True) if first and carried > len(rankless) else None
+        visit(body)
+        pairs = zip(body.inputs[2:], body.outputs[1 : 1 + carried], strict=False)
+        found = {i for i, (before, after) in enumerate(pairs) if before.shape is None or not _same_rank(before, after)}
+        if found == rankless or untouched is None:
+            break
+        rankless |= found
+        _detach(body)
+        body = untouched
+        set_attributes(node, body=body)
+    if untouched is not None:
+        _detach(untouched)
     for output, inner in zip(node.outputs[:carried], body.outputs[1:], strict=False):
         output.type = inner.type
         output.shape = None if inner.shape is None else ir.Shape([None] * len(inner.shape))

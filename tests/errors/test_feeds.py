@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import small_models
+from graphs import parse
+from native import native_session
 
 from py_ort.exceptions import InvalidArgument, PyOrtError, RuntimeException
 
@@ -54,3 +56,68 @@ def test_a_closed_session(new_session):
     session.close()
     with pytest.raises(PyOrtError, match="closed"):
         session.run(None, {"x": X, "scale": SCALE})
+
+
+#: Where a scalar goes, and what of its rank shows: (input's type, nodes, constants, shapes of feeds that are refused).
+SCALARS = {
+    "If": (
+        "bool",
+        "y = If (p) <then_branch = a () => (float[] b) { b = Neg(x) }, "
+        "else_branch = c () => (float[] d) { d = Abs(x) }>",
+        {},
+        [],
+    ),
+    "behind comparisons": (
+        "int64",
+        "e = Equal(p, one)  f = Not(e)  z = If (f) <then_branch = a () => (float[] b) "
+        "{ b = Neg(x) }, else_branch = c () => (float[] d) { d = Abs(x) }>  y = Relu(z)",
+        {"one": np.array(1)},
+        [],
+    ),
+    "Loop": (
+        "int64",
+        "y = Loop (p, , x) <body = t (int64 i, bool g, float[] s) => (bool h, float[] n) "
+        "{ h = Identity(g)  n = Add(s, s) }>",
+        {},
+        [],
+    ),
+    "Clip": ("float", "y = Clip(x, p)", {}, []),
+    "Range": ("int64", "y = Range(p, nine, one)", {"nine": np.array(9), "one": np.array(1)}, []),
+    "TopK": ("int64", "y, i = TopK(x, p)", {}, []),
+    "broadcast": ("float", "y = Mul(x, p)", {}, [(1, 1, 1)]),
+    "Reshape": ("float", "y = Reshape(p, one)", {"one": np.array([1])}, []),
+    "Gather, broadcast": ("int64", "r = Gather(x, p)  y = Add(x, r)", {}, [(1, 1)]),
+    "output": ("float", "y = Identity(p)", {}, [(1,), (1, 1)]),
+    "Shape": ("float", "y = Shape(p)", {}, [(1,), (1, 1)]),
+    "captured": (
+        "float",
+        "y = If (c) <then_branch = a () => (float[] b) { b = Mul(p, p) }, "
+        "else_branch = d () => (float[] e) { e = Abs(x) }>",
+        {"c": np.array(True)},
+        [(1,), (1, 1)],
+    ),
+}
+
+
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+@pytest.mark.parametrize("type_name, nodes, constants, refused", SCALARS.values(), ids=SCALARS)
+def test_a_tensor_of_one_element_for_a_scalar(new_session, provider, type_name, nodes, constants, refused):
+    """As native onnxruntime takes it; what would come out in another shape, or of two elements, is refused."""
+    model = parse(f"g (float[a,b] x, {type_name} p) => (out y) {{ {nodes} }}".replace("out y", "float[] y"), constants)
+    model.graph.output[0].ClearField("type")
+    session = new_session(model.SerializeToString(), providers=[provider])
+    x = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
+    one = np.array(1, {"float": np.float32, "int64": np.int64, "bool": bool}[type_name])
+    expected = session.run(None, {"x": x, "p": one})[0]
+    for shape in ((1,), (1, 1), (1, 1, 1)):
+        feeds = {"x": x, "p": one.reshape(shape)}
+        if refused and len(shape) >= len(refused[0]):
+            with pytest.raises(InvalidArgument, match='"p" wants shape'):
+                session.run(None, feeds)
+        else:
+            np.testing.assert_array_equal(session.run(None, feeds)[0], expected, strict=True)
+    with pytest.raises(InvalidArgument, match='"p" wants shape'):
+        session.run(None, {"x": x, "p": np.stack([one, one])})
+    if not refused or len(refused[0]) > 1:
+        wanted = native_session(model).run(None, {"x": x, "p": one.reshape(1)})[0]
+        np.testing.assert_array_equal(expected, wanted, strict=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graphs import parse
+from native import native_session
+
+import py_ort
 
 X = np.linspace(-1, 1, 6000, dtype=np.float32).reshape(2, 3000)
 TURNS = 5
@@ -71,3 +74,35 @@ def test_a_session_of_an_endless_loop_is_made(new_session):
     new_session(parse(text).SerializeToString())
     other = new_session(parse("g (float[2] x) => (float[2] y) { y = Neg(x) }").SerializeToString())
     np.testing.assert_array_equal(other.run(None, {"x": np.float32([1, 2])})[0], [-1, -2])
+
+
+#: What a body does to a state, and what is done behind the loop: the rank of the state changes in each iteration.
+OTHER_RANKS = {
+    "unsqueeze, reshape": ((), "t = Unsqueeze(s, zero1)  next = Reshape(t, most1)", "y = Identity(l)"),
+    "transpose": ((2, 2), "t = Transpose(s)  next = Unsqueeze(t, zero1)", "y = Identity(l)"),
+    "sum of all": ((2, 3), "next = Unsqueeze(s, zero1)", "y = ReduceSum<keepdims=1>(l)"),
+    "largest of all": ((2, 2, 2), "next = ReduceSum<keepdims=0>(s, most1)", "y = ReduceMax<keepdims=0>(l)"),
+    "nested": (
+        (2, 2),
+        """next = Loop (two, , s) <body = inside (int64 j, bool on, float[] p) => (bool still, float[] q) {
+            still = Identity(on)  r = Transpose(p)  q = Unsqueeze(r, zero1) }>""",
+        "y = Transpose(l)",
+    ),
+}
+
+
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+@pytest.mark.parametrize("level", [0, 99])
+@pytest.mark.parametrize(("shape", "body", "behind"), OTHER_RANKS.values(), ids=OTHER_RANKS)
+def test_states_whose_rank_changes(new_session, provider, level, shape, body, behind):
+    declared = f"float[{','.join(map(str, shape))}]" if shape else "float"
+    text = f"""g ({declared} x) => (float[] y) {{
+        l = Loop (two, , x) <body = turn (int64 i, bool go, float[] s) => (bool again, float[] next) {{
+            again = Identity(go)  {body} }}>  {behind} }}"""
+    constants = {"zero1": np.array([0]), "most1": np.array([-1]), "two": np.array(2)}
+    model = parse(text, {name: value for name, value in constants.items() if name in text})
+    x = np.arange(1, 1 + int(np.prod(shape)), dtype=np.float32).reshape(shape)
+    options = py_ort.SessionOptions()
+    options.graph_optimization_level = py_ort.GraphOptimizationLevel(level)
+    got = new_session(model.SerializeToString(), options, providers=[provider]).run(None, {"x": x})[0]
+    np.testing.assert_array_equal(got, native_session(model).run(None, {"x": x})[0], strict=True)
