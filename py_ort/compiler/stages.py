@@ -166,7 +166,8 @@ def _canonical(c: Compilation) -> list[Pass]:
 
 
 def _note_feed_ranks(c: Compilation, changed: bool) -> None:
-    c.feed_ranks = feed_ranks(c.model.graph)
+    declared = {arg.name: len(arg.dims) for arg in c.outputs if arg.dims is not None and arg.keys is None}
+    c.feed_ranks = feed_ranks(c.model.graph, declared)
 
 
 def _optimized(c: Compilation) -> list[Pass]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import small_models
+from graphs import parse
 from native import native_session
 from onnx import TensorProto, helper
 from pictures import SMOOTH, by_pillow, decoder, saved
@@ -82,6 +83,7 @@ def lay_out(folder: Path) -> None:
         shutil.copy(file, folder)
     small = {"add": small_models.add(), "strings": strings(), "forms": forms(), "odd_names": odd_names()}
     small["integers"] = small_models.add(TensorProto.INT64)
+    small["clip"] = parse("g (float[a] x, float low) => (float[a] y) { y = Clip(x, low) }").SerializeToString()
     for name, model in small.items():
         py_ort.export(model, folder / f"{name}.pyort")
     py_ort.export(small_models.add(), folder / "wasm.pyort", providers=["wasm"])

@@ -31,11 +31,11 @@ def sound(rate: int, start: int, count: int) -> np.ndarray:
 
 
 def feeds_of(inputs: dict[str, list], rate: int, chunk: int, states: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What a model is fed: a chunk with the end of the one before, the rate, its state."""
+    """What a model is fed: a chunk with the end of the one before, the rate (a scalar, or in a list), its state."""
     samples = 576 if rate == 16000 else 288
     frames = 3 if "h" in inputs else 1
     first = [sound(rate, (chunk * frames + i) * samples, samples) for i in range(frames)]
-    known = {"input": np.stack(first), "sr": np.array(rate, np.int64), **states}
+    known = {"input": np.stack(first), "sr": np.full([1] * (chunk % 2), rate), **states}
     return {name: known[name] for name in inputs}
 
 

@@ -22,6 +22,18 @@ export const cases = {
     await session.release();
   },
 
+  'a tensor of one element for a scalar': async () => {
+    const session = await create('clip');
+    const x = new Tensor('float32', [1, 2, 3], [3]);
+    for (const dims of [[], [1], [1, 1]]) {
+      const { y } = await session.run({ x, low: new Tensor('float32', [2], dims) });
+      equal(y.data, [2, 2, 3]);
+      equal(y.dims, [3]);
+    }
+    await fails(() => session.run({ x, low: new Tensor('float32', [2, 2]) }), '"low" wants shape \\[\\], got \\[2\\]');
+    await session.release();
+  },
+
   'integers that a file has once': async () => {
     const { x, y } = await (await fetch('integer_products.json')).json();
     const session = await create('integer_products', { executionProviders: ['wasm'] });
