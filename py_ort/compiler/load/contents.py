@@ -9,6 +9,8 @@ import onnx_ir as ir
 from py_ort.exceptions import InvalidGraph
 from py_ort.ir.graph import all_graphs, all_nodes
 
+_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+
 
 def take_contents(model: ir.Model, but: Collection[str] = ()) -> None:
     """Take all tensors, at every depth, out of the protobuf message, which copies their bytes for whoever asks.
@@ -56,6 +58,9 @@ def _checked(tensor: ir.TensorProtocol, what: str) -> ir.TensorProtocol:
         if dtype == ir.DataType.UNDEFINED or any(size < 0 for size in sizes):
             raise InvalidGraph(f"{what} is of type {dtype} and shape {list(sizes)}")
         contents = tensor.numpy()
+        empty = not tensor.raw.HasField("raw_data") and not any(len(getattr(tensor.raw, field)) for field in _FIELDS)
+        if empty and contents.size:  # onnx-ir makes zeros
+            raise InvalidGraph(f"{what} of shape {list(sizes)} has no contents: the file was stripped or cut off")
     except (AssertionError, OverflowError, TypeError, ValueError) as e:
         raise InvalidGraph(f"the contents of {what} do not fit its type and shape: {e}") from e
     return tensor if dtype == ir.DataType.STRING else ir.Tensor(contents, dtype, name=tensor.name)
