@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -123,15 +124,32 @@ def test_damaged_files_are_passed_over_with_a_warning(cache, damage, caplog):
     assert isinstance(planned(small_models.add(), cache), CachedModel)  # written anew
 
 
-@pytest.mark.parametrize("at", [-9, -12 * 1024], ids=["last byte", "in the middle"])
-def test_damaged_weights_are_noticed(cache, at, caplog):
-    """The last 8 bytes are the sum."""
+def _blocks_that_change_places(data: bytearray) -> None:
+    data[-13 * 1024 : -9 * 1024], data[-9 * 1024 : -5 * 1024] = (
+        data[-9 * 1024 : -5 * 1024],
+        data[-13 * 1024 : -9 * 1024],
+    )
+
+
+def _flipped(at: int) -> Callable[[bytearray], None]:
+    def flip(data: bytearray) -> None:
+        data[at] ^= 16
+
+    return flip
+
+
+DAMAGES = {"last byte": _flipped(-9), "in the middle": _flipped(-12 * 1024), "blocks": _blocks_that_change_places}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_weights_are_noticed(cache, damage, caplog):
+    """The last 8 bytes are the digest."""
     graph = "g (float[1,64] x) => (float[1,67] y) { y = MatMul(x, w) }"
     model = parse(graph, {"w": np.random.default_rng(0).standard_normal((64, 67)).astype(np.float32)})
     first = planned(model.SerializeToString(), cache)
     (entry,) = cache.entries()
     data = bytearray(entry.path.read_bytes())
-    data[at] ^= 16
+    damage(data)
     entry.path.write_bytes(data)
     with caplog.at_level(logging.WARNING, "py_ort"):
         assert blob(planned(model.SerializeToString(), cache)) == blob(first)
