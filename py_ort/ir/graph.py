@@ -28,7 +28,10 @@ def array(value: ir.Value | None) -> np.ndarray | None:
     """Return the constant's contents, or None when the value is not a constant."""
     if value is None or value.const_value is None:
         return None
-    return value.const_value.numpy()
+    tensor = value.const_value
+    if isinstance(tensor, ir.StringTensor):  # its own array has byte strings of numpy, which lose NULs at their ends
+        return np.array([*tensor.string_data(), None], object)[:-1].reshape(tensor.shape.numpy())
+    return tensor.numpy()
 
 
 def tensor_of(contents: np.ndarray) -> ir.TensorProtocol:

@@ -110,6 +110,13 @@ def _attribute(builder: flatbuffers.Builder, name: str, kind: ir.AttributeType, 
     return Attribute.AttributeEnd(builder)
 
 
+def texts_of(tensor: ir.TensorProtocol) -> Sequence[bytes]:
+    """Return the elements of a tensor of strings: numpy's byte strings lose the NULs that they end in."""
+    if isinstance(tensor, ir.StringTensor):
+        return [bytes(text) for text in tensor.string_data()]
+    return [text if isinstance(text, bytes) else str(text).encode() for text in tensor.numpy().reshape(-1).tolist()]
+
+
 def string_vector(builder: flatbuffers.Builder, texts: Sequence[str | bytes]) -> int:
     """Pack a vector of strings."""
     # Each text once, however often it is read.
@@ -125,7 +132,7 @@ def _tensor(builder: flatbuffers.Builder, tensor: ir.TensorProtocol) -> int:
     dims = builder.CreateNumpyVector(np.array(list(tensor.shape), np.int64))
     strings = data = None
     if tensor.dtype == ir.DataType.STRING:
-        strings = string_vector(builder, np.asarray(tensor.numpy()).reshape(-1).tolist())
+        strings = string_vector(builder, texts_of(tensor))
     else:
         data = builder.CreateByteVector(tensor.tobytes())
     TensorValue.TensorValueStart(builder)

@@ -12,10 +12,10 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.placement.report import PlacedNode
-from py_ort.compiler.plan.attributes import pack_attributes, string_vector
+from py_ort.compiler.plan.attributes import pack_attributes, string_vector, texts_of
 from py_ort.compiler.plan.weights import Weights
 from py_ort.ir.content_keys import key_of
-from py_ort.ir.graph import array, origins
+from py_ort.ir.graph import origins
 from py_ort.ir.operators import UserKernel, operator
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.control import declared_shapes, handed_in
@@ -209,8 +209,7 @@ class PlanWriter:
         dims = builder.CreateNumpyVector(np.array(list(entry.tensor.shape), np.uint32))
         strings = None
         if entry.tensor.dtype == ir.DataType.STRING:
-            texts = [t.decode() if isinstance(t, bytes) else str(t) for t in np.asarray(array(value)).reshape(-1)]
-            strings = string_vector(builder, texts)
+            strings = string_vector(builder, texts_of(entry.tensor))
         found = key_of(entry.tensor) if self.keys else ""
         key = builder.CreateString(found) if found else None
         Weight.WeightStart(builder)
