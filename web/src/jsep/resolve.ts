@@ -1,5 +1,5 @@
 // The resolve step of one kernel call: output shapes and GPU commands, from input shapes. Nothing runs here.
-import type { DType } from '../schema';
+import { type DType, ErrorCode } from '../schema';
 import type { Command, Region } from '../gpu/segment';
 import { foldGrid } from '../gpu/folded_grid';
 import { elementType, packUniforms } from '../gpu/shader';
@@ -19,8 +19,12 @@ import {
   type Tensor,
   type TileTable,
 } from '../contract/kernel';
+import { RuntimeError } from '../errors';
 import { windowStep } from '../wgsl/large';
 import { inUnpacked } from './unpacked';
+
+/** Of a dimension: the core takes 32 bits. */
+const LARGEST_SIZE = 2 ** 31 - 1;
 
 /** Who gives a kernel call its memory: the core in a session, the page itself for a single kernel. */
 export interface Host {
@@ -221,8 +225,15 @@ class CallContext implements Context {
 
   private newTensor(dtype: DType, dims: readonly number[], allocate: (bytes: number) => number): Tensor {
     if (!hasGpuForm(dtype)) throw new KernelError(`${typeName(dtype)} has no form on the GPU`, true);
-    const tensor = makeTensor(this.run.provider.gpu.elements, 0, dtype, dims, 'gpu');
-    return this.look({ ...tensor, id: allocate(regionOf(tensor).bytes) });
+    const { device, elements } = this.run.provider.gpu;
+    const tensor = makeTensor(elements, 0, dtype, dims, 'gpu');
+    const { bytes } = regionOf(tensor);
+    if (bytes > device.limits.maxBufferSize || dims.some((dim) => dim > LARGEST_SIZE)) {
+      const what = `${this.op}: a tensor of shape [${dims}]`;
+      const limit = `this adapter's limit of ${device.limits.maxBufferSize} bytes for a buffer`;
+      throw new RuntimeError(ErrorCode.out_of_memory, `${what} is beyond ${limit}`);
+    }
+    return this.look({ ...tensor, id: allocate(bytes) });
   }
 
   reshape(tensor: Tensor, dims: readonly number[]): Tensor {

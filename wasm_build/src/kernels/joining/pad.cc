@@ -37,6 +37,12 @@ int64_t source(PadMode mode, int64_t at, int64_t size) {
   return -1;
 }
 
+// Tables have an entry per index of an axis, and are copied once. A vector that finds no memory ends the core.
+Status tables_fit(const Dims& dims) {
+  Tensor room;
+  return Tensor::make(DType::int64, {2 * std::accumulate(dims.begin(), dims.end(), int64_t{0})}, room);
+}
+
 class Pad {
  public:
   static Status make(const KernelInfo& info, Pad& out) {
@@ -56,34 +62,46 @@ class Pad {
     PY_ORT_TRY(listed_axes(context.input(3) ? &given : nullptr, in.rank(), axes));
     PY_ORT_ENSURE(pads.size() == 2 * axes.size(), "Pad: ", pads.size(), " pads for ", axes.size(), " axes of shape ",
                   in.dims);
-    const Dims strides = strides_of(in.dims);
-    std::vector<OffsetMap> maps = whole_axes(in.dims);
     Dims dims = in.dims;
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i], before = pads[i], after = pads[i + axes.size()], size = in.dim(axis);
       dims[axis] = size + before + after;
       PY_ORT_ENSURE(dims[axis] >= 0, "Pad: axis ", axis, " of shape ", in.dims, " gets ", before, " and ", after,
                     " and would have size ", dims[axis]);
-      // Negative pads cut first; what is left is repeated.
-      const int64_t cut = std::max<int64_t>(-before, 0), left = size - cut + std::min<int64_t>(after, 0);
+      const auto [cut, left] = kept(size, before, after);
       PY_ORT_ENSURE(left > 0 || dims[axis] == 0 || mode_ == PadMode::constant, "Pad: nothing is left of axis ", axis,
                     " of shape ", in.dims, " that could be repeated");
-      maps[axis].assign(static_cast<size_t>(dims[axis]), -1);
-      for (int64_t k = 0; k < dims[axis]; ++k) {
-        const int64_t from = source(mode_, k - std::max<int64_t>(before, 0), left);
-        if (from >= 0) maps[axis][k] = (from + cut) * strides[axis];
-      }
     }
     const Tensor* value = context.input(2);
     PY_ORT_ENSURE(!value || value->count() == 1, "Pad's constant_value must have one element, but its shape is ",
                   value->dims);
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, in.dtype, std::move(dims), out));
+    if (out->count() == 0) return {};  // its axes may have any size
+    PY_ORT_TRY(tables_fit(out->dims));
+    const Dims strides = strides_of(in.dims);
+    std::vector<OffsetMap> maps = whole_axes(in.dims);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = axes[i], before = pads[i];
+      const auto [cut, left] = kept(in.dim(axis), before, pads[i + axes.size()]);
+      maps[axis].assign(static_cast<size_t>(out->dim(axis)), -1);
+      for (int64_t k = 0; k < out->dim(axis); ++k) {
+        const int64_t from = source(mode_, k - std::max<int64_t>(before, 0), left);
+        if (from >= 0) maps[axis][k] = (from + cut) * strides[axis];
+      }
+    }
     mapped_copy(in, maps, value, *out);
     return {};
   }
 
  private:
+  struct Kept { int64_t cut, left; };
+  // Negative pads cut first; what is left is repeated.
+  static Kept kept(int64_t size, int64_t before, int64_t after) {
+    const int64_t cut = std::max<int64_t>(-before, 0);
+    return {cut, size - cut + std::min<int64_t>(after, 0)};
+  }
+
   PadMode mode_ = PadMode::constant;
 };
 
@@ -97,20 +115,22 @@ class CenterCropPad {
     PY_ORT_TRY(read_integers(context.input(1), sizes));
     PY_ORT_TRY(listed_axes(given_ ? &axes_ : nullptr, in.rank(), axes));
     PY_ORT_ENSURE(sizes.size() == axes.size(), "CenterCropPad: shape ", sizes, " for ", axes.size(), " axes");
+    Dims dims = in.dims;
+    for (size_t i = 0; i < axes.size(); ++i) dims[axes[i]] = sizes[i];
+    Tensor* out = nullptr;
+    PY_ORT_TRY(context.output(0, in.dtype, std::move(dims), out));
+    if (out->count() == 0) return {};  // its axes may have any size
+    PY_ORT_TRY(tables_fit(out->dims));
     const Dims strides = strides_of(in.dims);
     std::vector<OffsetMap> maps = whole_axes(in.dims);
-    Dims dims = in.dims;
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i], size = in.dim(axis), wanted = sizes[i];
       // The first index of the input, seen from the output: half of what is too much or too little, rounded down.
       const int64_t start = wanted < size ? (size - wanted) / 2 : -((wanted - size) / 2);
-      dims[axis] = wanted;
       maps[axis].assign(static_cast<size_t>(wanted), -1);
       for (int64_t k = 0; k < wanted; ++k)
         if (k + start >= 0 && k + start < size) maps[axis][k] = (k + start) * strides[axis];
     }
-    Tensor* out = nullptr;
-    PY_ORT_TRY(context.output(0, in.dtype, std::move(dims), out));
     mapped_copy(in, maps, nullptr, *out);
     return {};
   }

@@ -40,7 +40,7 @@ struct Tile {
     StridedView view;
     for (size_t i = 0; i < repeats.size(); ++i) {
       PY_ORT_ENSURE(repeats[i] >= 0, "Tile: repeats ", repeats, " has a negative entry");
-      dims.push_back(in.dims[i] * repeats[i]);
+      dims.push_back(element_count(Dims{in.dims[i], repeats[i]}));  // in 64 bits, or as many as they hold
       split.insert(split.end(), {repeats[i], in.dims[i]});
       view.strides.insert(view.strides.end(), {0, steps[i]});
     }

@@ -136,7 +136,9 @@ std::vector<std::vector<int64_t>> joined(std::vector<std::vector<int64_t>> maps)
       if (map[i] != static_cast<int64_t>(i)) return false;
     return true;
   };
-  while (maps.size() > 1 && maps.back().size() < 512 && is_whole(maps.back())) {
+  constexpr size_t most = 1 << 20;  // entries
+  while (maps.size() > 1 && maps.back().size() < 512 && maps.end()[-2].size() * maps.back().size() < most &&
+         is_whole(maps.back())) {
     const size_t inner = maps.back().size();
     maps.pop_back();
     std::vector<int64_t> both;
