@@ -80,7 +80,7 @@ def _held(element: Element, dtype: ir.DataType | None) -> Element:
         return element
     if dtype.is_integer():
         bits = dtype.bitwidth
-        wrapped = int(element) % (1 << bits)
+        wrapped = int(element if isinstance(element, int) else element._expr) % (1 << bits)
         return wrapped - (1 << bits) if dtype.is_signed() and wrapped >> (bits - 1) else wrapped
     if dtype.is_floating_point():
         exact = element if isinstance(element, int) else element._expr

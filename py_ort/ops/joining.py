@@ -36,9 +36,16 @@ def slice_attributes(node: ir.Node, build: Builder) -> None:
 def slice_axes(node: ir.Node, build: Builder) -> None:
     """Without axes the first ones are meant."""
     starts = dims(node.inputs[1])
-    if (len(node.inputs) < 4 or node.inputs[3] is None) and starts is not None and isinstance(starts[0], int):
+    count = 1 if starts == [] else starts and starts[0]  # one start may be a scalar
+    if (len(node.inputs) < 4 or node.inputs[3] is None) and isinstance(count, int):
         node.resize_inputs(max(4, len(node.inputs)))
-        node.replace_input_with(3, build.constant(np.arange(starts[0], dtype=np.int64)))
+        node.replace_input_with(3, build.constant(np.arange(count, dtype=np.int64)))
+
+
+@lowering("Concat", before=4)
+def concat_axis(node: ir.Node, build: Builder) -> None:
+    """The axis had a default, which ONNX's schemas do not say."""
+    set_attributes(node, axis=attribute(node, "axis", 1))
 
 
 @lowering("Split", before=13)

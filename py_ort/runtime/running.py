@@ -192,7 +192,7 @@ def output_names(opened: Opened, wanted: Sequence[str] | None) -> list[str]:
     """
     names = [arg.name for arg in opened.outputs]
     known = set(names)
-    if isinstance(wanted, str):
+    if wanted and isinstance(wanted, str):
         raise WrongType(f"outputs are a list of names: [{wanted!r}]")
     if wrong := [name for name in wanted or () if not isinstance(name, str)]:
         raise WrongType(f"outputs are a list of names, and {wrong[0]!r} is none")

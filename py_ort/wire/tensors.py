@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from py_ort.exceptions import ProtocolError
+from py_ort.exceptions import InvalidArgument, NotImplemented, ProtocolError
 from py_ort.schema.gen.DType import DType
 from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.TensorDesc import TensorDescT
@@ -145,6 +145,8 @@ def from_bytes(data: memoryview, number: int, dims: tuple[int, ...], name: str =
     Raises:
         ProtocolError: Type, shape and bytes do not fit together.
     """
+    if len(dims) > _MOST_DIMS:
+        raise NotImplemented(f"{name!r} has {len(dims)} dimensions, and numpy's arrays at most {_MOST_DIMS}")
     count = math.prod(dims)
     if number == DType.string_:
         return _strings(data, count, name).reshape(dims)
@@ -160,12 +162,17 @@ def from_bytes(data: memoryview, number: int, dims: tuple[int, ...], name: str =
     return np.frombuffer(data, dtype).reshape(dims)
 
 
+_MOST_DIMS = 64 if int(np.__version__.split(".")[0]) > 1 else 32
 #: Bytes that are no text come back as they went.
 _ERRORS = "surrogateescape"
 
 
 def _encoded(item: Any) -> bytes:
-    return item if isinstance(item, bytes) else str(item).encode(errors=_ERRORS)
+    try:
+        return item if isinstance(item, bytes) else str(item).encode(errors=_ERRORS)
+    except UnicodeEncodeError as e:
+        where = f"{e.object[e.start]!r} at {e.start} of a text of {len(e.object)} characters"
+        raise InvalidArgument(f"half a surrogate pair, which UTF-8 cannot encode: {where}; remove it") from e
 
 
 def _to_bytes(array: np.ndarray, dtype: int) -> Buffer:

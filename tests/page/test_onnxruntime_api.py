@@ -394,3 +394,19 @@ def test_strings_of_every_kind_of_array(new_session):
         assert list(session.run(None, {"x": array})[0]) == ["must", "same"]
         with pytest.raises(InvalidArgument, match="strings have no address"):
             session.io_binding().bind_input("x", "cpu", 0, array.dtype, [2], array.ctypes.data)
+
+
+def test_half_a_surrogate_pair_is_no_text(new_session):
+    """JSON of browsers may have it; UTF-8 has not."""
+    session = new_session(model("g (string[1] x) => (string[1] y) { y = Identity(x) }").SerializeToString())
+    with pytest.raises(InvalidArgument, match="half a surrogate pair"):
+        session.run(None, {"x": np.array(["a\ud800"], object)})
+
+
+@pytest.mark.parametrize("names", [None, "", []], ids=repr)
+def test_no_names_are_all_outputs(new_session, names):
+    """As natively, whatever is false."""
+    session = new_session(
+        model("g (float[1] x) => (float[1] y, float[1] z) { y = Neg(x)  z = Abs(x) }").SerializeToString()
+    )
+    assert [y.item() for y in session.run(names, {"x": np.float32([2])})] == [-2, 2]

@@ -281,3 +281,12 @@ def test_a_range_without_steps(kind: type[np.number]) -> None:
     feeds = {"a": np.array(2, kind), "b": np.array(6, kind)}
     (found,) = run_native(standard_form(compiled(model)), feeds)
     np.testing.assert_array_equal(found, np.arange(2, 6, dtype=kind))
+
+
+@pytest.mark.parametrize("opset", [1, 3])
+def test_the_axis_of_the_first_concat(opset: int) -> None:
+    """It is 1, which the schema does not say; native onnxruntime has opset 4 and later."""
+    model = parse("g (float[2,3] x) => (float[2,6] y) { y = Concat(x, x) }", opset=opset)
+    x = np.arange(6, dtype=F).reshape(2, 3)
+    (found,) = run_native(standard_form(compiled(model)), {"x": x})
+    np.testing.assert_array_equal(found, np.concatenate([x, x], 1))

@@ -64,6 +64,11 @@ _NUMBERS = {
 }
 #: id: nodes that make y of x (float[n,2,h,w]); all its sizes are known by symbols
 FOLLOWED = {
+    "none": (
+        "s = Size(x)  f = Reshape(s, last)  t = Concat<axis=0>(f, f)  v = Sub(t, t)  y = Tile(m, v)",
+        {"m": np.ones((2, 2), np.float32)},
+    ),
+    "repeated never": ("y = Tile(x, k)", {"k": np.array([1, 1, 0, 2])}),
     "enlarged": (f"y = {_NEAREST}(x, , k)", {"k": np.float32([1, 1, 2, 3])}),
     "made smaller": (f"y = {_NEAREST}(x, , k)", {"k": np.float32([1, 1, 0.5, 0.25])}),
     "by a fraction": (f"y = {_NEAREST}(x, , k)", {"k": np.float32([1, 1, 1.5, 2.75])}),

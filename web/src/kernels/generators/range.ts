@@ -12,7 +12,9 @@ const range: Kernel = {
   resolve(ctx) {
     const [start, limit, delta] = [0, 1, 2].map((i) => ctx.data(i)?.[0] ?? NaN);
     if (!(Math.abs(delta) > 0)) throw new KernelError(`Range: from ${start} by ${delta} never arrives at ${limit}`);
-    const y = ctx.output(0, [Math.max(0, Math.ceil((limit - start) / delta))]);
+    const length = Math.ceil((limit - start) / delta);
+    if (!Number.isFinite(length)) throw new KernelError(`Range: from ${start} to ${limit} by ${delta} has no end`);
+    const y = ctx.output(0, [Math.max(0, length)]);
     const type = computeType(y.storage);
     const names = ['start', 'delta'];
     ctx.dispatch({
