@@ -90,6 +90,24 @@ def test_sizes(new_session, provider, shape):
     np.testing.assert_allclose(y, x + SCALE, rtol=1e-6)
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_any_byte_but_0_is_true(new_session, provider):
+    session = new_session(
+        parse("g (bool[3] x) => (bool[3] y) { y = Not(x) }").SerializeToString(), providers=[provider]
+    )
+    (y,) = session.run(None, {"x": np.array([7, 0, 1], np.uint8).view(bool)})
+    assert y.view(np.uint8).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_conditions_behind_the_end_of_an_axis(new_session, provider):
+    """Native onnxruntime does not look at them."""
+    text = "g (float[3] x, bool[n] c) => (float[k] y) { y = Compress<axis=0>(x, c) }"
+    session = new_session(parse(text).SerializeToString(), providers=[provider])
+    (y,) = session.run(None, {"x": np.float32([1, 2, 3]), "c": np.array([True, False, True, True])})
+    assert y.tolist() == [1, 3]
+
+
 #: Nodes that make more of x (float[1,2,3]) than there is memory, by a fed size s (int64[1]).
 HUGE = {
     "Pad": "p = Concat<axis=0>(five, s)  t = Pad(x, p)",

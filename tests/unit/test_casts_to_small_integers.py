@@ -1,4 +1,4 @@
-"""Cast of floats to integers of 4 and 2 bits, on the core, as native onnxruntime: they are rounded, others truncate."""
+"""Casts of floats to integers, on the core, as native onnxruntime: to 4 and 2 bits they are rounded, else truncated."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from py_ort.compiler import CompileOptions, compile_model
 SOURCES = {"float16": TensorProto.FLOAT16, "float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 SMALL = ("INT4", "UINT4", "INT2", "UINT2")
 NUMBERS = [0.4, 0.5, 0.6, 1.5, 2.5, -0.5, -0.6, -1.5, -2.5, 7.4, 7.5, 8.4, 15.6, 16.2, -8.4, -8.6, -9, 100.3, -100.3]
+#: What no integer of 32 bits is.
+BEYOND = [np.nan, np.inf, -np.inf, 1e30, -1e30, 3e9, -3e9, 2147483520, -2147483648.0, 1.5]
+WIDE = ("INT32", "INT16", "UINT16", "INT8", "UINT8")
 
 
 @pytest.mark.parametrize("level", ["disabled", "all"])
-def test_rounded_as_native(level: str) -> None:
+@pytest.mark.parametrize(("numbers", "targets"), [(NUMBERS, SMALL), (BEYOND, WIDE)], ids=["small", "beyond 32 bits"])
+def test_as_native(level: str, numbers: list[float], targets: tuple[str, ...]) -> None:
     models, plans = [], []
-    for (dtype, source), small in ((s, t) for s in SOURCES.items() for t in SMALL):
-        x = np.array(NUMBERS, dtype)
+    for (dtype, source), small in ((s, t) for s in SOURCES.items() for t in targets):
+        with np.errstate(over="ignore"):
+            x = np.array(numbers).astype(dtype)
         nodes = [
             helper.make_node("Cast", ["x"], ["small"], to=getattr(TensorProto, small)),
             helper.make_node("Cast", ["small"], ["y"], to=TensorProto.INT32),

@@ -1,4 +1,6 @@
 // Compress.
+#include <algorithm>
+
 #include "kernels/shared/axes.h"
 #include "kernels/shared/strided.h"
 
@@ -17,12 +19,9 @@ class Compress {
     const auto condition = context.input(1)->values<uint8_t>();
     std::vector<OffsetMap> maps = whole_axes(in.dims);
     OffsetMap chosen;
-    for (size_t i = 0; i < condition.size(); ++i) {
-      if (!condition[i]) continue;
-      PY_ORT_ENSURE(i < maps[axis].size(), "Compress: the condition chooses index ", i, ", but axis ", axis,
-                    " of shape ", in.dims, " ends before");
-      chosen.push_back(maps[axis][i]);
-    }
+    // As natively, what is behind the end of the axis does not count.
+    for (size_t i = 0; i < std::min(condition.size(), maps[axis].size()); ++i)
+      if (condition[i]) chosen.push_back(maps[axis][i]);
     Dims dims = in.dims;
     dims[axis] = static_cast<int64_t>(chosen.size());
     maps[axis] = std::move(chosen);

@@ -67,21 +67,28 @@ class BitShift {
   int64_t sign_ = 1;
 };
 
-class Not {
- public:
-  explicit Not(const KernelInfo& info) : mask_(info.op_type == "Not" ? 1 : 0xff) {}
-  Status operator()(KernelContext& context) const {
-    const Tensor& in = *context.input(0);
-    Tensor* out = nullptr;
-    PY_ORT_TRY(context.output(0, in.dtype, in.dims, out));
-    const auto* x = in.data<uint8_t>();
-    auto* __restrict y = out->mutable_data<uint8_t>();
-    for (size_t i = 0, n = in.size_in_bytes(); i < n; ++i) y[i] = x[i] ^ mask_;
-    return {};
-  }
+// Each byte of a tensor by itself.
+template <class F>
+Status each_byte(KernelContext& context, F f) {
+  const Tensor& in = *context.input(0);
+  Tensor* out = nullptr;
+  PY_ORT_TRY(context.output(0, in.dtype, in.dims, out));
+  const auto* x = in.data<uint8_t>();
+  auto* __restrict y = out->mutable_data<uint8_t>();
+  for (size_t i = 0, n = in.size_in_bytes(); i < n; ++i) y[i] = f(x[i]);
+  return {};
+}
 
- private:
-  uint8_t mask_;
+struct Not {
+  Status operator()(KernelContext& context) const {
+    return each_byte(context, [](uint8_t x) { return uint8_t{x == 0}; });  // feeds may have any byte for true
+  }
+};
+
+struct BitwiseNot {
+  Status operator()(KernelContext& context) const {
+    return each_byte(context, [](uint8_t x) { return static_cast<uint8_t>(~x); });
+  }
 };
 
 PY_ORT_KERNEL("", "And", "bool", Bitwise);
@@ -92,7 +99,7 @@ PY_ORT_KERNEL("", "BitwiseOr", PY_ORT_INTEGERS, Bitwise);
 PY_ORT_KERNEL("", "BitwiseXor", PY_ORT_INTEGERS, Bitwise);
 PY_ORT_KERNEL("", "BitShift", PY_ORT_INTEGERS, BitShift);
 PY_ORT_KERNEL("", "Not", "bool", Not);
-PY_ORT_KERNEL("", "BitwiseNot", PY_ORT_INTEGERS, Not);
+PY_ORT_KERNEL("", "BitwiseNot", PY_ORT_INTEGERS, BitwiseNot);
 
 }  // namespace
 }  // namespace py_ort

@@ -3,6 +3,7 @@
 #include <wasm_simd128.h>
 
 #include <cmath>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/shared/float_bits.h"
@@ -143,19 +144,21 @@ void narrow(DType dtype, const void* wide, void* data, int64_t offset, size_t co
 }
 
 namespace {
-// Four floats below 2^31, as most are, are truncated at once; greater ones wrap like the narrower integers do.
+// As x86 and so native onnxruntime: what does not fit, NaN too, is the least integer; narrower types take its low bits.
+template <class T>
+int32_t truncated(T x) {
+  return std::abs(x) < T{2147483648} ? static_cast<int32_t>(x) : INT32_MIN;
+}
+
 void truncate(const float* x, int32_t* __restrict y, size_t count) {
-  const auto wrapped = [](float v) { return static_cast<int32_t>(static_cast<int64_t>(v)); };
   size_t i = 0;
   for (; i + 4 <= count; i += 4) {
     const v128_t four = wasm_v128_load(x + i);
-    if (wasm_i32x4_all_true(wasm_f32x4_lt(wasm_f32x4_abs(four), wasm_f32x4_splat(2147483648.0f)))) {
-      wasm_v128_store(y + i, wasm_i32x4_trunc_sat_f32x4(four));
-    } else {
-      for (size_t k = i; k < i + 4; ++k) y[k] = wrapped(x[k]);
-    }
+    const v128_t fits = wasm_f32x4_lt(wasm_f32x4_abs(four), wasm_f32x4_splat(2147483648.0f));
+    const v128_t least = wasm_i32x4_splat(INT32_MIN);
+    wasm_v128_store(y + i, wasm_v128_bitselect(wasm_i32x4_trunc_sat_f32x4(four), least, fits));
   }
-  for (; i < count; ++i) y[i] = wrapped(x[i]);
+  for (; i < count; ++i) y[i] = truncated(x[i]);
 }
 }  // namespace
 
@@ -168,7 +171,7 @@ void convert_lane(Lane from, const void* in, Lane to, void* out, size_t count) {
       auto* __restrict y = static_cast<To*>(out);
       for (size_t i = 0; i < count; ++i) {
         if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, int32_t>) {
-          y[i] = static_cast<int32_t>(static_cast<int64_t>(x[i]));  // wraps like the narrower integers do
+          y[i] = truncated(x[i]);
         } else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, uint64_t>) {
           y[i] = x[i] < 0 ? static_cast<uint64_t>(static_cast<int64_t>(x[i])) : static_cast<uint64_t>(x[i]);
         } else {
