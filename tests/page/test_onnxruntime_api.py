@@ -388,21 +388,6 @@ def test_a_file_in_onnxruntimes_own_format(new_session, tmp_path, provider):
         assert session.get_modelmeta().producer_name == reference.get_modelmeta().producer_name
 
 
-def test_strings_of_every_kind_of_array(new_session):
-    session = new_session(model("g (string[2] x) => (string[2] y) { y = Identity(x) }").SerializeToString())
-    for array in (np.array([b"must", b"same"], np.void), np.array([b"must", b"same"]), np.array(["must", "same"])):
-        assert list(session.run(None, {"x": array})[0]) == ["must", "same"]
-        with pytest.raises(InvalidArgument, match="strings have no address"):
-            session.io_binding().bind_input("x", "cpu", 0, array.dtype, [2], array.ctypes.data)
-
-
-def test_half_a_surrogate_pair_is_no_text(new_session):
-    """JSON of browsers may have it; UTF-8 has not."""
-    session = new_session(model("g (string[1] x) => (string[1] y) { y = Identity(x) }").SerializeToString())
-    with pytest.raises(InvalidArgument, match="half a surrogate pair"):
-        session.run(None, {"x": np.array(["a\ud800"], object)})
-
-
 @pytest.mark.parametrize("names", [None, "", []], ids=repr)
 def test_no_names_are_all_outputs(new_session, names):
     """As natively, whatever is false."""

@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -124,33 +123,17 @@ def test_damaged_files_are_passed_over_with_a_warning(cache, damage, caplog):
     assert isinstance(planned(small_models.add(), cache), CachedModel)  # written anew
 
 
-def _blocks_that_change_places(data: bytearray) -> None:
-    data[-13 * 1024 : -9 * 1024], data[-9 * 1024 : -5 * 1024] = (
-        data[-9 * 1024 : -5 * 1024],
-        data[-13 * 1024 : -9 * 1024],
-    )
+def _swapped(data: bytes) -> bytes:
+    return data[:-12296] + data[-8200:-4104] + data[-12296:-8200] + data[-4104:]
 
 
-def _flipped(at: int) -> Callable[[bytearray], None]:
-    def flip(data: bytearray) -> None:
-        data[at] ^= 16
-
-    return flip
-
-
-DAMAGES = {"last byte": _flipped(-9), "in the middle": _flipped(-12 * 1024), "blocks": _blocks_that_change_places}
-
-
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("damage", [lambda data: data[:-9] + b"!" + data[-8:], _swapped], ids=["last byte", "blocks"])
 def test_damaged_weights_are_noticed(cache, damage, caplog):
-    """The last 8 bytes are the digest."""
     graph = "g (float[1,64] x) => (float[1,67] y) { y = MatMul(x, w) }"
     model = parse(graph, {"w": np.random.default_rng(0).standard_normal((64, 67)).astype(np.float32)})
     first = planned(model.SerializeToString(), cache)
     (entry,) = cache.entries()
-    data = bytearray(entry.path.read_bytes())
-    damage(data)
-    entry.path.write_bytes(data)
+    entry.path.write_bytes(damage(entry.path.read_bytes()))
     with caplog.at_level(logging.WARNING, "py_ort"):
         assert blob(planned(model.SerializeToString(), cache)) == blob(first)
     assert "checksum of its weights" in caplog.text
