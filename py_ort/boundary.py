@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from py_ort.exceptions import InternalError, InvalidArgument, NotImplemented, OutOfMemory, PyOrtError, WrongType
 from py_ort.folders import PACKAGE
+from py_ort.signal_handlers import from_handler
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -28,7 +29,8 @@ Where = Callable[[TracebackType | None], Mapping[str, Any]]
 class typed_errors(ContextDecorator):
     """Let errors of py_ort pass, and make one of any other exception; also a decorator.
 
-    Code of the user (callbacks, `__array__`) must not be called inside: its exceptions are no bugs of ours.
+    Exceptions of signal handlers pass as well. Other code of the user (callbacks, `__array__`) must not be called
+    inside: its exceptions are no bugs of ours.
 
     Args:
         doing: What is done, in words that an error may start with.
@@ -56,7 +58,7 @@ class typed_errors(ContextDecorator):
         pass
 
     def __exit__(self, kind: object, e: BaseException | None, traceback: TracebackType | None) -> Literal[False]:
-        if not isinstance(e, Exception) or isinstance(e, self._passing):
+        if not isinstance(e, Exception) or isinstance(e, self._passing) or from_handler(e):
             return False
         doing, found = self._doing, self._where(traceback)
         if isinstance(e, MemoryError):
@@ -90,7 +92,8 @@ def _place(traceback: TracebackType | None) -> str:
 def public_function(function: F) -> F:
     """Make `InvalidArgument` of what Python raises where an argument is not what a function of the API takes.
 
-    What its docstring names passes, and so does what the call itself raises: arguments that its signature has not.
+    What its docstring names passes, and so do exceptions of signal handlers and what the call itself raises:
+    arguments that its signature has not.
     """
     return _typed(function, function.__doc__ or "")
 
@@ -173,7 +176,7 @@ def _may_leave(error: Exception, names: str) -> bool:
     called = error.__traceback__ is not None and error.__traceback__.tb_next is not None
     foreign = kind.__module__.partition(".")[0] not in _LIBRARIES
     told = any(cls.__name__ in names for cls in kind.__mro__[: kind.__mro__.index(Exception)])
-    return not called or foreign or isinstance(error, CancelledError) or told
+    return not called or foreign or isinstance(error, CancelledError) or told or from_handler(error)
 
 
 def _wrong_argument(error: Exception, function: Callable[..., Any], args: Any, kwargs: Any) -> InvalidArgument:

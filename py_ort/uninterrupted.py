@@ -6,11 +6,12 @@ pieces, for the rest of the process; between the making of a thing and the keepi
 
 from __future__ import annotations
 
+import _thread
 import contextvars
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
@@ -21,11 +22,34 @@ class NotYet(Exception):
     """Work goes on, and nobody waits for it any longer."""
 
 
+class Waiting:
+    """Waits for a future without `Future`'s own locks, which an exception of a signal handler may leave held.
+
+    Args:
+        future: Best one that nothing can have ended yet.
+    """
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._under_way = under_way = threading.Lock()
+        under_way.acquire()
+        future.add_done_callback(lambda _: under_way.release())
+
+    def wait(self, patience: float | None = None) -> bool:
+        """Wait once, so many seconds; return True if the future has ended."""
+        return self._under_way.acquire(timeout=-1 if patience is None else patience)
+
+
+def start(thread: threading.Thread) -> None:
+    """Start a thread without waiting until it runs, which `Thread.start` does with locks as those of `Future`."""
+    _thread.start_new_thread(thread.start, ())
+
+
 class Work:
     """Something that a thread of its own does for another one, which may stop to wait for it."""
 
     def __init__(self) -> None:
         self._future: Future[Any] = Future()
+        self._end = Waiting(self._future)
         self._waits: list[Future[Any]] = []
         self._lock = threading.Lock()
         self.abandoned = False
@@ -41,11 +65,11 @@ class Work:
             except BaseException as e:
                 self._future.set_exception(e)
 
-        threading.Thread(target=target, name="py_ort-work").start()
+        start(threading.Thread(target=target, name="py_ort-work"))
 
     def result(self, patience: float | None) -> Any:
         """Wait for it, so many seconds; None: until it is done."""
-        if not wait([self._future], patience).done:
+        if not self._end.wait(patience):
             raise NotYet
         return self._future.result()
 
@@ -112,6 +136,7 @@ def wait_for(future: Future[T]) -> T:
         CancelledError: Nobody waits for the work.
     """
     with waiting_for(future):
+        Waiting(future).wait()
         return future.result()
 
 

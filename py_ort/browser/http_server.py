@@ -123,11 +123,15 @@ class HttpServer:
         self.origin = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.2,), name="py_ort-http", daemon=True).start()
 
-    def publish(self, parts: Sequence[Part], content_type: str = "application/octet-stream") -> str:
-        """Serve these bytes; return their URL. They are held until `withdraw`."""
-        path = f"{BLOBS}{secrets.token_urlsafe(18)}"
-        self._blobs[path] = Blob(parts, content_type)
-        return self.origin + path
+    def new_url(self) -> str:
+        """Return a URL for `publish`."""
+        return f"{self.origin}{BLOBS}{secrets.token_urlsafe(18)}"
+
+    def publish(self, parts: Sequence[Part], content_type: str = "application/octet-stream", url: str = "") -> str:
+        """Serve these bytes; return their URL, a new one by default. They are held until `withdraw`."""
+        url = url or self.new_url()
+        self._blobs[urlsplit(url).path] = Blob(parts, content_type)
+        return url
 
     def replace(self, url: str, parts: Sequence[Part]) -> None:
         """Serve other bytes at a URL that `publish` gave."""

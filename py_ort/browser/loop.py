@@ -8,26 +8,38 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import contextlib
 import logging
 import os
+import socket
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from py_ort.exceptions import PyOrtError
+from py_ort.signal_handlers import suppress
 from py_ort.uninterrupted import wait_for
 
 T = TypeVar("T")
 _log = logging.getLogger("py_ort.browser")
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop that other threads wake without losing an OSError that a signal handler raises meanwhile."""
+
+    def _write_to_self(self) -> None:
+        bell: socket.socket | None = self._csock  # type: ignore[attr-defined]
+        if bell is not None:
+            with suppress(OSError):  # its buffer is full: the loop is awake
+                bell.send(b"\0")
+
+
 class LoopThread:
     """An asyncio loop in a daemon thread."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
+        self.loop = asyncio.new_event_loop() if sys.platform == "win32" else _Loop()
         self._thread = threading.Thread(target=self._main, name="py_ort", daemon=True)
         self._thread.start()
 
@@ -92,7 +104,7 @@ def soon(callback: Callable[[], object]) -> None:
     Without a loop there is nothing to do: a forked child has none until it makes a session of its own.
     """
     if _instance is not None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError):  # the loop is closed
             _instance.loop.call_soon_threadsafe(callback)
 
 
@@ -105,7 +117,7 @@ def _shut_down(pid: int) -> None:
     if _instance is None or os.getpid() != pid:
         return
     for closing in reversed(_at_exit):
-        with contextlib.suppress(Exception):  # nobody is left to be told
+        with suppress(Exception):  # nobody is left to be told
             _instance.submit(closing()).result(10)
 
 

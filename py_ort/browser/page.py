@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import math
@@ -30,6 +29,7 @@ from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
 from py_ort.schema.gen.Ping import PingT
+from py_ort.signal_handlers import from_handler, suppress
 from py_ort.wire import Answer, Connection, LogLine, NewTokens, ProgressReport
 from py_ort.wire.framing import SMALL, Buffer
 from py_ort.wire.json_fields import DeviceDescription, DeviceOptions
@@ -119,6 +119,7 @@ class Page:
         progress: Progress | None = None,
         tokens: Callable[[list[int]], object] | None = None,
         unwanted: Callable[[Answer], object] | None = None,
+        future: Future[Answer] | None = None,
     ) -> Future[Answer]:
         """Ask the page, from any thread; return the future of its answer. Cancelling it ends the work in the page.
 
@@ -131,12 +132,14 @@ class Page:
             progress: Called with what the page reports on the way.
             tokens: Called with what a generation makes in each step; see `NewTokens`.
             unwanted: Called with an answer that comes when nobody waits for it any more, to undo what it tells of.
+            future: The one to return; whoever has it can cancel the request even if a signal handler's exception
+                takes the place of the result.
 
         The future ends with:
             Timeout: It took longer.
             PyOrtError: The page answered with an error, or is gone.
         """
-        request = Request(body, payload, payload_size, url, timeout, progress, tokens, unwanted)
+        request = Request(body, payload, payload_size, url, timeout, progress, tokens, unwanted, future or Future())
         if self.lost:  # perhaps with the process that the loop is in
             request.fail(self.lost.again())
             return request.future
@@ -146,7 +149,9 @@ class Page:
             else:
                 self._posted.append(request)
                 self._loop.call_soon_threadsafe(self._begin_posted)
-        except RuntimeError:  # the loop is closed: Python is about to end
+        except RuntimeError as e:  # the loop is closed: Python is about to end
+            if from_handler(e):
+                raise
             request.fail(ConnectionLost("py_ort was shut down"))
         return request.future
 
@@ -178,7 +183,7 @@ class Page:
     def _begin_at_once(self, request: Request) -> bool:
         """Send a small request in the thread that asks, unless others come first; return whether all is done.
 
-        An interrupt leaves it sent, or not begun.
+        An exception of a signal handler leaves it sent, or not begun.
         """
         if request.url or request.payload_size >= SMALL:
             return False
@@ -212,9 +217,13 @@ class Page:
         if request.future.cancelled():
             return ()
         try:
+            request.number = self._connection.next_request
             asked = request.body, request.payload, request.payload_size, request.url
-            request.number, frames = self._connection.request(*asked)
+            _, frames = self._connection.request(*asked)
         except Exception as e:  # what cannot be packed is the caller's to know
+            if from_handler(e):
+                raise
+            request.number = 0
             request.fail(e)
             return ()
         self._waiting[request.number] = request
@@ -235,7 +244,7 @@ class Page:
     def _done(self, future: Future[Answer], number: int) -> None:
         """Called in whatever thread ends the future; only a cancelled one is of interest."""
         if future.cancelled():
-            with contextlib.suppress(RuntimeError):  # the loop is closed
+            with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._cancel, number)
 
     def _cancel(self, number: int) -> None:

@@ -30,7 +30,7 @@ class Request:
 
     Attributes:
         number: What the page knows it by; 0 before it has one.
-        sent: Whether it was sent at once, by the thread that asks.
+        sent: The number of bytes that the thread that asks has sent at once, if it has.
     """
 
     body: Any
@@ -43,7 +43,7 @@ class Request:
     unwanted: Callable[[Answer], object] | None = None
     future: Future[Answer] = field(default_factory=Future)
     number: int = 0
-    sent: bool = False
+    sent: list[int] = field(default_factory=list)
     timer: asyncio.TimerHandle | None = None
     cancelled: bool = False
 

@@ -23,12 +23,13 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from py_ort.browser.data_frames import Buffer, FrameReader, framed
+from py_ort.signal_handlers import from_handler
 
 
 class Letter(Protocol):
-    """What is sent; `sent` says whether it was."""
+    """Something to send; `sent` has the number of bytes that the socket took at once, once it has taken some."""
 
-    sent: bool
+    sent: list[int]
 
 
 class WebSocket(asyncio.Protocol):
@@ -86,23 +87,26 @@ class WebSocket(asyncio.Protocol):
 
         Args:
             frames: All of it.
-            letter: Is told, too, what this returns, which an interrupt (Ctrl-C) may hide.
+            letter: Its `sent` is set even if an exception of a signal handler (Ctrl-C) takes the place of the result.
 
         Returns:
-            Whether it was sent. If not, only the loop can find out why.
+            True if it was sent. If not, only the loop can find out why.
         """
         assert self._direct is not None
         data = b"".join(part for frame in frames for part in framed(frame))
         try:
-            letter.sent = True  # Python looks for interrupts after calls: none comes between this and the next one.
-            size = self._direct.send(data)
-        except OSError:
-            letter.sent = False
+            # Sending and noting the size are one step to Python: no signal handler runs between them.
+            letter.sent.extend(map(self._direct.send, (data,)))
+        except OSError as e:
+            if from_handler(e):
+                raise
             return False
-        self.sent += size
-        if size < len(data):
-            self._rest = data[size:]
-            self._loop.call_soon_threadsafe(self._write)
+        finally:
+            for size in letter.sent:
+                self.sent += size
+                if size < len(data):
+                    self._rest = data[size:]
+                    self._loop.call_soon_threadsafe(self._write)
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:

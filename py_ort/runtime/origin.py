@@ -10,6 +10,7 @@ from typing import TypeAlias
 from py_ort.compiler.load.digest import FileStamp, digest, file_digest
 from py_ort.compiler.load.files import DataFolder, shown
 from py_ort.exceptions import Fail
+from py_ort.signal_handlers import from_handler
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes"
 _BYTES = (bytes, bytearray, memoryview)
@@ -83,5 +84,7 @@ def _absolute(path: str | os.PathLike[str]) -> Path:
     """Without a look at links: `..` behind one leads elsewhere than the text says."""
     try:
         return Path(os.fsdecode(path)).absolute()
-    except OSError:  # the current folder is gone
+    except OSError as e:  # the current folder is gone
+        if from_handler(e):
+            raise
         return Path(os.fsdecode(path))

@@ -241,19 +241,21 @@ class PageRuntime:
         outputs: Sequence[str],
         feeds: Mapping[str, Feed],
         types: Mapping[str, str],
+        future: Future[Answer],
         *,
         on_gpu: OnGpu | None = None,
         graph_id: int | None = None,
         timeout: float | None,
         profile: Timed | None = None,
-    ) -> Future[Answer]:
-        """Start a run; return the future of the page's answer, which may be cancelled.
+    ) -> None:
+        """Start a run.
 
         Args:
             session: Of which session.
             outputs: Names of what is wanted.
             feeds: By name; arrays must not change until the run is over.
             types: The inputs' ONNX types.
+            future: Of the page's answer, to be cancelled if this raises.
             on_gpu: Those of the outputs to leave on the GPU, or to write into tensors there.
             graph_id: Which capture this run is of; see the option enableGraphCapture of webgpu.
             timeout: Seconds, or None.
@@ -272,17 +274,15 @@ class PageRuntime:
 
         left = tuple([(name, t and (t.dtype, t.shape, t.live())) for name, t in places.items()])
         key = session, tuple(outputs), left, graph_id, profile, tuple(there)
-        message, over = self._prepared.of(key, session.number, own, whole, layout.size)
+        message = self._prepared.of(key, session.number, own, whole, layout.size, future)
         # Outputs that are left on the GPU are freed with the tensors that are made of them.
         unwanted = (lambda answer: self.outputs_of(session.page, answer, outputs, on_gpu)) if on_gpu else None
-        if layout.size < FETCHED:
-            future = session.page.start(message, layout.buffers, layout.size, timeout=timeout, unwanted=unwanted)
-        else:
-            url = self.lease.http.publish(layout.padded())
-            future = session.page.start(message, payload_size=layout.size, url=url, timeout=timeout, unwanted=unwanted)
-            future.add_done_callback(lambda _: self.lease.http.withdraw(url))
-        future.add_done_callback(over)
-        return future
+        buffers, url, http = layout.buffers, "", self.lease.http
+        if layout.size >= FETCHED:
+            buffers, url = [], http.new_url()
+            future.add_done_callback(lambda _: http.withdraw(url))
+            http.publish(layout.padded(), url=url)
+        session.page.start(message, buffers, layout.size, url=url, timeout=timeout, unwanted=unwanted, future=future)
 
     def start_generation(
         self,

@@ -21,12 +21,15 @@ from py_ort.runtime.values.feeds import SPARSE, as_feed, check_feed, check_names
 from py_ort.runtime.values.maps import maps_of_tensor, tensor_of_map
 from py_ort.runtime.values.output_location import OnGpu
 from py_ort.runtime.values.sparse_tensor import SparseTensor
+from py_ort.signal_handlers import from_handler
 from py_ort.suggestion import did_you_mean
+from py_ort.uninterrupted import Waiting, start
 from py_ort.wire.json_fields import RunInfo, Timed
 
 if TYPE_CHECKING:
     from py_ort.profiling.profile import RunTimes
     from py_ort.runtime.opening import Opened
+    from py_ort.wire import Answer
 
 T = TypeVar("T")
 
@@ -71,6 +74,8 @@ class Run:
         spent: float = 0.0,
     ) -> None:
         self._began = time.perf_counter()
+        self.future: Future[Answer] = Future()
+        self._waits = Waiting(self.future)
         self._runtime, self._names = opened.runtime, names
         main = opened.session
         page = self._page = main.page
@@ -107,35 +112,36 @@ class Run:
                 f"the run was not done within its {timeout:g} s, of which it waited {spent:.3g} s because of workers "
                 "that had to be ended: give it a longer timeout"
             )
-        session, left = opened.shape_plans.enter(feeds) if opened.shape_plans else (None, None)
         profile = run_options._profile or profile
         self._sent = time.perf_counter()
         # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
         heard = self._heard = [self._sent]
-        self.future = self._runtime.start_run(
-            session if session is not None and session.page is page else main,
-            names,
-            feeds,
-            types,
-            on_gpu=on_gpu,
-            graph_id=graph_id,
-            timeout=None if timeout is None else timeout - spent,
-            profile=profile,
-        )
-        if left is not None:
-            self.future.add_done_callback(lambda _: left())
         if profile:
             self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
+        try:
+            session = opened.shape_plans.enter(feeds, self.future) if opened.shape_plans else None
+            self._runtime.start_run(
+                session if session is not None and session.page is page else main,
+                names,
+                feeds,
+                types,
+                self.future,
+                on_gpu=on_gpu,
+                graph_id=graph_id,
+                timeout=None if timeout is None else timeout - spent,
+                profile=profile,
+            )
+        except BaseException:
+            self.future.cancel()
+            raise
         run_options._cancel.append(self.future.cancel)
         if run_options.terminate:  # another thread has set it since, and had no future to cancel
             self.future.cancel()
 
     def wait(self) -> None:
-        """Wait for the page's answer, whatever it is. An interrupt (Ctrl-C) ends the run."""
+        """Wait for the page's answer, whatever it is. A signal handler's exception (Ctrl-C) ends the run."""
         try:
-            self.future.exception()
-        except CancelledError:
-            pass
+            self._waits.wait()
         except BaseException:
             self.give_up()
             raise
@@ -167,7 +173,9 @@ class Run:
     def _received(self) -> tuple[list[Any], RunInfo]:
         try:
             answer = self.future.result()
-        except CancelledError:
+        except CancelledError as e:
+            if from_handler(e):
+                raise
             raise Cancelled("the run was ended by run_options.terminate") from None
         return self._runtime.outputs_of(self._page, answer, self._names, self._on_gpu)
 
@@ -179,7 +187,7 @@ class Run:
         return RunTimes(self._began, self._sent, self._heard[-1], self._ended)
 
     def over(self) -> None:
-        """Nobody waits any more."""
+        """Unregister the run from its options."""
         if self.future.cancel in self._options._cancel:
             self._options._cancel.remove(self.future.cancel)
 
@@ -214,5 +222,5 @@ def in_thread(work: Callable[[], T]) -> Future[T]:
         except BaseException as e:
             future.set_exception(e)
 
-    threading.Thread(target=target, name="py_ort-run", daemon=True).start()
+    start(threading.Thread(target=target, name="py_ort-run", daemon=True))
     return future

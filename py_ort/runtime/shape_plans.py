@@ -13,7 +13,8 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -42,7 +43,7 @@ class _Made:
     """A session of the page for some shapes. `users`: runs under way."""
 
     session: Loaded
-    users: int = 0
+    users: set[Future[Any]] = field(default_factory=set)
 
 
 def worthwhile(inputs: Sequence[NodeArg], planned: Planned) -> bool:
@@ -84,11 +85,11 @@ class ShapePlans:
         self._evictions = 0
         self._closed = False
 
-    def enter(self, feeds: Mapping[str, Any]) -> tuple[Loaded, Callable[[], None]] | tuple[None, None]:
-        """Return the page's session for these feeds, and what to call after the run; None: the one for all shapes."""
+    def enter(self, feeds: Mapping[str, Any], run: Future[Any]) -> Loaded | None:
+        """Return the page's session for these feeds, kept until the run is over; None: the one for all shapes."""
         shapes = _shapes_of(feeds)
         if shapes is None or self._mode == "0":
-            return None, None
+            return None
         if self._mode == "first":
             self._make_if(shapes, 1)
             self.wait()
@@ -97,12 +98,13 @@ class ShapePlans:
             made = self._made.get(shapes)
             if made is not None:
                 self._made.move_to_end(shapes)
-                made.users += 1
-                return made.session, lambda: self._leave(made)
+                run.add_done_callback(made.users.discard)
+                made.users.add(run)
+                return made.session
         if self._mode != "first":
             # Shapes that push each other out must come ever more often.
             self._make_if(shapes, _SIGHTINGS * (1 + self._evictions))
-        return None, None
+        return None
 
     def wait(self) -> None:
         """Wait for the plan that is being made."""
@@ -131,10 +133,6 @@ class ShapePlans:
         """What was in a worker that was ended is made again as if it had never been."""
         for shapes in [shapes for shapes, made in self._made.items() if made.session.gone]:
             del self._made[shapes]
-
-    def _leave(self, made: _Made) -> None:
-        with self._lock:
-            made.users -= 1
 
     def _make_if(self, shapes: Shapes, sightings: int) -> None:
         with self._lock:
@@ -168,7 +166,7 @@ class ShapePlans:
             gone = [] if not self._closed else [session]
             if not self._closed:
                 self._made[shapes] = _Made(session)
-                idle = [key for key, made in self._made.items() if made.users == 0 and key != shapes]
+                idle = [key for key, made in self._made.items() if not made.users and key != shapes]
                 for key in idle[: max(0, len(self._made) - _KEPT)]:
                     gone.append(self._made.pop(key).session)
                     self._seen.pop(key, None)

@@ -11,7 +11,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -35,13 +35,17 @@ class _Kept:
 
     Attributes:
         number: What it is called.
-        users: Runs of it that are not over.
+        users: Runs of it that are not over, by their futures.
         known: Whether one is over, so that the page has it.
     """
 
     number: int
-    users: int = 0
+    users: set[Future[Any]] = field(default_factory=set)
     known: bool = False
+
+    def over(self, future: Future[Any]) -> None:
+        self.known |= not future.cancelled() and future.exception() is None
+        self.users.discard(future)
 
 
 class PreparedRuns:
@@ -53,9 +57,15 @@ class PreparedRuns:
         self._numbers, self._lock = itertools.count(1), Lock()
 
     def of(
-        self, key: Hashable, session: int, own: Sequence[Any], whole: Callable[[], RunT], payload_size: int
-    ) -> tuple[Prepared, Callable[[Future[Any]], None]]:
-        """Return the message for a `Run`, and what is to be called with its future when that is done.
+        self,
+        key: Hashable,
+        session: int,
+        own: Sequence[Any],
+        whole: Callable[[], RunT],
+        payload_size: int,
+        future: Future[Any],
+    ) -> Prepared:
+        """Return the message for a `Run`.
 
         Args:
             key: Equal for runs that differ in the feeds on the CPU only.
@@ -63,6 +73,7 @@ class PreparedRuns:
             own: Descriptions of the feeds on the CPU.
             whole: Makes the run with all that belongs to it.
             payload_size: Of the feeds, in bytes.
+            future: Of its answer, to which nothing was sent yet; to be cancelled if it is not sent.
         """
         with self._lock:
             kept, replaces = self._kept.get(key), 0
@@ -70,28 +81,19 @@ class PreparedRuns:
                 replaces = self._make_room()
                 kept = self._kept[key] = _Kept(next(self._numbers))
             self._kept.move_to_end(key)
-            kept.users += 1
-
-        def over(future: Future[Any] | None) -> None:
-            with self._lock:
-                kept.users -= 1
-                kept.known |= future is not None and not future.cancelled() and future.exception() is None
-
-        try:
-            body = RunT() if kept.known else whole()
-            if kept.known:
-                body.again, body.feeds = True, own
-            body.session, body.kept, body.replaces = session, kept.number, replaces
-            return self._packed(body, payload_size), over
-        except BaseException:
-            over(None)
-            raise
+            future.add_done_callback(kept.over)  # first: a signal handler's exception may come between the two
+            kept.users.add(future)
+        body = RunT() if kept.known else whole()
+        if kept.known:
+            body.again, body.feeds = True, own
+        body.session, body.kept, body.replaces = session, kept.number, replaces
+        return self._packed(body, payload_size)
 
     def _make_room(self) -> int:
         """Forget the run that was not used for longest, and return its number; 0 where none has to go, or can."""
         if len(self._kept) >= _KEPT:
             for key, kept in self._kept.items():
-                if kept.users == 0:
+                if not kept.users:
                     return self._kept.pop(key).number
         return 0
 

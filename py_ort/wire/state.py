@@ -90,7 +90,8 @@ class Connection:
     def __init__(self, token: str) -> None:
         self.token = token
         self._assembler = Assembler()
-        self._next = 1
+        #: The next request's id.
+        self.next_request = 1
         self._closed = False
         self.hello: HelloT | None = None
         #: Requests without an answer so far, and what will answer them.
@@ -112,7 +113,7 @@ class Connection:
         """
         if self.hello is None or self._closed:
             raise ProtocolError("the page is gone" if self._closed else "the page has not said hello yet")
-        request, self._next = self._next, self._next + 1
+        request, self.next_request = self.next_request, self.next_request + 1
         name = body.name if isinstance(body, Prepared) else type(body).__name__.removesuffix("T")
         header = body.header(request) if isinstance(body, Prepared) else encode(request, body, payload_size)
         self.pending[request] = _ANSWERS.get(name, "Ack")

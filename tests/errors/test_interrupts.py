@@ -119,3 +119,79 @@ def test_the_first_session(model, delay):
 def test_later_sessions(model):
     done = processes.python(WARM, MODEL=model, PY_ORT_CACHE="0")
     assert done.stdout == "well\n", done.stderr
+
+
+ALARMS = """
+import collections, os, random, signal, time
+import numpy as np
+import py_ort
+
+
+class Late(Exception):
+    pass
+
+
+def handler(*_):
+    raise kind("mine")
+
+
+def run():
+    while True:
+        assert session.run(None, feeds)[0].tolist() == [[3] * 3] * 3
+
+
+def bound():
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", feeds["x"])
+    binding.bind_cpu_input("scale", feeds["scale"])
+    binding.bind_output("y")
+    while True:
+        session.run_with_iobinding(binding)
+
+
+def create():
+    while True:
+        make()
+
+
+def close():
+    while True:
+        make().close()
+
+
+def make():
+    where = py_ort.BrowserOptions(webgpu="off", sandbox=False)
+    return py_ort.InferenceSession(model, providers=["wasm"], browser=where)
+
+
+model = open(os.environ["MODEL"], "rb").read()
+feeds = {"x": np.full((3, 3), 2, np.float32), "scale": np.ones(3, np.float32)}
+session = make()
+signal.signal(signal.SIGALRM, handler)
+rng = random.Random(int(os.environ["SEED"]))
+for work in [run] * 40 + [bound] * 20 + [create, close] * 5:
+    for kind in (TimeoutError, Late, RuntimeError, KeyError):
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, 0.03))
+        try:
+            work()
+        except kind as e:
+            assert e.args == ("mine",), e
+    assert session.run(None, feeds)[0].tolist() == [[3] * 3] * 3
+page = session._opened.session.page
+for _ in range(100):
+    if not page._waiting:
+        break
+    time.sleep(0.1)
+assert page._waiting == {} and page._connection.pending == {} and page.lost is None
+assert not any(kept.users for kept in session._opened.runtime._prepared._kept.values())
+print("well")
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_exceptions_of_signal_handlers_arrive_as_they_are(seed, tmp_path):
+    import small_models
+
+    (tmp_path / "add.onnx").write_bytes(small_models.add())
+    done = processes.python(ALARMS, MODEL=str(tmp_path / "add.onnx"), SEED=str(seed))
+    assert done.stdout == "well\n", done.stderr

@@ -11,6 +11,7 @@ from typing import Any
 from py_ort.compiler.load.files import open_file, shown
 from py_ort.exceptions import InvalidArgument
 from py_ort.runtime.origin import Source
+from py_ort.signal_handlers import from_handler
 from py_ort.wire.json_fields import DecoderNames
 
 _GENAI, _GENERATION, _CONFIG = "genai_config.json", "generation_config.json", "config.json"
@@ -92,7 +93,9 @@ def decoder_file(source: Source) -> Source:
     try:
         if not (Path(source) / _GENAI).is_file():
             return source
-    except (OSError, ValueError):  # no path at all: whoever opens it says so
+    except (OSError, ValueError) as e:  # no path at all: whoever opens it says so
+        if from_handler(e):
+            raise
         return source
     name = _part(_read(Path(source) / _GENAI), "model", "decoder").get("filename")
     if not isinstance(name, str) or not name:
@@ -168,6 +171,8 @@ def _read(file: Path) -> Mapping[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as e:
+        if from_handler(e):
+            raise
         raise InvalidArgument(f"{shown(str(file))} cannot be read as JSON: {e}") from None
     if not isinstance(found, dict):
         raise InvalidArgument(f"{shown(str(file))} is a JSON {type(found).__name__}, not an object")

@@ -6,8 +6,9 @@ import enum
 import operator
 import os
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from typing import Any
+
+from py_ort.signal_handlers import suppress
 
 
 def _whole(value: Any, wanted: type) -> int:

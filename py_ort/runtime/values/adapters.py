@@ -21,6 +21,7 @@ from py_ort.boundary import public
 from py_ort.compiler.load.files import contents_of, open_file
 from py_ort.exceptions import InvalidArgument, NoSuchFile, WrongType
 from py_ort.runtime.values.ort_value import OrtValue
+from py_ort.signal_handlers import from_handler
 from py_ort.wire.tensors import NUMPY
 
 _IDENTIFIER = b"TORT"
@@ -51,11 +52,15 @@ class AdapterFormat:
             with open_file(file_path) as file:
                 data = contents_of(file)
         except OSError as e:
+            if from_handler(e):
+                raise
             raise NoSuchFile(f"the adapter {os.fspath(file_path)} cannot be read: {e.strerror}") from e
         made = AdapterFormat()
         try:
             made._take(data)
         except (struct.error, ValueError, IndexError, TypeError, KeyError, OverflowError) as e:
+            if from_handler(e):
+                raise
             raise InvalidArgument(f"{os.fspath(file_path)} is no LoRA adapter of onnxruntime's format: {e}") from e
         return made
 

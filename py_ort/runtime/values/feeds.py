@@ -16,6 +16,7 @@ from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument, WrongType
 from py_ort.runtime.values.sparse_tensor import SparseTensor
 from py_ort.schema.gen.ValueKind import ValueKind
+from py_ort.signal_handlers import from_handler
 from py_ort.suggestion import did_you_mean
 from py_ort.wire.tensors import NUMPY, TYPE_NAMES, TYPE_NUMBERS, dtype_of
 from py_ort.wire.values import element_type
@@ -67,6 +68,8 @@ def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
     try:
         return np.asarray(value) if hasattr(value, "__array__") else _from_python(value, type_text)
     except Exception as e:  # an object's own `__array__` may raise anything
+        if from_handler(e):
+            raise
         raise InvalidArgument(f"input {name!r} takes {type_text}: no array can be made of what was given: {e}") from e
 
 
