@@ -79,10 +79,13 @@ def _inline(model: ir.Model) -> None:
 
 
 def _note_what_is_known(model: ir.Model) -> None:
-    values = [output for node in model.graph for output in node.outputs if not output.is_graph_output() and output.name]
+    values = [output for node in model.graph for output in node.outputs if output.name]
     known = _computed(model, values)
     for value, found in zip(values, known, strict=True):
-        value.type, value.shape = found.type, found.shape
+        if value.shape is None or not value.is_graph_output():
+            value.type, value.shape = found.type, found.shape
+        if value.is_graph_output():
+            continue
         maker = found.producer()
         copied = maker.inputs[0] if maker is not None and maker.op_type == "Identity" else None
         if copied is not None and copied.is_initializer() and copied.const_value is not None and value.uses():
