@@ -86,6 +86,9 @@ CASES = {
     ),
     "any order": Case("g (float[2,3] x) => (float[2,3] y) { y = Exp(b)  b = Neg(a)  a = Abs(x) }", {"x": ROWS}),
     "LayerNormalization 11": image_case("LayerNormalization(x, s, b)", 11, s=np.ones(5, F), b=np.ones(5, F)),
+    "LayerNormalization 17, an unknown attribute": image_case(
+        "LayerNormalization<axis=-1, epsion=0.5>(x, s)", 17, s=np.ones(5, F)
+    ),
     "LayerNormalization 1": image_case("LayerNormalization<axis=2>(x, s)", 1, s=np.ones((4, 5), F)),
     "Affine": image_case("Affine<alpha=2.0, beta=3.0>(x)", 1),
     "Affine, defaults": image_case("Affine(x)"),

@@ -37,13 +37,17 @@ def source_form(model: ir.Model, level: Level) -> ir.Model:
 
     Args:
         model: As loaded, its inputs' dimensions named; it is changed.
-        level: Below BASIC nothing is changed.
+        level: Below BASIC only shapes of outputs are noted.
 
     Returns:
         The model. Its nodes state all attributes that have defaults, as onnxruntime's do: tools ask for them.
     """
     if level >= Level.BASIC:
         _optimize(model)
+    else:
+        outputs = [value for value in model.graph.outputs if value.producer() is not None]
+        for value, found in zip(outputs, _computed(model, outputs), strict=True):
+            _note_shape(value, found)
     for node in all_nodes(model.graph):
         _state_defaults(node, model.opset_imports)
     return model
@@ -82,8 +86,7 @@ def _note_what_is_known(model: ir.Model) -> None:
     values = [output for node in model.graph for output in node.outputs if output.name]
     known = _computed(model, values)
     for value, found in zip(values, known, strict=True):
-        if value.shape is None or not value.is_graph_output():
-            value.type, value.shape = found.type, found.shape
+        _note_shape(value, found)
         if value.is_graph_output():
             continue
         maker = found.producer()
@@ -91,6 +94,11 @@ def _note_what_is_known(model: ir.Model) -> None:
         if copied is not None and copied.is_initializer() and copied.const_value is not None and value.uses():
             _become_constant(value, copied.const_value)
     DeadCode().call(model)
+
+
+def _note_shape(value: ir.Value, found: ir.Value) -> None:
+    if value.shape is None or not value.is_graph_output():
+        value.type, value.shape = found.type, found.shape
 
 
 def _computed(model: ir.Model, values: list[ir.Value]) -> list[ir.Value]:

@@ -128,6 +128,25 @@ def test_models_of_the_future(field: str, words: str) -> None:
         compiled(model)
 
 
+@pytest.mark.parametrize(
+    ("call", "ignored"),
+    [
+        ("LayerNormalization<epsion=0.1>(x, s)", True),
+        ("SimplifiedLayerNormalization<epsion=0.1>(x, s)", True),
+        ("RMSNormalization<epsion=0.1>(x, s)", False),
+        ("com.microsoft.FusedMatMul<foo=1>(x, s)", False),
+        ("com.microsoft.SkipLayerNormalization<foo=1>(x, x, s)", False),
+    ],
+)
+def test_unknown_attributes_are_ignored_where_native_onnxruntime_does(call: str, ignored: bool) -> None:
+    model = parse(f"g (float[2,2,4] x, float[4] s) => (float[a,b,c] y) {{ y = {call} }}", opset=23)
+    if ignored:
+        compiled(model)
+        return
+    with pytest.raises(InvalidGraph, match="which the operator does not know"):
+        compiled(model)
+
+
 _BLOCKS, _JOINED = "com.microsoft.MatMulNBits", "g (uint8[2] x, float s, uint8 z) => (uint8[n] y)"
 
 

@@ -212,3 +212,14 @@ def test_attributes_with_defaults_are_stated(level, tmp_path):
         for node in written.graph.node
     }
     assert told == {"ReduceMean": {"axes": [-1], "keepdims": 1}, "LeakyRelu": {"alpha": pytest.approx(0.01)}}
+
+
+@pytest.mark.parametrize("level", ["disabled", "basic"])
+def test_outputs_keep_their_shapes(level, tmp_path):
+    """Also one that another node reads; and nodes have no empty `overload`, which texts of them would show."""
+    made = parse("g (float[2,N] a) => (float[2,N] x, float[2,N] y) { s = Neg(a) x = Abs(s) y = Mul(x, a) }", opset=18)
+    written = _written(made, tmp_path, graph_optimization_level=level)
+    assert [output.type.tensor_type.shape for output in written.graph.output] == [
+        output.type.tensor_type.shape for output in made.graph.output
+    ]
+    assert not any(node.HasField("overload") for node in written.graph.node)
