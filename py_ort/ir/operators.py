@@ -81,6 +81,7 @@ class Operator:
         integer_weights: Where 8-bit weights that are packed for the CPU are, and their zero points.
         skip: The operator of com.microsoft that is this one, of a sum of two tensors.
         bodies: It has graphs in its attributes; of those of ai.onnx each that does says so.
+        lenient: Attributes that it does not know are ignored, as native onnxruntime ignores them.
         walked: The executor walks these itself, on whatever provider their nodes are.
         kernel: The user's own, where it is one of those.
         expand: Prefer ONNX's own function body over a NotImplemented error; False keeps the operator whole.
@@ -113,6 +114,7 @@ class Operator:
     integer_weights: tuple[int, int] | None = None
     skip: str = ""
     bodies: bool = False
+    lenient: bool = False
     walked: bool = False
     expand: bool = True
     kernel: UserKernel | None = None

@@ -52,6 +52,7 @@ OPERATORS = [
     Operator("InstanceNormalization", layout="channels", heavy=True),
     Operator(
         "LayerNormalization",
+        lenient=True,
         layout="trailing_axes",
         expand=False,
         optional_outputs=True,
@@ -75,7 +76,7 @@ OPERATORS = [
     Operator("EmbedLayerNormalization", domain=MICROSOFT, infer=_infer_embeddings),
     Operator("QEmbedLayerNormalization", domain=MICROSOFT),
     # These two live in ai.onnx in onnxruntime's own exports.
-    Operator("SimplifiedLayerNormalization", infer=_infer_simplified, scales=(1,)),
+    Operator("SimplifiedLayerNormalization", infer=_infer_simplified, scales=(1,), lenient=True),
     Operator("SimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_simplified, scales=(1,)),
 ]
 

@@ -170,10 +170,6 @@ def _check_imported(node: ir.Node, function: ir.Function, model: ir.Model) -> No
         )
 
 
-#: Operators of ai.onnx whose unknown attributes native onnxruntime ignores; those that passes write are py_ort's own.
-_LENIENT = ("LayerNormalization", "SimplifiedLayerNormalization")
-
-
 def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model: ir.Model) -> None:
     found = None if node.domain == MICROSOFT else schema(node.domain, node.op_type, opsets.get(node.domain, 1))
     contributed = None
@@ -209,7 +205,8 @@ def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model:
                 **where,
             )
     unknown = [name for name in node.attributes if name not in found.attributes]
-    if node.domain == "" and node.op_type in _LENIENT:
+    declared = operators().get((node.domain, node.op_type))
+    if declared is not None and declared.lenient:  # but what passes write is not for models to say
         unknown = [name for name in unknown if name in (*OURS, *PLACED)]
     if unknown:
         raise InvalidGraph(
