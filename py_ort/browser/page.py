@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, cast
 
-from py_ort.browser.request import Progress, Request
+from py_ort.browser.request import COMPUTING, OTHER_PROCESS, Progress, Request
 from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import (
     BrowserError,
@@ -39,16 +39,9 @@ _log = logging.getLogger("py_ort.browser")
 _GRACE = 1.0
 #: What an error says after a page was lost.
 _AGAIN = "; this session cannot go on: make a new InferenceSession, which starts a new browser"
-#: What may be at work for long. Seconds after one was cancelled until its worker is ended: if the worker itself is at
-#: it, and hears nothing, and if it hears, but waits for its GPU, which is ended with the whole browser only.
-_COMPUTING = ("Run", "CreateSession", "JsepRun", "Generate")
+#: Seconds after a request of `COMPUTING` was cancelled until its worker is ended: if the worker itself is at it, and
+#: hears nothing, and if it hears, but waits for its GPU, which is ended with the whole browser only.
 WORKER_PATIENCE, GPU_PATIENCE = 2.0, 10.0
-
-#: What an error says in a forked child.
-OTHER_PROCESS = (
-    "sessions and values on the GPU belong to the process that made them, of which this one is a fork: make them anew "
-    "here, or fork before (multiprocessing: the start method 'spawn')"
-)
 
 
 class Page:
@@ -132,8 +125,7 @@ class Page:
             progress: Called with what the page reports on the way.
             tokens: Called with what a generation makes in each step; see `NewTokens`.
             unwanted: Called with an answer that comes when nobody waits for it any more, to undo what it tells of.
-            future: The one to return; whoever has it can cancel the request even if a signal handler's exception
-                takes the place of the result.
+            future: The one to return; its owner can cancel the request even if a signal handler raises in here.
 
         The future ends with:
             Timeout: It took longer.
@@ -218,8 +210,7 @@ class Page:
             return ()
         try:
             request.number = self._connection.next_request
-            asked = request.body, request.payload, request.payload_size, request.url
-            _, frames = self._connection.request(*asked)
+            _, frames = self._connection.request(request.body, request.payload, request.payload_size, request.url)
         except Exception as e:  # what cannot be packed is the caller's to know
             if from_handler(e):
                 raise
@@ -255,7 +246,7 @@ class Page:
         body = CancelT()
         body.request = number
         heard = self._begin(Request(body, timeout=math.inf))
-        if request.name in _COMPUTING:
+        if request.name in COMPUTING:
             self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, WORKER_PATIENCE)
 
     def _still_at_it(self, number: int, heard: int, patience: float) -> None:
@@ -269,7 +260,7 @@ class Page:
         request = self._waiting.get(number)
         if request is None or self.lost:
             return
-        others = [one for other, one in list(self._waiting.items()) if other < number and one.name in _COMPUTING]
+        others = [one for other, one in list(self._waiting.items()) if other < number and one.name in COMPUTING]
         if any(not one.cancelled for one in others):
             # What is at work may be one of them, which nobody wants to end.
             self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, patience)

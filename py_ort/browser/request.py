@@ -22,6 +22,13 @@ PATIENCE: dict[str, float] = {
     **dict.fromkeys(("JsepRun", "JsepCopy", "JsepCopyAsync"), 600.0),
 }
 ANSWER_PATIENCE = 60.0
+#: Requests that may run long in a worker.
+COMPUTING = ("Run", "CreateSession", "JsepRun", "Generate")
+#: What an error says in a forked child.
+OTHER_PROCESS = (
+    "sessions and values on the GPU belong to the process that made them, of which this one is a fork: make them anew "
+    "here, or fork before (multiprocessing: the start method 'spawn')"
+)
 
 
 @dataclass(eq=False)

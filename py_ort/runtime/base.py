@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from py_ort.boundary import public, typed_errors
 from py_ort.browser.options import BrowserOptions
-from py_ort.browser.page import OTHER_PROCESS
+from py_ort.browser.request import OTHER_PROCESS
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError, WrongType
 from py_ort.log import SessionLog
@@ -215,7 +215,6 @@ class SessionBase:
         return fed or options.only_execute_path_to_fetches
 
     # --- asking
-
     def get_inputs(self) -> list[NodeArg]:
         """Return the inputs."""
         return list(self._inputs)
@@ -329,7 +328,6 @@ class SessionBase:
         return self._opened.runtime.adapter if self._opened else ""
 
     # --- ending
-
     def close(self) -> None:
         """Release the session in the page. The browser goes some time after its last session.
 
@@ -350,6 +348,12 @@ class SessionBase:
     def __del__(self) -> None:
         if getattr(self, "_opened", None) is not None:
             self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object: it is in a browser; make one of the same model")
+
+    def __copy__(self) -> Self:
+        return self  # there is one session in the page, which ends with its last reference
 
     def __repr__(self) -> str:
         name = type(self).__name__

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -330,3 +332,12 @@ def test_plans_are_sent_or_fetched(monkeypatch, most):
         feeds = {"x": np.ones((1, 3), np.float32), "scale": np.full(3, 2, np.float32)}
         np.testing.assert_array_equal(session.run(None, feeds)[0], np.full((1, 3), 3))
     assert len(published) == (2 if most < 0 else 1)  # the weights, and before them the plan
+
+
+def test_a_session_is_not_pickled(new_session):
+    session = new_session(small_models.add(), providers=["wasm"])
+    for work in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match="cannot pickle 'InferenceSession' object"):
+            work(session)
+    copy.copy(session)
+    np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)

@@ -174,7 +174,7 @@ def _parameters(root: Table) -> Iterator[tuple[str, OrtValue]]:
 
 def _write_parameter(builder: Any, name: str, value: OrtValue) -> int:
     if value.data_type() == "tensor(string)":
-        raise InvalidArgument(f"parameter {name!r} is of strings, and adapters have numbers")
+        raise InvalidArgument(f"parameter {name!r} is of type STRING: adapters have tensors of numbers")
     content = value.numpy().tobytes()
     builder.Prep(_ALIGNED, len(content))
     data = builder.CreateByteVector(content)

@@ -193,7 +193,7 @@ class IOBinding(NativeBindingNames):
             tensor = self._session._ready().runtime.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
             return OrtValue(tensor)
         if dtype_of(np.empty(0, dtype)) == DType.string_:
-            raise InvalidArgument("strings have no address")
+            raise InvalidArgument("Only binding non-string Tensors is supported: strings have no address")
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         memory: Any = (ctypes.c_byte * size).from_address(address) if size else b""
         return OrtValue(np.frombuffer(memory, dtype).reshape(tuple(shape)))

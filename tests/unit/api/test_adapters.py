@@ -79,7 +79,7 @@ def test_what_is_no_parameter_or_adapter(tmp_path):
     with pytest.raises(InvalidArgument, match="'w' is to be an OrtValue"):
         adapter.set_parameters({"w": np.ones(2)})
     adapter.set_parameters({"w": OrtValue(np.array(["a"]))})
-    with pytest.raises(InvalidArgument, match="'w' is of strings"):
+    with pytest.raises(InvalidArgument, match="'w' is of type STRING"):
         adapter.export_adapter(tmp_path / "texts")
     with pytest.raises(TypeError):
         RunOptions().add_active_adapter(adapter)
