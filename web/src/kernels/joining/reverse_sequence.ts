@@ -9,7 +9,7 @@ const REVERSE: Shader<ReverseSpec> = {
   name: 'reverse_sequence',
   wgsl: () =>
     linearMain(`  let time = i / u.time_stride % u.times;
-  let length = u32(lengths[i / u.batch_stride % u.batches]);
+  let length = min(u32(lengths[i / u.batch_stride % u.batches]), u.times);
   let from_time = select(time, length - 1u - time, time < length);
   y[i] = x[i - time * u.time_stride + from_time * u.time_stride];`),
 };

@@ -240,7 +240,7 @@ const OLD_STATE: Shader<StateSpec & Spec> = {
     linearMain(
       first
         ? '  old[i] = initial_h[u.direction * u.count + i];'
-        : `  let length = ${lengths ? 'u32(lengths[i / u.hidden])' : 'u.times'};
+        : `  let length = ${lengths ? 'min(u32(lengths[i / u.hidden]), u.times)' : 'u.times'};
   let before = u.step - 1u;
   let time = select(before, length - 1u - before, u.reverse == 1u && before < length);
   old[i] = y[(time * u.directions + u.direction) * u.count + i];`,

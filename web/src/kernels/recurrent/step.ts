@@ -112,7 +112,7 @@ ${linearMain(`  let j = i % u.hidden;
   let b = i / u.hidden;
   let state = (u.direction * u.batch + b) * u.hidden;
   let weights = u.direction * ${gates}u * u.hidden * u.hidden;
-  let length = ${lengths ? 'u32(lengths[b])' : 'u.times'};
+  let length = ${lengths ? 'min(u32(lengths[b]), u.times)' : 'u.times'};
   // Times beyond a sequence's end are the last steps in either direction.
   let time = select(u.step, length - 1u - u.step, u.reverse == 1u && u.step < length);
   let here = ((time * u.directions + u.direction) * u.batch + b) * u.hidden;
