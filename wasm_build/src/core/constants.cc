@@ -50,7 +50,7 @@ bool Session::compute(const PlanNode& node, size_t& growth) {
   for (size_t i = 0; i < made.size(); ++i) {
     if (node.outputs[i] == kOmitted) continue;
     made[i].tensor.storage->freeze();
-    constants_[node.outputs[i]] = Slot::of(std::move(made[i]), false);
+    constants_[node.outputs[i]] = Slot::of(std::move(made[i]));
   }
   return true;
 }

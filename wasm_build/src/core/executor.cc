@@ -71,16 +71,20 @@ std::vector<Slot> take_outputs(Run& run, const PlanGraph& graph) {
 }
 
 void put_output(Run& run, const PlanNode& node, size_t i, Slot slot) {
-  if (i < node.outputs.size() && node.outputs[i] != kOmitted) run.slot(node.outputs[i]) = std::move(slot);
+  if (i >= node.outputs.size() || node.outputs[i] == kOmitted) return;
+  // Nothing varies in an empty tensor; where its shape does, feeds were read on the CPU.
+  const bool empty = slot.is_tensor() && slot.value.tensor.count() == 0;
+  slot.varies = !empty && run.session().plan().varies(node.outputs[i]);
+  run.slot(node.outputs[i]) = std::move(slot);
 }
 
 Status read_on_cpu(Run& run, Slot& slot, std::string_view name) {
-  if (slot.from_feeds) run.not_replayable();
+  if (slot.varies) run.not_replayable();
   return bring_to_cpu(slot, name);
 }
 
 Status read_on_gpu(Run& run, Slot& slot, std::string_view name) {
-  if (!slot.on_gpu() && slot.from_feeds) run.not_replayable();  // the upload would have to be done anew
+  if (!slot.on_gpu() && slot.varies) run.not_replayable();  // the upload would have to be done anew
   return bring_to_gpu(slot, name);
 }
 

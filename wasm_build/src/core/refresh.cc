@@ -7,7 +7,8 @@
 namespace py_ort {
 namespace {
 
-// What is known of values here: inputs of the graph and what was made of them may differ from run to run.
+// Values that may differ from run to run: feeds, also their shapes where they stay on the CPU, and what is made of
+// them.
 class Refresh {
  public:
   Refresh(Run& run, Given& given) : run_(run), given_(given), fed_(run.session().plan().value_count()) {
@@ -18,12 +19,8 @@ class Refresh {
     possible = true;
     for (const PlanNode& node : run_.session().plan().main().nodes) {
       if (node.form != Form::kernel || node.is_random()) possible = false;
+      if (possible) PY_ORT_TRY(node.provider == gen::Provider::js ? tell(node, possible) : step(node, possible));
       if (!possible) return {};
-      if (node.provider == gen::Provider::js) {
-        PY_ORT_TRY(tell(node));
-      } else {
-        PY_ORT_TRY(step(node, possible));
-      }
       for (int32_t value : node.dying) run_.slot(value) = {};
     }
     return {};
@@ -32,35 +29,46 @@ class Refresh {
  private:
   bool fed(int32_t value) const { return value != kOmitted && fed_[static_cast<size_t>(value)]; }
 
-  // A node on the CPU, if all that it reads is there. What comes from the GPU is as it was: so is what follows from
-  // shapes there alone, but not what follows from both.
+  void mark(const PlanNode& node, bool from_feeds) {
+    for (int32_t value : node.outputs)
+      if (value != kOmitted) fed_[static_cast<size_t>(value)] = from_feeds;
+  }
+
+  // A node on the CPU, if all that it reads is there. The shapes of the GPU's results are as they were, or the
+  // recording is not replayed: so is what follows from them alone, but not what follows from feeds as well.
   Status step(const PlanNode& node, bool& possible) {
     bool missing = false, from_feeds = false;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kOmitted) continue;
       const Slot& slot = run_.slot(node.inputs[i]);
-      missing |= node.uses[i] == gen::InputUse::shape ? slot.empty() : !slot.on_cpu();
-      from_feeds |= fed(node.inputs[i]);
+      const bool shape = node.uses[i] == gen::InputUse::shape, here = shape ? !slot.empty() : slot.on_cpu();
+      missing |= !here;
+      from_feeds |= fed(node.inputs[i]) && (here || !shape);
     }
     if (missing) {
       possible = !from_feeds;
       return {};
     }
-    PY_ORT_TRY(run_cpu_node(run_, node));
-    for (int32_t value : node.outputs)
-      if (value != kOmitted) fed_[static_cast<size_t>(value)] = from_feeds;
-    return {};
+    mark(node, from_feeds);
+    return run_cpu_node(run_, node);
   }
 
-  Status tell(const PlanNode& node) {
+  Status tell(const PlanNode& node, bool& possible) {
+    bool from_feeds = false;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!fed(node.inputs[i])) continue;
       const Slot& slot = run_.slot(node.inputs[i]);
+      const gen::InputUse use = node.uses[i];
+      // Contents that the page made, of a feed: a view, for one.
+      if (use == gen::InputUse::host && !slot.on_cpu()) possible = false;
+      if (!possible) return {};
+      from_feeds |= use == gen::InputUse::device;
       // Feeds on the GPU are bound as they are.
-      if (slot.empty() || (node.uses[i] == gen::InputUse::device && slot.on_gpu())) continue;
-      PY_ORT_TRY(given_.add(run_.session().js_kernel(node), static_cast<uint32_t>(i), node.uses[i], slot,
-                            run_.name(node.inputs[i])));
+      if (slot.empty() || (use == gen::InputUse::device && slot.on_gpu())) continue;
+      PY_ORT_TRY(
+          given_.add(run_.session().js_kernel(node), static_cast<uint32_t>(i), use, slot, run_.name(node.inputs[i])));
     }
+    mark(node, from_feeds);
     return {};
   }
 

@@ -62,7 +62,7 @@ Status Run::feed_container(uint32_t input, Value::Kind kind, DType dtype) {
 
 Status Run::put_feed(int32_t value, Value fed) {
   Slot& slot = this->slot(value);
-  slot.from_feeds = true;
+  slot.varies = true;
   Value* place = &slot.value;
   if (place->kind == Value::Kind::optional && !place->items->empty())
     place = &place->items->front();  // an optional sequence
@@ -82,7 +82,7 @@ Status Run::feed_gpu(uint32_t input, DType dtype, Dims dims, uint32_t gpu_id) {
   slot.gpu = {dtype, std::move(dims), Location::gpu, nullptr};
   slot.gpu.storage = Storage::on_gpu(gpu_id, static_cast<size_t>(slot.gpu.count()) * gpu_element_size(dtype), nullptr);
   if (!slot.on_cpu()) slot.value = Value::of(slot.gpu);
-  slot.from_feeds = true;
+  slot.varies = true;
   return {};
 }
 
@@ -119,7 +119,7 @@ Status Run::finish() {
   for (int32_t value : session_->plan().main().outputs) {
     Slot& slot = this->slot(value);
     if (slot.empty()) return {ErrorCode::fail, to_text("output '", name(value), "' was not made")};
-    if (slot.from_feeds && !slot.on_gpu()) not_replayable();  // its bytes are in the heap: no recording makes them anew
+    if (slot.varies && !slot.on_gpu()) not_replayable();  // its bytes are in the heap: no recording makes them anew
     outputs_.push_back(slot);
   }
   return {};

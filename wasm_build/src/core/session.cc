@@ -45,7 +45,7 @@ Status Session::make_weights() {
     if (strings && weight.strings())
       for (flatbuffers::uoffset_t k = 0; k < weight.strings()->size(); ++k)
         tensor.mutable_strings()[k] = weight.strings()->Get(k)->str();
-    slot = Slot::of(Value::of(std::move(tensor)), false);
+    slot = Slot::of(Value::of(std::move(tensor)));
   }
   return {};
 }

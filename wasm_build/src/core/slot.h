@@ -8,12 +8,12 @@ namespace py_ort {
 
 // A tensor that was needed in both places is kept in both: no second transfer.
 struct Slot {
-  Value value;              // on the CPU if it is there at all, else the GPU's tensor
-  Tensor gpu;               // its storage is null when it is not on the GPU
-  bool from_feeds = false;  // whether its contents depend on the contents of the run's feeds
+  Value value;          // on the CPU if it is there at all, else the GPU's tensor
+  Tensor gpu;           // its storage is null when it is not on the GPU
+  bool varies = false;  // Plan::varies, of the value that it was made as
 
-  static Slot of(Value v, bool from_feeds);
-  static Slot of_gpu(Tensor t, bool from_feeds);
+  static Slot of(Value v, bool varies = false);
+  static Slot of_gpu(Tensor t, bool varies = false);
   bool empty() const { return value.kind == Value::Kind::none; }
   bool is_tensor() const { return value.kind == Value::Kind::tensor; }
   bool on_cpu() const { return !empty() && !(is_tensor() && value.tensor.location != Location::cpu); }

@@ -18,18 +18,18 @@ Status no_gpu_form(std::string_view name, DType dtype) {
 
 }  // namespace
 
-Slot Slot::of(Value v, bool from_feeds) {
+Slot Slot::of(Value v, bool varies) {
   Slot slot;
   slot.value = std::move(v);
-  slot.from_feeds = from_feeds;
+  slot.varies = varies;
   return slot;
 }
 
-Slot Slot::of_gpu(Tensor t, bool from_feeds) {
+Slot Slot::of_gpu(Tensor t, bool varies) {
   Slot slot;
   slot.value = Value::of(t);
   slot.gpu = std::move(t);
-  slot.from_feeds = from_feeds;
+  slot.varies = varies;
   return slot;
 }
 

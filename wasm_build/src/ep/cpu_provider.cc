@@ -21,14 +21,12 @@ std::vector<uint8_t> ending_inputs(const PlanNode& node) {
 }  // namespace
 
 Status run_cpu_node(Run& run, const PlanNode& node) {
-  bool from_feeds = node.is_random();
-  if (from_feeds) run.not_replayable();
+  if (node.is_random()) run.not_replayable();
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kOmitted || node.uses[i] == gen::InputUse::shape) continue;
     Slot& slot = run.slot(node.inputs[i]);
     if (slot.empty()) return runtime_error("input ", i, " '", run.name(node.inputs[i]), "' has no value");
     PY_ORT_TRY(read_on_cpu(run, slot, run.name(node.inputs[i])));
-    from_feeds |= slot.from_feeds;
   }
 
   // No suspension below: pointers to slots stay good.
@@ -36,7 +34,7 @@ Status run_cpu_node(Run& run, const PlanNode& node) {
   std::vector<Value> made;
   PY_ORT_TRY(run.session().cpu_kernel(node).run(run.slots(), ending_inputs(node), made));
   for (size_t i = 0; i < made.size(); ++i) {
-    Slot slot = Slot::of(std::move(made[i]), from_feeds);
+    Slot slot = Slot::of(std::move(made[i]));
     if (slot.is_tensor() && slot.value.tensor.location == Location::gpu)
       slot.gpu = slot.value.tensor;  // a view of a shape input
     put_output(run, node, i, std::move(slot));

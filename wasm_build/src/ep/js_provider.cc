@@ -30,19 +30,15 @@ Status bring_inputs(Run& run, const PlanNode& node) {
 Status run_js_node(Run& run, const PlanNode& node) {
   PY_ORT_TRY(bring_inputs(run, node));
   if (run.profiling()) run.ready_ms = jsep::now_ms();
-  bool from_feeds = false;
   std::vector<Slot*> inputs;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    inputs.push_back(node.inputs[i] == kOmitted ? nullptr : &run.slot(node.inputs[i]));
-    if (inputs[i] && node.uses[i] != gen::InputUse::shape) from_feeds |= inputs[i]->from_feeds;
-  }
+  for (int32_t value : node.inputs) inputs.push_back(value == kOmitted ? nullptr : &run.slot(value));
   JsepCall call(run.session().plan(), node, inputs);
   PY_ORT_TRY(call.run(run.session().js_kernel(node)));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     Tensor& made = call.outputs()[i];
     if (node.outputs[i] == kOmitted) continue;
     if (!made.storage) return {ErrorCode::fail, to_text("the JS provider's kernel did not make output ", i)};
-    put_output(run, node, i, Slot::of_gpu(std::move(made), from_feeds));
+    put_output(run, node, i, Slot::of_gpu(std::move(made)));
   }
   return {};
 }

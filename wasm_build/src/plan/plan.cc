@@ -98,6 +98,7 @@ Status Plan::decode() {
   }
   PY_ORT_TRY(verify_graphs(*this));
   find_lifetimes(graphs_);
+  find_varying(*this, varying_);
   return {};
 }
 

@@ -59,6 +59,8 @@ class Plan {
   size_t value_count() const { return table_->values() ? table_->values()->size() : 0; }
   const gen::Value& value(int32_t i) const { return *table_->values()->Get(static_cast<flatbuffers::uoffset_t>(i)); }
   std::string_view value_name(int32_t i) const;
+  // Whether its contents or shape may differ between runs whose feeds have equal shapes.
+  bool varies(int32_t i) const { return varying_[static_cast<size_t>(i)] != 0; }
   // Takes nodes out, by their index among all: their outputs then are there before a run, as weights are.
   void remove(const std::vector<bool>& nodes);
   size_t weight_count() const { return table_->weights() ? table_->weights()->size() : 0; }
@@ -72,6 +74,7 @@ class Plan {
   std::unique_ptr<void, Free> bytes_;
   const gen::Plan* table_ = nullptr;
   std::vector<PlanGraph> graphs_;
+  std::vector<uint8_t> varying_;  // by Plan.values
   uint32_t node_count_ = 0;
 };
 
@@ -81,5 +84,7 @@ Status verify_tables(const gen::Plan& table);
 Status verify_graphs(const Plan& plan);
 // Fills `dying` and `locals` anew, and omits outputs that nobody reads.
 void find_lifetimes(std::vector<PlanGraph>& graphs);
+// By value, whether it varies (src/plan/varying.cc).
+void find_varying(const Plan& plan, std::vector<uint8_t>& found);
 
 }  // namespace py_ort

@@ -11,7 +11,7 @@ Status scalar(T value, Slot& out) {
   Tensor tensor;
   PY_ORT_TRY(Tensor::make(dtype_of<T>, {}, tensor));
   *tensor.mutable_data<T>() = value;
-  out = Slot::of(Value::of(std::move(tensor)), false);
+  out = Slot::of(Value::of(std::move(tensor)));
   return {};
 }
 

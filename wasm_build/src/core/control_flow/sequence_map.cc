@@ -9,7 +9,7 @@ Slot empty_sequence(DType dtype) {
   sequence.kind = Value::Kind::sequence;
   sequence.items = std::make_shared<std::vector<Value>>();
   sequence.element_dtype = dtype;
-  return Slot::of(std::move(sequence), false);
+  return Slot::of(std::move(sequence));
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ Status run_sequence_map(Run& run, const PlanNode& node) {
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const Slot& input = run.slot(node.inputs[k]);
       const bool listed = input.value.kind == Value::Kind::sequence;
-      run.slot(body.inputs[k]) = listed ? Slot::of((*input.value.items)[i], input.from_feeds) : input;
+      run.slot(body.inputs[k]) = listed ? Slot::of((*input.value.items)[i], input.varies) : input;
     }
     PY_ORT_TRY(run_graph(run, body));
     std::vector<Slot> made = take_outputs(run, body);
@@ -44,7 +44,6 @@ Status run_sequence_map(Run& run, const PlanNode& node) {
       PY_ORT_TRY(read_on_cpu(run, made[k], run.name(body.outputs[k])));  // elements of a sequence live on the CPU
       if (!made[k].is_tensor())
         return runtime_error("output ", k, " of the body is ", describe(&made[k]), ", not a tensor");
-      results[k].from_feeds |= made[k].from_feeds;
       results[k].value.element_dtype = made[k].value.tensor.dtype;
       results[k].value.items->push_back(std::move(made[k].value));
     }

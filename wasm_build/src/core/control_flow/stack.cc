@@ -93,17 +93,16 @@ Status Stack::begin(const Slot& part) {
   Tensor whole;
   if (part.on_gpu()) {
     PY_ORT_TRY(make_on_gpu(first.dtype, std::move(dims), whole));
-    whole_ = Slot::of_gpu(std::move(whole), false);
+    whole_ = Slot::of_gpu(std::move(whole));
   } else {
     PY_ORT_TRY(Tensor::make(first.dtype, std::move(dims), whole));
-    whole_ = Slot::of(Value::of(std::move(whole)), false);
+    whole_ = Slot::of(Value::of(std::move(whole)));
   }
   return {};
 }
 
 Status Stack::write(Slot& part, int64_t index) {
   if (index == 0) PY_ORT_TRY(begin(part));
-  whole_.from_feeds |= part.from_feeds;
   const Strides strides(whole_.value.tensor.dims, axis_);
   const Place from{0, strides.inner},
       to{(reverse_ ? length_ - 1 - index : index) * strides.inner, length_ * strides.inner};
@@ -128,7 +127,7 @@ Status Stack::finish(Slot& out) {
   if (count_ == 0) {
     Tensor none;
     PY_ORT_TRY(empty_stack(run_.session().plan().value(value_), axis_, none));
-    out = Slot::of(Value::of(std::move(none)), false);
+    out = Slot::of(Value::of(std::move(none)));
     return {};
   }
   if (length_ < 0) {
@@ -190,14 +189,14 @@ Status slice(const Slot& whole, int64_t axis, int64_t index, Readers readers, Sl
       PY_ORT_TRY(make_on_gpu(tensor.dtype, dims, part));
       PY_ORT_TRY(copy_on_gpu(whole.gpu, from, part, to, strides.outer, strides.inner));
     }
-    out = Slot::of_gpu(std::move(part), whole.from_feeds);
+    out = Slot::of_gpu(std::move(part), whole.varies);
   }
   if (whole.on_cpu() && (readers.cpu || out.empty())) {
     Tensor part;
     PY_ORT_TRY(Tensor::make(tensor.dtype, std::move(dims), part));
     copy_on_cpu(tensor, from, part, to, strides.outer, strides.inner);
     out.value = Value::of(std::move(part));
-    out.from_feeds = whole.from_feeds;
+    out.varies = whole.varies;
   }
   return {};
 }

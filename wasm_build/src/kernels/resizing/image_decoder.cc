@@ -11,7 +11,6 @@ Status run_image_decoder(Run& run, const PlanNode& node) {
   const std::string_view name = run.name(node.input(0));
   if (slot.empty()) return runtime_error("input 0 '", name, "' has no value");
   PY_ORT_TRY(read_on_cpu(run, slot, name));
-  const bool from_feeds = slot.from_feeds;
   const Tensor encoded = slot.value.tensor;
   if (!slot.is_tensor() || encoded.dtype != DType::uint8 || encoded.dims.size() != 1)
     return invalid_argument("the bytes of an image are uint8 of one dimension, not ", describe(&slot));
@@ -22,7 +21,7 @@ Status run_image_decoder(Run& run, const PlanNode& node) {
   Tensor pixels;
   PY_ORT_TRY(Tensor::make(DType::uint8, {picture.height, picture.width, picture.channels}, pixels));
   jsep::take_pixels(pixels.mutable_data<uint8_t>());
-  put_output(run, node, 0, Slot::of(Value::of(std::move(pixels)), from_feeds));
+  put_output(run, node, 0, Slot::of(Value::of(std::move(pixels))));
   return {};
 }
 
