@@ -14,6 +14,12 @@ interface Placed {
   readonly parameters?: readonly number[];
 }
 
+/** A weight of the plan. */
+interface Wanted {
+  readonly size: number;
+  readonly dims: readonly number[];
+}
+
 /** Given a weight's bytes as they lie in the file, piece by piece, at multiples of four. */
 export type Scatter = (offset: number, piece: Uint8Array) => void;
 
@@ -21,14 +27,15 @@ export type Scatter = (offset: number, piece: Uint8Array) => void;
  * Takes the bytes of a matrix and writes panels.
  *
  * @param from the matrix: its form, its size in bytes, and the form's parameters.
- * @param dims of the weight as its plan has it: [groups, panels, rows, 8], or without groups; of integers
+ * @param weight as its plan has it: its bytes, and its shape: [groups, panels, rows, 8], or without groups; of integers
  *   [groups, panels, fours of rows, 8, 4].
  * @param target asked for the weight's memory at each piece: memory may move.
  */
-export function scatterIntoPanels(from: Placed, dims: readonly number[], target: () => Uint8Array): Scatter {
-  const { form, size, parameters: [slices = 1] = [] } = from;
-  if (form === Form.integers) return scatterIntegers(from, dims, target);
-  const [groups, panels, rows, width] = [1, ...dims].slice(-4);
+export function scatterIntoPanels(from: Placed, weight: Wanted, target: () => Uint8Array): Scatter {
+  const { form, size, parameters = [] } = from;
+  if (form === Form.integers) return scatterIntegers(from, weight, target);
+  const [groups, panels, rows, width] = [1, ...weight.dims].slice(-4);
+  const slices = form === Form.slices ? parameters[0] : 1;
   const columns = size / 4 / groups / rows;
   const known = form === Form.matrix || form === Form.slices || (form === Form.transposed && groups === 1);
   const each = columns / slices;
@@ -37,9 +44,10 @@ export function scatterIntoPanels(from: Placed, dims: readonly number[], target:
     !Number.isInteger(each) ||
     width !== PANEL ||
     !Number.isInteger(columns) ||
-    panels !== Math.ceil(columns / PANEL)
+    panels !== Math.ceil(columns / PANEL) ||
+    weight.size !== groups * panels * rows * PANEL * Float32Array.BYTES_PER_ELEMENT
   ) {
-    throw unfit(from, dims);
+    throw unfit(from, weight);
   }
   if (columns % PANEL !== 0) target().fill(0);
   const place = (row: number, group: number, column: number) =>
@@ -76,18 +84,19 @@ export function scatterIntoPanels(from: Placed, dims: readonly number[], target:
   };
 }
 
-function scatterIntegers(from: Placed, dims: readonly number[], target: () => Uint8Array): Scatter {
+function scatterIntegers(from: Placed, weight: Wanted, target: () => Uint8Array): Scatter {
   const [columns = 0, taps = 0, moved = 0] = from.parameters ?? [];
-  const [groups, panels, fours, ...tile] = taps ? dims : [1, ...dims];
+  const [groups, panels, fours, ...tile] = taps ? weight.dims : [1, ...weight.dims];
   const rows = from.size / (groups * columns);
   const channels = rows / (taps || 1);
   if (
     !Number.isInteger(channels) ||
     panels !== Math.ceil(columns / PANEL) ||
     fours !== Math.ceil(rows / FOUR) ||
-    `${tile}` !== `${[PANEL, FOUR]}`
+    `${tile}` !== `${[PANEL, FOUR]}` ||
+    weight.size !== groups * panels * fours * PANEL * FOUR
   ) {
-    throw unfit(from, dims);
+    throw unfit(from, weight);
   }
   target().fill(0);
   const flip = moved ? 0x80 : 0;
@@ -114,7 +123,7 @@ function scatterIntegers(from: Placed, dims: readonly number[], target: () => Ui
   };
 }
 
-function unfit({ form, size }: Placed, dims: readonly number[]): RuntimeError {
-  const text = `a weight of shape [${dims}] cannot be made of ${size} bytes in form ${form}`;
+function unfit({ form, size }: Placed, { dims, size: wanted }: Wanted): RuntimeError {
+  const text = `a weight of ${wanted} bytes and shape [${dims}] cannot be made of ${size} bytes in form ${form}`;
   return new RuntimeError(ErrorCode.invalid_graph, text);
 }

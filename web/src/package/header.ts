@@ -2,14 +2,17 @@
 import { ErrorCode, PlanVersion } from '../schema';
 import { RuntimeError } from '../errors';
 import { crc32 } from '../wire/checksum';
+import { isCount, isInteger, isSize, isText, listOf, mapOf, orNull, recordOf } from './header_fields';
 
 /** What a file begins with. */
 export const MAGIC = new Uint8Array([0x50, 0x59, 0x4f, 0x52, 0x54, 0x0d, 0x0a, 0x1a]);
 /** Magic, size of the header, its CRC-32. */
 export const PREFIX_BYTES = 16;
-/** Those that are read; the first had no checksums. */
-export const FORMAT_VERSIONS = [1, 2];
+/** The one that is read. */
+const FORMAT_VERSION = 2;
 const LARGEST_HEADER = 1 << 28;
+/** At multiples of this contents start, and further files. */
+const ALIGNMENT = 64;
 
 /** How a weight's bytes in the file become those that its plan wants: `Form` in Python. */
 export const Form = { asIs: 0, matrix: 1, transposed: 2, slices: 3, integers: 4 } as const;
@@ -60,8 +63,46 @@ export interface Header {
   readonly size: number;
   readonly parts: readonly PartEntry[];
   /** Where each content of the data starts, and its CRC-32. */
-  readonly checksums?: readonly (readonly [number, number])[];
+  readonly checksums: readonly (readonly [number, number])[];
 }
+
+const isNodeArg = recordOf<NodeArgEntry>({
+  name: isText,
+  type: isText,
+  dims: orNull(listOf(isSize)),
+  keys: orNull(listOf(isSize)),
+});
+const isPair = listOf(isCount, 2, 2);
+const isHeader = recordOf<Header>({
+  version: isCount,
+  plan_version: isCount,
+  producer: isText,
+  name: isText,
+  inputs: listOf(isNodeArg),
+  outputs: listOf(isNodeArg),
+  metadata: recordOf<MetadataEntry>({
+    producer_name: isText,
+    graph_name: isText,
+    domain: isText,
+    description: isText,
+    graph_description: isText,
+    version: isInteger,
+    custom_metadata_map: mapOf(isText),
+  }),
+  plans: listOf(
+    recordOf<PlanEntry>({
+      providers: listOf(isText),
+      shapes: mapOf(listOf(isCount)),
+      offset: isCount,
+      size: isCount,
+      weights: listOf(listOf(isCount, 3)),
+      placement: isPair,
+    }),
+  ),
+  size: isCount,
+  parts: listOf(recordOf<PartEntry>({ name: isText, size: isCount })),
+  checksums: listOf(isPair),
+});
 
 /** The size of the header that follows these bytes. What is no .pyort file is refused, with what to do about it. */
 export function headerSize(prefix: Uint8Array, what: string): number {
@@ -75,26 +116,45 @@ export function readHeader(prefix: Uint8Array, text: Uint8Array, what: string): 
   if (new DataView(prefix.buffer, prefix.byteOffset).getUint32(12, true) !== crc32(text)) {
     throw damaged(what, 'its header has changed');
   }
-  const header = JSON.parse(new TextDecoder().decode(text)) as Header;
-  if (!FORMAT_VERSIONS.includes(header.version) || header.plan_version !== PlanVersion.current) {
+  const header = parsed(text, what);
+  const { version, plan_version, producer } = header as Partial<Header>;
+  if (version !== FORMAT_VERSION || plan_version !== PlanVersion.current) {
     throw new RuntimeError(
       ErrorCode.not_implemented,
-      `${what} was written by ${header.producer}: it has format ${header.version} and plans of version ` +
-        `${header.plan_version}, and this runtime reads ${FORMAT_VERSIONS.join(' or ')} and ${PlanVersion.current}. ` +
-        'Export the model again with the py_ort of this runtime (`py-ort export`), or use the runtime of that version',
+      `${what} was written by ${producer}: it has format ${version} and plans of version ` +
+        `${plan_version}, and this runtime reads ${FORMAT_VERSION} and ${PlanVersion.current}. ` +
+        'Export the model again with the py_ort of this runtime (`py-ort export MODEL`), or use the runtime of that ' +
+        'version',
     );
   }
+  if (!isHeader(header)) throw damaged(what, 'its header is not what it should be');
   const regions = header.plans.flatMap(
     (plan) => [[plan.offset, plan.size], plan.placement, ...plan.weights] as readonly (readonly number[])[],
   );
-  if (regions.some(([offset, size]) => !(offset >= 0 && size >= 0 && offset + size <= header.size)))
+  if (regions.some(([offset, size]) => offset + size > header.size))
     throw damaged(what, 'something in it is said to lie behind its end');
+  if (
+    regions.some(([offset]) => offset % ALIGNMENT !== 0) ||
+    header.parts.slice(0, -1).some(({ size }) => size % ALIGNMENT !== 0)
+  )
+    throw damaged(what, 'something in it is said to start where nothing does');
   if (header.parts.some(({ name }) => name === '' || name.startsWith('.') || /[/\\:?#]/.test(name)))
     throw damaged(what, 'its parts are not said to lie beside it');
-  const summed = new Set(header.checksums?.map(([offset]) => offset));
-  if (header.version > 1 && regions.some(([offset, size]) => size > 0 && !summed.has(offset)))
+  const summed = new Set(header.checksums.map(([offset]) => offset));
+  if (regions.some(([offset, size]) => size > 0 && !summed.has(offset)))
     throw damaged(what, 'something in it has no checksum');
   return header;
+}
+
+function parsed(text: Uint8Array, what: string): object {
+  let told: unknown;
+  try {
+    told = JSON.parse(new TextDecoder().decode(text));
+  } catch {
+    // Told below, as other data that are no header.
+  }
+  if (typeof told !== 'object' || told === null) throw damaged(what, 'its header is not what it should be');
+  return told;
 }
 
 /** ONNX files are a protobuf whose first field is mostly ir_version. */

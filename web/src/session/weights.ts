@@ -7,7 +7,7 @@ import type { GpuProvider } from '../gpu/provider';
 import { elementCount } from '../contract/elements';
 import { scatterIntoPanels } from '../package/forms';
 import { Form } from '../package/header';
-import type { ModelSource } from './model_source';
+import type { ModelSource, WeightSource } from './model_source';
 import type { PlanInfo, PlanWeight } from './plan';
 import { type GpuWeight, GpuWeightStore, HeapWeightStore } from './weight_store';
 
@@ -40,6 +40,7 @@ export class SessionWeights {
   ): Promise<SessionWeights> {
     const loaded = new SessionWeights(source, core, session, provider);
     try {
+      plan.weights.forEach((weight) => ensureFits(source, weight));
       const sinks = new Map<PlanWeight, Sink[]>();
       loaded.placeOnGpu(
         plan.weights.filter(({ onGpu }) => onGpu && provider),
@@ -110,7 +111,7 @@ export class SessionWeights {
   private heapSink(weight: PlanWeight, address: number): Sink {
     const place = this.source.place(weight);
     if (place.form === Form.asIs) return (offset, piece) => this.core.heap.set(piece, address + offset);
-    return scatterIntoPanels(place, weight.dims, () => this.core.view(address, weight.size));
+    return scatterIntoPanels(place, weight, () => this.core.view(address, weight.size));
   }
 
   private gpuSink(weight: PlanWeight, { memory: { buffer, offset: start } }: GpuWeight): Sink {
@@ -123,7 +124,7 @@ export class SessionWeights {
     const gather: Sink =
       place.form === Form.asIs
         ? (offset, piece) => whole.set(piece, offset)
-        : scatterIntoPanels(place, weight.dims, () => whole);
+        : scatterIntoPanels(place, weight, () => whole);
     let missing = place.size;
     return (offset, piece) => {
       gather(offset, piece);
@@ -148,6 +149,18 @@ export class SessionWeights {
       GpuWeightStore.of(this.provider!).release(weight);
     }
     this.onGpu.length = 0;
+  }
+}
+
+/** Of other forms the size is looked at where they are read. */
+function ensureFits(source: ModelSource, weight: PlanWeight): void {
+  const place: WeightSource | undefined = source.place(weight);
+  if (!place || (place.form === Form.asIs && place.size !== weight.size)) {
+    throw new RuntimeError(
+      ErrorCode.invalid_graph,
+      `weight ${weight.index} of ${weight.size} bytes has ${place?.size ?? 'no place'} in the file, which is damaged: ` +
+        'export the model again',
+    );
   }
 }
 
