@@ -29,8 +29,10 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return _of_union([_reader(each) for each in inner])
     if origin in (list, Sequence):
         return _of_list(list, _reader(inner[0]))
-    if origin is tuple:
+    if origin is tuple and inner[-1] is ...:
         return _of_list(tuple, _reader(inner[0]))
+    if origin is tuple:
+        return _of_tuple([_reader(each) for each in inner])
     if origin in (dict, Mapping):
         return _of_mapping(_reader(inner[1]))
 
@@ -81,6 +83,15 @@ def _of_list(make: Callable[[Any], Any], reader: Callable[[Any], Any]) -> Callab
         if type(data) not in (list, tuple):
             raise TypeError(f"{data!r:.100} is no list")
         return make(map(reader, data))
+
+    return read_each
+
+
+def _of_tuple(readers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    def read_each(data: Any) -> Any:
+        if type(data) not in (list, tuple) or len(data) != len(readers):
+            raise TypeError(f"{data!r:.100} is no list of {len(readers)}")
+        return tuple(reader(value) for reader, value in zip(readers, data, strict=True))
 
     return read_each
 

@@ -25,10 +25,8 @@ from py_ort.exceptions import InvalidProtobuf, NotImplemented
 from py_ort.typed_json import read
 
 MAGIC = b"PYORT\r\n\x1a"
-#: Raised when a file means something else than before.
+#: Raised when a file means something else than before. No other one is read: the first had no checksums.
 VERSION = 2
-#: Those that are read; the first had no checksums.
-READS = (1, VERSION)
 ALIGNMENT = 64
 PREFIX = struct.Struct("<8sII")
 #: A header is smaller; so that nobody makes us ask for all of the memory.
@@ -144,15 +142,18 @@ class Header:
         if self.plan_version != reads_plans:
             raise NotImplemented(
                 f"the file has plans of version {self.plan_version}, written by {self.producer}, and this py_ort reads "
-                f"version {reads_plans}: export the model again with this py_ort, or install the one that wrote it"
+                f"version {reads_plans}: export the model again with this py_ort (`py-ort export MODEL`), or install "
+                "the one that wrote it"
             )
+        if any(len(place) < 3 for plan in self.plans for place in plan.weights):
+            raise InvalidProtobuf("the .pyort file is damaged: a weight has no size or form")
         regions = [(plan.offset, plan.size) for plan in self.plans]
         regions += [(offset, size) for plan in self.plans for offset, size, *_ in plan.weights]
         regions += [plan.placement for plan in self.plans]
         if any(not 0 <= offset <= offset + size <= self.size for offset, size in regions):
             raise InvalidProtobuf("the .pyort file is damaged: something in it is said to lie behind its end")
         summed = {offset for offset, _ in self.checksums}
-        if self.version > 1 and any(size and offset not in summed for offset, size in regions):
+        if any(size and offset not in summed for offset, size in regions):
             raise InvalidProtobuf("the .pyort file is damaged: something in it has no checksum")
 
 
@@ -187,10 +188,10 @@ def read_header(data: bytes | bytearray | memoryview) -> tuple[Header, int]:
         raise InvalidProtobuf("the .pyort file is cut off, or its header is damaged")
     try:
         told = json.loads(text)
-        if isinstance(told, Mapping) and told.get("version") not in READS:
+        if isinstance(told, Mapping) and told.get("version") != VERSION:
             raise NotImplemented(
                 f"the .pyort file is of version {told.get('version')}, written by {told.get('producer')}, and this "
-                f"py_ort reads versions up to {VERSION}: export the model again with this py_ort"
+                f"py_ort reads version {VERSION}: export the model again with this py_ort (`py-ort export MODEL`)"
             )
         header = read(Header, told)
     except (ValueError, TypeError, RecursionError) as e:

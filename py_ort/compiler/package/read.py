@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +25,8 @@ from py_ort.schema.gen.Plan import Plan
 from py_ort.schema.gen.PlanVersion import PlanVersion
 from py_ort.wire.parts import LazyPart, Part
 
+#: What damaged JSON and a damaged plan, which is read without looking at it as a whole, end in.
+_DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError, struct.error)
 #: Smaller weights are summed up when the plan is read, larger ones when they are asked for.
 _SMALL = 1 << 16
 
@@ -105,7 +109,7 @@ class Package:
         try:
             placement = Placement.from_json(json.loads(bytes(self._content(*entry.placement))))
             parts = list(self._parts(plan, entry.weights))
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as e:
+        except _DAMAGE as e:
             raise InvalidProtobuf(f"{self._name} is damaged: {e}") from e
         return ExportedModel(plan, header.inputs, header.outputs, header.metadata, placement, parts)
 
@@ -149,12 +153,10 @@ class Package:
         ):
             if weight.Offset() < written or weight.Size() == 0:
                 continue  # shares the room of an earlier one
-            if weight.Offset() > written:
-                yield bytes(weight.Offset() - written)
+            yield _gap(weight.Offset() - written)
             yield self._weight(offset, size, Form(form), *parameters, weight=weight)
             written = weight.Offset() + weight.Size()
-        if written < root.WeightsSize():
-            yield bytes(root.WeightsSize() - written)
+        yield _gap(max(root.WeightsSize() - written, 0))
 
     def _weight(self, offset: int, size: int, form: Form, *parameters: int, weight: object) -> Part:
         wanted: int = weight.Size()  # type: ignore[attr-defined]
@@ -167,13 +169,16 @@ class Package:
         dims = [weight.Dims(i) for i in range(weight.DimsLength())]  # type: ignore[attr-defined]
         if form == Form.INTEGERS:
             columns, taps, moved = parameters
+            if wanted != math.prod(dims):
+                raise ValueError(f"a weight of the shape {dims} has {wanted} bytes")
             return LazyPart(wanted, self._integers(offset, size, dims, columns, taps, moved))
         (slices,) = parameters or (1,)
         groups, count, rows, width = (1, *dims)[-4:]
         columns = size // max(groups * rows * 4, 1)
         whole = size == groups * rows * columns * 4 and slices > 0 and columns % slices == 0
+        whole = whole and width == PANEL and wanted == 4 * groups * count * rows * width
         if not whole or not 0 <= count * width - columns < width:
-            raise ValueError(f"a weight of the shape {dims} has {size} bytes")
+            raise ValueError(f"a weight of {wanted} bytes and the shape {dims} has {size}")
 
         def packed() -> memoryview:
             plain = np.frombuffer(self._content(offset, size), np.float32)
@@ -206,6 +211,12 @@ class Package:
             return memoryview(np.ascontiguousarray(made).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
         return packed
+
+
+def _gap(size: int) -> bytes:
+    if size >= ALIGNMENT:
+        raise ValueError(f"{size} bytes of its weights belong to none")
+    return bytes(size)
 
 
 def _further(header: Header, folder: DataFolder | None) -> Iterator[memoryview]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import random
 import re
+import struct
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import small_models
@@ -19,6 +24,7 @@ from py_ort.exceptions import InvalidArgument, InvalidProtobuf, NoSuchFile, NotI
 from py_ort.wire.parts import LazyPart, Part
 
 WEBGPU, WASM = ["webgpu", "wasm"], ["wasm"]
+_WORDS = [0, 1, 2, 4, 8, 100, 0x7F, 0xFFFF, 0x10000, 1 << 28, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFC, 0xFFFFFFFF]
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +112,9 @@ def test_no_such_plan(exported: Path, tmp_path: Path) -> None:
         Package(file).planned(WEBGPU, {})
 
 
-def changed(file: Path, change: Callable[[dict], object]) -> bytes:
+def changed(file: Path | bytes, change: Callable[[dict], object]) -> bytes:
     """The file with another header, whose checksum is right."""
-    import zlib
-
-    data = file.read_bytes()
+    data = file if isinstance(file, bytes) else file.read_bytes()
     magic, size, _ = PREFIX.unpack_from(data)
     told = json.loads(data[PREFIX.size : PREFIX.size + size])
     change(told)
@@ -196,7 +200,53 @@ def test_damaged_part(tmp_path: Path) -> None:
 def test_of_the_first_version(exported: Path) -> None:
     """It had no checksums."""
     old = changed(exported, lambda told: (told.update(version=1), told.pop("checksums")))
-    assert blob(Package(old).planned(WASM, {}).parts()) == blob(Package(exported).planned(WASM, {}).parts())
+    with pytest.raises(NotImplemented, match=r"is of version 1, .*py-ort export MODEL"):
+        Package(old)
+
+
+def _mutate(told: dict, seed: int) -> None:
+    """Put something else somewhere in plain data."""
+    draw = random.Random(seed)
+    places: list[tuple[Any, Any]] = []
+
+    def walk(within: Any) -> None:
+        for key in list(within) if isinstance(within, dict) else range(len(within)):
+            places.append((within, key))
+            if isinstance(within[key], (dict, list)):
+                walk(within[key])
+
+    walk(told)
+    within, key = draw.choice(places)
+    others = [None, True, -1, 0, 0.5, 7, 2**53, 2**70, "x", "", [], {}, [[]], [1, 2, 3], [within[key]]]
+    if draw.random() < 0.1:
+        del within[key]
+    else:
+        within[key] = draw.choice(others)
+
+
+@pytest.mark.parametrize("seeds", [range(i, i + 100) for i in range(0, 600, 100)], ids=str)
+def test_headers_of_strangers(exported: Path, seeds: range) -> None:
+    for seed in seeds:
+        with contextlib.suppress(InvalidProtobuf, NotImplemented, NoSuchFile):
+            blob(Package(changed(exported, lambda told, seed=seed: _mutate(told, seed))).planned(WASM, {}).parts())
+
+
+@pytest.mark.parametrize("seeds", [range(i, i + 100) for i in range(0, 600, 100)], ids=str)
+def test_plans_of_strangers(exported: Path, seeds: range) -> None:
+    header, start = read_header(exported.read_bytes())
+    entry = next(plan for plan in header.plans if plan.providers == WASM and not plan.shapes)
+    at = start + entry.offset
+    for seed in seeds:
+        draw, data = random.Random(seed), bytearray(exported.read_bytes())
+        for _ in range(draw.choice([1, 1, 2, 8])):
+            struct.pack_into("<I", data, at + 4 * draw.randrange(entry.size // 4), draw.choice(_WORDS))
+        sums = {entry.offset: zlib.crc32(data[at : at + entry.size])}
+
+        def repair(told: dict, sums: dict = sums) -> None:
+            told["checksums"] = [[offset, sums.get(offset, crc)] for offset, crc in told["checksums"]]
+
+        with contextlib.suppress(InvalidProtobuf):
+            blob(Package(changed(bytes(data), repair)).planned(WASM, {}).parts())
 
 
 def test_pages_know_the_same_header() -> None:

@@ -158,8 +158,8 @@ function ensureFits(source: ModelSource, weight: PlanWeight): void {
   if (!place || (place.form === Form.asIs && place.size !== weight.size)) {
     throw new RuntimeError(
       ErrorCode.invalid_graph,
-      `weight ${weight.index} of ${weight.size} bytes has ${place?.size ?? 'no place'} in the file, which is damaged: ` +
-        'export the model again',
+      `weight ${weight.index} of ${weight.size} bytes has ${place?.size ?? 'no place'} in the file, which is ` +
+        'damaged: export the model again',
     );
   }
 }
