@@ -40,6 +40,7 @@ class CompiledModel:
         placement: Where each node runs, and why.
         model: The optimized graph.
         placed: Where each of its nodes runs.
+        scope: See `py_ort.runtime.planning.Planned`.
         passes: What each pass did.
         timings: Milliseconds per stage.
     """
@@ -55,6 +56,7 @@ class CompiledModel:
     passes: list[PassReport] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     placed: Mapping[ir.Node, PlacedNode] = field(default_factory=dict)
+    scope: str = ""
 
     def parts(self) -> Sequence[Part]:
         """Return the weights' blob, as parts to serve."""

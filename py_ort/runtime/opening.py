@@ -291,7 +291,7 @@ def _load_into_page(
     while True:
         with typed_errors("loading the plan into the page"):
             trace = options.enable_profiling or os.environ.get("PY_ORT_TRACE", "0") not in ("", "0")
-            asked: PageOptions = {"threads": options.intra_op_num_threads, "trace": trace}
+            asked: PageOptions = {"threads": options.intra_op_num_threads, "trace": trace, "scope": compiled.scope}
             if tiles is not None:
                 asked["tiles"] = tiles
             loading = runtime.load(compiled.plan, compiled.parts(), asked, timeout=options.create_timeout)

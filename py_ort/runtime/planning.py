@@ -26,7 +26,11 @@ _log = logging.getLogger("py_ort")
 
 
 class Planned(Protocol):
-    """A plan and all that a session must know about it: `CompiledModel` or `CachedModel`."""
+    """A plan and all that a session must know about it: `CompiledModel`, `CachedModel` or `ExportedModel`.
+
+    Attributes:
+        scope: Where it is from; "": it was compiled here. What it calls the same weight is the same only there.
+    """
 
     plan: bytes
     inputs: list[NodeArg]
@@ -34,6 +38,7 @@ class Planned(Protocol):
     overridable: list[NodeArg]
     metadata: ModelMetadata
     placement: Placement
+    scope: str
 
     def parts(self) -> Sequence[Part]: ...
 

@@ -50,7 +50,7 @@ class SessionOptions(TypedDict, total=False):
     """CreateSession.options: those of both providers by their names, and how many threads (0: as many as there are).
 
     `tiles`: those that products take, by product. With `trace` its making and its runs are in the browser's performance
-    timeline.
+    timeline. `scope`: where the plan is from, "" for here: only there its weights' keys mean the same.
     """
 
     webgpu: Mapping[str, str]
@@ -59,6 +59,7 @@ class SessionOptions(TypedDict, total=False):
     opening: Opening
     tiles: Mapping[str, str]
     trace: bool
+    scope: str
 
 
 class Counters(TypedDict):

@@ -71,7 +71,7 @@ def odd_names() -> bytes:
 
 def case_names() -> list[str]:
     """The names in `cases` of javascript_api.mjs."""
-    files = [_PAGES / f"javascript_{part}.mjs" for part in ("gpu", "sessions")]
+    files = [_PAGES / f"javascript_{part}.mjs" for part in ("gpu", "sessions", "strangers")]
     found = (re.findall(r"""^  (?:'(.+)'|"(.+)"): async""", file.read_text(), re.MULTILINE) for file in files)
     return [single or double for names in found for single, double in names]
 

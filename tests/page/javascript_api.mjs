@@ -1,9 +1,10 @@
 // The cases of test_javascript_api.py: py_ort.mjs in a page of one's own.
 import { cases as gpu } from './javascript_gpu.mjs';
 import { cases as sessions } from './javascript_sessions.mjs';
+import { cases as strangers } from './javascript_strangers.mjs';
 import { env } from './py_ort.mjs';
 
 export { env };
 
 /** Each is run twice: with sessions in a worker where they can be, and in the page. */
-export const cases = { ...gpu, ...sessions };
+export const cases = { ...gpu, ...sessions, ...strangers };

@@ -1,6 +1,6 @@
 // Cases of javascript_api.mjs: sessions, their options, and what they say.
 import { equal, fails } from './javascript_checks.mjs';
-import { create, forged, listening, mutated, scale, x } from './javascript_parts.mjs';
+import { create, listening, scale, x } from './javascript_parts.mjs';
 import { env, InferenceSession, Tensor } from './py_ort.mjs';
 
 export const cases = {
@@ -321,80 +321,5 @@ export const cases = {
     const start = 16 + new DataView(bytes.buffer).getUint32(8, true);
     bytes[start + 30] ^= 1; // in its only plan: a plan that is not taken is not read
     await fails(() => InferenceSession.create(bytes), 'the model is damaged: its .* bytes of data from 0 on');
-  },
-
-  'headers of strangers': async () => {
-    const bytes = new Uint8Array(await (await fetch('integer_products.pyort')).arrayBuffer());
-    const { x, y } = await (await fetch('integer_products.json')).json();
-    const feeds = { x: new Tensor('float32', x, [2, 4, 8, 8]) };
-    /** Each plan's largest weight of the form lies elsewhere, as so many bytes and another form. */
-    const elsewhere = (of, size, form) => (header, add) => {
-      for (const { weights } of header.plans) {
-        const places = weights.filter((place) => of === undefined || place[2] === of);
-        const most = places.reduce((a, b) => (b[1] > a[1] ? b : a), places[0]);
-        if (most)
-          weights[weights.indexOf(most)] = [
-            add(new Uint8Array(size ?? most[1]).fill(77)),
-            size ?? most[1],
-            ...form(most),
-          ];
-      }
-    };
-    const unfit = 'cannot be made of .* bytes in form';
-    const wrong = {
-      'is damaged: its header is not': [
-        (header) => void delete header.inputs,
-        (header) => void (header.plans[0].weights = 5),
-        (header) => void (header.plans[0].weights[0][1] = 0.5),
-        (header) => void (header.plans[0].placement = [0]),
-        (header) => void (header.checksums = null),
-      ],
-      'is damaged: something in it': [
-        (header) => void (header.plans[0].offset = 2 ** 40),
-        (header) => void (header.plans[0].weights.find(([offset]) => offset > 0)[0] += 4),
-      ],
-      'weight .* of .* bytes has .* in the file, which is damaged': [
-        elsewhere(undefined, 4_000_000, () => [0]),
-        elsewhere(undefined, 16, () => [0]),
-        (header) => header.plans.forEach(({ weights }) => weights.pop()),
-      ],
-      [unfit]: [
-        elsewhere(undefined, 64, () => [1]),
-        elsewhere(undefined, undefined, () => [3]),
-        elsewhere(undefined, undefined, () => [3, 0]),
-        elsewhere(undefined, undefined, () => [9]),
-      ],
-      'it has format 1 .*py-ort export MODEL': [
-        (header) => {
-          header.version = 1;
-          delete header.checksums;
-        },
-      ],
-    };
-    for (const [words, changes] of Object.entries(wrong))
-      for (const change of changes)
-        for (const executionProviders of [['wasm'], ['webgpu']])
-          await fails(() => InferenceSession.create(forged(bytes, change), { executionProviders }), words);
-    for (const form of [[], [0, 0, 0], [0, 9, 0], [5, 0, 0], [5, 8, 0], [90, 9, 0]]) {
-      const given = forged(
-        bytes,
-        elsewhere(4, undefined, () => [4, ...form]),
-      );
-      await fails(() => InferenceSession.create(given, { executionProviders: ['wasm'] }), unfit);
-    }
-    const bystander = await create('integer_products', { executionProviders: ['wasm'] });
-    const kinds = /^RuntimeError\((invalid_graph|invalid_argument|not_implemented|no_adapter)\)$/;
-    for (let seed = 0; seed < 80; seed++) {
-      let made;
-      try {
-        const given = forged(bytes, (header) => mutated(header, seed));
-        made = await InferenceSession.create(given, { executionProviders: ['wasm'] });
-      } catch (error) {
-        if (!kinds.test(error.name)) throw new Error(`mutant ${seed}: ${error.name} ${error.message}`);
-      }
-      await made?.release();
-      equal((await bystander.run(feeds)).y.data, y);
-    }
-    await bystander.release();
   },
 };

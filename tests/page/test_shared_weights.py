@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+import zlib
 
 import numpy as np
 import pytest
 import small_models
 from onnx import helper, numpy_helper
 
-from py_ort import SessionOptions
+from py_ort import SessionOptions, export
+from py_ort.compiler.package.format import read_header
 from py_ort.exceptions import InvalidArgument
 
 PROVIDERS = ["webgpu", "wasm"]
@@ -189,3 +192,30 @@ def test_what_kernels_make_of_weights_is_weights(new_session):
     assert session.memory()["wasm"] == first, "nothing more is kept, nor needed"
     assert first["weights"] >= weights.nbytes * (1 + 16 / 9)
     assert first["peak"] < 5 * feed["x"].nbytes
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_file_that_claims_the_weights_of_another(new_session, provider, tmp_path):
+    """Sessions of one file share its weights; the plan of another may say what it likes."""
+    model = small_models.model(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        [small_models.floats("x", [64, 64])],
+        [small_models.floats("y", [64, 64])],
+        [numpy_helper.from_array(WEIGHTS, "w")],
+    )
+    (file,) = export(model, tmp_path / "net.pyort")
+    data = file.read_bytes()
+    header, start = read_header(data)
+    at = data.index(WEIGHTS.tobytes()) - start
+    others = np.full_like(WEIGHTS, 77).tobytes()
+    sums = [(offset, zlib.crc32(others) if offset == at else crc) for offset, crc in header.checksums]
+    forged = dataclasses.replace(header, checksums=sums).tobytes() + data[start:].replace(WEIGHTS.tobytes(), others)
+    (tmp_path / "forged.pyort").write_bytes(forged)
+    zeros = {"x": np.zeros((64, 64), np.float32)}
+    for given, expected, shared in (
+        (file, WEIGHTS, False), (tmp_path / "forged.pyort", 77, False), (forged, 77, False), (model, WEIGHTS, False),
+        (file, WEIGHTS, True),
+    ):  # fmt: skip
+        session = new_session(given, providers=[provider])
+        np.testing.assert_array_equal(session.run(None, zeros)[0], np.broadcast_to(expected, (64, 64)))
+        assert (session.memory()[provider]["shared"] >= WEIGHTS.nbytes) == shared

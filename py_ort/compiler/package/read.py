@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import secrets
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from py_ort.compiler.layout.packing import FOUR, PANEL, integer_conv_panels, integer_panels, panels
+from py_ort.compiler.load.digest import FileStamp
 from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file
 from py_ort.compiler.load.metadata import ModelMetadata
 from py_ort.compiler.package.format import ALIGNMENT, Form, Header, choose, read_header
@@ -40,6 +42,7 @@ class ExportedModel:
     outputs: list[NodeArg]
     metadata: ModelMetadata
     placement: Placement
+    scope: str
     _parts: Sequence[Part]
     overridable: list[NodeArg] = field(default_factory=list)
 
@@ -66,11 +69,12 @@ class Package:
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
         if isinstance(source, (bytes, bytearray, memoryview)):
             first, folder, self._name = memoryview(source).cast("B"), None, "the .pyort file"
+            self._scope = secrets.token_hex()
         else:
             self._name = repr(os.fspath(source))
             try:
                 with open_file(source) as file:
-                    first = contents_of(file)
+                    first, self._scope = contents_of(file), str(FileStamp.of(file))
             except OSError as e:
                 raise NoSuchFile(f"{os.fspath(source)!r} cannot be opened: {e.strerror}") from e
             folder = DataFolder.of(source)
@@ -111,7 +115,7 @@ class Package:
             parts = list(self._parts(plan, entry.weights))
         except _DAMAGE as e:
             raise InvalidProtobuf(f"{self._name} is damaged: {e}") from e
-        return ExportedModel(plan, header.inputs, header.outputs, header.metadata, placement, parts)
+        return ExportedModel(plan, header.inputs, header.outputs, header.metadata, placement, self._scope, parts)
 
     def _content(self, offset: int, size: int) -> memoryview:
         """Return what was written there, and nothing else."""

@@ -49,6 +49,7 @@ class CachedModel:
 
     Attributes:
         external: The files of the model's external data that it was made of, by location.
+        scope: See `py_ort.runtime.planning.Planned`.
     """
 
     plan: bytes
@@ -60,6 +61,7 @@ class CachedModel:
     file: Path
     external: Mapping[str, FileStamp]
     _parts: Sequence[Part]
+    scope: str = ""
 
     def parts(self) -> Sequence[Part]:
         """Return the weights' blob."""

@@ -8,7 +8,7 @@ import { generatorOf } from '../generate/load';
 import type { OnTokens } from '../generate/loop';
 import { isContainer, isOnGpu } from '../wire/values';
 import type { CoreFiles } from '../core/files';
-import { fetchedModel, openFile } from '../package/model_file';
+import { fetchedModel, openFile, scopeOf } from '../package/model_file';
 import { Package } from '../package/package';
 import type { Feeds } from '../session/feeds';
 import { ofPackage } from '../session/model_source';
@@ -73,7 +73,8 @@ export class LocalEngine implements Engine {
     const load = async (model: Package, { number, webgpu, onDevice }: Choice): Promise<Session> => {
       const { wasm, threads, trace } = request;
       const source = ofPackage(await model.plan(number));
-      return Session.load(source, { runtime, webgpu, onDevice, wasm, threads, trace, onProgress, signal });
+      const scope = scopeOf(request.model);
+      return Session.load(source, { runtime, webgpu, onDevice, wasm, threads, trace, scope, onProgress, signal });
     };
     /** @param known what to run of it, if that is settled. */
     const make = async (fetchFile: typeof fetchedModel, known?: Choice) => {

@@ -40,6 +40,20 @@ export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promi
   throw noModel(file);
 }
 
+const scopes = new WeakMap<object, string>();
+let unnamed = 0;
+
+/** Whose word a file is: that of its folder on the network, or its own. */
+export function scopeOf(file: ModelFile): string {
+  if (typeof file === 'string' || file instanceof URL) {
+    const url = host.resolve(String(file));
+    return /^(https?|file):/.test(url) ? new URL('.', url).href : `${++unnamed}`;
+  }
+  const scope = scopes.get(file) ?? `${++unnamed}`;
+  scopes.set(file, scope);
+  return scope;
+}
+
 /** What to throw for what is no file. */
 export function noModel(given: unknown): RuntimeError {
   return invalid(

@@ -23,7 +23,7 @@ export type DeviceDescription = device.DeviceDescription;
 /** CreateSession.options. */
 export type SessionOptions = Pick<
   session.SessionOptions,
-  'webgpu' | 'wasm' | 'threads' | 'opening' | 'tiles' | 'trace'
+  'webgpu' | 'wasm' | 'threads' | 'opening' | 'tiles' | 'trace' | 'scope'
 >;
 export type CpuOptions = NonNullable<SessionOptions['wasm']>;
 

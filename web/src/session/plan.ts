@@ -12,7 +12,7 @@ export interface PlanWeight {
   readonly size: number;
   readonly onCpu: boolean;
   readonly onGpu: boolean;
-  /** Equal keys, equal bytes; "": nothing is known. */
+  /** Equal keys, equal bytes, as whoever wrote plans of this scope says; "": nothing is known. */
   readonly key: string;
 }
 
@@ -71,7 +71,8 @@ export interface PlanInfo {
   makers(): ReadonlyMap<string, string>;
 }
 
-export function readPlan(bytes: Uint8Array): PlanInfo {
+/** @param scope where the plan is from. */
+export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
   const buffer = new flatbuffers.ByteBuffer(bytes);
   if (bytes.byteLength < 8 || !Plan.bufferHasIdentifier(buffer)) {
     throw new RuntimeError(ErrorCode.invalid_graph, 'this is not a plan (its file identifier is not PORT)');
@@ -90,7 +91,7 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
       size: Number(weight.size()),
       onCpu: weight.onCpu(),
       onGpu: weight.onGpu(),
-      key: weight.key() ?? '',
+      key: weight.key() ? `${scope} ${weight.key()}` : '',
     };
   });
   const inputs = list(main.inputsLength(), (i): PlanInput => {

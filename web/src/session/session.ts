@@ -53,6 +53,8 @@ export interface SessionOptions {
   readonly compileEarly?: boolean;
   /** Whether its making and its runs are in the browser's own performance timeline; those with a profile are anyway. */
   readonly trace?: boolean;
+  /** Where the plan is from: what it calls the same weight is shared with plans from there, and with no others. */
+  readonly scope?: string;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
   /** Ends the loading, and nothing is left of it. */
   readonly signal?: AbortSignal;
@@ -80,7 +82,7 @@ export class Session extends SessionState {
     let gpuSession: GpuSession | undefined;
     let weights: SessionWeights | undefined;
     try {
-      const plan = readPlan(planBytes);
+      const plan = readPlan(planBytes, options.scope);
       const providing = loaded.core.microkernels.provide(
         { simd: options.wasm?.simd, threads: options.threads },
         { loops: loaded.core.runsMicrokernels(handle), threads: !plan.needsGpu },

@@ -1,0 +1,162 @@
+// Cases of javascript_api.mjs: files whose sums are right, and whose headers are not.
+import { equal, fails } from './javascript_checks.mjs';
+import { create } from './javascript_parts.mjs';
+import { InferenceSession, Tensor } from './py_ort.mjs';
+
+function crc32(bytes) {
+  let sum = ~0;
+  for (const byte of bytes) {
+    sum ^= byte;
+    for (let bit = 0; bit < 8; bit++) sum = sum & 1 ? 0xedb88320 ^ (sum >>> 1) : sum >>> 1;
+  }
+  return ~sum >>> 0;
+}
+
+/**
+ * A .pyort file with another header and right sums.
+ *
+ * @param change given the header, and a function that takes a further content and tells its offset.
+ */
+function forged(bytes, change) {
+  const start = 16 + new DataView(bytes.buffer).getUint32(8, true);
+  let header = JSON.parse(new TextDecoder().decode(bytes.subarray(16, start)));
+  const data = [bytes.subarray(start)];
+  const add = (content) => {
+    const offset = header.size;
+    header.checksums.push([offset, crc32(content)]);
+    data.push(content, new Uint8Array(-content.length & 63));
+    header.size += content.length + (-content.length & 63);
+    return offset;
+  };
+  header = change(header, add) ?? header;
+  let text = JSON.stringify(header);
+  text += ' '.repeat(-(16 + new TextEncoder().encode(text).length) & 63);
+  const told = new TextEncoder().encode(text);
+  const prefix = new DataView(bytes.slice(0, 16).buffer);
+  prefix.setUint32(8, told.length, true);
+  prefix.setUint32(12, crc32(told), true);
+  return new Blob([prefix, told, ...data]);
+}
+
+/** Something else somewhere in plain data, other ones with other seeds. */
+function mutated(data, seed) {
+  let state = seed * 2654435761;
+  const draw = (count) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * count);
+  };
+  const places = [];
+  const walk = (within) => {
+    for (const key of Object.keys(within)) {
+      places.push([within, key]);
+      if (typeof within[key] === 'object' && within[key]) walk(within[key]);
+    }
+  };
+  walk({ data });
+  const [within, key] = places[1 + draw(places.length - 1)];
+  const old = within[key];
+  const others = [null, true, -1, 0, 0.5, 7, 2 ** 53, 1e300, 'x', '', [], {}, [[]], [1, 2, 3], old + 64, -old, [old]];
+  const drawn = draw(others.length + 1);
+  if (drawn < others.length) within[key] = others[drawn];
+  else delete within[key];
+}
+
+export const cases = {
+  'headers of strangers': async () => {
+    const bytes = new Uint8Array(await (await fetch('integer_products.pyort')).arrayBuffer());
+    const { x, y } = await (await fetch('integer_products.json')).json();
+    const feeds = { x: new Tensor('float32', x, [2, 4, 8, 8]) };
+    /** Each plan's largest weight of the form lies elsewhere, as so many bytes and another form. */
+    const elsewhere = (of, size, form) => (header, add) => {
+      for (const { weights } of header.plans) {
+        const places = weights.filter((place) => of === undefined || place[2] === of);
+        const most = places.reduce((a, b) => (b[1] > a[1] ? b : a), places[0]);
+        if (most)
+          weights[weights.indexOf(most)] = [
+            add(new Uint8Array(size ?? most[1]).fill(77)),
+            size ?? most[1],
+            ...form(most),
+          ];
+      }
+    };
+    const unfit = 'cannot be made of .* bytes in form';
+    const wrong = {
+      'is damaged: its header is not': [
+        (header) => void delete header.inputs,
+        (header) => void (header.plans[0].weights = 5),
+        (header) => void (header.plans[0].weights[0][1] = 0.5),
+        (header) => void (header.plans[0].placement = [0]),
+        (header) => void (header.checksums = null),
+      ],
+      'is damaged: something in it': [
+        (header) => void (header.plans[0].offset = 2 ** 40),
+        (header) => void (header.plans[0].weights.find(([offset]) => offset > 0)[0] += 4),
+      ],
+      'weight .* of .* bytes has .* in the file, which is damaged': [
+        elsewhere(undefined, 4_000_000, () => [0]),
+        elsewhere(undefined, 16, () => [0]),
+        (header) => header.plans.forEach(({ weights }) => weights.pop()),
+      ],
+      [unfit]: [
+        elsewhere(undefined, 64, () => [1]),
+        elsewhere(undefined, undefined, () => [3]),
+        elsewhere(undefined, undefined, () => [3, 0]),
+        elsewhere(undefined, undefined, () => [9]),
+      ],
+      'it has format 1 .*py-ort export MODEL': [
+        (header) => {
+          header.version = 1;
+          delete header.checksums;
+        },
+      ],
+    };
+    for (const [words, changes] of Object.entries(wrong))
+      for (const change of changes)
+        for (const executionProviders of [['wasm'], ['webgpu']])
+          await fails(() => InferenceSession.create(forged(bytes, change), { executionProviders }), words);
+    for (const form of [[], [0, 0, 0], [0, 9, 0], [5, 0, 0], [5, 8, 0], [90, 9, 0]]) {
+      const given = forged(
+        bytes,
+        elsewhere(4, undefined, () => [4, ...form]),
+      );
+      await fails(() => InferenceSession.create(given, { executionProviders: ['wasm'] }), unfit);
+    }
+    const bystander = await create('integer_products', { executionProviders: ['wasm'] });
+    const kinds = /^RuntimeError\((invalid_graph|invalid_argument|not_implemented|no_adapter)\)$/;
+    for (let seed = 0; seed < 80; seed++) {
+      let made;
+      try {
+        const given = forged(bytes, (header) => mutated(header, seed));
+        made = await InferenceSession.create(given, { executionProviders: ['wasm'] });
+      } catch (error) {
+        if (!kinds.test(error.name)) throw new Error(`mutant ${seed}: ${error.name} ${error.message}`);
+      }
+      await made?.release();
+      equal((await bystander.run(feeds)).y.data, y);
+    }
+    await bystander.release();
+  },
+
+  'a file that claims the weights of another': async () => {
+    const bytes = new Uint8Array(await (await fetch('integer_products.pyort')).arrayBuffer());
+    const { x, y } = await (await fetch('integer_products.json')).json();
+    const feeds = { x: new Tensor('float32', x, [2, 4, 8, 8]) };
+    const claiming = forged(bytes, (header, add) => {
+      for (const { weights } of header.plans)
+        for (const place of weights) if (place[1] > 64) place[0] = add(new Uint8Array(place[1]).fill(77));
+    });
+    const near = (a, b) => [...a].every((value, i) => Math.abs(value - b[i]) <= 1e-3 * (1 + Math.abs(b[i])));
+    for (const executionProviders of [['wasm'], ['webgpu']])
+      for (const models of [
+        ['integer_products.pyort', claiming],
+        [claiming, 'integer_products.pyort'],
+      ]) {
+        const sessions = [];
+        for (const model of models) sessions.push(await InferenceSession.create(model, { executionProviders }));
+        for (const [i, model] of models.entries())
+          if (near((await sessions[i].run(feeds)).y.data, y) !== (model !== claiming))
+            throw new Error(`${executionProviders}: not the weights of ${model}`);
+        for (const session of sessions) await session.release();
+      }
+  },
+};
