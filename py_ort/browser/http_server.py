@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from py_ort.browser.strangers import Strangers
 from py_ort.content_types import content_type
-from py_ort.exceptions import EngineError
+from py_ort.exceptions import EngineError, PyOrtError
 from py_ort.folders import ASSETS
 from py_ort.wire.parts import LazyPart, Part, size_of
 
@@ -68,6 +68,8 @@ class Blob:
             self.size += size_of(part)
         #: What went wrong when it was served last: too late for that answer, so the next one tells.
         self.failure = ""
+        #: Likewise, where that was an error of py_ort.
+        self.error: PyOrtError | None = None
         self._made: OrderedDict[int, memoryview] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -137,6 +139,10 @@ class HttpServer:
         """Serve other bytes at a URL that `publish` gave."""
         path = urlsplit(url).path
         self._blobs[path] = Blob(parts, self._blobs[path].content_type)
+
+    def error_of(self, url: str) -> PyOrtError | None:
+        """Return what kept us from serving a URL that `publish` gave, where that is an error of ours."""
+        return self._blobs[urlsplit(url).path].error
 
     def withdraw(self, url: str) -> None:
         """Stop serving a URL that `publish` gave."""
@@ -268,6 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
         # Names of files may have bytes that are not text: no header, log or terminal takes them.
         words = f"{type(error).__name__}: {error}"[:_LONGEST]
         blob.failure = words.encode(errors="backslashreplace").decode()
+        blob.error = error if isinstance(error, PyOrtError) else None
         _log.warning("weights or feeds could not be served: %s", blob.failure)
         return blob.failure
 

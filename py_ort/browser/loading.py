@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from py_ort.boundary import typed_errors
 from py_ort.browser.http_server import HttpServer
 from py_ort.browser.loop import loop_thread
+from py_ort.exceptions import Fail
 from py_ort.uninterrupted import wait_for, waiting_for
 from py_ort.wire import ProgressReport
 from py_ort.wire.parts import Part
@@ -53,8 +54,17 @@ class Loading(Generic[T]):
 
     @typed_errors("loading the plan into the page")
     def result(self) -> T:
-        """Wait for the end of it, and return what `load` returned."""
-        return wait_for(self._future)
+        """Wait for the end of it, and return what `load` returned.
+
+        Raises:
+            PyOrtError: What the page says; of weights that could not be made for it, what was wrong with those.
+        """
+        try:
+            return wait_for(self._future)
+        except Fail as e:
+            if why := self._http.error_of(self._urls[1]):
+                raise why from e
+            raise
 
     def __enter__(self) -> Loading[T]:
         return self
