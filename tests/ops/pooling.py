@@ -21,6 +21,8 @@ WIDE: list[tuple[tuple[int, ...], Mapping[str, Any]]] = [
     ((1, 4, 1, 5), {"kernel_shape": [3, 3], "strides": [2, 1], "auto_pad": "VALID"}),
     ((1, 4, 1, 3), {"kernel_shape": [3, 1], "pads": [1, 0, 0, 0]}),
 ]
+#: Of which most elements are not in the image.
+VAST: Mapping[str, Any] = {"kernel_shape": [200, 160], "pads": [100, 80, 100, 80], "strides": [3, 2]}
 
 
 def _both(op: str, x: tuple[int, ...] | np.ndarray, attributes: Mapping[str, Any]) -> list[Case]:
@@ -74,6 +76,13 @@ CASES = [
         for case in _both(op, shape, window)
     ),
     *_both("LpPool", (1, 4, 6, 7), {"kernel_shape": [3, 3], "p": 3}),
+    *(case for op in ("MaxPool", "AveragePool", "LpPool") for case in _both(op, (1, 4, 8, 7), VAST)),
+    *_both("AveragePool", (1, 8, 9, 8), {**WINDOWS[1], "dilations": [2, 3], "pads": [2, 1, 1, 2]}),
+    *_both(
+        "AveragePool",
+        (1, 4, 9, 8),
+        {"kernel_shape": [3, 2], "dilations": [2, 3], "pads": [2, 1, 1, 1], "count_include_pad": 1},
+    ),
     *(
         case
         for shape in ((2, 5, 11, 10), (1, 8, 7, 7), (1, 32, 20, 20))

@@ -25,7 +25,7 @@ interface PoolKind {
   readonly types: readonly DTypeName[];
   /**
    * Of type T; `x` is an element, `p` the norm's order, `count` the number of elements (with pads, if they are to be
-   * counted).
+   * counted), an f32.
    */
   readonly start: (type: string) => string;
   readonly step: string;
@@ -44,7 +44,7 @@ const POOLS: { readonly [op: string]: PoolKind } = {
     types: ['float32', 'float16'],
     start: () => 'T(0.0)',
     step: 'value += x;',
-    finish: 'value / f32(count)',
+    finish: 'value / count',
   },
   LpPool: {
     types: ['float32', 'float16'],
@@ -72,6 +72,7 @@ interface PoolSpec extends Spec {
   readonly last: boolean;
   readonly includePad: boolean;
   readonly indices: boolean;
+  readonly dilated: boolean;
   /** x is in y, which must not be bound twice. */
   readonly inPlace?: boolean;
   readonly storage: StorageType;
@@ -134,6 +135,7 @@ function resolve(
     last,
     includePad,
     indices: indices !== undefined,
+    dilated: geometry.dilations.some((dilation) => dilation !== 1),
     storage: x.storage,
     ...(inPlace && { inPlace }),
   };
@@ -161,7 +163,7 @@ function resolve(
         dilation: geometry.dilations,
         pad: geometry.begins,
         ...(includePad && {
-          end: geometry.input.map((size, axis) => size + geometry.begins[axis] + geometry.ends[axis]),
+          end: geometry.input.map((size, axis) => size + geometry.ends[axis]),
         }),
         ...(op === 'LpPool' && { p }),
         ...(indices && { plane: inPlane }),
@@ -174,7 +176,7 @@ function resolve(
 
 const SHADER: Shader<PoolSpec> = {
   name: 'pool__any',
-  wgsl({ op, axes, lanes, last, includePad, indices, inPlace, storage }) {
+  wgsl({ op, axes, lanes, last, includePad, indices, dilated, inPlace, storage }) {
     const { start, step, finish } = POOLS[op];
     const type = computeType(storage);
     const all = Array.from({ length: axes }, (_, axis) => axis);
@@ -182,14 +184,25 @@ const SHADER: Shader<PoolSpec> = {
       .reverse()
       .map((axis) => `let out_${axis} = rest % u.output_${axis}; rest = rest / u.output_${axis};`);
     const channel = 'let channel = rest % u.channels; rest = rest / u.channels;';
-    // Positions in the padded input, whose first element is at `pad`; `begin` below it wraps around and is found too
-    // large.
-    const open = all.map(
-      (axis) => `for (var k_${axis} = 0u; k_${axis} < u.kernel_${axis}; k_${axis}++) {
-    let padded_${axis} = out_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis};
-    let in_${axis} = padded_${axis} - u.pad_${axis};`,
+    // How many of a window's elements lie before a place; the window begins at `begin`, below 0 in the pad.
+    const before = (place: string, axis: number) => {
+      const distance = `u32(max(${place} - begin_${axis}, 0))`;
+      const elements = dilated ? `(${distance} + u.dilation_${axis} - 1u) / u.dilation_${axis}` : distance;
+      return `min(u.kernel_${axis}, ${elements})`;
+    };
+    // Of windows that are far larger than the image only what lies in it is walked.
+    const part = all.map(
+      (axis) => `let begin_${axis} = i32(out_${axis} * u.stride_${axis} - u.pad_${axis});
+  let from_${axis} = ${before('0', axis)};
+  let to_${axis} = ${before(`i32(u.input_${axis})`, axis)};`,
     );
-    const inside = all.map((axis) => `in_${axis} < u.input_${axis}`).join(' && ');
+    const open = all.map(
+      (axis) => `for (var k_${axis} = from_${axis}; k_${axis} < to_${axis}; k_${axis}++) {
+    let in_${axis} = u32(begin_${axis}) + k_${axis}${dilated ? ` * u.dilation_${axis}` : ''};`,
+    );
+    const counted = all.map((axis) =>
+      includePad ? `f32(${before(`i32(u.end_${axis})`, axis)})` : `f32(to_${axis} - from_${axis})`,
+    );
     const pixel = all.reduce(
       (text, axis) => `(${text}) * u.input_${axis} + in_${axis}`,
       last ? 'rest' : 'rest * u.channels + channel',
@@ -201,21 +214,15 @@ ${op === 'LpPool' ? orNan('or_nan', 'T', laneType('i32', lanes)) : ''}
 ${linearMain(`  var rest = i;
   ${last ? `${channel}\n  ${out.join('\n  ')}` : `${out.join('\n  ')}\n  ${channel}`}
   var value = ${start(type)};
-  ${op === 'AveragePool' ? 'var count = 0u;' : ''}
+  ${part.join('\n  ')}
+  ${op === 'AveragePool' ? `let count = ${counted.join(' * ')};` : ''}
   ${indices ? 'var best = 0u; var found = false;' : ''}
   ${open.join('\n  ')}
-  ${
-    op === 'AveragePool' && includePad
-      ? `if (${all.map((axis) => `padded_${axis} < u.end_${axis}`).join(' && ')}) { count++; }`
-      : ''
-  }
-  if (${inside}) {
     let x = ${load(
       storage,
       lanes,
       `${inPlace ? 'y' : 'x'}[${last ? `(${pixel}) * u.pitch + u.first + channel` : pixel}]`,
     )};
-    ${op === 'AveragePool' && !includePad ? 'count++;' : ''}
     ${
       indices
         ? `if (!found || x > value) { found = true;
@@ -223,7 +230,6 @@ ${linearMain(`  var rest = i;
         : ''
     }
     ${step}
-  }
   ${'}'.repeat(axes)}
   y[${last ? 'i / u.channels * u.y_pitch + u.y_first + channel' : 'i'}] = ${stored(storage, lanes, finish)};
   ${indices ? `indices[i] = i32((rest * u.channels + channel) * ${planes} + best);` : ''}`)}`;
