@@ -36,8 +36,10 @@ def _spread(node: ir.Node, each: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
         return None
     axis %= len(shape)
     if block:
+        if each.ndim != len(shape):
+            return None
         wide = np.repeat(each, block, axis)[tuple(slice(size) for size in shape)]
-        return wide if each.ndim == len(shape) > 1 and wide.shape == shape else None
+        return wide if wide.shape == shape else None
     if each.shape != (shape[axis],):
         return None
     return each.reshape([-1 if i == axis else 1 for i in range(len(shape))])

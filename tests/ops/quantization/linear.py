@@ -15,6 +15,15 @@ def _cases(dtype: str) -> list[Case]:
         Case("DequantizeLinear", [q, ONE, zero]),
         Case("DequantizeLinear", [q, FOUR, zeros], {"axis": 1}),
         Case("DequantizeLinear", [q, r(3, 4, 2), r(3, 4, 2, dtype=dtype, low=0, high=9)], {"axis": 2, "block_size": 3}),
+        *(
+            case
+            for length in (8, 7)  # the last block whole, and short
+            for blocks in [{"axis": 0, "block_size": 4}]
+            for case in (
+                Case("QuantizeLinear", [r(length, low=-20, high=20), FOUR[:2], zeros[:2]], blocks, tolerance="exact"),
+                Case("DequantizeLinear", [r(length, dtype=dtype, low=0), FOUR[:2], zeros[:2]], blocks),
+            )
+        ),
     ]
 
 

@@ -318,7 +318,7 @@ def _dequantize(draw: Draw, dtype: ir.DataType) -> Case:
     shape = draw.shape(1, empty=False)
     axis = draw.axis(len(shape))
     at = axis % len(shape)
-    kind = draw.pick("tensor", "axis", *(["block"] if len(shape) > 1 else []))
+    kind = draw.pick("tensor", "axis", "block")
     block = draw.between(1, shape[at])
     each = {
         "tensor": (),

@@ -27,7 +27,7 @@ Status Granularity::make(const Tensor& x, const Tensor& scale, const Tensor* zer
   out.outer = count_between(x.dims, 0, axis);
   out.size = x.dim(axis);
   out.inner = count_between(x.dims, axis + 1, x.rank());
-  if (scale.rank() <= 1) {
+  if (scale.rank() <= 1 && block_size <= 0) {
     out.blocks = out.size;
     PY_ORT_ENSURE(scale.count() == out.size, scale.count(), " scales for axis ", axis, " of shape ", x.dims);
     return {};

@@ -53,14 +53,14 @@ function scaled(
   if (scale.size === 1) return shaped([x.size], [1]);
   const axis = normalizeAxis(given, x.dims.length);
   const [before, after] = [sizeOf(x.dims.slice(0, axis)), sizeOf(x.dims.slice(axis + 1))];
-  if (scale.dims.length === 1) {
+  if (scale.dims.length === 1 && !block) {
     if (scale.size !== x.dims[axis])
       throw new KernelError(`${scale.size} scales for the ${x.dims[axis]} indices of axis ${axis} of [${x.dims}]`);
     return shaped([before, x.dims[axis], after], [1, scale.size, 1]);
   }
   const blocks = scale.dims[axis];
   const length = block || x.dims[axis] / blocks;
-  if (Math.ceil(x.dims[axis] / length) !== blocks)
+  if (scale.dims.length !== x.dims.length || Math.ceil(x.dims[axis] / length) !== blocks)
     throw new KernelError(`blocks of ${length} do not divide axis ${axis} of [${x.dims}] into ${blocks}`);
   if (length * blocks === x.dims[axis]) return shaped([before, blocks, length, after], [before, blocks, 1, after]);
   // The last block is shorter: every element gets the scale of its block.
