@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace py_ort {
 
@@ -22,6 +23,12 @@ double cubic(double x, double a) {
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
   if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
   return 0;
+}
+
+// x, or the border next to it that rounding kept it from.
+float on_border(float x) {
+  const float border = std::floor(x) + 0.5f;
+  return std::abs(x - border) <= 1e-6f ? border : x;
 }
 }  // namespace
 
@@ -48,18 +55,25 @@ Status read_nearest(const std::string& text, Nearest& out) {
   return look_up("nearest_mode", names, text, out);
 }
 
-// The place in the input that output element i comes from. In floats, as onnxruntime computes it: where a place falls
-// on the border between two elements, nearest then chooses the same one.
+// The place in the input that output element i comes from. Rounded as onnxruntime rounds it: where a place falls on the
+// border between two elements, nearest then chooses the same one.
 float ResizeAxis::source(const ResizeRule& rule, int64_t i) const {
   const auto x = static_cast<float>(i), length = static_cast<float>(in), factor = static_cast<float>(scale),
              resized = static_cast<float>(out);
   const float half_pixel = (x + 0.5f) / factor - 0.5f;
   switch (rule.coordinates) {
     case Coordinates::half_pixel: return half_pixel;
-    case Coordinates::half_pixel_symmetric:
-      return length / 2 * (1 - resized / (factor * length)) + (x + 0.5f) / factor - 0.5f;
+    case Coordinates::half_pixel_symmetric: {
+      const float shift = length / 2 * (1 - resized / (factor * length));
+      return static_cast<float>(static_cast<double>(shift) +
+                                (static_cast<double>(i) + 0.5) / static_cast<double>(factor) - 0.5);
+    }
     case Coordinates::pytorch_half_pixel: return out > 1 ? half_pixel : 0;
-    case Coordinates::align_corners: return out == 1 ? 0 : x * (length - 1) / (factor * length - 1);
+    case Coordinates::align_corners: {
+      // Of interpolation, ONNX's tests expect the unrounded length.
+      const float last = (rule.interpolation == Interpolation::nearest ? resized : factor * length) - 1;
+      return out == 1 ? 0 : x * (length - 1) / last;
+    }
     case Coordinates::asymmetric: return x / factor;
     case Coordinates::tf_crop_and_resize: break;
   }
@@ -92,6 +106,11 @@ void ResizeAxis::add_window(const ResizeRule& rule, double x) {
 }
 
 void ResizeAxis::make_table(const ResizeRule& rule) {
+  if (rule.interpolation == Interpolation::nearest && identity()) {
+    indices.resize(static_cast<size_t>(out));
+    std::iota(indices.begin(), indices.end(), 0);
+    return;
+  }
   for (int64_t i = 0; i < out; ++i) {
     const float x = source(rule, i);
     if (rule.coordinates == Coordinates::tf_crop_and_resize) outside.push_back(x < 0 || x > static_cast<float>(in - 1));
@@ -101,8 +120,8 @@ void ResizeAxis::make_table(const ResizeRule& rule) {
     }
     float at = 0;
     switch (rule.nearest) {
-      case Nearest::round_prefer_floor: at = std::ceil(x - 0.5f); break;
-      case Nearest::round_prefer_ceil: at = std::floor(x + 0.5f); break;
+      case Nearest::round_prefer_floor: at = std::ceil(on_border(x) - 0.5f); break;
+      case Nearest::round_prefer_ceil: at = std::floor(on_border(x) + 0.5f); break;
       case Nearest::floor: at = std::floor(x); break;
       case Nearest::ceil: at = std::ceil(x); break;
     }

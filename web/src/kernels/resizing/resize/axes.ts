@@ -36,12 +36,13 @@ export function attributes(a: Attributes): ResizeAttributes {
   };
 }
 
-/** One axis: output position i lies at (i + shift) / scale + offset in the input. */
+/** One axis: output position i lies at (i + shift) * step / scale + offset in the input. */
 export interface Axis {
   readonly input: number;
   readonly output: number;
-  /** By how much it grows; `scale`, `shift` and `offset` say which places of it belong to each other. */
+  /** By how much it grows; the other numbers say which places of it belong to each other. */
   readonly factor: number;
+  readonly step: number;
   readonly scale: number;
   readonly shift: number;
   readonly offset: number;
@@ -73,9 +74,9 @@ export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly num
           chosen.map((axis) => dims[axis]),
         )
       : undefined;
-  return dims.map((input, axis) => {
+  const axes = dims.map((input, axis): Axis => {
     const place = chosen.indexOf(axis);
-    if (place < 0) return { input, output: input, factor: 1, scale: 1, shift: 0, offset: 0, kept: true };
+    if (place < 0) return { input, output: input, factor: 1, ...STAYS, kept: true };
     const output = fitted
       ? Math.floor(fitted * input + 0.5)
       : sizes
@@ -85,8 +86,10 @@ export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly num
     const crop: readonly [number, number] = [roi[place] ?? 0, roi[place + chosen.length] ?? 1];
     // As in onnxruntime, also where tf_crop_and_resize would crop.
     const kept = input === output && scale === 1;
-    return { input, output, factor: scale, kept, ...coordinate(r.coordinates, input, output, scale, crop) };
+    return { input, output, factor: scale, kept, ...coordinate(r, input, output, scale, crop) };
   });
+  // As in onnxruntime, whatever the scales.
+  return axes.every(({ input, output }) => input === output) ? axes.map((axis) => ({ ...axis, kept: true })) : axes;
 }
 
 /** The one scale of not_larger and not_smaller. */
@@ -95,41 +98,46 @@ function fit(policy: string, sizes: readonly number[], inputs: readonly number[]
   return policy === 'not_larger' ? Math.min(...scales) : Math.max(...scales);
 }
 
+/** Output positions are the input's. */
+export const STAYS = { step: 1, scale: 1, shift: 0, offset: 0 };
+
 function coordinate(
-  mode: string,
+  { mode, coordinates }: ResizeAttributes,
   input: number,
   output: number,
   scale: number,
   [start, end]: readonly [number, number],
-): Pick<Axis, 'scale' | 'shift' | 'offset'> {
-  const halfPixel = { scale, shift: 0.5, offset: -0.5 };
+): Pick<Axis, 'step' | 'scale' | 'shift' | 'offset'> {
+  const halfPixel = { step: 1, scale, shift: 0.5, offset: -0.5 };
   // A whole axis at one point: the scale is then without meaning.
-  const point = (offset: number) => ({ scale: 1, shift: 0, offset });
-  switch (mode) {
+  const point = (offset: number) => ({ ...STAYS, offset });
+  switch (coordinates) {
     case 'half_pixel':
       return halfPixel;
     case 'pytorch_half_pixel':
-      return output > 1 ? halfPixel : { ...point(0), shift: 0 };
+      return output > 1 ? halfPixel : point(0);
     case 'half_pixel_symmetric': {
-      const adjustment = output / (scale * input);
+      // In floats, so that a place on a border is onnxruntime's.
+      const adjustment = Math.fround(output / Math.fround(Math.fround(scale) * input));
       return { ...halfPixel, offset: (input / 2) * (1 - adjustment) - 0.5 };
     }
     case 'asymmetric':
-      return { scale, shift: 0, offset: 0 };
+      return { ...STAYS, scale };
     case 'tf_half_pixel_for_nn':
-      return { scale, shift: 0.5, offset: 0 };
+      return { ...STAYS, scale, shift: 0.5 };
     case 'align_corners':
-      // By ONNX's formula the last point is that of the unrounded length.
-      return output > 1 && input > 1
-        ? { scale: (scale * input - 1) / (input - 1), shift: 0, offset: 0 }
-        : { scale: LARGE, shift: 0, offset: 0 };
+      if (output <= 1 || input <= 1) return { ...STAYS, scale: LARGE };
+      // Nearest is onnxruntime's. Of interpolation, ONNX's tests expect the unrounded length.
+      return mode === 'nearest'
+        ? { ...STAYS, step: input - 1, scale: output - 1 }
+        : { ...STAYS, scale: (scale * input - 1) / (input - 1) };
     case 'tf_crop_and_resize': {
       if (output <= 1) return point(0.5 * (start + end) * (input - 1));
       const step = ((end - start) * (input - 1)) / (output - 1);
-      return { scale: step === 0 ? LARGE : 1 / step, shift: 0, offset: start * (input - 1) };
+      return { ...STAYS, scale: step === 0 ? LARGE : 1 / step, offset: start * (input - 1) };
     }
     default:
-      throw new KernelError(`Resize with coordinate_transformation_mode ${mode}`);
+      throw new KernelError(`Resize with coordinate_transformation_mode ${coordinates}`);
   }
 }
 

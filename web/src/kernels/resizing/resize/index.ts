@@ -7,7 +7,7 @@ import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
 import { sizeOf } from '../../../wgsl/shape';
 import { columnsOf, outputColumns } from '../../shared/columns';
 import { antialiased } from './antialias';
-import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes } from './axes';
+import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes, STAYS } from './axes';
 
 interface ResizeSpec extends Division {
   readonly mode: Mode;
@@ -25,8 +25,8 @@ interface ResizeSpec extends Division {
 
 const TAPS: { readonly [mode in Mode]: number } = { nearest: 1, linear: 2, cubic: 4 };
 const NEAREST: { readonly [mode: string]: string } = {
-  round_prefer_floor: 'ceil(p - 0.5)',
-  round_prefer_ceil: 'floor(p + 0.5)',
+  round_prefer_floor: 'ceil(on_border(p) - 0.5)',
+  round_prefer_ceil: 'floor(on_border(p) + 0.5)',
   floor: 'floor(p)',
   ceil: 'ceil(p)',
 };
@@ -70,7 +70,7 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
     extrapolates: r.coordinates === 'tf_crop_and_resize',
     ...division(ctx.device),
   };
-  const changing = counted.map((axis) => (axis.kept ? { ...axis, scale: 1, shift: 0, offset: 0 } : axis));
+  const changing = counted.map((axis) => (axis.kept ? { ...axis, ...STAYS } : axis));
   ctx.dispatch({
     shader: { name: `resize_${r.mode}__any`, wgsl },
     spec,
@@ -86,13 +86,14 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
       }),
       input: counted.map(({ input }) => input),
       output: counted.map(({ output }) => output),
+      step: changing.map(({ step }) => step),
       scale: changing.map(({ scale }) => scale),
       shift: changing.map(({ shift }) => shift),
       offset: changing.map(({ offset }) => offset),
       ...(r.mode === 'cubic' && { cubic_a: r.cubicA }),
       ...(spec.extrapolates && { extrapolation: r.extrapolation }),
     },
-    f32: ['scale', 'shift', 'offset', 'cubic_a', 'extrapolation'],
+    f32: ['step', 'scale', 'shift', 'offset', 'cubic_a', 'extrapolation'],
     workgroups: linearWorkgroups(count, ctx.device),
   });
 }
@@ -155,10 +156,15 @@ function wgsl(spec: ResizeSpec): string {
   }
   return `alias F = f32;
 ${divisionText(spec)}
-fn position(i: u32, scale: f32, shift: f32, offset: f32) -> f32 {
-  return ${quotient(spec, '(f32(i) + shift)', 'scale')} + offset;
+fn position(i: u32, step: f32, scale: f32, shift: f32, offset: f32) -> f32 {
+  return ${quotient(spec, '(f32(i) + shift) * step', 'scale')} + offset;
 }
-${mode === 'nearest' ? `fn nearest(p: f32) -> f32 { return ${NEAREST[nearest]}; }` : ''}
+${
+  mode === 'nearest'
+    ? `${ON_BORDER}
+fn nearest(p: f32) -> f32 { return ${NEAREST[nearest]}; }`
+    : ''
+}
 ${mode === 'cubic' ? CUBIC(excludeOutside) : ''}
 ${linearMain(lines.join('\n'))}`;
 }
@@ -166,7 +172,7 @@ ${linearMain(lines.join('\n'))}`;
 /** Statements that declare at_AXIS_T and weight_AXIS_T for each tap T. */
 function tapsOf({ mode, excludeOutside, extrapolates }: ResizeSpec, axis: number): string[] {
   const lines = [
-    `  let p_${axis} = position(out_${axis}, u.scale_${axis}, u.shift_${axis}, u.offset_${axis});`,
+    `  let p_${axis} = position(out_${axis}, u.step_${axis}, u.scale_${axis}, u.shift_${axis}, u.offset_${axis});`,
     `  let most_${axis} = f32(u.input_${axis} - 1u);`,
   ];
   if (extrapolates) lines.push(`  let outside_${axis} = p_${axis} < 0.0 || p_${axis} > most_${axis};`);
@@ -196,6 +202,12 @@ function tapsOf({ mode, excludeOutside, extrapolates }: ResizeSpec, axis: number
   }
   return lines;
 }
+
+/** p, or the border next to it that rounding kept it from: as near as onnxruntime calls it a tie. */
+const ON_BORDER = `fn on_border(p: f32) -> f32 {
+  let border = floor(p) + 0.5;
+  return select(p, border, abs(p - border) <= 1e-6);
+}`;
 
 const CUBIC = (
   excludeOutside: boolean,
