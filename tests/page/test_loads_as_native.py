@@ -141,6 +141,13 @@ CASES = {
         "g (float[2,3] x, int64[n] s, int64[n] e) => (float[a,b] y) { y = Slice(x, s, e) }",
         {"x": ROWS, "s": np.array([1]), "e": np.array([2])},
     ),
+    "Reshape of nothing by its own size": Case(
+        """g (float[a,3] x) => (float[b,c] y) {
+            s = Shape(x)  z = Constant<value_ints=[0]>()  m = Constant<value_ints=[-1]>()
+            f = Gather(s, z)  t = Concat<axis=0>(m, f)  y = Reshape(x, t)
+        }""",
+        {"x": np.zeros((0, 3), F)},
+    ),
     "MaxPool of no image": Case(
         "g (float[n,2,4,4] x) => (float[n,2,3,3] y, int64[n,2,3,3] i) { y, i = MaxPool<kernel_shape=[2,2]>(x) }",
         {"x": np.zeros((0, 2, 4, 4), F)},

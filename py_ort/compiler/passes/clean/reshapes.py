@@ -9,9 +9,9 @@ from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.match import made_by, nodes_of
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, dims, origins, permutation, set_attributes
+from py_ort.ir.graph import array, attribute, dims, origins, permutation, set_attributes
 from py_ort.ir.operators import op_types
-from py_ort.ir.shape_data import known
+from py_ort.ir.shape_data import known, shape_data
 
 
 class Reshapes(Pass):
@@ -47,6 +47,8 @@ def _reshapes(node: ir.Node) -> ir.Node | None:
     before = made_by(node.inputs[0], *op_types("view"))
     if before is None or before.inputs[0] is None or before.inputs[0].const_value is not None:
         return None
+    if _may_copy(before) or _may_copy(node):
+        return None
     target = _shape_of(node) or _shape_from(before.inputs[0], node.outputs[0])
     if target is None:
         return None
@@ -73,9 +75,21 @@ def _shape_from(source: ir.Value, output: ir.Value) -> list[int] | None:
     return None if found is None else reshape_target(found, dims(source))
 
 
+def _may_copy(node: ir.Node) -> bool:
+    """Whether a size that is computed may be 0, so that another is copied in its place, and -1 be the 0."""
+    asked = None if node.op_type != "Reshape" or attribute(node, "allowzero", 0) else shape_data(node.inputs[1])
+    source = dims(node.inputs[0])
+    if asked is None or source is None or -1 not in [d for d in asked if isinstance(d, int)]:
+        return False
+    computed = [at for at, d in enumerate(asked[: len(source)]) if not isinstance(d, int)]
+    # The only symbol of a source is 0 when the tensor is empty, and so is its copy.
+    symbols = [at for at, d in enumerate(source) if not isinstance(d, int)]
+    return any(asked[at] != source[at] and symbols != [at] for at in computed)
+
+
 def _constant_shape(node: ir.Node) -> bool:
     """A shape that is computed in the page, although all but one of its numbers are known here."""
-    if array(node.inputs[1]) is not None:
+    if array(node.inputs[1]) is not None or _may_copy(node):
         return False
     found, source = dims(node.outputs[0]), dims(node.inputs[0])
     if found is None or any(isinstance(d, int) and d == 0 for d in found):
