@@ -21,6 +21,7 @@ RNG = np.random.default_rng(5)
 IMAGE = RNG.standard_normal((1, 4, 4, 5)).astype(F)
 ROWS = np.arange(6, dtype=F).reshape(2, 3)
 NONE = np.zeros(0, F)
+BEYOND = np.array([np.nan, np.inf, -np.inf, 1e30, -3e9, 2147483520, -2147483648, 300.7, -300.7], F)
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,11 @@ CASES = {
     "Slice without axes": Case(
         "g (float[2,3] x, int64[n] s, int64[n] e) => (float[a,b] y) { y = Slice(x, s, e) }",
         {"x": ROWS, "s": np.array([1]), "e": np.array([2])},
+    ),
+    "Cast of what no integer is": Case(
+        f"g (float[{len(BEYOND)}] x, float16[{len(BEYOND)}] h) => (int32[n] a, uint8[n] b, int8[n] c, int32[n] d)"
+        " { y = Neg(x)  a = Cast<to=6>(y)  b = Cast<to=2>(x)  c = Cast<to=3>(x)  d = Cast<to=6>(h) }",
+        {"x": BEYOND, "h": BEYOND[:3].repeat(3)[: len(BEYOND)].astype(np.float16)},
     ),
     "Reshape of nothing by its own size": Case(
         """g (float[a,3] x) => (float[b,c] y) {

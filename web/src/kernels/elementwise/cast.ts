@@ -15,7 +15,10 @@ const CAST = elementwiseShader<CastSpec>('cast', ({ operands, result, bool, wrap
   // By bits: a NaN is not zero, but WGSL's comparisons with it are all false.
   if (bool) value = from === 'f32' ? 'U((bitcast<U>(x) & U(0x7fffffffu)) != U(0))' : 'U(x != T(0))';
   // Through i32, so that negative numbers wrap around as they do in C, and not to 0.
-  else if (from === 'f32' && to === 'u32') value = 'select(U(x), U(I(x)), x < T(0))';
+  else if (from === 'f32' && to === 'u32' && wrap === undefined) value = 'select(U(x), U(I(x)), x < T(0))';
+  // NaN and what is beyond 32 bits become the least integer, as natively; WGSL saturates.
+  else if (from === 'f32' && to !== 'f32')
+    value = 'R(select(I(-2147483647 - 1), I(x), (bitcast<U>(x) & U(0x7fffffffu)) < U(0x4f000000u)))';
   return `fn apply(x: T) -> R { return ${wrapped(wrap, value)}; }`;
 });
 
