@@ -154,6 +154,21 @@ CASES = {
         }""",
         {"x": np.zeros((0, 3), F)},
     ),
+    **{
+        f"BatchNormalization of an empty image{where}": Case(
+            f"""g (float[1,2,{size},4] x) => (float[a,b,c,d] y) {{
+                p = MaxPool<kernel_shape=[2,2]>(x)  q = Slice(p, o, e, l)
+                r = BatchNormalization(q, s, t, m, v)  y = Relu(r)
+            }}""",
+            {"x": np.ones((1, 2, 5, 4), F)},
+            15,
+            {
+                **{name: np.array([1, 2], F) for name in "stmv"},
+                **{name: np.array([number]) for name, number in zip("oel", (1, 1, 2), strict=True)},
+            },
+        )
+        for where, size in (("", "5"), (", open size", "h"))
+    },
     "MaxPool of no image": Case(
         "g (float[n,2,4,4] x) => (float[n,2,3,3] y, int64[n,2,3,3] i) { y, i = MaxPool<kernel_shape=[2,2]>(x) }",
         {"x": np.zeros((0, 2, 4, 4), F)},

@@ -102,9 +102,12 @@ Status slide(const SpatialAttributes& a, const Dims& in, const Dims& kernel, std
     }
     given_pads(a, i, axes.size(), axis);
     const int64_t room = axis.in + axis.pad_begin + axis.pad_end - reach;
-    axis.out = room / axis.stride + 1;
-    PY_ORT_ENSURE(room >= 0 || (is_pool && axis.out >= 0), "a window of ", reach, " is larger than the padded image (",
-                  axis.in, " with pads ", axis.pad_begin, " and ", axis.pad_end, ") in spatial axis ", i);
+    // A factor per channel may have become a window of 1, and its image may be empty.
+    const bool is_empty = !is_pool && reach == 1 && room == -1;
+    axis.out = is_empty ? 0 : room / axis.stride + 1;
+    PY_ORT_ENSURE(room >= 0 || is_empty || (is_pool && axis.out >= 0), "a window of ", reach,
+                  " is larger than the padded image (", axis.in, " with pads ", axis.pad_begin, " and ", axis.pad_end,
+                  ") in spatial axis ", i);
     if (a.ceil_mode && room % axis.stride > 0 && axis.out * axis.stride < axis.in + axis.pad_begin)
       ++axis.out;  // a window that would begin behind the image does not count
   }

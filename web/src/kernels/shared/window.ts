@@ -61,6 +61,8 @@ export function slide(
       ends.push(attributes.autoPad === 'VALID' ? 0 : (attributes.pads[axis + rank] ?? 0));
     }
     const span = size + begins[axis] + ends[axis] - extent;
+    // A factor per channel may have become a window of 1, and its image may be empty.
+    if (!isPool && extent === 1 && span === -1) return 0;
     const places = (attributes.ceilMode ? Math.ceil(span / stride) : Math.trunc(span / stride)) + 1;
     if (span < 0 && (!isPool || places < 0))
       throw new KernelError(
