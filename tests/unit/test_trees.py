@@ -34,7 +34,7 @@ def ensemble(
         tree = tree * 5 - 2
     yes, no = (np.where(leaf, 0, (2 * node + k) * child + first) for k in (1, 2))
     feature = np.where(leaf, -2, rng.integers(0, FEATURES, tree.size))  # as scikit-learn writes leaves
-    modes = np.where(leaf, "LEAF", rng.choice(["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT"]))
+    modes = np.where(leaf, "LEAF", rng.choice(["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_NEQ"]))
     order = np.arange(tree.size) if names != "sparse" else np.lexsort((rng.random(tree.size) * (node > 0), tree))
     votes = np.flatnonzero(leaf)
     votes = np.concatenate([votes, votes[:3]]) if targets > 1 else votes

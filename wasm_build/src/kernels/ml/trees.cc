@@ -25,7 +25,7 @@ Status read_numbers(const Attributes& attributes, const std::string& name, std::
 }
 
 bool takes(const TreeNode& node, const std::vector<double>& members, double x) {
-  if (x != x) return node.nan_is_true;
+  if (x != x) return node.nan_is_true || node.branch == Branch::not_equal;
   switch (node.branch) {
     case Branch::less_or_equal: return x <= node.threshold;
     case Branch::less: return x < node.threshold;
