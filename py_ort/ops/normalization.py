@@ -128,6 +128,15 @@ def scale_per_group(node: ir.Node, build: Builder) -> None:
         node.replace_input_with(index, build.op("Reshape", wide, [-1]))
 
 
+@lowering("MeanVarianceNormalization")
+def axes_of_the_image(node: ir.Node, build: Builder) -> None:
+    """Axes that the image does not have do not count, as natively; the default is those of an image of rank 4."""
+    axes, size = attribute(node, "axes", (0, 2, 3)), rank(node.inputs[0])
+    kept = axes if size is None else [axis for axis in axes if -size <= axis < size]
+    if 0 < len(kept) < len(axes):
+        set_attributes(node, axes=list(kept))
+
+
 @in_parts("MeanVarianceNormalization", "Cast", "ReduceMean", "Sub", "Mul", "Sqrt", "Add", "Div", domain="")
 def mean_variance_normalization(node: ir.Node, build: Builder) -> Any:
     """By distances from the mean: of ONNX's own parts, mean squares less squared means, a large mean leaves nothing."""

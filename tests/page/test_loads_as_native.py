@@ -106,6 +106,17 @@ CASES = {
     "DynamicSlice, axes": image_case(
         "DynamicSlice(x, s, e, a)", s=np.array([1], np.int32), e=np.array([-1], np.int32), a=np.array([3], np.int32)
     ),
+    **{
+        f"MeanVarianceNormalization, rank {x.ndim}": Case(
+            f"g (float{list(x.shape)} x) => (float{list(x.shape)} y) {{ y = MeanVarianceNormalization(x) }}", {"x": x}
+        )
+        for x in (ROWS[0], ROWS * ROWS, IMAGE[0])
+    },
+    "CenterCropPad to one size": Case(
+        "g (float[2,3] x, int64[1] s) => (float[a,b] y) { y = CenterCropPad(x, s) }",
+        {"x": ROWS, "s": np.array([2])},
+        18,
+    ),
     "MeanVarianceNormalization 1": image_case("MeanVarianceNormalization(x)", 8),
     "MeanVarianceNormalization 1, all": image_case("MeanVarianceNormalization<across_channels=1>(x)", 1),
     "MeanVarianceNormalization 1, mean": image_case("MeanVarianceNormalization<normalize_variance=0>(x)", 8),

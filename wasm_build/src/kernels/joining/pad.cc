@@ -114,6 +114,7 @@ class CenterCropPad {
     std::vector<int64_t> sizes, axes;
     PY_ORT_TRY(read_integers(context.input(1), sizes));
     PY_ORT_TRY(listed_axes(given_ ? &axes_ : nullptr, in.rank(), axes));
+    if (sizes.size() == 1) sizes.resize(axes.size(), sizes[0]);  // one size is that of all
     PY_ORT_ENSURE(sizes.size() == axes.size(), "CenterCropPad: shape ", sizes, " for ", axes.size(), " axes");
     Dims dims = in.dims;
     for (size_t i = 0; i < axes.size(); ++i) dims[axes[i]] = sizes[i];

@@ -180,11 +180,11 @@ const centerCropPad: Kernel<number[] | undefined> = {
   resolve(ctx, givenAxes) {
     const x = ctx.input(0);
     const axes = normalizeAxes(givenAxes ?? x.dims.map((_, axis) => axis), x.dims.length);
-    const wanted = ctx.data(1) ?? [];
+    const sizes = ctx.data(1) ?? [];
     const before = x.dims.map(() => 0);
     const after = x.dims.map(() => 0);
     axes.forEach((axis, k) => {
-      const more = wanted[k] - x.dims[axis];
+      const more = sizes[sizes.length === 1 ? 0 : k] - x.dims[axis]; // one size is that of all
       // The odd element is cut or added at the end when padding, at the beginning when cropping rounds down.
       before[axis] = more >= 0 ? Math.floor(more / 2) : -Math.floor(-more / 2);
       after[axis] = more - before[axis];
