@@ -14,6 +14,8 @@ PROVIDERS = ["webgpu", "wasm"]
 HUGE = {
     "Pad": "p = Concat<axis=0>(five, s)  t = Pad(x, p)",
     "Pad, edge": "p = Concat<axis=0>(five, s)  t = Pad<mode='edge'>(x, p)",
+    "Pad, both sides": "p = Concat<axis=0>(two, s, two, s)  t = Pad(x, p)",
+    "Resize": "f = Cast<to=1>(s)  u = Cast<to=1>(two)  p = Concat<axis=0>(u, f)  t = Resize(x, , p)",
     "CenterCropPad": "t = CenterCropPad<axes=[2]>(x, s)",
     "Tile": "p = Concat<axis=0>(two, s)  t = Tile(x, p)",
     "Expand": "p = Concat<axis=0>(one, one, s)  z = ReduceMax<keepdims=1>(x)  t = Expand(z, p)",
@@ -31,7 +33,7 @@ _CONSTANTS = {
 }
 
 
-@pytest.mark.parametrize("size", [2**31, 2**32, 2**40, 2**62], ids=hex)
+@pytest.mark.parametrize("size", [2**31, 2**32, 2**40, 2**62, 2**63 - 1], ids=hex)
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("nodes", HUGE.values(), ids=HUGE)
 def test_sizes_beyond_all_memory(new_session, provider, nodes, size):

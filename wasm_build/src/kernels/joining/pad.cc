@@ -65,9 +65,12 @@ class Pad {
     Dims dims = in.dims;
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i], before = pads[i], after = pads[i + axes.size()], size = in.dim(axis);
-      dims[axis] = size + before + after;
-      PY_ORT_ENSURE(dims[axis] >= 0, "Pad: axis ", axis, " of shape ", in.dims, " gets ", before, " and ", after,
-                    " and would have size ", dims[axis]);
+      const double wide = static_cast<double>(size) + static_cast<double>(before) + static_cast<double>(after);
+      PY_ORT_ENSURE(wide >= 0, "Pad: axis ", axis, " of shape ", in.dims, " gets ", before, " and ", after,
+                    " and would have size ", wide);
+      if (wide > 0x1p62)
+        return out_of_memory("Pad: axis ", axis, " of shape ", in.dims, " gets ", before, " and ", after);
+      dims[axis] = size + std::min(before, after) + std::max(before, after);
       const auto [cut, left] = kept(size, before, after);
       PY_ORT_ENSURE(left > 0 || dims[axis] == 0 || mode_ == PadMode::constant, "Pad: nothing is left of axis ", axis,
                     " of shape ", in.dims, " that could be repeated");

@@ -43,6 +43,9 @@ void interpolate(const ResizeAxis& axis, int64_t outer, int64_t inner, const flo
   }
 }
 
+// Beyond 64 bits as large as no memory is.
+int64_t whole(double size) { return static_cast<int64_t>(std::min(size, 0x1p62)); }
+
 class Resize {
  public:
   static Status make(const KernelInfo& info, Resize& out) {
@@ -108,7 +111,7 @@ class Resize {
         const float scale = values.data<float>()[k];
         PY_ORT_ENSURE(scale > 0, "Resize cannot scale by ", scale);
         axis.scale = static_cast<double>(scale);
-        axis.out = static_cast<int64_t>(std::floor(static_cast<float>(axis.in) * scale));
+        axis.out = whole(std::floor(static_cast<float>(axis.in) * scale));
       }
     } else if (sizes) {
       std::vector<int64_t> wanted;
@@ -143,7 +146,7 @@ class Resize {
     for (int64_t k : axes) {
       ResizeAxis& axis = all[static_cast<size_t>(k)];
       axis.scale = common;
-      axis.out = static_cast<int64_t>(std::floor(common * static_cast<double>(axis.in) + 0.5));
+      axis.out = whole(std::floor(common * static_cast<double>(axis.in) + 0.5));
     }
   }
 
