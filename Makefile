@@ -135,7 +135,7 @@ $(STAMPS)/system: .ci/packages.txt .ci/system | $(STAMPS)
 	@touch $@
 
 # The code of py_ort/schema, which is not in git; again where a folder of it was taken away.
-$(STAMPS)/schema: $(wildcard py_ort/schema/*.fbs) py_ort/schema/generate.py $(wildcard py_ort/schema/scalar_*.py) $(STAMPS)/system \
+$(STAMPS)/schema: $(wildcard py_ort/schema/*.fbs) py_ort/schema/generate.py $(wildcard py_ort/schema/scalar_*.py) $(wildcard py_ort/schema/operand*.py) $(STAMPS)/system \
     $(if $(filter-out $(wildcard $(GENERATED)),$(GENERATED)),again)
 	@"$(PYTHON)" py_ort/schema/generate.py
 	@touch $@

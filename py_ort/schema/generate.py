@@ -1,5 +1,5 @@
-"""Generate the Python, TypeScript and C++ code of the schema with flatc (Debian: flatbuffers-compiler), and of the
-scalar functions.
+"""Generate the Python, TypeScript and C++ code of the schema with flatc (Debian: flatbuffers-compiler), of the
+scalar functions, and of the operands' contracts.
 
 It is not in git: builds and installations make it, and after an edit of a .fbs file, or in a fresh tree that is not
 built, `python -m py_ort.schema.generate` does, in a moment. Nothing but Python and flatc is needed for it.
@@ -36,6 +36,8 @@ def generate(out: Path) -> dict[Path, Path]:
     (typescript / "index.ts").write_text("// automatically generated, do not modify\n" + "".join(index))
     folders = {python: PYTHON, typescript: TYPESCRIPT, out / "cpp": CPP}
     made_for = {target: made for made, target in folders.items()}
+    contracts = runpy.run_path(str(SCHEMA / "operand_code.py"))["cpp"]()
+    (made_for[CPP] / "operand_contracts.h").write_text(contracts)
     for file, code in runpy.run_path(str(SCHEMA / "scalar_code.py"))["code"]().items():
         (made_for[file.parent] / file.name).write_text(code)
     return folders

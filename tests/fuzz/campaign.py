@@ -10,17 +10,20 @@ from collections.abc import Iterator
 
 import mutated_models
 import operator_graphs
+import wrong_operands
 from known import known
 from report import report
 from verdict import Judge, Trial
 
-KINDS = ("models", "graphs")
+KINDS = ("models", "graphs", "operands")
 
 
 def trials(kind: str, seed: int, provider: str, judge: Judge) -> list[Trial]:
     """Return what a seed stands for."""
     if kind == "models":
         return [mutated_models.trial(seed, provider)[2]]
+    if kind == "operands":
+        return [Trial(*wrong_operands.drawn(seed), provider, 99)]
     return operator_graphs.trials(seed, provider, judge.native, (0, 1, 2, 3, 99) if provider == "wasm" else (0, 99))
 
 
@@ -28,13 +31,13 @@ def faults(kind: str, provider: str, seeds: Iterator[int], told: set[str], count
     """Yield a report on each new fault.
 
     Args:
-        kind: "models" (mutated) or "graphs" (random).
+        kind: "models" (mutated), "graphs" (random) or "operands" (of wrong sizes).
         provider: Where they run.
         seeds: Which.
         told: Faults that are known already; those found are added.
         counts: How often what came of a trial; counted on.
     """
-    judge = Judge(valid=kind == "graphs")
+    judge = Judge(valid=kind == "graphs", strict=kind == "operands")
     try:
         for seed in seeds:
             for trial in trials(kind, seed, provider, judge):
@@ -63,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10, help="how long, in all (10)")
     parser.add_argument("--seeds", default="0:", help="FIRST:LAST, or one number (0:)")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="models, graphs (both)")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="models, graphs, operands (all)")
     parser.add_argument("--provider", action="append", choices=("wasm", "webgpu"), help="(both)")
     given = parser.parse_args()
     first, colon, last = given.seeds.partition(":")

@@ -62,10 +62,11 @@ class Judge:
 
     Args:
         valid: Models are known to be valid: a refusal is a fault.
+        strict: Operands may not fit: to run what native refuses is a fault.
     """
 
-    def __init__(self, *, valid: bool) -> None:
-        self._valid = valid
+    def __init__(self, *, valid: bool, strict: bool = False) -> None:
+        self._valid, self._strict = valid, strict
         self.native, self.ours = Child(native, 20), Child(ours, 120)
         #: How often what happened.
         self.counts: dict[str, int] = {}
@@ -84,6 +85,9 @@ class Judge:
         if trial.feeds is None or _has_chance(trial.model):
             return None
         wanted = self._native(trial.model, trial.feeds)
+        if self._strict and wanted.status == "refused":
+            shapes = [getattr(output, "shape", None) for output in found.outputs]
+            return Finding(f"silent {wanted.text}", f"native: {wanted.text}\nours: {shapes}")
         if wanted.status != "ok" or not _finite(wanted.outputs):
             return None
         if found.status == "refused":

@@ -15,13 +15,15 @@ from py_ort.ir.errors import inconsistent
 from py_ort.ir.graph import all_nodes, array, attribute, dims
 from py_ort.ir.operators import operator
 from py_ort.ir.rules import Rules
+from py_ort.schema.operand_sizes import check
+from py_ort.schema.operands import contract
 
 _LARGEST = 2**31 - 1
-_check, _check_indices = Rules[Callable[[ir.Node], None]](), Rules[Callable[[ir.Node], None]]()
+_check_indices = Rules[Callable[[ir.Node], None]]()
 
 
 def check_sizes(model: ir.Model) -> None:
-    """Check the outputs' sizes, convolutions' channels, scales of normalizations, and constant indices.
+    """Check the outputs' sizes, operands against their contracts, scales of normalizations, and constant indices.
 
     Raises:
         InvalidGraph: Of the node that cannot run.
@@ -35,44 +37,25 @@ def check_sizes(model: ir.Model) -> None:
             if sizes and any(isinstance(d, int) and not 0 <= d <= largest for d in sizes):
                 raise inconsistent(node, f"its output would have the shape [{', '.join(map(str, sizes))}]")
         _scales(node)
-        check = _check.of(node)
-        if check is not None:
-            check(node)
+        _contract(node)
         # A branch may be there for other sizes, and never be taken.
         check = _check_indices.of(node) if node.graph is model.graph else None
         if check is not None:
             check(node)
 
 
-@_check("Conv")
-def _conv(node: ir.Node) -> None:
-    x, weights = dims(node.inputs[0]), dims(node.inputs[1])
-    if x and weights and len(x) > 2 and len(weights) == len(x):
-        _channels(node, x[1], each=weights[1], outputs=weights[0])
-
-
-@_check("ConvTranspose")
-def _conv_transpose(node: ir.Node) -> None:
-    x, weights = dims(node.inputs[0]), dims(node.inputs[1])
-    group = attribute(node, "group", 1)
-    if x and weights and len(x) > 2 and len(weights) == len(x) and isinstance(weights[0], int):
-        if weights[0] % group:
-            raise inconsistent(node, f"weights of {weights[0]} channels are not of {group} groups")
-        outputs = weights[1] * group if isinstance(weights[1], int) else weights[1]
-        _channels(node, x[1], each=weights[0] // group, outputs=outputs)
-
-
-def _channels(node: ir.Node, channels: object, *, each: object, outputs: object) -> None:
-    group = attribute(node, "group", 1)
-    if isinstance(channels, int) and isinstance(each, int) and channels != each * group:
-        raise inconsistent(node, f"weights of {group} groups of {each} channels do not go with {channels} channels")
-    if not isinstance(outputs, int):
+def _contract(node: ir.Node) -> None:
+    """Hold static sizes against the operator's contract."""
+    rules = contract(node.domain, node.op_type)
+    if rules is None:
         return
-    if outputs % group:
-        raise inconsistent(node, f"{outputs} output channels are not of {group} groups")
-    bias = dims(node.inputs[2]) if len(node.inputs) > 2 else None
-    if bias and isinstance(bias[0], int) and bias[0] != outputs:
-        raise inconsistent(node, f"a bias of {bias[0]} elements does not go with {outputs} output channels")
+    sizes = [
+        None if value is None or (known := dims(value)) is None else [d if isinstance(d, int) else None for d in known]
+        for value in node.inputs
+    ]
+    broken = check(rules, sizes, {name: attribute(node, name, default) for name, default in rules.attributes.items()})
+    if broken is not None:
+        raise inconsistent(node, broken)
 
 
 def _scales(node: ir.Node) -> None:

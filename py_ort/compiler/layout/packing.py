@@ -192,11 +192,11 @@ class _Packer:
                 return False
             packed = (group, -(-(out // group) // PANEL), -(-math.prod(kernel) * inner // FOUR), PANEL, FOUR)
             self._replace(node, f"panel8x4/{group}", lambda w: integer_conv_panels(w, group), packed, index, _INT8)
-            set_attributes(node, weight_layout="panel8x4", out_channels=out)
+            set_attributes(node, weight_layout="panel8x4", out_channels=out, packed_k=inner)
         elif len(shape) == 2:
             matrix = (-(-shape[1] // PANEL), -(-shape[0] // FOUR), PANEL, FOUR)
             self._replace(node, "panel8x4", integer_panels, matrix, index, _INT8)
-            set_attributes(node, packed_n=shape[1])
+            set_attributes(node, packed_n=shape[1], packed_k=shape[0])
         else:
             return False
         if moved and zeros is not None and zeros.const_value is not None:

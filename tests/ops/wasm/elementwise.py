@@ -40,9 +40,6 @@ CASES += [
 # Whole vectors and what is left of one, whole blocks of the micro-kernel and what is left of one.
 CASES += [Case(op, [r(n)]) for op in ("Tanh", "LeakyRelu") for n in (1, 2, 3, 4, 5, 7, 1023, 1024, 1025, 4099)]
 
-# Vectors of floats that integers of 32 bits hold, of such that they do not, and of both: those are wrapped.
+# Vectors of floats that integers of 32 bits hold, of such that they do not, and of both.
 _WIDE = np.array([1.9, -1.9, 2147483520, -2147483648, 3e9, -3e9, 1e15, 7.5, 0.5, -3e9, 2.5, 9e18, 255.9], np.float32)
-CASES += [
-    Case("Cast", [_WIDE], {"to": to}, lambda x, dtype=dtype: x.astype(np.int64).astype(dtype), tolerance="exact")
-    for dtype, to in (("int32", TensorProto.INT32), ("uint8", TensorProto.UINT8), ("int16", TensorProto.INT16))
-]
+CASES += [Case("Cast", [_WIDE], {"to": to}) for to in (TensorProto.INT32, TensorProto.UINT8, TensorProto.INT16)]

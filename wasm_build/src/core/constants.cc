@@ -34,7 +34,9 @@ bool is_widening(const PlanNode& node, const std::vector<Slot>& constants) {
 bool Session::compute(const PlanNode& node, size_t& growth) {
   CpuKernel kernel;
   std::vector<Value> made;
-  if (!CpuKernel::make(plan_, node, kernel).ok() || !kernel.run(constants_, {}, made).ok()) return false;
+  if (!check_operands(node, OperandContract(node), constants_).ok() || !CpuKernel::make(plan_, node, kernel).ok() ||
+      !kernel.run(constants_, {}, made).ok())
+    return false;
   size_t before = 0, after = 0;
   for (int32_t value : node.inputs)
     if (value != kOmitted && constants_[value].on_cpu() && constants_[value].is_tensor())

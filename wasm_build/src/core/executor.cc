@@ -17,6 +17,7 @@ Status step(Run& run, const PlanNode& node) {
     case Form::image_decoder: return run_image_decoder(run, node);
     case Form::kernel: break;
   }
+  PY_ORT_TRY(check_operands(node, run.session().contract(node), run.slots()));
   return node.provider == gen::Provider::js ? run_js_node(run, node) : run_cpu_node(run, node);
 }
 

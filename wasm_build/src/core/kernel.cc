@@ -23,6 +23,10 @@ std::string Attributes::text(std::string_view name, std::string_view otherwise) 
   const auto* item = find(name);
   return item && item->s() ? item->s()->str() : std::string(otherwise);
 }
+std::string_view Attributes::view(std::string_view name) const {
+  const auto* item = find(name);
+  return item && item->s() ? item->s()->string_view() : std::string_view();
+}
 std::vector<int64_t> Attributes::integers(std::string_view name, std::vector<int64_t> otherwise) const {
   const auto* item = find(name);
   if (!item || !item->ints()) return otherwise;

@@ -117,6 +117,7 @@ Status Session::check_weights() const {
 
 Status Session::make_kernel(const PlanNode& node) {
   if (node.form != Form::kernel) return {};
+  contracts_[node.index] = OperandContract(node);
   if (node.provider == gen::Provider::cpu) return CpuKernel::make(plan_, node, cpu_kernels_[node.index]);
   const auto* attributes = node.table->attributes();
   const uint32_t id = next_js_kernel();
@@ -133,6 +134,7 @@ Status Session::prepare(const PlanNode*& failed) {
   compute_constants();
   cpu_kernels_.resize(plan_.node_count());
   js_kernels_.resize(plan_.node_count());
+  contracts_.resize(plan_.node_count());
   for (const PlanGraph& graph : plan_.graphs())
     for (const PlanNode& node : graph.nodes) {
       failed = &node;

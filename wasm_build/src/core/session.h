@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/operand_contracts.h"
 #include "core/slot.h"
 #include "ep/cpu_kernels.h"
 #include "plan/plan.h"
@@ -36,6 +37,7 @@ class Session {
   const std::vector<Slot>& constants() const { return constants_; }
   const CpuKernel& cpu_kernel(const PlanNode& node) const { return cpu_kernels_[node.index]; }
   uint32_t js_kernel(const PlanNode& node) const { return js_kernels_[node.index]; }
+  const OperandContract& contract(const PlanNode& node) const { return contracts_[node.index]; }
 
  private:
   Status make_weights();
@@ -48,6 +50,7 @@ class Session {
   std::vector<Slot> constants_;
   std::vector<CpuKernel> cpu_kernels_;
   std::vector<uint32_t> js_kernels_;
+  std::vector<OperandContract> contracts_;
   bool prepared_ = false;
 };
 

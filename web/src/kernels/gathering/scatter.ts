@@ -1,5 +1,5 @@
 // ScatterElements and ScatterND. Updates that may meet in one place are combined by one thread, in their order: no
-// atomics, any dtype, the same sum each time.
+// atomics, any dtype, the same sum each time. An update whose index is out of range changes nothing.
 import {
   type Context,
   type Kernel,
@@ -64,7 +64,9 @@ const SCATTER_ELEMENTS: Shader<ScatterSpec> = {
     `${combine(spec)}\n${INDEX_WGSL}${linearMain(`${walkIndices(spec.rank, ['x', 'indices'])}
   for (var k = 0u; k < u.steps; k++) {
     let from_at = at_indices + k * u.indices_stride;
-    let at = at_x + index_within(i32(indices[from_at]), u.dim) * u.stride;
+    let index = i32(indices[from_at]);
+    if (is_outside(index, u.dim)) { continue; }
+    let at = at_x + index_within(index, u.dim) * u.stride;
     ${update(spec.type, 'at', 'from_at')}
   }`)}`,
 };
@@ -135,7 +137,9 @@ const SCATTER_ND: Shader<ScatterSpec> = {
     const depth = spec.rank;
     const steps = Array.from(
       { length: depth },
-      (_, k) => `    at += index_within(i32(indices[tuple * ${depth}u + ${k}u]), u.dims_${k}) * u.strides_${k};`,
+      (_, k) => `    let index_${k} = i32(indices[tuple * ${depth}u + ${k}u]);
+    if (is_outside(index_${k}, u.dims_${k})) { continue; }
+    at += index_within(index_${k}, u.dims_${k}) * u.strides_${k};`,
     );
     return `${combine(spec)}\n${INDEX_WGSL}${linearMain(`  let element = i % u.slice;
   let first = i / u.slice * u.tuples;

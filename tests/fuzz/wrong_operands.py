@@ -1,0 +1,110 @@
+"""Nodes with one operand of a wrong size, known in the run only: native onnxruntime refuses most, and py_ort must, too.
+
+A node is a case of tests/ops; its operands are declared with sizes by name, and fed, or constants (which are packed).
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+sys.path.append(str(Path(__file__).parents[1] / "ops"))
+
+from case import MICROSOFT, Case, Random
+from tables import SHARED
+
+#: Tables of forms that passes make: no model has them.
+_INTERNAL = ("columns", "channels_last", "fused_blocks", "gpu_ends", "transposed_chains", "elementwise_chain", "ends")
+#: Whose results are random, or whose inputs are only read as numbers.
+_LEFT_OUT = ("Bernoulli", "Multinomial", "Dropout", "RandomNormalLike", "RandomUniformLike")
+#: Operators of opset 23.
+_NEW = ("Attention", "RMSNormalization", "RotaryEmbedding")
+
+
+@cache
+def cases() -> list[Case]:
+    """Up to three small cases of each operator, for each number of inputs with their ranks and types."""
+    found: dict[tuple[object, ...], list[Case]] = {}
+    for name, table in SHARED.items():
+        for case in table:
+            plain = name.rpartition("/")[2] not in _INTERNAL and case.domain in ("", MICROSOFT)
+            size = sum(
+                x.size if isinstance(x, np.ndarray) else int(np.prod(x.shape)) for x in case.inputs if x is not None
+            )
+            if (
+                not plain
+                or case.op in _LEFT_OUT
+                or size > 4000
+                or any(key in case.attributes for key in ("epilogue", "weight_layout"))
+            ):
+                continue
+            forms = [(len(x.shape), str(x.dtype)) if x is not None else None for x in case.inputs]
+            found.setdefault((case.domain, case.op, *forms), []).append(case)
+    return [case for same in found.values() for case in same[:3]]
+
+
+def drawn(seed: int) -> tuple[bytes, dict[str, np.ndarray]]:
+    """Return a model and its feeds."""
+    rng = np.random.default_rng(seed)
+    case = cases()[int(rng.integers(len(cases())))]
+    arrays = case.arrays()
+    index = int(rng.choice([k for k, x in enumerate(arrays) if x is not None]))
+    shape = _wrong(list(arrays[index].shape), rng)
+    arrays[index] = _of_shape(case.inputs[case.same.get(index, index)], arrays[index], shape, seed)
+    constants = bool(rng.integers(2))
+    names = [f"x{k}" if x is not None else "" for k, x in enumerate(arrays)]
+    given = {name: x for name, x in zip(names, arrays, strict=True) if x is not None}
+    feeds = {name: x for name, x in given.items() if not constants or name in ("x0", f"x{index}")}
+    node = helper.make_node(
+        case.op, names, [f"y{k}" for k in range(case.outputs)], domain=case.domain, **case.attributes
+    )
+    infos = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(x.dtype), [f"{name}_{axis}" for axis in range(x.ndim)]
+        )
+        for name, x in feeds.items()
+    ]
+    kept = [numpy_helper.from_array(x, name) for name, x in given.items() if name not in feeds]
+    graph = helper.make_graph([node], case.id, infos, [onnx.ValueInfoProto(name=name) for name in node.output], kept)
+    opsets = [helper.make_opsetid("", 23 if case.op in _NEW else 21), helper.make_opsetid(MICROSOFT, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString(), feeds
+
+
+def _wrong(shape: list[int], rng: np.random.Generator) -> tuple[int, ...]:
+    axis = int(rng.integers(len(shape))) if shape else 0
+    kinds = ["more", "less", "one", "double", "half", "drop", "add", "swap", "zero"] if shape else ["add"]
+    match rng.choice(kinds):
+        case "more":
+            shape[axis] += int(rng.integers(1, 4))
+        case "less":
+            shape[axis] = max(1, shape[axis] - 1)
+        case "one":
+            shape[axis] = 1
+        case "double":
+            shape[axis] *= 2
+        case "half":
+            shape[axis] = max(1, shape[axis] // 2)
+        case "zero":
+            shape[axis] = 0
+        case "drop":
+            del shape[axis]
+        case "add":
+            shape.insert(axis, int(rng.integers(1, 3)))
+        case "swap":
+            other = int(rng.integers(len(shape)))
+            shape[axis], shape[other] = shape[other], shape[axis]
+    return tuple(shape)
+
+
+def _of_shape(given: Any, array: np.ndarray, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    if isinstance(given, Random):
+        return Random(shape, given.dtype, given.low, given.high).make(seed)
+    if array.size == 0:
+        return np.zeros(shape, array.dtype)
+    return np.resize(array, shape)

@@ -1,0 +1,98 @@
+"""Contracts of operands (`py_ort/schema/operands.py`): their language, and that Python and the core read them alike."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests/fuzz"))
+
+import wrong_operands  # noqa: E402
+
+from py_ort.schema.operand_sizes import check  # noqa: E402
+from py_ort.schema.operands import CONTRACTS, compiled, contract  # noqa: E402
+
+
+def _broken(text: str, *sizes: list[int | None] | None, **attributes: object) -> str | None:
+    rules = compiled(text)
+    return check(rules, sizes, {**rules.attributes, **attributes})
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "attributes", "wrong"),
+    [
+        ("X[N, C, ...]; B[C]", ([2, 3, 5], [3]), {}, ""),
+        ("X[N, C, ...]; B[C]", ([2, 3, 5], [4]), {}, "input 1 has the shape [4], not that of B[C], where N = 2, C = 3"),
+        ("X[N, C, ...]; B[C]", ([2, None, 5], [4]), {}, ""),
+        ("X[N, C, ...]; B[C]", ([2, 3], [3, 1]), {}, "input 1 has the shape [3, 1]"),
+        ("X[N, C, ...]; B[C]", ([2], [3]), {}, "input 0 has the shape [2]"),
+        ("X[N, C, ...]; B[C]", ([2, 3], None), {}, ""),
+        ("X[..., E]; B[] | [1 or E]", ([2, 3], []), {}, ""),
+        ("X[..., E]; B[] | [1 or E]", ([2, 3], [1]), {}, ""),
+        ("X[..., E]; B[] | [1 or E]", ([2, 3], [2]), {}, "input 1"),
+        ("W[4 * H, I]; R[4 * H, H]", ([8, 3], [8, 2]), {}, ""),
+        ("W[4 * H, I]; R[4 * H, H]", ([7, 3], [8, 2]), {}, "input 0 has the shape [7, 3]"),
+        ("group = 1; X[_, C]; W[M, C / group]", ([1, 4], [3, 2]), {"group": 2}, ""),
+        ("group = 1; X[_, C]; W[M, C / group]", ([1, 5], [3, 2]), {"group": 2}, "input 1"),
+        ("layout = 'a'; layout == 'b' ? X[2]; X[_]", ([3],), {"layout": "b"}, "not that of X[2]"),
+        ("layout = 'a'; layout == 'b' ? X[2]; X[_]", ([3],), {}, ""),
+        ("A[...]; B[...]; same(A, B)", ([2, 3], [2, 1]), {}, "same(A, B) does not hold"),
+        ("A[...]; B[...]; broadcasts(A, B)", ([1, 3], [2, 3]), {}, ""),
+        ("A[...]; B[...]; broadcasts(A, B)", ([2, 2, 3], [2, 3]), {}, "broadcasts"),
+        ("A[...]; B[...]; prefix(A, B, 2)", ([2, 3, 9], [2, 3]), {}, ""),
+        ("A[...]; B[...]; suffix(A, B, 1)", ([2, 3], [2]), {}, "suffix"),
+        ("axis = 0; A[...]; B[...]; within(A, B, axis)", ([9, 2], [3, 2]), {}, ""),
+        ("axis = 0; A[...]; B[...]; within(A, B, axis)", ([3, 3], [3, 2]), {"axis": -2}, "within"),
+        ("A[...]; size(A) == 1 or not given(A)", ([2, 2],), {}, "does not hold"),
+    ],
+)
+def test_language(text: str, sizes: tuple, attributes: dict, wrong: str) -> None:
+    found = _broken(text, *sizes, **attributes)
+    assert (found is None) if not wrong else (found is not None and wrong in found), found
+
+
+@pytest.mark.parametrize("text", ["X[", "X[N + ]", "M == 2", "size(X) == 1", "group == 1"])
+def test_no_clause(text: str) -> None:
+    with pytest.raises(ValueError):
+        compiled(text)
+
+
+def test_contracts_are_of_kernels() -> None:
+    lists = (json.loads((ROOT / f"py_ort/assets/kernels.{name}.json").read_text()) for name in ("wasm", "webgpu"))
+    kernels = {(kernel["domain"], kernel["op_type"]) for kernel in chain.from_iterable(lists)}
+    assert set(CONTRACTS) <= kernels
+
+
+def test_core_reads_them_alike() -> None:
+    """Operands that Python refuses the core refuses, too, and never for a contract that Python finds kept."""
+    sys.path.append(str(ROOT / "wasm_build/test"))
+    from one_node import run_many  # type: ignore[import-not-found]
+
+    jobs, expected = [], []
+    for seed in range(1500):
+        model, feeds = wrong_operands.drawn(seed)
+        graph = onnx.load_from_string(model)
+        (node,) = graph.graph.node
+        rules = contract(node.domain, node.op_type)
+        given = {
+            **{x.name: list(x.dims) for x in graph.graph.initializer},
+            **{k: list(v.shape) for k, v in feeds.items()},
+        }
+        if rules is None or any(np.asarray(x).dtype.kind == "O" for x in feeds.values()):
+            continue
+        attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        texts = {key: value.decode() if isinstance(value, bytes) else value for key, value in attributes.items()}
+        jobs.append((graph, feeds))
+        expected.append(check(rules, [given.get(name) for name in node.input], {**rules.attributes, **texts}))
+    assert sum(text is not None for text in expected) > 50
+    for (graph, _), text, result in zip(jobs, expected, run_many(jobs), strict=True):
+        said = str(result) if isinstance(result, Exception) else ""
+        assert text is None or said, (graph.graph.name, text)
+        assert text is not None or "not that of" not in said, (graph.graph.name, said)

@@ -1,0 +1,35 @@
+// The sizes that a node's operands must have, by the contracts of py_ort/schema/operands.py: held against them before
+// a kernel of any provider runs, so that no kernel reads beyond an input.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/slot.h"
+#include "py_ort/gen/operand_contracts.h"
+#include "py_ort/status.h"
+#include "py_ort/tensor.h"
+
+namespace py_ort {
+
+class OperandContract {
+ public:
+  OperandContract() = default;  // of an operator that has none: everything fits
+  explicit OperandContract(const PlanNode& node);
+
+  // By input, its sizes; null where it is omitted or no tensor.
+  Status check(std::span<const Dims* const> inputs) const;
+  bool empty() const { return !contract_; }
+
+ private:
+  friend class ContractCheck;
+  const gen::ContractRow* contract_ = nullptr;
+  std::vector<int64_t> attributes_;                  // those that are integers
+  std::vector<std::string_view> texts_;              // those that are texts
+  std::vector<std::pair<size_t, int64_t>> columns_;  // inputs of which so many columns are read
+};
+
+// By the slots of a run; those that are empty or no tensors are the provider's to complain of.
+Status check_operands(const PlanNode& node, const OperandContract& contract, std::span<const Slot> slots);
+
+}  // namespace py_ort
