@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 from child import Child, ChildLost
+from known import lenient
 from onnx import numpy_helper
 from runs import Outcome, native, ours
 
@@ -85,6 +86,8 @@ class Judge:
         if trial.feeds is None or _has_chance(trial.model):
             return None
         wanted = self._native(trial.model, trial.feeds)
+        if self._strict and wanted.status == "refused" and lenient(wanted.text):
+            return None
         if self._strict and wanted.status == "refused":
             shapes = [getattr(output, "shape", None) for output in found.outputs]
             return Finding(f"silent {wanted.text}", f"native: {wanted.text}\nours: {shapes}")
