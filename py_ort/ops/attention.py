@@ -1,8 +1,10 @@
 """Attention and rotary embedding, ONNX's own and com.microsoft's.
 
-ONNX's Attention has three attributes of ours (docs/internals.md, section 2). With `offsets` and `head_sizes`, queries,
-keys and values are columns of wider tensors, which may be the same one three times; with `nan_rows`, a query that sees
-no key gets NaN.
+ONNX's Attention has attributes and an input of ours (docs/internals.md, section 2). With `offsets` and `head_sizes`,
+queries, keys and values are columns of wider tensors, which may be the same one three times. With `nan_rows`, a query
+that sees no key gets NaN; without, zeros. With `mask_broadcasts`, the mask broadcasts to the scores as in Add; without,
+one of fewer keys hides those behind it. Input 7, of bool, broadcasts alike: where it is false, a score counts as 0
+before the mask is added.
 """
 
 from __future__ import annotations

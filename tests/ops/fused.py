@@ -22,7 +22,7 @@ def _attention(
     causal: bool = False,
     nan_rows: bool = False,
 ) -> Callable[..., Array]:
-    def compute(q: Array, k: Array, v: Array, mask: Array | None = None) -> Array:
+    def compute(q: Array, k: Array, v: Array, mask: Array | None = None, *more: Array | None) -> Array:
         def part(x: Array, start: int, count: int, size: int) -> Array:
             cut = x[:, :, start : start + count * size]
             return cut.reshape(*x.shape[:2], count, size).transpose(0, 2, 1, 3).astype(np.float64)
@@ -33,6 +33,8 @@ def _attention(
         )
         scores = queries @ keys.transpose(0, 1, 3, 2) * 0.3
         seen = np.ones(scores.shape, bool)
+        if more:
+            scores = np.where(more[-1], scores, 0)
         if mask is not None and mask.dtype == bool:
             seen &= mask
         elif mask is not None:
@@ -49,7 +51,14 @@ def _attention(
 
 
 def _packed(
-    name: str, heads: tuple[int, int], sizes: tuple[int, int], queries: int, width: int, mask: Any = None, **more: Any
+    name: str,
+    heads: tuple[int, int],
+    sizes: tuple[int, int],
+    queries: int,
+    width: int,
+    mask: Any = None,
+    kept: Any = None,
+    **more: Any,
 ) -> Case:
     """Queries, keys and values in one tensor, with some columns before them."""
     start = width - heads[0] * sizes[0] - heads[1] * sum(sizes)
@@ -57,6 +66,8 @@ def _packed(
     attributes = {"q_num_heads": heads[0], "kv_num_heads": heads[1], "offsets": offsets, "head_sizes": list(sizes)}
     packed = r(2, queries, width).make(7)
     inputs = [packed, packed, packed, *([mask] if mask is not None else [])]
+    if kept is not None:
+        inputs += [None, None, None, kept]
     asked = {"causal": bool(more.get("is_causal")), "nan_rows": bool(more.get("nan_rows"))}
     expected = _attention(heads, sizes, offsets, **asked)
     return Case("Attention", inputs, {**attributes, "scale": 0.3, **more}, expected, tolerance="normal", name=name)
@@ -93,6 +104,13 @@ def _unseen(queries: int) -> Array:
     return mask
 
 
+def _kept(*shape: int) -> Array:
+    """Truths, of which the last row has none."""
+    kept = np.random.default_rng(3).random(shape) < 0.5
+    kept[..., -1:, :] = False
+    return kept
+
+
 def _ending(
     activation: str, function: Callable[[Array], Array], inputs: Sequence[Any], offset: float = 0.0, last: bool = False
 ) -> Case:
@@ -113,6 +131,17 @@ CASES = [
     _packed("masked by infinity", (2, 2), (8, 8), 9, 48, np.full((1, 1, 9, 9), -np.inf, np.float32)),
     _packed("unseen", (2, 2), (8, 8), 40, 48, _unseen(40)),
     *(_packed("unseen", (2, 2), (8, 8), n, 48, _unseen(n), nan_rows=1) for n in (2, 40)),
+    *(
+        _packed("one column", (2, 2), (8, 8), n, 48, r(*shape), mask_broadcasts=1)
+        for n in (2, 40)
+        for shape in ((2, 1, n, 1), (2, 1, 1), (1, 1))
+    ),
+    *(
+        _packed("kept", (2, 2), (8, 8), n, 48, np.where(_kept(*shape), 0, np.float32(-1e4)), _kept(*shape))
+        for n in (2, 40)
+        for shape in ((2, 1, n, n), (1, n))
+    ),
+    _packed("kept", (2, 2), (8, 8), 9, 48, r(2, 1, 9, 9), _kept(2, 1, 9, 1)),
     _packed("added", (2, 2), (8, 8), 9, 48, r(1, 2, 9, 9)),
     _ending("HardSwish", lambda v: v * np.clip(v / 6 + 0.5, 0, 1), _IMAGE[:3], offset=0.7),
     _ending("LeakyRelu", lambda v: np.where(v < 0, 0.01 * v, v), _IMAGE[:3], offset=-0.2),

@@ -75,6 +75,7 @@ class Block {
     show(F32Attention::product, row, scores);
     if (p_.softcap > 0) cap(p_.softcap, scores, p_.columns);
     show(F32Attention::capped, row, scores);
+    if (p_.dropped) drop(first_ + row, scores);
     const bool seen = mask(row, scores);
     if (p_.sink) scores[p_.columns] = p_.sink[head_];
     show(F32Attention::biased, row, scores);
@@ -116,11 +117,28 @@ class Block {
     return wasm_v128_any_true(seen);
   }
 
+  const float* at(const ScoreBias& b, int64_t row) const {
+    return b.data + batch_ * b.batch_step + head_ * b.head_step + row * b.row_step;
+  }
+
+  void drop(int64_t row, float* scores) const {
+    const float* dropped = at(*p_.dropped, row);
+    if (!p_.dropped->one_column) {
+      for (int64_t j = 0; j < p_.columns; ++j) scores[j] = dropped[j] != 0 ? 0.0f : scores[j];
+    } else if (*dropped != 0) {
+      fill(scores, 0, p_.columns, 0.0f);
+    }
+  }
+
   void sum_biases(int64_t row) {
     fill(bias_, 0, p_.columns, 0.0f);
     for (int32_t i = 0; i < p_.bias_count; ++i) {
       const ScoreBias& b = p_.bias[i];
-      const float* from = b.data + batch_ * b.batch_step + head_ * b.head_step + row * b.row_step;
+      const float* from = at(b, row);
+      if (b.one_column) {
+        for (int64_t j = 0; j < p_.columns; ++j) bias_[j] += *from;
+        continue;
+      }
       const int64_t known = least(b.columns, p_.columns);
       for (int64_t j = 0; j < known; ++j) bias_[j] += from[j];
       fill(bias_, known, p_.columns, kMasked);

@@ -15,7 +15,7 @@ from py_ort.ir.graph import dims, rank
 ROWS: Perm = (0, 2, 1, 3)
 """[batch, heads, positions, size] as [batch, positions, heads, size]."""
 _PLAIN: Perm = (0, 1, 2, 3)
-_READ = 4  # queries, keys, values and a mask; what comes behind them belongs to caches
+_CACHES = slice(4, 7)  # inputs that belong to caches
 
 
 @rule("attention")
@@ -24,13 +24,13 @@ def attention(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     tensors = [v for v in node.inputs[:3] if v is not None]
     if len(tensors) != 3 or any(rank(v) != len(ROWS) for v in tensors):
         return False
-    if any(v is not None for v in node.inputs[_READ:]) or any(_is_read(output) for output in node.outputs[1:]):
+    if any(v is not None for v in node.inputs[_CACHES]) or any(_is_read(output) for output in node.outputs[1:]):
         return False
     if not all(all(_heads(v)) for v in tensors) or _price(node, tensors, ROWS, forms, wanted) >= _price(
         node, tensors, _PLAIN, forms, wanted
     ):
         return False
-    inputs = [_in_rows(v, forms) for v in tensors] + [forms.plain(v) for v in node.inputs[3:_READ]]
+    inputs = [_in_rows(v, forms) for v in tensors] + [None if v is None else forms.plain(v) for v in node.inputs[3:]]
     (queries, _), (keys, _), (_, size) = (_heads(v) for v in tensors)
     made = forms.emit(node, inputs, q_num_heads=queries, kv_num_heads=keys)
     result = forms.insert("Reshape", [made[0], [0, 0, queries, size]], attributes={"allowzero": 0})

@@ -31,9 +31,10 @@ _IR_VERSION = 10
 _FLOOR = 21
 _ATTENTION_SINCE = 23
 #: Attributes of Attention that ONNX's has not.
-_ATTENTION = ("offsets", "head_sizes", "nan_rows", "grows", "grows_with")
+_ATTENTION = ("offsets", "head_sizes", "nan_rows", "mask_broadcasts", "grows", "grows_with")
 _LENGTHS, _LENGTHS_SINCE = 6, 24  # the input of Attention that says how many keys there are
-_MASK = 3
+_MASK, _PAST_KEY, _KEPT = 3, 4, 7
+_ABSORBING = {ir.DataType.FLOAT: 2.0**64, ir.DataType.FLOAT16: 256.0}
 _BIAS, _RESIDUAL = 2, 3  # inputs of convolutions and products
 
 
@@ -143,15 +144,26 @@ class StandardForm(OnnxWriter):
         return self.emit(proto, "Add", [result, more])
 
     def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
-        """Append an Attention: heads cut out of the wider rows they lie in, a mask of one row repeated."""
-        mask = node.inputs[3] if len(node.inputs) > _MASK else None
-        if mask is not None and mask.shape is not None and mask.shape[-2] == 1:
+        """Append an Attention: heads cut out of the wider rows they lie in, a mask repeated to all rows and keys."""
+        given = dict(enumerate(node.inputs))
+        mask, keeps = given.get(_MASK), given.get(_KEPT)
+        if keeps is not None and mask is not None and mask.dtype is not None:
+            # No score makes a difference to numbers this large.
+            dtype = mask.dtype.numpy()
+            factor, least = (self.array(proto, np.array(n, dtype)) for n in (_ABSORBING[mask.dtype], _least(dtype)))
+            large = self.emit(proto, "Max", [self.emit(proto, "Mul", [inputs[_MASK], factor]), least])
+            inputs[_MASK] = self.emit(proto, "Where", [inputs[_KEPT], inputs[_MASK], large])
+        inputs = inputs[:_KEPT]
+        while not inputs[-1]:
+            inputs.pop()
+        if mask is not None and get(node, "mask_broadcasts"):
             axis = len(node.inputs[0].shape or ()) - 2  # type: ignore[union-attr]
-            queries = self.emit(proto, "Shape", [inputs[0]], start=axis, end=axis + 1)
-            ones = self.array(proto, np.array([1], np.int64))
-            inputs[_MASK] = self.emit(
-                proto, "Expand", [inputs[_MASK], self.emit(proto, "Concat", [queries, ones], axis=0)]
-            )
+            queries, keys = (self.emit(proto, "Shape", [name], start=axis, end=axis + 1) for name in inputs[:2])
+            if given.get(_PAST_KEY) is not None:
+                past = self.emit(proto, "Shape", [inputs[_PAST_KEY]], start=2, end=3)
+                keys = self.emit(proto, "Add", [keys, past])
+            plane = self.emit(proto, "Concat", [queries, keys], axis=0)
+            inputs[_MASK] = self.emit(proto, "Expand", [inputs[_MASK], plane])
         if "offsets" in node.attributes:
             heads, shared = get(node, "q_num_heads"), get(node, "kv_num_heads")
             size, value_size = get(node, "head_sizes")
@@ -223,6 +235,10 @@ class StandardForm(OnnxWriter):
         name = f"standard_{self._count}"
         self._used.add(name)
         return name
+
+
+def _least(dtype: np.dtype) -> float:
+    return float(np.finfo(dtype).min)
 
 
 def get(node: ir.Node, name: str, default: Any = None) -> Any:

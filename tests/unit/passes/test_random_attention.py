@@ -17,6 +17,6 @@ def test_same_results(seed: int, symbolic: bool) -> None:
     found = operators(result)
     assert found["Attention"] == 1 and "Softmax" not in found, drawn.form
     attention = next(node for node in result.model.graph if node.op_type == "Attention")
-    assert not drawn.form["cache"] or len(attention.inputs) == 6, drawn.form  # past keys and values
+    assert not drawn.form["cache"] or len(attention.inputs) >= 6, drawn.form  # past keys and values
     if drawn.form["rotary"] and seed % 2:  # the small webgpu manifest has no RotaryEmbedding
         assert found["RotaryEmbedding"] == 2, drawn.form

@@ -217,7 +217,8 @@ struct Heads {
 struct ScoreBias {
   const float* data = nullptr;
   int64_t batch_step = 0, head_step = 0, row_step = 0;
-  int64_t columns = 0;  // columns behind are masked
+  int64_t columns = 0;      // columns behind are masked
+  bool one_column = false;  // one number for all columns of a row
 };
 
 // softmax(scale Q K^T + bias) V for each head. A row that sees no column gives zeros. Units: blocks of rows of a head.
@@ -232,6 +233,7 @@ struct F32Attention {
   float scale = 1, softcap = 0;
   const ScoreBias* bias = nullptr;
   int32_t bias_count = 0;
+  const ScoreBias* dropped = nullptr;           // scores are 0, before biases are added, where it is not 0; null: none
   bool causal = false;                          // row i sees columns up to i + offset
   bool nan_rows = false;                        // of NaN, where a row sees nothing; else of zeros
   int64_t left_window = -1, right_window = -1;  // and only those within these distances of i + offset; -1: any

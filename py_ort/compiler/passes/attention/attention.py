@@ -40,7 +40,7 @@ from py_ort.ir.infer import infer_unknown
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _HEADS = (0, 2, 1, 3)
 _STACKED = 3
-_MASK, _PAST = 3, 4  # inputs
+_MASK, _PAST, _KEPT = 3, 4, 7  # inputs
 
 
 class Attention(Pass):
@@ -134,11 +134,12 @@ def _fuse(softmax: ir.Node) -> bool:
         whole = Kept(transposed, transposed=True), Kept(value)  # type: ignore[arg-type]
         parts = query, *(sides if same_size(sides[0].count, sides[1].count) else whole)  # type: ignore[assignment]
     attend = _Attend(build, *parts)
-    causal, mask = combined_masks(build, masks, attend.past, scores.floor, not attend.joined and not stacked)
+    masking = combined_masks(build, masks, attend.past, scores.floor, not attend.joined and not stacked)
+    causal, mask = masking.causal, masking.added
     attributes = {"scale": scores.scale, "is_causal": _is_causal(causal), "softcap": scores.softcap or None}
-    if mask is not None and not guarded:
-        attributes["nan_rows"] = 1
-    made = attend.write(mask, attributes, *_lengths(build, causal, attend.query))
+    if mask is not None:
+        attributes |= {"nan_rows": int(not guarded) or None, "mask_broadcasts": 1}
+    made = attend.write(mask, attributes, None, None, _length(build, causal, attend.query), masking.kept)
     attend.give(made[0], result, stacked)
     for node in reversed(inner):
         remove(node)
@@ -152,10 +153,10 @@ def _is_causal(causal: bool | Running) -> int:
     return int(not causal.alike if isinstance(causal, Running) else causal)
 
 
-def _lengths(build: Builder, causal: bool | Running, query: ir.Value | None) -> tuple[ir.Value | None, ...]:
-    """The inputs behind the mask: how many keys there are for each of a batch, as far as the last query sees them."""
+def _length(build: Builder, causal: bool | Running, query: ir.Value | None) -> ir.Value | None:
+    """How many keys there are for each of a batch, as far as the last query sees them."""
     if not isinstance(causal, Running) or query is None:
-        return ()
+        return None
     start = build.op("Reshape", build.op("Cast", causal.value, to=int(ir.DataType.INT64)), [1])
     count = 1 if causal.alike else size_at(query, 2)
     if isinstance(count, int):
@@ -164,7 +165,7 @@ def _lengths(build: Builder, causal: bool | Running, query: ir.Value | None) -> 
         total = build.op("Add", build.op("Add", start, build.op("Shape", query, start=2, end=3)), [causal.plus])
     if size_at(query, 0) != 1:
         total = build.op("Expand", total, build.op("Shape", query, start=0, end=1))
-    return None, None, total
+    return total
 
 
 def _one_batch(operands: list[ir.Value | None]) -> bool:
@@ -343,6 +344,7 @@ def _lay(node: ir.Node) -> bool:
     becomes_causal = (
         mask is not None
         and not causal
+        and len(more) <= _KEPT - _MASK
         and _masks_the_future(mask, past, size_at(query, 2), open_end and not attend.joined)
     )
     repeated = any(side.value is not given for side, given in zip(sides, (key, value), strict=True))
@@ -351,7 +353,7 @@ def _lay(node: ir.Node) -> bool:
     attributes = {n: item.value for n, item in node.attributes.items() if n not in ("q_num_heads", "kv_num_heads")}
     if becomes_causal:
         attributes["is_causal"] = _is_causal(becomes_causal)
-    more = [None, *_lengths(build, becomes_causal, query)] if isinstance(becomes_causal, Running) else more
+    more = [None, None, None, _length(build, becomes_causal, query)] if isinstance(becomes_causal, Running) else more
     made = attend.write(None if becomes_causal else mask, attributes, *more[1:], outputs=len(node.outputs))
     attend.give(made[0], node.outputs[0])
     for old, new in zip(node.outputs[1:], made[1:], strict=False):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,22 +18,29 @@ from py_ort.ir.rules import Rules
 from py_ort.ir.shape_data import product
 
 MASKED = -1e4  # numbers in masks that no score gets over
+_ABSORBS = -1e12  # numbers that a score added to them does not change: float32 rounds it away
 _STACKED = 3  # the rank of [batch * heads, positions, size]
 
 
 @dataclass
 class Mask:
-    """`make` makes what is added. `offset`: the mask is causal from there on, and masks with `fill`."""
+    """A step that masks: an Add of `value`, or a Where by the truths `value`, which puts `fill` in a score's place.
 
-    make: Callable[[Builder], ir.Value]
+    `offset`: the mask is causal from there on, and masks with `fill`. `shown`: the truth that keeps a score; None for
+    an Add.
+    """
+
     value: ir.Value
     offset: Any = None
     fill: float = 0.0
+    shown: bool | None = None
+    dtype: ir.DataType = ir.DataType.FLOAT
+    heads: int | None = None  # of which [batch * heads, queries, keys] is
 
 
 @dataclass
 class Scores:
-    """`product` times `scale`, kept below `softcap` (0: it is not), and masked; `nodes` are behind the product.
+    """`product` times `scale`, kept below `softcap` (0: it is not), and masked in this order; `nodes` are behind it.
 
     Hidden scores are no less than `floor`, where there is one.
     """
@@ -117,19 +123,19 @@ def _added(node: ir.Node) -> Scores | None:
             continue
         offset, fill = added_mask(mask) or (None, 0.0)
         offset = in_rows(offset, mask, size_at(node.outputs[0], -2)) if fill <= MASKED else None
-        found.masks.append(Mask(partial(_as_it_is, mask), mask, offset, fill))
+        found.masks.append(Mask(mask, offset, fill, dtype=_dtype(node)))
         return found
     return None
 
 
-def _as_it_is(mask: ir.Value, build: Builder) -> ir.Value:
-    return mask
+def _dtype(node: ir.Node) -> ir.DataType:
+    return node.outputs[0].dtype or ir.DataType.FLOAT
 
 
 def _is_mask(mask: ir.Value, scores: ir.Value | None) -> bool:
-    """Whether it broadcasts to the scores, and goes over all keys."""
+    """Return True unless sizes are known that do not broadcast to the scores; the kernels check all in a run."""
     known, wide = dims(mask), dims(scores)
-    if known is None or wide is None or not 2 <= len(known) <= len(wide) or known[-1] == 1:
+    if known is None or wide is None or not 2 <= len(known) <= len(wide):
         return False
     return not any(
         isinstance(size, int) and size != 1 and isinstance(other, int) and other != size
@@ -141,26 +147,17 @@ def _is_mask(mask: ir.Value, scores: ir.Value | None) -> bool:
 def _chosen(node: ir.Node) -> Scores | None:
     """Where(condition, scores, number), or the other way round."""
     condition = node.inputs[0]
-    if condition is None or not _is_mask(condition, node.outputs[0]):
-        return None
     for at in (1, 2):
         fill = scalar(node.inputs[3 - at])
-        if fill is None or fill > MASKED:
+        if fill is None or fill > MASKED or condition is None or not _is_mask(condition, node.inputs[at]):
             continue
         found = scores_of(node.inputs[at], node)
         if found is None:
             return None
-        dtype = (node.outputs[0].dtype or ir.DataType.FLOAT).numpy()
-
-        def make(build: Builder, at: int = at, fill: float = float(fill), dtype: Any = dtype) -> ir.Value:
-            pair = [np.zeros((), dtype), np.asarray(fill, dtype)]
-            made: ir.Value = build.op("Where", condition, *(pair if at == 1 else pair[::-1]))
-            return made
-
         seen = truths(condition)
         offset = seen.offset if seen is not None and seen.inside == (at == 1) else None
         offset = in_rows(offset, condition, size_at(node.outputs[0], -2))
-        found.masks.append(Mask(make, condition, offset, float(fill)))
+        found.masks.append(Mask(condition, offset, float(fill), at == 1, _dtype(node)))
         return found
     return None
 
@@ -201,26 +198,60 @@ def _floored(node: ir.Node) -> Scores | None:
     return inner
 
 
+@dataclass
+class Masking:
+    """The masks of an Attention, combined.
+
+    `causal`: queries see only the keys before them. Scores that are not `kept` count as 0; then `added` is added.
+    """
+
+    causal: bool | Running = False
+    added: ir.Value | None = None
+    kept: ir.Value | None = None
+
+
 def combined_masks(
     build: Builder, masks: list[Mask], past: Any, floor: float | None = None, running: bool = False
-) -> tuple[bool | Running, ir.Value | None]:
-    """Whether queries see only the keys before them, `past` of which come before all of them, and the other masks' sum.
+) -> Masking:
+    """Combine the masks of scores: one becomes causality if it hides the keys behind `past` and a query's own.
 
     With `running`, how many come before them may be what a run computes.
 
-    Where a row may have no key at all, the number that masks decides: only -∞ is the same as causality then.
+    Where a row may have no key at all, the number that masks decides: only -∞ is the same as causality then, unless a
+    later mask writes another number over it.
     """
-    alone = len(masks) == 1
-    full = [m for m in masks if alone or (m.fill == -np.inf and floor is None)]
+    made = Masking()
+    last = max((i for i, m in enumerate(masks) if m.shown is not None and m.fill != -np.inf), default=-1)
+    full = [m for i, m in enumerate(masks) if len(masks) == 1 or (m.fill == -np.inf and floor is None and i > last)]
     causal = [m for m in full if same_offset(m.offset, past) or (running and isinstance(m.offset, Running))]
-    total: ir.Value | None = None
+    if causal:
+        made.causal = causal[0].offset if isinstance(causal[0].offset, Running) else True
     for mask in masks:
         if not any(mask is m for m in causal[:1]):
-            made = mask.make(build)
-            total = made if total is None else build.op("Add", total, made)
-    if total is not None and floor is not None and total.dtype is not None:
-        total = build.op("Max", total, np.array(floor, total.dtype.numpy()))
-    return causal[0].offset if causal and isinstance(causal[0].offset, Running) else bool(causal), total
+            _combine(build, made, mask)
+    if made.added is not None and floor is not None and made.added.dtype is not None:
+        made.added = build.op("Max", made.added, np.array(floor, made.added.dtype.numpy()))
+    return made
+
+
+def _combine(build: Builder, made: Masking, mask: Mask) -> None:
+    """Put a mask on those before it."""
+    value = mask.value
+    if mask.heads is not None:  # [batch * heads, queries, keys] as [batch, heads, queries, keys]
+        target = build.op("Concat", [-1, mask.heads], build.op("Shape", value, start=1, end=3), axis=0)
+        value = build.op("Reshape", value, target)
+    before, dtype = made.added, mask.dtype.numpy()
+    if before is not None and before.dtype != mask.dtype:
+        before = build.op("Cast", before, to=int(mask.dtype))
+    if mask.shown is None:
+        made.added = value if before is None else build.op("Add", before, value)
+        return
+    pair = [np.zeros((), dtype) if before is None else before, np.asarray(mask.fill, dtype)]
+    made.added = build.op("Where", value, *(pair if mask.shown else pair[::-1]))
+    if np.isfinite(mask.fill) and mask.fill > _ABSORBS:
+        negated = made_by(value, "Not")
+        kept = value if mask.shown else build.op("Not", value) if negated is None else negated.inputs[0]
+        made.kept = kept if made.kept is None else build.op("And", made.kept, kept)
 
 
 def unscaled(value: ir.Value | None, scales: list[ir.Node]) -> float:
@@ -251,14 +282,6 @@ def unstacked_masks(masks: list[Mask], heads: int | None) -> list[Mask] | None:
         if count == _STACKED and size_at(mask.value, 0) != 1:
             if heads is None:
                 return None
-            mask = Mask(partial(_by_head, mask, heads), mask.value, mask.offset, mask.fill)
+            mask = replace(mask, heads=heads)
         result.append(mask)
     return result
-
-
-def _by_head(mask: Mask, heads: int, build: Builder) -> ir.Value:
-    """[batch * heads, queries, keys] as [batch, heads, queries, keys]."""
-    stacked = mask.make(build)
-    target = build.op("Concat", [-1, heads], build.op("Shape", stacked, start=1, end=3), axis=0)
-    made: ir.Value = build.op("Reshape", stacked, target)
-    return made

@@ -1,5 +1,6 @@
 // Attention of ONNX (opsets 23 to 25). With our own attributes `offsets` and `head_sizes`, Q, K and V are columns in
-// the middle of wider rows; with `nan_rows`, rows that see no key are NaN.
+// the middle of wider rows; with `nan_rows`, rows that see no key are NaN; with `mask_broadcasts`, a shorter mask does
+// not hide the keys behind it. Where our own input 7 is false, scores are 0 before the mask is added.
 #include <cmath>
 
 #include "kernels/attention/attention_core.h"
@@ -14,6 +15,7 @@ class Attention {
   explicit Attention(const KernelInfo& info) {
     const Attributes& a = info.attributes;
     causal_ = a.integer("is_causal", 0) != 0, nan_rows_ = a.integer("nan_rows", 0) != 0;
+    mask_broadcasts_ = a.integer("mask_broadcasts", 0) != 0;
     heads_ = a.integer("q_num_heads", 0), kv_heads_ = a.integer("kv_num_heads", 0);
     has_scale_ = a.has("scale"), scale_ = a.number("scale", 0);
     softcap_ = a.number("softcap", 0);
@@ -25,7 +27,7 @@ class Attention {
   Status operator()(KernelContext& context) const {
     const Tensor &q = *context.input(0), &k = *context.input(1), &v = *context.input(2);
     const Tensor *mask = context.input(3), *past_key = context.input(4), *past_value = context.input(5),
-                 *lengths = context.input(6);
+                 *lengths = context.input(6), *kept = context.input(7);
     const bool by_row = q.rank() == 3;
     PY_ORT_ENSURE((by_row || q.rank() == 4) && k.rank() == q.rank() && v.rank() == q.rank(),
                   "Q, K and V must all have three or four axes, not the shapes ", q.dims, ", ", k.dims, " and ",
@@ -78,10 +80,18 @@ class Attention {
       PY_ORT_TRY(context.output(3, DType::float32, {p.batch, p.heads, p.rows, p.columns}, scores));
       p.scores = scores->mutable_data<float>();
     }
-    Tensor mask_values;
+    Tensor mask_values, kept_values;
     if (mask) {
+      PY_ORT_ENSURE(mask->rank() == 0 || mask->dims.back() <= p.columns, "the attention mask of shape ", mask->dims,
+                    " is for more than ", p.columns, " keys");
       p.biases.resize(1);
-      PY_ORT_TRY(read_score_bias(*mask, p.batch, p.heads, p.rows, p.biases[0], mask_values));
+      PY_ORT_TRY(read_score_bias(*mask, p.batch, p.heads, p.rows, p.biases[0], mask_values,
+                                 mask_broadcasts_ ? std::optional(p.columns) : std::nullopt));
+    }
+    ScoreBias dropped;
+    if (kept) {
+      PY_ORT_TRY(read_score_bias(*kept, p.batch, p.heads, p.rows, dropped, kept_values, p.columns));
+      p.dropped = &dropped;
     }
     p.offsets.assign(static_cast<size_t>(p.batch), past_columns);
     if (lengths) {
@@ -101,7 +111,7 @@ class Attention {
   }
 
  private:
-  bool causal_, nan_rows_, has_scale_;
+  bool causal_, nan_rows_, mask_broadcasts_, has_scale_;
   int64_t heads_, kv_heads_, left_window_, right_window_;
   float scale_, softcap_;
   Dims offsets_, head_sizes_;
@@ -110,7 +120,7 @@ class Attention {
 
 PY_ORT_KERNEL("", "Attention",
               "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;*;float32,float16,bfloat16;"
-              "float32,float16,bfloat16;int64",
+              "float32,float16,bfloat16;int64;bool",
               WithHalf<Attention>);
 
 }  // namespace

@@ -7,7 +7,8 @@
 
 namespace py_ort {
 
-Status read_score_bias(const Tensor& mask, int64_t batch, int64_t heads, int64_t rows, ScoreBias& out, Tensor& keep) {
+Status read_score_bias(const Tensor& mask, int64_t batch, int64_t heads, int64_t rows, ScoreBias& out, Tensor& keep,
+                       std::optional<int64_t> columns) {
   PY_ORT_TRY(cast(mask, DType::float32, keep));
   if (mask.dtype == DType::bool_) {
     float* value = keep.mutable_data<float>();  // a fresh tensor: bool is no float32
@@ -16,6 +17,9 @@ Status read_score_bias(const Tensor& mask, int64_t batch, int64_t heads, int64_t
   const int64_t rank = mask.rank();
   PY_ORT_ENSURE(rank >= 1 && rank <= 4, "an attention mask has one to four axes, not the shape ", mask.dims);
   out.columns = mask.dims.back();
+  PY_ORT_ENSURE(!columns || out.columns == 1 || out.columns == *columns, "the attention mask of shape ", mask.dims,
+                " does not broadcast to ", *columns, " keys");
+  out.one_column = columns && out.columns == 1;
   out.data = keep.data<float>();
   const int64_t wanted[] = {batch, heads, rows};
   int64_t* steps[] = {&out.batch_step, &out.head_step, &out.row_step};

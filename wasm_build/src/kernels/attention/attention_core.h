@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "py_ort/kernel.h"
@@ -12,8 +13,9 @@ namespace py_ort {
 inline constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 // From a tensor that broadcasts to [batch, heads, rows, columns] but for its last axis, which may be shorter; bool:
-// false is masked.
-Status read_score_bias(const Tensor& mask, int64_t batch, int64_t heads, int64_t rows, ScoreBias& out, Tensor& keep);
+// false is masked. With `columns`, its last axis broadcasts to that many as well.
+Status read_score_bias(const Tensor& mask, int64_t batch, int64_t heads, int64_t rows, ScoreBias& out, Tensor& keep,
+                       std::optional<int64_t> columns = {});
 
 // With the lists that its arguments point to.
 struct AttentionProblem : F32Attention {

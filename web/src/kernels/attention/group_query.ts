@@ -119,7 +119,7 @@ function resolve(ctx: Context, a: GroupAttributes): void {
     a.rotary ? rotationOf(ctx, cosine, sine, positions, count, size, a) : undefined,
   );
   const masking: Masking = {
-    masks: bias ? [maskOf(bias, [batch, heads, count, bias.dims[3] ?? total])] : [],
+    masks: bias ? [maskOf(bias, [batch, heads, count, bias.dims[3] ?? total], true)] : [],
     causal: a.causal,
     left: a.window > 0 ? a.window - 1 : -1,
     right: -1,

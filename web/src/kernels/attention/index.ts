@@ -16,6 +16,8 @@ interface AttentionAttributes {
   readonly causal: boolean;
   /** Of the attention that the compiler makes of its parts: see Masking. */
   readonly nanRows: boolean;
+  /** Of such as well: a mask of fewer keys does not hide those behind it. */
+  readonly maskBroadcasts: boolean;
   readonly left: number;
   readonly right: number;
   readonly debugMode: number;
@@ -29,7 +31,8 @@ interface AttentionAttributes {
   readonly growing?: readonly number[];
 }
 
-const [MASK, PAST_KEY, PAST_VALUE, LENGTHS] = [3, 4, 5, 6];
+/** `KEPT` is ours, of truths: scores are 0 where it is false, before the mask is added. */
+const [MASK, PAST_KEY, PAST_VALUE, LENGTHS, KEPT] = [3, 4, 5, 6, 7];
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
@@ -41,6 +44,7 @@ function attributes(a: Attributes): AttentionAttributes {
     softcap: a.number('softcap', 0),
     causal: a.integer('is_causal', 0) !== 0,
     nanRows: a.integer('nan_rows', 0) !== 0,
+    maskBroadcasts: a.integer('mask_broadcasts', 0) !== 0,
     left: a.integer('left_window_size', -1),
     right: a.integer('right_window_size', -1),
     debugMode: a.integer('qk_matmul_output_mode', 0),
@@ -86,7 +90,9 @@ function appended(
 }
 
 function resolve(ctx: Context, a: AttentionAttributes): void {
-  const [mask, pastKey, pastValue, lengths] = [MASK, PAST_KEY, PAST_VALUE, LENGTHS].map((i) => ctx.inputs[i]);
+  const [mask, pastKey, pastValue, lengths, kept] = [MASK, PAST_KEY, PAST_VALUE, LENGTHS, KEPT].map(
+    (i) => ctx.inputs[i],
+  );
   const [q, k, v] = [a.heads, a.kvHeads, a.kvHeads].map((heads, i) =>
     a.offsets.length === 3
       ? partOf(ctx.input(i), heads, a.headSizes[i === 2 ? 1 : 0], a.offsets[i])
@@ -133,7 +139,8 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
     y: flat ? headsWithin(y, valueSize) : headsOf(y),
     scale: a.scale || 1 / Math.sqrt(size),
     masking: {
-      masks: mask ? [maskOf(mask, dims)] : [],
+      masks: mask ? [maskOf(mask, dims, !a.maskBroadcasts)] : [],
+      kept: kept && maskOf(kept, dims, false),
       causal: a.causal,
       nanRows: a.nanRows,
       left: a.left,
@@ -150,7 +157,7 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
 
 const attention: Kernel<AttentionAttributes> = {
   op: 'Attention',
-  types: [FLOATS, FLOATS, FLOATS, [...FLOATS, 'bool'], FLOATS, FLOATS, ['int64', 'int32']],
+  types: [FLOATS, FLOATS, FLOATS, [...FLOATS, 'bool'], FLOATS, FLOATS, ['int64', 'int32'], ['bool']],
   appended: ({ growing }) =>
     growing && {
       caches: [

@@ -15,10 +15,18 @@ export interface Mask {
   readonly ranges?: number;
 }
 
-/** A mask that broadcasts to `dims` = [batch, heads, queries, keys], but may have fewer keys. */
-export function maskOf(tensor: Tensor, dims: readonly number[]): Mask {
+/**
+ * A mask that broadcasts to `dims` = [batch, heads, queries, keys].
+ * @param pads whether it may have fewer keys instead: those behind are hidden
+ */
+export function maskOf(tensor: Tensor, dims: readonly number[], pads: boolean): Mask {
   const length = tensor.dims[tensor.dims.length - 1] ?? 1;
-  const shorter = length > 1 && length < dims[3];
+  const shorter = pads && length < dims[3];
+  const fits = tensor.dims.every((size, axis) => {
+    const wanted = dims[axis - tensor.dims.length + dims.length];
+    return size === wanted || size === 1 || (axis === tensor.dims.length - 1 && shorter);
+  });
+  if (!fits) throw new KernelError(`an attention mask of shape [${tensor.dims}] does not broadcast to [${dims}]`);
   const strides = broadcastStrides(tensor.dims, shorter ? [...dims.slice(0, 3), length] : dims);
   return { tensor, strides: [strides[0], strides[1], strides[2], strides[3]], length: shorter ? length : dims[3] };
 }

@@ -6,6 +6,8 @@ import type { Mask } from './mask';
 /** What a query may see of the keys. */
 export interface Masking {
   readonly masks: readonly Mask[];
+  /** Where it is 0, a score counts as 0 before masks are added. */
+  readonly kept?: Mask;
   /** What masks of integers add where they are 0, instead of masking. */
   readonly fill?: number;
   readonly causal: boolean;
@@ -36,6 +38,7 @@ interface MaskSpec extends Spec {
 
 export interface MaskingSpec extends Spec {
   readonly masks: readonly MaskSpec[];
+  readonly kept: boolean;
   readonly fill: boolean;
   readonly positions: boolean;
   readonly lengths: boolean;
@@ -75,6 +78,10 @@ export function maskingParts(r: Masking): MaskingParts {
     if (ranges === undefined) Object.assign(uniforms, { [`mask${i}`]: strides, [`mask${i}_length`]: length });
     else if (ranges > 0) uniforms[`mask${i}_starts`] = ranges;
   });
+  if (r.kept) {
+    inputs.kept = r.kept.tensor;
+    uniforms.kept = r.kept.strides;
+  }
   if (r.fill !== undefined) uniforms.fill = r.fill;
   if (r.lengths) {
     inputs.lengths = r.lengths;
@@ -95,6 +102,7 @@ export function maskingParts(r: Masking): MaskingParts {
       storage: tensor.storage,
       ranges: ranges === undefined ? 'none' : ranges > 0 ? 'both' : 'ends',
     })),
+    kept: r.kept !== undefined,
     fill: r.fill !== undefined,
     positions,
     lengths: r.lengths !== undefined,
@@ -112,7 +120,7 @@ const PLACES = { past: 'u.past', end: 'length - i32(u.queries)', appended: 'max(
  * `sink_of(head)`, and the keys outside of which a query sees none: `begin_of(batch, query)`, `end_of(batch, query)`.
  * u.queries and u.keys must be there.
  */
-export function maskingText({ masks, fill, positions, lengths, place, softcap, sink }: MaskingSpec): string {
+export function maskingText({ masks, kept, fill, positions, lengths, place, softcap, sink }: MaskingSpec): string {
   const lines: string[] = [];
   const conditions: string[] = [];
   const adds: string[] = [];
@@ -150,8 +158,12 @@ export function maskingText({ masks, fill, positions, lengths, place, softcap, s
     end.push('place + u.right + 1');
   }
   const cap = softcap ? 'or_nan(u.softcap * tanh(clamp(raw / u.softcap, -15.0, 15.0)), raw)' : 'raw';
-  const sum = adds.length > 0 ? 'select(sum, least, sum < least)' : 'score';
-  if (adds.length > 0) lines.push(`  let sum = ${['score', ...adds].join(' + ')};`, `  let least = f32(${LEAST});`);
+  if (kept) {
+    lines.push('  let keeps = kept[batch * u.kept_0 + head * u.kept_1 + query * u.kept_2 + key * u.kept_3] != 0u;');
+    adds.unshift('select(0.0, score, keeps)');
+  } else adds.unshift('score');
+  const sum = adds.length > 1 ? 'select(sum, least, sum < least)' : adds[0];
+  if (adds.length > 1) lines.push(`  let sum = ${adds.join(' + ')};`, `  let least = f32(${LEAST});`);
   // Without branches (no ||): a software adapter's compiler takes minutes over those of a whole tile of scores.
   const masked = conditions.map((condition) => `(${condition})`).join(' | ');
   const nested = (operation: string, terms: readonly string[]) =>

@@ -44,7 +44,7 @@ function maskingOf(
   past: number,
 ): Masking {
   const ofKeys = maskOfKeys(mask, dims);
-  const masks: Mask[] = [...ofKeys, ...(added ? [maskOf(added, dims)] : [])];
+  const masks: Mask[] = [...ofKeys, ...(added ? [maskOf(added, dims, true)] : [])];
   return { masks, fill: ofKeys.length > 0 ? fill : undefined, causal, left: -1, right: -1, past, softcap: 0 };
 }
 
