@@ -136,7 +136,7 @@ CONTRACTS: dict[tuple[str, str], str] = {
     ("", "RoiAlign"): "X[_, _, _, _]; Rois[R, 4]; BatchIndices[R]",
     ("", "MaxRoiPool"): "X[_, _, _, _]; Rois[_, 5]",
     ("", "OneHot"): f"Indices[...]; Depth{_ONE}; Values[2]",
-    ("", "TopK"): "X[...]; K[1]",
+    ("", "TopK"): f"X[...]; K{_ONE}",
     ("", "Trilu"): f"X[...]; K{_ONE}",
     ("", "Range"): f"Start{_ONE}; Limit{_ONE}; Delta{_ONE}",
     ("", "CumSum"): f"X[...]; Axis{_ONE}",

@@ -27,7 +27,8 @@ _FLOAT = ir.DataType.FLOAT
 #: They move elements of several inputs; operators that move those of one say so (`Operator.view`, `Operator.moves`).
 _MOVES = ("Concat", "ScatterElements", "ScatterND", "TensorScatter", "Compress")
 #: A number that is infinite as float16 need not be so as float32. The others have outputs of the types that they name.
-_EXACT = ("IsInf", "Cast", "CastLike", "BitCast")
+#: GroupQueryAttention has a kernel of these types natively, too, and its caches would be converted in each step.
+_EXACT = ("IsInf", "Cast", "CastLike", "BitCast", "GroupQueryAttention")
 _TYPES = ("dtype", "output_dtype")
 
 
