@@ -123,7 +123,7 @@ def test_more_rows_than_there_are_positions(new_session, provider):
     for rows in (3, 16, 1, 8):
         x = np.arange(8 * rows, dtype=np.float32).reshape(2, rows, 4) ** 2
         if rows > 8:
-            with pytest.raises(PyOrtError, match=r"skip of shape \[1, ?8, ?4\]"):
+            with pytest.raises(PyOrtError, match=r"Skip \[1, ?8, ?4\]"):
                 session.run(None, {"x": x})
             continue
         total = x + positions[:, :rows]
