@@ -20,7 +20,7 @@ from py_ort.schema.scalar_functions import FUNCTIONS
 
 _NUMBERS = {"IsInf": ("detect_positive", "detect_negative")}
 _COLUMNS = ("x_columns", "residual_columns", "y_columns", "into")
-_OURS = (*FUSED, *_COLUMNS, *PERMS, "a_scale", "a_zero", "weight_layout", "out_channels", "packed_n")
+_OURS = (*FUSED, *_COLUMNS, *PERMS, "a_scale", "a_zero", "weight_layout", "out_channels", "packed_n", "packed_k")
 
 
 def standard_form(compiled: CompiledModel) -> onnx.ModelProto:
