@@ -64,7 +64,7 @@ def _note(node: ir.Node) -> bool:
     integers = None if source is None else source.inputs[0]
     if source is None or scales is None or integers is None or integers.dtype not in _BYTES or STEPS in node.attributes:
         return False
-    if scales.size > 1 and attribute(source, "axis", 1) != 0:
+    if scales.size > 1 and (scales.ndim > 1 or attribute(source, "axis", 1) != 0):  # blocks have more axes
         return False
     set_attributes(node, **{STEPS: scales.reshape(-1).tolist()})
     return True
