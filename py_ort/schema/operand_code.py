@@ -6,26 +6,19 @@ import json
 import runpy
 from pathlib import Path
 
-#: In the order of the numbers in operands.py.
-_INSTRUCTIONS = (
-    *("Constant", "Symbol", "Attribute", "TextIs", "Dim", "Rank", "Size", "Given", "Add", "Subtract", "Multiply"),
-    *("Divide", "Modulo", "Equal", "Unequal", "AtMost", "Below", "And", "Or", "Not", "Broadcasts", "Same", "Prefix"),
-    *("Suffix", "Within"),
-)
-
 
 def cpp() -> str:
     """Return the header that has all contracts for the core."""
     # By its path: the build runs this before the package can be imported.
     declared = runpy.run_path(str(Path(__file__).with_name("operands.py")), run_name="operands")
     quoted = json.dumps
-    rows, symbols = [], 0
+    rows, symbols, operands = [], 0, 0
     arrays = []
     for number, ((domain, op_type), text) in enumerate(declared["CONTRACTS"].items()):
         made = declared["compiled"](text)
-        symbols = max(symbols, len(made.symbols))
+        symbols, operands = max(symbols, len(made.symbols)), max(operands, len(made.operands))
         lists = {
-            "code": ("int16_t", [str(word) for word in made.code]),
+            "code": ("int16_t", [str(int(word)) for word in made.code]),
             "clauses": ("std::string_view", [quoted(each) for each in made.clauses]),
             "operands": ("std::string_view", [quoted(each) for each in made.operands]),
             "symbols": ("std::string_view", [quoted(each) for each in made.symbols]),
@@ -45,7 +38,10 @@ def cpp() -> str:
                 arrays.append(f"inline constexpr {kind} k{name.title()}{number}[] = {{{', '.join(items)}}};")
             spans.append(f"k{name.title()}{number}" if items else "{}")
         rows.append(f"    {{{quoted(domain)}, {quoted(op_type)}, {', '.join(spans)}}},")
-    instructions = [f"kContract{name} = {number}" for number, name in enumerate(_INSTRUCTIONS)]
+    instructions = [
+        f"kContract{instruction.name.title().replace('_', '')} = {int(instruction)}"
+        for instruction in declared["Instruction"]
+    ]
     return "\n".join(
         [
             "// automatically generated of py_ort/schema/operands.py, do not modify",
@@ -55,7 +51,8 @@ def cpp() -> str:
             "#include <string_view>",
             "namespace py_ort::schema::gen {",
             f"enum : int16_t {{ {', '.join(instructions)} }};",
-            f"inline constexpr int kContractSymbols = {max(symbols, 1)};",
+            "// The most that a contract has.",
+            f"inline constexpr int kContractSymbols = {symbols}, kContractOperands = {operands};",
             "struct ContractAttribute { std::string_view name; int64_t number; std::string_view text; };",
             "struct ContractRow {",
             "  std::string_view domain, op_type;",

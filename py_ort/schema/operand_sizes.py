@@ -6,25 +6,24 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from py_ort.schema import operands as code
-from py_ort.schema.operands import Contract
+from py_ort.schema.operands import Contract, Instruction
 
 #: Of an axis: None where it is not known.
 Size = int | None
 #: Of a division with a rest: equal to no size.
 _NO_SIZE = -1
 _BINARY = {
-    code.ADD: lambda a, b: a + b,
-    code.SUBTRACT: lambda a, b: a - b,
-    code.MULTIPLY: lambda a, b: a * b,
-    code.DIVIDE: lambda a, b: a // b if b > 0 and a % b == 0 else _NO_SIZE,
-    code.MODULO: lambda a, b: a % b if b > 0 else _NO_SIZE,
-    code.EQUAL: lambda a, b: int(a == b),
-    code.UNEQUAL: lambda a, b: int(a != b),
-    code.AT_MOST: lambda a, b: int(a <= b),
-    code.BELOW: lambda a, b: int(a < b),
-    code.AND: lambda a, b: int(bool(a and b)),
-    code.OR: lambda a, b: int(bool(a or b)),
+    Instruction.ADD: lambda a, b: a + b,
+    Instruction.SUBTRACT: lambda a, b: a - b,
+    Instruction.MULTIPLY: lambda a, b: a * b,
+    Instruction.DIVIDE: lambda a, b: a // b if b > 0 and a % b == 0 else _NO_SIZE,
+    Instruction.MODULO: lambda a, b: a % b if b > 0 else _NO_SIZE,
+    Instruction.EQUAL: lambda a, b: int(a == b),
+    Instruction.UNEQUAL: lambda a, b: int(a != b),
+    Instruction.AT_MOST: lambda a, b: int(a <= b),
+    Instruction.BELOW: lambda a, b: int(a < b),
+    Instruction.AND: lambda a, b: int(bool(a and b)),
+    Instruction.OR: lambda a, b: int(bool(a or b)),
 }
 
 
@@ -103,7 +102,7 @@ class _Check:
         fits = choices == 0
         for _ in range(choices):
             expression = self._counted()
-            if defines and len(expression) == 2 and expression[0] == code.SYMBOL:
+            if defines and len(expression) == 2 and expression[0] == Instruction.SYMBOL:
                 symbol = expression[1]
                 self._symbols[symbol] = size if self._symbols[symbol] is None else self._symbols[symbol]
             wanted = self._value(expression)
@@ -114,40 +113,40 @@ class _Check:
         words, stack = iter(expression), list[Any]()
         for word in words:
             match word:
-                case code.CONSTANT:
+                case Instruction.CONSTANT:
                     stack.append(next(words))
-                case code.SYMBOL:
+                case Instruction.SYMBOL:
                     stack.append(self._symbols[next(words)])
-                case code.ATTRIBUTE:
+                case Instruction.ATTRIBUTE:
                     value = self._attributes[next(words)]
                     stack.append(value if isinstance(value, int) else len(value))
-                case code.TEXT_IS:
+                case Instruction.TEXT_IS:
                     stack.append(int(self._attributes[next(words)] == self._contract.texts[next(words)]))
-                case code.DIM:
+                case Instruction.DIM:
                     axis, operand = stack.pop(), next(words)
                     stack.append(None if axis is None else self._size(operand, axis))
-                case code.RANK:
+                case Instruction.RANK:
                     sizes = self._dims(next(words))
                     stack.append(None if sizes is None else len(sizes))
-                case code.SIZE:
+                case Instruction.SIZE:
                     sizes = self._dims(next(words))
                     known = None if sizes is None else [size for size in sizes if size is not None]
                     stack.append(math.prod(known) if known is not None and len(known) == len(sizes or ()) else None)
-                case code.GIVEN:
+                case Instruction.GIVEN:
                     stack.append(self._given(next(words)))
-                case code.NOT:
+                case Instruction.NOT:
                     stack[-1] = None if stack[-1] is None else int(not stack[-1])
-                case code.BROADCASTS | code.SAME:
-                    stack.append(self._broadcasts(next(words), next(words), word == code.BROADCASTS))
-                case code.PREFIX | code.SUFFIX:
+                case Instruction.BROADCASTS | Instruction.SAME:
+                    stack.append(self._broadcasts(next(words), next(words), word == Instruction.BROADCASTS))
+                case Instruction.PREFIX | Instruction.SUFFIX:
                     count, a, b = stack.pop(), next(words), next(words)
-                    stack.append(None if count is None else self._agree(a, b, count, word == code.PREFIX))
-                case code.WITHIN:
+                    stack.append(None if count is None else self._agree(a, b, count, word == Instruction.PREFIX))
+                case Instruction.WITHIN:
                     axis, a, b = stack.pop(), next(words), next(words)
                     stack.append(None if axis is None else self._within(a, b, axis))
                 case _:
                     second, first = stack.pop(), stack.pop()
-                    stack.append(None if first is None or second is None else _BINARY[word](first, second))
+                    stack.append(None if first is None or second is None else _BINARY[Instruction(word)](first, second))
         return stack[0]
 
     def _given(self, operand: int) -> Size:

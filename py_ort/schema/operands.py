@@ -25,26 +25,62 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum, auto
 from functools import cache
 
 MICROSOFT, NHWC = "com.microsoft", "com.ms.internal.nhwc"
-#: Instructions of expressions, in reverse Polish notation; the core has the same list.
-CONSTANT, SYMBOL, ATTRIBUTE, TEXT_IS, DIM, RANK, SIZE, GIVEN, ADD, SUBTRACT, MULTIPLY, DIVIDE, MODULO, EQUAL = range(14)
-UNEQUAL, AT_MOST, BELOW, AND, OR, NOT, BROADCASTS, SAME, PREFIX, SUFFIX, WITHIN = range(14, 25)
+
+
+class Instruction(IntEnum):
+    """Instructions of expressions, in reverse Polish notation; the core has the same, from `operand_code.py`."""
+
+    CONSTANT = 0
+    SYMBOL = auto()
+    ATTRIBUTE = auto()
+    TEXT_IS = auto()
+    DIM = auto()
+    RANK = auto()
+    SIZE = auto()
+    GIVEN = auto()
+    ADD = auto()
+    SUBTRACT = auto()
+    MULTIPLY = auto()
+    DIVIDE = auto()
+    MODULO = auto()
+    EQUAL = auto()
+    UNEQUAL = auto()
+    AT_MOST = auto()
+    BELOW = auto()
+    AND = auto()
+    OR = auto()
+    NOT = auto()
+    BROADCASTS = auto()
+    SAME = auto()
+    PREFIX = auto()
+    SUFFIX = auto()
+    WITHIN = auto()
+
+
 _BINARY = {
-    ast.Add: ADD,
-    ast.Sub: SUBTRACT,
-    ast.Mult: MULTIPLY,
-    ast.Div: DIVIDE,
-    ast.Mod: MODULO,
-    ast.Eq: EQUAL,
-    ast.NotEq: UNEQUAL,
-    ast.LtE: AT_MOST,
-    ast.Lt: BELOW,
+    ast.Add: Instruction.ADD,
+    ast.Sub: Instruction.SUBTRACT,
+    ast.Mult: Instruction.MULTIPLY,
+    ast.Div: Instruction.DIVIDE,
+    ast.Mod: Instruction.MODULO,
+    ast.Eq: Instruction.EQUAL,
+    ast.NotEq: Instruction.UNEQUAL,
+    ast.LtE: Instruction.AT_MOST,
+    ast.Lt: Instruction.BELOW,
 }
-_FUNCTIONS = {"rank": RANK, "size": SIZE, "given": GIVEN, "broadcasts": BROADCASTS, "same": SAME}
+_FUNCTIONS = {
+    "rank": Instruction.RANK,
+    "size": Instruction.SIZE,
+    "given": Instruction.GIVEN,
+    "broadcasts": Instruction.BROADCASTS,
+    "same": Instruction.SAME,
+}
 #: Functions of two operands and a number.
-_OF_NUMBERS = {"prefix": PREFIX, "suffix": SUFFIX, "within": WITHIN}
+_OF_NUMBERS = {"prefix": Instruction.PREFIX, "suffix": Instruction.SUFFIX, "within": Instruction.WITHIN}
 
 _CONV = """
     group = 1; out_channels = 0; weight_layout = '';
@@ -291,35 +327,43 @@ class _Compiler:
     def _visit(self, node: ast.expr, defines: bool = False) -> list[int]:
         match node:
             case ast.Constant(value=int(value)):
-                return [CONSTANT, value]
+                return [Instruction.CONSTANT, value]
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-                return [CONSTANT, -value]
+                return [Instruction.CONSTANT, -value]
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return [*self._visit(operand, defines), NOT]
+                return [*self._visit(operand, defines), Instruction.NOT]
             case ast.Name(id=name) if name[0].isupper():
                 if name not in self.symbols:
                     if not defines:
                         raise KeyError(name)
                     self.symbols.append(name)
-                return [SYMBOL, self.symbols.index(name)]
+                return [Instruction.SYMBOL, self.symbols.index(name)]
             case ast.Name(id=name):
-                return [ATTRIBUTE, list(self.attributes).index(self._attribute(name))]
+                return [Instruction.ATTRIBUTE, list(self.attributes).index(self._attribute(name))]
             case ast.BinOp(left=left, op=op, right=right):
                 return [*self._visit(left, defines), *self._visit(right, defines), _BINARY[type(op)]]
             case ast.BoolOp(op=op, values=values):
                 code = self._visit(values[0], defines)
                 for other in values[1:]:
-                    code += [*self._visit(other, defines), AND if isinstance(op, ast.And) else OR]
+                    code += [
+                        *self._visit(other, defines),
+                        Instruction.AND if isinstance(op, ast.And) else Instruction.OR,
+                    ]
                 return code
             case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=str(text))]):
                 if text not in self.texts:
                     self.texts.append(text)
                 attribute = list(self.attributes).index(self._attribute(name))
-                return [TEXT_IS, attribute, self.texts.index(text), *([NOT] if isinstance(op, ast.NotEq) else [])]
+                return [
+                    Instruction.TEXT_IS,
+                    attribute,
+                    self.texts.index(text),
+                    *([Instruction.NOT] if isinstance(op, ast.NotEq) else []),
+                ]
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return [*self._visit(left, defines), *self._visit(right, defines), _BINARY[type(op)]]
             case ast.Call(func=ast.Name(id="dim"), args=[ast.Name(id=name), axis]):
-                return [*self._visit(axis), DIM, self.operands.index(name)]
+                return [*self._visit(axis), Instruction.DIM, self.operands.index(name)]
             case ast.Call(func=ast.Name(id=function), args=[ast.Name(id=a), ast.Name(id=b), number]):
                 return [*self._visit(number), _OF_NUMBERS[function], self.operands.index(a), self.operands.index(b)]
             case ast.Call(func=ast.Name(id=function), args=args):

@@ -96,3 +96,15 @@ def test_core_reads_them_alike() -> None:
         said = str(result) if isinstance(result, Exception) else ""
         assert text is None or said, (graph.graph.name, text)
         assert text is not None or "not that of" not in said, (graph.graph.name, said)
+
+
+def test_further_inputs_spare_no_check() -> None:
+    """A plan may have a node with more inputs than its operator takes."""
+    sys.path.append(str(ROOT / "wasm_build/test"))
+    from one_node import CoreError, model, run  # type: ignore[import-not-found]
+
+    made = model("BatchNormalization", ["x", "s", "b", "m", "v", *[""] * 40], ["y"])
+    short = np.ones(2, np.float32)
+    feeds = {"x": np.ones((1, 3, 4), np.float32), "s": short, "b": short, "m": short, "v": short}
+    with pytest.raises(CoreError, match=r"input 1 has the shape \[2\], not that of Scale\[C\]"):
+        run(made, feeds)

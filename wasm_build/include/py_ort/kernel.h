@@ -25,7 +25,8 @@ class Attributes {
   int64_t integer(std::string_view name, int64_t otherwise) const;
   float number(std::string_view name, float otherwise) const;
   std::string text(std::string_view name, std::string_view otherwise) const;
-  std::string_view view(std::string_view name) const;  // of a text, as long as the plan lives
+  // Of a text; good as long as the plan and `otherwise` are.
+  std::string_view view(std::string_view name, std::string_view otherwise) const;
   std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise = {}) const;
   std::vector<float> numbers(std::string_view name, std::vector<float> otherwise = {}) const;
   std::vector<std::string> texts(std::string_view name) const;

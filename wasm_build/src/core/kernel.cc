@@ -19,13 +19,12 @@ float Attributes::number(std::string_view name, float otherwise) const {
   const auto* item = find(name);
   return item ? item->f() : otherwise;
 }
-std::string Attributes::text(std::string_view name, std::string_view otherwise) const {
+std::string_view Attributes::view(std::string_view name, std::string_view otherwise) const {
   const auto* item = find(name);
-  return item && item->s() ? item->s()->str() : std::string(otherwise);
+  return item && item->s() ? item->s()->string_view() : otherwise;
 }
-std::string_view Attributes::view(std::string_view name) const {
-  const auto* item = find(name);
-  return item && item->s() ? item->s()->string_view() : std::string_view();
+std::string Attributes::text(std::string_view name, std::string_view otherwise) const {
+  return std::string(view(name, otherwise));
 }
 std::vector<int64_t> Attributes::integers(std::string_view name, std::vector<int64_t> otherwise) const {
   const auto* item = find(name);

@@ -186,7 +186,7 @@ class ContractCheck {
     return 1;
   }
 
-  // Whether the first or last `count` axes have the same sizes.
+  // 1 if the first or last `count` axes have the same sizes.
   int64_t agree(size_t a, size_t b, int64_t count, bool first) const {
     if (!dims(a) || !dims(b)) return kUnknown;
     for (int64_t i = 0; i < count; ++i) {
@@ -196,7 +196,7 @@ class ContractCheck {
     return 1;
   }
 
-  // Whether no axis of a but `but` is longer than that of b.
+  // 1 if no axis of a but `but` is longer than that of b.
   int64_t within(size_t a, size_t b, int64_t but) const {
     if (!dims(a) || !dims(b)) return kUnknown;
     const auto rank = static_cast<int64_t>(dims(a)->size());
@@ -236,7 +236,7 @@ OperandContract::OperandContract(const PlanNode& node) {
   for (const auto& [name, number, text] : row->attributes) {
     const size_t listed = attributes.integers(name).size();  // a list counts as its length
     attributes_.push_back(listed ? static_cast<int64_t>(listed) : attributes.integer(name, number));
-    texts_.push_back(attributes.has(name) ? attributes.view(name) : text);
+    texts_.push_back(attributes.view(name, text));
   }
   // Columns of wider tensors: docs/internals.md, section 2.
   for (const auto& [name, input] : {std::pair{"x_columns", size_t{0}}, std::pair{"residual_columns", size_t{3}}})
@@ -248,14 +248,14 @@ Status OperandContract::check(std::span<const Dims* const> inputs) const {
 }
 
 Status check_operands(const PlanNode& node, const OperandContract& contract, std::span<const Slot> slots) {
-  constexpr size_t kMost = 32;
-  if (contract.empty() || node.inputs.size() > kMost) return {};
-  const Dims* dims[kMost] = {};
-  for (size_t i = 0; i < node.inputs.size(); ++i)
+  if (contract.empty()) return {};
+  const Dims* dims[gen::kContractOperands] = {};
+  const size_t count = std::min(node.inputs.size(), std::size(dims));
+  for (size_t i = 0; i < count; ++i)
     if (node.inputs[i] != kOmitted)
       if (const Slot& slot = slots[static_cast<size_t>(node.inputs[i])]; slot.is_tensor())
         dims[i] = &slot.value.tensor.dims;
-  return contract.check({dims, node.inputs.size()});
+  return contract.check({dims, count});
 }
 
 }  // namespace py_ort
