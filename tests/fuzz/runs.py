@@ -140,7 +140,7 @@ def _failure(error: Exception, stage: str, log: Sequence[str]) -> Outcome:
 
 
 def _mistyped(arg: Any, value: Any) -> bool:
-    """Whether a tensor of numbers has another dtype than `get_outputs()` says."""
+    """Return True if a tensor of numbers has another dtype than `get_outputs()` says."""
     if (
         not isinstance(value, np.ndarray)
         or value.dtype.isbuiltin != 1

@@ -86,9 +86,7 @@ class Judge:
         if trial.feeds is None or _has_chance(trial.model):
             return None
         wanted = self._native(trial.model, trial.feeds)
-        if self._strict and wanted.status == "refused" and lenient(wanted.text):
-            return None
-        if self._strict and wanted.status == "refused":
+        if self._strict and wanted.status == "refused" and not lenient(wanted.text):
             shapes = [getattr(output, "shape", None) for output in found.outputs]
             return Finding(f"silent {wanted.text}", f"native: {wanted.text}\nours: {shapes}")
         if wanted.status != "ok" or not _finite(wanted.outputs):

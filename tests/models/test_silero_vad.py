@@ -31,7 +31,7 @@ def sound(rate: int, start: int, count: int) -> np.ndarray:
 
 
 def feeds_of(inputs: dict[str, list], rate: int, chunk: int, states: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What a model is fed: a chunk with the end of the one before, the rate (a scalar, or in a list), its state."""
+    """The feeds of a model: a chunk with the end of the one before, the rate (a scalar, or in a list), its state."""
     samples = 576 if rate == 16000 else 288
     frames = 3 if "h" in inputs else 1
     first = [sound(rate, (chunk * frames + i) * samples, samples) for i in range(frames)]

@@ -253,7 +253,7 @@ class _Packer:
 
 
 def _is_wide(product: ir.Node) -> bool:
-    """Whether a product of the CPU computes in float32, and its weights are widened when a session is made."""
+    """Return True if a product of the CPU computes in float32; a session widens its weights when it is made."""
     return product.inputs[0] is not None and product.inputs[0].dtype == ir.DataType.FLOAT
 
 

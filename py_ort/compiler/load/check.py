@@ -13,7 +13,7 @@ from py_ort.compiler.native_operators import contributed_schemas
 from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
 from py_ort.ir.block_products import OURS
 from py_ort.ir.graph import all_graphs, all_nodes
-from py_ort.ir.operators import INTERNAL, MICROSOFT, NCHWC, NHWC, PLACED, operators
+from py_ort.ir.operators import INTERNAL, MICROSOFT, NCHWC, NHWC, PLACED, operator, operators
 from py_ort.ir.schemas import CANONICAL_OPSET, opsets_with, schema
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
@@ -205,8 +205,7 @@ def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model:
                 **where,
             )
     unknown = [name for name in node.attributes if name not in found.attributes]
-    declared = operators().get((node.domain, node.op_type))
-    if declared is not None and declared.lenient:  # but what passes write is not for models to say
+    if operator(node.domain, node.op_type).lenient:  # but what passes write is not for models to say
         unknown = [name for name in unknown if name in (*OURS, *PLACED)]
     if unknown:
         raise InvalidGraph(

@@ -59,7 +59,7 @@ class Plan {
   size_t value_count() const { return table_->values() ? table_->values()->size() : 0; }
   const gen::Value& value(int32_t i) const { return *table_->values()->Get(static_cast<flatbuffers::uoffset_t>(i)); }
   std::string_view value_name(int32_t i) const;
-  // Whether its contents or shape may differ between runs whose feeds have equal shapes.
+  // True if its contents or shape may differ between runs whose feeds have equal shapes.
   bool varies(int32_t i) const { return varying_[static_cast<size_t>(i)] != 0; }
   // Takes nodes out, by their index among all: their outputs then are there before a run, as weights are.
   void remove(const std::vector<bool>& nodes);

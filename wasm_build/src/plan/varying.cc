@@ -50,7 +50,7 @@ class Varying {
     for (int32_t value : node.outputs) add(value, made);
   }
 
-  // What a graph inside gives is as varying as what decides which graph is run, and how often.
+  // The results of an inner graph vary with the inputs that decide which graph runs, and how often.
   void control(const PlanNode& node) {
     const bool loop = node.form == Form::loop, branches = node.form == Form::if_;
     const size_t deciding = loop ? 2 : branches ? 1 : 0, first = loop ? 1 : 0;

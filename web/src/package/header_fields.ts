@@ -1,6 +1,6 @@
-// What is what the header of a .pyort file should be: it is JSON that somebody else may have written.
+// Checks of the fields in the header of a .pyort file, JSON that a stranger may have written.
 
-/** Whether data are of a type. */
+/** Returns true if data are of a type. */
 export type Is<T> = (data: unknown) => data is T;
 
 export const isText: Is<string> = (data) => typeof data === 'string';

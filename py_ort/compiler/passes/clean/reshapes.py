@@ -76,7 +76,7 @@ def _shape_from(source: ir.Value, output: ir.Value) -> list[int] | None:
 
 
 def _may_copy(node: ir.Node) -> bool:
-    """Whether a size that is computed may be 0, so that another is copied in its place, and -1 be the 0."""
+    """Return True if a computed size may be 0, so that another one is copied in its place, and -1 stands for the 0."""
     asked = None if node.op_type != "Reshape" or attribute(node, "allowzero", 0) else shape_data(node.inputs[1])
     source = dims(node.inputs[0])
     if asked is None or source is None or -1 not in [d for d in asked if isinstance(d, int)]:

@@ -35,7 +35,7 @@ def read(node: ir.Node) -> list[ir.Value]:
 
 
 def fits_into(node: ir.Node, dtype: ir.DataType | None) -> bool:
-    """Whether a node can be an instruction of a chain of a float type: all floats of a chain are of its result's."""
+    """Return True if a node can be an instruction of a chain of a float type, which all floats of the chain have."""
     return fits(node) and all(v.dtype == dtype for v in (*read(node), *node.outputs) if v.dtype in FLOATS)
 
 

@@ -94,7 +94,7 @@ class _Found:
         return node in self.computing or (_is_cast(node) and self.made[value] and not _halves(node.outputs))
 
     def is_widened(self, node: ir.Node) -> bool:
-        """Whether a node becomes one of float32."""
+        """Return True if a node becomes one of float32."""
         if node in self.moving:
             return not self.wide.isdisjoint(node.outputs)
         return node in self.computing and not self.wide.isdisjoint((*_read(node), *node.outputs))
@@ -212,7 +212,7 @@ def _read(node: ir.Node) -> list[ir.Value]:
 
 
 def _reads_shape(node: ir.Node, index: int) -> bool:
-    """Whether a node reads an input's shape alone, and makes nothing of its type."""
+    """Return True if a node reads only the shape of an input, and makes nothing of its type."""
     return operator(node.domain, node.op_type).use(node, index) == "shape" and not _halves(node.outputs)
 
 
@@ -226,7 +226,7 @@ def _moves(node: ir.Node) -> bool:
 
 
 def _computes(node: ir.Node) -> bool:
-    """Whether a node's outputs are floats of its inputs' type, where they are floats."""
+    """Return True if the floats that a node makes have the type of the floats that it reads."""
     declared = operator(node.domain, node.op_type)
     if declared.walked or declared.bodies or not declared.pure or node.domain == ML or node.op_type in _EXACT:
         return False
