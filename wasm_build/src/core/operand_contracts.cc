@@ -244,7 +244,30 @@ OperandContract::OperandContract(const PlanNode& node) {
 }
 
 Status OperandContract::check(std::span<const Dims* const> inputs) const {
-  return contract_ ? ContractCheck(*this, inputs).run() : Status();
+  if (!contract_ || fits_as_last(inputs)) return {};
+  PY_ORT_TRY(ContractCheck(*this, inputs).run());
+  remember(inputs);
+  return {};
+}
+
+bool OperandContract::fits_as_last(std::span<const Dims* const> inputs) const {
+  auto at = last_.begin();
+  for (const Dims* dims : inputs) {
+    const int64_t rank = dims ? static_cast<int64_t>(dims->size()) : -1;
+    if (at == last_.end() || *at++ != rank) return false;
+    if (!dims) continue;
+    if (!std::equal(dims->begin(), dims->end(), at)) return false;
+    at += rank;
+  }
+  return true;
+}
+
+void OperandContract::remember(std::span<const Dims* const> inputs) const {
+  last_.clear();
+  for (const Dims* dims : inputs) {
+    last_.push_back(dims ? static_cast<int64_t>(dims->size()) : -1);
+    if (dims) last_.insert(last_.end(), dims->begin(), dims->end());
+  }
 }
 
 Status check_operands(const PlanNode& node, const OperandContract& contract, std::span<const Slot> slots) {

@@ -17,16 +17,20 @@ class OperandContract {
   OperandContract() = default;  // of an operator that has none: everything fits
   explicit OperandContract(const PlanNode& node);
 
-  // By input, its sizes; null where it is omitted or no tensor.
+  // By input, its sizes; null where it is omitted or no tensor. The core has one thread.
   Status check(std::span<const Dims* const> inputs) const;
   bool empty() const { return !contract_; }
 
  private:
   friend class ContractCheck;
+  // Sizes that were found to fit last: most runs have the same.
+  bool fits_as_last(std::span<const Dims* const> inputs) const;
+  void remember(std::span<const Dims* const> inputs) const;
   const gen::ContractRow* contract_ = nullptr;
   std::vector<int64_t> attributes_;                  // those that are integers
   std::vector<std::string_view> texts_;              // those that are texts
   std::vector<std::pair<size_t, int64_t>> columns_;  // inputs of which so many columns are read
+  mutable std::vector<int64_t> last_;                // of each input its rank and sizes, or -1 where it is omitted
 };
 
 // By the slots of a run; those that are empty or no tensors are the provider's to complain of.
