@@ -111,6 +111,19 @@ def test_conditions_behind_the_end_of_an_axis(new_session, provider):
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
+def test_operands_are_checked_whenever_their_sizes_change(new_session, provider):
+    model = parse("g (float[n,c,4] x, float[k] s) => (float[n,c,4] y) { y = BatchNormalization(x, s, s, s, s) }", {})
+    session = new_session(model.SerializeToString(), providers=[provider])
+    for channels, scales in ((3, 3), (3, 3), (3, 2), (3, 3), (2, 2), (3, 2), (2, 3), (2, 2)):
+        feeds = {"x": np.ones((1, channels, 4), np.float32), "s": np.ones(scales, np.float32)}
+        if channels == scales:
+            assert session.run(None, feeds)[0].shape == (1, channels, 4)
+        else:
+            with pytest.raises(PyOrtError, match=r"not that of Scale\[C\]"):
+                session.run(None, feeds)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_more_rows_than_there_are_positions(new_session, provider):
     """Fused or not, a sum that does not broadcast is an error of the run; the session goes on."""
     positions, scale = np.random.default_rng(0).standard_normal((1, 8, 4), np.float32), np.ones(4, np.float32)
