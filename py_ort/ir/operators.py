@@ -69,7 +69,6 @@ class Operator:
         converts: Its output is input 0 in another type.
         neutral: The second operand that changes nothing.
         commutative: Its operands may change places.
-        scales: Inputs that broadcast to input 0.
         in_chains: ElementwiseChain has it for floats: as an instruction, or as the reduction behind them.
         grows: Its result may be larger than its inputs together, to any size.
         heavy: What it computes is worth bringing its inputs to a GPU.
@@ -102,7 +101,6 @@ class Operator:
     converts: bool = False
     neutral: float | None = None
     commutative: bool = False
-    scales: Sequence[int] = ()
     in_chains: bool = False
     grows: bool = False
     heavy: bool = False

@@ -56,28 +56,26 @@ OPERATORS = [
         layout="trailing_axes",
         expand=False,
         optional_outputs=True,
-        scales=(1, 2),
         skip="SkipLayerNormalization",
     ),
     Operator(
         "RMSNormalization",
         layout="trailing_axes",
         expand=False,
-        scales=(1,),
         skip="SkipSimplifiedLayerNormalization",
     ),
     Operator("GroupNormalization", layout="channels", heavy=True),
     Operator("LpNormalization", layout="axis"),
     Operator("MeanVarianceNormalization"),
     Operator("LRN", layout="channels", heavy=True),
-    Operator("SkipLayerNormalization", domain=MICROSOFT, infer=_infer_with_statistics, scales=(2, 3, 4)),
-    Operator("SkipSimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_with_statistics, scales=(2, 3)),
+    Operator("SkipLayerNormalization", domain=MICROSOFT, infer=_infer_with_statistics),
+    Operator("SkipSimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_with_statistics),
     *(Operator(name, domain=MICROSOFT, infer=_infer_like_input) for name in ("GroupNorm", "SkipGroupNorm")),
     Operator("EmbedLayerNormalization", domain=MICROSOFT, infer=_infer_embeddings),
     Operator("QEmbedLayerNormalization", domain=MICROSOFT),
     # These two live in ai.onnx in onnxruntime's own exports.
-    Operator("SimplifiedLayerNormalization", infer=_infer_simplified, scales=(1,), lenient=True),
-    Operator("SimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_simplified, scales=(1,)),
+    Operator("SimplifiedLayerNormalization", infer=_infer_simplified, lenient=True),
+    Operator("SimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_simplified),
 ]
 
 

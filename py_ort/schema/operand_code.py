@@ -1,4 +1,4 @@
-"""Write the C++ of operands.py, a table of contracts for the core; `generate.py` calls it."""
+"""Write the C++ of operand_contracts.py, a table of contracts for the core; `generate.py` calls it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import json
 import runpy
 from pathlib import Path
 
+#: The language and the table, by their paths: the build runs this before the package can be imported.
+_SOURCES = ("operand_contracts", "operands")
+
 
 def cpp() -> str:
     """Return the header that has all contracts for the core."""
-    # By its path: the build runs this before the package can be imported.
-    declared = runpy.run_path(str(Path(__file__).with_name("operands.py")), run_name="operands")
+    contracts, language = (runpy.run_path(str(Path(__file__).with_name(f"{name}.py"))) for name in _SOURCES)
     quoted = json.dumps
     rows, symbols, operands = [], 0, 0
     arrays = []
-    for number, ((domain, op_type), text) in enumerate(declared["CONTRACTS"].items()):
-        made = declared["compiled"](text)
+    for number, ((domain, op_type), text) in enumerate(contracts["CONTRACTS"].items()):
+        made = language["compiled"](text)
         symbols, operands = max(symbols, len(made.symbols)), max(operands, len(made.operands))
         lists = {
             "code": ("int16_t", [str(int(word)) for word in made.code]),
@@ -40,11 +42,11 @@ def cpp() -> str:
         rows.append(f"    {{{quoted(domain)}, {quoted(op_type)}, {', '.join(spans)}}},")
     instructions = [
         f"kContract{instruction.name.title().replace('_', '')} = {int(instruction)}"
-        for instruction in declared["Instruction"]
+        for instruction in language["Instruction"]
     ]
     return "\n".join(
         [
-            "// automatically generated of py_ort/schema/operands.py, do not modify",
+            "// automatically generated of py_ort/schema/operand_contracts.py, do not modify",
             "#pragma once",
             "#include <cstdint>",
             "#include <span>",

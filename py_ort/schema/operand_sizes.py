@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from py_ort.schema.operands import Contract, Instruction
+from py_ort.schema.operand_contracts import CONTRACTS
+from py_ort.schema.operands import Contract, Instruction, compiled
 
 #: Of an axis: None where it is not known.
 Size = int | None
@@ -25,6 +27,13 @@ _BINARY = {
     Instruction.AND: lambda a, b: int(bool(a and b)),
     Instruction.OR: lambda a, b: int(bool(a or b)),
 }
+
+
+@cache
+def contract(domain: str, op_type: str) -> Contract | None:
+    """Return an operator's contract, or None where none is declared."""
+    text = CONTRACTS.get((domain, op_type))
+    return None if text is None else compiled(text)
 
 
 def check(contract: Contract, inputs: Sequence[Sequence[Size] | None], attributes: Mapping[str, Any]) -> str | None:

@@ -18,6 +18,7 @@ from verdict import Trial
 _KINDS = {"f": ("float32",), "i": ("int32", "int64"), "b": ("bool",), "q": ("uint8", "int8")}
 _MOST_ELEMENTS, _LARGEST = 4096, 1e3
 _OPSETS = (18, 19, 20, 21, 21, 22, 23)
+_OLD_OPSETS = range(7, 18)
 
 
 class OperatorGraph:
@@ -30,7 +31,7 @@ class OperatorGraph:
         self._draws = MIXED_DRAWS if mixed else DRAWS
         self._float: Any = np.float32  # of the value that was asked for last, for those beside it
         self._numbers = np.random.default_rng(decide.randrange(2**32))
-        self.opset = decide.choice(_OPSETS)
+        self.opset = decide.choice(_OPSETS if decide.random() < 0.7 else _OLD_OPSETS)
         self.nodes: list[onnx.NodeProto] = []
         self.values: dict[str, np.ndarray] = {}
         self.inputs: list[str] = []
@@ -101,15 +102,34 @@ class OperatorGraph:
 
     def _try(self, draft: Draft) -> None:
         outputs = [f"v{len(self.nodes)}_{i}" for i in range(draft.outputs)]
-        node = helper.make_node(draft.op_type, draft.inputs, outputs, name=f"n{len(self.nodes)}", **draft.attributes)
-        feeds = {name: self.array(name) for name in draft.inputs if name}
+        inputs, moved = self._older_form(draft)
+        attributes = {**draft.attributes, **moved}
+        node = helper.make_node(draft.op_type, inputs, outputs, name=f"n{len(self.nodes)}", **attributes)
+        feeds = {name: self.array(name) for name in inputs if name}
         results = _run(self._native, _model([node], feeds, {}, outputs, self.opset), feeds)
         if results is None or not all(map(_fit, results)):
             return
-        for name in draft.inputs:
+        for name in inputs:
             self._keep(name)
         self.nodes.append(node)
         self.values.update(zip(outputs, results, strict=True))
+
+    def _older_form(self, draft: Draft) -> tuple[list[str], dict[str, Any]]:
+        """Return the inputs, and those that are attributes at this graph's opset (axes, pads, k ...)."""
+        if self.opset >= min(_OPSETS) or not onnx.defs.has(draft.op_type, self.opset, ""):
+            return list(draft.inputs), {}
+        attributes = onnx.defs.get_schema(draft.op_type, self.opset, "").attributes
+        formal = [each.name.lower() for each in onnx.defs.get_schema(draft.op_type).inputs]
+        inputs, moved = [], {}
+        for k, name in enumerate(draft.inputs):
+            said = formal[min(k, len(formal) - 1)]
+            contents = self.array(name) if name else np.array([])
+            if said not in attributes or (name and not contents.size):
+                inputs.append(name)
+            elif name:
+                of_one = not attributes[said].type.name.endswith("S")
+                moved[said] = contents.reshape(-1)[0].item() if of_one else contents.reshape(-1).tolist()
+        return inputs, moved
 
     def _keep(self, name: str) -> None:
         for drafted, contents, fixed in self._drafted:

@@ -16,8 +16,9 @@ sys.path.append(str(ROOT / "tests/fuzz"))
 
 import wrong_operands  # noqa: E402
 
-from py_ort.schema.operand_sizes import check  # noqa: E402
-from py_ort.schema.operands import CONTRACTS, compiled, contract  # noqa: E402
+from py_ort.schema.operand_contracts import CONTRACTS  # noqa: E402
+from py_ort.schema.operand_sizes import check, contract  # noqa: E402
+from py_ort.schema.operands import compiled  # noqa: E402
 
 
 def _broken(text: str, *sizes: list[int | None] | None, **attributes: object) -> str | None:

@@ -12,23 +12,34 @@ set(SIDE_FLAGS -std=c++20 -O3 -msimd128 -mbulk-memory -mmutable-globals -ffreest
   -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -I${CMAKE_SOURCE_DIR}/include
   -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_SOURCE_DIR})
 
+set(STRIPPED --strip-all)
+if(PY_ORT_BOUNDS AND SIDE_CLANG)
+  set(STRIPPED)
+  set(CHECKED -fsanitize=address -mllvm -asan-stack=0 -mllvm -asan-globals=0 -mllvm -asan-constructor-kind=none)
+  set(BOUNDS_CALLS bounds_calls.o)
+  add_custom_command(OUTPUT ${BOUNDS_CALLS} DEPENDS ${CMAKE_SOURCE_DIR}/test/bounds.cc VERBATIM
+    COMMAND ${SIDE_CLANG} --target=wasm32 ${SIDE_FLAGS} -c ${CMAKE_SOURCE_DIR}/test/bounds.cc -o ${BOUNDS_CALLS})
+endif()
+
 function(add_side_module name) # flags...
   foreach(source ${MICROKERNELS})
     get_filename_component(stem ${source} NAME_WE)
     set(object ${name}/${stem}.o)
     add_custom_command(OUTPUT ${object} DEPENDS ${source} scalar_functions.stamp DEPFILE ${object}.d VERBATIM
       COMMAND ${CMAKE_COMMAND} -E make_directory ${name}
-      COMMAND ${SIDE_COMPILER} ${SIDE_FLAGS} ${ARGN} -MD -MT ${object} -MF ${object}.d -c ${source} -o ${object})
+      COMMAND ${SIDE_COMPILER} ${SIDE_FLAGS} ${CHECKED} ${ARGN} -MD -MT ${object} -MF ${object}.d -c ${source} -o ${object})
     list(APPEND objects ${object})
   endforeach()
   # The linker itself: clang would call whatever wasm-opt there is, which need not know these instructions.
+  list(APPEND objects ${BOUNDS_CALLS})
   add_custom_command(OUTPUT ${name}.wasm DEPENDS ${objects} VERBATIM
-    COMMAND ${SIDE_LINKER} --no-entry --import-memory --max-memory=4294967296 --export-dynamic --export=__stack_pointer --strip-all -O2
+    COMMAND ${SIDE_LINKER} --no-entry --import-memory --max-memory=4294967296 --export-dynamic --export=__stack_pointer ${STRIPPED} -O2
       ${objects} -o ${name}.wasm)
 endfunction()
 
 if(SIDE_CLANG AND SIDE_LINKER)
-  set(SIDE_COMPILER ${SIDE_CLANG} --target=wasm32)
+  # AddressSanitizer knows Emscripten's memory.
+  set(SIDE_COMPILER ${SIDE_CLANG} --target=wasm32$<$<BOOL:${PY_ORT_BOUNDS}>:-unknown-emscripten>)
   add_side_module(relaxed_simd -mrelaxed-simd)
 else()
   message(STATUS "no clang and wasm-ld of ${SIDE_VERSIONS}: the CPU kernels are built without relaxed SIMD")

@@ -13,17 +13,15 @@ import onnx_ir as ir
 
 from py_ort.ir.errors import inconsistent
 from py_ort.ir.graph import all_nodes, array, attribute, dims
-from py_ort.ir.operators import operator
 from py_ort.ir.rules import Rules
-from py_ort.schema.operand_sizes import check
-from py_ort.schema.operands import contract
+from py_ort.schema.operand_sizes import check, contract
 
 _LARGEST = 2**31 - 1
 _check_indices = Rules[Callable[[ir.Node], None]]()
 
 
 def check_sizes(model: ir.Model) -> None:
-    """Check the outputs' sizes, operands against their contracts, scales of normalizations, and constant indices.
+    """Check the outputs' sizes, operands against their contracts, and constant indices.
 
     Raises:
         InvalidGraph: Of the node that cannot run.
@@ -36,7 +34,6 @@ def check_sizes(model: ir.Model) -> None:
             sizes = dims(output)
             if sizes and any(isinstance(d, int) and not 0 <= d <= largest for d in sizes):
                 raise inconsistent(node, f"its output would have the shape [{', '.join(map(str, sizes))}]")
-        _scales(node)
         _contract(node)
         # A branch may be there for other sizes, and never be taken.
         check = _check_indices.of(node) if node.graph is model.graph else None
@@ -56,18 +53,6 @@ def _contract(node: ir.Node) -> None:
     broken = check(rules, sizes, {name: attribute(node, name, default) for name, default in rules.attributes.items()})
     if broken is not None:
         raise inconsistent(node, broken)
-
-
-def _scales(node: ir.Node) -> None:
-    """Scales and biases broadcast to the first input."""
-    for index in operator(node.domain, node.op_type).scales:
-        x, own = dims(node.inputs[0]), dims(node.inputs[index]) if index < len(node.inputs) else None
-        if x is None or own is None:
-            continue
-        pairs = zip(reversed(own), reversed(x), strict=False)
-        if len(own) > len(x) or any(isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in pairs):
-            shapes = [f"[{', '.join(map(str, sizes))}]" for sizes in (own, x)]
-            raise inconsistent(node, f"a scale or bias of shape {shapes[0]} does not broadcast to {shapes[1]}")
 
 
 @_check_indices("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")

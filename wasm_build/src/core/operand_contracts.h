@@ -1,4 +1,4 @@
-// The sizes that a node's operands must have, by the contracts of py_ort/schema/operands.py: held against them before
+// The sizes that a node's operands must have, by the contracts of py_ort/schema/operand_contracts.py: held against them before
 // a kernel of any provider runs, so that no kernel reads beyond an input.
 #pragma once
 

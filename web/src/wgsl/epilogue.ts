@@ -44,12 +44,23 @@ export function readsBias(instructions: readonly Instruction[] = []): boolean {
   return instructions.some(({ op }) => op === 'Bias');
 }
 
-/** The node's residual, which must be there just if the epilogue reads it. */
-export function residualOf(ctx: Context, epilogue: Program | undefined): Tensor | undefined {
+/**
+ * The node's residual, which must be there just if the epilogue reads it. It is not broadcast: it has the result's shape
+ * `dims`, or these columns of it have.
+ */
+export function residualOf(
+  ctx: Context,
+  epilogue: Program | undefined,
+  dims: readonly number[],
+  columns: readonly number[] = [],
+): Tensor | undefined {
   const residual = ctx.inputs[3];
   const wanted = readsResidual(epilogue?.instructions);
   if (wanted && !residual) throw new KernelError('the epilogue reads a residual, input 3');
   if (!wanted && residual) throw new KernelError('input 3 is a residual that the epilogue does not read');
+  const own = residual && (columns.length === 0 ? residual.dims : [...residual.dims.slice(0, -1), columns[1]]);
+  if (own && `${own}` !== `${dims}`)
+    throw new KernelError(`the residual of shape [${own}] is not shaped like the result: [${dims}]`);
   return residual;
 }
 

@@ -100,7 +100,7 @@ function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: 
   const placed = perm && dims.map((_, axis) => steps[perm.indexOf(axis)]);
   const places = placed && bindsWhole(result, ctx.device) && byRows(placed) && fits(dims, placed);
   const y = perm && !places ? ctx.temp(shapes.output, result.dtype) : result;
-  const residual = residualOf(ctx, epilogue);
+  const residual = residualOf(ctx, epilogue, y.dims);
   if (y.storage === 'i32' || y.storage === 'u32') {
     if (epilogue || alpha !== 1 || ctx.inputs[2])
       throw new KernelError('an integer MatMul with an epilogue, a factor or a bias', true);

@@ -52,8 +52,9 @@ function resolveNhwc(ctx: Context, { window, group, hwio, epilogue, columns, ste
   if (x.dims.length !== 4) throw new KernelError(`Conv over ${x.dims.length - 2} axes with channels last`, true);
   const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 1, 0]);
   const geometry = slide(window, x.dims.slice(1, 3), w.dims.slice(0, 2));
-  const { y, at } = outputColumns(ctx, [x.dims[0], ...geometry.output, w.dims[3]], columns);
-  const residual = residualOf(ctx, epilogue);
+  const dims = [x.dims[0], ...geometry.output, w.dims[3]];
+  const { y, at } = outputColumns(ctx, dims, columns);
+  const residual = residualOf(ctx, epilogue, dims, columns.residual);
   const scales = ctx.inputs[4];
   convolve(ctx, {
     x,
@@ -72,13 +73,13 @@ function resolveNhwc(ctx: Context, { window, group, hwio, epilogue, columns, ste
 /** X and Y in N, C, … order: between two transposes, with one axis more where there is only one. */
 function resolve(ctx: Context, { window, group, epilogue }: ConvAttributes): void {
   const [x, w] = [ctx.input(0), ctx.input(1)];
-  const [bias, residual] = [ctx.inputs[2], residualOf(ctx, epilogue)];
   const rank = x.dims.length;
   if (rank < 3 || w.dims.length !== rank) throw new KernelError(`Conv of [${x.dims}] with weights [${w.dims}]`);
   if (w.dims[1] * group !== x.dims[1])
     throw new KernelError(`Conv: ${x.dims[1]} channels in ${group} groups do not go with weights [${w.dims}]`);
   const geometry = slide(window, x.dims.slice(2), w.dims.slice(2));
   const y = ctx.output(0, [x.dims[0], w.dims[0], ...geometry.output]);
+  const [bias, residual] = [ctx.inputs[2], residualOf(ctx, epilogue, y.dims)];
   if (rank > 4) {
     convolveDirectly(ctx, { x, w, y, bias, residual, epilogue, transposed: false, group, geometry });
     return;

@@ -116,7 +116,7 @@ function resolveNhwc(
   const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 0, 1]);
   const geometry = slideTransposed(window, x.dims.slice(1, 3), w.dims.slice(0, 2), { outputShape, outputPadding });
   const dims = [x.dims[0], ...geometry.output, w.dims[3] * group];
-  const residual = residualOf(ctx, epilogue);
+  const residual = residualOf(ctx, epilogue, dims, columns.residual);
   if (dilated) {
     const y = ctx.output(0, dims);
     // Rare: the kernel for channels second, between transposes.
@@ -151,12 +151,13 @@ function resolveNhwc(
 
 /** X and Y in N, C, … order. */
 function resolve(ctx: Context, { window, outputShape, outputPadding, group, epilogue }: TransposedAttributes): void {
-  const [x, w, bias, residual] = [ctx.input(0), ctx.input(1), ctx.inputs[2], residualOf(ctx, epilogue)];
+  const [x, w, bias] = [ctx.input(0), ctx.input(1), ctx.inputs[2]];
   const rank = x.dims.length;
   if (rank < 3 || w.dims.length !== rank || w.dims[0] !== x.dims[1])
     throw new KernelError(`ConvTranspose of [${x.dims}] with weights [${w.dims}]`);
   const geometry = slideTransposed(window, x.dims.slice(2), w.dims.slice(2), { outputShape, outputPadding });
   const y = ctx.output(0, [x.dims[0], w.dims[1] * group, ...geometry.output]);
+  const residual = residualOf(ctx, epilogue, y.dims);
   if (rank !== 4 || geometry.dilations.some((dilation) => dilation !== 1)) {
     convolveDirectly(ctx, { x, w, y, bias, residual, epilogue, transposed: true, group, geometry });
     return;

@@ -80,7 +80,6 @@ export function multiplyMatrices(
 ): void {
   if (y.tensor.size === 0) return;
   if (bias && bias.size !== n) throw new KernelError(`a product of ${n} columns with a bias of shape [${bias.dims}]`);
-  checkResidual(residual, y.tensor);
   const repeated = ({ dims, strides }: Stack) => broadcastStrides(dims.slice(0, -2), batch, strides);
   const folded = foldWalk({ dims: batch, strides: [a, b, y].map(repeated) });
   const [a_batch, b_batch, y_batch] = folded.strides;
@@ -115,12 +114,6 @@ export function multiplyInParts(ctx: Context, a: Tensor, b: Tensor, shapes: Matr
   const product = { left: 'matrix', a, b, m, n, depth: k, taps: 1, z: 1, lda: k, ldb, ldy: n, transposed } as const;
   const parts = m * n === 0 ? 1 : partsOf(ctx, product);
   multiply(ctx, { ...product, y: ctx.output(0, [parts, ...output], DType.float32), parts });
-}
-
-/** A residual is not broadcast: it has the product's shape. */
-export function checkResidual(residual: Tensor | undefined, y: Tensor): void {
-  if (residual && `${residual.dims}` !== `${y.dims}`)
-    throw new KernelError(`a product of shape [${y.dims}] with a residual of shape [${residual.dims}]`);
 }
 
 /**
