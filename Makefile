@@ -7,6 +7,8 @@
 # make matrix [SAMPLE=20] [AGAINST=file.json] one of SAMPLE of ONNX's node cases and three models in Chromium, Firefox and
 #                                             WebKitGTK, on wasm and webgpu: build/matrix/index.html, .json, .xml
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
+# make bounds                                 all cases of the CPU kernels, and wrong operands, on a core in which each access
+#                                             beyond a tensor ends the test
 # make large                                  a model above 2 GB; needs 12 GB of memory
 # make check                                  format, lint, types, docs/operators.md; no browser
 # make format                                 Python, TypeScript and C++ as make check wants them
@@ -45,7 +47,7 @@ BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
-.PHONY: docs run test kernels fuzz large libraries numpy1 browsers matrix check format conformance build setup wheel npm clean \
+.PHONY: docs run test kernels fuzz bounds large libraries numpy1 browsers matrix check format conformance build setup wheel npm clean \
   again
 
 run: build
@@ -59,6 +61,11 @@ kernels: build
 
 fuzz: build
 	PYTHONPATH=tests/helpers $(BIN)/python tests/fuzz/campaign.py --minutes $(MINUTES) --seeds $(SEEDS) $(ARGS)
+
+bounds: build
+	PY_ORT_BOUNDS=1 emsdk_scripts/build
+	PY_ORT_CORE=$(CURDIR)/build/core-bounds/core.mjs $(BIN)/python $(PYTEST) tests/ops/test_wasm_kernels.py \
+	  tests/fuzz/test_bounds.py -o timeout=3600 $(ARGS)
 
 browsers: build
 	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt

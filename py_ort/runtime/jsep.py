@@ -24,7 +24,7 @@ from py_ort.boundary import public
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
-from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.exceptions import InvalidArgument, PyOrtError, RuntimeException
 from py_ort.lazy_imports import import_whole
 from py_ort.runtime.devices import acquire_with_device
 from py_ort.runtime.providers.options import check_options
@@ -39,6 +39,7 @@ from py_ort.schema.gen.JsepReleaseKernel import JsepReleaseKernelT
 from py_ort.schema.gen.JsepRun import JsepRunT
 from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.TensorDesc import TensorDescT
+from py_ort.schema.operand_sizes import check, contract
 from py_ort.wire import Layout
 from py_ort.wire.tensors import dtype_of, on_gpu, pack
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.browser.pool import Lease
     from py_ort.ir.operators import Operator
+    from py_ort.schema.operands import Contract
 
 #: What a kernel may be given: an array, a value (on either side), or None for an omitted input.
 Input = np.ndarray | OrtValue | None
@@ -81,7 +83,7 @@ class JsepBackend:
         checked, _ = check_options("webgpu", options or {})
         self.device_id = int(checked.get("deviceId", 0))
         self._buffers: set[int] = set()
-        self._kernels: dict[int, Operator] = {}
+        self._kernels: dict[int, tuple[Operator, Contract | None, Mapping[str, Any]]] = {}
         import_whole("onnx_ir", "py_ort.ops", "py_ort.compiler.plan.attributes", "py_ort.user_kernels.registry")
         loop_thread().call(self._enter(BrowserOptions.of(browser, launcher), checked))
 
@@ -178,7 +180,7 @@ class JsepBackend:
         if declared.kernel is not None:
             body.userKernel = json.dumps(declared.kernel.definition)
         kernel: int = self._ask(body).body.id
-        self._kernels[kernel] = declared
+        self._kernels[kernel] = declared, contract(domain, op_type), dict(attributes or {})
         return kernel
 
     def release_kernel(self, kernel: int) -> None:
@@ -215,6 +217,7 @@ class JsepBackend:
         try:
             body.kernel, body.outputs = kernel, outputs
             body.inputs = [self._input(i, value, i in host, layout, made) for i, value in enumerate(inputs)]
+            self._hold(kernel, body.inputs)
             answer = self._ask(body, layout.buffers, layout.size)
         finally:
             for tensor in made:
@@ -226,11 +229,26 @@ class JsepBackend:
         ]
 
     def _host_inputs(self, kernel: int, inputs: Sequence[Input]) -> set[int]:
-        declared = self._kernels.get(kernel)
-        if declared is None:
-            raise InvalidArgument(f"there is no kernel {kernel}: it was released, or is another backend's")
+        declared, _, _ = self._known(kernel)
         here = {i for i, value in enumerate(inputs) if not isinstance(value, OrtValue) or value.on_device is None}
         return {*declared.host, *(here & set(declared.host_if_constant))}
+
+    def _known(self, kernel: int) -> tuple[Operator, Contract | None, Mapping[str, Any]]:
+        if kernel not in self._kernels:
+            raise InvalidArgument(f"there is no kernel {kernel}: it was released, or is another backend's")
+        return self._kernels[kernel]
+
+    def _hold(self, kernel: int, inputs: Sequence[TensorDescT]) -> None:
+        """Hold the inputs' sizes against the operator's contract, as the core does for the nodes of sessions."""
+        declared, rules, attributes = self._known(kernel)
+        if rules is None or not attributes.keys().isdisjoint(("x_columns", "residual_columns")):
+            return
+        sizes = [None if given.location == Location.none else given.dims or [] for given in inputs]
+        broken = check(
+            rules, sizes, {name: attributes.get(name, default) for name, default in rules.attributes.items()}
+        )
+        if broken is not None:
+            raise RuntimeException(f"{declared.op_type}: {broken}")
 
     def _input(self, index: int, value: Input, host: bool, layout: Layout, made: list[DeviceTensor]) -> TensorDescT:
         name = str(index)

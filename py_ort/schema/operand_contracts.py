@@ -78,7 +78,6 @@ CONTRACTS: dict[tuple[str, str], str] = {
         (("", "RMSNormalization"), ("", "SimplifiedLayerNormalization"), (MICROSOFT, "SimplifiedLayerNormalization")),
         "X[...]; Scale[...]; broadcasts(Scale, X)",
     ),
-    ("", "PRelu"): "X[...]; Slope[...]; broadcasts(Slope, X)",
     ("", "Clip"): f"X[...]; Min{_ONE}; Max{_ONE}",
     ("", "Compress"): "X[...]; Condition[_]",
     ("", "Det"): "X[..., M, M]",

@@ -193,7 +193,7 @@ def trials(seed: int, provider: str, native: Child, levels: tuple[int, ...] = (0
     """Return the trials of a seed: one graph at each level."""
     decide = random.Random(f"graph {seed}")
     model, feeds = _with_motifs(decide) if seed % 4 == 0 else _of_operators(decide, native, mixed=seed % 4 == 1)
-    return [Trial(model, feeds, provider, level, decide.choice(["0", "first"])) for level in levels]
+    return [Trial(model, feeds, provider, level, decide.choice(["0", "first"]), again=True) for level in levels]
 
 
 def _of_operators(decide: random.Random, native: Child, *, mixed: bool) -> tuple[bytes, dict[str, np.ndarray]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,13 @@ def report(judge: Judge, trial: Trial, finding: Finding, name: str) -> str:
     """
 
     def shows(model: bytes, feeds: Any) -> bool:
-        found = judge.judge(Trial(model, feeds, trial.provider, trial.level, trial.shapes))
+        found = judge.judge(replace(trial, model=model, feeds=feeds))
         return found is not None and found.kind == finding.kind
 
     model, feeds = trial.model, trial.feeds
     if feeds is not None and _is_readable(model):
         model, feeds = shrink(model, feeds, shows, judge.native)
-    last = judge.judge(Trial(model, feeds, trial.provider, trial.level, trial.shapes)) or finding
+    last = judge.judge(replace(trial, model=model, feeds=feeds)) or finding
     FOLDER.mkdir(parents=True, exist_ok=True)
     file = FOLDER / f"{name.replace(' ', '-')}-{trial.provider}-{trial.level}"
     file.with_suffix(".onnx").write_bytes(model)

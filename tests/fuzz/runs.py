@@ -23,11 +23,12 @@ class Outcome:
     Attributes:
         status: "ok", "refused" (a typed error), or what must not be: "untyped", "internal", "late", "lost", "unclear"
             (an error of the page that is no answer to a model), "replayed otherwise", "mistyped".
-        stage: "create" or "run".
+        stage: "create", "run", or "again": the run with other feeds.
         error: The exception's class.
         place: Where it was raised.
         text: What it says.
         outputs: Of a run.
+        others: Outputs of the run with other feeds.
         log: Lines that were logged as errors, and failures that were only logged.
     """
 
@@ -37,6 +38,7 @@ class Outcome:
     place: str = ""
     text: str = ""
     outputs: Sequence[Any] = ()
+    others: Sequence[Any] = ()
     log: Sequence[str] = field(default=())
 
     @property
@@ -71,8 +73,10 @@ def native(model: bytes, feeds: Feeds | None, level: int = 0) -> Outcome:
         return Outcome("refused", stage, type(e).__name__, text=str(e)[:500])
 
 
-def ours(model: bytes, feeds: Feeds | None, provider: str, level: int, shapes: str = "first") -> Outcome:
-    """Run a model in a page, twice (the second run is a replay); without feeds, only make a session.
+def ours(
+    model: bytes, feeds: Feeds | None, provider: str, level: int, shapes: str = "first", others: Feeds | None = None
+) -> Outcome:
+    """Run a model in a page, twice (the second run is a replay), and with other feeds; without any, make a session.
 
     `shapes`: "first", with a plan for the shapes of the feeds, or "0", with the one for all shapes.
     """
@@ -95,12 +99,14 @@ def ours(model: bytes, feeds: Feeds | None, provider: str, level: int, shapes: s
             for _ in range(2 if feeds is not None else 0):
                 found.append(session.run(None, feeds))
             given = session.get_outputs() if found else []
+            stage = "again"
+            again = session.run(None, others) if others is not None else ()
         wrong = [arg for arg, value in zip(given, found[0] if found else [], strict=True) if _mistyped(arg, value)]
         if wrong:
             return Outcome("mistyped", stage, text=f"not what get_outputs() says: {wrong}", log=log.take())
         if len(found) > 1 and not _same(*found[:2]):
             return Outcome("replayed otherwise", stage, outputs=found[1], log=log.take())
-        return Outcome("ok", stage, outputs=found[0] if found else (), log=log.take())
+        return Outcome("ok", stage, outputs=found[0] if found else (), others=again, log=log.take())
     except Exception as e:
         return _failure(e, stage, log.take())
 

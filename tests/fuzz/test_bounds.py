@@ -1,8 +1,9 @@
-"""Wrong operands on a core that holds each access against its tensor (`make bounds`): none reads or writes beyond one."""
+"""Wrong operands on a core that holds each access against its tensor (`make bounds`): none goes beyond one."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +18,22 @@ pytestmark = pytest.mark.skipif(
 )
 
 DRAWS, BATCH = 5000, 250
+
+#: Says that a plan of 100 bytes has 4000, of which the first read is the 2000th.
+_BEYOND = """
+const { Core } = require('./core.cjs');
+const plan = Buffer.alloc(100);
+plan.writeUint32LE(2000);
+plan.write('PORT', 4);
+Core.load().then((core) => core.module._ort_session_create(core.copyIn(plan), 4000));
+"""
+
+
+def test_an_access_beyond_is_seen() -> None:
+    folder = Path(__file__).parents[2] / "wasm_build/test"
+    done = subprocess.run(["node", "-e", _BEYOND], cwd=folder, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "heap-buffer-overflow" in done.stderr
 
 
 @pytest.mark.parametrize("first", range(0, DRAWS, BATCH))

@@ -17,7 +17,14 @@ from runs import native
 from shrinking import shrink
 
 #: (what, where) -> how many seeds.
-SHORT = {("models", "wasm"): 300, ("models", "webgpu"): 50, ("graphs", "wasm"): 40, ("graphs", "webgpu"): 8}
+SHORT = {
+    ("models", "wasm"): 300,
+    ("models", "webgpu"): 50,
+    ("graphs", "wasm"): 40,
+    ("graphs", "webgpu"): 8,
+    ("operands", "wasm"): 60,
+    ("operands", "webgpu"): 30,
+}
 
 
 @pytest.mark.parametrize(("kind", "provider"), SHORT, ids=map("-".join, SHORT))

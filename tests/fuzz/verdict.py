@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class Trial:
         model: The file's bytes, also of no model at all.
         feeds: None: it is only loaded.
         shapes: Whether there is a plan for the feeds' shapes; see `runs.ours`.
+        again: It runs once more in the same session, with other feeds.
     """
 
     model: bytes
@@ -43,6 +44,12 @@ class Trial:
     provider: str
     level: int
     shapes: str = "first"
+    again: bool = False
+
+    @property
+    def others(self) -> Mapping[str, Any] | None:
+        """The feeds of the run after those with `feeds`: the same elements in other places."""
+        return {name: _moved(value) for name, value in self.feeds.items()} if self.again and self.feeds else None
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,8 @@ class Judge:
             return None
         if trial.feeds is None or _has_chance(trial.model):
             return None
-        wanted = self._native(trial.model, trial.feeds)
+        feeds = trial.others if found.status == "refused" and found.stage == "again" else trial.feeds
+        wanted = self._native(trial.model, feeds or trial.feeds)
         if self._strict and wanted.status == "refused" and not lenient(wanted.text):
             shapes = [getattr(output, "shape", None) for output in found.outputs]
             return Finding(f"silent {wanted.text}", f"native: {wanted.text}\nours: {shapes}")
@@ -94,9 +102,21 @@ class Judge:
         if found.status == "refused":
             return Finding(f"refused {found.error} {found.place}", str(found))
         text = _differences(found.outputs, wanted.outputs)
-        if not text or not self._has_one_answer(trial, wanted.outputs):
+        if text and self._has_one_answer(trial, wanted.outputs):
+            return Finding("differs", text)
+        return self._again(trial, found)
+
+    def _again(self, trial: Trial, found: Outcome) -> Finding | None:
+        """Judge the run with other feeds."""
+        if trial.others is None:
             return None
-        return Finding("differs", text)
+        wanted = self._native(trial.model, trial.others)
+        if wanted.status != "ok" or not _finite(wanted.outputs):
+            return None
+        text = _differences(found.others, wanted.outputs)
+        if not text or not self._has_one_answer(replace(trial, feeds=trial.others), wanted.outputs):
+            return None
+        return Finding("differs", f"with other feeds, {text}")
 
     def close(self) -> None:
         """End both."""
@@ -108,7 +128,7 @@ class Judge:
 
     def _ours(self, trial: Trial) -> Outcome:
         try:
-            return self.ours.ask(trial.model, trial.feeds, trial.provider, trial.level, trial.shapes)
+            return self.ours.ask(trial.model, trial.feeds, trial.provider, trial.level, trial.shapes, trial.others)
         except ChildLost as e:
             return Outcome("late", "", "ChildLost", text=str(e))
 
@@ -160,6 +180,14 @@ def _finite(outputs: Sequence[Any]) -> bool:
 
 def _has_chance(model: bytes) -> bool:
     return any(name.encode() in model for name in _RANDOM)
+
+
+def _moved(value: Any) -> Any:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub":
+        return value
+    # One element has no other place.
+    other = value * value.dtype.type(-0.75) if value.size == 1 and value.dtype.kind == "f" else np.roll(value, 1)
+    return np.asarray(other, value.dtype)
 
 
 def _shaken(value: Any, rng: np.random.Generator) -> Any:

@@ -77,6 +77,19 @@ def test_outputs_are_fed_to_sessions(backend: JsepBackend, new_session) -> None:
     np.testing.assert_array_equal(session.run(None, {"x": x, "scale": scale})[0], [[0, 8, 97]])
 
 
+@pytest.mark.parametrize(
+    ("op_type", "shapes", "wrong"),
+    [
+        ("Conv", [(1, 2, 4, 4), (3, 2, 1, 1), (2,)], r"input 2 has the shape \[2\], not that of B\[M\]"),
+        ("BatchNormalization", [(1, 4, 2), (4,), (4,), (4,), (3,)], r"input 4 has the shape \[3\]"),
+    ],
+)
+def test_operands_of_sizes_that_do_not_fit(backend: JsepBackend, op_type: str, shapes: list, wrong: str) -> None:
+    kernel = backend.create_kernel(op_type)
+    with pytest.raises(RuntimeException, match=wrong):
+        backend.run(kernel, [np.ones(shape, np.float32) for shape in shapes])
+
+
 def test_what_cannot_be(backend: JsepBackend) -> None:
     with pytest.raises(NotImplemented, match="no WebGPU kernel for Frobnicate"):
         backend.create_kernel("Frobnicate")

@@ -1,7 +1,7 @@
 // Calls of AddressSanitizer's code, for micro-kernels in the build that holds accesses against tensors (PY_ORT_BOUNDS):
 // one beyond a tensor is a trap, whose stack names the kernel. The core has AddressSanitizer's own library.
-#include <cstddef>
-#include <cstdint>
+#include <stddef.h>
+#include <stdint.h>
 
 namespace {
 // Each byte of the shadow stands for eight: 0 is all of them, 1 to 7 as many, and negative none.
@@ -17,12 +17,12 @@ void hold(uintptr_t begin, size_t size) {
 }  // namespace
 
 extern "C" {
-#define PY_ORT_REPORTS(kind)                                            \
-  void __asan_report_##kind##1(uintptr_t) { __builtin_trap(); }         \
-  void __asan_report_##kind##2(uintptr_t) { __builtin_trap(); }         \
-  void __asan_report_##kind##4(uintptr_t) { __builtin_trap(); }         \
-  void __asan_report_##kind##8(uintptr_t) { __builtin_trap(); }         \
-  void __asan_report_##kind##16(uintptr_t) { __builtin_trap(); }        \
+#define PY_ORT_REPORTS(kind)                                     \
+  void __asan_report_##kind##1(uintptr_t) { __builtin_trap(); }  \
+  void __asan_report_##kind##2(uintptr_t) { __builtin_trap(); }  \
+  void __asan_report_##kind##4(uintptr_t) { __builtin_trap(); }  \
+  void __asan_report_##kind##8(uintptr_t) { __builtin_trap(); }  \
+  void __asan_report_##kind##16(uintptr_t) { __builtin_trap(); } \
   void __asan_report_##kind##_n(uintptr_t, size_t) { __builtin_trap(); }
 PY_ORT_REPORTS(load)
 PY_ORT_REPORTS(store)
