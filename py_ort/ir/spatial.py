@@ -37,14 +37,14 @@ def explicit_pads(node: ir.Node) -> None:
             set_attributes(node, pads=[0] * (2 * len(kernel)))
         set_attributes(node, auto_pad=None)
         return
-    known = dims(node.inputs[0])
+    known = _spatial_sizes(node, len(kernel or ()))
     # With stride 1 the pads do not depend on the input's size.
     if not kernel or not strides or (known is None and any(s != 1 for s in strides)):
         set_attributes(node, pads=None)
         return
     totals = []
     for axis, (k, s, d) in enumerate(zip(kernel, strides, dilations or [1] * len(kernel), strict=True)):
-        size = known[axis + 2] if known is not None else None
+        size = known[axis] if known is not None else None
         extent = (k - 1) * d + 1
         if s == 1:
             total = extent - 1
@@ -69,11 +69,11 @@ def conv_transpose_output(node: ir.Node) -> None:
             set_attributes(node, pads=[0] * (2 * len(kernel)))
         set_attributes(node, auto_pad=None)
         return
-    known = dims(node.inputs[0])
+    known = _spatial_sizes(node, len(kernel))
     extra = list(attribute(node, "output_padding") or [0] * len(kernel))
     totals = []
     for axis, (k, s, d) in enumerate(zip(kernel, strides, dilations, strict=True)):
-        size = known[axis + 2] if known is not None else None
+        size = known[axis] if known is not None else None
         if wanted:
             if not isinstance(size, int):
                 return
@@ -84,6 +84,12 @@ def conv_transpose_output(node: ir.Node) -> None:
             total = (k - 1) * d + 1 + extra[axis] - s
         totals.append(max(0, total))
     set_attributes(node, pads=_halves(totals, auto), output_padding=extra, auto_pad=None, output_shape=None)
+
+
+def _spatial_sizes(node: ir.Node, count: int) -> list[Dim] | None:
+    """Sizes of an image's axes; None where these are not known, or not as many (which its contract refuses)."""
+    known = dims(node.inputs[0])
+    return list(known[2:]) if known is not None and len(known) == count + 2 else None
 
 
 def _halves(totals: list[int], auto: str) -> list[int]:

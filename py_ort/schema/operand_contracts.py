@@ -126,8 +126,14 @@ CONTRACTS: dict[tuple[str, str], str] = {
     """,
     ("", "NegativeLogLikelihoodLoss"): "Scores[_, C, ...] | [C]; Target[...]; Weight[C]",
     ("", "SoftmaxCrossEntropyLoss"): "Scores[_, C, ...] | [C]; Target[...]; Weight[C]",
-    ("", "RotaryEmbedding"): "X[...]; Cos[...]; Sin[...]; same(Cos, Sin)",
-    (MICROSOFT, "RotaryEmbedding"): "X[...]; PositionIds[...]; Cos[...]; Sin[...]; same(Cos, Sin)",
+    ("", "Pad"): "Data[...]; Pads[_]; Value[...]; size(Value) == 1",
+    ("", "RotaryEmbedding"): """
+        X[B, _, S, _] | [B, S, _]; Cos[_, _] | [B, S, _]; Sin[...]; PositionIds[B, S]; same(Cos, Sin);
+        given(PositionIds) ? rank(Cos) == 2
+    """,
+    (MICROSOFT, "RotaryEmbedding"): """
+        X[B, _, S, _] | [B, S, _]; PositionIds[] | [1] | [B, S]; Cos[_, _]; Sin[...]; same(Cos, Sin)
+    """,
     ("", "Attention"): """
         offsets = 0; Q[...]; K[...]; V[...]; offsets == 0 ? rank(Q) == rank(K) and rank(K) == rank(V);
         offsets == 0 ? dim(Q, 0) == dim(K, 0) and dim(K, 0) == dim(V, 0); offsets == 0 ? dim(K, -2) == dim(V, -2);
@@ -160,6 +166,7 @@ CONTRACTS: dict[tuple[str, str], str] = {
     """,
     (MICROSOFT, "Attention"): """
         num_heads = 1; X[B, S, C]; W[C, N]; Bias[N]; Mask[...]; Past[2, B, num_heads, P, _];
+        rank(Mask) == 2 ? dim(Mask, 0) == B; rank(Mask) == 2 and not given(Past) ? dim(Mask, 1) == S;
         AttentionBias[B or 1, num_heads or 1, S, _]; given(Past) ? dim(AttentionBias, 3) == S + P;
         not given(Past) ? dim(AttentionBias, 3) == S
     """,

@@ -70,7 +70,7 @@ def native(model: bytes, feeds: Feeds | None, level: int = 0) -> Outcome:
         stage = "run"
         return Outcome("ok", stage, outputs=session.run(None, dict(feeds)))
     except Exception as e:
-        return Outcome("refused", stage, type(e).__name__, text=str(e)[:500])
+        return Outcome("refused", stage, type(e).__name__, text=str(e)[:1500])
 
 
 def ours(

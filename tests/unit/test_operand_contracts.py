@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 
@@ -16,6 +17,8 @@ sys.path.append(str(ROOT / "tests/fuzz"))
 
 import wrong_operands  # noqa: E402
 
+from py_ort.compiler.compile import compile_model  # noqa: E402
+from py_ort.exceptions import InternalError, InvalidGraph, PyOrtError  # noqa: E402
 from py_ort.schema.operand_contracts import CONTRACTS  # noqa: E402
 from py_ort.schema.operand_sizes import check, contract  # noqa: E402
 from py_ort.schema.operands import compiled  # noqa: E402
@@ -109,3 +112,32 @@ def test_further_inputs_spare_no_check() -> None:
     feeds = {"x": np.ones((1, 3, 4), np.float32), "s": short, "b": short, "m": short, "v": short}
     with pytest.raises(CoreError, match=r"input 1 has the shape \[2\], not that of Scale\[C\]"):
         run(made, feeds)
+
+
+def test_sizes_known_when_compiling_are_refused_as_such() -> None:
+    """Whatever operand is of a wrong size, no pass stumbles over it."""
+    counts: Counter[str] = Counter()
+    for seed in range(400):
+        proto = onnx.load_from_string(wrong_operands.drawn(seed)[0])
+        feeds = wrong_operands.drawn(seed)[1]
+        for value in proto.graph.input:
+            for dim, size in zip(value.type.tensor_type.shape.dim, feeds[value.name].shape, strict=True):
+                dim.dim_value = size
+        try:
+            compile_model(proto.SerializeToString(), providers=["webgpu", "wasm"][seed % 2 :])
+            counts["compiled"] += 1
+        except InternalError as e:
+            raise AssertionError(f"draw {seed}: {proto.graph.name}") from e
+        except PyOrtError as e:
+            counts[type(e).__name__] += 1
+    assert counts["compiled"] > 100
+    assert counts["InvalidGraph"] > 50
+
+
+@pytest.mark.parametrize("op_type", ["Conv", "ConvTranspose"])
+def test_images_of_another_rank_than_their_windows(op_type: str) -> None:
+    shape = "output_shape = [12], " * (op_type == "ConvTranspose")
+    text = f"""<ir_version: 10, opset_import: ["" : 21]> g (float[n,c] x, float[7,2,3] w) => (y)
+    {{ y = {op_type}<kernel_shape = [3], strides = [2], {shape}auto_pad = "SAME_LOWER">(x, w) }}"""
+    with pytest.raises(InvalidGraph, match="at least 3 dimensions|input 0 has the shape"):
+        compile_model(onnx.parser.parse_model(text).SerializeToString(), providers=["wasm"])
