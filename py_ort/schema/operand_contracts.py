@@ -86,6 +86,7 @@ CONTRACTS: dict[tuple[str, str], str] = {
     ("", "Multinomial"): "X[_, _]",
     ("", "NonMaxSuppression"): f"Boxes[B, S, 4]; Scores[B, _, S]; MaxOutput{_ONE}; IouThreshold{_ONE}; Threshold{_ONE}",
     ("", "Split"): "axis = 0; num_outputs = 0; X[...]; Split[_]; num_outputs <= dim(X, axis)",
+    ("", "Tile"): "X[...]; Repeats[...]; rank(Repeats) <= 1",
     ("", "TensorScatter"): """
         axis = -2; Past[B, ...]; Update[B, ...]; WriteIndices[B]; rank(Update) == rank(Past);
         within(Update, Past, axis) and within(Past, Update, axis)
@@ -122,7 +123,7 @@ CONTRACTS: dict[tuple[str, str], str] = {
     ("", "ReverseSequence"): "batch_axis = 1; X[...]; SequenceLens[dim(X, batch_axis)]",
     ("", "Slice"): """
         Data[...]; Starts[...]; Ends[...]; Axes[...]; Steps[...]; size(Ends) == size(Starts);
-        size(Axes) == size(Starts); size(Steps) == size(Starts)
+        size(Axes) == size(Starts); size(Steps) == size(Starts); rank(Starts) <= 1
     """,
     ("", "NegativeLogLikelihoodLoss"): "Scores[_, C, ...] | [C]; Target[...]; Weight[C]",
     ("", "SoftmaxCrossEntropyLoss"): "Scores[_, C, ...] | [C]; Target[...]; Weight[C]",
@@ -166,7 +167,7 @@ CONTRACTS: dict[tuple[str, str], str] = {
     """,
     (MICROSOFT, "Attention"): """
         num_heads = 1; X[B, S, C]; W[C, N]; Bias[N]; Mask[...]; Past[2, B, num_heads, P, _];
-        rank(Mask) == 2 ? dim(Mask, 0) == B; rank(Mask) == 2 and not given(Past) ? dim(Mask, 1) == S;
+        rank(Mask) == 2 ? dim(Mask, 0) == B; rank(Mask) == 2 and not given(Past) ? dim(Mask, 1) == S or dim(Mask, 1) == 1;
         AttentionBias[B or 1, num_heads or 1, S, _]; given(Past) ? dim(AttentionBias, 3) == S + P;
         not given(Past) ? dim(AttentionBias, 3) == S
     """,

@@ -139,5 +139,5 @@ def test_images_of_another_rank_than_their_windows(op_type: str) -> None:
     shape = "output_shape = [12], " * (op_type == "ConvTranspose")
     text = f"""<ir_version: 10, opset_import: ["" : 21]> g (float[n,c] x, float[7,2,3] w) => (y)
     {{ y = {op_type}<kernel_shape = [3], strides = [2], {shape}auto_pad = "SAME_LOWER">(x, w) }}"""
-    with pytest.raises(InvalidGraph, match="at least 3 dimensions|input 0 has the shape"):
+    with pytest.raises(InvalidGraph, match=r"at least 3 dimensions|input 0 has the shape"):
         compile_model(onnx.parser.parse_model(text).SerializeToString(), providers=["wasm"])
