@@ -11,11 +11,12 @@ _CONV = """
     packed_k = 0; packed_k == 0 or packed_k * group == C
 """
 _CONV_BIAS = "out_channels == 0 ? B[M]; out_channels != 0 ? B[out_channels]"
-_CONV_TRANSPOSE = """
+_RESIDUAL = "Z[...]; rank(Z) == rank(X)"
+_CONV_TRANSPOSE = f"""
     group = 1; out_channels = 0; weight_layout = '';
     weight_layout == '' ? W[C, M, ...]; weight_layout == 'HWIO' ? W[..., C, M]; C % group == 0;
     weight_layout == '' ? rank(W) == rank(X);
-    out_channels == 0 ? B[M * group]; out_channels != 0 ? B[out_channels]
+    out_channels == 0 ? B[M * group]; out_channels != 0 ? B[out_channels]; {_RESIDUAL}
 """
 _ONE = "[] | [1]"
 _QUANTIZED_CONV = (
@@ -51,8 +52,8 @@ _PAST = "PastKey[B, {0}, P, _]; PastValue[B, {0}, P, _]"
 
 #: By domain and operator, in the canonical form of `docs/internals.md`, section 2, and the forms that passes make.
 CONTRACTS: dict[tuple[str, str], str] = {
-    ("", "Conv"): f"X[_, C, ...]; {_CONV}; {_CONV_BIAS}",
-    (NHWC, "Conv"): f"X[_, ..., C]; {_CONV}; {_CONV_BIAS}",
+    ("", "Conv"): f"X[_, C, ...]; {_CONV}; {_CONV_BIAS}; {_RESIDUAL}",
+    (NHWC, "Conv"): f"X[_, ..., C]; {_CONV}; {_CONV_BIAS}; {_RESIDUAL}",
     ("", "ConvTranspose"): f"X[_, C, ...]; {_CONV_TRANSPOSE}",
     (NHWC, "ConvTranspose"): f"X[_, ..., C]; {_CONV_TRANSPOSE}",
     (MICROSOFT, "NhwcConv"): "group = 1; X[_, ..., C]; W[M, ..., C / group]; B[M]; rank(W) == rank(X)",
