@@ -57,10 +57,11 @@ def dtype_of(array: np.ndarray) -> int:
     """
     if array.dtype.kind in "USOT" or (array.dtype.type is np.void and array.dtype.names is None):
         return DType.string_
-    try:
-        return _DTYPES[array.dtype.newbyteorder("=")]
-    except KeyError:
-        raise TypeError(f"ONNX has no tensors of {array.dtype}") from None
+    # No `except KeyError`: a signal handler may raise one here.
+    found = _DTYPES.get(array.dtype.newbyteorder("="))
+    if found is None:
+        raise TypeError(f"ONNX has no tensors of {array.dtype}")
+    return found
 
 
 def byte_size(dtype: int, dims: Sequence[int]) -> int:

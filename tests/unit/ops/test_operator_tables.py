@@ -29,7 +29,7 @@ ALLOWED = {
     "compiler/passes/placed/wide_halves.py _EXACT": "operators whose types are their meaning, for the pass of types",
     "compiler/passes/placed/wide_halves.py _MOVES": "operators that move elements of several inputs",
     "schema/operand_contracts.py CONTRACTS": "the one table of contracts, of which code is made",
-    "schema/operands.py _TO_FLOATS": "a part of that table",
+    "schema/operand_contracts.py _TO_FLOATS": "a part of that table",
     "compiler/saved/source_form.py _IN_PATTERNS": "what the patterns of other tools have",
 }
 MOST = 14
