@@ -94,7 +94,7 @@ def loop_thread() -> LoopThread:
     with _lock:
         if _instance is None:
             _instance = LoopThread()
-            atexit.register(_shut_down, os.getpid())
+            atexit.register(_at_end, os.getpid())
         return _instance
 
 
@@ -113,8 +113,14 @@ def at_exit(closing: Callable[[], Coroutine[Any, Any, None]]) -> None:
     _at_exit.append(closing)
 
 
-def _shut_down(pid: int) -> None:
-    if _instance is None or os.getpid() != pid:
+def _at_end(pid: int) -> None:
+    if os.getpid() == pid:
+        shut_down()
+
+
+def shut_down() -> None:
+    """Call what `at_exit` was given, and wait for it; Python calls this when it ends."""
+    if _instance is None:
         return
     for closing in reversed(_at_exit):
         with suppress(Exception):  # nobody is left to be told

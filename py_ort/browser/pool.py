@@ -144,7 +144,8 @@ class Pool:
             self._retired.add(browser)
 
     async def close(self) -> None:
-        """Close all browsers, the servers and Playwright."""
+        """Close all browsers, the servers and Playwright; no more browsers are started."""
+        self._starter.closed = True
         for browser in (*self._browsers.values(), *self._retired):
             self._close(browser)
         await asyncio.gather(*self._tasks, return_exceptions=True)

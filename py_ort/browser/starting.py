@@ -11,7 +11,7 @@ from py_ort.browser.launchers import launcher_for, with_playwright
 from py_ort.browser.launchers.launcher import Launcher
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
-from py_ort.exceptions import PyOrtError, Timeout
+from py_ort.exceptions import ConnectionLost, PyOrtError, Timeout
 from py_ort.schema.gen.EndWorker import EndWorkerT
 from py_ort.schema.gen.OpenWorker import OpenWorkerT
 
@@ -24,6 +24,8 @@ class Starter:
         self._opening = asyncio.Lock()
         #: Of all browsers that were started and not closed yet.
         self._launchers: set[Launcher] = set()
+        #: Set when this process ends.
+        self.closed = False
 
     @property
     def http(self) -> HttpServer:
@@ -79,6 +81,8 @@ class Starter:
 
         # Nobody may wait for it yet, or any more, when the browser is lost.
         working.add_done_callback(lambda future: future.cancelled() or future.exception())
+        if self.closed:  # other threads are still running
+            raise ConnectionLost("this process ends, and has closed its browsers: no other one is started")
         launcher = launcher_for(options)(options, on_lost)
         self._launchers.add(launcher)
         started = False

@@ -6,7 +6,9 @@ import atexit
 import contextlib
 import gc
 import os
+import signal
 import sys
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from py_ort.lazy_imports import lazily
@@ -18,30 +20,54 @@ __all__ = ["cli", "main"]
 __getattr__ = lazily(__name__, {"cli": "group"})
 
 
-_INTERRUPTED = 130
+#: Signals that end a command as Ctrl-C does: `kill` and `timeout` send the first, a terminal that closes the second.
+_ENDING = ("SIGTERM", "SIGHUP")
 
 
 def main() -> None:
-    """Run the command line. An interrupt ends it with status 130, while it is still imported, too."""
-    interrupted: list[int] = []
-    atexit.register(_end_at_once, interrupted)  # the first one is called last: browsers are closed by then
+    """Run the command line.
+
+    An interrupt ends it with status 130, while it is still imported, too; another signal with 128 and its number.
+    """
+    ended: list[int] = []
+    atexit.register(_end_at_once, ended)  # the first one is called last: browsers are closed by then
+    _take_as_interrupts(ended)
     try:
         from py_ort.cli.group import run_command_line
 
         run_command_line()
     except KeyboardInterrupt:
-        interrupted.append(_INTERRUPTED)
-        sys.exit(_INTERRUPTED)
+        ended.append(128 + signal.SIGINT)  # counts if it is the first
+        sys.exit(ended[0])
 
 
-def _end_at_once(interrupted: list[int]) -> None:
+def _take_as_interrupts(ended: list[int]) -> None:
+    """Have the signals of `_ENDING` do what Ctrl-C does; later ones do nothing, as the command is ending then.
+
+    Args:
+        ended: Gets the command's status.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if not ended:
+            ended.append(128 + number)
+            interrupt = signal.getsignal(signal.SIGINT)  # asyncio has one of its own
+            (interrupt if callable(interrupt) else signal.default_int_handler)(signal.SIGINT, frame)
+
+    for name in _ENDING:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has it ignored
+            signal.signal(number, end)
+
+
+def _end_at_once(ended: list[int]) -> None:
     """Spare who interrupted a command that Python takes its modules apart, which takes longer than all else.
 
     Others it spares the last search for garbage among all objects, 0.3 s, whose memory the process gives back anyway.
     """
-    if interrupted:
+    if ended:
         with contextlib.suppress(OSError, ValueError):  # whoever read our output may be gone
             sys.stdout.flush()
             sys.stderr.flush()
-        os._exit(_INTERRUPTED)
+        os._exit(ended[0])
     gc.freeze()

@@ -8,15 +8,13 @@ than all that it does for most cases. A port that has one number is for one proc
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from py_ort.browser.options import BrowserOptions
@@ -33,7 +31,8 @@ from py_ort.exceptions import (
 from py_ort.testing.case import Case
 from py_ort.testing.nodes import Node, has_processes
 from py_ort.testing.results import FAILED, SKIPPED, Outcome, Results
-from py_ort.testing.runner import RunnerOptions, be_quiet, check_ids, run_case, skipped, try_providers
+from py_ort.testing.runner import RunnerOptions, check_ids, run_case, skipped, try_providers
+from py_ort.testing.worker_pool import WorkerPool
 
 _log = logging.getLogger("py_ort")
 #: What says that a browser is gone, and nothing of the case.
@@ -139,22 +138,15 @@ def _give_processes(nodes: Sequence[Node], stack: ExitStack) -> None:
     """Have each browser's sessions made in a process of its own, until the stack is closed."""
     if host := next((node.browser.host for node in nodes if node.browser.host), ""):
         _log.warning("%d processes of py_ort listen at %s, each at a port of its own", len(nodes), host)
-    context = multiprocessing.get_context("spawn")  # not forked: each gets its own loop and driver
-
-    def end(interrupted: bool, process: ProcessPoolExecutor) -> None:
-        running = list((process._processes or {}).values())
-        process.shutdown(wait=not interrupted, cancel_futures=True)  # a process that ends closes its browser
-        for one in running if interrupted else ():
-            one.terminate()
 
     def end_all(kind: type[BaseException] | None, *_: object) -> None:
         with ThreadPoolExecutor(len(nodes)) as threads:  # at once: each waits for its browser
-            list(threads.map(partial(end, kind is not None), processes))
+            list(threads.map(lambda pool: pool.end(interrupted=kind is not None), pools))
 
-    processes = [ProcessPoolExecutor(1, mp_context=context, initializer=be_quiet) for _ in nodes]
+    pools = [WorkerPool(1) for _ in nodes]
     stack.push(end_all)
-    for node, process in zip(nodes, processes, strict=True):
-        node.call = lambda *call, process=process: process.submit(*call).result()
+    for node, pool in zip(nodes, pools, strict=True):
+        node.call = lambda *call, pool=pool: pool.submit(*call).result()
 
 
 def _visit(options: RunnerOptions, browser: BrowserOptions) -> Results:

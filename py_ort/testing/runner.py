@@ -5,14 +5,12 @@ Results are named after the providers that were asked for, so none of these may 
 
 from __future__ import annotations
 
-import logging
-import multiprocessing
 import os
-import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import as_completed
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +29,7 @@ from py_ort.runtime.session import InferenceSession
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.testing.case import Case, DataSet, difference
 from py_ort.testing.results import FAILED, OURS, PASSED, SKIPPED, Outcome, Results
+from py_ort.testing.worker_pool import WorkerPool
 
 #: Cases per task: enough to hide the hand-over, few enough to share them out evenly.
 _CHUNK = 20
@@ -101,10 +100,11 @@ def run_cases(
     except EPFail as missing:
         return skipped(cases, options, missing)
     failed = 0
-    for name, outcome in _outcomes(cases, options, jobs):
-        results.cases[name] = outcome
-        failed += outcome.status == FAILED
-        progress(len(results.cases), failed, len(cases))
+    with closing(_outcomes(cases, options, jobs)) as outcomes:  # an interrupt here ends the processes, too
+        for name, outcome in outcomes:
+            results.cases[name] = outcome
+            failed += outcome.status == FAILED
+            progress(len(results.cases), failed, len(cases))
     return results
 
 
@@ -157,31 +157,15 @@ def _wanted(options: RunnerOptions) -> Wanted:
     return resolve(options.providers, entries={REQUIRE: "1"})
 
 
-def _outcomes(cases: Sequence[Case], options: RunnerOptions, jobs: int) -> Iterator[tuple[str, Outcome]]:
+def _outcomes(cases: Sequence[Case], options: RunnerOptions, jobs: int) -> Generator[tuple[str, Outcome], None, None]:
     if jobs <= 1:
         for case in cases:
             yield case.id, run_case(case, options)
         return
-    # Spawned, not forked: each gets its own loop, browser and driver.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=be_quiet) as pool:
+    with WorkerPool(jobs) as pool:
         chunks = [cases[i : i + _CHUNK] for i in range(0, len(cases), _CHUNK)]
-        try:
-            for done in as_completed([pool.submit(_run_chunk, chunk, options) for chunk in chunks]):
-                yield from done.result()
-        except BaseException:  # an interrupt, above all: nobody waits for the rest
-            processes = list((pool._processes or {}).values())
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                process.terminate()
-            raise
-
-
-def be_quiet() -> None:
-    """In a process that runs cases for another."""
-    logging.getLogger("py_ort").setLevel(logging.ERROR)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal's Ctrl-C the parent tells us
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+        for done in as_completed([pool.submit(_run_chunk, chunk, options) for chunk in chunks]):
+            yield from done.result()
 
 
 def _run_chunk(cases: Sequence[Case], options: RunnerOptions) -> list[tuple[str, Outcome]]:
