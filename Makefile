@@ -14,7 +14,8 @@
 # make format                                 Python, TypeScript and C++ as make check wants them
 # make libraries                              optimum, transformers and sentence-transformers on top, in a venv of their own
 # make numpy1                                 the unit tests with numpy 1.26, in a venv of their own
-# make browsers                               the tests of Firefox, WebKitGTK and fleets, with those installed, and ONNX's cases there
+# make browsers                               the tests of Firefox, WebKitGTK and fleets, with those installed, and ONNX's cases there;
+#                                             commands ended by each signal
 # make build                                  the page and the core, into py_ort/assets/
 # make docs                                   the documentation as a site, in build/docs; fails on links that lead nowhere
 # make wheel, make clean
@@ -70,8 +71,8 @@ bounds: build
 browsers: build
 	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
 	PY_ORT_ALL_CASES=1 $(BIN)/python -m pytest tests/page/test_other_browsers.py tests/page/test_node_cases_elsewhere.py \
-	  tests/page/test_javascript_in_other_browsers.py tests/page/test_fleets.py tests/page/test_grid.py -rs \
-	  $(ARGS)
+	  tests/page/test_javascript_in_other_browsers.py tests/page/test_fleets.py tests/page/test_grid.py \
+	  tests/errors/test_exit.py -rs $(ARGS)
 
 # Where a browser has no WebGPU, as WebKitGTK, its cases are skipped, with the reason.
 matrix: build

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import py_ort
+from py_ort.browser.guard import Guard
 from py_ort.exceptions import PyOrtError
 
 
@@ -39,7 +39,7 @@ class Models:
         say: Callable[[str], None],
     ) -> None:
         self._providers, self._dims, self._tell, self._say = providers, dims, tell, say
-        self._kept = tempfile.TemporaryDirectory(prefix="py-ort-serve-", ignore_cleanup_errors=True)
+        self._kept = Guard("py-ort-serve-")
         self._compiled: dict[Path, _Compiled] = {}
         self._turn = asyncio.Lock()
         self._made = 0
@@ -66,14 +66,14 @@ class Models:
         """Compile all models again when they are asked for: what they are made of has changed."""
         self._compiled.clear()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Delete what was compiled."""
-        self._kept.cleanup()
+        await self._kept.end()
 
     async def _compile(self, model: Path, shown: str) -> Path:
         loop, began = asyncio.get_running_loop(), time.perf_counter()
         self._made += 1
-        folder = Path(self._kept.name) / str(self._made)
+        folder = self._kept.folder / str(self._made)
         folder.mkdir()
 
         def report(stage: str, done: int, total: int) -> None:

@@ -100,7 +100,7 @@ class DevServer:
             watching.cancel()
             self._events.close()
             await runner.cleanup()
-            self._models.close()
+            await self._models.close()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if request.method not in ("GET", "HEAD"):

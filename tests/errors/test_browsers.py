@@ -73,11 +73,16 @@ def within(seconds: float, condition) -> bool:
 
 
 @linux
-@pytest.mark.parametrize("launcher", ["playwright", "process"])
-def test_browser_killed_in_a_run(own_browser, launcher):
+@pytest.mark.parametrize(
+    ("launcher", "killed"), [("playwright", "browser"), ("process", "browser"), ("process", "guard")]
+)
+def test_browser_killed_in_a_run(own_browser, launcher, killed):
     options, flag = own_browser(launcher)
     session = InferenceSession(small_models.slow(), providers=["wasm"], browser=options)
-    error, seconds = run_and(session, lambda: processes.kill([processes.browser_process(flag)]))
+    browser = processes.browser_process(flag)
+    pid = browser if killed == "browser" else session._opened.runtime.lease.launcher._guard.pid
+    error, seconds = run_and(session, lambda: processes.kill([pid]))
+    assert within(10, lambda: browser not in processes.command_lines())
     assert isinstance(error, BrowserCrashed) and "new InferenceSession" in str(error)
     assert seconds < 5
     with pytest.raises(BrowserCrashed, match="new InferenceSession"):
@@ -277,7 +282,7 @@ def test_the_token_is_in_no_command_line(own_browser, monkeypatch):
     options, flag = own_browser("process")
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
         launcher = session._opened.runtime.lease.launcher
-        assert launcher._profile.stat().st_mode & 0o77 == 0, "nobody else may look into it"
+        assert launcher._guard.folder.stat().st_mode & 0o77 == 0, "nobody else may look into it"
         done.set()
         for thread in seen:
             thread.join()

@@ -66,10 +66,17 @@ def test_where_there_is_no_webgpu(other):
     assert {"firefox": "mesa-vulkan-drivers", "webkit": "another browser"}[other.browser] in str(caught.value)
 
 
+def program_of(session: InferenceSession) -> int:
+    """Return the process of a session's browser."""
+    guard = session._opened.runtime.lease.launcher._guard.pid
+    (program,) = [pid for pid, (parent, _) in processes.command_lines().items() if parent == guard]
+    return program
+
+
 def test_a_browser_that_is_killed(other):
     options = BrowserOptions(browser=other.browser, env={"PY_ORT_TEST": "killed"}, idle_timeout=0)
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
-        processes.kill([session._opened.runtime.lease.launcher._process.pid])
+        processes.kill([program_of(session)])
         with pytest.raises(PyOrtError, match="new InferenceSession"):
             for _ in range(300):  # a process that is killed may answer for a moment
                 session.run(None, FEEDS)
@@ -81,7 +88,7 @@ def test_the_virtual_display_is_ours_alone(other):
     if other.browser != "webkit":
         pytest.skip("only WebKit has one")
     with InferenceSession(small_models.add(), providers=["wasm"], browser=other) as session:
-        pid = session._opened.runtime.lease.launcher._process.pid
+        pid = program_of(session)
         environment = dict(
             line.split("=", 1) for line in Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in line
         )
@@ -103,7 +110,7 @@ def test_the_renderers_are_in_a_sandbox(other, caplog):
     if other.browser == "webkit" and not (shutil.which("bwrap") and shutil.which("xdg-dbus-proxy")):
         pytest.skip("bubblewrap or xdg-dbus-proxy is not installed")
     with InferenceSession(small_models.add(), providers=["wasm"], browser=other) as session:
-        ours = session._opened.runtime.lease.launcher._process.pid
+        ours = program_of(session)
         lines = processes.command_lines()
 
         def descends(pid: int) -> bool:

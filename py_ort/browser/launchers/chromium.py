@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from py_ort.browser import find
 from py_ort.browser.launchers.process import Command, ProcessLauncher
+
+#: The longest profile below which Chromium can have its socket, whose path is limited to 107 bytes.
+_LONGEST = 107 - len("/org.chromium.Chromium.123456/SingletonSocket")
 
 
 class ChromiumLauncher(ProcessLauncher):
@@ -16,8 +20,10 @@ class ChromiumLauncher(ProcessLauncher):
         flags = self.options.command_line()
         if self.options.headless and not any(flag.startswith("--headless") for flag in flags):
             flags.insert(0, "--headless=new")
+        # What it leaves of its temporary files then goes with the profile.
+        temporary = {"TMPDIR": str(profile)} if len(os.fsencode(profile)) <= _LONGEST else {}
         return Command(
             [str(binary), *flags, f"--user-data-dir={profile}", url],
-            self.options.environment(),
+            {**self.options.environment(), **temporary},
             find.version(binary) or binary.name,
         )

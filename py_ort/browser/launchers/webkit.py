@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 from py_ort.browser import find, sandbox
-from py_ort.browser.launchers.process import Command, ProcessLauncher, dies_with_us, end
+from py_ort.browser.launchers.process import Command, ProcessLauncher
 from py_ort.exceptions import BrowserNotFound
 
 _SANDBOX = "--enable-sandbox"
 #: What WebKit has but keeps off.
 FEATURES = {"JSC_useSharedArrayBuffer": "1", "JSC_useWasmRelaxedSIMD": "1"}
+#: A command to put before another, which gets SIGTERM when this process ends (PR_SET_PDEATHSIG; Linux only).
+_DIES_WITH_US = [
+    *(sys.executable, "-I", "-S", "-c"),
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 15); os.execvp(sys.argv[1], sys.argv[1:])",
+]
 
 
 def _authority(cookie: bytes) -> bytes:
@@ -68,20 +75,9 @@ class WebKitLauncher(ProcessLauncher):
         ours, theirs = os.pipe()
         with os.fdopen(ours) as told:
             # It chooses a number that is free, and writes it when it is ready.
+            screen = ["-screen", "0", "1280x800x24", "-nolisten", "tcp", "-auth", str(key)]
             self._display = subprocess.Popen(
-                [
-                    *dies_with_us({}),
-                    server,
-                    "-displayfd",
-                    str(theirs),
-                    "-screen",
-                    "0",
-                    "1280x800x24",
-                    "-nolisten",
-                    "tcp",
-                    "-auth",
-                    str(key),
-                ],
+                [*(_DIES_WITH_US if sys.platform == "linux" else ()), server, "-displayfd", str(theirs), *screen],
                 pass_fds=(theirs,),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -98,4 +94,9 @@ class WebKitLauncher(ProcessLauncher):
         await super().close()
         display, self._display = self._display, None
         if display is not None:
-            await end(display)
+            display.terminate()
+            for _ in range(150):
+                if display.poll() is not None:
+                    return
+                await asyncio.sleep(0.02)
+            display.kill()

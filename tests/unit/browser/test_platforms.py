@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from py_ort import BrowserOptions
-from py_ort.browser import find
-from py_ort.browser.launchers import process
+from py_ort.browser import find, guard_process
 from py_ort.browser.launchers.firefox import FirefoxLauncher
 from py_ort.folders import user_caches
 
@@ -109,13 +107,6 @@ def test_on_windows_a_browser_ends_with_what_it_started(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(subprocess, "run", taskkill)
-    asyncio.run(process.end(started))
+    guard_process.end(started)
     assert asked == [["taskkill", "/T", "/F", "/PID", str(started.pid)]]
     assert started.returncode is not None
-
-
-@pytest.mark.parametrize("system", ["darwin", "win32"])
-def test_only_linux_ends_browsers_of_a_killed_python(monkeypatch: pytest.MonkeyPatch, system: str) -> None:
-    assert bool(process.dies_with_us({})) == (sys.platform == "linux")
-    monkeypatch.setattr(sys, "platform", system)
-    assert process.dies_with_us({}) == []
