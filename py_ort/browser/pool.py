@@ -26,6 +26,8 @@ _PAGE_PATIENCE = 10.0
 #: How often the page is asked whether it is there while somebody waits for one of its workers, and how many seconds it
 #: may take to say so: it does nothing else.
 HEARTBEAT, SILENCE = 15.0, 45.0
+#: Seconds in which an idle browser says that it is there.
+_IDLE_PATIENCE = 5.0
 #: The GPU buffers of a worker that takes another's place are counted from a multiple of this.
 _BUFFER_NUMBERS = 1 << 20
 _WORKER = "worker.js"
@@ -61,13 +63,25 @@ class Pool:
         """
         key = replace(options.settled(), launch_timeout=0, idle_timeout=0, pages=1)
         async with self._locks.setdefault(key, asyncio.Lock()):
-            browser = self._browsers.get(key) or await self._launch(key, options)
+            browser = self._browsers.get(key)
+            if browser is None or (browser.idle and not await self._is_there(browser)):
+                browser = await self._launch(key, options)
             if browser.idle:
                 browser.idle.cancel()
                 browser.idle = None
             lease = await self._least_used(browser, options)
             lease.users += 1
             return lease
+
+    async def _is_there(self, browser: Browser) -> bool:
+        """Return whether an idle browser serves new sessions: one that died a moment ago may not be missed yet."""
+        try:
+            async with asyncio.timeout(_IDLE_PATIENCE):
+                await asyncio.gather(browser.launcher.check(), browser.host.request(PingT()))
+        except (PyOrtError, TimeoutError) as e:
+            _log.info("the idle browser is gone: starting another one (%s: %s)", type(e).__name__, e)
+            self._forget(browser, None)
+        return self._browsers.get(browser.key) is browser
 
     async def _launch(self, key: BrowserOptions, options: BrowserOptions) -> Browser:
         launcher, host, worker = await self._starter.browser(options)

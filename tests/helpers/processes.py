@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -41,7 +42,7 @@ def children(flag: str, kind: str) -> list[int]:
     return [pid for pid, (_, line) in lines.items() if f"--type={kind}" in line and descends(pid)]
 
 
-def kill(pids: list[int]) -> None:
+def kill(pids: Iterable[int]) -> None:
     """Kill them, as a crash would."""
     assert pids, "there is no such process"
     for pid in pids:

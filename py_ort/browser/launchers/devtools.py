@@ -15,8 +15,8 @@ Tell = Callable[[str, str], None]
 _KINDS = {"assert": "error"}
 
 
-async def open_page(browser: Any, url: str, tell: Tell) -> None:
-    """Open a URL in the default context of one of Playwright's browsers.
+async def open_page(browser: Any, url: str, tell: Tell) -> Any:
+    """Open a URL in the default context of one of Playwright's browsers; return Playwright's session with that browser.
 
     Args:
         browser: Playwright's `Browser`, a Chromium that it launched.
@@ -38,6 +38,7 @@ async def open_page(browser: Any, url: str, tell: Tell) -> None:
     for number, (method, parameters) in enumerate((("Runtime.enable", {}), ("Page.navigate", {"url": url})), 1):
         message = json.dumps({"id": number, "method": method, "params": parameters})
         await session.send("Target.sendMessageToTarget", {"sessionId": attached, "message": message})
+    return session
 
 
 def _read(message: Any, tell: Tell) -> None:

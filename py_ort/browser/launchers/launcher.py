@@ -51,6 +51,13 @@ class Launcher:
         """
         raise NotImplementedError
 
+    async def check(self) -> None:
+        """See that the browser's own process is there, if that can be seen.
+
+        Raises:
+            BrowserCrashed: It is not.
+        """
+
     async def close(self) -> None:
         """End what `start` began, and nothing else. Never raises, and starts no thread: Python may be about to end."""
         raise NotImplementedError

@@ -64,6 +64,10 @@ class ProcessLauncher(Launcher):
         )
         self.on_lost(BrowserCrashed(said))
 
+    async def check(self) -> None:
+        if self._guard is None or self._guard.status() is not None:
+            raise BrowserCrashed(f"the process of {self.description} ended")
+
     async def close(self) -> None:
         if self._watching:
             self._watching.cancel()

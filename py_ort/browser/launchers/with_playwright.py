@@ -108,6 +108,8 @@ class PlaywrightLauncher(Launcher):
 
     name: ClassVar[str] = "playwright"
     _browser: Any = None
+    #: With a browser of our own, by the debugging protocol.
+    _session: Any = None
     _closing = False
 
     @classmethod
@@ -161,7 +163,7 @@ class PlaywrightLauncher(Launcher):
 
     async def _own_page(self, browser: Any, url: str) -> None:
         """Open a page that Playwright does not watch."""
-        await devtools.open_page(browser, url, self._tell)
+        self._session = await devtools.open_page(browser, url, self._tell)
 
     async def _watched_page(self, browser: Any, url: str) -> None:
         """Open a page of Playwright's own, in a browser that others use as well."""
@@ -185,6 +187,13 @@ class PlaywrightLauncher(Launcher):
     def _lost(self, error: Any) -> None:
         if not self._closing:
             self.on_lost(error)
+
+    async def check(self) -> None:
+        try:
+            if self._session is not None:
+                await self._session.send("Browser.getVersion")
+        except Exception as e:  # of the driver's end Playwright tells by one without a class
+            raise BrowserCrashed(f"the process of {self.description} ended: {e}") from e
 
     async def close(self) -> None:
         self._closing = True
