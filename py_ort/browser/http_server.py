@@ -25,7 +25,7 @@ from py_ort.browser.strangers import Strangers
 from py_ort.content_types import content_type
 from py_ort.exceptions import EngineError, PyOrtError
 from py_ort.folders import ASSETS
-from py_ort.wire.parts import LazyPart, Part, size_of
+from py_ort.wire.parts import SMALL, LazyPart, Part, Stored, StreamedPart, cut, send, size_of
 
 _log = logging.getLogger("py_ort")
 
@@ -42,8 +42,6 @@ HEADERS = {
 #: Says why an answer broke off, in the next one; see `web/src/wire/fetching.ts`.
 FAILURE = "Py-Ort-Failure"
 _LONGEST = 2000
-#: Buffers below this size are copied together.
-_SMALL = 1 << 16
 #: How many bytes that were made on demand a blob keeps.
 _KEPT = 128 << 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
@@ -73,16 +71,19 @@ class Blob:
         self._made: OrderedDict[int, memoryview] = OrderedDict()
         self._lock = threading.Lock()
 
-    def slices(self, start: int, end: int) -> Iterator[memoryview]:
+    def slices(self, start: int, end: int) -> Iterator[Stored]:
         """Yield the bytes [start, end)."""
         index = max(bisect.bisect_right(self._starts, start) - 1, 0)
         while start < end:
-            part, at = self._bytes(index), self._starts[index]
-            yield part[start - at : end - at]
-            start, index = at + part.nbytes, index + 1
+            part, at = self._parts[index], self._starts[index]
+            if isinstance(part, StreamedPart):
+                part.read(start - at, 1)  # says what is wrong before an answer begins
+                yield cut(part, start - at, min(end, at + part.size) - start)
+            else:
+                yield self._bytes(index, part)[start - at : end - at]
+            start, index = at + size_of(part), index + 1
 
-    def _bytes(self, index: int) -> memoryview:
-        part = self._parts[index]
+    def _bytes(self, index: int, part: memoryview | LazyPart) -> memoryview:
         if not isinstance(part, LazyPart):
             return memoryview(part)
         with self._lock:
@@ -93,20 +94,19 @@ class Blob:
             return made
 
 
-def _joined(parts: Iterable[Part]) -> Iterator[memoryview | LazyPart]:
+def _joined(parts: Iterable[Part]) -> Iterator[memoryview | LazyPart | StreamedPart]:
     small, size = [], 0
     for part in parts:
-        big = isinstance(part, LazyPart) or memoryview(part).nbytes >= _SMALL
-        if not isinstance(part, LazyPart) and not big:
-            small.append(memoryview(part).cast("B"))
-            size += small[-1].nbytes
-        if size and (big or size >= 16 * _SMALL):
+        given = part if isinstance(part, (LazyPart, StreamedPart)) else memoryview(part).cast("B")
+        big = not isinstance(given, memoryview) or given.nbytes >= SMALL
+        if isinstance(given, memoryview) and not big:
+            small.append(given)
+            size += given.nbytes
+        if size and (big or size >= 16 * SMALL):
             yield memoryview(b"".join(small))
             small, size = [], 0
-        if isinstance(part, LazyPart):
-            yield part
-        elif big:
-            yield memoryview(part).cast("B")
+        if big:
+            yield given
     if size:
         yield memoryview(b"".join(small))
 
@@ -247,7 +247,7 @@ class _Handler(BaseHTTPRequestHandler):
             if start >= end:
                 return self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"bytes */{blob.size}")
             status = HTTPStatus.PARTIAL_CONTENT
-        parts: Iterator[memoryview] = iter(()) if self.command == "HEAD" else blob.slices(start, end)
+        parts: Iterator[Stored] = iter(()) if self.command == "HEAD" else blob.slices(start, end)
         try:
             part = next(parts, None)
         except Exception as e:  # of whoever makes it
@@ -262,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._end()
         try:
             while part is not None:
-                self.connection.sendall(part)
+                send(self.connection, part)
                 part = next(parts, None)
         except (TimeoutError, ConnectionError):
             raise

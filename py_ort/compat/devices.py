@@ -133,10 +133,10 @@ def get_compatibility_info_from_model(path: str | os.PathLike[str], ep_name: str
     Raises:
         InvalidArgument: It cannot be read, it is not a model, or no provider is named.
     """
-    from py_ort.compiler.load.files import contents_of, open_file
+    from py_ort.compiler.load.files import open_file
 
     try:
         with open_file(path) as file:
-            return _compatibility(bytes(contents_of(file)), ep_name)
+            return _compatibility(file.read(), ep_name)
     except OSError as e:
         raise InvalidArgument(f"the model {os.fspath(path)!r} cannot be read: {e.strerror}") from e

@@ -8,37 +8,38 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.wire.parts import Stored, whole
 from py_ort.wire.tensors import from_bytes
 
 
 class ExternalTensor(ir.Tensor):
-    """A tensor whose bytes are a part of a file, mapped or in memory; `py_ort.compiler.load.external` makes it.
+    """A tensor whose bytes are a part of a file; `py_ort.compiler.load.external` makes it.
 
     Attributes:
         location: The file's name, as the model has it.
         offset: Where its bytes begin there.
-        contents: Its bytes.
+        contents: Its bytes, in memory or still in the file.
     """
 
     __slots__ = ("contents", "location", "offset")
 
     def __init__(
-        self, name: str, dtype: ir.DataType, dims: Sequence[int], location: str, offset: int, contents: memoryview
+        self, name: str, dtype: ir.DataType, dims: Sequence[int], location: str, offset: int, contents: Stored
     ) -> None:
         super().__init__(_Elements(contents, int(dtype), tuple(dims)), dtype, shape=ir.Shape(dims), name=name)
         self.location, self.offset, self.contents = location, offset, contents
 
     def tobytes(self) -> bytes:
         """Return the bytes, as they lie in the file."""
-        return bytes(self.contents)
+        return bytes(whole(self.contents))
 
 
 class _Elements:
-    """Bytes that become an array when somebody asks for it: views are cheap, unpacked small integers are not."""
+    """Bytes that become an array when somebody asks for it: read from the file, and small integers unpacked."""
 
-    def __init__(self, contents: memoryview, dtype: int, dims: tuple[int, ...]) -> None:
+    def __init__(self, contents: Stored, dtype: int, dims: tuple[int, ...]) -> None:
         self._contents, self._dtype, self._dims = contents, dtype, dims
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = from_bytes(self._contents, self._dtype, self._dims)
+        array = from_bytes(whole(self._contents), self._dtype, self._dims)
         return array if dtype is None else array.astype(dtype, copy=bool(copy))

@@ -1,5 +1,6 @@
 """Models that cannot be used: which error, and what it says."""
 
+import processes
 import pytest
 import small_models
 
@@ -44,3 +45,68 @@ def test_a_truncated_model(new_session):
     whole = small_models.add()
     with pytest.raises(PyOrtError):
         new_session(whole[: len(whole) // 2])
+
+
+CUT_OFF = """
+import os
+from pathlib import Path
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+import py_ort
+from py_ort.compiler.plan.cache import PlanCache
+from py_ort.exceptions import InvalidGraph, InvalidProtobuf
+
+kind, folder = os.environ["KIND"], Path(os.environ["FOLDER"])
+weights = [np.full((1024, 1024), number, np.float32) for number in (1, 2)]
+value = helper.make_tensor_value_info
+nodes = [helper.make_node("MatMul", ["x", "w0"], ["t"]), helper.make_node("Add", ["t", "w1"], ["y"])]
+constants = [numpy_helper.from_array(each, f"w{number}") for number, each in enumerate(weights)]
+graph = helper.make_graph(nodes, "g", [value("x", 1, [1, 1024])], [value("y", 1, [1024, 1024])], constants)
+model, file = folder / "model.onnx", folder / "weights.data"
+made = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+onnx.save(made, model, save_as_external_data="external" in kind, location=file.name)
+if kind == "a .pyort file":
+    py_ort.export(model, folder / "model.pyort", providers=["wasm"])
+    file = model = folder / "model.pyort"
+x = np.ones((1, 1024), np.float32)
+
+
+def make(progress=None):
+    where = py_ort.BrowserOptions(webgpu="off", sandbox=False)
+    with py_ort.InferenceSession(model, providers=["wasm"], browser=where, progress=progress) as session:
+        assert (session.run(None, {"x": x})[0] == 1026).all()
+
+
+make()
+if kind == "a cached plan":
+    PlanCache.default().flush()
+    (file,) = folder.glob("*.plan")
+whole = file.read_bytes()
+for stage in ("reading the model", "starting the browser", "compiling the model", "loading it into the page"):
+    for size in (0, len(whole) // 2):
+        file.write_bytes(whole)
+
+        def cut_off(at, done, total):
+            if at == stage and file.exists():  # a cached plan that was cut off is removed, and another one is compiled
+                os.truncate(file, size)
+
+        try:
+            make(cut_off)
+            assert kind == "a cached plan", "it was made of half a file"
+        except (InvalidGraph, InvalidProtobuf) as e:
+            assert kind != "a cached plan" and file.name in str(e), e
+file.write_bytes(whole)
+make()
+print("well")
+"""
+
+
+@pytest.mark.parametrize(
+    "kind", ["external data", "a .pyort file", "a cached plan", "a cached plan with external data"]
+)
+def test_files_that_are_cut_off_while_a_session_is_made(tmp_path, kind):
+    """As by who writes a file over in place: an error that names the file, or another plan; never a signal."""
+    cached = {"PY_ORT_CACHE": "1" if "cached" in kind else "0", "PY_ORT_CACHE_DIR": str(tmp_path)}
+    done = processes.python(CUT_OFF, KIND=kind, FOLDER=str(tmp_path), **cached)
+    assert done.stdout == "well\n", (done.returncode, done.stderr)

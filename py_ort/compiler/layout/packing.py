@@ -37,8 +37,10 @@ def panels(matrix: np.ndarray) -> np.ndarray:
     """[…, K, N] → […, ceil(N / 8), K, 8], zero-filled."""
     *lead, rows, columns = matrix.shape
     count = -(-columns // PANEL)
-    padded = np.zeros((*lead, rows, count * PANEL), matrix.dtype)
-    padded[..., :columns] = matrix
+    padded = matrix
+    if columns % PANEL:
+        padded = np.zeros((*lead, rows, count * PANEL), matrix.dtype)
+        padded[..., :columns] = matrix
     return np.moveaxis(padded.reshape(*lead, rows, count, PANEL), -2, -3)
 
 

@@ -22,6 +22,7 @@ from py_ort.compiler.load.files import DATA_FOLDER_ENTRY, DataFolder, OutsideFol
 from py_ort.compiler.load.protobuf import is_repeated
 from py_ort.exceptions import InvalidGraph, NoSuchFile, NotImplemented
 from py_ort.ir.external_tensor import ExternalTensor
+from py_ort.wire.parts import Stored, cut, size_of, whole
 from py_ort.wire.tensors import NUMPY, byte_size, dtype_name
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
@@ -45,7 +46,7 @@ class ExternalData:
         files: The files that were read, by location, as they were then.
     """
 
-    def __init__(self, folder: DataFolder | None, in_memory: Mapping[str, memoryview] | None = None) -> None:
+    def __init__(self, folder: DataFolder | None, in_memory: Mapping[str, Stored] | None = None) -> None:
         self.files: dict[str, FileStamp] = {}
         self.folder = folder
         self._contents = dict(in_memory or {})
@@ -113,17 +114,22 @@ class ExternalData:
             shape = f"{dtype_name(tensor.data_type)}{list(tensor.dims)}"
             raise InvalidGraph(f"tensor {name} ({shape}) has {size} bytes, and its external data a length of {length}")
         contents = self._contents_of(location, name)
-        if offset + size > contents.nbytes:
+        if offset + size > size_of(contents):
             raise InvalidGraph(
-                f"tensor {name} reaches to byte {offset + size} of {shown(location)}, which has {contents.nbytes}: "
+                f"tensor {name} reaches to byte {offset + size} of {shown(location)}, which has {size_of(contents)}: "
                 "the file is another one, or was cut off"
             )
-        dtype, part = ir.DataType(tensor.data_type), contents[offset : offset + size]
+        dtype, part = ir.DataType(tensor.data_type), cut(contents, offset, size)
         return ExternalTensor(
-            tensor.name, dtype, tensor.dims, location, offset, _truth(part) if dtype == ir.DataType.BOOL else part
+            tensor.name,
+            dtype,
+            tensor.dims,
+            location,
+            offset,
+            _truth(whole(part)) if dtype == ir.DataType.BOOL else part,
         )
 
-    def _contents_of(self, location: str, name: str) -> memoryview:
+    def _contents_of(self, location: str, name: str) -> Stored:
         known = self._contents.get(location)
         if known is not None:
             return known
@@ -137,7 +143,7 @@ class ExternalData:
         try:
             with self.folder.open(location) as file:
                 self.files[location] = FileStamp.of(file)
-                self._contents[location] = contents_of(file)
+                self._contents[location] = contents_of(file, f"the external data {shown(location)}", InvalidGraph)
         except OutsideFolder as e:
             raise InvalidGraph(
                 f"External data path validation failed: {what}, which is not in the model's folder {self.folder.path}, "

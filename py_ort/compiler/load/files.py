@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import mmap
 import os
 import secrets
+import selectors
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
 from typing import BinaryIO
+
+import numpy as np
+
+from py_ort.exceptions import PyOrtError
+from py_ort.wire.parts import Stored, StreamedPart
 
 #: Session configuration entry: the folder of external data of a model given as bytes, or with its data elsewhere.
 DATA_FOLDER_ENTRY = "session.model_external_initializers_file_folder_path"
-#: Smaller files are read: a mapping holds a file handle, of which a process has about a thousand.
-_MAPPED_FROM = 1 << 20
+#: Smaller files are read whole: others hold a file handle, of which a process has about a thousand.
+_STREAMED_FROM = 1 << 20
+#: Bytes that are read and sent at once, where the system does not do that.
+_PIECE = 1 << 20
 #: What the names of files end with that are being written.
 UNFINISHED = ".part"
 _SHOWN = 200  # letters of a name in a message
@@ -64,11 +74,89 @@ def _is_ours(found: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
 
 
-def contents_of(file: BinaryIO) -> memoryview:
-    """Return what is in a file that was opened: mapped, unless it is small."""
-    if os.fstat(file.fileno()).st_size < _MAPPED_FROM:
+def contents_of(file: BinaryIO, name: str, error: type[PyOrtError]) -> Stored:
+    """Return what is in a file that was opened: read when somebody asks for it, unless it is small.
+
+    It is not mapped: where a file is written over in place, a mapping ends the process by SIGBUS.
+
+    Args:
+        file: The file.
+        name: For messages.
+        error: Raised by who reads what the file does not have any more.
+    """
+    size = os.fstat(file.fileno()).st_size
+    if size < _STREAMED_FROM:
+        file.seek(0)
         return memoryview(file.read())
-    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    reader = _Reader(file, name, error)
+    return StreamedPart(size, reader.read, reader.send)
+
+
+class _Reader:
+    """Reads an opened file from any thread, at any place, as long as somebody holds this."""
+
+    def __init__(self, file: BinaryIO, name: str, error: type[PyOrtError]) -> None:
+        self._file = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)
+        self._name, self._error = name, error
+        self._lock = threading.Lock()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):  # there were no handles left
+            self._file.close()
+
+    def read(self, offset: int, size: int) -> memoryview:
+        made = memoryview(np.empty(size, np.uint8))  # type: ignore[arg-type]
+        done = 0
+        while done < size:
+            try:
+                count = self._fill(made[done:], offset + done)
+            except OSError as e:
+                raise self._error(f"{self._name} cannot be read: {e.strerror}") from e
+            if not count:
+                raise self._cut_off(offset + size)
+            done += count
+        return made
+
+    def _fill(self, room: memoryview, offset: int) -> int:
+        if hasattr(os, "preadv"):
+            return os.preadv(self._file.fileno(), [room], offset)
+        with self._lock:  # the place to read at is the file's
+            self._file.seek(offset)
+            return self._file.readinto(room) or 0
+
+    def send(self, connection: socket, offset: int, size: int) -> None:
+        end = offset + size
+        if hasattr(os, "sendfile"):  # the system copies, in half the time
+            offset = self._send_file(connection, offset, end)
+        for at in range(offset, end, _PIECE):
+            connection.sendall(self.read(at, min(_PIECE, end - at)))
+
+    def _send_file(self, connection: socket, offset: int, end: int) -> int:
+        """Have the system send bytes; return where it stopped: not all file systems can do that."""
+        with selectors.DefaultSelector() as ready:
+            ready.register(connection, selectors.EVENT_WRITE)
+            while offset < end:
+                if not ready.select(connection.gettimeout()):
+                    raise TimeoutError("the page does not read")
+                try:
+                    sent = os.sendfile(connection.fileno(), self._file.fileno(), offset, end - offset)
+                except BlockingIOError:
+                    continue
+                except ConnectionError:
+                    raise
+                except OSError:
+                    break
+                if not sent:
+                    raise self._cut_off(end)
+                offset += sent
+        return offset
+
+    def _cut_off(self, wanted: int) -> PyOrtError:
+        there = os.fstat(self._file.fileno()).st_size
+        return self._error(
+            f"{self._name} was cut off while it was in use: it has {there} bytes now, and {wanted} are needed. Let "
+            "whoever writes it write another file, and rename that"
+        )
 
 
 @contextmanager

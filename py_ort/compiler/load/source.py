@@ -85,7 +85,7 @@ def load_model(
 
     Args:
         source: Path of a file, or the file's bytes.
-        folder: The folder of its external data, which is mapped, not read; that of its file by default. Bytes have
+        folder: The folder of its external data, which is read when needed; that of its file by default. Bytes have
             none.
         files: Contents of files of external data, by the name that the model has for them: these need not be there.
         replaced: Initializers that get other values: their external data need not be there.

@@ -23,6 +23,7 @@ from py_ort.compiler.load.metadata import ModelMetadata
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidProtobuf, NotImplemented
 from py_ort.typed_json import read
+from py_ort.wire.parts import Stored, StreamedPart, cut, size_of, whole
 
 MAGIC = b"PYORT\r\n\x1a"
 #: Raised when a file means something else than before. No other one is read: the first had no checksums.
@@ -173,17 +174,20 @@ def is_package(source: str | os.PathLike[str] | bytes) -> bool:
         return False
 
 
-def read_header(data: bytes | bytearray | memoryview) -> tuple[Header, int]:
+def read_header(data: bytes | bytearray | Stored) -> tuple[Header, int]:
     """Read the header at the beginning of a file; return it and where the data begin.
 
     Raises:
         InvalidProtobuf: It is none, or damaged.
         NotImplemented: It is of another version of the format.
     """
-    if len(data) < PREFIX.size or not begins(data):
+    file = data if isinstance(data, StreamedPart) else memoryview(data)
+    prefix = whole(cut(file, 0, min(PREFIX.size, size_of(file))))
+    if len(prefix) < PREFIX.size or not begins(prefix):
         raise InvalidProtobuf("this is no .pyort file")
-    _, size, checksum = PREFIX.unpack_from(data)
-    text = bytes(data[PREFIX.size : PREFIX.size + size]) if size <= _LARGEST_HEADER else b""
+    _, size, checksum = PREFIX.unpack(prefix)
+    there = min(size, size_of(file) - PREFIX.size)
+    text = bytes(whole(cut(file, PREFIX.size, there))) if size <= _LARGEST_HEADER else b""
     if len(text) != size or zlib.crc32(text) != checksum:
         raise InvalidProtobuf("the .pyort file is cut off, or its header is damaged")
     try:

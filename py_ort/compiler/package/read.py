@@ -7,11 +7,12 @@ import math
 import os
 import secrets
 import struct
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+from socket import socket
 
 import numpy as np
 
@@ -25,12 +26,12 @@ from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidProtobuf, NoSuchFile, NotImplemented
 from py_ort.schema.gen.Plan import Plan
 from py_ort.schema.gen.PlanVersion import PlanVersion
-from py_ort.wire.parts import LazyPart, Part
+from py_ort.wire.parts import SMALL, LazyPart, Part, Stored, StreamedPart, cut, send, size_of, whole
 
 #: What damaged JSON and a damaged plan, which is read without looking at it as a whole, end in.
 _DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError, struct.error)
-#: Smaller weights are summed up when the plan is read, larger ones when they are asked for.
-_SMALL = 1 << 16
+#: Bytes of a large weight that are summed up at once.
+_PIECE = 1 << 20
 
 
 @dataclass
@@ -52,7 +53,7 @@ class ExportedModel:
 
 
 class Package:
-    """A `.pyort` file, mapped; or one's bytes.
+    """A `.pyort` file, of which weights are read when somebody asks for them; or one's bytes.
 
     Args:
         source: Path or bytes.
@@ -68,21 +69,28 @@ class Package:
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
         if isinstance(source, (bytes, bytearray, memoryview)):
-            first, folder, self._name = memoryview(source).cast("B"), None, "the .pyort file"
+            first: Stored = memoryview(source).cast("B")
+            folder, self._name = None, "the .pyort file"
             self._scope = secrets.token_hex()
         else:
             self._name = repr(os.fspath(source))
             try:
                 with open_file(source) as file:
-                    first, self._scope = contents_of(file), str(FileStamp.of(file))
+                    first = contents_of(file, self._name, InvalidProtobuf)
+                    self._scope = str(FileStamp.of(file))
             except OSError as e:
                 raise NoSuchFile(f"{os.fspath(source)!r} cannot be opened: {e.strerror}") from e
             folder = DataFolder.of(source)
-        self.header, start = read_header(first)
+        try:
+            self.header, start = read_header(first)
+        except InvalidProtobuf as e:
+            raise InvalidProtobuf(f"{self._name}: {e.message}") from e
         self.header.check(PlanVersion.current)
         self._checksums = dict(self.header.checksums)
-        self._data = [first[start:], *_further(self.header, folder)]
-        sizes = [piece.nbytes for piece in self._data]
+        self._data = [cut(first, start, size_of(first) - start), *_further(self.header, folder)]
+        self._verified: set[tuple[int, int]] = set()
+        self._verifying = threading.Lock()
+        sizes = [size_of(piece) for piece in self._data]
         if sum(sizes) != self.header.size or any(size % ALIGNMENT for size in sizes[:-1]):
             raise InvalidProtobuf(
                 f"{self._name} has {sum(sizes)} bytes of data, not {self.header.size}: it is cut off or damaged; copy "
@@ -113,6 +121,8 @@ class Package:
         try:
             placement = Placement.from_json(json.loads(bytes(self._content(*entry.placement))))
             parts = list(self._parts(plan, entry.weights))
+        except InvalidProtobuf:
+            raise
         except _DAMAGE as e:
             raise InvalidProtobuf(f"{self._name} is damaged: {e}") from e
         return ExportedModel(plan, header.inputs, header.outputs, header.metadata, placement, self._scope, parts)
@@ -120,30 +130,62 @@ class Package:
     def _content(self, offset: int, size: int) -> memoryview:
         """Return what was written there, and nothing else."""
         content = self._bytes(offset, size)
-        if offset in self._checksums and size and zlib.crc32(content) != self._checksums[offset]:
+        self._check(offset, size, zlib.crc32(content))
+        return content
+
+    def _streamed(self, offset: int, size: int) -> StreamedPart:
+        """Return the same, which is read in pieces after all of it was summed up, once."""
+
+        def verify() -> None:
+            with self._verifying:
+                if (offset, size) not in self._verified:
+                    found = 0
+                    for at in range(offset, offset + size, _PIECE):
+                        found = zlib.crc32(self._bytes(at, min(_PIECE, offset + size - at)), found)
+                    self._check(offset, size, found)
+                    self._verified.add((offset, size))
+
+        def read(start: int, length: int) -> memoryview:
+            verify()
+            return self._bytes(offset + start, length)
+
+        def send_to(connection: socket, start: int, length: int) -> None:
+            verify()
+            for each in self._stored(offset + start, length):
+                send(connection, each)
+
+        return StreamedPart(size, read, send_to)
+
+    def _check(self, offset: int, size: int, found: int) -> None:
+        """See that a checksum is the one that was written."""
+        if size and found != self._checksums.get(offset, found):
             files = " or ".join(self._files_of(offset, offset + size))
             raise InvalidProtobuf(
                 f"{files} is damaged: its {size} bytes of data from {offset} on are not those that were written "
                 "(CRC-32). Copy it again, or export the model again"
             )
-        return content
 
     def _files_of(self, start: int, end: int) -> Iterator[str]:
         at = 0
         for name, piece in zip([self._name, *(repr(part.name) for part in self.header.parts)], self._data, strict=True):
-            if start < at + piece.nbytes and end > at:
+            if start < at + size_of(piece) and end > at:
                 yield name
-            at += piece.nbytes
+            at += size_of(piece)
 
     def _bytes(self, offset: int, size: int) -> memoryview:
+        found = [whole(each) for each in self._stored(offset, size)]
+        return found[0] if len(found) == 1 else memoryview(b"".join(found))
+
+    def _stored(self, offset: int, size: int) -> Iterator[Stored]:
+        """Yield what lies there, file by file."""
         for piece in self._data:
-            if offset < piece.nbytes or not size:
-                if offset + size <= piece.nbytes:
-                    return piece[offset : offset + size]
-                rest = self._data[self._data.index(piece) + 1 :]
-                return memoryview(b"".join((piece[offset:], *rest))[:size])
-            offset -= piece.nbytes
-        raise ValueError("something lies behind its end")
+            length = min(size, size_of(piece) - offset)
+            if length > 0:
+                yield cut(piece, offset, length)
+                size -= length
+            offset = max(offset - size_of(piece), 0)
+        if size:
+            raise ValueError("something lies behind its end")
 
     def _parts(self, plan: bytes, places: Sequence[tuple[int, ...]]) -> Iterator[Part]:
         """Yield the blob that the plan's offsets refer to."""
@@ -167,9 +209,7 @@ class Package:
         if form == Form.AS_IS:
             if size != wanted:
                 raise ValueError(f"a weight of {wanted} bytes has {size}")
-            return (
-                self._content(offset, size) if size < _SMALL else LazyPart(size, partial(self._content, offset, size))
-            )
+            return self._content(offset, size) if size < SMALL else self._streamed(offset, size)
         dims = [weight.Dims(i) for i in range(weight.DimsLength())]  # type: ignore[attr-defined]
         if form == Form.INTEGERS:
             columns, taps, moved = parameters
@@ -223,7 +263,7 @@ def _gap(size: int) -> bytes:
     return bytes(size)
 
 
-def _further(header: Header, folder: DataFolder | None) -> Iterator[memoryview]:
+def _further(header: Header, folder: DataFolder | None) -> Iterator[Stored]:
     for part in header.parts:
         if folder is None:
             raise NoSuchFile(f"the model goes on in the file {part.name!r}: open it by its path, not by its bytes")
@@ -231,10 +271,10 @@ def _further(header: Header, folder: DataFolder | None) -> Iterator[memoryview]:
             if Path(part.name).name != part.name:
                 raise OutsideFolder("it is to lie beside the file")
             with folder.open(part.name) as file:
-                contents = contents_of(file)
+                contents = contents_of(file, repr(part.name), InvalidProtobuf)
         except (OSError, OutsideFolder) as e:
             why = e.strerror if isinstance(e, OSError) else e
             raise NoSuchFile(f"the model goes on in the file {part.name!r}, which cannot be opened: {why}") from e
-        if contents.nbytes != part.size:
-            raise InvalidProtobuf(f"{part.name!r} has {contents.nbytes} bytes, not {part.size}")
+        if size_of(contents) != part.size:
+            raise InvalidProtobuf(f"{part.name!r} has {size_of(contents)} bytes, not {part.size}")
         yield contents

@@ -157,7 +157,7 @@ class PlanCache:
                 continue
             if found is None:  # the external data changed
                 continue
-            with contextlib.suppress(OSError):  # evicted this moment: the mapping stays
+            with contextlib.suppress(OSError):  # evicted this moment: the open file stays
                 os.utime(path)
             return found
         return None

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +21,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from py_ort.compiler.load.digest import FileStamp
-from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file
+from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file, shown
 from py_ort.compiler.load.metadata import ModelMetadata
 from py_ort.compiler.placement.report import Placement
 from py_ort.compiler.plan.node_arg import NodeArg
+from py_ort.exceptions import InvalidGraph, InvalidProtobuf
 from py_ort.typed_json import read
-from py_ort.wire.parts import Part
+from py_ort.wire.parts import Part, Stored, cut, size_of, whole
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel
@@ -36,6 +36,8 @@ _MAGIC = b"PYORTC03"
 _PREFIX = struct.Struct("<8sQQ32s")
 _DIGEST_SIZE = 8
 _ALIGNMENT = 64
+#: Bytes that are summed up at once: whole rows of a digest's columns.
+_PIECE = 1 << 20
 _checked: set[FileStamp] = set()
 
 
@@ -45,7 +47,7 @@ class DamagedEntry(Exception):
 
 @dataclass
 class CachedModel:
-    """What a session needs of a `CompiledModel`. The weights stay in the file, mapped.
+    """What a session needs of a `CompiledModel`. The weights stay in the file.
 
     Attributes:
         external: The files of the model's external data that it was made of, by location.
@@ -111,7 +113,7 @@ def write_entry(
     file.write(bytes(-file.tell() % _ALIGNMENT))
     digest = _Digest()
     for part in inside:
-        made = part if isinstance(part, (bytes, bytearray, memoryview)) else part.make()
+        made = whole(part)
         digest.add(made)
         file.write(made)
     file.write(digest.value())
@@ -137,7 +139,8 @@ def read_entry(path: Path, folder: DataFolder | None) -> CachedModel | None:
         external = {name: _unchanged(folder, name, stamp) for name, stamp in stamps.items()}
         if None in external.values():
             return None
-        inside = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
+        contents = contents_of(file, f"the cached plan {path}", InvalidProtobuf)
+        inside = cut(contents, start, size_of(contents) - start)
         stamp = FileStamp.of(file)
     _check_weights(inside, header, stamp)
     files = {name: contents for name, contents in external.items() if contents is not None} | {"": inside}
@@ -181,15 +184,16 @@ def _read(file: BinaryIO) -> tuple[dict[str, Any], bytes, int]:
     return header, plan, start
 
 
-def _check_weights(inside: memoryview, header: Mapping[str, Any], file: FileStamp) -> None:
+def _check_weights(inside: Stored, header: Mapping[str, Any], file: FileStamp) -> None:
     """Once in a process for each file as it is: sessions that share weights do not read them at all."""
     if file in _checked:
         return
     digest = _Digest()
     for name, offset, size in header["pieces"]:
         if not name:
-            digest.add(inside[offset : offset + size])
-    if digest.value() != inside[header["size"] :]:
+            for at in range(offset, offset + size, _PIECE):
+                digest.add(whole(cut(inside, at, min(_PIECE, offset + size - at))))
+    if digest.value() != whole(cut(inside, header["size"], _DIGEST_SIZE)):
         raise DamagedEntry("the checksum of its weights is wrong")
     _checked.add(file)
 
@@ -223,28 +227,30 @@ class _Digest:
         return hashlib.blake2b(self._columns.astype("<u8").tobytes(), digest_size=_DIGEST_SIZE).digest()
 
 
-def _unchanged(folder: DataFolder | None, location: str, stamp: FileStamp) -> memoryview | None:
+def _unchanged(folder: DataFolder | None, location: str, stamp: FileStamp) -> Stored | None:
     """Return the contents of a file of external data, None when it is another one than it was."""
     if folder is None:
         return None
     try:
         with folder.open(location) as file:
-            return contents_of(file) if FileStamp.of(file) == stamp else None
+            if FileStamp.of(file) != stamp:
+                return None
+            return contents_of(file, f"the external data {shown(location)}", InvalidGraph)
     except (OSError, OutsideFolder):
         return None
 
 
-def _joined(pieces: Sequence[tuple[str, int, int]], files: Mapping[str, memoryview]) -> Iterator[memoryview]:
+def _joined(pieces: Sequence[tuple[str, int, int]], files: Mapping[str, Stored]) -> Iterator[Stored]:
     """Yield the pieces' bytes; neighbors in one file in one go."""
     run: list[Any] = []
     for name, offset, size in pieces:
-        if not 0 <= offset <= offset + size <= files[name].nbytes:
+        if not 0 <= offset <= offset + size <= size_of(files[name]):
             raise DamagedEntry("some of its weights are nowhere")
         if run and run[0] == name and run[2] == offset:
             run[2] += size
             continue
         if run:
-            yield files[run[0]][run[1] : run[2]]
+            yield cut(files[run[0]], run[1], run[2] - run[1])
         run = [name, offset, offset + size]
     if run:
-        yield files[run[0]][run[1] : run[2]]
+        yield cut(files[run[0]], run[1], run[2] - run[1])

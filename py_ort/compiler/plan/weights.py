@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.external_tensor import ExternalTensor
-from py_ort.wire.parts import LazyPart, Part
+from py_ort.wire.parts import LazyPart, Part, whole
 
 ALIGNMENT = 64
 
@@ -70,7 +70,7 @@ class WeightEntry:
     def buffer(self) -> memoryview:
         """Return the same bytes, without a copy where numpy holds them in this form."""
         if isinstance(self.tensor, ExternalTensor):
-            return self.tensor.contents
+            return whole(self.tensor.contents)
         array = self.tensor.numpy()
         if sys.byteorder == "little" and array.nbytes == self.size and array.flags.c_contiguous:
             return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]

@@ -47,7 +47,7 @@ def save_model(model: ir.Model, saved: SavedModel, form: type[OnnxWriter]) -> No
         path.write_bytes(form().model(model).SerializeToString())
         return
     data = path.parent / location
-    with replacing(data, 0o666) as file:  # it may be the model's own external data, which are mapped
+    with replacing(data, 0o666) as file:  # it may be the model's own external data, which are still read
         proto = form(_to_file(file, location, saved.least)).model(model)
     path.write_bytes(proto.SerializeToString())
 
