@@ -17,6 +17,7 @@ ENVIRONMENTS: dict[str, str | None] = {
     "edge": "microsoft-edge",
     "firefox": "firefox",
     "safari": "webkit",
+    "capture": "capture",
     "electron": None,
     "node": None,
     "bs": None,
@@ -128,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     add("param", nargs="?", default="", help="model: a folder; op: a .jsonc file or its name")
     add("-d", "--debug", action="store_true", help="say everything, keep a window, debug at port 9333, no time limits")
     add("-b", "--backend", help=f"list of {', '.join(BACKENDS)}; default {','.join(DEFAULT_BACKENDS)}")
-    add("-e", "--env", choices=ENVIRONMENTS, default="chrome", help="where to run")
+    add("-e", "--env", choices=ENVIRONMENTS, default="chrome", help="where to run; capture: browsers that open a URL")
     add("-p", "--profile", action="store_true", help="write a profile of each session")
     add("-m", "--download-model", action="store_true", help="write the model of each operator test")
     add("-t", "--trace", action="store_true")

@@ -20,8 +20,9 @@ from py_ort.exceptions import EPFail, PyOrtError
 from py_ort.runtime.probe import probe
 from py_ort.runtime.providers.resolution import REQUIRE, UNAVAILABLE
 from py_ort.testing.case import Case
+from py_ort.testing.fleet import run_anywhere
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome
-from py_ort.testing.runner import RunnerOptions, run_cases, run_once
+from py_ort.testing.runner import RunnerOptions, run_once
 
 #: Who takes the nodes of a backend: as there, the CPU has what a GPU lacks.
 PROVIDERS = {
@@ -93,7 +94,7 @@ def run_group(
         Path(f"{case.id.replace('/', '_').replace(' ', '_')}.onnx").write_bytes(case.model_bytes())
     options, missing = runner_options(arguments, backend, browser), absent(group)
     try:
-        report.group(group.title, run_cases(group.cases, options).cases | missing)
+        report.group(group.title, run_anywhere(group.cases, options).cases | missing)
     except EPFail as error:
         # The backend is not there: that is why each of them fails.
         console.print(f"  [red]{group.title}: {escape(error.message)}[/]")

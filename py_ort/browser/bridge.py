@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from py_ort.browser.captured import Captured
 from py_ort.browser.http_server import HttpServer
 from py_ort.browser.page import Page
 from py_ort.browser.strangers import Strangers
@@ -57,6 +58,8 @@ class Bridge:
         self._strangers = Strangers()
         #: For browsers of other machines, by where it listens.
         self._gateways: dict[tuple[object, ...], Gateway] = {}
+        #: Browsers that a URL captured, by where it is served.
+        self._captured: dict[tuple[object, ...], Captured] = {}
         self._opening = asyncio.Lock()
 
     @classmethod
@@ -86,13 +89,26 @@ class Bridge:
         """Return what browsers of other machines reach, started if it is not yet."""
         from py_ort.browser.gateway import Gateway  # aiohttp takes a while to import
 
-        where = (options.host, options.port, options.public_url, options.certificate)
+        where = _where(options)
         async with self._opening:
             if where not in self._gateways:
                 made = Gateway(self.http.origin, f"ws://127.0.0.1:{self.port}/", options)
                 await made.start()
                 self._gateways[where] = made
         return self._gateways[where]
+
+    async def captured(self, options: BrowserOptions) -> Captured:
+        """Return the browsers captured at the address that the options name: one URL for each address."""
+        gateway = await self.gateway(options) if options.host else None
+
+        def url(token: str) -> str:
+            local = f"{self.http.origin}/index.html?{urlencode({'port': self.port, 'capture': token})}"
+            return gateway.url(local) if gateway else local
+
+        where = _where(options)
+        if where not in self._captured:
+            self._captured[where] = Captured(url, gateway is not None)
+        return self._captured[where]
 
     def expect_worker(self) -> tuple[int, str, asyncio.Future[Page]]:
         """Return the port and the token that a worker shall connect with, and the connection's future."""
@@ -127,7 +143,8 @@ class Bridge:
 
     def _token(self, path: str) -> str | None:
         said = (parse_qs(urlsplit(path).query).get("token") or [""])[0].encode()
-        return next((token for token in list(self._expected) if hmac.compare_digest(token.encode(), said)), None)
+        known = [*self._expected, *(each.token for each in list(self._captured.values()))]
+        return next((token for token in known if hmac.compare_digest(token.encode(), said)), None)
 
     def _accept(self) -> WebSocket:
         socket = WebSocket(self._refusal, FRAME_SIZE)
@@ -186,7 +203,8 @@ class Bridge:
 
     def _welcome(self, token: str, socket: WebSocket, connection: Connection) -> None:
         expected = self._expected.get(token)
-        if expected is None or expected.future.done():
+        captured = next((each for each in self._captured.values() if each.token == token), None)
+        if captured is None and (expected is None or expected.future.done()):
             socket.close(1008, "not expected")
             return
         forget = socket.on_close
@@ -198,4 +216,12 @@ class Bridge:
             lost()
 
         socket.on_close = closed
-        expected.future.set_result(page)
+        if captured is not None:
+            captured.arrived(page)
+        elif expected is not None:
+            expected.future.set_result(page)
+
+
+def _where(options: BrowserOptions) -> tuple[object, ...]:
+    """Return what tells apart the addresses that browsers reach."""
+    return options.host, options.port, options.public_url, options.certificate

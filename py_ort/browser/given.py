@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from py_ort.browser.launchers.given import SCHEME, url_for
@@ -18,18 +19,18 @@ _numbers = itertools.count(1)
 
 
 @contextmanager
-def given(open_page: Callable[[str], None], launch_timeout: float = 60.0) -> Iterator[BrowserOptions]:
+def given(open_page: Callable[[str], None], like: BrowserOptions | None = None) -> Iterator[BrowserOptions]:
     """Have a page opened by the caller, and yield the options of sessions that run in it.
 
     Args:
-        open_page: Opens a URL of this machine in the browser, in a tab or a frame. It is called once, in this thread.
-            What it raises, this raises.
-        launch_timeout: Seconds until the page must have answered.
+        open_page: Opens a URL of this machine, or of `like.host`, in the browser, in a tab or a frame. It is called
+            once, in this thread. What it raises, this raises.
+        like: All options but the browser; its `launch_timeout` has the seconds until the page must have answered.
 
     Raises:
         BrowserError: The page did not answer.
     """
-    options = BrowserOptions(browser=f"{SCHEME}{next(_numbers)}", launch_timeout=launch_timeout, idle_timeout=3600)
+    options = replace(like or BrowserOptions(), browser=f"{SCHEME}{next(_numbers)}", idle_timeout=3600)
     url, acquired = url_for(options.browser), loop_thread().submit(_acquire(options))
     either: list[Future[Any]] = [url, acquired]
     try:

@@ -16,6 +16,8 @@ from py_ort.browser import find, sandbox
 from py_ort.browser.certificate import key_hash
 from py_ort.exceptions import InvalidArgument
 
+#: `browser=` for browsers that people open a URL in.
+CAPTURE = "capture"
 LAUNCHERS = ("auto", "playwright", "process")
 WEBGPU = ("auto", "hardware", "software", "off")
 
@@ -78,7 +80,7 @@ class BrowserOptions:
     Attributes:
         browser: "chromium", "firefox" or "webkit" (WebKitGTK); the path of a browser's binary; "cdp:URL" of one that
             runs already; "playwright:WSURL" or "webdriver:URL#BROWSER" of a server that starts one (Playwright's, or a
-            WebDriver, as Selenium Grid's hub is); "capture" prints a URL to open in any browser.
+            WebDriver, as Selenium Grid's hub is); "capture" prints one URL, and takes the browsers that open it.
             Default: variable PY_ORT_BROWSER, else "chromium".
         launcher: "playwright" (Chromium only), "process" (the binary with a URL, without Playwright), or "auto":
             Playwright where it can. Default: variable PY_ORT_LAUNCHER, else "auto".
@@ -92,7 +94,8 @@ class BrowserOptions:
             a tool is missing (WebKit) or the system forbids it, which a warning says. Default: variable PY_ORT_SANDBOX
             ("1" or "0"), else None. Firefox decides for itself. See docs/security.md.
         headless: Whether to start without a window.
-        launch_timeout: Seconds to wait for the browser and its page, and for a WebGPU device.
+        launch_timeout: Seconds to wait for the browser and its page, and for a WebGPU device; of "capture": for a
+            browser to open the URL, while none has. Later is a `Timeout`.
         idle_timeout: Seconds that a browser lives on after its last session was closed.
         pages: Over how many workers a browser spreads its sessions. Those of one worker share its core, its devices and
             its turn to run; those of different ones run at the same time. A new one is started when all are in use.
@@ -211,6 +214,11 @@ class BrowserOptions:
     def no_adapter_hint(self) -> str:
         """Return what to try where the browser has no WebGPU adapter."""
         family = find.family(self.browser)
+        if self.browser == CAPTURE or self.browser.startswith("given:"):
+            return (
+                f"WebGPU switched on in that browser (of a Chromium without a GPU: {' '.join(SOFTWARE_WEBGPU)}); or "
+                "providers=['wasm']"
+            )
         if self.webgpu == "hardware" and family != "webkit":
             return "a GPU and its driver; or webgpu='software'; or providers=['wasm']"
         if family == "firefox":

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
+from py_ort.browser.captured import Captured
 from py_ort.browser.launchers import with_playwright
 from py_ort.browser.lease import Browser, Lease
 from py_ort.browser.loop import at_exit
@@ -54,6 +55,14 @@ class Pool:
             PyOrtError: It cannot be had; so does `acquire`.
         """
         await self._starter.prepare(options)
+
+    async def captured(self, options: BrowserOptions) -> Captured:
+        """Return the captured browsers at the address that the options name.
+
+        Raises:
+            BrowserError: Nothing can be served at that address.
+        """
+        return await self._starter.captured(options)
 
     async def acquire(self, options: BrowserOptions) -> Lease:
         """Return a worker of a browser with these options, started if there is none.

@@ -6,8 +6,10 @@ import asyncio
 
 from py_ort.browser import sandbox
 from py_ort.browser.bridge import Bridge
+from py_ort.browser.captured import Captured
 from py_ort.browser.http_server import HttpServer, check_assets
 from py_ort.browser.launchers import launcher_for, with_playwright
+from py_ort.browser.launchers.capture import CaptureLauncher
 from py_ort.browser.launchers.launcher import Launcher
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
@@ -59,6 +61,14 @@ class Starter:
         # First what has a process of its own.
         await asyncio.gather(launcher_for(options).prepare(), *([bridge.gateway(options)] if options.host else ()))
 
+    async def captured(self, options: BrowserOptions) -> Captured:
+        """Return the captured browsers at the address that the options name.
+
+        Raises:
+            BrowserError: Nothing can be served at that address.
+        """
+        return await (await self._servers()).captured(options)
+
     async def _servers(self) -> Bridge:
         check_assets()
         async with self._opening:  # of browsers that start at the same time one makes it
@@ -84,6 +94,8 @@ class Starter:
         if self.closed:  # other threads are still running
             raise ConnectionLost("this process ends, and has closed its browsers: no other one is started")
         launcher = launcher_for(options)(options, on_lost)
+        if isinstance(launcher, CaptureLauncher):
+            launcher.captured = await bridge.captured(options)
         self._launchers.add(launcher)
         started = False
         try:
@@ -92,12 +104,13 @@ class Starter:
                 started = True
                 # Shielded: who is late is asked what it waits for.
                 host = await asyncio.shield(connected)
+            launcher.met(str(host.hello.userAgent))
             return launcher, host, await self._first_worker(working, options.launch_timeout)
         except Timeout:
             await self.end(launcher)
             raise
         except TimeoutError:
-            wanting = bridge.waits_for(connected) if started else "its process to start"
+            wanting = bridge.waits_for(connected) if started else launcher.starting
             await self.end(launcher)
             raise Timeout(
                 f"{launcher.description} did not open its page within {options.launch_timeout:g} s: still waiting for "

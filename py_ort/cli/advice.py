@@ -11,6 +11,7 @@ _FLAGS = (
     (r"BrowserOptions\(sandbox=True\)", "PY_ORT_SANDBOX=1"),
     (r"BrowserOptions\((webgpu|launcher|browser)='([^']*)'\)", r"--\1 \2"),
     (r"\b(launcher|browser|webgpu)='([^']*)'", r"--\1 \2"),
+    (r"BrowserOptions\(launch_timeout=…\)", "--launch-timeout"),
     (r"\bgive browser= ", "give --browser "),
     (r"\bproviders=\['(\w+)'\]", r"--provider \1"),
 )

@@ -98,10 +98,14 @@ def browsers_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_browsers(command, True)
 
 
+#: Options of `BrowserOptions` besides the browser.
+_HOW = ("launcher", "webgpu", "launch_timeout", "host", "port", "public_url", "certificate")
+
+
 def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., Any]:
     def with_browser(*args: Any, browser: Any, **options: Any) -> Any:
         chosen = []
-        how = {name: options.pop(name) for name in ("launcher", "webgpu", "host", "port", "public_url", "certificate")}
+        how = {name: options.pop(name) for name in _HOW}
         for name in dict.fromkeys(browser or (None,)) if several else (browser,):
             given = {"browser": name, **how}
             chosen.append(BrowserOptions(**{k: v for k, v in given.items() if v is not None}))
@@ -128,6 +132,12 @@ def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., 
         click.option(
             "--host", metavar="ADDRESS", help="Where browsers of other machines reach this one; 0.0.0.0: everywhere."
         ),
+        click.option(
+            "--launch-timeout",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="SECONDS",
+            help="How long to wait for a browser; with capture: for one to open the URL. Default: 60.",
+        ),
         click.option("--webgpu", type=click.Choice(WEBGPU), help="WebGPU on the GPU, on the CPU (software), or off."),
         click.option("--launcher", type=click.Choice(LAUNCHERS), help="How the browser is started."),
         click.option(
@@ -135,7 +145,7 @@ def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., 
             multiple=several,
             metavar="B",
             help="chromium, firefox, webkit, a binary's path, cdp:URL, playwright:WSURL, "
-            "webdriver:URL#BROWSER or capture. Default: chromium." + again,
+            "webdriver:URL#BROWSER or capture, which prints a URL for any browser. Default: chromium." + again,
         ),
     ):
         with_browser = option(with_browser)

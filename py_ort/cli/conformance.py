@@ -51,7 +51,10 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
 )
 @click.option("--sample", type=click.IntRange(1), default=1, metavar="N", help="Only one of N cases, by their names.")
 @click.option(
-    "--jobs", type=click.IntRange(0, 64), default=0, help="Processes, each with a browser; default: one per core."
+    "--jobs",
+    type=click.IntRange(0, 64),
+    default=0,
+    help="Processes, each with a browser; default: one per core. Captured browsers share one process.",
 )
 @click.option(
     *("--remote", "remotes"),

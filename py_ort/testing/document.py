@@ -54,9 +54,9 @@ _RECIPE = """
 ## Trying another one
 A browser of this machine: `--browser NAME`, `--browser /path/of/its/binary`, or `--browser cdp:URL` of one that runs.
 Any other: `--browser capture` prints a URL to open in it; on a phone, with `--host` and `--certificate`, a QR code
-([testing.md](testing.md)).
+([fleets.md](fleets.md#captured-browsers)).
 
-    py-ort conformance onnx-node --browser capture --provider wasm --jobs 1 --json results.json --html results.html
+    py-ort conformance onnx-node --browser capture --provider wasm --json results.json --html results.html
 
 `--sample 20` takes one of twenty cases. Results of a browser that has no row are welcome: the JSON is enough.
 """

@@ -1,5 +1,5 @@
 """Cases spread over browsers elsewhere: each takes the next case when it is there and free, and a case goes to another
-browser when its own dies.
+browser when its own dies. Browsers that are captured join a fleet at any time, and may leave it and return.
 
 Where there is a core for each browser, it has a process here, which compiles what it runs: to start one takes longer
 than all that it does for most cases. A port that has one number is for one process.
@@ -7,17 +7,23 @@ than all that it does for most cases. A port that has one number is for one proc
 
 from __future__ import annotations
 
+import itertools
 import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.captured import Captured, browser_of
+from py_ort.browser.given import given
+from py_ort.browser.loop import loop_thread
+from py_ort.browser.options import CAPTURE, BrowserOptions
+from py_ort.browser.page import Page
+from py_ort.browser.pool import pool
 from py_ort.exceptions import (
     BrowserCrashed,
     BrowserNotFound,
@@ -31,7 +37,7 @@ from py_ort.exceptions import (
 from py_ort.testing.case import Case
 from py_ort.testing.nodes import Node, has_processes
 from py_ort.testing.results import FAILED, SKIPPED, Outcome, Results
-from py_ort.testing.runner import RunnerOptions, check_ids, run_case, skipped, try_providers
+from py_ort.testing.runner import RunnerOptions, check_ids, run_case, run_cases, skipped, try_providers
 from py_ort.testing.worker_pool import WorkerPool
 
 _log = logging.getLogger("py_ort")
@@ -43,11 +49,21 @@ PATIENCE = 2
 TRIES = 3
 
 
+def run_anywhere(
+    cases: Sequence[Case], options: RunnerOptions, progress: Callable[[int, int, int], None] = lambda *_: None
+) -> Results:
+    """Run cases as `run_cases` does, also in a fleet and in captured browsers."""
+    if cases and (options.fleet or options.browser.browser == CAPTURE):
+        with Fleet(options) as fleet:
+            return fleet.run(cases, progress)
+    return run_cases(cases, options, progress)
+
+
 class Fleet:
     """Browsers that open from now on, while cases are collected for them; a context manager, which ends them.
 
     Args:
-        options: How cases are run; `fleet` says in which browsers.
+        options: How cases are run; `fleet` says in which browsers, or `browser` that captured ones share the cases.
 
     Raises:
         InvalidArgument: It has none.
@@ -55,19 +71,30 @@ class Fleet:
 
     def __init__(self, options: RunnerOptions) -> None:
         self._options = options
-        self._nodes = [Node(f"{browser.instance} {browser.name}", browser) for browser in options.fleet]
-        if not self._nodes:
+        asked = options.fleet or (options.browser,)
+        started = [browser for browser in asked if browser.browser != CAPTURE]
+        self._nodes = [Node(f"{browser.instance} {browser.name}", browser) for browser in started]
+        if started and not options.fleet:
             raise InvalidArgument("a fleet has at least one browser")
         self._shelf = _Shelf([node.name for node in self._nodes])
-        self._done: queue.SimpleQueue[tuple[str, Outcome] | BaseException | None] = queue.SimpleQueue()
+        #: Outcomes of cases; how many more, or fewer, threads run some; errors that end the run.
+        self._done: queue.SimpleQueue[tuple[str, Outcome] | BaseException | int] = queue.SimpleQueue()
         self._missing: dict[str, PyOrtError | BrokenProcessPool] = {}
         self._stack = ExitStack()
-        if has_processes(self._options.fleet, self._options.jobs):
+        if started and has_processes(started, self._options.jobs):
             _give_processes(self._nodes, self._stack)
         self._stack.callback(self._shelf.close)
-        for node in self._nodes:
+        self._over = threading.Event()
+        self._stack.callback(self._over.set)
+        self._captor: Future[None] | None = None
+        captures = [browser for browser in asked if browser.browser == CAPTURE][:1]
+        self._done.put(len(self._nodes) + len(captures))
+        for node in list(self._nodes):
             # Daemons: an interrupt does not wait for the case that each is at.
             threading.Thread(target=self._open, args=(node,), name=f"py_ort-{node.name}", daemon=True).start()
+        for like in captures:
+            self._captor = loop_thread().submit(self._capture(like))
+            self._stack.callback(self._captor.cancel)
 
     def __enter__(self) -> Fleet:
         return self
@@ -94,6 +121,8 @@ class Fleet:
                 results.cases[name] = outcome
                 failed += outcome.status == FAILED
                 progress(len(results.cases), failed, len(cases))
+                if self._captor and len(results.cases) == len(cases):
+                    self._captor.cancel()
         except EPFail as missing:
             return skipped(cases, self._options, missing)
         for name in ("browser", "adapter", "system"):
@@ -102,10 +131,11 @@ class Fleet:
         results.fleet = [node.as_dict() for node in self._nodes]
         return results
 
-    def _open(self, node: Node) -> None:
+    def _open(self, node: Node, enter: Callable[[], None] = lambda: None) -> None:
         """Open a browser, and have it run cases."""
         options = self._options
         try:
+            enter()
             node.place = node.call(_visit, options, node.browser)
             _work(node, self._shelf, options, lambda name, outcome: self._done.put((name, outcome)))
         except (PyOrtError, BrokenProcessPool) as e:
@@ -115,14 +145,53 @@ class Fleet:
             self._done.put(e)
         finally:
             self._shelf.leave(node.name)
-            self._done.put(None)
+            self._done.put(-1)
+
+    async def _capture(self, like: BrowserOptions) -> None:
+        """Have each browser that is captured run cases, as long as there are some and a browser comes in time."""
+        try:
+            captured = await pool().captured(like)
+            for number in itertools.count(1):
+                page = await captured.take(like.launch_timeout)
+                node = Node(f"{number} {browser_of(str(page.hello.userAgent))}", like, asked=like.name)
+                self._nodes.append(node)
+                self._shelf.join(node.name)
+                captured.share(1)
+                self._done.put(1)
+                threading.Thread(target=self._share, args=(node, captured, page), daemon=True).start()
+        except PyOrtError as e:
+            self._nodes.append(Node(like.name, like, error=f"{type(e).__name__}: {e}"))
+            self._missing[like.name] = e
+        except Exception as e:
+            self._done.put(e)
+        finally:
+            self._done.put(-1)
+
+    def _share(self, node: Node, captured: Captured, page: Page) -> None:
+        """Have a captured browser run cases, until there are no more or it leaves."""
+        with ExitStack() as held:
+
+            def enter() -> None:
+                node.browser = held.enter_context(given(send, node.browser))
+
+            def send(url: str) -> None:
+                loop_thread().call(captured.send(page, url))
+
+            self._open(node, enter)
+            loop_thread().loop.call_soon_threadsafe(captured.share, -1)
+            if isinstance(self._missing.get(node.name), EPFail):
+                if self._captor and all(each.name in self._missing for each in self._nodes):
+                    self._captor.cancel()
+                self._over.wait()  # if it returned now, it would be captured again
 
     def _outcomes(self) -> Iterator[tuple[str, Outcome]]:
-        working = len(self._nodes)
-        while working:
+        working = 0
+        while True:
             one = self._done.get()
-            if one is None:
-                working -= 1
+            if isinstance(one, int):
+                working += one
+                if not working:
+                    break
             elif isinstance(one, BaseException):
                 raise one
             else:
@@ -141,12 +210,12 @@ def _give_processes(nodes: Sequence[Node], stack: ExitStack) -> None:
 
     def end_all(kind: type[BaseException] | None, *_: object) -> None:
         with ThreadPoolExecutor(len(nodes)) as threads:  # at once: each waits for its browser
-            list(threads.map(lambda pool: pool.end(interrupted=kind is not None), pools))
+            list(threads.map(lambda one: one.end(interrupted=kind is not None), workers))
 
-    pools = [WorkerPool(1) for _ in nodes]
+    workers = [WorkerPool(1) for _ in nodes]
     stack.push(end_all)
-    for node, pool in zip(nodes, pools, strict=True):
-        node.call = lambda *call, pool=pool: pool.submit(*call).result()
+    for node, worker in zip(nodes, workers, strict=True):
+        node.call = lambda *call, worker=worker: worker.submit(*call).result()
 
 
 def _visit(options: RunnerOptions, browser: BrowserOptions) -> Results:
@@ -196,7 +265,8 @@ def _work(node: Node, shelf: _Shelf, options: RunnerOptions, tell: Callable[[str
             else:
                 tell(case.id, Outcome(FAILED, f"on each of {', '.join(tried)} the browser was lost: {why}"))
                 shelf.done()
-            if lost == PATIENCE or isinstance(e, BrokenProcessPool):
+            # A captured browser that left is another one when it returns.
+            if lost == PATIENCE or node.asked or isinstance(e, BrokenProcessPool):
                 node.error = why
                 return
             continue
@@ -251,6 +321,11 @@ class _Shelf:
         with self._changed:
             self._under_way -= 1
             self._changed.notify_all()
+
+    def join(self, node: str) -> None:
+        """A browser takes some, too."""
+        with self._changed:
+            self._nodes.add(node)
 
     def leave(self, node: str) -> None:
         """A browser takes no more."""

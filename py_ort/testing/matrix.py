@@ -12,9 +12,9 @@ from itertools import product
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
 from py_ort.testing.case import Case
-from py_ort.testing.fleet import Fleet
+from py_ort.testing.fleet import Fleet, run_anywhere
 from py_ort.testing.results import FAILED, OURS, SKIPPED, Outcome, Results
-from py_ort.testing.runner import RunnerOptions, check_ids, run_cases
+from py_ort.testing.runner import RunnerOptions, check_ids
 
 
 def places(
@@ -52,12 +52,12 @@ def run_matrix(
         began = time.perf_counter()
         try:
             tell = partial(progress, title)
-            if options.fleet:
-                with opened or Fleet(options) as fleet:
+            if opened:
+                with opened as fleet:
                     opened = None
                     results = fleet.run(cases, tell)
             else:
-                results = run_cases(cases, options, tell)
+                results = run_anywhere(cases, options, tell)
         except (PyOrtError, BrokenProcessPool) as e:
             error = f"{type(e).__name__}: {e}"
             failed = {case.id: Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, error) for case in cases}

@@ -25,6 +25,7 @@ class Node:
         place: Results without cases, which say where it is; None if it was never there.
         cases: How many it ran.
         error: Why it got no more; "".
+        asked: The caller's name of the browser, where `browser` is another.
         call: Calls a function where its sessions are made.
     """
 
@@ -33,13 +34,14 @@ class Node:
     place: Results | None = None
     cases: int = 0
     error: str = ""
+    asked: str = ""
     call: Callable[..., Any] = lambda function, *arguments: function(*arguments)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         found, adapter = (self.place.browser, self.place.adapter) if self.place else ("", "")
         told = {"found": found, "adapter": adapter, "cases": self.cases, "error": self.error}
-        return {"browser": self.browser.name, "name": self.name, **told}
+        return {"browser": self.asked or self.browser.name, "name": self.name, **told}
 
 
 def nodes_of(urls: Sequence[str], like: BrowserOptions) -> list[BrowserOptions]:

@@ -18,7 +18,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -72,6 +72,22 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers."""
     config.addinivalue_line("markers", _NO_FALLBACK)
     config.addinivalue_line("markers", MARKER)
+    if "capture" in (config.getoption("--ort-browser") or ()):
+        _show_announcements(config)
+
+
+def _show_announcements(config: pytest.Config) -> None:
+    """Have the URL that captures browsers shown while pytest captures what tests print."""
+    from py_ort.browser import captured
+
+    show = captured.announce
+
+    def announce(text: str, url: str, elsewhere: bool) -> None:
+        capture = config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            show(f"\n{text}", url, elsewhere)
+
+    captured.announce = announce
 
 
 #: What says in which browser the next session is made, and what is told of it there.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from py_ort.browser import find
 from py_ort.browser.launchers import given
 from py_ort.browser.launchers.launcher import Launcher
+from py_ort.browser.options import CAPTURE
 from py_ort.exceptions import InvalidArgument
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _SCHEMES = ("cdp:", "playwright:")
 
 def launcher_for(options: BrowserOptions) -> type[Launcher]:
     """Return the launcher for these options."""
-    if options.browser == "capture":
+    if options.browser == CAPTURE:
         from py_ort.browser.launchers.capture import CaptureLauncher
 
         return CaptureLauncher

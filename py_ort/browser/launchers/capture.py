@@ -1,29 +1,36 @@
-"""No browser of our own: print a URL that any browser may open."""
+"""No browser of our own: one URL captures any browser that opens it."""
 
 from __future__ import annotations
 
-import sys
 from typing import ClassVar
 
+from py_ort.browser import captured
+from py_ort.browser.captured import Captured, browser_of, system_of
 from py_ort.browser.launchers.launcher import Launcher
 
 
 class CaptureLauncher(Launcher):
-    """Waits for a person, or another tool, to open the URL in a browser on this machine, or with `host` on another."""
+    """Has a captured browser open the URL: of this machine, or with `host` of another one.
+
+    Attributes:
+        captured: The captured browsers; None: people are asked to open each URL.
+    """
 
     name: ClassVar[str] = "capture"
     replaceable: ClassVar[bool] = False
+    starting: ClassVar[str] = "a browser to open the URL"
+    captured: Captured | None = None
 
     async def start(self, url: str) -> None:
-        print(
-            f"py_ort: open this in a browser within {self.options.launch_timeout:g} s:\n  {url}",
-            file=sys.stderr,
-            flush=True,
-        )
-        if self.options.host:  # a phone's camera reads it
-            import segno
+        patience = self.options.launch_timeout
+        if self.captured is not None:
+            await self.captured.open(url, patience)
+        else:
+            text = f"py_ort: open this in a browser within {patience:g} s:\n  {url}"
+            captured.announce(text, url, bool(self.options.host))
 
-            segno.make(url, error="l").terminal(out=sys.stderr, compact=True)
+    def met(self, user_agent: str) -> None:
+        self.description, self.system = browser_of(user_agent), system_of(user_agent)
 
     async def close(self) -> None:
         """The browser is not ours to close."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import ClassVar
 
+from py_ort.browser.captured import browser_of, system_of
 from py_ort.browser.launchers.launcher import Launcher
 from py_ort.exceptions import BrowserCrashed
 
@@ -29,6 +30,9 @@ class GivenLauncher(Launcher):
         if waiting is None:
             raise BrowserCrashed("the page that sessions were given is gone: it was closed, or went to another URL")
         waiting.set_result(url)
+
+    def met(self, user_agent: str) -> None:
+        self.description, self.system = browser_of(user_agent), system_of(user_agent)
 
     async def close(self) -> None:
         """The page is not ours to close."""

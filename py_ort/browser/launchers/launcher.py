@@ -18,12 +18,14 @@ class Launcher:
     Attributes:
         name: For messages and `placement()`.
         replaceable: Whether another launch gives another browser.
+        starting: What `start` waits for, for messages.
         description: The browser and its version, once started.
         system: Where it runs: "Linux x86_64"; "" if that is not known.
     """
 
     name: ClassVar[str] = ""
     replaceable: ClassVar[bool] = True
+    starting: ClassVar[str] = "its process to start"
 
     def __init__(self, options: BrowserOptions, on_lost: Callable[[PyOrtError], None]) -> None:
         self.options = options
@@ -57,6 +59,9 @@ class Launcher:
         Raises:
             BrowserCrashed: It is not.
         """
+
+    def met(self, user_agent: str) -> None:
+        """Learn what the browser says of itself, once its page has said hello."""
 
     async def close(self) -> None:
         """End what `start` began, and nothing else. Never raises, and starts no thread: Python may be about to end."""

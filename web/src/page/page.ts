@@ -1,12 +1,13 @@
 // The browser's page: it starts workers and ends them. The runtime lives in them, so this thread always has time to
 // answer. Query: port, token; buffers, for the worker that it starts at once, whose token is the page's own with FIRST
-// behind it. All others Python asks for.
+// behind it. All others Python asks for. Of a captured browser (captured.ts) also: capture.
 import { AckT, Body, type EndWorkerT, ErrorCode, type OpenWorkerT, PongT } from '../schema';
 import { compileCore } from '../core/compiled';
 import { type CompiledCore, filesIn } from '../core/files';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
 import type { ReceivedMessage } from '../wire/messages';
+import { INTERVAL, returnToCapture, waitForSession } from './captured';
 import { type Answer, Connection } from './connection';
 
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
@@ -70,10 +71,13 @@ function answer(connection: Connection, { type, body }: ReceivedMessage): Answer
   }
 }
 
+const query = new URLSearchParams(self.location.search);
+const captured = query.has('capture');
+
 async function start(): Promise<void> {
+  if (captured && !query.has('token')) return waitForSession(query.get('port')!, query.get('capture')!);
   // The first one's script is what all else waits for: it is asked for first.
   const { search, href } = self.location;
-  const query = new URLSearchParams(search);
   const failed = (why: string) => void connecting.then((connection) => connection.log(3, 'worker', why));
   startWorker(new URL(`${RUNTIME}${search}`, href), query.get('port')!, `${query.get('token')}${FIRST}`, failed);
   const connecting = Connection.ofQuery((message) => {
@@ -85,7 +89,14 @@ async function start(): Promise<void> {
   });
   const connection = await connecting;
   // Python is gone: nothing here is of use to anyone else.
-  connection.onClose(() => workers.forEach((worker) => worker.terminate()));
+  connection.onClose(() => {
+    workers.forEach((worker) => worker.terminate());
+    if (captured) void returnToCapture();
+  });
 }
 
-start().catch((error: unknown) => console.error(`py_ort: the page could not start: ${messageOf(error)}`));
+start().catch((error: unknown) => {
+  console.error(`py_ort: the page could not start: ${messageOf(error)}`);
+  // A session's page that was reloaded is not expected any more.
+  if (captured) void returnToCapture(INTERVAL);
+});
