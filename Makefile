@@ -14,8 +14,8 @@
 # make format                                 Python, TypeScript and C++ as make check wants them
 # make libraries                              optimum, transformers and sentence-transformers on top, in a venv of their own
 # make numpy1                                 the unit tests with numpy 1.26, in a venv of their own
-# make browsers                               the tests of Firefox, WebKitGTK and fleets, with those installed, and ONNX's cases there;
-#                                             commands ended by each signal
+# make browsers                               the tests of Firefox, WebKitGTK, QtWebEngine and fleets, with those installed, and
+#                                             ONNX's cases there; commands ended by each signal
 # make build                                  the page and the core, into py_ort/assets/
 # make docs                                   the documentation as a site, in build/docs; fails on links that lead nowhere
 # make wheel, make clean
@@ -68,9 +68,10 @@ bounds: build
 	PY_ORT_CORE=$(CURDIR)/build/core-bounds/core.mjs $(BIN)/python $(PYTEST) tests/ops/test_wasm_kernels.py \
 	  tests/fuzz/test_bounds.py -o timeout=3600 $(ARGS)
 
-browsers: build
+browsers: build $(STAMPS)/qt
 	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
-	PY_ORT_ALL_CASES=1 $(BIN)/python -m pytest tests/page/test_other_browsers.py tests/page/test_node_cases_elsewhere.py \
+	PYTHONPATH=$(CURDIR)/build/qt PY_ORT_ALL_CASES=1 $(BIN)/python -m pytest \
+	  tests/page/test_other_browsers.py tests/page/test_node_cases_elsewhere.py \
 	  tests/page/test_javascript_in_other_browsers.py tests/page/test_fleets.py tests/page/test_grid.py \
 	  tests/errors/test_exit.py -rs $(ARGS)
 
@@ -159,6 +160,13 @@ $(STAMPS)/libraries $(STAMPS)/numpy1: $(STAMPS)/%: .ci/%.txt pyproject.toml $(ST
 	@echo "py_ort: making build/$*"
 	@"$(PYTHON)" -m venv build/$*
 	@build/$*/bin/pip install -q --disable-pip-version-check -r .ci/$*.txt -e '.[test]'
+	@touch $@
+
+# PySide6, whose QtWebEngine is a browser of `make browsers`, in a folder of its own: the tests are of the project's .venv.
+$(STAMPS)/qt: .ci/qt.txt $(STAMPS)/python
+	@echo "py_ort: installing PySide6 into build/qt"
+	@rm -rf build/qt
+	@$(BIN)/pip install -q --disable-pip-version-check --target build/qt -r .ci/qt.txt
 	@touch $@
 
 # With the project itself: the reference is made of its docstrings and commands.

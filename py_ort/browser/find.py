@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as package_version
 from pathlib import Path
 
 from py_ort.exceptions import BrowserNotFound
@@ -29,6 +32,7 @@ class Family:
     Attributes:
         commands: Looked for on PATH, in this order.
         places: Patterns of absolute paths by platform, looked for after them; with variables as %NAME%.
+        package: A Python package that has it: `places` are relative to the package's folder.
         playwright: Patterns of what `playwright install` puts below its cache folder.
         install: How to get one.
     """
@@ -36,6 +40,7 @@ class Family:
     commands: tuple[str, ...]
     install: str
     places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    package: str = ""
     playwright: tuple[str, ...] = ()
 
 
@@ -97,6 +102,16 @@ FAMILIES = {
         },
         install="Debian: apt-get install webkit2gtk-driver, and xvfb where there is no display",
     ),
+    "qtwebengine": Family(
+        commands=(),
+        package="PySide6",
+        places={
+            "linux": ("Qt/libexec/QtWebEngineProcess",),
+            "darwin": ("Qt/lib/QtWebEngineCore.framework/**/MacOS/QtWebEngineProcess",),
+            "win32": ("QtWebEngineProcess.exe",),
+        },
+        install="pip install PySide6",
+    ),
 }
 
 
@@ -105,6 +120,9 @@ def installed(family: str = "chromium") -> list[Path]:
     one = FAMILIES[family]
     found = [Path(path) for command in one.commands if (path := shutil.which(command))]
     for pattern in one.places.get(sys.platform, ()):
+        if one.package:
+            found += [path for folder in _folders(one.package) for path in sorted(folder.glob(pattern))]
+            continue
         place = Path(_VARIABLE.sub(lambda found: os.environ.get(found[1], ""), pattern)).expanduser()
         if not place.is_absolute():
             continue  # a variable that is not there
@@ -119,7 +137,8 @@ def family(wanted: str) -> str:
     if wanted in FAMILIES:
         return wanted
     name = Path(wanted).name.lower()
-    return "firefox" if "firefox" in name else "webkit" if "minibrowser" in name else "chromium"
+    parts = {"firefox": "firefox", "minibrowser": "webkit", "qtwebengineprocess": "qtwebengine"}
+    return next((family for part, family in parts.items() if part in name), "chromium")
 
 
 def binary(wanted: str = "chromium") -> Path:
@@ -147,6 +166,10 @@ def binary(wanted: str = "chromium") -> Path:
     where = f"on PATH ({', '.join(one.commands)}) and in the usual places"
     if one.playwright:
         where += ", Playwright's cache among them"
+    if one.package:
+        raise BrowserNotFound(
+            f"no {wanted} found: {one.package} of this Python ({sys.executable}) has none: {one.install}"
+        )
     raise BrowserNotFound(
         f"no {wanted} found: looked {where}. Install one ({one.install}), "
         f"or name it: browser='/path/to/{one.commands[0]}' or variable PY_ORT_BROWSER"
@@ -158,6 +181,10 @@ def version(path: Path, env: Mapping[str, str] | None = None) -> str:
 
     On Windows it is not asked, but its folder: there Chrome answers by opening a window.
     """
+    if family(str(path)) == "qtwebengine":  # its process tells nothing without a view
+        with contextlib.suppress(PackageNotFoundError):
+            return f"QtWebEngine {package_version('PySide6-Essentials')}"
+        return ""
     if sys.platform == "win32":
         return _version_in(path.parent)
     try:
@@ -191,6 +218,12 @@ def readable_folder(path: Path) -> Path | None:
             name = found[1].decode()
     folder = Path.home() / "snap" / (name or "") / "common"
     return folder if name and folder.is_dir() else None
+
+
+def _folders(package: str) -> list[Path]:
+    """Return where a Python package is, which is not imported for that."""
+    spec = importlib.util.find_spec(package)
+    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
 
 
 def _playwright_cache() -> Path:

@@ -78,9 +78,10 @@ class BrowserOptions:
     """How to get a browser. Sessions whose options are equal share one browser and one page.
 
     Attributes:
-        browser: "chromium", "firefox" or "webkit" (WebKitGTK); the path of a browser's binary; "cdp:URL" of one that
-            runs already; "playwright:WSURL" or "webdriver:URL#BROWSER" of a server that starts one (Playwright's, or a
-            WebDriver, as Selenium Grid's hub is); "capture" prints one URL, and takes the browsers that open it.
+        browser: "chromium", "firefox", "webkit" (WebKitGTK) or "qtwebengine" (the web view of apps, of PySide6); the
+            path of a browser's binary; "cdp:URL" of one that runs already; "playwright:WSURL" or
+            "webdriver:URL#BROWSER" of a server that starts one (Playwright's, or a WebDriver, as Selenium Grid's hub
+            is); "capture" prints one URL, and takes the browsers that open it.
             Default: variable PY_ORT_BROWSER, else "chromium".
         launcher: "playwright" (Chromium only), "process" (the binary with a URL, without Playwright), or "auto":
             Playwright where it can. Default: variable PY_ORT_LAUNCHER, else "auto".
@@ -90,9 +91,9 @@ class BrowserOptions:
         flags: Further flags for the browser's command line. Variable CHROMIUM_FLAGS replaces all that py_ort chooses
             for Chromium, save for the sandbox.
         env: Further environment variables for the browser. Variable CHROMIUM_LD becomes its LD_LIBRARY_PATH.
-        sandbox: Chromium's and WebKit's: True, never without; False, without; None, on unless this is root (Chromium),
-            a tool is missing (WebKit) or the system forbids it, which a warning says. Default: variable PY_ORT_SANDBOX
-            ("1" or "0"), else None. Firefox decides for itself. See docs/security.md.
+        sandbox: Chromium's, QtWebEngine's and WebKit's: True, never without; False, without; None, on unless this is
+            root (not WebKit), a tool is missing (WebKit) or the system forbids it, which a warning says. Default:
+            variable PY_ORT_SANDBOX ("1" or "0"), else None. Firefox decides for itself. See docs/security.md.
         headless: Whether to start without a window.
         launch_timeout: Seconds to wait for the browser and its page, and for a WebGPU device; of "capture": for a
             browser to open the URL, while none has. Later is a `Timeout`.
@@ -219,10 +220,12 @@ class BrowserOptions:
                 f"WebGPU switched on in that browser (of a Chromium without a GPU: {' '.join(SOFTWARE_WEBGPU)}); or "
                 "providers=['wasm']"
             )
-        if self.webgpu == "hardware" and family != "webkit":
+        if self.webgpu == "hardware" and family not in ("webkit", "qtwebengine"):
             return "a GPU and its driver; or webgpu='software'; or providers=['wasm']"
         if family == "firefox":
             return "a Vulkan driver for Firefox (mesa-vulkan-drivers has one for the CPU); or providers=['wasm']"
+        if family == "qtwebengine":
+            return "another browser, QtWebEngine is built without WebGPU; or providers=['wasm']"
         if family == "webkit":
             return "another browser, WebKitGTK has no WebGPU; or providers=['wasm']"
         return (

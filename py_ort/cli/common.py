@@ -144,7 +144,7 @@ def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., 
             "--browser",
             multiple=several,
             metavar="B",
-            help="chromium, firefox, webkit, a binary's path, cdp:URL, playwright:WSURL, "
+            help="chromium, firefox, webkit, qtwebengine, a binary's path, cdp:URL, playwright:WSURL, "
             "webdriver:URL#BROWSER or capture, which prints a URL for any browser. Default: chromium." + again,
         ),
     ):

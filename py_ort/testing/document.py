@@ -20,7 +20,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs/compatibility.md"
 _COLUMNS = ("browser", "version", "system", "provider", "adapter", "passed", "known failures", "date")
 #: Those that tell rows apart.
 _KEY = (0, 2, 3, 4)
-_NAMES = {"chromium": "Chromium", "firefox": "Firefox", "webkit": "WebKitGTK"}
+_NAMES = {"chromium": "Chromium", "firefox": "Firefox", "webkit": "WebKitGTK", "qtwebengine": "QtWebEngine"}
 #: Where nobody has tried, as far as we know; a row of that name takes its place.
 _NOT_TRIED = (
     "Chrome on Windows",
@@ -44,6 +44,10 @@ without a kernel there run on wasm. Known failures are the same in all browsers;
 What differs between browsers is not the results but the time, and what they have: WebKitGTK has no WebGPU, and its
 threads need `JSC_useSharedArrayBuffer=1`, which py_ort sets; Firefox has WebGPU where Vulkan has a driver (lavapipe is
 one on the CPU), and no subgroups.
+
+QtWebEngine is the web view of apps, here that of PySide6's wheels, 6.12 (Chromium 140): `pip install PySide6`, then
+`--browser qtwebengine`. It has `navigator.gpu`, but no adapter: the wheels are built without Dawn, Chromium's WebGPU.
+Tried on Qt's platform "offscreen" and under Xvfb with lavapipe, where `chrome://gpu` lists Vulkan and WebGPU as on.
 
 All of this was on Debian 12, the only system on which py_ort itself was run; `make` is for it, too. For Windows and
 macOS, which take a wheel, it is written by what is known of them: where browsers and caches lie, that Windows ends

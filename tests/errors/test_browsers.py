@@ -320,11 +320,14 @@ def test_playwright_drives_chromium_only(browser):
         InferenceSession(small_models.add(), browser=browser, launcher="playwright")
 
 
-@pytest.mark.parametrize("browser, package", [("firefox", "firefox-esr"), ("webkit", "webkit2gtk-driver")])
+@pytest.mark.parametrize(
+    "browser, package",
+    [("firefox", "firefox-esr"), ("webkit", "webkit2gtk-driver"), ("qtwebengine", "pip install PySide6")],
+)
 def test_a_browser_that_is_not_installed(monkeypatch, browser, package):
     monkeypatch.setattr(find, "installed", lambda family: [])
     with pytest.raises(BrowserNotFound, match=package):
-        InferenceSession(small_models.add(), browser=browser)
+        InferenceSession(small_models.add(), browser=BrowserOptions(browser=browser, instance=1))
 
 
 def test_a_run_that_takes_too_long(new_session):

@@ -1,4 +1,7 @@
-"""ONNX's node cases in Firefox and WebKitGTK, and float16 in shaders: a sample; `make browsers` runs all of them."""
+"""ONNX's node cases in Firefox, WebKitGTK and QtWebEngine, and float16 in shaders: samples.
+
+`make browsers` runs all of them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ WHOLE = os.environ.get("PY_ORT_ALL_CASES") == "1"
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("browser", ["firefox", "webkit"])
+@pytest.mark.parametrize("browser", ["firefox", "webkit", "qtwebengine"])
 def test_on_wasm(browser: str) -> None:
     """What fails is what fails in Chromium."""
     if not find.installed(browser) or (browser == "webkit" and not shutil.which("Xvfb")):

@@ -1,8 +1,9 @@
-"""Firefox and WebKitGTK, where they are installed (`make browsers` installs them)."""
+"""Firefox, WebKitGTK and QtWebEngine, where they are installed (`make browsers` installs them)."""
 
 import shutil
 import socket
 import struct
+import textwrap
 import time
 from pathlib import Path
 
@@ -12,12 +13,12 @@ import pytest
 import small_models
 
 from py_ort import BrowserOptions, InferenceSession
-from py_ort.browser import find
-from py_ort.exceptions import NoAdapter, PyOrtError
+from py_ort.browser import find, sandbox
+from py_ort.exceptions import BrowserCrashed, NoAdapter, PyOrtError
 
 X = np.arange(3, dtype=np.float32).reshape(1, 3)
 FEEDS = {"x": X, "scale": np.full(3, 2, np.float32)}
-MARKS = {"firefox": "Firefox", "webkit": "WebKit"}
+MARKS = {"firefox": "Firefox", "webkit": "WebKit", "qtwebengine": "QtWebEngine"}
 
 
 @pytest.fixture(scope="module", params=MARKS)
@@ -58,12 +59,13 @@ def test_webgpu_in_firefox():
 
 
 def test_where_there_is_no_webgpu(other):
-    """WebKitGTK has none, and Firefox has none without a driver: an error that says what helps there."""
+    """WebKitGTK and QtWebEngine have none, Firefox none without a driver: an error that says what helps there."""
     options = BrowserOptions(browser=other.browser, env={"VK_DRIVER_FILES": "/none", "VK_ICD_FILENAMES": "/none"})
     with pytest.raises(NoAdapter, match="What helps") as caught:
         InferenceSession(small_models.add(), providers=["webgpu"], browser=options)
     assert "swiftshader" not in str(caught.value)
-    assert {"firefox": "mesa-vulkan-drivers", "webkit": "another browser"}[other.browser] in str(caught.value)
+    helps = {"firefox": "mesa-vulkan-drivers", "webkit": "another browser", "qtwebengine": "another browser"}
+    assert helps[other.browser] in str(caught.value)
 
 
 def program_of(session: InferenceSession) -> int:
@@ -79,6 +81,46 @@ def test_a_browser_that_is_killed(other):
         processes.kill([program_of(session)])
         with pytest.raises(PyOrtError, match="new InferenceSession"):
             for _ in range(300):  # a process that is killed may answer for a moment
+                session.run(None, FEEDS)
+                time.sleep(0.1)
+
+
+KILLED = """
+    import os, signal
+    import small_models
+    import py_ort
+
+    browser = py_ort.BrowserOptions(browser={browser!r}, sandbox=False)
+    session = py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=browser)
+    launcher = session._opened.runtime.lease.launcher
+    print(launcher._process.pid, launcher._profile, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_python_is_killed(other):
+    """Its browser ends with it (Linux)."""
+    printed = processes.python(textwrap.dedent(KILLED).format(browser=other.browser)).stdout
+    pid, profile = printed.split()
+    for _ in range(200):
+        left = [line for line in processes.command_lines().values() if profile in line[1]]
+        if not left and int(pid) not in processes.command_lines():
+            break
+        time.sleep(0.05)
+    assert not left
+    if other.browser == "qtwebengine":
+        assert not Path(profile).exists()
+    shutil.rmtree(profile, ignore_errors=True)
+
+
+def test_a_page_of_qt_that_crashes(other):
+    if other.browser != "qtwebengine":
+        pytest.skip("of other browsers only the connection tells")
+    options = BrowserOptions(browser=other.browser, env={"PY_ORT_TEST": "crashed"})
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
+        processes.kill(_renderers(session, "--type=zygote"))
+        with pytest.raises(BrowserCrashed, match=r"status 1.*the page crashed"):
+            for _ in range(300):
                 session.run(None, FEEDS)
                 time.sleep(0.1)
 
@@ -106,21 +148,27 @@ def test_the_virtual_display_is_ours_alone(other):
                 assert display.recv(1)[0] == expected
 
 
+def _renderers(session, kind):
+    """Return the processes of the session's browser with this in their command lines; of zygotes: those they made."""
+    ours = program_of(session)
+    lines = processes.command_lines()
+
+    def descends(pid: int) -> bool:
+        while pid in lines and pid != ours:
+            pid = lines[pid][0]
+        return pid == ours
+
+    found = {pid for pid, (_, line) in lines.items() if kind in f"{line} " and "bwrap" not in line and descends(pid)}
+    return [pid for pid in found if "zygote" not in kind or lines[pid][0] in found]
+
+
 def test_the_renderers_are_in_a_sandbox(other, caplog):
+    if other.browser == "qtwebengine" and sandbox.root():
+        pytest.skip("QtWebEngine has no sandbox for root")
     if other.browser == "webkit" and not (shutil.which("bwrap") and shutil.which("xdg-dbus-proxy")):
         pytest.skip("bubblewrap or xdg-dbus-proxy is not installed")
     with InferenceSession(small_models.add(), providers=["wasm"], browser=other) as session:
-        ours = program_of(session)
-        lines = processes.command_lines()
-
-        def descends(pid: int) -> bool:
-            while pid in lines and pid != ours:
-                pid = lines[pid][0]
-            return pid == ours
-
-        kind = {"firefox": " tab", "webkit": "/WebKitWebProcess "}[other.browser]
-        renderers = [
-            pid for pid, (_, line) in lines.items() if kind in f"{line} " and "bwrap" not in line and descends(pid)
-        ]
+        kind = {"firefox": " tab", "webkit": "/WebKitWebProcess ", "qtwebengine": "--type=zygote"}[other.browser]
+        renderers = _renderers(session, kind)
         assert renderers and {processes.status(pid)["Seccomp"] for pid in renderers} == {"2"}
     assert "sandbox" not in caplog.text

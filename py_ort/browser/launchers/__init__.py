@@ -33,7 +33,7 @@ def launcher_for(options: BrowserOptions) -> type[Launcher]:
     if options.browser.startswith(given.SCHEME):
         return given.GivenLauncher
     family = find.family(options.browser)
-    if family == "firefox" or family == "webkit":
+    if family in ("firefox", "webkit", "qtwebengine"):
         if options.launcher == "playwright":
             raise InvalidArgument(
                 f"launcher='playwright' drives Chromium only: {options.browser!r} is started with launcher='process'"
@@ -42,6 +42,10 @@ def launcher_for(options: BrowserOptions) -> type[Launcher]:
             from py_ort.browser.launchers.firefox import FirefoxLauncher
 
             return FirefoxLauncher
+        if family == "qtwebengine":
+            from py_ort.browser.launchers.qtwebengine import QtWebEngineLauncher
+
+            return QtWebEngineLauncher
         from py_ort.browser.launchers.webkit import WebKitLauncher
 
         return WebKitLauncher

@@ -67,6 +67,23 @@ def test_browsers_are_found_in_the_systems_places(
     assert find.installed("webkit") == []
 
 
+@pytest.mark.parametrize(
+    ("system", "path"),
+    [
+        ("linux", "Qt/libexec/QtWebEngineProcess"),
+        ("darwin", "Qt/lib/QtWebEngineCore.framework/Helpers/Q.app/Contents/MacOS/QtWebEngineProcess"),
+        ("win32", "QtWebEngineProcess.exe"),
+    ],
+)
+def test_qtwebengine_is_found_in_pyside(monkeypatch: pytest.MonkeyPatch, home: Path, system: str, path: str) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    _file(home / "PySide6/__init__.py", "raise ImportError('nothing is imported for this')")
+    monkeypatch.syspath_prepend(home)
+    assert find.installed("qtwebengine") == []
+    there = _file(home / "PySide6" / path)
+    assert find.installed("qtwebengine") == [there] and find.family(str(there)) == "qtwebengine"
+
+
 def test_a_variable_that_is_not_there_names_no_place(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.chdir(home)
