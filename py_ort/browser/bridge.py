@@ -60,6 +60,7 @@ class Bridge:
         self._gateways: dict[tuple[object, ...], Gateway] = {}
         #: Browsers that a URL captured, by where it is served.
         self._captured: dict[tuple[object, ...], Captured] = {}
+        self._lending: set[asyncio.Task[None]] = set()
         self._opening = asyncio.Lock()
 
     @classmethod
@@ -110,6 +111,11 @@ class Bridge:
             self._captured[where] = Captured(url, gateway is not None)
         return self._captured[where]
 
+    async def lend(self, options: BrowserOptions) -> str:
+        """Lend captured browsers to other processes of py_ort; return their address for `Borrowed`."""
+        captured = await self.captured(options)
+        return f"{self.http.origin} ws://127.0.0.1:{self.port}/?{urlencode({'token': captured.lending})}"
+
     def expect_worker(self) -> tuple[int, str, asyncio.Future[Page]]:
         """Return the port and the token that a worker shall connect with, and the connection's future."""
         token = secrets.token_urlsafe(24)
@@ -143,7 +149,9 @@ class Bridge:
 
     def _token(self, path: str) -> str | None:
         said = (parse_qs(urlsplit(path).query).get("token") or [""])[0].encode()
-        known = [*self._expected, *(each.token for each in list(self._captured.values()))]
+        known = [*self._expected]
+        for captured in list(self._captured.values()):
+            known += captured.token, captured.lending
         return next((token for token in known if hmac.compare_digest(token.encode(), said)), None)
 
     def _accept(self) -> WebSocket:
@@ -176,6 +184,9 @@ class Bridge:
         """Wait for the page's Hello."""
         self._strangers.leave(socket)
         token = self._token(socket.target) or ""
+        if lender := next((each for each in self._captured.values() if each.lending == token), None):
+            self._hand_over(lender, socket)
+            return
         if expected := self._expected.get(token):
             expected.wanting = "its hello"
         connection = Connection(token)
@@ -191,6 +202,33 @@ class Bridge:
                 self._welcome(token, socket, connection)
 
         socket.on_bytes = receive
+
+    def _hand_over(self, captured: Captured, socket: WebSocket) -> None:
+        """Lend a captured browser to another process, which has it as long as it keeps its connection."""
+        query = parse_qs(urlsplit(socket.target).query)
+
+        async def lend() -> None:
+            try:
+                await captured.open(query["open"][0], float(query["patience"][0]))
+            except PyOrtError:
+                socket.close(1013)
+                return
+            captured.share(1)
+            try:
+                socket.send([b"\0"])
+                await socket.wait_closed()
+            finally:
+                captured.share(-1)
+
+        lending, forget = asyncio.ensure_future(lend()), socket.on_close
+        self._lending.add(lending)
+        lending.add_done_callback(self._lending.discard)
+
+        def closed() -> None:
+            lending.cancel()
+            forget()
+
+        socket.on_close = closed
 
     def _refuse(self, token: str, why: Exception) -> None:
         """Whoever waits for the page that had this token waits in vain."""

@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from urllib.parse import urlencode
 
 from py_ort.browser.page import Page
 from py_ort.exceptions import PyOrtError, Timeout
@@ -49,6 +50,14 @@ def _print(text: str, url: str, elsewhere: bool) -> None:
         segno.make(url, error="l").terminal(out=sys.stderr, compact=True)
 
 
+def none_came(patience: float) -> Timeout:
+    """Return the error of no browser being captured within so many seconds."""
+    return Timeout(
+        f"no browser was captured within {patience:g} s: none opened the URL, or all left "
+        "(BrowserOptions(launch_timeout=…) allows more)"
+    )
+
+
 #: Shows people the text with the URL; arguments: the text, the URL, True for browsers of other machines.
 announce: Callable[[str, str, bool], None] = _print
 
@@ -63,10 +72,11 @@ class Captured:
     Attributes:
         token: The value of that parameter; the pages connect with it.
         url: The URL.
+        lending: A token with which other processes of py_ort connect, to have a browser lent.
     """
 
     def __init__(self, url: Callable[[str], str], elsewhere: bool) -> None:
-        self.token = secrets.token_urlsafe(24)
+        self.token, self.lending = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         self.url = url(self.token)
         self._elsewhere = elsewhere
         self._waiting: deque[Page] = deque()
@@ -104,7 +114,7 @@ class Captured:
             PyOrtError: The browser has left.
         """
         body = OpenWorkerT()
-        body.script, body.port, body.token = f"{url}&capture={self.token}", 0, ""
+        body.script, body.port, body.token = f"{url}&{urlencode({'return': self.url})}", 0, ""
         try:
             await page.request(body, timeout=_CONFIRMATION)
         except PyOrtError:
@@ -140,10 +150,7 @@ class Captured:
                 await self._changed.wait()
                 until = loop.time() + patience
             elif loop.time() >= until:
-                raise Timeout(
-                    f"no browser was captured within {patience:g} s: none opened the URL, or all left "
-                    "(BrowserOptions(launch_timeout=…) allows more)"
-                )
+                raise none_came(patience)
             elif self._announced:
                 await self._changes_within(until - loop.time())
             elif not self._seen or not await self._changes_within(min(RETURN, patience / 4)):

@@ -123,7 +123,11 @@ class Gateway:
             ) as answer:
                 headers = {name: value for name, value in answer.headers.items() if name.lower() not in self._left_out}
                 if packs and _is_large_and_whole(headers):
-                    packed = await asyncio.to_thread(_packed, await answer.read())
+                    file = await answer.read()
+                    try:
+                        packed = await asyncio.to_thread(_packed, file)
+                    except RuntimeError:  # Python is about to end, and threads accept no more work
+                        packed = _packed(file)
                     headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(packed))}
                     return web.Response(body=packed, headers=headers)
                 response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)

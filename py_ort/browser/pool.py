@@ -64,6 +64,10 @@ class Pool:
         """
         return await self._starter.captured(options)
 
+    async def lend(self, options: BrowserOptions) -> str:
+        """Lend captured browsers to other processes; return the address for their variable `LENDER`."""
+        return await self._starter.lend(options)
+
     async def acquire(self, options: BrowserOptions) -> Lease:
         """Return a worker of a browser with these options, started if there is none.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 from py_ort.browser import sandbox
+from py_ort.browser.borrowed import LENDER, Borrowed
 from py_ort.browser.bridge import Bridge
 from py_ort.browser.captured import Captured
 from py_ort.browser.http_server import HttpServer, check_assets
@@ -69,6 +71,10 @@ class Starter:
         """
         return await (await self._servers()).captured(options)
 
+    async def lend(self, options: BrowserOptions) -> str:
+        """Lend the captured browsers to other processes; return the address for their variable `LENDER`."""
+        return await (await self._servers()).lend(options)
+
     async def _servers(self) -> Bridge:
         check_assets()
         async with self._opening:  # of browsers that start at the same time one makes it
@@ -95,10 +101,12 @@ class Starter:
             raise ConnectionLost("this process ends, and has closed its browsers: no other one is started")
         launcher = launcher_for(options)(options, on_lost)
         if isinstance(launcher, CaptureLauncher):
-            launcher.captured = await bridge.captured(options)
+            lender = os.environ.get(LENDER, "") if not options.host else ""
+            launcher.captured = Borrowed(lender) if lender else await bridge.captured(options)
         self._launchers.add(launcher)
         started = False
         try:
+            await launcher.reach(url)
             async with asyncio.timeout(options.launch_timeout):
                 await launcher.start(url)
                 started = True
@@ -110,7 +118,7 @@ class Starter:
             await self.end(launcher)
             raise
         except TimeoutError:
-            wanting = bridge.waits_for(connected) if started else launcher.starting
+            wanting = bridge.waits_for(connected) if started else "its process to start"
             await self.end(launcher)
             raise Timeout(
                 f"{launcher.description} did not open its page within {options.launch_timeout:g} s: still waiting for "

@@ -18,13 +18,14 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from py_ort.testing.captures import is_lent, prepare_capture
 from py_ort.testing.marks import MARKER, WITHIN, Wanted
 from py_ort.testing.remotes import ANY_REMOTE, Remotes, add_options
 
@@ -73,21 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _NO_FALLBACK)
     config.addinivalue_line("markers", MARKER)
     if "capture" in (config.getoption("--ort-browser") or ()):
-        _show_announcements(config)
-
-
-def _show_announcements(config: pytest.Config) -> None:
-    """Have the URL that captures browsers shown while pytest captures what tests print."""
-    from py_ort.browser import captured
-
-    show = captured.announce
-
-    def announce(text: str, url: str, elsewhere: bool) -> None:
-        capture = config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled() if capture else nullcontext():
-            show(f"\n{text}", url, elsewhere)
-
-    captured.announce = announce
+        prepare_capture(config)
 
 
 #: What says in which browser the next session is made, and what is told of it there.
@@ -122,8 +109,9 @@ def ort_browser(ort_target: Target, pytestconfig: pytest.Config) -> BrowserOptio
     # Without the option, variable PY_ORT_WEBGPU decides as it does for every session.
     webgpu = pytestconfig.getoption("--ort-webgpu")
     chosen = {"webgpu": webgpu} if webgpu else {}
-    # It is closed with Python, not between two tests.
-    return BrowserOptions(browser=ort_target.browser, idle_timeout=3600, **chosen)
+    # It is closed with Python, not between two tests; one that is lent is for the next test of any worker.
+    idle = 0 if is_lent(ort_target.browser) else 3600
+    return BrowserOptions(browser=ort_target.browser, idle_timeout=idle, **chosen)
 
 
 @pytest.fixture

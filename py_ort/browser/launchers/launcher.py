@@ -18,14 +18,12 @@ class Launcher:
     Attributes:
         name: For messages and `placement()`.
         replaceable: Whether another launch gives another browser.
-        starting: What `start` waits for, for messages.
         description: The browser and its version, once started.
         system: Where it runs: "Linux x86_64"; "" if that is not known.
     """
 
     name: ClassVar[str] = ""
     replaceable: ClassVar[bool] = True
-    starting: ClassVar[str] = "its process to start"
 
     def __init__(self, options: BrowserOptions, on_lost: Callable[[PyOrtError], None]) -> None:
         self.options = options
@@ -43,6 +41,13 @@ class Launcher:
     @classmethod
     async def prepare(cls) -> None:
         """Start it, once for all of them."""
+
+    async def reach(self, url: str) -> None:
+        """Wait for a browser to be there, where that takes as long as others please: `launch_timeout` begins behind it.
+
+        Raises:
+            Timeout: None is there.
+        """
 
     async def start(self, url: str) -> None:
         """Start the browser and open the URL.

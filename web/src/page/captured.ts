@@ -1,13 +1,12 @@
 // A browser that opened the URL of py_ort/browser/captured.py, ?port=PORT&capture=TOKEN: the page waits there until
-// Python names the page of a session. The session's page has a token, too, and returns to the URL when it has ended.
+// Python names the page of a session. The session's page has that URL as its parameter `return`, and returns when it
+// has ended.
 import { AckT, Body, ErrorCode, type OpenWorkerT, PongT } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { Connection } from './connection';
 
 const WAITING = 'Captured: this page runs what py_ort asks for. Keep it open.';
 const OUT_OF_REACH = 'Python has ended, or is out of reach. This page asks for it every second.';
-/** The parameters of a session's page. */
-const OF_SESSION = ['token', 'buffers'];
 /** Milliseconds between two attempts to reach Python. */
 export const INTERVAL = 1000;
 
@@ -15,22 +14,32 @@ function say(text: string): void {
   document.querySelector('p')!.textContent = text;
 }
 
-function openPage(script: string): void {
-  const url = new URL(script, self.location.href);
-  if (url.origin !== self.location.origin) throw invalid(`a page of ${url.origin} cannot be opened here`);
-  self.location.replace(url);
+/** A URL of this machine, or of the one that this page is from: another process of py_ort may serve it. */
+function ofPython(text: string): URL {
+  const url = new URL(text, self.location.href);
+  const { protocol, hostname } = self.location;
+  if (url.protocol !== protocol || url.hostname !== hostname)
+    throw invalid(`a page of ${url.origin} cannot be opened here`);
+  return url;
+}
+
+/** Where a session's page of a captured browser returns to. */
+export function captureUrl(query: URLSearchParams): string | null {
+  return query.get('return') ?? (query.has('capture') ? self.location.href : null);
 }
 
 /** Returns to the URL that captures the browser, after a pause in milliseconds, as soon as Python serves it. */
-export async function returnToCapture(pause = 0): Promise<void> {
-  const url = new URL(self.location.href);
-  for (const name of OF_SESSION) url.searchParams.delete(name);
+export async function returnTo(capture: string, pause = 0): Promise<void> {
+  const url = ofPython(capture);
   for (; ; pause = INTERVAL) {
     await new Promise((resolve) => setTimeout(resolve, pause));
-    const answers = await fetch(url, { method: 'HEAD', cache: 'no-store' }).then(
-      ({ ok }) => ok,
-      () => false,
-    );
+    // What another process serves cannot be asked for from here. That process outlives the one of this page.
+    const answers =
+      url.origin !== self.location.origin ||
+      (await fetch(url, { method: 'HEAD', cache: 'no-store' }).then(
+        ({ ok }) => ok,
+        () => false,
+      ));
     if (answers) return self.location.replace(url);
     say(OUT_OF_REACH);
   }
@@ -43,7 +52,7 @@ export async function waitForSession(port: string, token: string): Promise<void>
     try {
       if (type === Body.OpenWorker) {
         connection.send(id, { type: Body.Ack, body: new AckT() });
-        openPage(String((body as OpenWorkerT).script));
+        self.location.replace(ofPython(String((body as OpenWorkerT).script)));
         leaving = true;
       } else if (type === Body.Ping) {
         connection.send(id, { type: Body.Pong, body: new PongT(performance.now()) });
@@ -56,6 +65,6 @@ export async function waitForSession(port: string, token: string): Promise<void>
   });
   say(WAITING);
   connection.onClose(() => {
-    if (!leaving) void returnToCapture();
+    if (!leaving) void returnTo(self.location.href);
   });
 }

@@ -1,13 +1,13 @@
 // The browser's page: it starts workers and ends them. The runtime lives in them, so this thread always has time to
 // answer. Query: port, token; buffers, for the worker that it starts at once, whose token is the page's own with FIRST
-// behind it. All others Python asks for. Of a captured browser (captured.ts) also: capture.
+// behind it. All others Python asks for. Of a captured browser (captured.ts): capture, or return.
 import { AckT, Body, type EndWorkerT, ErrorCode, type OpenWorkerT, PongT } from '../schema';
 import { compileCore } from '../core/compiled';
 import { type CompiledCore, filesIn } from '../core/files';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
 import type { ReceivedMessage } from '../wire/messages';
-import { INTERVAL, returnToCapture, waitForSession } from './captured';
+import { captureUrl, INTERVAL, returnTo, waitForSession } from './captured';
 import { type Answer, Connection } from './connection';
 
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
@@ -72,10 +72,10 @@ function answer(connection: Connection, { type, body }: ReceivedMessage): Answer
 }
 
 const query = new URLSearchParams(self.location.search);
-const captured = query.has('capture');
+const capture = captureUrl(query);
 
 async function start(): Promise<void> {
-  if (captured && !query.has('token')) return waitForSession(query.get('port')!, query.get('capture')!);
+  if (query.has('capture')) return waitForSession(query.get('port')!, query.get('capture')!);
   // The first one's script is what all else waits for: it is asked for first.
   const { search, href } = self.location;
   const failed = (why: string) => void connecting.then((connection) => connection.log(3, 'worker', why));
@@ -91,12 +91,12 @@ async function start(): Promise<void> {
   // Python is gone: nothing here is of use to anyone else.
   connection.onClose(() => {
     workers.forEach((worker) => worker.terminate());
-    if (captured) void returnToCapture();
+    if (capture) void returnTo(capture);
   });
 }
 
 start().catch((error: unknown) => {
   console.error(`py_ort: the page could not start: ${messageOf(error)}`);
   // A session's page that was reloaded is not expected any more.
-  if (captured) void returnToCapture(INTERVAL);
+  if (capture) void returnTo(capture, INTERVAL);
 });
