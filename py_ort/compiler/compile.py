@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
@@ -162,11 +162,12 @@ def _overridable(model: ir.Model) -> list[NodeArg]:
 
 
 def _completed(outputs: Sequence[NodeArg], inputs: Sequence[NodeArg], loaded: LoadedModel) -> list[NodeArg]:
-    """What the model left open about its outputs is filled in from what was inferred."""
+    """What the model left open about its outputs is filled in from what was inferred; sparse ones are called so."""
     names = {dim for arg in inputs for dim in arg.shape if isinstance(dim, str)}
     values = loaded.model.graph.outputs
     known = [
         arg if arg.type else NodeArg(arg.name, NodeArg.of(value).type, arg.dims)
         for arg, value in zip(outputs, values, strict=True)
     ]
-    return [arg.settled(value, names) for arg, value in zip(known, values, strict=True)]
+    settled = [arg.settled(value, names) for arg, value in zip(known, values, strict=True)]
+    return [replace(arg, type=f"sparse_{arg.type}") if arg.name in loaded.sparse else arg for arg in settled]

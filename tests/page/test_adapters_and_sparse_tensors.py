@@ -75,17 +75,27 @@ def test_a_sparse_input(new_session):
             session.run(None, {"a": wrong, "b": b})
 
 
-def test_a_sparse_output(new_session):
+@pytest.mark.parametrize("declared", [helper.make_sparse_tensor_value_info, helper.make_tensor_value_info])
+@pytest.mark.parametrize("by_node", [False, True])
+def test_a_sparse_output(new_session, declared, by_node):
+    """A sparse constant comes as it is, even where the model declares it dense; what is computed of it is dense."""
     values, places = (
         helper.make_tensor("s", TensorProto.FLOAT, [3], [1.5, 2.5, 3.5]),
         helper.make_tensor("i", TensorProto.INT64, [3], [2, 3, 5]),
     )
-    output = helper.make_sparse_tensor_value_info("s", TensorProto.FLOAT, [3, 3])
+    outputs = [
+        declared("s", TensorProto.FLOAT, [3, 3]),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 3]),
+    ]
     constant = helper.make_sparse_tensor(values, places, [3, 3])
-    graph = helper.make_graph([], "g", [], [output], sparse_initializer=[constant])
-    session = new_session(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
-    (value,) = session.run_with_ort_values(["s"], {})
-    found = value.as_sparse_tensor()
-    assert (found.dense_shape(), found.values().tolist()) == ([3, 3], [1.5, 2.5, 3.5])
-    assert found.as_coo_view().indices().tolist() == [2, 3, 5]
-    assert isinstance(session.run(None, {})[0], SparseTensor)
+    nodes = [helper.make_node("Constant", [], ["s"], sparse_value=constant)] if by_node else []
+    nodes.append(helper.make_node("Identity", ["s"], ["y"]))
+    graph = helper.make_graph(nodes, "g", [], outputs, sparse_initializer=[] if by_node else [constant])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    for session in (new_session(model), native.InferenceSession(model)):
+        sparse, dense = session.run_with_ort_values(["s", "y"], {})
+        found = sparse.as_sparse_tensor()
+        assert (found.dense_shape(), found.values().tolist()) == ([3, 3], [1.5, 2.5, 3.5])
+        assert found.as_coo_view().indices().tolist() == [2, 3, 5]
+        assert [type(value).__name__ for value in session.run(None, {})] == ["SparseTensor", "ndarray"]
+        assert dense.numpy().ravel().nonzero()[0].tolist() == [2, 3, 5]

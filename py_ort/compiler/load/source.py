@@ -42,6 +42,7 @@ class LoadedModel:
         folder: The folder of its external data, if it has one.
         external: The files of its external data, by their location in its folder.
         maps: Its inputs and outputs that are maps, by name.
+        sparse: Its outputs that are sparse in runs; they are dense in the graph.
         identified: Whether its constants are known by what they are; see `identify`.
     """
 
@@ -50,6 +51,7 @@ class LoadedModel:
     folder: DataFolder | None
     external: Mapping[str, FileStamp] = field(default_factory=dict)
     maps: Mapping[str, MapForm] = field(default_factory=dict)
+    sparse: Collection[str] = ()
     identified: bool = False
 
     def identify(self, digest: str) -> None:
@@ -102,7 +104,7 @@ def load_model(
     external.take_out(proto, replaced)
     long_lists = LongLists()
     long_lists.take_out(proto)
-    settle_spellings(proto)
+    sparse = settle_spellings(proto)
     maps = take_maps(proto)
     try:
         model = ir.serde.deserialize_model(proto)
@@ -114,7 +116,7 @@ def load_model(
     take_apart_channels_last(model)
     take_contents(model, replaced)
     take_apart_blocks(model)
-    return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps)
+    return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps, sparse)
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:

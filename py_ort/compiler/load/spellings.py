@@ -13,8 +13,11 @@ from py_ort.compiler.load.texts import make_readable
 from py_ort.ir.constants import constant_tensor
 
 
-def settle_spellings(model: onnx.ModelProto) -> None:
+def settle_spellings(model: onnx.ModelProto) -> frozenset[str]:
     """Change a model in place: texts, names of domains, sizes, sparse tensors, constants of one name.
+
+    Returns:
+        The outputs that are sparse constants: sparse in runs, whatever the model declares, as in onnxruntime.
 
     Raises:
         InvalidGraph, NotImplemented, OutOfMemory: Of a sparse tensor; see `dense_tensor`.
@@ -24,9 +27,26 @@ def settle_spellings(model: onnx.ModelProto) -> None:
         for opset in imports:
             if opset.domain == "ai.onnx":  # the standard's own name of "", which most files have
                 opset.domain = ""
+    sparse = _settle_sparse_outputs(model.graph)
     _settle_graph(model.graph)
     for function in model.functions:
         _settle_nodes(function.node)
+    return sparse
+
+
+def _settle_sparse_outputs(graph: onnx.GraphProto) -> frozenset[str]:
+    """Declare outputs that are sparse constants as dense, like the constants; return the names of these outputs."""
+    sparse = {constant.values.name: constant for constant in graph.sparse_initializer}
+    for node in graph.node:
+        if _is_constant(node):
+            held = [item.sparse_tensor for item in node.attribute if item.name == "sparse_value"]
+            sparse |= dict.fromkeys(node.output, held[0]) if held else {}
+    found = [output for output in graph.output if output.name in sparse]
+    for output in found:
+        constant = sparse[output.name]
+        dense = onnx.helper.make_tensor_type_proto(constant.values.data_type, list(constant.dims))
+        output.type.CopyFrom(dense)
+    return frozenset(output.name for output in found)
 
 
 def _settle_graph(graph: onnx.GraphProto) -> None:
