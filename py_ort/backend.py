@@ -6,6 +6,7 @@ tests = onnx.backend.test.BackendTest(py_ort.backend, __name__)
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.ir.onnx_calls import infer_model
+from py_ort.ir.onnx_process import Died, Refused
 from py_ort.runtime.probe import probe
 from py_ort.runtime.session import InferenceSession
 
@@ -122,10 +125,10 @@ class PyOrtBackend(Backend):
             value.CopyFrom(onnx.helper.make_tensor_value_info(value.name, element, shape))
         model = onnx.helper.make_model(onnx.helper.make_graph([node], node.op_type, infos, outputs))
         if not outputs_info:
-            inferred = onnx.shape_inference.infer_shapes(model)
-            known = {value.name: value for value in inferred.graph.output}
-            for value in model.graph.output:
-                value.CopyFrom(known.get(value.name, value))
+            with contextlib.suppress(Refused, Died):  # the session says what is wrong
+                known = {value.name: value for value in infer_model(model).graph.output}
+                for value in model.graph.output:
+                    value.CopyFrom(known.get(value.name, value))
         return cls.run_model(model, arrays, device, **kwargs)
 
     @classmethod

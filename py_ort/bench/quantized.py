@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnx.version_converter
 
 from py_ort.exceptions import Fail, NotFound
+from py_ort.ir.onnx_calls import convert_version
 
 #: The ways: weights beforehand and activations in each run, or both beforehand.
 METHODS = ("dynamic", "qdq")
@@ -83,5 +83,5 @@ def _of_today(model: bytes) -> bytes:
         proto.ir_version = _WEIGHTS_APART
     if any(each.domain == "" and each.version < _SCALES_OF_CHANNELS for each in proto.opset_import):
         with suppress(Exception):  # of what ONNX's converter does not know, a scale for each tensor may be taken
-            proto = onnx.version_converter.convert_version(proto, _SCALES_OF_CHANNELS)
+            proto = convert_version(proto, _SCALES_OF_CHANNELS)
     return proto.SerializeToString()

@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ir.graph import all_nodes, attribute, set_attributes, subgraphs
+from py_ort.ir.graph import attribute, detach, set_attributes, subgraphs
 from py_ort.ir.rules import Rules
 from py_ort.ir.value_types import like
 
@@ -65,13 +65,6 @@ def _same_rank(before: ir.Value, after: ir.Value) -> bool:
     return before.shape is not None and after.shape is not None and len(before.shape) == len(after.shape)
 
 
-def _detach(graph: ir.Graph) -> None:
-    """Forget a graph: its nodes read nothing any more."""
-    for node in all_nodes(graph):
-        for i in range(len(node.inputs)):
-            node.replace_input_with(i, None)
-
-
 @_rule("Loop")
 def _infer_loop(node: ir.Node, visit: Visit) -> None:
     body = attribute(node, "body")
@@ -88,11 +81,11 @@ def _infer_loop(node: ir.Node, visit: Visit) -> None:
         if found == rankless or untouched is None:
             break
         rankless |= found
-        _detach(body)
+        detach(body)
         body = untouched
         set_attributes(node, body=body)
     if untouched is not None:
-        _detach(untouched)
+        detach(untouched)
     for output, inner in zip(node.outputs[:carried], body.outputs[1:], strict=False):
         output.type = inner.type
         output.shape = None if inner.shape is None else ir.Shape([None] * len(inner.shape))

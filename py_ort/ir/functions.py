@@ -12,8 +12,8 @@ import onnx_ir as ir
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import ORIGIN, add_constant, origins, replace_value
 from py_ort.ir.infer import infer_node
+from py_ort.ir.onnx_calls import dependent_body
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
-from py_ort.ir.value_types import value_type
 
 
 def instantiate(node: ir.Node, function: ir.Function) -> list[ir.Node]:
@@ -143,7 +143,8 @@ def function_body(node: ir.Node) -> ir.Function | None:
         return None
     body = _plain_body(node.domain, node.op_type)
     if body is None and found.has_context_dependent_function:
-        body = _dependent_body(found, node)
+        dependent = dependent_body(node, found, CANONICAL_OPSET)
+        body = None if dependent is None else _function(dependent)
     return None if body is None else _with_defaults(body, found)
 
 
@@ -156,25 +157,6 @@ def _plain_body(domain: str, op_type: str) -> ir.Function | None:
     if not versions:
         return None
     return _function(found.get_function_with_opset_version(max(versions)))
-
-
-def _dependent_body(found: Any, node: ir.Node) -> ir.Function | None:
-    proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
-    proto.input.extend("" if v is None else f"i{i}" for i, v in enumerate(node.inputs))
-    proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
-    proto.attribute.extend(ir.serde.serialize_attribute(item) for item in node.attributes.values())
-    types = []
-    for value in node.inputs:
-        described = None if value is None else value_type(value)
-        types.append((described or onnx.TypeProto()).SerializeToString())
-    versions = [v for v in found.context_dependent_function_opset_versions if v <= CANONICAL_OPSET]
-    if not versions:
-        return None
-    try:
-        body = found.get_context_dependent_function_with_opset_version(max(versions), proto.SerializeToString(), types)
-    except Exception:  # the C++ side's complaint about types it cannot tell
-        return None
-    return _function(body) if body else None
 
 
 def _function(serialized: bytes) -> ir.Function | None:

@@ -208,12 +208,17 @@ def remove(node: ir.Node) -> None:
     node.graph.remove(node, safe=True)
 
 
+def detach(graph: ir.Graph) -> None:
+    """Let the nodes of a graph that is of no use any more read nothing."""
+    for node in all_nodes(graph):
+        for index in range(len(node.inputs)):
+            node.replace_input_with(index, None)
+
+
 def remove_with_subgraphs(node: ir.Node) -> None:
     """Remove a node whose subgraphs no other node was given: what they read is not read by them any more."""
     for subgraph in subgraphs(node):
-        for inner in all_nodes(subgraph):
-            for index in range(len(inner.inputs)):
-                inner.replace_input_with(index, None)
+        detach(subgraph)
     remove(node)
 
 

@@ -8,21 +8,17 @@ shape.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import onnx
 import onnx_ir as ir
 
 from py_ort.ir.control import infer_control
 from py_ort.ir.errors import inconsistent
 from py_ort.ir.graph import subgraphs
-from py_ort.ir.long_list import LongList
+from py_ort.ir.onnx_calls import infer_outputs
 from py_ort.ir.operators import operator
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.shape_data import follow, known, shape_data
-from py_ort.ir.value_types import apply_type, value_type
-
-_DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
+from py_ort.ir.value_types import apply_type
 
 
 def infer_graph(graph: ir.Graph, opsets: dict[str, int] | None = None) -> None:
@@ -63,19 +59,7 @@ def infer_node(
             return
     if found is None:
         return
-    types: dict[str, Any] = {}
-    data: dict[str, Any] = {}
-    proto = _node_proto(node, types, data)
-    try:
-        inferred = onnx.shape_inference.infer_node_outputs(
-            found, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node.domain, version)]
-        )
-    except Exception as e:  # the C++ side raises several types
-        if strict and isinstance(e, onnx.shape_inference.InferenceError):
-            raise inconsistent(node, str(e)) from e
-        inferred = {}
-    for i, output in enumerate(node.outputs):
-        result = inferred.get(f"o{i}")
+    for output, result in zip(node.outputs, infer_outputs(node, found, version, strict=strict), strict=True):
         if result is not None:
             apply_type(output, result)
     if declared.infer is not None:
@@ -131,36 +115,3 @@ def _is_known(shape: ir.Shape | None) -> bool:
 
 def _unknown(shape: ir.Shape) -> int:
     return sum(isinstance(d, ir.SymbolicDim) and d.value is None for d in shape)
-
-
-#: How the names of lists begin that say what the trees of an ensemble are, on which no type depends.
-_TREES = ("nodes_", "leaf_", "target_", "class_")
-
-
-def _node_proto(node: ir.Node, types: dict[str, Any], data: dict[str, Any]) -> onnx.NodeProto:
-    """Describe the node to ONNX under short names: i0, i1, … and o0, o1, …; its inputs go into `types` and `data`."""
-    proto = onnx.NodeProto()
-    proto.op_type = node.op_type
-    proto.domain = node.domain
-    for i, value in enumerate(node.inputs):
-        type_proto = None if value is None else value_type(value)
-        name = "" if value is None else f"i{i}"
-        proto.input.append(name)
-        if value is None or type_proto is None:
-            continue
-        types[name] = type_proto
-        if value.const_value is not None and value.const_value.size <= _DATA_LIMIT:
-            data[name] = _tensor_proto(value.const_value)
-    proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
-    for item in node.attributes.values():
-        if not item.is_ref() and item.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
-            if isinstance(item, LongList) and item.name.startswith(_TREES):
-                continue
-            proto.attribute.append(ir.serde.serialize_attribute(item))
-    return proto
-
-
-def _tensor_proto(tensor: ir.TensorProtocol) -> onnx.TensorProto:
-    if tensor.dtype == ir.DataType.STRING:
-        return ir.to_proto(tensor)
-    return onnx.TensorProto(data_type=int(tensor.dtype), dims=tensor.shape.numpy(), raw_data=tensor.tobytes())

@@ -9,7 +9,10 @@ import onnx_ir as ir
 
 
 def value_type(value: ir.Value) -> Any | None:
-    """Return a value's type as ONNX's TypeProto, or None when not even the dtype is known."""
+    """Return a value's type as ONNX's TypeProto, or None when not even the dtype is known.
+
+    Sizes below zero, which windows larger than their images make, are not known: ONNX's inference dies of them.
+    """
     if value.type is None:
         return None
     proto = onnx.TypeProto()
@@ -21,6 +24,8 @@ def value_type(value: ir.Value) -> Any | None:
             for dim in value.shape:
                 added = tensor.shape.dim.add()
                 if isinstance(dim, int):
+                    if dim < 0:
+                        continue
                     added.dim_value = dim
                 elif dim.value is not None:
                     added.dim_param = str(dim)

@@ -8,9 +8,12 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import add_constant, attribute, dims, rank, tensor_of
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.functions import inline
+from py_ort.ir.graph import add_constant, attribute, detach, dims, rank, tensor_of
 from py_ort.ir.operators import Operator, lowering
 from py_ort.ir.schemas import CANONICAL_OPSET
+from py_ort.ops.loops import loop
 
 OPERATORS = [
     Operator("If", host=(0,), bodies=True, walked=True, expand=False),
@@ -37,7 +40,7 @@ def note_declared_shapes(node: ir.Node) -> None:
 
 def handed_in(node: ir.Node, index: int) -> ir.Value | None:
     """Return the value of the body that input `index` becomes, whole or row by row; None where it is read as it is."""
-    first = {"Loop": 2, "Scan": 0, "SequenceMap": 0}.get(node.op_type) if node.domain == "" else None
+    first = {"Loop": 2, "Scan": 0}.get(node.op_type) if node.domain == "" else None
     if first is None or index < first:
         return None
     inputs = attribute(node, "body").inputs
@@ -59,6 +62,46 @@ def iterations_as_declared(node: ir.Node, build: Builder) -> None:
         vector.replace_input_with(0, value)
         value.shape = ir.Shape([])
         body.insert_before(body[0], vector)
+
+
+@lowering("SequenceMap", replaces=True)
+def loop_over_sequences(node: ir.Node, build: Builder) -> Any:
+    """A Loop over the elements of sequences; tensors among the inputs are the same for all elements."""
+    body: ir.Graph = attribute(node, "body")
+
+    def elements(inner: Builder, number: ir.Value) -> list[Any]:
+        """The body's inputs for an element."""
+        values = [value for value in node.inputs if value is not None]
+        return [inner.op("SequenceAt", v, number) if isinstance(v.type, ir.SequenceType) else v for v in values]
+
+    def turn(inner: Builder, number: ir.Value, made: list[Any]) -> tuple[Any, list[Any], list[Any]]:
+        results = inline(body, elements(inner, number), inner.anchor)
+        return np.array(True), [inner.op("SequenceInsert", *pair) for pair in zip(made, results, strict=True)], []
+
+    empty = [build.op("SequenceEmpty", dtype=int(dtype)) for dtype in _results_of_map(node, body, build)]
+    made, _ = loop(build, build.op("SequenceLength", node.inputs[0]), empty, turn)
+    detach(body)
+    return tuple(made)
+
+
+def _results_of_map(node: ir.Node, body: ir.Graph, build: Builder) -> list[ir.DataType]:
+    """Return the dtypes of what a SequenceMap's body makes: those declared, else those inferred."""
+    if any(value is None or value.type is None for value in node.inputs) or len(node.inputs) != len(body.inputs):
+        raise inconsistent(node, "it maps values of unknown types, or its body takes another number of them")
+    outputs = list(body.outputs)
+    if any(value.dtype is None for value in outputs):
+        trial = body.clone(allow_outer_scope_values=True)
+        for inner, outer in zip(trial.inputs, node.inputs, strict=True):
+            kind = None if outer is None else outer.type
+            inner.type = kind.elem_type if isinstance(kind, ir.SequenceType) else kind
+        assert build.settle is not None
+        build.settle(list(trial))
+        outputs = list(trial.outputs)
+        detach(trial)
+    dtypes = [value.dtype for value in outputs if value.dtype is not None]
+    if len(dtypes) < len(outputs):
+        raise inconsistent(node, "the types of what its body makes are not known: declare those of the body's outputs")
+    return dtypes
 
 
 @lowering("Scan", before=9)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import onnx
 import onnx_ir as ir
 
 from py_ort.compiler import CompiledModel
@@ -18,6 +17,7 @@ from py_ort.compiler.load import load_model, read_proto
 from py_ort.compiler.placement import PlacedNode
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import dims, origins, subgraphs
+from py_ort.ir.onnx_calls import infer_model
 
 #: Characters of a name, an attribute, a dimension's formula: whatever is longer tells nobody anything.
 _MOST_NAME, _MOST_ATTRIBUTE, _MOST_DIM = 400, 120, 14
@@ -79,7 +79,7 @@ def given(model: str | os.PathLike[str]) -> View:
 def _inferred(model: str | os.PathLike[str]) -> dict[str, tuple[ir.TypeProtocol | None, ir.Shape | None]]:
     try:
         proto = read_proto(model)
-        values = onnx.shape_inference.infer_shapes(proto).graph.value_info
+        values = infer_model(proto).graph.value_info
     except Exception:  # a model above 2 GB, or one that ONNX finds fault with: shapes only explain the drawing
         return {}
     serde = ir.serde

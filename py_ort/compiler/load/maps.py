@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import onnx
-import onnx.inliner
 
 from py_ort.exceptions import InvalidGraph, NotImplemented
+from py_ort.ir.onnx_calls import inline_functions
+from py_ort.ir.onnx_process import Died, Refused
 from py_ort.ir.rules import Rules
 from py_ort.wire.tensors import TYPE_NAMES
 
@@ -216,8 +217,8 @@ def _inline_functions(model: onnx.ModelProto) -> None:
         if not names:
             return
         try:
-            model.CopyFrom(onnx.inliner.inline_selected_functions(model, names))
-        except Exception as e:  # the checker's own, of functions that call themselves
+            model.CopyFrom(inline_functions(model, names))
+        except (Refused, Died) as e:  # of functions that call themselves, or become too large
             raise InvalidGraph(f"the function {names[0][1]} works on maps, and cannot be put in place: {e}") from e
 
 
