@@ -10,6 +10,7 @@ import _thread
 import contextvars
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -147,7 +148,7 @@ def waiting_for(future: Future[Any]) -> AbstractContextManager[None]:
 
 
 def check() -> None:
-    """End work that nobody waits for.
+    """End work that nobody waits for, or that takes longer than its `time_limit`. Long loops call this.
 
     Raises:
         CancelledError: It is such work.
@@ -155,6 +156,30 @@ def check() -> None:
     work = _current.get()
     if work is not None and work.abandoned:
         raise CancelledError
+    limit = _limit.get()
+    if limit is not None and time.monotonic() > limit[0]:
+        raise limit[1]()
+
+
+_limit: contextvars.ContextVar[tuple[float, Callable[[], Exception]] | None] = contextvars.ContextVar(
+    "py_ort_time_limit", default=None
+)
+
+
+@contextmanager
+def time_limit(seconds: float | None, error: Callable[[], Exception]) -> Iterator[None]:
+    """Let `check` raise an error once the work inside has taken so many seconds; None: no limit."""
+    token = _limit.set(None if seconds is None else (time.monotonic() + seconds, error))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def time_left() -> float:
+    """Return the seconds that are left of the innermost `time_limit`; infinity without one."""
+    limit = _limit.get()
+    return float("inf") if limit is None else max(limit[0] - time.monotonic(), 0.0)
 
 
 def interruptible() -> bool:

@@ -12,6 +12,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from py_ort.uninterrupted import time_left
+
 _WORKER = Path(__file__).with_name("onnx_worker.py")
 #: Seconds for a request, and for a process that starts.
 _PATIENCE, _START = 10.0, 20.0
@@ -56,7 +58,8 @@ class OnnxProcess:
         with self._lock:
             fresh = self._process is None or self._owner != os.getpid() or self._process.poll() is not None
             process = self._start() if fresh or self._process is None else self._process
-            timer = threading.Timer(patience + (_START if fresh else 0.0), process.kill)
+            allowed = min(patience + (_START if fresh else 0.0), time_left())
+            timer = threading.Timer(allowed, process.kill)
             timer.daemon = True
             timer.start()
             try:

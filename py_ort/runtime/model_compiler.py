@@ -172,7 +172,7 @@ class ModelCompiler:
         options = self._options
         wanted = resolve(list(options._providers.items()) or None, None, options.config_entries)
         origin = Origin(self._source, options.config_entries.get(DATA_FOLDER_ENTRY, ""))
-        planner = Planner(origin, changes_of(options))
+        planner = Planner(origin, changes_of(options), limit=options.create_timeout)
         planner.plan(with_wasm(wanted.providers), compile_options(wanted.providers, options), saved)
 
     def _with_located(self, locate: Locate) -> bytes:

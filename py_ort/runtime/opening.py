@@ -248,7 +248,8 @@ class Opening:
 
         if is_package(self.origin.source):
             return PackagedPlans(self.origin, self.changes, self.log)
-        return Planner(self.origin, self.changes, _plan_cache(self.options, self.changes))
+        cache = _plan_cache(self.options, self.changes)
+        return Planner(self.origin, self.changes, cache, self.options.create_timeout)
 
 
 def with_wasm(names: Iterable[str]) -> list[str]:

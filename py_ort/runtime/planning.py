@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from py_ort.boundary import typed_errors
@@ -12,9 +13,10 @@ from py_ort.compiler.load.digest import FileStamp
 from py_ort.compiler.plan.cache import PlanCache, cache_key
 from py_ort.compiler.plan.cached import CachedModel
 from py_ort.compiler.saved.target import SavedModel
-from py_ort.exceptions import InvalidGraph, PyOrtError
+from py_ort.exceptions import InvalidGraph, PyOrtError, Timeout
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.origin import Origin
+from py_ort.uninterrupted import time_limit
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel, CompileOptions, NodeArg
@@ -50,10 +52,18 @@ class Planner:
         origin: The model.
         changes: Made in the model each time it was read.
         cache: Where plans are kept, None: nowhere.
+        limit: Seconds that reading the model, and making a plan, may take each; None: no limit.
     """
 
-    def __init__(self, origin: Origin, changes: ModelChanges | None = None, cache: PlanCache | None = None) -> None:
+    def __init__(
+        self,
+        origin: Origin,
+        changes: ModelChanges | None = None,
+        cache: PlanCache | None = None,
+        limit: float | None = None,
+    ) -> None:
         self._origin = origin
+        self._limit = limit
         self._changes = changes or ModelChanges()
         self._cache = cache
         self._digest: str | None = None
@@ -69,7 +79,8 @@ class Planner:
         """Read the model now, unless its plan for these providers is in the cache."""
         key = self._key(providers, options)
         if not self._look_up(key):
-            self._load()
+            with self._limited("reading"):
+                self._load()
 
     @typed_errors("making the plan")
     def plan(self, providers: Sequence[str], options: CompileOptions, optimized: SavedModel | None = None) -> Planned:
@@ -83,8 +94,9 @@ class Planner:
         Raises:
             NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: As `load_model` and `compile_model` do.
             Fail: It is not the first plan, and a file is another one by now.
+            Timeout: It takes longer than the limit.
         """
-        with self._lock:
+        with self._lock, self._limited("compiling"):
             return self._plan(providers, options, optimized)
 
     def _plan(self, providers: Sequence[str], options: CompileOptions, optimized: SavedModel | None) -> Planned:
@@ -101,6 +113,10 @@ class Planner:
         if key is not None and self._unchanged():
             self._to_store = key, compiled, loaded
         return compiled
+
+    def _limited(self, doing: str) -> AbstractContextManager[None]:
+        text = f"{doing} the model took longer than create_timeout ({self._limit} s): set it higher, or None for no limit"
+        return time_limit(self._limit, lambda: Timeout(text))
 
     def offers(self, shapes: Mapping[str, Sequence[int]]) -> bool:
         """Whether there can be a plan for these shapes of inputs alone."""

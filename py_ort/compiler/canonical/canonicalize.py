@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import onnx_ir as ir
 
 from py_ort.compiler.canonical.index_width import widen_indices
+from py_ort.compiler.load.attributes import check_attributes
 from py_ort.ir.builder import Builder
 from py_ort.ir.constants import hoist_constant
 from py_ort.ir.functions import instantiate
@@ -14,6 +15,7 @@ from py_ort.ir.graph import attribute, set_attributes, subgraphs
 from py_ort.ir.infer import infer_node
 from py_ort.ir.operators import lowerings
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
+from py_ort.uninterrupted import check as check_time
 
 Functions = Mapping[ir.OperatorIdentifier, ir.Function]
 Check = Callable[[ir.Node, int], None]
@@ -55,11 +57,21 @@ def canonicalize_nodes(
     def visit(inner: ir.Graph) -> None:
         settle(list(inner))
 
-    for node in nodes:
+    pending = [(iter(nodes), opsets)]
+    while pending:
+        rest, opsets = pending[-1]
+        node = next(rest, None)
+        if node is None:
+            pending.pop()
+            continue
+        check_time()
         function = functions.get(node.op_identifier()) if functions else None
         if function is not None:
             body = instantiate(node, function)
-            count += 1 + canonicalize_nodes(body, dict(function.opset_imports), functions, check)
+            for inner in body:
+                check_attributes(inner)
+            pending.append((iter(body), dict(function.opset_imports)))
+            count += 1
             continue
         if node.op_type == "Constant" and node.domain == "":
             count += hoist_constant(node)

@@ -9,6 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.load.attributes import check_attributes
+from py_ort.compiler.load.function_calls import check_calls
 from py_ort.compiler.native_operators import contributed_schemas
 from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
 from py_ort.ir.block_products import OURS
@@ -37,7 +38,8 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
 
     Raises:
         InvalidGraph: It breaks ONNX's rules, or uses an operator that ONNX does not have.
-        NotImplemented: It is newer than the installed onnx package, or uses an operator of others that has no kernel.
+        NotImplemented: It is newer than the installed onnx package, or uses an operator of others that has no kernel,
+            or its functions become too many nodes.
     """
     if not model.opset_imports and (model.ir_version or 0) < _OPSETS_SINCE_IR:
         model.opset_imports[""] = 1
@@ -57,6 +59,7 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
         )
     for key in [key for key in model.functions if _is_operator(key, model, known)]:
         del model.functions[key]  # onnxruntime's operator comes before a function of its name, and so does ours
+    check_calls(model)
     missing = [each for graph in all_graphs(model.graph) for each in _check_graph(graph, model, known)]
     for function in model.functions.values():
         for node in all_nodes(function.graph):

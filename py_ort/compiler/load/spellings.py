@@ -14,7 +14,7 @@ from py_ort.ir.constants import constant_tensor
 
 
 def settle_spellings(model: onnx.ModelProto) -> frozenset[str]:
-    """Change a model in place: texts, names of domains, sizes, sparse tensors, constants of one name.
+    """Change a model in place: texts, names of domains, sizes, sparse tensors, constants of one name, types of outputs.
 
     Returns:
         The outputs that are sparse constants: sparse in runs, whatever the model declares, as in onnxruntime.
@@ -51,6 +51,7 @@ def _settle_sparse_outputs(graph: onnx.GraphProto) -> frozenset[str]:
 
 def _settle_graph(graph: onnx.GraphProto) -> None:
     _forget_negative_dimensions(graph)
+    _repeat_types(graph)
     for sparse in graph.sparse_initializer:
         tensor = dense_tensor(sparse)
         _forget_initializers(graph, {tensor.name})
@@ -75,6 +76,15 @@ def _forget_negative_dimensions(graph: onnx.GraphProto) -> None:
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_value < 0:
                 dim.ClearField("dim_value")
+
+
+def _repeat_types(graph: onnx.GraphProto) -> None:
+    """An output that is an input has the input's type, also where it is listed without one."""
+    bare = [value for value in graph.output if not value.HasField("type")]
+    inputs = {value.name: value for value in graph.input} if bare else {}
+    for value in bare:
+        if value.name in inputs:
+            value.type.CopyFrom(inputs[value.name].type)
 
 
 def _settle_constants(graph: onnx.GraphProto) -> None:

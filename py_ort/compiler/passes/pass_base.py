@@ -18,6 +18,7 @@ from py_ort.boundary import typed_errors
 from py_ort.compiler.passes.contracts import check_canonical, check_interface, check_well_formed, interface
 from py_ort.ir.errors import node_at_fault
 from py_ort.ir.graph import all_graphs, all_nodes
+from py_ort.uninterrupted import check
 
 
 class Pass:
@@ -111,6 +112,7 @@ def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassRe
     reports: list[PassReport] = []
     before, constants = count_operators(model), count_constants(model)
     for each in passes:
+        check()
         start = time.perf_counter()
         with typed_errors(
             f"optimization pass {each.name}", "a lower graph_optimization_level may do without it", node_at_fault

@@ -12,10 +12,13 @@ from typing import BinaryIO
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.exceptions import OutOfMemory
 from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.wire.parts import LazyPart, Part, whole
 
 ALIGNMENT = 64
+_MOST_BYTES = 1 << 32
+_LARGEST_SIZE = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
@@ -86,12 +89,22 @@ class Weights:
     _by_tensor: dict[int, WeightEntry] = field(default_factory=dict, repr=False)
 
     def add(self, name: str, tensor: ir.TensorProtocol, *, on_cpu: bool, on_gpu: bool) -> WeightEntry:
-        """Append a constant; the same tensor object twice takes its room once."""
+        """Append a constant; the same tensor object twice takes its room once.
+
+        Raises:
+            OutOfMemory: The constant is larger than the memory of any page.
+        """
         twin = self._by_tensor.get(id(tensor))
         if twin is not None:
             entry = WeightEntry(name, tensor, twin.offset, twin.size, on_cpu, on_gpu)
         else:
             nbytes = 0 if tensor.dtype == ir.DataType.STRING else tensor.nbytes
+            if nbytes > _MOST_BYTES or max(tensor.shape.numpy(), default=0) > _LARGEST_SIZE:
+                shape = list(tensor.shape.numpy())
+                raise OutOfMemory(
+                    f"constant {name!r} of shape {shape} has {nbytes} bytes, and a page can hold at most {_MOST_BYTES} "
+                    "bytes and sizes of 32 bits: split it"
+                )
             entry = WeightEntry(name, tensor, self.size, nbytes, on_cpu, on_gpu)
             self.size += -(-nbytes // ALIGNMENT) * ALIGNMENT
             self._by_tensor[id(tensor)] = entry

@@ -17,15 +17,28 @@ import onnx_ir as ir
 
 from py_ort.compiler.folds import folds
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.graph import add_constant, all_nodes, array, dims, element_bytes, remove, subgraphs, tensor_of
+from py_ort.ir.graph import (
+    add_constant,
+    all_graphs,
+    all_nodes,
+    array,
+    dims,
+    element_bytes,
+    remove,
+    subgraphs,
+    tensor_of,
+)
 from py_ort.ir.infer import infer_again
 from py_ort.ir.operators import operator
 from py_ort.ir.shape_data import shape_data
+from py_ort.uninterrupted import check
 
 # A folded constant is sent to the page as a weight. What old models compute from shapes (weights of ConstantOfShape)
 # may be large.
 _LIMIT_BYTES = 1 << 30
 _LIMIT_GROWTH = 64 << 20  # what other operators may add
+#: Of a model: bytes that its constants may still grow by. They may be twice as many as in its file, and _LIMIT_BYTES.
+_ROOM = "py_ort.room_for_constants"
 
 
 class Folding(Pass):
@@ -44,20 +57,26 @@ class Folding(Pass):
     def call(self, model: ir.Model) -> int:
         """Fold in order, and infer again what reads the results: shapes depend on them, and more to fold on shapes."""
         count = 0
+        room = model.meta.setdefault(_ROOM, _LIMIT_BYTES + _bytes_of_constants(model))
         better: set[ir.Value | None] = set()
         for node in list(all_nodes(model.graph)):
+            check()
             if node.graph is None or subgraphs(node) or _gives_out(node):
                 continue
             if not better.isdisjoint(node.inputs):
                 better.update(infer_again(node))
-            results = self._fold(node)
+            results = self._fold(node, room)
             if results is None:
                 continue
+            room -= sum(map(_bytes, results))
+            read = list(node.inputs)
             better.update(_replace(node, results))
+            room += sum(map(_forget, read))
             count += 1
+        model.meta[_ROOM] = room
         return count
 
-    def _fold(self, node: ir.Node) -> Sequence[ir.TensorProtocol] | None:
+    def _fold(self, node: ir.Node, room: float) -> Sequence[ir.TensorProtocol] | None:
         if node.domain != "" or node.op_type in self._but:
             return None
         if self._shapes and len(node.outputs) == 1 and (self._inferred or node.op_type in ("Shape", "Size")):
@@ -68,7 +87,7 @@ class Folding(Pass):
         constants = [None if v is None else v.const_value for v in node.inputs]
         if fold is None or any(c is None and v is not None for c, v in zip(constants, node.inputs, strict=True)):
             return None
-        if any(isinstance(c, ir.LazyTensor) for c in constants) or _too_big(node):
+        if any(isinstance(c, ir.LazyTensor) for c in constants) or _too_big(node, room):
             return None
         results = fold(node, [array(v) for v in node.inputs])
         if results is None or len(results) != len(node.outputs):
@@ -96,7 +115,7 @@ def _from_shapes(node: ir.Node) -> np.ndarray | None:
     return np.array(elements, output.dtype.numpy()).reshape([len(elements)] if known else [])
 
 
-def _too_big(node: ir.Node) -> bool:
+def _too_big(node: ir.Node, room: float) -> bool:
     size = 1
     for output in node.outputs:
         known = dims(output)
@@ -107,10 +126,29 @@ def _too_big(node: ir.Node) -> bool:
             continue
         size = max(size, math.prod(sizes))
     made = size * element_bytes(node.outputs[0].dtype)
+    if made > room:
+        return True
     if node.op_type == "ConstantOfShape":
         return made > _LIMIT_BYTES
     constants = [v.const_value for v in node.inputs if v is not None and v.const_value is not None]
-    return made > sum(c.size * element_bytes(c.dtype) for c in constants) + _LIMIT_GROWTH
+    return made > sum(map(_bytes, constants)) + _LIMIT_GROWTH
+
+
+def _bytes(tensor: ir.TensorProtocol) -> float:
+    return tensor.size * element_bytes(tensor.dtype)
+
+
+def _bytes_of_constants(model: ir.Model) -> float:
+    values = (value for graph in all_graphs(model.graph) for value in graph.initializers.values())
+    return sum(_bytes(value.const_value) for value in values if value.const_value is not None)
+
+
+def _forget(value: ir.Value | None) -> float:
+    """Remove a constant that nothing reads any more; return its bytes."""
+    if value is None or value.uses() or value.const_value is None or value.is_graph_output() or value.graph is None:
+        return 0.0
+    value.graph.initializers.pop(value.name, None)
+    return _bytes(value.const_value)
 
 
 def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> list[ir.Value]:
