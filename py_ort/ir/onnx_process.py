@@ -15,8 +15,8 @@ from typing import Any
 from py_ort.uninterrupted import time_left
 
 _WORKER = Path(__file__).with_name("onnx_worker.py")
-#: Seconds for a request, and for a process that starts.
-_PATIENCE, _START = 10.0, 20.0
+#: Seconds for a node, whose inference takes less than a thousandth, and for a process that starts.
+_PATIENCE, _START = 3.0, 30.0
 
 
 class Died(Exception):
@@ -56,25 +56,20 @@ class OnnxProcess:
             Died: The process ended, or took longer.
         """
         with self._lock:
-            fresh = self._process is None or self._owner != os.getpid() or self._process.poll() is not None
-            process = self._start() if fresh or self._process is None else self._process
-            allowed = min(patience + (_START if fresh else 0.0), time_left())
-            timer = threading.Timer(allowed, process.kill)
-            timer.daemon = True
-            timer.start()
+            process = self._process
+            if process is None or self._owner != os.getpid() or process.poll() is not None:
+                process = self._process = self._start()
             try:
-                assert process.stdin is not None and process.stdout is not None
+                assert process.stdin is not None
                 pickle.dump((function, arguments), process.stdin)
                 process.stdin.flush()
-                succeeded, result = pickle.load(process.stdout)
+                succeeded, result = _read(process, patience)
             except (OSError, EOFError, pickle.UnpicklingError) as e:
                 self._end(process)
                 raise Died from e
             except BaseException:  # an interrupt, behind which the answer would be taken for that of the next request
                 self._end(process)
                 raise
-            finally:
-                timer.cancel()
         if not succeeded:
             raise Refused(*result)
         return result
@@ -86,9 +81,15 @@ class OnnxProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        self._process, self._owner = process, os.getpid()
-        assert process.stdin is not None
-        pickle.dump(sys.path, process.stdin)
+        self._owner = os.getpid()
+        try:
+            assert process.stdin is not None
+            pickle.dump(sys.path, process.stdin)
+            process.stdin.flush()
+            _read(process, _START)
+        except BaseException:
+            self._end(process)
+            raise
         return process
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
@@ -104,6 +105,18 @@ class OnnxProcess:
         """End the process, if it is one of this process of Python."""
         if self._process is not None and self._owner == os.getpid():
             self._end(self._process)
+
+
+def _read(process: subprocess.Popen[bytes], patience: float) -> Any:
+    """Return what the process says next; kill it if that takes longer than so many seconds, or than there are left."""
+    assert process.stdout is not None
+    timer = threading.Timer(min(patience, time_left()), process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        return pickle.load(process.stdout)
+    finally:
+        timer.cancel()
 
 
 onnx_process = OnnxProcess()

@@ -7,11 +7,12 @@ functions take and return bytes only.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import pickle
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 _MEMORY = 8 << 30
 
@@ -76,12 +77,19 @@ def _limit() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def _answer(answers: BinaryIO, answer: Any) -> None:
+    pickle.dump(answer, answers)
+    answers.flush()
+
+
 def main() -> None:
     """Answer requests until the input ends."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not come among the answers
     sys.path[:] = pickle.load(requests)
     _limit()
+    importlib.import_module("onnx")
+    _answer(answers, "ready")
     while True:
         try:
             function, arguments = pickle.load(requests)
@@ -91,8 +99,7 @@ def main() -> None:
             answer: tuple[bool, Any] = True, _FUNCTIONS[function](*arguments)
         except Exception as e:  # the C++ side raises several types
             answer = False, (type(e).__name__, str(e))
-        pickle.dump(answer, answers)
-        answers.flush()
+        _answer(answers, answer)
 
 
 if __name__ == "__main__":

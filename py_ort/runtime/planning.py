@@ -115,7 +115,8 @@ class Planner:
         return compiled
 
     def _limited(self, doing: str) -> AbstractContextManager[None]:
-        text = f"{doing} the model took longer than create_timeout ({self._limit} s): set it higher, or None for no limit"
+        took = f"{doing} the model took longer than create_timeout ({self._limit} s)"
+        text = f"{took}: set it higher, or to None for no limit"
         return time_limit(self._limit, lambda: Timeout(text))
 
     def offers(self, shapes: Mapping[str, Sequence[int]]) -> bool:

@@ -10,12 +10,13 @@ import onnx_ir as ir
 import pytest
 from alarm import within
 from external_models import MORE_PLACES, PLACES, VALUES, external, hugging_face, model, save
-from onnx import SequenceProto, SparseTensorProto, TensorProto, helper, numpy_helper
+from onnx import SequenceProto, SparseTensorProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
+from py_ort.compiler import compile_model
 from py_ort.compiler.load import LoadedModel, load_model, read_whole
 from py_ort.compiler.load.external import ExternalData
 from py_ort.compiler.load.files import DataFolder
-from py_ort.exceptions import InvalidArgument, InvalidGraph, NoSuchFile
+from py_ort.exceptions import InvalidArgument, InvalidGraph, NoSuchFile, OutOfMemory
 from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.options import SessionOptions
@@ -318,3 +319,17 @@ def test_a_file_is_opened_once_for_all_of_its_tensors(folder: Path) -> None:
     arrays = {name: value.const_value.numpy() for name, value in loaded.model.graph.initializers.items()}
     assert [arrays[f"w{n}"][0] for n in range(many)] == [4096 * n for n in range(many)]
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 2
+
+
+@pytest.mark.parametrize("shape", [[2**33], [2**33, 0]])
+def test_tensors_that_no_page_can_hold(folder: Path, shape: list[int]) -> None:
+    """The file is sparse: it takes no room on the disk."""
+    with (folder / "w.bin").open("wb") as file:
+        file.truncate(int(np.prod(shape)))
+    w = TensorProto(name="w", data_type=TensorProto.INT8, dims=shape, data_location=TensorProto.EXTERNAL)
+    w.external_data.add(key="location", value="w.bin")
+    ends = [helper.make_tensor_value_info("i", TensorProto.INT64, [1]), ValueInfoProto(name="y")]
+    graph = helper.make_graph([helper.make_node("Gather", ["w", "i"], ["y"])], "g", ends[:1], ends[1:], [w])
+    (folder / "model.onnx").write_bytes(helper.make_model(graph, ir_version=9).SerializeToString())
+    with pytest.raises(OutOfMemory, match=r"constant 'w' of shape \[8589934592(, 0)?\] has \d+ bytes"):
+        compile_model(folder / "model.onnx", providers=["wasm"])

@@ -208,3 +208,10 @@ def test_a_dimension_whose_name_is_empty_has_none() -> None:
     model = parse("g (float[3,4] x) => (float[3,4] y) { y = Relu(x) }")
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = ""
     assert NodeArg.of(load_model(model.SerializeToString()).model.graph.inputs[0]).shape == [None, 4]
+
+
+def test_an_output_that_is_an_input_has_its_type_unsaid() -> None:
+    model = parse("g (float[3,4] x) => (float[3,4] y) { y = Neg(x) }")
+    model.graph.output.append(onnx.ValueInfoProto(name="x"))
+    result = check_equal(model, feeds=X)
+    assert [arg.type for arg in (*result.inputs, *result.outputs)] == ["tensor(float)"] * 3
