@@ -138,10 +138,12 @@ def attributes_of(node: ir.Node) -> dict[str, Any]:
 
 def all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
     """Yield the nodes of a graph and of its subgraphs, each node before those of its subgraphs."""
+    bodies = op_types("bodies")
     for node in graph:
         yield node
-        for subgraph in subgraphs(node):
-            yield from all_nodes(subgraph)
+        if node.op_type in bodies or node.domain != "":  # most nodes of long graphs are not asked for graphs
+            for subgraph in subgraphs(node):
+                yield from all_nodes(subgraph)
 
 
 def subgraphs(node: ir.Node) -> list[ir.Graph]:
@@ -162,9 +164,11 @@ def subgraphs(node: ir.Node) -> list[ir.Graph]:
 def all_graphs(graph: ir.Graph) -> Iterator[ir.Graph]:
     """Yield the graph, then its subgraphs at every depth."""
     yield graph
+    bodies = op_types("bodies")
     for node in graph:
-        for subgraph in subgraphs(node):
-            yield from all_graphs(subgraph)
+        if node.op_type in bodies or node.domain != "":
+            for subgraph in subgraphs(node):
+                yield from all_graphs(subgraph)
 
 
 def replace_value(old: ir.Value, new: ir.Value) -> None:

@@ -41,6 +41,10 @@ def infer_outputs(node: ir.Node, schema: Any, version: int, *, strict: bool) -> 
     Raises:
         InvalidGraph: With `strict`, the inputs do not fit the operator.
     """
+    key = _key(node, schema, version)
+    known = None if key is None else _answers.get(key)
+    if known is not None:
+        return known
     types: dict[str, Any] = {}
     data: dict[str, Any] = {}
     proto = _node_proto(node, types, data)
@@ -55,10 +59,48 @@ def infer_outputs(node: ir.Node, schema: Any, version: int, *, strict: bool) -> 
     except (onnx.shape_inference.InferenceError, Refused, Died) as e:
         if strict and not (isinstance(e, Refused) and e.kind != "InferenceError"):
             raise inconsistent(node, _DEADLY if isinstance(e, Died) else str(e)) from e
-        found = {}
+        key, found = None, {}
     except Exception:  # the C++ side raises several types
-        found = {}
-    return [found.get(f"o{i}") for i in range(len(node.outputs))]
+        key, found = None, {}
+    answer = [found.get(f"o{i}") for i in range(len(node.outputs))]
+    if key is not None:
+        if len(_answers) == _MOST_ANSWERS:
+            _answers.clear()
+        _answers[key] = answer
+    return answer
+
+
+#: Models repeat their layers: what ONNX inferred of a node, by all that it was told of the node.
+_answers: dict[Any, list[Any]] = {}
+_MOST_ANSWERS = 4096
+
+
+def _key(node: ir.Node, schema: Any, version: int) -> Any | None:
+    """Return all that ONNX is told of a node; None where that is much, or not known to be all."""
+    told: list[Any] = [schema, version, len(node.outputs)]
+    for value in node.inputs:
+        if value is None:
+            told.append(None)
+            continue
+        kind, shape = value.type, value.shape
+        if value.const_value is not None or not isinstance(kind, ir.TensorType):
+            return None
+        told.append(kind.dtype)
+        told.append(None if shape is None else tuple(d if isinstance(d, int) else d.value for d in shape))
+    for item in node.attributes.values():
+        if item.type not in _PLAIN or item.is_ref():
+            return None
+        value = item.value
+        told += (item.name, item.type, tuple(value) if isinstance(value, list) else value)
+    found = tuple(told)
+    try:
+        hash(found)
+    except TypeError:
+        return None
+    return found
+
+
+_PLAIN = frozenset(ir.AttributeType[name] for name in ("INT", "INTS", "FLOAT", "FLOATS", "STRING", "STRINGS"))
 
 
 def _inferred_elsewhere(

@@ -247,9 +247,11 @@ def roundings() -> Mapping[int, str]:
 
 
 @cache
-def op_types(trait: str) -> tuple[str, ...]:
+def op_types(trait: str) -> frozenset[str]:
     """Return the names of ai.onnx's operators with a trait: those whose field of this name is set."""
-    return tuple(name for (domain, name), declared in operators().items() if domain == "" and getattr(declared, trait))
+    return frozenset(
+        name for (domain, name), declared in operators().items() if domain == "" and getattr(declared, trait)
+    )
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import onnx_ir as ir
 
 _TYPE_NAMES = {
@@ -14,6 +16,8 @@ _TYPE_NAMES = {
 
 def type_name(found: ir.TypeProtocol | None) -> str:
     """Return ONNX's text for a type: "tensor(float)"."""
+    if type(found) is ir.TensorType:  # most are; the checks below take their time
+        return _of_tensor(found.dtype)
     if found is None:
         return ""
     if isinstance(found, ir.SequenceType):
@@ -22,7 +26,12 @@ def type_name(found: ir.TypeProtocol | None) -> str:
         return f"optional({type_name(found.elem_type)})"
     if isinstance(found, ir.SparseTensorType):
         return f"sparse_tensor({_dtype(found.dtype)})"
-    return f"tensor({_dtype(found.dtype)})"
+    return _of_tensor(found.dtype)
+
+
+@cache
+def _of_tensor(dtype: ir.DataType) -> str:
+    return f"tensor({_dtype(dtype)})"
 
 
 def _dtype(dtype: ir.DataType) -> str:

@@ -180,12 +180,17 @@ FUNCTIONS: dict[str, ScalarFunction] = {
 }
 
 
+#: Rows that are an operator with a value of an attribute: attribute, value and row, by the operator.
+_VARIANTS: dict[str, list[tuple[str, Any, ScalarFunction]]] = {}
+for _row in FUNCTIONS.values():
+    if _row.variant_of is not None:
+        _VARIANTS.setdefault(_row.variant_of[0], []).append((*_row.variant_of[1:], _row))
+
+
 def scalar_function(op_type: str, given: Mapping[str, Any]) -> ScalarFunction | None:
     """Return the function that an operator of ai.onnx is with these attributes, or None."""
-    for row in FUNCTIONS.values():
-        if row.variant_of is not None and row.variant_of[0] == op_type:
-            _, attribute, value = row.variant_of
-            if given.get(attribute) == value:
-                return row
+    for attribute, value, row in _VARIANTS.get(op_type, ()):
+        if given.get(attribute) == value:
+            return row
     plain = FUNCTIONS.get(op_type)
     return plain if plain is not None and "" in plain.domains else None

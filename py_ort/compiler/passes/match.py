@@ -10,11 +10,26 @@ import onnx_ir as ir
 
 from py_ort.ir.graph import all_nodes, array, attribute, dims, ints, rank, remove, scalar
 
+#: Of a model, while a pass has changed nothing yet: the names of the operators of its nodes. Most passes find none of
+#: theirs, and need not walk over a long graph.
+PRESENT = "py_ort.present_operators"
 
-def nodes_of(model: ir.Model, *op_types: str) -> Iterator[ir.Node]:
-    """Yield the nodes of these operators of ai.onnx, at every depth; the graph may change meanwhile."""
-    for node in list(all_nodes(model.graph)):
-        if node.domain == "" and node.op_type in op_types and node.graph is not None:
+
+def nodes_of(model: ir.Model, *op_types: str, domain: str | None = "") -> Iterator[ir.Node]:
+    """Yield the nodes of these operators, at every depth; the graph may change meanwhile.
+
+    Args:
+        model: The model.
+        op_types: Names of operators.
+        domain: Their domain; None: any.
+    """
+    present = model.meta.get(PRESENT)
+    if present is not None and present.isdisjoint(op_types):
+        return
+    model.meta.pop(PRESENT, None)
+    found = (node for node in all_nodes(model.graph) if node.op_type in op_types)
+    for node in [node for node in found if domain is None or node.domain == domain]:
+        if node.graph is not None:
             yield node
 
 

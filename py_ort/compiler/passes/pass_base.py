@@ -16,8 +16,10 @@ import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
 from py_ort.compiler.passes.contracts import check_canonical, check_interface, check_well_formed, interface
+from py_ort.compiler.passes.match import PRESENT
 from py_ort.ir.errors import node_at_fault
 from py_ort.ir.graph import all_graphs, all_nodes
+from py_ort.ir.operators import op_types
 from py_ort.uninterrupted import check
 
 
@@ -87,9 +89,10 @@ def count_operators(model: ir.Model) -> Counter[str]:
     return Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in all_nodes(model.graph))
 
 
-def count_constants(model: ir.Model) -> int:
-    """Return the number of constants at all depths."""
-    return sum(len(graph.initializers) for graph in all_graphs(model.graph))
+def count_constants(model: ir.Model, operators: Iterable[str]) -> int:
+    """Return the number of constants at all depths; `operators`: the model's, by name."""
+    flat = all("." not in name and name not in op_types("bodies") for name in operators)
+    return sum(len(graph.initializers) for graph in ([model.graph] if flat else all_graphs(model.graph)))
 
 
 def contracts_checked() -> bool:
@@ -110,19 +113,23 @@ def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassRe
     """
     run = _run_checked if contracts_checked() else _run
     reports: list[PassReport] = []
-    before, constants = count_operators(model), count_constants(model)
+    before = count_operators(model)
+    constants = count_constants(model, before)
     for each in passes:
         check()
         start = time.perf_counter()
+        model.meta[PRESENT] = {name.rpartition(".")[2] for name in before}
         with typed_errors(
             f"optimization pass {each.name}", "a lower graph_optimization_level may do without it", node_at_fault
         ):
             changes = run(each, model, [report.name for report in (*earlier, *reports)])
+        model.meta.pop(PRESENT, None)
         ms = (time.perf_counter() - start) * 1e3
         if not changes:
             reports.append(PassReport(each.name, 0, before.total(), before.total(), ms))
             continue
-        after, left = count_operators(model), count_constants(model)
+        after = count_operators(model)
+        left = count_constants(model, after)
         more = {name: after[name] - before[name] for name in before | after if after[name] != before[name]}
         reports.append(PassReport(each.name, changes, before.total(), after.total(), ms, more, left - constants))
         before, constants = after, left

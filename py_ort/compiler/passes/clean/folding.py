@@ -83,11 +83,14 @@ class Folding(Pass):
             known = _from_shapes(node)
             if known is not None:
                 return [tensor_of(known)]
-        fold = folds().get(node.op_type)
-        constants = [None if v is None else v.const_value for v in node.inputs]
-        if fold is None or any(c is None and v is not None for c, v in zip(constants, node.inputs, strict=True)):
+        if any(v is not None and v.const_value is None for v in node.inputs):
             return None
-        if any(isinstance(c, ir.LazyTensor) for c in constants) or _too_big(node, room):
+        fold = folds().get(node.op_type)
+        if (
+            fold is None
+            or any(v is not None and isinstance(v.const_value, ir.LazyTensor) for v in node.inputs)
+            or _too_big(node, room)
+        ):
             return None
         results = fold(node, [array(v) for v in node.inputs])
         if results is None or len(results) != len(node.outputs):

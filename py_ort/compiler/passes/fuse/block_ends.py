@@ -13,7 +13,7 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import NORM, OP_TYPE, RESIDUAL, block_product, is_block_product, is_plain
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import all_nodes, attribute, attributes_of, dims, input_at, origins, rank, remove, replace_value
+from py_ort.ir.graph import attribute, attributes_of, dims, input_at, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
 _SKIP = "SkipSimplifiedLayerNormalization"
@@ -34,7 +34,7 @@ class BlockEnds(Pass):
     def call(self, model: ir.Model) -> int:
         """Take each normalization, then each sum."""
         names = ("SimplifiedLayerNormalization", "RMSNormalization", _SKIP) if self._norm else ()
-        count = sum(self._normalize(node) for node in [n for n in all_nodes(model.graph) if n.op_type in names])
+        count = sum(self._normalize(node) for node in nodes_of(model, *names, domain=None))
         return count + (sum(self._add(node) for node in nodes_of(model, "Add")) if self._residual else 0)
 
     def _normalize(self, node: ir.Node) -> bool:

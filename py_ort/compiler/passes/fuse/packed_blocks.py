@@ -28,7 +28,7 @@ from py_ort.ir.block_products import (
 )
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import Epilogue
-from py_ort.ir.graph import all_nodes, array, attribute, attributes_of, input_at, origins, remove, replace_value
+from py_ort.ir.graph import array, attribute, attributes_of, input_at, origins, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
 _MOST = 1 << 25  # bytes of each one's weights: larger ones stay in their file
@@ -48,7 +48,7 @@ class PackedBlocks(Pass):
         """Take each attention of groups, then each product of two products."""
         if not self._target.launches:
             return 0
-        attentions = [n for n in all_nodes(model.graph) if (n.domain, n.op_type) == (MICROSOFT, "GroupQueryAttention")]
+        attentions = nodes_of(model, "GroupQueryAttention", domain=MICROSOFT)
         count = sum(self._project(node) for node in attentions)
         if self._target.offers("gate", OP_TYPE, MICROSOFT):
             count += sum(self._gate(node) for node in nodes_of(model, "Mul"))

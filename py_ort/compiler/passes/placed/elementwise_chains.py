@@ -8,7 +8,7 @@ Runs after placement, as all of a chain must be on one provider; what it makes i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -90,14 +90,15 @@ class ElementwiseChains(Pass):
         if not fits_into(node, node.outputs[0].dtype):
             return None
         chain = self._grow(node)
-        value = _inputs(chain)[0] if len(_inputs(chain)) == 1 else None
+        inputs = _inputs(chain)
+        value = inputs[0] if len(inputs) == 1 else None
         middle = None if value is None else value.producer()
         if value is not None and middle is not None and middle.graph is node.graph:
             whole = same_dims(value, node.outputs[0]) and not value.is_graph_output() and _only_in(chain, value)
             found = self._kept(self._around(middle, node, chain)) if whole else None
             if found is not None:
                 return found
-        return None if widened(node.outputs[0], _inputs(chain)) else self._kept(_Chain(node, chain))
+        return None if widened(node.outputs[0], inputs) else self._kept(_Chain(node, chain))
 
     def _around(self, middle: ir.Node, end: ir.Node, finish: list[ir.Node]) -> _Chain | None:
         floats = middle.outputs[0].dtype in FLOATS
@@ -147,28 +148,30 @@ class ElementwiseChains(Pass):
 
     def _grow(self, last: ir.Node) -> list[ir.Node]:
         """The nodes of the chain, each behind those that it reads."""
-        chain = [last]
+        chain, members, inputs = [last], {last}, set(read(last))
         provider, dtype = self._provider_of(last), last.outputs[0].dtype
         at = 0
         while at < len(chain):
             for value in chain[at].inputs:
                 made = None if value is None else value.producer()
-                if value is None or made is None or made in chain or made.graph is not last.graph:
+                if value is None or made is None or made in members or made.graph is not last.graph:
                     continue
-                if not fits_into(made, dtype):
+                if len(chain) == _INSTRUCTIONS or not fits_into(made, dtype):
                     continue
-                if value.is_graph_output() or not (_only_in(chain, value) or self._repeatable(made)):
+                if value.is_graph_output() or not (_only_in(members, value) or self._repeatable(made)):
                     continue
                 if self._provider_of(made) != provider or not worth(made, last.outputs[0]):
                     continue
-                more = [*chain, made]
-                if len(_inputs(more)) <= _INPUTS and len(more) <= _INSTRUCTIONS:
-                    chain = more
+                more = (inputs | {v for v in read(made) if v.producer() not in members}) - {value}
+                if len(more) <= _INPUTS:
+                    chain.append(made)
+                    members.add(made)
+                    inputs = more
             at += 1
         return _ordered(chain)
 
 
-def _only_in(chain: list[ir.Node], value: ir.Value) -> bool:
+def _only_in(chain: Collection[ir.Node], value: ir.Value) -> bool:
     return all(use.node in chain for use in value.uses())
 
 
