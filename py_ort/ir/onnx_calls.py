@@ -18,7 +18,7 @@ from py_ort.ir.long_list import LongList
 from py_ort.ir.onnx_process import Died, Refused, onnx_process
 from py_ort.ir.operators import operator
 from py_ort.ir.rules import Rules
-from py_ort.ir.value_types import value_type
+from py_ort.ir.value_types import Inferred, value_type
 
 _DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
 _LARGEST = 1 << 31  # attributes of integers are below it
@@ -29,8 +29,8 @@ _TREES = ("nodes_", "leaf_", "target_", "class_")
 _DEADLY = "ONNX's inference of it ends the process: its attributes and the sizes of its inputs contradict each other"
 
 
-def infer_outputs(node: ir.Node, schema: Any, version: int, *, strict: bool) -> list[Any]:
-    """Return the TypeProto of each output, None where it is not known.
+def infer_outputs(node: ir.Node, schema: Any, version: int, *, strict: bool) -> list[Inferred | None]:
+    """Return the type of each output, None where it is not known.
 
     Args:
         node: A node whose inputs were inferred before.
@@ -62,7 +62,8 @@ def infer_outputs(node: ir.Node, schema: Any, version: int, *, strict: bool) -> 
         key, found = None, {}
     except Exception:  # the C++ side raises several types
         key, found = None, {}
-    answer = [found.get(f"o{i}") for i in range(len(node.outputs))]
+    protos = (found.get(f"o{i}") for i in range(len(node.outputs)))
+    answer = [None if proto is None else Inferred.of(proto) for proto in protos]
     if key is not None:
         if len(_answers) == _MOST_ANSWERS:
             _answers.clear()
@@ -71,7 +72,7 @@ def infer_outputs(node: ir.Node, schema: Any, version: int, *, strict: bool) -> 
 
 
 #: Models repeat their layers: what ONNX inferred of a node, by all that it was told of the node.
-_answers: dict[Any, list[Any]] = {}
+_answers: dict[Any, list[Inferred | None]] = {}
 _MOST_ANSWERS = 4096
 
 

@@ -37,7 +37,8 @@ def function_body(name: tuple[str, int, str], version: int, node: bytes, types: 
     """Return the function body of an operator for these types of inputs."""
     from onnx import defs
 
-    body: bytes = defs.get_schema(*name).get_context_dependent_function_with_opset_version(version, node, list(types))
+    schema: Any = defs.get_schema(*name)
+    body: bytes = schema.get_context_dependent_function_with_opset_version(version, node, list(types))
     return body
 
 
@@ -53,8 +54,9 @@ def inline(model: bytes, functions: Sequence[tuple[str, str]]) -> bytes:
     """Put the bodies of functions where they are called."""
     from onnx import ModelProto, inliner
 
-    inlined: bytes = inliner.inline_selected_functions(ModelProto.FromString(model), functions).SerializeToString()
-    return inlined
+    inlined = inliner.inline_selected_functions(ModelProto.FromString(model), list(functions))
+    found: bytes = inlined.SerializeToString()
+    return found
 
 
 def convert(model: bytes, opset: int) -> bytes:

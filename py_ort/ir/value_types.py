@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import onnx
 import onnx_ir as ir
@@ -36,24 +37,48 @@ def value_type(value: ir.Value) -> Any | None:
     return proto
 
 
-def apply_type(value: ir.Value, proto: Any) -> None:
+class Inferred(NamedTuple):
+    """A type that ONNX inferred.
+
+    Attributes:
+        type: The type; None: a tensor of unknown elements.
+        dims: A tensor's dimensions (int, name or None each); None: not even the rank is known.
+        shape: The shape of an optional tensor.
+    """
+
+    type: ir.TypeProtocol | None
+    dims: Sequence[Any] | None = None
+    shape: ir.Shape | None = None
+
+    @classmethod
+    def of(cls, proto: Any) -> Inferred | None:
+        """Read ONNX's TypeProto; None: it says nothing."""
+        kind = proto.WhichOneof("value")
+        if kind is None:
+            return None
+        if kind != "tensor_type":
+            serde = ir.serde
+            return cls(
+                serde.deserialize_type_proto_for_type(proto), None, serde.deserialize_type_proto_for_shape(proto)
+            )
+        tensor = proto.tensor_type
+        found = ir.TensorType(ir.DataType(tensor.elem_type)) if tensor.elem_type else None
+        if not tensor.HasField("shape"):
+            return cls(found)
+        pairs = ((dim.WhichOneof("value"), dim) for dim in tensor.shape.dim)
+        return cls(found, [dim.dim_value if which == "dim_value" else dim.dim_param or None for which, dim in pairs])
+
+
+def apply_type(value: ir.Value, found: Inferred) -> None:
     """Give a value the type that ONNX inferred; what was known before and is more exact stays."""
-    kind = proto.WhichOneof("value")
-    if kind != "tensor_type":
-        if kind is not None and value.type is None:
-            value.type = ir.serde.deserialize_type_proto_for_type(proto)
-            value.shape = ir.serde.deserialize_type_proto_for_shape(proto)
+    if found.type is not None and not isinstance(found.type, ir.TensorType):
+        if value.type is None:
+            value.type, value.shape = found.type, found.shape
         return
-    tensor = proto.tensor_type
-    if tensor.elem_type:
-        value.type = ir.TensorType(ir.DataType(tensor.elem_type))
-    if not tensor.HasField("shape"):
-        return
-    found = []
-    for dim in tensor.shape.dim:
-        which = dim.WhichOneof("value")
-        found.append(dim.dim_value if which == "dim_value" else dim.dim_param or None)
-    set_dims(value, found)
+    if found.type is not None:
+        value.type = found.type
+    if found.dims is not None:
+        set_dims(value, list(found.dims))
 
 
 def set_dims(value: ir.Value, found: list[Any]) -> None:

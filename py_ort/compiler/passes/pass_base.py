@@ -111,6 +111,9 @@ def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassRe
     Raises:
         InternalError: A pass failed, or a contract does not hold; the pass's name is in the text.
     """
+    passes = list(passes)
+    if not passes:
+        return []
     run = _run_checked if contracts_checked() else _run
     reports: list[PassReport] = []
     before = count_operators(model)

@@ -17,14 +17,15 @@ class DeadCode(Pass):
     def call(self, model: ir.Model) -> int:
         """Remove what nothing reads."""
         count = 0
-        for graph in reversed(list(all_graphs(model.graph))):
+        graphs = list(all_graphs(model.graph))
+        for graph in reversed(graphs):
             for node in reversed(list(graph)):
                 if not any(output.uses() or output.is_graph_output() for output in node.outputs):
                     remove_with_subgraphs(node)
                     count += 1
                 elif operator("", node.op_type).optional_outputs:
                     count += _trim(node)
-        for graph in all_graphs(model.graph):
+        for graph in graphs if len(graphs) == 1 else all_graphs(model.graph):
             for name, value in list(graph.initializers.items()):
                 if not value.uses() and not value.is_graph_output():
                     del graph.initializers[name]

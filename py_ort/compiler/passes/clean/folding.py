@@ -150,7 +150,7 @@ def _forget(value: ir.Value | None) -> float:
     """Remove a constant that nothing reads any more; return its bytes."""
     if value is None or value.uses() or value.const_value is None or value.is_graph_output() or value.graph is None:
         return 0.0
-    value.graph.initializers.pop(value.name, None)
+    value.graph.initializers.pop(value.name or "", None)
     return _bytes(value.const_value)
 
 
