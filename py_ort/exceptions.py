@@ -312,7 +312,7 @@ class ConnectionLost(BrowserError, ConnectionError):
 
 
 class Timeout(BrowserError, TimeoutError):
-    """The page did not answer in time."""
+    """The page did not answer in time, or the compiler took longer than a session's `create_timeout`."""
 
     __str__ = PyOrtError.__str__
 

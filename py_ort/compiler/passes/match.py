@@ -150,7 +150,8 @@ def widened(result: ir.Value, inputs: Iterable[ir.Value]) -> bool | None:
 def reduced_axes(node: ir.Node) -> tuple[int, ...] | None:
     """Return a reduction's axes, from 0, in order; None where it is told to do nothing, or something is not known."""
     axes, count = node.inputs[1] if len(node.inputs) > 1 else None, rank(node.inputs[0])
-    given = [] if axes is None else ints(axes)
+    # As an attribute in models that are saved in the source's form.
+    given = attribute(node, "axes", []) if axes is None else ints(axes)
     if given is None or count is None or (not given and attribute(node, "noop_with_empty_axes", 0)):
         return None
     return tuple(sorted({axis % count for axis in given})) if given else tuple(range(count))

@@ -22,12 +22,14 @@ from py_ort.compiler.passes.clean.folding import Folding
 from py_ort.compiler.passes.clean.identity import Identity
 from py_ort.compiler.passes.clean.subexpressions import Subexpressions
 from py_ort.compiler.passes.fuse.behind_convolutions import BehindConvolutions
+from py_ort.compiler.passes.norms.layer_norm import LayerNorm
 from py_ort.ir.graph import all_nodes
 
 #: Weights stay quantized.
 _NOT_FOLDED = ("DequantizeLinear",)
 #: Patterns of those tools have these, whether they change anything or not.
 _IN_PATTERNS = ("Expand", "Flatten", "Reshape", "Transpose")
+_WITH_LAYER_NORMALIZATION = 17  # the opset
 #: In their order, once it is noted what is known.
 PASSES = (Identity(but=_IN_PATTERNS), BehindConvolutions(), Subexpressions(constants=False), DeadCode())
 
@@ -56,6 +58,8 @@ def source_form(model: ir.Model, level: Level) -> ir.Model:
 def _optimize(model: ir.Model) -> None:
     _inline(model)
     _note_what_is_known(model)
+    if model.opset_imports.get("", 0) >= _WITH_LAYER_NORMALIZATION:
+        LayerNorm(plain=True).call(model)
     for each in PASSES:
         each.call(model)
 

@@ -118,7 +118,8 @@ class SessionOptions:
             The entry "session.optimized_model_external_initializers_file_name" names a file in its folder for
             initializers of at least "….optimized_model_external_initializers_min_size_in_bytes" (default: 1024).
         preferred_output_location: Where `run` leaves outputs: "cpu", "webgpu" (as `OrtValue`s), or these by name.
-        create_timeout: Seconds that the page may take to load a model and compile its kernels; None: no limit.
+        create_timeout: Seconds that reading the model, compiling it, and loading it into the page may take, each; None:
+            no limit.
         run_timeout: Seconds that a run may take; None: no limit (a lost page or browser ends a run in any case).
 
     Options that have no effect in a browser are kept, and a warning says so when a session is made with them.

@@ -223,3 +223,20 @@ def test_outputs_keep_their_shapes(level, tmp_path):
         output.type.tensor_type.shape for output in made.graph.output
     ]
     assert not any(node.HasField("overload") for node in written.graph.node)
+
+
+@pytest.mark.parametrize(
+    ("opset", "axis", "fused"), [(16, 2, False), (17, 2, True), (17, 1, False), (18, 2, True), (21, -1, True)]
+)
+def test_layer_normalization_is_fused_where_the_opset_has_it(opset, axis, fused, tmp_path):
+    """As native onnxruntime does at its basic level."""
+    axes, reads = (f"<axes=[{axis}]>", "") if opset < 18 else ("", ", last")
+    text = f"""g (float[N,3,4] x) => (float[N,3,4] y) {{ m = ReduceMean{axes}(x{reads})  d = Sub(x, m)  s = Pow(d, two)
+        v = ReduceMean{axes}(s{reads})  e = Add(v, eps)  r = Sqrt(e)  q = Div(d, r)  g = Mul(q, k)  y = Add(g, b) }}"""
+    weights = {"two": np.float32(2), "eps": np.float32(1e-5), "last": np.array([axis])}
+    weights |= {"k": np.linspace(1, 2, 4, dtype=np.float32), "b": np.linspace(0, 1, 4, dtype=np.float32)}
+    model = parse(text, weights, opset=opset)
+    written = _written(model, tmp_path)
+    assert ("LayerNormalization" in _operators(written)) == fused
+    assert len(written.graph.node) == (1 if fused else 9)
+    _same(written, model, {"N": 2})

@@ -30,8 +30,14 @@ from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank
 class LayerNorm(Pass):
     """Found from its quotient, forwards to scale and bias."""
 
+    def __init__(self, *, plain: bool = False) -> None:
+        """`plain`: only those that native onnxruntime fuses at its basic level: a Div, over one axis, with both."""
+        self._plain = plain
+
     def call(self, model: ir.Model) -> int:
         """Try each Div, each Mul by a reciprocal, each Add, and each RMSNormalization of what has no mean."""
+        if self._plain:
+            return sum(_fuse_plain(node) for node in nodes_of(model, "Div"))
         count = sum(fuse_last_axes(node, "LayerNormalization", centered=True) for node in nodes_of(model, "Div", "Mul"))
         count += sum(_fuse_multiplied_out(node) for node in nodes_of(model, "Add"))
         return count + sum(_fuse_centered(node) for node in nodes_of(model, "RMSNormalization"))
@@ -45,6 +51,15 @@ def fuse_last_axes(node: ir.Node, op_type: str, *, centered: bool) -> bool:
         return False
     fit = fits((dims(normal.x) or [])[axis:])
     return _replace(op_type, normal, axis, affine_after(normal.value, normal.x, fit, shift=centered))
+
+
+def _fuse_plain(node: ir.Node) -> bool:
+    normal = normal_of(node)
+    if normal is None or normal.last_axes() != -1 or not normal.centered or not is_float(normal.x):
+        return False
+    affine = affine_after(normal.value, normal.x, fits((dims(normal.x) or [])[-1:]))
+    whole = affine.scale is not None and affine.shift is not None
+    return whole and _replace("LayerNormalization", normal, -1, affine)
 
 
 def _fuse_multiplied_out(node: ir.Node) -> bool:
