@@ -14,6 +14,7 @@
 # make format                                 Python, TypeScript and C++ as make check wants them
 # make libraries                              optimum, transformers and sentence-transformers on top, in a venv of their own
 # make numpy1                                 the unit tests with numpy 1.26, in a venv of their own
+# make onnx121                                the same with onnx 1.21
 # make browsers                               the tests of Firefox, WebKitGTK, QtWebEngine and fleets, with those installed, and
 #                                             ONNX's cases there; commands ended by each signal
 # make build                                  the page and the core, into py_ort/assets/
@@ -48,8 +49,8 @@ BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
-.PHONY: docs run test kernels fuzz bounds large libraries numpy1 browsers matrix check format conformance build setup wheel npm clean \
-  again
+.PHONY: docs run test kernels fuzz bounds large libraries numpy1 onnx121 browsers matrix check format conformance build setup \
+  wheel npm clean again
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -91,8 +92,8 @@ large: build
 libraries: build $(STAMPS)/libraries
 	build/libraries/bin/python -m pytest tests/libraries $(ARGS)
 
-numpy1: build $(STAMPS)/numpy1
-	build/numpy1/bin/python -m pytest tests/unit $(ARGS)
+numpy1 onnx121: %: build $(STAMPS)/%
+	build/$*/bin/python -m pytest tests/unit $(ARGS)
 
 docs: build $(STAMPS)/docs
 	NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build -q
@@ -156,7 +157,7 @@ $(STAMPS)/python: pyproject.toml hatch_build.py $(STAMPS)/system $(STAMPS)/schem
 	@$(BIN)/pip install -q --disable-pip-version-check --no-deps silero-vad  # its models; it would bring PyTorch
 	@touch $@
 
-$(STAMPS)/libraries $(STAMPS)/numpy1: $(STAMPS)/%: .ci/%.txt pyproject.toml $(STAMPS)/system
+$(STAMPS)/libraries $(STAMPS)/numpy1 $(STAMPS)/onnx121: $(STAMPS)/%: .ci/%.txt pyproject.toml $(STAMPS)/system
 	@echo "py_ort: making build/$*"
 	@"$(PYTHON)" -m venv build/$*
 	@build/$*/bin/pip install -q --disable-pip-version-check -r .ci/$*.txt -e '.[test]'

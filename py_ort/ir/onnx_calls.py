@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import ints
 from py_ort.ir.long_list import LongList
 from py_ort.ir.onnx_process import Died, Refused, onnx_process
 from py_ort.ir.operators import operator
@@ -22,6 +23,7 @@ from py_ort.ir.value_types import Inferred, value_type
 
 _DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
 _LARGEST = 1 << 31  # attributes of integers are below it
+_DIVISORS = frozenset({"blocksize", "group", "kv_num_heads", "num_groups", "num_heads", "num_outputs", "q_num_heads"})
 _LONGEST = 1 << 10  # elements of shapes: ONNX's inference makes a dimension of each
 _WHOLE_MODEL = 60.0  # seconds
 #: Prefixes of the attributes that describe a tree ensemble; types never depend on them.
@@ -206,23 +208,23 @@ def _is_ordinary(node: ir.Node, proto: onnx.NodeProto) -> bool:
     for item in proto.attribute:
         kind = item.type
         if kind == onnx.AttributeProto.INT:
-            if not -_LARGEST <= item.i < _LARGEST:
+            if not (1 if item.name in _DIVISORS else -_LARGEST) <= item.i < _LARGEST:
                 return False
         elif kind == onnx.AttributeProto.INTS and not all(-_LARGEST <= each < _LARGEST for each in item.ints):
             return False
     contradicts = _contradicts.of(node)
-    if contradicts is not None and contradicts(proto):
+    if contradicts is not None and contradicts(node, proto):
         return False
     for index in operator(node.domain, node.op_type).host:
         value = node.inputs[index] if index < len(node.inputs) else None
-        shape = None if value is None else value.shape
+        shape = None if value is None or value.dtype != ir.DataType.INT64 else value.shape
         if shape and isinstance(shape[0], int) and shape[0] > _LONGEST:
             return False
     return True
 
 
-_contradicts = Rules[Callable[[onnx.NodeProto], bool]]()
-"""Does a node have attributes that end ONNX's C++?"""
+_contradicts = Rules[Callable[[ir.Node, onnx.NodeProto], bool]]()
+"""Does a node have attributes that end ONNX's C++, of any version that py_ort works with?"""
 
 
 def _number(proto: onnx.NodeProto, name: str, default: int) -> int:
@@ -230,10 +232,43 @@ def _number(proto: onnx.NodeProto, name: str, default: int) -> int:
 
 
 @_contradicts("GatherND")
-def _batches_below_zero(proto: onnx.NodeProto) -> bool:
+def _batches_below_zero(node: ir.Node, proto: onnx.NodeProto) -> bool:
     return _number(proto, "batch_dims", 0) < 0
 
 
 @_contradicts("Split")
-def _other_outputs(proto: onnx.NodeProto) -> bool:
+def _other_outputs(node: ir.Node, proto: onnx.NodeProto) -> bool:
     return _number(proto, "num_outputs", len(proto.output)) != len(proto.output)
+
+
+@_contradicts("SplitToSequence")
+def _parts_of_nothing(node: ir.Node, proto: onnx.NodeProto) -> bool:
+    sizes = ints(node.inputs[1]) if len(node.inputs) > 1 else None
+    return sizes is not None and min(sizes, default=1) < 1
+
+
+_STEPS = ("kernel_shape", "strides", "dilations")
+_OF_WINDOWS = (*_STEPS, "pads", "output_padding", "output_shape")
+
+
+@_contradicts(
+    *("Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv"),
+    *("AveragePool", "LpPool", "MaxPool", "MaxUnpool"),
+)
+def _odd_window(node: ir.Node, proto: onnx.NodeProto) -> bool:
+    """Return True for steps of nothing, and for lists or weights that do not have the image's axes."""
+    ranks = [None if v is None or v.shape is None else len(v.shape) for v in node.inputs]
+    rank, other = (ranks[i] if i < len(ranks) else None for i in (0, 3 if node.op_type == "QLinearConv" else 1))
+    if rank is not None and (rank < 3 or other not in (None, rank)):
+        return True
+    axes = None if rank is None else rank - 2
+    for item in proto.attribute:
+        if item.name not in _OF_WINDOWS:
+            continue
+        if item.name in _STEPS and min(item.ints, default=1) < 1:
+            return True
+        count = len(item.ints) / (2 if item.name == "pads" else 1)
+        axes = count if axes is None else axes
+        if count != axes:
+            return True
+    return False

@@ -89,7 +89,7 @@ def test_a_rank_that_no_tensor_has_takes_no_memory_of_this_process() -> None:
 
 def test_it_says_what_onnx_says() -> None:
     with pytest.raises(Refused):
-        onnx_process.ask("infer_model", b"no model")
+        onnx_process.ask("infer_node", ("Nope", 1, ""), b"", {}, {}, 1)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
