@@ -261,7 +261,7 @@ def _odd_window(node: ir.Node, proto: onnx.NodeProto) -> bool:
     rank, other = (ranks[i] if i < len(ranks) else None for i in (0, 3 if node.op_type == "QLinearConv" else 1))
     if rank is not None and (rank < 3 or other not in (None, rank)):
         return True
-    axes = None if rank is None else rank - 2
+    axes: float | None = None if rank is None else rank - 2
     for item in proto.attribute:
         if item.name not in _OF_WINDOWS:
             continue

@@ -322,7 +322,6 @@ def _shape_plans(
         mode = "first"  # they are there already
     elif not worthwhile(compiled.inputs, compiled):
         return None
-
     settled = compile_options(runtime.options, options)
     return ShapePlans(planner, with_wasm(runtime.providers), settled, create, runtime.release_session, mode)
 

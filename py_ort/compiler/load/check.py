@@ -41,12 +41,11 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
         NotImplemented: It is newer than the installed onnx package, or uses an operator of others that has no kernel,
             or its functions become too many nodes.
     """
+    newest = onnx.defs.onnx_opset_version()
     if not model.opset_imports and (model.ir_version or 0) < _OPSETS_SINCE_IR:
         model.opset_imports[""] = 1
     elif model.opset_imports:
-        model.opset_imports.setdefault(
-            "", min(CANONICAL_OPSET, onnx.defs.onnx_opset_version())
-        )  # as natively, where only other domains are named
+        model.opset_imports.setdefault("", min(CANONICAL_OPSET, newest))  # as natively, if others only are named
     if model.ir_version is not None and model.ir_version > onnx.IR_VERSION:
         raise NotImplemented(
             f"the model has IR version {model.ir_version}, and the installed onnx {onnx.__version__} knows up "
@@ -59,7 +58,6 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
             f"the model has opset {opset} of ai.onnx, and this py_ort knows up to {CANONICAL_OPSET}: export it "
             "with that opset or an earlier one, or upgrade py_ort"
         )
-    newest = onnx.defs.onnx_opset_version()
     if opset is not None and opset > newest:
         raise NotImplemented(
             f"the model has opset {opset} of ai.onnx, and the installed onnx {onnx.__version__} knows up to {newest}: "
