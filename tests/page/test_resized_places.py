@@ -1,71 +1,77 @@
-"""Which element Resize takes as the nearest one, where sizes put places on borders between elements."""
+"""Resize takes the elements that native onnxruntime takes, also where places lie between two or are whole numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import product
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from graphs import parse
 from native import native_session
-from onnx import TensorProto, helper
-
-from py_ort import InferenceSession
+from onnx import TensorProto, helper, numpy_helper
 
 pytestmark = pytest.mark.browser
-COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners", "half_pixel_symmetric")
+MOST = 64
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-# Sizes before and after: ties that float32 puts beside the border, nearer than 1e-6 and farther, and whole numbers.
-PAIRS = [
-    *((7, 2), (49, 7), (26, 40)),
-    *((7, 16), (14, 19), (18, 21)),
-    *((20, 26), (36, 21), (30, 9)),
-    *((26, 28), (38, 12), (29, 36)),
-    *((5, 39), (23, 14), (14, 31)),
-    *((13, 13), (22, 47), (3, 19)),
-]
+COORDINATES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+CASES = [(each, by) for each in COORDINATES for by in ("sizes", "scales")]
 
 
-def _names() -> Iterator[tuple[str, str, str, int]]:
-    """Coordinates, rounding, "sizes" or "scales", and the first of three pairs."""
-    return product(COORDINATES, ROUNDINGS, ("sizes", "scales"), range(0, len(PAIRS), 3))  # type: ignore[return-value]
-
-
-def _model() -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
-    """Tensors whose elements are their indices, of three axes, to save nodes."""
-    feeds, constants, nodes, outputs = {}, [], [], []
-    for at in range(0, len(PAIRS), 3):
-        before, after = zip(*PAIRS[at : at + 3], strict=True)
-        feeds[f"x{at}"] = np.arange(np.prod(before), dtype=np.float32).reshape(before)
-        scales = [b / a for a, b in PAIRS[at : at + 3]]
-        constants.append(helper.make_tensor(f"sizes{at}", TensorProto.INT64, [3], after))
-        constants.append(helper.make_tensor(f"scales{at}", TensorProto.FLOAT, [3], scales))
-    for i, (coordinates, rounding, by, at) in enumerate(_names()):
-        inputs = [f"x{at}", "", *([""] if by == "sizes" else []), f"{by}{at}"]
-        how = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
-        nodes.append(helper.make_node("Resize", inputs, [f"y{i}"], mode="nearest", **how))
-        outputs.append(helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, ["a", "b", "c"]))
-    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, x.shape) for name, x in feeds.items()]
-    graph = helper.make_graph(nodes, "g", inputs, outputs, constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9), feeds
-
-
-@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
-def test_places_are_native(new_session: Callable[..., InferenceSession], provider: str) -> None:
-    model, feeds = _model()
-    found = new_session(model.SerializeToString(), providers=[provider]).run(None, feeds)
-    wanted = native_session(model).run(None, feeds)
-    wrong = [name for name, a, b in zip(_names(), found, wanted, strict=True) if not np.array_equal(a, b)]
-    # Of half_pixel_symmetric, places next to whole numbers need float64.
-    assert [w for w in wrong if provider == "wasm" or w[0] != COORDINATES[-1] or w[1] not in ("floor", "ceil")] == []
+def _model(coordinates: str, by: str) -> onnx.ModelProto:
+    """x to [b, b] for every b, by sizes, or by scales that are fed."""
+    roi = [0.1, -0.2, 0.8, 1.1] if coordinates == "tf_crop_and_resize" else []
+    constants = {"roi": np.array(roi, np.float32), "none": np.array([], np.float32)}
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["h", "w"])]
+    nodes, outputs = [], []
+    for b in range(1, MOST + 1):
+        if by == "sizes":
+            constants[f"n{b}"] = np.array([b, b])
+        else:
+            inputs.append(helper.make_tensor_value_info(f"n{b}", TensorProto.FLOAT, [2]))
+        for rounding in ROUNDINGS:
+            outputs.append(f"{rounding}_{b}")
+            names = ["x", "roi", *(["none"] if by == "sizes" else []), f"n{b}"]
+            how = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding, "extrapolation_value": -1.0}
+            nodes.append(helper.make_node("Resize", names, outputs[-1:], mode="nearest", **how))
+    opset = 11 if coordinates == "tf_half_pixel_for_nn" else 19  # 13 has no longer the former
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        inputs,
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(contents, name) for name, contents in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
 
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
-def test_equal_sizes_are_a_copy_whatever_the_scales(
-    new_session: Callable[..., InferenceSession], provider: str
-) -> None:
+@pytest.mark.parametrize(("coordinates", "by"), CASES)
+def test_places_are_native(new_session: Any, coordinates: str, by: str, provider: str) -> None:
+    model = _model(coordinates, by).SerializeToString()
+    session, native = new_session(model, providers=[provider]), native_session(model)
+    for a in range(1, MOST // 2 + 1):
+        sizes = a, MOST + 1 - a
+        rows, columns = np.indices(sizes, np.float32)
+        feeds = {"x": rows * 100 + columns}
+        if by == "scales":
+            feeds |= {f"n{b}": np.float32(b) / np.array(sizes, np.float32) for b in range(1, MOST + 1)}
+        for name, found, wanted in zip(
+            (o.name for o in native.get_outputs()), session.run(None, feeds), native.run(None, feeds), strict=True
+        ):
+            assert np.array_equal(found, wanted), f"{sizes} to {name}"
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_equal_sizes_are_a_copy_whatever_the_scales(new_session: Any, provider: str) -> None:
     x = np.arange(29, dtype=np.float32)
     text = 'g (float[29] x) => (float[n] y) { y = Resize<mode="nearest", nearest_mode="floor">(x, , s) }'
     model = parse(text, {"s": np.array([30 / 29], np.float32)}, 19)  # 29 times it is below 30 in float32

@@ -44,6 +44,7 @@ Status read_coordinates(const std::string& text, Coordinates& out) {
       {"pytorch_half_pixel", Coordinates::pytorch_half_pixel},
       {"align_corners", Coordinates::align_corners},
       {"asymmetric", Coordinates::asymmetric},
+      {"tf_half_pixel_for_nn", Coordinates::tf_half_pixel_for_nn},
       {"tf_crop_and_resize", Coordinates::tf_crop_and_resize}};
   return look_up("coordinate_transformation_mode", names, text, out);
 }
@@ -75,6 +76,7 @@ float ResizeAxis::source(const ResizeRule& rule, int64_t i) const {
       return out == 1 ? 0 : x * (length - 1) / last;
     }
     case Coordinates::asymmetric: return x / factor;
+    case Coordinates::tf_half_pixel_for_nn: return (x + 0.5f) / factor;
     case Coordinates::tf_crop_and_resize: break;
   }
   return out > 1 ? crop_begin * (length - 1) + x * (crop_end - crop_begin) * (length - 1) / (resized - 1)

@@ -16,6 +16,7 @@ enum class Coordinates : uint8_t {
   pytorch_half_pixel,
   align_corners,
   asymmetric,
+  tf_half_pixel_for_nn,
   tf_crop_and_resize
 };
 enum class Nearest : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };

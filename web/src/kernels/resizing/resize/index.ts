@@ -1,15 +1,15 @@
 // Resize over any axes: nearest, linear, cubic. One thread for each output, or for 4 where the last axis stays as it
 // is.
 import { type Context, type DTypeName, type Kernel, KernelError, type StorageType } from '../../../contract/kernel';
-import { type Division, division, divisionText, quotient } from '../../../wgsl/division';
 import { inLanes, type Lanes, laneType, load, stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
 import { sizeOf } from '../../../wgsl/shape';
 import { columnsOf, outputColumns } from '../../shared/columns';
 import { antialiased } from './antialias';
-import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes, STAYS } from './axes';
+import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes } from './axes';
+import { PLACE_F32, placeOf, placeSpec, type PlaceSpec, placeText, placeUniforms } from './place';
 
-interface ResizeSpec extends Division {
+interface ResizeSpec extends PlaceSpec {
   readonly mode: Mode;
   readonly nearest: string;
   /** For each axis (neighbors that stay are one): whether it changes. */
@@ -24,10 +24,11 @@ interface ResizeSpec extends Division {
 }
 
 const TAPS: { readonly [mode in Mode]: number } = { nearest: 1, linear: 2, cubic: 4 };
+/** Sums and quotients of floats may miss the middle between two elements by 1e-6, which counts as the middle. */
 const NEAREST: { readonly [mode: string]: string } = {
-  round_prefer_floor: 'ceil(on_border(p) - 0.5)',
-  round_prefer_ceil: 'floor(on_border(p) + 0.5)',
-  floor: 'floor(p)',
+  round_prefer_floor: 'select(below, below + 1.0, p - below - 0.5 > 1e-6)',
+  round_prefer_ceil: 'select(below + 1.0, below, p - below - 0.5 < -1e-6)',
+  floor: 'below',
   ceil: 'ceil(p)',
 };
 
@@ -68,9 +69,8 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
     ...(columns && { columns }),
     excludeOutside: r.mode === 'cubic' && r.excludeOutside,
     extrapolates: r.coordinates === 'tf_crop_and_resize',
-    ...division(ctx.device),
+    ...placeSpec(r, ctx.device),
   };
-  const changing = counted.map((axis) => (axis.kept ? { ...axis, ...STAYS } : axis));
   ctx.dispatch({
     shader: { name: `resize_${r.mode}__any`, wgsl },
     spec,
@@ -86,14 +86,11 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
       }),
       input: counted.map(({ input }) => input),
       output: counted.map(({ output }) => output),
-      step: changing.map(({ step }) => step),
-      scale: changing.map(({ scale }) => scale),
-      shift: changing.map(({ shift }) => shift),
-      offset: changing.map(({ offset }) => offset),
+      ...placeUniforms(counted, spec),
       ...(r.mode === 'cubic' && { cubic_a: r.cubicA }),
       ...(spec.extrapolates && { extrapolation: r.extrapolation }),
     },
-    f32: ['step', 'scale', 'shift', 'offset', 'cubic_a', 'extrapolation'],
+    f32: [...PLACE_F32, 'cubic_a', 'extrapolation'],
     workgroups: linearWorkgroups(count, ctx.device),
   });
 }
@@ -155,24 +152,17 @@ function wgsl(spec: ResizeSpec): string {
     lines.push(`  y[${target}] = ${integer ? `${laneType(storage, lanes)}(value)` : stored(storage, lanes, 'value')};`);
   }
   return `alias F = f32;
-${divisionText(spec)}
-fn position(i: u32, step: f32, scale: f32, shift: f32, offset: f32) -> f32 {
-  return ${quotient(spec, '(f32(i) + shift) * step', 'scale')} + offset;
-}
-${
-  mode === 'nearest'
-    ? `${ON_BORDER}
-fn nearest(p: f32) -> f32 { return ${NEAREST[nearest]}; }`
-    : ''
-}
+${placeText(spec)}
+${mode === 'nearest' ? `fn nearest(p: f32) -> f32 { let below = floor(p); return ${NEAREST[nearest]}; }` : ''}
 ${mode === 'cubic' ? CUBIC(excludeOutside) : ''}
 ${linearMain(lines.join('\n'))}`;
 }
 
 /** Statements that declare at_AXIS_T and weight_AXIS_T for each tap T. */
-function tapsOf({ mode, excludeOutside, extrapolates }: ResizeSpec, axis: number): string[] {
+function tapsOf(spec: ResizeSpec, axis: number): string[] {
+  const { mode, excludeOutside, extrapolates } = spec;
   const lines = [
-    `  let p_${axis} = position(out_${axis}, u.step_${axis}, u.scale_${axis}, u.shift_${axis}, u.offset_${axis});`,
+    `  let p_${axis} = ${placeOf(`out_${axis}`, axis, spec)};`,
     `  let most_${axis} = f32(u.input_${axis} - 1u);`,
   ];
   if (extrapolates) lines.push(`  let outside_${axis} = p_${axis} < 0.0 || p_${axis} > most_${axis};`);
@@ -202,12 +192,6 @@ function tapsOf({ mode, excludeOutside, extrapolates }: ResizeSpec, axis: number
   }
   return lines;
 }
-
-/** p, or the border next to it that rounding kept it from: as near as onnxruntime calls it a tie. */
-const ON_BORDER = `fn on_border(p: f32) -> f32 {
-  let border = floor(p) + 0.5;
-  return select(p, border, abs(p - border) <= 1e-6);
-}`;
 
 const CUBIC = (
   excludeOutside: boolean,
