@@ -88,6 +88,17 @@ CASES = [
         for padding in ("zeros", "border", "reflection")
         for align in (0, 1)
     ),
+    # Half way between two elements, within and far outside of the image.
+    *(
+        Case(
+            "GridSample",
+            [r(1, 2, *size), np.arange(-23.0, 25.0).astype(np.float32).reshape(1, 4, 6, 2) / 8],
+            {"mode": "nearest", "padding_mode": padding, "align_corners": align},
+            tolerance="exact",
+        )
+        for padding in ("zeros", "border", "reflection")
+        for align, size in ((0, (4, 8)), (1, (5, 9)))
+    ),
     Case("GridSample", [r(1, 2, 3, 4, 5), r(1, 2, 3, 2, 3, low=-1.2, high=1.2)], {"mode": "linear"}, tolerance="loose"),
     *(
         Case(

@@ -33,12 +33,18 @@ const SHADER: Shader<GridSpec> = {
   wgsl({ last, axes, mode, padding, alignCorners, storage, grid }) {
     const all = Array.from({ length: axes }, (_, axis) => axis);
     const taps = Array.from({ length: TAPS[mode] }, (_, tap) => tap);
+    // As natively: half way between two elements, what is mirrored is the one of an even index.
+    const start = {
+      nearest: (plain: string, size: string) => `settle(round(${plain}), ${size})`,
+      linear: (plain: string, size: string) => `settle(${plain}, ${size})`,
+      cubic: (plain: string) => plain,
+    };
     const position = (axis: number) => `let g_${axis} = ${load(grid, 1, `grid[point + ${axes - 1 - axis}u]`)};
   let size_${axis} = f32(u.input_${axis});
   let plain_${axis} = ${
     alignCorners ? `(g_${axis} + 1.0) * 0.5 * (size_${axis} - 1.0)` : `((g_${axis} + 1.0) * size_${axis} - 1.0) * 0.5`
   };
-  let p_${axis} = ${mode === 'cubic' ? `plain_${axis}` : `settle(plain_${axis}, size_${axis})`};`;
+  let p_${axis} = ${start[mode](`plain_${axis}`, `size_${axis}`)};`;
     const tap = (axis: number, t: number) => {
       const place = {
         nearest: `round(p_${axis})`,
