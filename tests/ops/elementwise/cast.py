@@ -2,7 +2,7 @@
 
 import numpy as np
 from case import Case, i64, r
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 DTYPES = {
     "float32": TensorProto.FLOAT,
@@ -23,6 +23,29 @@ HALVES = np.array(
     ],
     np.float32,
 )
+
+
+#: Numbers that integers of 8, 16, 32 and 64 bits do not hold, and those next to them that they do.
+BEYOND = [
+    *(0.5, -0.5, -1.5, 127, 128, 200.7, 256, 300, -129, -200, 32768, 40000, -32769, 65535, 65536, 1e5, -1e5),
+    *(2**31 - 128, 2**31, 3e9, 2**32 - 256, 2**32, 5e9, -(2**31), -(2**31) - 256, -3e9, -5e9, 9.2e18, -9.2e18),
+    *(9.3e18, -9.3e18, 1.8e19, 1.9e19, 1e30, -1e30, np.nan, np.inf, -np.inf),
+]
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+
+
+def beyond(source: str, target: str) -> Case:
+    """Each number alone: where many are cast at once, what native has of numbers beyond uint32 depends on their place."""
+    with np.errstate(all="ignore"):
+        numbers = np.array(BEYOND).astype(source)
+    to = {"to": helper.np_dtype_to_tensor_dtype(np.dtype(target))}
+    return Case(
+        "Cast",
+        [numbers],
+        to,
+        lambda x: np.concatenate([Case("Cast", [x[:1]], to).expectation([x[i : i + 1]])[0] for i in range(x.size)]),
+        tolerance="exact",
+    )
 
 
 def _source(name: str, target: str) -> np.ndarray:
@@ -46,4 +69,5 @@ CASES = [
         expected=lambda x: x.view(np.int8),
         tolerance="exact",
     ),
+    *(beyond(source, target) for source in ("float32", "float16") for target in INTEGERS if "64" not in target),
 ]

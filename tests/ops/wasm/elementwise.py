@@ -2,6 +2,7 @@
 
 import numpy as np
 from case import Case, r
+from elementwise.cast import INTEGERS, beyond
 from onnx import TensorProto
 
 from py_ort.schema.scalar_functions import FUNCTIONS
@@ -43,3 +44,9 @@ CASES += [Case(op, [r(n)]) for op in ("Tanh", "LeakyRelu") for n in (1, 2, 3, 4,
 # Vectors of floats that integers of 32 bits hold, of such that they do not, and of both.
 _WIDE = np.array([1.9, -1.9, 2147483520, -2147483648, 3e9, -3e9, 1e15, 7.5, 0.5, -3e9, 2.5, 9e18, 255.9], np.float32)
 CASES += [Case("Cast", [_WIDE], {"to": to}) for to in (TensorProto.INT32, TensorProto.UINT8, TensorProto.INT16)]
+CASES += [
+    beyond(source, target)
+    for source in ("float32", "float64", "float16")
+    for target in INTEGERS
+    if "64" in source + target
+]

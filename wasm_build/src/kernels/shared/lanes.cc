@@ -3,8 +3,9 @@
 #include <wasm_simd128.h>
 
 #include <cmath>
-#include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "kernels/shared/float_bits.h"
 #include "kernels/shared/half_lanes.h"
@@ -144,10 +145,17 @@ void narrow(DType dtype, const void* wide, void* data, int64_t offset, size_t co
 }
 
 namespace {
-// As x86 and so native onnxruntime: what does not fit, NaN too, is the least integer; narrower types take its low bits.
-template <class T>
-int32_t truncated(T x) {
-  return std::abs(x) < T{2147483648} ? static_cast<int32_t>(x) : INT32_MIN;
+// As x86 and so native onnxruntime: a number that does not fit, or NaN, is the least integer. Narrower types take its
+// low bits.
+template <class To, class T>
+To truncated(T x) {
+  using Signed = std::make_signed_t<To>;
+  constexpr T beyond = -static_cast<T>(std::numeric_limits<Signed>::min());
+  const auto fitted = [](T y) {
+    return std::abs(y) < beyond ? static_cast<Signed>(y) : std::numeric_limits<Signed>::min();
+  };
+  if (std::is_signed_v<To> || !(x >= beyond)) return static_cast<To>(fitted(x));
+  return static_cast<To>(fitted(x - beyond)) ^ static_cast<To>(std::numeric_limits<Signed>::min());
 }
 
 void truncate(const float* x, int32_t* __restrict y, size_t count) {
@@ -158,7 +166,7 @@ void truncate(const float* x, int32_t* __restrict y, size_t count) {
     const v128_t least = wasm_i32x4_splat(INT32_MIN);
     wasm_v128_store(y + i, wasm_v128_bitselect(wasm_i32x4_trunc_sat_f32x4(four), least, fits));
   }
-  for (; i < count; ++i) y[i] = truncated(x[i]);
+  for (; i < count; ++i) y[i] = truncated<int32_t>(x[i]);
 }
 }  // namespace
 
@@ -170,13 +178,8 @@ void convert_lane(Lane from, const void* in, Lane to, void* out, size_t count) {
       const auto* x = static_cast<const From*>(in);
       auto* __restrict y = static_cast<To*>(out);
       for (size_t i = 0; i < count; ++i) {
-        if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, int32_t>) {
-          y[i] = truncated(x[i]);
-        } else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, uint64_t>) {
-          y[i] = x[i] < 0 ? static_cast<uint64_t>(static_cast<int64_t>(x[i])) : static_cast<uint64_t>(x[i]);
-        } else {
-          y[i] = static_cast<To>(x[i]);
-        }
+        if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) y[i] = truncated<To>(x[i]);
+        else y[i] = static_cast<To>(x[i]);
       }
     });
   });
