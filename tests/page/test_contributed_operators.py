@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from contributed_cases import PROVIDERS, Case, Draws, NewSession, check, step
 
-from py_ort.exceptions import NotImplemented
+from py_ort.exceptions import InvalidGraph, NotImplemented
 from py_ort.ops.quantized_parts import NF4
 
 pytestmark = pytest.mark.browser
@@ -125,6 +125,43 @@ def _fp_q4_product(a: Any, packed: Any, shape: Any) -> Any:
     return [a @ (scales * (numbers - zeros)).reshape(n, -1)[:, :k].T]
 
 
+def _grouped(name: str, k: int, zeros: Any = None, *, bits: int = 4, alike: bool = True, **attributes: Any) -> Case:
+    """MatMulNBits with g_idx: groups of one length, in any order, or of any length."""
+    n, block, blocks = 6, 16, -(-k // 16)
+    groups = RNG.permutation(np.repeat(np.arange(blocks), block)[:k]) if alike else RNG.integers(0, blocks, k)
+    points = {None: None, np.uint8: u8(n * -(-blocks * bits // 8)), np.float32: RNG.integers(0, 16, n * blocks)}[zeros]
+    inputs = [f32(3, k), u8(n, blocks, block * bits // 8), np.abs(f32(n * blocks))]
+    inputs += [None if points is None else points.astype(zeros), groups.astype(np.int32), f32(n)]
+    # Natively other bits fail, and zero points of bytes count as 8.
+    expected = _grouped_product if bits != 4 or zeros == np.uint8 else None
+    sizes = {"K": k, "N": n, "bits": bits, "block_size": block, **attributes}
+    return Case(name, "MatMulNBits", inputs, sizes, expected=expected, tolerance=1e-4)
+
+
+def _grouped_product(a: Any, packed: Any, scales: Any, zeros: Any, groups: Any, bias: Any) -> Any:
+    n, k = len(packed), a.shape[1]
+    bits = packed.shape[-1] // 2
+
+    def numbers(of: Any) -> Any:
+        shifts = np.arange(0, 8, bits, dtype=np.uint8)
+        return (of.reshape(n, -1, 1) >> shifts & (1 << bits) - 1).reshape(n, -1).astype(np.float32)
+
+    points = np.full((n, packed.shape[1]), 1 << bits - 1) if zeros is None else numbers(zeros)
+    return [a @ ((numbers(packed)[:, :k] - points[:, groups]) * scales.reshape(n, -1)[:, groups]).T + bias]
+
+
+GROUPED = [
+    _grouped("", 64),
+    _grouped("the last group is shorter", 72),
+    _grouped("zero points of floats", 72, np.float32),
+    _grouped("zero points of bytes", 72, np.uint8),
+    _grouped("rows are not rounded", 64, accuracy_level=4),
+    *(_grouped(f"{bits} bits", 72, np.uint8, bits=bits) for bits in (2, 8)),
+    _grouped("groups of other lengths", 64, alike=False),
+    _grouped("groups of other lengths, zero points of floats", 72, np.float32, alike=False),
+]
+
+
 ATTENTION_LSTMS = [
     _attn_lstm(""),
     _attn_lstm("with all", "lengths", "h", "c", "peepholes", "memory", "layer", clip=0.8),
@@ -189,6 +226,7 @@ CASES = [
     ),
     Case("", "MatMulInteger16", [(f32(2, 3, 4) * 99).astype(np.int16), (f32(4, 5) * 99).astype(np.int16)], {}),
     Case("", "SampleOp", [f32(3, 4)], {}),
+    *GROUPED,
     *(_embeddings(kind.__name__, kind) for kind in (np.uint8, np.int8)),
     _embeddings("without segments and mask", np.uint8, False, False),
 ]
@@ -310,4 +348,15 @@ def test_words_without_characters(new_session: NewSession, provider: str) -> Non
 def test_other_metrics_are_refused(new_session: NewSession) -> None:
     model, _ = Case("", "CDist", [f32(3, 4), f32(5, 4)], {"metric": "cosine"}).model()
     with pytest.raises(NotImplemented, match="CDist by 'cosine'"):
+        new_session(model.SerializeToString(), providers=["wasm"])
+
+
+@pytest.mark.parametrize("fed", [5, 1])
+def test_groups_that_are_fed_or_are_none(new_session: NewSession, fed: int) -> None:
+    case = GROUPED[0]
+    inputs = list(case.inputs)
+    if fed == 1:
+        inputs[4] = inputs[4] + np.int32(1)  # type: ignore[operator]
+    model, _ = Case("", case.op, inputs, case.attributes, fed=fed).model()
+    with pytest.raises(NotImplemented if fed > 1 else InvalidGraph, match="g_idx"):
         new_session(model.SerializeToString(), providers=["wasm"])
