@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
@@ -86,6 +87,61 @@ def conv_transpose(node: ir.Node, build: Builder) -> None:
     if spatial > 0 and not attribute(node, "output_padding"):
         set_attributes(node, output_padding=[0] * spatial)
     conv_transpose_output(node)
+
+
+@lowering("Conv", "ConvTranspose")
+def over_many_axes(node: ir.Node, build: Builder) -> Any:
+    """Beyond three spatial axes: over all but the first, with an output channel for each of that axis' taps.
+
+    Then along the first axis, where the tap of each such channel is the only one that reads it.
+    """
+    weights: Any = dims(node.inputs[1])
+    kernel = attribute(node, "kernel_shape")
+    axes = (rank(node.inputs[0]) or rank(node.inputs[1]) or 0) - 2
+    if axes <= 3 or not kernel or weights is None or not all(isinstance(size, int) for size in weights):
+        return None
+    x, w, bias = (*node.inputs, None)[:3]
+    transposed, taps = node.op_type == "ConvTranspose", kernel[0]
+    channels = weights[1] * attribute(node, "group", 1) if transposed else weights[0]
+
+    def along(*places: int) -> dict[str, Any]:
+        """The window over some axes; pads are two numbers for each, and output_shape may have more in front."""
+        found: dict[str, Any] = {"auto_pad": attribute(node, "auto_pad")}
+        for name in _OF_AXES:
+            starts = (-2 * axes, -axes) if name == "pads" else (-axes,)
+            given = list(attribute(node, name) or [])
+            found[name] = [given[start + at] for start in starts for at in places] if given else None
+        return found
+
+    def parts_of_shape(value: Any, *places: int) -> Any:
+        return build.op("Gather", build.op("Shape", value), np.array(places), axis=0)
+
+    order = [*range(3, axes + 2)]
+    if transposed:
+        w = build.op("Reshape", w, [weights[0], weights[1] * taps, *kernel[1:]])
+    else:
+        w = build.op("Reshape", build.op("Transpose", w, perm=[0, 2, 1, *order]), [-1, weights[1], *kernel[1:]])
+    images = build.op("Transpose", x, perm=[0, 2, 1, *order])
+    images = build.op("Reshape", images, build.op("Concat", [-1], parts_of_shape(images, *range(2, axes + 2)), axis=0))
+    shares = build.op(node.op_type, images, w, group=attribute(node, "group"), **along(*range(1, axes)))
+    fewer = over_many_axes(shares.producer(), build)
+    shares = shares if fewer is None else fewer
+    sizes = parts_of_shape(shares, *range(2, axes + 1))
+    pixels = build.op("ReduceProd", sizes)
+    shape = build.op("Concat", parts_of_shape(x, 0, 2), [channels, taps], pixels, axis=0)
+    shares = build.op("Reshape", shares, shape)
+    lines = build.op("Transpose", shares, perm=[0, 2, 4, 3, 1])
+    lines = build.op("Reshape", lines, build.op("Concat", [-1, taps], parts_of_shape(x, 2), axis=0))
+    tap_of_each = np.eye(taps, dtype=np.float32)[:, None] if transposed else np.eye(taps, dtype=np.float32)[None]
+    sums = build.op(node.op_type, lines, build.op("CastLike", tap_of_each, x), **along(0))
+    size = parts_of_shape(sums, 2)
+    sums = build.op("Reshape", sums, build.op("Concat", parts_of_shape(x, 0), [channels], pixels, size, axis=0))
+    y = build.op("Transpose", sums, perm=[0, 1, 3, 2])
+    y = build.op("Reshape", y, build.op("Concat", parts_of_shape(x, 0), [channels], size, sizes, axis=0))
+    return y if bias is None else build.op("Add", y, build.op("Reshape", bias, [channels] + [1] * axes))
+
+
+_OF_AXES = ("kernel_shape", "strides", "dilations", "pads", "output_padding", "output_shape")
 
 
 def _kernel_shape_from(node: ir.Node, index: int) -> None:

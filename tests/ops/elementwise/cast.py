@@ -35,7 +35,7 @@ INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 
 
 def beyond(source: str, target: str) -> Case:
-    """Each number alone: where many are cast at once, what native has of numbers beyond uint32 depends on their place."""
+    """Each number alone: of many, what native makes of those beyond uint32 depends on their place."""
     with np.errstate(all="ignore"):
         numbers = np.array(BEYOND).astype(source)
     to = {"to": helper.np_dtype_to_tensor_dtype(np.dtype(target))}
