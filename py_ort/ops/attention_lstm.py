@@ -12,6 +12,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ops.loops import loop
+from py_ort.ops.recurrent import activations_of, as_attributes
 
 OPERATORS = [Operator("AttnLSTM", domain=MICROSOFT)]
 
@@ -19,11 +20,6 @@ _INT64 = int(ir.DataType.INT64)
 _WAYS = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
 #: W, R, B, the initial states and P of an LSTM, then QW, MW, V and AW.
 _OF_DIRECTIONS = (1, 2, 3, 5, 6, 7, 8, 9, 10, 13)
-#: How many numbers an activation takes of activation_alpha and of activation_beta.
-_NUMBERS = {
-    "affine": (1, 1), "elu": (1, 0), "hardsigmoid": (1, 1), "leakyrelu": (1, 0), "scaledtanh": (1, 1),
-    "thresholdedrelu": (1, 0),
-}  # fmt: skip
 
 
 @lowering("AttnLSTM", domain=MICROSOFT)
@@ -70,16 +66,8 @@ def _memory(build: Builder, memory: Any, lengths: Any) -> tuple[Any, Any]:
 
 def _activations(node: ir.Node, number: int) -> dict[str, Any]:
     """The attributes of a direction's LSTM."""
-    names = list(attribute(node, "activations") or [])
     found = {name: attribute(node, name) for name in ("clip", "input_forget")}
-    if not names:
-        return found
-    counts = [_NUMBERS.get(name.lower(), (0, 0)) for name in names]
-    first, last = 3 * number, 3 * number + 3
-    for i, key in enumerate(("activation_alpha", "activation_beta")):
-        begin, end = (sum(count[i] for count in counts[:n]) for n in (first, last))
-        found[key] = list(attribute(node, key) or [])[begin:end] or None
-    return {**found, "activations": names[first:last]}
+    return {**found, **as_attributes(activations_of(node)[3 * number : 3 * number + 3])}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import onnx_ir as ir
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, in_parts, lowering
+from py_ort.schema.scalar_functions import FUNCTIONS
 
 
 def _infer_quantized(node: ir.Node) -> None:
@@ -33,6 +34,36 @@ OPERATORS = [
 ]
 
 
+_GATES = {row.name.lower(): row for row in FUNCTIONS.values() if row.gate}
+#: Their numbers are zeros in native onnxruntime where attributes have none; other functions have ONNX's.
+_OF_ZEROS = ("affine", "scaledtanh", "thresholdedrelu")
+
+
+def activations_of(node: ir.Node) -> list[tuple[str, list[float]]]:
+    """Return the functions of a recurrent layer with their numbers; none where a node names none."""
+    given = [list(attribute(node, name) or []) for name in ("activation_alpha", "activation_beta")]
+    found = []
+    for name in attribute(node, "activations") or []:
+        row = _GATES.get(name.lower())
+        numbers = [0.0] * 2 if name.lower() in _OF_ZEROS else list(row.parameters.values()) if row else []
+        own = zip(given, numbers[: len(row.parameters) if row else 0], strict=False)
+        found.append((name, [rest.pop(0) if rest else number for rest, number in own]))
+    return found
+
+
+def as_attributes(activations: list[tuple[str, list[float]]]) -> dict[str, Any]:
+    """Return the attributes that say so."""
+    alphas, betas = ([numbers[i] for _, numbers in activations if len(numbers) > i] for i in (0, 1))
+    names = [name for name, _ in activations]
+    return {"activations": names or None, "activation_alpha": alphas or None, "activation_beta": betas or None}
+
+
+@lowering("DynamicQuantizeLSTM", domain=MICROSOFT)
+def numbers(node: ir.Node, build: Builder) -> None:
+    """Spell out the numbers of activations."""
+    set_attributes(node, **as_attributes(activations_of(node)))
+
+
 @lowering("RNN", "GRU", "LSTM")
 def recurrent(node: ir.Node, build: Builder) -> None:
     """The first opset had a flag for its first output, and a default with a spelling mistake."""
@@ -41,6 +72,7 @@ def recurrent(node: ir.Node, build: Builder) -> None:
     activations = list(attribute(node, "activations") or [])
     if node.op_type == "RNN" and len(activations) > directions:  # the default is that of two directions
         set_attributes(node, activations=activations[:directions])
+    numbers(node, build)
     if attribute(node, "direction") == "foward":
         set_attributes(node, direction="forward")
 

@@ -171,6 +171,14 @@ ATTENTION_LSTMS = [
         activations=["HardSigmoid", "Tanh", "Tanh", "Sigmoid", "LeakyRelu", "Tanh"],
         activation_alpha=[0.3, 0.2], activation_beta=[0.4],
     ),
+    *(
+        _attn_lstm(
+            f"with {of or 'no'} numbers", "h", "c", way="bidirectional",
+            activations=["HardSigmoid", "Elu", "LeakyRelu", "Sigmoid", "ThresholdedRelu", "ScaledTanh"],
+            activation_alpha=[0.3, 0.7][:of] or None,
+        )
+        for of in (0, 2)
+    ),
 ]  # fmt: skip
 
 
