@@ -6,8 +6,10 @@ import re
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from graphs import check_equal, compiled, operators, parse
+from standard_form import run_native, standard_form
 
 CONSTANTS: dict[str, Any] = {
     **{"i0": np.int64(0), "i1": np.int64(1), "zero": np.array([0]), "two": np.array([2])},
@@ -32,13 +34,17 @@ GRIDS: dict[str, tuple[str, str, str, dict[str, int]]] = {
     "known pairs": ("2,5", "2,5", "y = GatherND(x, all)", {}),
     "known pairs backwards": ("2,5", "2,5", "y = GatherND(x, some)", {"GatherND": 1}),
 }
-_SMALL = {"Shape", "Gather", "Reshape", "Concat", "Range", "Expand", "Max", "Unsqueeze", "Add"}
+_SMALL = {"Shape", "Gather", "Reshape", "Squeeze", "Concat", "Range", "Expand", "Max", "Unsqueeze", "Add"}
+
+
+def _model(x: str, z: str, nodes: str) -> onnx.ModelProto:
+    used = {name: CONSTANTS[name] for name in set(re.findall(r"\w+", nodes)) & set(CONSTANTS)}
+    return parse(f"g (int64[{x}] x, int64[{z}] z) => (int64[a,b,c,e] y) {{ {nodes} }}", used)
 
 
 @pytest.mark.parametrize(("x", "z", "nodes", "expected"), GRIDS.values(), ids=GRIDS)
 def test_grid(x: str, z: str, nodes: str, expected: dict[str, int]) -> None:
-    used = {name: CONSTANTS[name] for name in set(re.findall(r"\w+", nodes)) & set(CONSTANTS)}
-    model = parse(f"g (int64[{x}] x, int64[{z}] z) => (int64[a,b,c,e] y) {{ {nodes} }}", used)
+    model = _model(x, z, nodes)
     shape = [{"n": 2, "s": 5, "t": 6}.get(size) or int(size) for size in x.split(",")]
     short = [{"n": 2, "s": 5}.get(size) or int(size) for size in z.split(",")]
     feeds = {"x": np.arange(np.prod(shape)).reshape(shape), "z": np.zeros(short, np.int64)}
@@ -46,3 +52,20 @@ def test_grid(x: str, z: str, nodes: str, expected: dict[str, int]) -> None:
     assert {name: count for name, count in found.items() if name not in _SMALL} == expected
     if "GatherND" not in expected:
         assert not {"Range", "Expand", "Max"} & set(found)
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (2, 4), (1, 5)], ids=str)
+@pytest.mark.parametrize(("x", "z", "nodes", "expected"), [GRIDS[name] for name in GRIDS if "known" not in name][:2])
+def test_a_feed_that_is_smaller_than_declared(
+    x: str, z: str, nodes: str, expected: dict[str, int], shape: tuple[int, int]
+) -> None:
+    """It fails where the lookup fails: its only column stands for no other."""
+    model = _model(x, z, nodes)
+    feeds = {"x": np.arange(shape[0] * shape[1]).reshape(shape), "z": np.zeros((2, 5), np.int64)}
+    fused = standard_form(compiled(model, providers=["wasm"]))
+    if shape[1] == 5:
+        np.testing.assert_array_equal(run_native(fused, feeds)[0], run_native(model, feeds)[0])
+        return
+    for each in (model, fused):
+        with pytest.raises(Exception, match=r"GatherND|Reshape"):
+            run_native(each, feeds)

@@ -11,6 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import reshape_target
+from py_ort.compiler.passes.clean.reshapes import EXACT
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, same_size
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.builder import Builder
@@ -112,27 +113,30 @@ def _fuse(node: ir.Node, grid: Grid | None) -> bool:
     x, lines = grid
     build = Builder(node, origin=origins(node))
     sizes: list[Any] = dims(x) or []
+    target: Any = reshape_target(result, sizes)
     if lines is not None:
         (first, rows), (second, columns) = lines
         if not first < second < len(result) or any(d != 1 for i, d in enumerate(result) if i not in (first, second)):
             return False
         wanted = [result[first], result[second]]
+        ends = [build.op("Reshape", limit, [1]) for limit in (rows, columns)]
         short = [i for i in (0, 1) if not same_size(sizes[i], wanted[i])]
-        target = reshape_target(result, wanted)
-        if target is None:
-            return False
         if short:
-            ends = [build.op("Reshape", (rows, columns)[i], [1]) for i in short]
-            end = build.op("Concat", *ends, axis=0) if len(ends) > 1 else ends[0]
+            end = build.op("Concat", *ends, axis=0) if len(short) > 1 else ends[short[0]]
             cut = build.op("Slice", x, [0] * len(short), end, short)
             cut.type, cut.shape = x.type, ir.Shape(wanted)
             x = cut
-    else:
-        target = reshape_target(result, sizes)
-        if target is None:
-            return False
+        # Not by the sizes of x: looking up would have failed in feeds that are smaller than declared.
+        each = [ends[0] if i == first else ends[1] if i == second else [1] for i in range(len(result))]
+        target = build.op("Concat", *each, axis=0)
+    elif target is None:
+        return False
     inputs = list(node.inputs)
-    build.finish(build.op("Reshape", x, target))
-    for each in inputs:
-        drop(each)
+    found = build.op("Reshape", x, target)
+    if lines is not None:
+        found.producer().meta[EXACT] = True
+    found.shape = ir.Shape(result)
+    build.finish(found)
+    for value in inputs:
+        drop(value)
     return True

@@ -13,6 +13,9 @@ from py_ort.ir.graph import array, attribute, dims, origins, permutation, set_at
 from py_ort.ir.operators import op_types
 from py_ort.ir.shape_data import known, shape_data
 
+#: In a Reshape's meta: its shape is that of other tensors, and a run fails where its input has not as many elements.
+EXACT = "exact"
+
 
 class Reshapes(Pass):
     """Merge neighbors."""
@@ -47,7 +50,7 @@ def _reshapes(node: ir.Node) -> ir.Node | None:
     before = made_by(node.inputs[0], *op_types("view"))
     if before is None or before.inputs[0] is None or before.inputs[0].const_value is not None:
         return None
-    if _may_copy(before) or _may_copy(node):
+    if _may_copy(before) or _may_copy(node) or EXACT in before.meta or EXACT in node.meta:
         return None
     target = _shape_of(node) or _shape_from(before.inputs[0], node.outputs[0])
     if target is None:
@@ -89,7 +92,7 @@ def _may_copy(node: ir.Node) -> bool:
 
 def _constant_shape(node: ir.Node) -> bool:
     """A shape that is computed in the page, although all but one of its numbers are known here."""
-    if array(node.inputs[1]) is not None or _may_copy(node):
+    if array(node.inputs[1]) is not None or EXACT in node.meta or _may_copy(node):
         return False
     found, source = dims(node.outputs[0]), dims(node.inputs[0])
     if found is None or any(isinstance(d, int) and d == 0 for d in found):
