@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
 from py_ort.ir.errors import inconsistent
-from py_ort.ir.graph import attribute, dims, rank
+from py_ort.ir.graph import attribute, dims, input_at, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.value_types import like
 
@@ -90,13 +90,22 @@ def _infer_quantized(node: ir.Node) -> None:
     node.outputs[0].type, node.outputs[0].shape = bias.type, ir.Shape([*rows[:2], width and width // 3])
 
 
+_MASK, _KEPT = 3, 7
+
+
 def _infer_attention(node: ir.Node) -> None:
     """With `offsets`, inputs are parts of wider tensors: the queries' rows, the values' sizes."""
     sizes, known = attribute(node, "head_sizes"), dims(node.inputs[0])
     if sizes is None or known is None:
         return
+    batch: Any = known[0]
+    for mask in (dims(input_at(node, i)) for i in (_MASK, _KEPT) if attribute(node, "mask_broadcasts", 0)):
+        other = mask[0] if mask is not None and len(mask) == 4 else 1
+        named = isinstance(other, int) or other.value is not None
+        if named and other not in (1, batch) and (batch == 1 or not isinstance(batch, int)):
+            batch = other if batch == 1 else None  # the scores of one batch broadcast
     like(node.outputs[0], node.inputs[0])
-    node.outputs[0].shape = ir.Shape([*known[:2], attribute(node, "q_num_heads") * sizes[1]])
+    node.outputs[0].shape = ir.Shape([batch, known[1], attribute(node, "q_num_heads") * sizes[1]])
 
 
 OPERATORS = [

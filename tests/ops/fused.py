@@ -45,7 +45,7 @@ def _attention(
         weights = np.where(seen, np.exp(np.minimum(scores - largest, 0)), 0)
         shares = weights / np.maximum(weights.sum(-1, keepdims=True), 0 if nan_rows else 1e-300)
         mixed = shares @ values
-        return mixed.transpose(0, 2, 1, 3).reshape(*q.shape[:2], -1).astype(np.float32)
+        return mixed.transpose(0, 2, 1, 3).reshape(len(mixed), q.shape[1], -1).astype(np.float32)
 
     return compute
 
@@ -58,13 +58,14 @@ def _packed(
     width: int,
     mask: Any = None,
     kept: Any = None,
+    batch: int = 2,
     **more: Any,
 ) -> Case:
     """Queries, keys and values in one tensor, with some columns before them."""
     start = width - heads[0] * sizes[0] - heads[1] * sum(sizes)
     offsets = [start, start + heads[0] * sizes[0], start + (heads[0] + heads[1]) * sizes[0]]
     attributes = {"q_num_heads": heads[0], "kv_num_heads": heads[1], "offsets": offsets, "head_sizes": list(sizes)}
-    packed = r(2, queries, width).make(7)
+    packed = r(batch, queries, width).make(7)
     inputs = [packed, packed, packed, *([mask] if mask is not None else [])]
     if kept is not None:
         inputs += [None, None, None, kept]
@@ -142,6 +143,11 @@ CASES = [
         for shape in ((2, 1, n, n), (1, n))
     ),
     _packed("kept", (2, 2), (8, 8), 9, 48, r(2, 1, 9, 9), _kept(2, 1, 9, 1)),
+    *(
+        _packed("more batches", (4, 2), (8, 8), n, 80, r(3, 1, *shape), _kept(3, 1, 1, n), batch=1, mask_broadcasts=1)
+        for n in (2, 9, 40)
+        for shape in ((1, n), (n, n))
+    ),
     _packed("added", (2, 2), (8, 8), 9, 48, r(1, 2, 9, 9)),
     _ending("HardSwish", lambda v: v * np.clip(v / 6 + 0.5, 0, 1), _IMAGE[:3], offset=0.7),
     _ending("LeakyRelu", lambda v: np.where(v < 0, 0.01 * v, v), _IMAGE[:3], offset=-0.2),

@@ -67,10 +67,10 @@ def _model(declared: str, mask: str) -> Any:
     )
 
 
-def _feeds(shape: tuple[int, ...], mask: str) -> dict[str, Any]:
+def _feeds(shape: tuple[int, ...], mask: str, batch: int = BATCH) -> dict[str, Any]:
     feeds: dict[str, Any] = {
-        "x": RNG.standard_normal((BATCH, QUERIES, WIDTH)).astype(np.float32),
-        "z": RNG.standard_normal((BATCH, KEYS, WIDTH)).astype(np.float32),
+        "x": RNG.standard_normal((batch, QUERIES, WIDTH)).astype(np.float32),
+        "z": RNG.standard_normal((batch, KEYS, WIDTH)).astype(np.float32),
         "mask": (RNG.standard_normal(shape) * 3).astype(np.float32) if mask == "added" else RNG.random(shape) < 0.6,
     }
     if "more" in MASKS[mask][0]:
@@ -96,3 +96,13 @@ def test_as_native(new_session: Any, declared: str, mask: str, provider: str) ->
     for shape in others:
         with pytest.raises(PyOrtError, match=r"mask|broadcast"):
             session.run(None, _feeds(shape, mask))
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+@pytest.mark.parametrize("mask", MASKS)
+def test_scores_broadcast_to_the_mask(new_session: Any, mask: str, provider: str) -> None:
+    model = _model("e,h,a,d", mask)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    for shape in ((3, 1, 1, KEYS), (3, HEADS, QUERIES, KEYS), (3, 1, 1, 1)):
+        feeds = _feeds(shape, mask, batch=1)
+        assert_same(session.run(None, feeds), run_native(model, feeds), rtol=2e-3, atol=2e-3)

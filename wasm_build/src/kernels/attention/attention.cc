@@ -62,6 +62,11 @@ class Attention {
       p.k = Heads::within(k.data<float>(), new_columns, k.dims[2], offsets_[1], p.qk_size);
       p.v = Heads::within(v.data<float>(), new_columns, v.dims[2], offsets_[2], p.v_size);
     }
+    if (mask_broadcasts_ && p.batch == 1) {  // scores broadcast to the mask as in Add and Where
+      for (const Tensor* each : {mask, kept})
+        if (each && each->rank() == 4) p.batch = std::max(p.batch, each->dims[0]);
+      if (p.batch > 1) p.q.batch_step = p.k.batch_step = p.v.batch_step = 0;
+    }
     Tensor present_key, present_value;
     if (past_key || context.wants(1)) {
       PY_ORT_TRY(concatenate_heads(past_key, p.k, p.batch, p.kv_heads, new_columns, p.qk_size, present_key));

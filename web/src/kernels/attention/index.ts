@@ -70,6 +70,14 @@ function partOf(x: Tensor, heads: number, size: number, offset: number): ReturnT
   return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size, offset) };
 }
 
+/** The same for each of so many batches. */
+function repeated({ form, where }: ReturnType<typeof formOf>, batch: number): ReturnType<typeof formOf> {
+  return {
+    form: [batch, form[1], form[2], form[3]],
+    where: { ...where, strides: [0, where.strides[1], where.strides[2]] },
+  };
+}
+
 /** Caches of keys and values with the new row of each batch behind those that there are. */
 function appended(
   ctx: Context,
@@ -93,12 +101,16 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
   const [mask, pastKey, pastValue, lengths, kept] = [MASK, PAST_KEY, PAST_VALUE, LENGTHS, KEPT].map(
     (i) => ctx.inputs[i],
   );
-  const [q, k, v] = [a.heads, a.kvHeads, a.kvHeads].map((heads, i) =>
+  const forms = [a.heads, a.kvHeads, a.kvHeads].map((heads, i) =>
     a.offsets.length === 3
       ? partOf(ctx.input(i), heads, a.headSizes[i === 2 ? 1 : 0], a.offsets[i])
       : formOf(ctx.input(i), heads),
   );
-  const [batch, heads, queries, size] = q.form;
+  // Scores broadcast to the mask as in Add and Where.
+  const masks = a.maskBroadcasts && forms[0].form[0] === 1 ? [mask, kept] : [];
+  const batch = Math.max(forms[0].form[0], ...masks.map((each) => (each?.dims.length === 4 ? each.dims[0] : 1)));
+  const [q, k, v] = forms.map((part) => (batch > part.form[0] ? repeated(part, batch) : part));
+  const [, heads, queries, size] = q.form;
   const [, kvHeads, incoming] = k.form;
   const valueSize = v.form[3];
   if (k.form[3] !== size || heads % kvHeads !== 0)
