@@ -14,7 +14,7 @@ from onnx import helper
 from standard_form import run_native
 
 from py_ort import InferenceSession, SessionOptions
-from py_ort.exceptions import NotImplemented
+from py_ort.exceptions import NotImplemented, RuntimeException
 
 pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
@@ -214,3 +214,18 @@ def test_what_native_refuses(attributes: dict[str, Any], provider: str, new_sess
     step.attributes = attributes
     with pytest.raises(NotImplemented, match="GroupQueryAttention"):
         new_session(step.model(feeds), providers=[provider, "wasm"])
+
+
+@pytest.mark.parametrize("positions", [False, True], ids=["", "positions"])
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+def test_more_rows_than_the_rotary_caches_have(provider: str, positions: bool, new_session: NewSession) -> None:
+    given = {name: cache[:6] for name, cache in ROTATED.items()} | (
+        {"positions": np.zeros((1, 1), np.int64)} if positions else {}
+    )
+    step = Step("beyond", 1, (6,), 9, {"do_rotary": 1}, given)
+    feeds = step.feeds()
+    session = new_session(step.model(feeds), providers=[provider])
+    with pytest.raises(RuntimeException, match="total_sequence_length"):
+        session.run(None, feeds)
+    with pytest.raises(Exception, match="total_sequence_length"):
+        run_native(onnx.load_from_string(step.model(feeds)), feeds)

@@ -70,7 +70,7 @@ class GroupQueryAttention {
     }
     p.columns = context.wants(3) ? total : *std::max_element(p.lengths.begin(), p.lengths.end());
     Tensor rotated_q, rotated_k;
-    if (rotary_) PY_ORT_TRY(rotate(context, p, prompt, q, k, rotated_q, rotated_k));
+    if (rotary_) PY_ORT_TRY(rotate(context, p, total, q, k, rotated_q, rotated_k));
     p.q = q;
     Tensor *present_key, *present_value, *y;
     PY_ORT_TRY(context.output(1, DType::float32, {p.batch, kv_heads_, capacity, size}, present_key));
@@ -103,10 +103,12 @@ class GroupQueryAttention {
   }
 
  private:
-  Status rotate(KernelContext& context, const AttentionProblem& p, bool prompt, Heads& q, Heads& k, Tensor& rotated_q,
+  Status rotate(KernelContext& context, const AttentionProblem& p, int64_t total, Heads& q, Heads& k, Tensor& rotated_q,
                 Tensor& rotated_k) const {
     const Tensor *cos = context.input(7), *sin = context.input(8), *positions = context.input(9);
     PY_ORT_ENSURE(cos && sin, "GroupQueryAttention with do_rotary needs the caches of cosines and sines");
+    PY_ORT_ENSURE(cos->dims[0] >= total, "total_sequence_length is ", total, ", beyond the ", cos->dims[0],
+                  " positions of the caches of cosines and sines");
     RotaryTable table;
     table.half = cos->dims.back();
     table.interleaved = interleaved_;
@@ -115,7 +117,7 @@ class GroupQueryAttention {
       PY_ORT_ENSURE(static_cast<int64_t>(table.positions.size()) == p.batch * p.rows, "position_ids of shape ",
                     positions->dims, " do not fit ", p.batch, " batches of ", p.rows, " rows");
       // Where nothing precedes, onnxruntime looks at the first position only.
-      for (size_t i = 0; prompt && i < table.positions.size(); ++i)
+      for (size_t i = 0; total == p.rows && i < table.positions.size(); ++i)
         table.positions[i] = i == 0 ? table.positions[0] : table.positions[0] + static_cast<int64_t>(i) % p.rows;
     } else {
       for (int64_t b = 0; b < p.batch; ++b)

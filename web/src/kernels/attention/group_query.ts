@@ -168,6 +168,12 @@ function rotationOf(
         `for heads of ${size}`,
     );
   }
+  const [angles] = cosine.dims;
+  if (!ctx.holds(TOTAL, ([total]) => total <= angles)) {
+    throw new KernelError(
+      `GroupQueryAttention: total_sequence_length is beyond the ${angles} positions of the caches of cosines and sines`,
+    );
+  }
   // Where nothing precedes, onnxruntime looks at the first position only.
   return {
     cosine,
