@@ -139,18 +139,15 @@ def one_position(node: ir.Node, build: Builder) -> Any:
     crosses = rank(key) == 4
     shares = attribute(node, "past_present_share_buffer", 0) != 0
     known = dims(query)
-    if (
-        value is None
-        or len(node.outputs) > 3
-        or (known is not None and known[1] not in (1, None) and isinstance(known[1], int))
-    ):
+    count = max((i + 1 for i, output in enumerate(node.outputs) if output.name), default=1)
+    if value is None or count > 3 or (known is not None and known[1] not in (1, None) and isinstance(known[1], int)):
         return None
     if crosses:
-        if bias is not None or len(node.outputs) > 1 or shares:
+        if bias is not None or count > 1 or shares:
             return None
         past_key = past_value = past_rows = beams = None
     elif not shares or past_key is None or past_value is None or past_rows is None:
         return None
     kept = {name: node.attributes[name] for name in _OF_ONE_POSITION if name in node.attributes}
     inputs = (query, key, value, added, mask, bias, past_key, past_value, past_rows, beams)
-    return build.op("MultiHeadAttention", *inputs, domain=MICROSOFT, outputs=len(node.outputs), **kept)
+    return build.op("MultiHeadAttention", *inputs, domain=MICROSOFT, outputs=count, **kept)

@@ -53,3 +53,13 @@ def test_what_native_refuses(inputs: list[np.ndarray | None], new_session: NewSe
     model, _ = Case("", _ONE, inputs, {"num_heads": 3}, outputs=3, fed=9).model()
     with pytest.raises(NotImplemented, match=_ONE):
         new_session(model.SerializeToString(), providers=["webgpu", "wasm"])
+
+
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+def test_outputs_without_names(provider: str, new_session: NewSession) -> None:
+    """They are not wanted, as if they were not there."""
+    case = CASES[-2]
+    model, feeds = case.model()
+    model.graph.node[0].output.extend(["", ""])
+    (found,) = new_session(model.SerializeToString(), providers=[provider]).run(None, feeds)
+    np.testing.assert_allclose(found, case.wanted()[0], rtol=2e-5, atol=2e-5)
