@@ -62,13 +62,20 @@ def resize_of_sizes(node: ir.Node, build: Builder) -> None:
         node.replace_input_with(2, None)
 
 
+_SCALES = 2
+
+
 @lowering("Resize")
 def resize(node: ir.Node, build: Builder) -> None:
     """Leave out what is empty, and give scales and sizes for all axes where only some were named."""
     for index in range(1, len(node.inputs)):
         contents = node.inputs[index]
-        if contents is not None and (
-            dims(contents) == [0] or (contents.const_value is not None and contents.const_value.size == 0)
+        # Scales that are fed, without sizes: the run will fail, as natively, and not the session.
+        alone = index == _SCALES and contents is not None and contents.const_value is None and len(node.inputs) == 3
+        if (
+            contents is not None
+            and not alone
+            and (dims(contents) == [0] or (contents.const_value is not None and contents.const_value.size == 0))
         ):
             node.replace_input_with(index, None)
     if attribute(node, "coordinate_transformation_mode") != "tf_crop_and_resize" and len(node.inputs) > 1:

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 from standard_form import run_native
 
 from py_ort import InferenceSession, SessionOptions
+from py_ort.exceptions import RuntimeException
 
 pytestmark = pytest.mark.browser
 F = np.float32
@@ -180,6 +181,17 @@ CASES = {
         )
         for where, size in (("", "5"), (", open size", "h"))
     },
+    **{
+        f"EmbedLayerNormalization of no words, {ids}": Case(
+            """g (int32[b,n] x, int32[b,n] m) => (float[b,n,3] y, int32[b] c) {
+                y, c = com.microsoft.EmbedLayerNormalization(x, m, w, w, w, s, s, m)
+            }""",
+            {name: np.zeros(ids, np.int32) for name in "xm"},
+            17,
+            {"w": ROWS, "s": ROWS[0]},
+        )
+        for ids in ((0, 2), (2, 0))
+    },
     "MaxPool of no image": Case(
         "g (float[n,2,4,4] x) => (float[n,2,3,3] y, int64[n,2,3,3] i) { y, i = MaxPool<kernel_shape=[2,2]>(x) }",
         {"x": np.zeros((0, 2, 4, 4), F)},
@@ -203,6 +215,14 @@ def test_as_native(new_session: Callable[..., InferenceSession], case: Case, pro
             np.testing.assert_array_equal(a, b, strict=True)
         else:
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4, strict=True)
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_scales_of_no_axes_fail_in_the_run(new_session: Callable[..., InferenceSession], provider: str) -> None:
+    model = parse("g (float[1,4] x, float[0] s) => (float[a,b] y) { y = Resize(x, , s) }", {}, 18)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    with pytest.raises(RuntimeException, match="needs scales or sizes"):
+        session.run(None, {"x": ROWS[:1, :1].repeat(4, 1), "s": NONE})
 
 
 @pytest.mark.parametrize("opset", [2, 3, 4])

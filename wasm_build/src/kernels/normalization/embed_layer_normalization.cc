@@ -55,7 +55,8 @@ class EmbedLayerNormalization {
     std::vector<int64_t> rows;
     if (ids) PY_ORT_TRY(read_integers(*ids, rows));
     const int64_t known = table->dims[0], count = size ? sums.count() / size : 0;
-    PY_ORT_ENSURE(table->dim(-1) == size && (!ids || (!rows.empty() && count % static_cast<int64_t>(rows.size()) == 0)),
+    PY_ORT_ENSURE(table->dim(-1) == size &&
+                      (!ids || count == 0 || (!rows.empty() && count % static_cast<int64_t>(rows.size()) == 0)),
                   "embeddings of shape ", table->dims, " do not fit ", what);
     float* to = sums.mutable_data<float>();
     for (int64_t i = 0; i < count; ++i, to += size) {

@@ -1,7 +1,16 @@
 // MatMulInteger and QLinearMatMul: products of bytes less their zero points. A thread has a tile of 4 columns, or one
 // element where they do not come in fours.
 import { DType } from '../../../schema';
-import type { Context, DTypeName, Kernel, Shader, Spec, StorageType, Tensor } from '../../../contract/kernel';
+import {
+  type Context,
+  type DTypeName,
+  type Kernel,
+  KernelError,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../../../contract/kernel';
 import { inLanes } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
 import { expanded } from '../../shared/expand';
@@ -134,7 +143,13 @@ function product(
       if (!ofBatch || !tensor || tensor.size === 1) return [name, factorOf(tensor, along, length[along])];
       const outer = shapes.output.slice(0, -2);
       const standing = along === 'row' && tensor.dims.length === 1 ? ctx.reshape(tensor, [m, 1]) : tensor;
-      const all = expanded(ctx, standing, along === 'row' ? [...outer, m, 1] : [...outer, 1, n]);
+      const target = along === 'row' ? [...outer, m, 1] : [...outer, 1, n];
+      const from = target.length - standing.dims.length;
+      if (from < 0 || !standing.dims.every((size, i) => size === 1 || size === target[from + i]))
+        throw new KernelError(
+          `${name} of shape [${tensor.dims}] should have one element or ${length[along]}, or the shape [${target}]`,
+        );
+      const all = expanded(ctx, standing, target);
       return [name, factorOf(all, along, all.size)];
     }),
   );
