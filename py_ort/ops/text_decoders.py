@@ -140,7 +140,7 @@ class Prompted:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows of a decoder like T5's; `fixed` (mask, hidden states) and `cross` (caches) are the encoder's."""
+    """Rows of a decoder like T5's; `fixed` (text, mask, hidden states) and `cross` (caches) are the encoder's."""
 
     graph: ir.Graph
     fixed: list[Any]
@@ -176,11 +176,16 @@ _ENCODER_OUTPUTS = ["logits", "encoder_hidden_states"]
 
 @dataclass(frozen=True)
 class T5Form:
-    """An encoder, its decoder, and how they fit: the older form's encoder takes the decoder's first turn as well."""
+    """An encoder, its decoder, and how they fit.
+
+    The older form's encoder takes the decoder's first turn as well. A decoder that points at what it copies takes the
+    encoder's text.
+    """
 
     encoder: ir.Graph
     decoder: ir.Graph
     takes_turn: bool
+    takes_text: bool
     takes_states: bool
     caches: int
 
@@ -190,7 +195,8 @@ class T5Form:
         inputs, outputs = _names(encoder.inputs), _names(encoder.outputs)
         names, results = _names(decoder.inputs), _names(decoder.outputs)
         mask = ["encoder_attention_mask"] if masked else []
-        read = ["input_ids", *mask]
+        takes_text = masked and names[1:2] == inputs[:1]
+        read = ["input_ids", *inputs[: int(takes_text)], *mask]
         takes_turn = inputs[-1:] == ["decoder_input_ids"]
         takes_states = names[len(read) : len(read) + 1] == ["encoder_hidden_states"]
         caches = len(results) - 1
@@ -207,7 +213,7 @@ class T5Form:
             and _has_size(decoder.outputs[0], vocabulary)
             and (takes_turn or _sized(decoder.inputs[first : first + caches], 4))
         )
-        return T5Form(encoder, decoder, takes_turn, takes_states, caches) if known else None
+        return T5Form(encoder, decoder, takes_turn, takes_text, takes_states, caches) if known else None
 
     def first(self, build: Builder, source: Any, mask: Any, begin: Any, copies: Any) -> Encoded:
         """Run the encoder once for each text; `copies` says of which text each row is.
@@ -217,8 +223,9 @@ class T5Form:
         masks = [] if mask is None else [mask]
         given = [source, *masks, begin] if self.takes_turn else [source, *masks]
         found = inline_settled(self.encoder, given, build)
-        begin, *found = (build.op("Gather", value, copies, axis=0) for value in (begin, *masks, *found))
-        fixed, found = found[: len(masks)], found[len(masks) :]
+        fixed = [*([source] if self.takes_text else []), *masks]
+        begin, *found = (build.op("Gather", value, copies, axis=0) for value in (begin, *fixed, *found))
+        fixed, found = found[: len(fixed)], found[len(fixed) :]
         read = dims(self.decoder.inputs[0])
         whole = read is None or len(read) < 2 or read[1] != 1
         if self.takes_turn:
@@ -227,5 +234,5 @@ class T5Form:
             own, cross = found[: self.caches], found[self.caches :]
             return Encoded(self.decoder, fixed, cross, begin, own, whole, logits)
         rows = build.op("Shape", begin, start=0, end=1)
-        own = [_empty(build, value, rows, []) for value in self.decoder.inputs[2 : 2 + self.caches]]
+        own = [_empty(build, value, rows, []) for value in self.decoder.inputs[1 + len(fixed) :][: self.caches]]
         return Encoded(self.decoder, fixed, found, begin, own, whole)

@@ -101,13 +101,16 @@ def _caches(name: str, positions: str) -> dict[str, list]:
     return {name.format(kind) + str(i): shape for i in range(LAYERS) for kind in ("key", "value")}
 
 
-def small_t5(seed: int = 0, *, old: bool = False, states: bool = False) -> dict[str, onnx.GraphProto]:
+def small_t5(
+    seed: int = 0, *, old: bool = False, states: bool = False, pointer: bool = False
+) -> dict[str, onnx.GraphProto]:
     """Graphs of opset 17: `encoder` and `decoder`.
 
     Args:
         seed: Of the weights.
         old: The encoder takes the decoder's first turn, too.
         states: The decoder has the encoder's hidden states among its inputs.
+        pointer: The decoder reads the encoder's text, too.
     """
     encoded = ["batch", "source"]
     source = {"encoder_input_ids": encoded, "encoder_attention_mask": encoded}
@@ -135,7 +138,11 @@ def small_t5(seed: int = 0, *, old: bool = False, states: bool = False) -> dict[
     names = {"PAST_KEY": "past_key_self_", "PAST_VALUE": "past_value_self_", "CROSS_KEY": "past_key_cross_"}
     layers = _layers(_LAYER, **names, CROSS_VALUE="past_value_cross_")
     begin = _BEGIN.replace("SELF_KEY", "past_key_self_0").replace("ids", "input_ids")
-    inputs = {"input_ids": ["batch", 1], "encoder_attention_mask": encoded, **(hidden if states else {})}
+    if pointer:
+        text = "text = Gather(tokens, encoder_input_ids)  mean = ReduceMean<axes = [1]>(text)"
+        begin = f"{text} {begin}".replace("x0 = Add(e, place)", "pointed = Add(e, mean)  x0 = Add(pointed, place)")
+    inputs = {"input_ids": ["batch", 1], **({"encoder_input_ids": encoded} if pointer else {})}
+    inputs |= {"encoder_attention_mask": encoded, **(hidden if states else {})}
     inputs |= _caches("past_{}_self_", "past") | _caches("past_{}_cross_", "source")
     decoder = _graph("decoder", f"{begin} {layers} logits = MatMul(x{LAYERS}, head)", inputs, {**logits, **own}, seed)
     return {"encoder": encoder, "decoder": decoder}

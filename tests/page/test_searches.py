@@ -235,12 +235,14 @@ T5 = {
     "new": small_t5(),
     "old": small_t5(old=True),
     "old with states": small_t5(old=True, states=True),
+    "pointer": small_t5(pointer=True),
+    "old pointer": small_t5(old=True, states=True, pointer=True),
 }
 T5_ATTRIBUTES = {"model_type": 1, "decoder_start_token_id": 2}
 T5_CASES = [
     *(("wasm", "new", variant) for variant in (*VARIANTS, *BEAM_VARIANTS)),
     *(("wasm", "old", variant) for variant in ("plain", "first word", "least length", "mask")),
-    ("wasm", "old with states", "plain"),
+    *(("wasm", form, "plain") for form in ("old with states", "pointer", "old pointer")),
     ("webgpu", "new", "pairs"),
     ("webgpu", "old with states", "first word"),
 ]
