@@ -36,25 +36,18 @@ export function attributes(a: Attributes): ResizeAttributes {
   };
 }
 
-/**
- * Where output position i lies in the input: at (i + shift) · by · times / scale + offset, each step in float32, as
- * onnxruntime computes it. Where a place falls on the border between two elements, nearest then chooses the same one.
- */
-export interface Place {
-  readonly shift: number;
-  readonly by: number;
-  readonly times: number;
-  readonly scale: number;
-  readonly offset: number;
-  /** What a float32 does not hold of the offset. */
-  readonly rest: number;
-}
-
-export interface Axis extends Place {
+/** One axis: output position i lies at (i + shift) * step / scale + offset in the input. */
+export interface Axis {
   readonly input: number;
   readonly output: number;
-  /** By how much it grows. */
+  /** By how much it grows; the other numbers say which places of it belong to each other. */
   readonly factor: number;
+  readonly step: number;
+  readonly scale: number;
+  readonly shift: number;
+  readonly offset: number;
+  /** What tf_crop_and_resize reads, as parts of the input. */
+  readonly crop: readonly [number, number];
   /** Nothing happens along this axis. */
   readonly kept: boolean;
 }
@@ -83,69 +76,72 @@ export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly num
           chosen.map((axis) => dims[axis]),
         )
       : undefined;
-  const all = dims.map((input, axis): Axis => {
+  const axes = dims.map((input, axis): Axis => {
     const place = chosen.indexOf(axis);
-    if (place < 0) return { input, output: input, factor: 1, kept: true, ...SAME };
-    const given = fitted ?? (sizes ? undefined : Math.fround(scales![place]));
+    if (place < 0) return { input, output: input, factor: 1, ...STAYS, crop: [0, 1], kept: true };
     const output = fitted
-      ? Math.floor(fround(fitted * input) + 0.5)
+      ? Math.floor(fitted * input + 0.5)
       : sizes
         ? sizes[place]
-        : Math.floor(fround(input * given!));
-    const factor = given ?? fround(output / input);
-    const crop: readonly [number, number] = [fround(roi[place] ?? 0), fround(roi[place + chosen.length] ?? 1)];
+        : Math.floor(Math.fround(input * Math.fround(scales![place])));
+    const scale = fitted ?? (sizes ? output / input : scales![place]);
+    const crop = [roi[place] ?? 0, roi[place + chosen.length] ?? 1] as const;
     // As in onnxruntime, also where tf_crop_and_resize would crop.
-    const kept = input === output && factor === 1;
-    return { input, output, factor, kept, ...(kept ? SAME : coordinates(r, input, output, factor, crop)) };
+    const kept = input === output && scale === 1;
+    return { input, output, factor: scale, crop, kept, ...coordinate(r, input, output, scale, crop) };
   });
-  return all.every(({ input, output }) => input === output) ? all.map((axis) => ({ ...axis, kept: true })) : all;
+  // As in onnxruntime, whatever the scales.
+  return axes.every(({ input, output }) => input === output) ? axes.map((axis) => ({ ...axis, kept: true })) : axes;
 }
-
-const { fround } = Math;
 
 /** The one scale of not_larger and not_smaller. */
 function fit(policy: string, sizes: readonly number[], inputs: readonly number[]): number {
-  const scales = sizes.map((size, i) => fround(size / inputs[i]));
+  const scales = sizes.map((size, i) => size / inputs[i]);
   return policy === 'not_larger' ? Math.min(...scales) : Math.max(...scales);
 }
 
-const SAME: Place = { shift: 0, by: 1, times: 1, scale: 1, offset: 0, rest: 0 };
-/** A whole axis at one place. */
-const at = (offset: number): Place => ({ ...SAME, by: 0, offset: fround(offset) });
+/** Output positions are the input's. */
+export const STAYS = { step: 1, scale: 1, shift: 0, offset: 0 };
 
-function coordinates(
-  r: ResizeAttributes,
+function coordinate(
+  { mode, coordinates }: ResizeAttributes,
   input: number,
   output: number,
   scale: number,
   [start, end]: readonly [number, number],
-): Place {
-  const halfPixel = { ...SAME, shift: 0.5, scale, offset: -0.5 };
-  const last = input - 1;
-  switch (r.coordinates) {
+): Pick<Axis, 'step' | 'scale' | 'shift' | 'offset'> {
+  const halfPixel = { step: 1, scale, shift: 0.5, offset: -0.5 };
+  // A whole axis at one point: the scale is then without meaning.
+  const point = (offset: number) => ({ ...STAYS, offset });
+  switch (coordinates) {
     case 'half_pixel':
       return halfPixel;
     case 'pytorch_half_pixel':
-      return output > 1 ? halfPixel : at(0);
+      return output > 1 ? halfPixel : point(0);
     case 'half_pixel_symmetric': {
-      const adjustment = fround(output / fround(scale * input));
-      const moved = fround((input / 2) * fround(1 - adjustment)) - 0.5;
-      return { ...halfPixel, offset: fround(moved), rest: moved - fround(moved) };
+      // In floats, so that a place on a border is onnxruntime's.
+      const adjustment = Math.fround(output / Math.fround(Math.fround(scale) * input));
+      return { ...halfPixel, offset: (input / 2) * (1 - adjustment) - 0.5 };
     }
     case 'asymmetric':
-      return { ...SAME, scale };
+      return { ...STAYS, scale };
     case 'tf_half_pixel_for_nn':
-      return { ...SAME, shift: 0.5, scale };
+      return { ...STAYS, scale, shift: 0.5 };
     case 'align_corners':
+      if (output <= 1 || input <= 1) return { ...STAYS, scale: LARGE };
       // Nearest is onnxruntime's. Of interpolation, ONNX's tests expect the unrounded length.
-      return output > 1
-        ? { ...SAME, by: last, scale: r.mode === 'nearest' ? output - 1 : fround(scale * input) - 1 }
-        : at(0);
+      return mode === 'nearest'
+        ? { ...STAYS, step: input - 1, scale: output - 1 }
+        : { ...STAYS, scale: (scale * input - 1) / (input - 1) };
     case 'tf_crop_and_resize': {
-      if (output <= 1) return at(0.5 * fround(start + end) * last);
-      return { ...SAME, by: fround(end - start), times: last, scale: output - 1, offset: fround(start * last) };
+      if (output <= 1) return point(0.5 * (start + end) * (input - 1));
+      const step = ((end - start) * (input - 1)) / (output - 1);
+      return { ...STAYS, scale: step === 0 ? LARGE : 1 / step, offset: start * (input - 1) };
     }
     default:
-      throw new KernelError(`Resize with coordinate_transformation_mode ${r.coordinates}`);
+      throw new KernelError(`Resize with coordinate_transformation_mode ${coordinates}`);
   }
 }
+
+/** As a scale: everything at one point. */
+const LARGE = 1e30;

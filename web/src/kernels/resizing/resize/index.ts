@@ -1,15 +1,16 @@
 // Resize over any axes: nearest, linear, cubic. One thread for each output, or for 4 where the last axis stays as it
 // is.
 import { type Context, type DTypeName, type Kernel, KernelError, type StorageType } from '../../../contract/kernel';
+import { type Division, division, divisionText, quotient } from '../../../wgsl/division';
 import { inLanes, type Lanes, laneType, load, stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
 import { sizeOf } from '../../../wgsl/shape';
 import { columnsOf, outputColumns } from '../../shared/columns';
 import { antialiased } from './antialias';
-import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes } from './axes';
-import { PLACE_F32, placeOf, placeSpec, type PlaceSpec, placeText, placeUniforms } from './place';
+import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes, STAYS } from './axes';
+import { OUTSIDE, tableOf, written } from './places';
 
-interface ResizeSpec extends PlaceSpec {
+interface ResizeSpec extends Division {
   readonly mode: Mode;
   readonly nearest: string;
   /** For each axis (neighbors that stay are one): whether it changes. */
@@ -21,14 +22,15 @@ interface ResizeSpec extends PlaceSpec {
   readonly columns?: boolean;
   /** Positions outside of the input give a constant. */
   readonly extrapolates: boolean;
+  /** For each axis: whether a table has its elements; not there where none has. */
+  readonly tables?: readonly boolean[];
 }
 
 const TAPS: { readonly [mode in Mode]: number } = { nearest: 1, linear: 2, cubic: 4 };
-/** Sums and quotients of floats may miss the middle between two elements by 1e-6, which counts as the middle. */
 const NEAREST: { readonly [mode: string]: string } = {
-  round_prefer_floor: 'select(below, below + 1.0, p - below - 0.5 > 1e-6)',
-  round_prefer_ceil: 'select(below + 1.0, below, p - below - 0.5 < -1e-6)',
-  floor: 'below',
+  round_prefer_floor: 'ceil(on_border(p) - 0.5)',
+  round_prefer_ceil: 'floor(on_border(p) + 0.5)',
+  floor: 'floor(p)',
   ceil: 'ceil(p)',
 };
 
@@ -60,6 +62,13 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
   const counted = axes.map((axis, i) =>
     i === axes.length - 1 && lanes === 4 ? { ...axis, input: axis.input / 4, output: axis.output / 4 } : axis,
   );
+  const tables = axes.map((axis) => (r.mode === 'nearest' && !axis.kept ? tableOf(axis, r) : undefined));
+  const table = tables.some(Boolean)
+    ? written(
+        ctx,
+        tables.map((one) => one ?? []),
+      )
+    : undefined;
   const spec: ResizeSpec = {
     mode: r.mode,
     nearest: r.mode === 'nearest' ? r.nearest : '',
@@ -69,12 +78,14 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
     ...(columns && { columns }),
     excludeOutside: r.mode === 'cubic' && r.excludeOutside,
     extrapolates: r.coordinates === 'tf_crop_and_resize',
-    ...placeSpec(r, ctx.device),
+    ...(table && { tables: tables.map(Boolean) }),
+    ...division(ctx.device),
   };
+  const changing = counted.map((axis) => (axis.kept ? { ...axis, ...STAYS } : axis));
   ctx.dispatch({
     shader: { name: `resize_${r.mode}__any`, wgsl },
     spec,
-    inputs: { x: inLanes(x, lanes) },
+    inputs: { x: inLanes(x, lanes), ...(table && { table }) },
     outputs: { y: inLanes(y, lanes) },
     uniforms: {
       count,
@@ -86,11 +97,17 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
       }),
       input: counted.map(({ input }) => input),
       output: counted.map(({ output }) => output),
-      ...placeUniforms(counted, spec),
+      step: changing.map(({ step }) => step),
+      scale: changing.map(({ scale }) => scale),
+      shift: changing.map(({ shift }) => shift),
+      offset: changing.map(({ offset }) => offset),
+      ...(table && {
+        table_at: tables.map((_, i) => tables.slice(0, i).reduce((sum, one) => sum + (one?.length ?? 0), 0)),
+      }),
       ...(r.mode === 'cubic' && { cubic_a: r.cubicA }),
       ...(spec.extrapolates && { extrapolation: r.extrapolation }),
     },
-    f32: [...PLACE_F32, 'cubic_a', 'extrapolation'],
+    f32: ['step', 'scale', 'shift', 'offset', 'cubic_a', 'extrapolation'],
     workgroups: linearWorkgroups(count, ctx.device),
   });
 }
@@ -152,17 +169,31 @@ function wgsl(spec: ResizeSpec): string {
     lines.push(`  y[${target}] = ${integer ? `${laneType(storage, lanes)}(value)` : stored(storage, lanes, 'value')};`);
   }
   return `alias F = f32;
-${placeText(spec)}
-${mode === 'nearest' ? `fn nearest(p: f32) -> f32 { let below = floor(p); return ${NEAREST[nearest]}; }` : ''}
+${divisionText(spec)}
+fn position(i: u32, step: f32, scale: f32, shift: f32, offset: f32) -> f32 {
+  return ${quotient(spec, '(f32(i) + shift) * step', 'scale')} + offset;
+}
+${
+  mode === 'nearest'
+    ? `${ON_BORDER}
+fn nearest(p: f32) -> f32 { return ${NEAREST[nearest]}; }`
+    : ''
+}
 ${mode === 'cubic' ? CUBIC(excludeOutside) : ''}
 ${linearMain(lines.join('\n'))}`;
 }
 
 /** Statements that declare at_AXIS_T and weight_AXIS_T for each tap T. */
-function tapsOf(spec: ResizeSpec, axis: number): string[] {
-  const { mode, excludeOutside, extrapolates } = spec;
+function tapsOf({ mode, excludeOutside, extrapolates, tables }: ResizeSpec, axis: number): string[] {
+  if (tables?.[axis]) {
+    return [
+      `  let found_${axis} = table[u.table_at_${axis} + out_${axis}];`,
+      ...(extrapolates ? [`  let outside_${axis} = found_${axis} == ${OUTSIDE}u;`] : []),
+      `  let at_${axis}_0 = min(found_${axis}, u.input_${axis} - 1u);`,
+    ];
+  }
   const lines = [
-    `  let p_${axis} = ${placeOf(`out_${axis}`, axis, spec)};`,
+    `  let p_${axis} = position(out_${axis}, u.step_${axis}, u.scale_${axis}, u.shift_${axis}, u.offset_${axis});`,
     `  let most_${axis} = f32(u.input_${axis} - 1u);`,
   ];
   if (extrapolates) lines.push(`  let outside_${axis} = p_${axis} < 0.0 || p_${axis} > most_${axis};`);
@@ -192,6 +223,12 @@ function tapsOf(spec: ResizeSpec, axis: number): string[] {
   }
   return lines;
 }
+
+/** p, or the border next to it that rounding kept it from: as near as onnxruntime calls it a tie. */
+const ON_BORDER = `fn on_border(p: f32) -> f32 {
+  let border = floor(p) + 0.5;
+  return select(p, border, abs(p - border) <= 1e-6);
+}`;
 
 const CUBIC = (
   excludeOutside: boolean,
