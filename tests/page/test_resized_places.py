@@ -77,3 +77,16 @@ def test_equal_sizes_are_a_copy_whatever_the_scales(new_session: Any, provider: 
     model = parse(text, {"s": np.array([30 / 29], np.float32)}, 19)  # 29 times it is below 30 in float32
     (found,) = new_session(model.SerializeToString(), providers=[provider]).run(None, {"x": x})
     np.testing.assert_array_equal(found, x)
+
+
+def test_tables_are_written_once(new_session: Any) -> None:
+    attributes = 'mode="nearest", coordinate_transformation_mode="half_pixel_symmetric", nearest_mode="ceil"'
+    text = f"g (float[11,11] x) => (float[n,m] y) {{ y = Resize<{attributes}>(x, , , s) }}"
+    model = parse(text, {"s": np.array([29, 29])}, 19).SerializeToString()
+    session, native = new_session(model, providers=["webgpu"]), native_session(model)
+    counts = []
+    for seed in range(3):
+        feeds = {"x": np.random.default_rng(seed).standard_normal((11, 11)).astype(np.float32)}
+        np.testing.assert_array_equal(session.run(None, feeds)[0], native.run(None, feeds)[0])
+        counts.append(session.stats()["last_run"]["counters"]["dispatches"])
+    assert counts == [2, 1, 1]
