@@ -99,6 +99,12 @@ CASES = [
         for padding in ("zeros", "border", "reflection")
         for align, size in ((0, (4, 8)), (1, (5, 9)))
     ),
+    Case(
+        "GridSample",
+        [r(1, 2, 3, 4), np.array([1e10, 0, -1e10, 0.4, 3e12, -3e12], np.float32).reshape(1, 1, 3, 2)],
+        {"mode": "nearest", "padding_mode": "border"},
+        tolerance="exact",
+    ),
     Case("GridSample", [r(1, 2, 3, 4, 5), r(1, 2, 3, 2, 3, low=-1.2, high=1.2)], {"mode": "linear"}, tolerance="loose"),
     *(
         Case(

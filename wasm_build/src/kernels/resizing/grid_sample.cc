@@ -80,6 +80,7 @@ class GridSample {
     const float low = align_corners_ ? 0 : -0.5f, high = align_corners_ ? length - 1 : length - 0.5f;
     float x = align_corners_ ? (place + 1) / 2 * (length - 1) : ((place + 1) * length - 1) / 2;
     if (mode_ == Mode::nearest) x = std::nearbyintf(x);
+    if (mode_ == Mode::nearest && padding_ == Padding::border) x = std::clamp(x, 0.0f, length - 1);
     if (padding_ == Padding::reflection && (x < low || x > high)) x = reflect(x, low, high);
     Taps taps;
     if (!(std::fabs(x) < 1e9f)) {  // too far to count, or not a number
