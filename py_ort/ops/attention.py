@@ -98,14 +98,22 @@ def _infer_attention(node: ir.Node) -> None:
     sizes, known = attribute(node, "head_sizes"), dims(node.inputs[0])
     if sizes is None or known is None:
         return
-    batch: Any = known[0]
+    batch, rows = known[:2]
     for mask in (dims(input_at(node, i)) for i in (_MASK, _KEPT) if attribute(node, "mask_broadcasts", 0)):
-        other = mask[0] if mask is not None and len(mask) == 4 else 1
-        named = isinstance(other, int) or other.value is not None
-        if named and other not in (1, batch) and (batch == 1 or not isinstance(batch, int)):
-            batch = other if batch == 1 else None  # the scores of one batch broadcast
+        if mask is not None and len(mask) == 4:
+            batch = _broadcast(batch, mask[0])
+        if mask is not None and len(mask) > 1 and rows == 1:
+            rows = _broadcast(rows, mask[-2])
     like(node.outputs[0], node.inputs[0])
-    node.outputs[0].shape = ir.Shape([batch, known[1], attribute(node, "q_num_heads") * sizes[1]])
+    node.outputs[0].shape = ir.Shape([batch, rows, attribute(node, "q_num_heads") * sizes[1]])
+
+
+def _broadcast(own: Any, other: Any) -> Any:
+    """The size of scores that broadcast to a mask; sizes without a name are taken to be the same."""
+    named = isinstance(other, int) or other.value is not None
+    if not named or other in (1, own) or (isinstance(own, int) and own != 1):
+        return own
+    return other if own == 1 else None
 
 
 OPERATORS = [

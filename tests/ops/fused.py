@@ -45,7 +45,7 @@ def _attention(
         weights = np.where(seen, np.exp(np.minimum(scores - largest, 0)), 0)
         shares = weights / np.maximum(weights.sum(-1, keepdims=True), 0 if nan_rows else 1e-300)
         mixed = shares @ values
-        return mixed.transpose(0, 2, 1, 3).reshape(len(mixed), q.shape[1], -1).astype(np.float32)
+        return mixed.transpose(0, 2, 1, 3).reshape(len(mixed), mixed.shape[2], -1).astype(np.float32)
 
     return compute
 

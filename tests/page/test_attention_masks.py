@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,9 @@ def _model(declared: str, mask: str) -> Any:
     )
 
 
-def _feeds(shape: tuple[int, ...], mask: str, batch: int = BATCH) -> dict[str, Any]:
+def _feeds(shape: tuple[int, ...], mask: str, batch: int = BATCH, queries: int = QUERIES) -> dict[str, Any]:
     feeds: dict[str, Any] = {
-        "x": RNG.standard_normal((batch, QUERIES, WIDTH)).astype(np.float32),
+        "x": RNG.standard_normal((batch, queries, WIDTH)).astype(np.float32),
         "z": RNG.standard_normal((batch, KEYS, WIDTH)).astype(np.float32),
         "mask": (RNG.standard_normal(shape) * 3).astype(np.float32) if mask == "added" else RNG.random(shape) < 0.6,
     }
@@ -103,6 +104,6 @@ def test_as_native(new_session: Any, declared: str, mask: str, provider: str) ->
 def test_scores_broadcast_to_the_mask(new_session: Any, mask: str, provider: str) -> None:
     model = _model("e,h,a,d", mask)
     session = new_session(model.SerializeToString(), providers=[provider])
-    for shape in ((3, 1, 1, KEYS), (3, HEADS, QUERIES, KEYS), (3, 1, 1, 1)):
-        feeds = _feeds(shape, mask, batch=1)
+    for shape, queries in product(((3, 1, 1, KEYS), (3, HEADS, QUERIES, KEYS), (1, 1, QUERIES, 1)), (1, QUERIES)):
+        feeds = _feeds(shape, mask, 1, queries)
         assert_same(session.run(None, feeds), run_native(model, feeds), rtol=2e-3, atol=2e-3)

@@ -62,10 +62,12 @@ class Attention {
       p.k = Heads::within(k.data<float>(), new_columns, k.dims[2], offsets_[1], p.qk_size);
       p.v = Heads::within(v.data<float>(), new_columns, v.dims[2], offsets_[2], p.v_size);
     }
-    if (mask_broadcasts_ && p.batch == 1) {  // scores broadcast to the mask as in Add and Where
-      for (const Tensor* each : {mask, kept})
-        if (each && each->rank() == 4) p.batch = std::max(p.batch, each->dims[0]);
-      if (p.batch > 1) p.q.batch_step = p.k.batch_step = p.v.batch_step = 0;
+    // Scores of one batch, or one row, broadcast to the mask as in Add and Where.
+    for (const Tensor* each : {mask, kept}) {
+      if (!mask_broadcasts_ || !each) continue;
+      if (each->rank() == 4 && p.batch == 1 && each->dims[0] > 1)
+        p.batch = each->dims[0], p.q.batch_step = p.k.batch_step = p.v.batch_step = 0;
+      if (each->rank() > 1 && p.rows == 1 && each->dim(-2) > 1) p.rows = each->dim(-2), p.q.row_step = 0;
     }
     Tensor present_key, present_value;
     if (past_key || context.wants(1)) {

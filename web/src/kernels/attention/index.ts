@@ -70,12 +70,12 @@ function partOf(x: Tensor, heads: number, size: number, offset: number): ReturnT
   return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size, offset) };
 }
 
-/** The same for each of so many batches. */
-function repeated({ form, where }: ReturnType<typeof formOf>, batch: number): ReturnType<typeof formOf> {
-  return {
-    form: [batch, form[1], form[2], form[3]],
-    where: { ...where, strides: [0, where.strides[1], where.strides[2]] },
-  };
+/** The same for each of so many batches and positions. */
+function repeated({ form, where }: ReturnType<typeof formOf>, batch: number, count: number): ReturnType<typeof formOf> {
+  const [own, heads, positions, size] = form;
+  const [ofBatch, ofHead, ofPosition] = where.strides;
+  const strides = [batch > own ? 0 : ofBatch, ofHead, count > positions ? 0 : ofPosition] as const;
+  return { form: [batch, heads, count, size], where: { ...where, strides } };
 }
 
 /** Caches of keys and values with the new row of each batch behind those that there are. */
@@ -106,10 +106,14 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
       ? partOf(ctx.input(i), heads, a.headSizes[i === 2 ? 1 : 0], a.offsets[i])
       : formOf(ctx.input(i), heads),
   );
-  // Scores broadcast to the mask as in Add and Where.
-  const masks = a.maskBroadcasts && forms[0].form[0] === 1 ? [mask, kept] : [];
-  const batch = Math.max(forms[0].form[0], ...masks.map((each) => (each?.dims.length === 4 ? each.dims[0] : 1)));
-  const [q, k, v] = forms.map((part) => (batch > part.form[0] ? repeated(part, batch) : part));
+  // Scores of one batch, or one row, broadcast to the mask as in Add and Where.
+  const most = (axis: number, own: number) =>
+    own === 1 && a.maskBroadcasts
+      ? Math.max(...[mask, kept].map((each) => each?.dims[each.dims.length - axis] ?? 1))
+      : own;
+  const batch = most(4, forms[0].form[0]);
+  const rows = most(2, forms[0].form[2]);
+  const [q, k, v] = forms.map((part, i) => repeated(part, batch, i === 0 ? rows : part.form[2]));
   const [, heads, queries, size] = q.form;
   const [, kvHeads, incoming] = k.form;
   const valueSize = v.form[3];
