@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
@@ -137,6 +138,7 @@ OPERATORS = [
 ]
 
 
+_SCORES = 3
 _OF_ONE_POSITION = ("num_heads", "scale", "mask_filter_value")
 
 
@@ -148,14 +150,43 @@ def one_position(node: ir.Node, build: Builder) -> Any:
     shares = attribute(node, "past_present_share_buffer", 0) != 0
     known = dims(query)
     count = max((i + 1 for i, output in enumerate(node.outputs) if output.name), default=1)
-    if value is None or count > 3 or (known is not None and known[1] not in (1, None) and isinstance(known[1], int)):
+    if value is None or (known is not None and known[1] not in (1, None) and isinstance(known[1], int)):
         return None
+    scores = None
     if crosses:
+        if (
+            count == _SCORES + 1
+            and attribute(node, "output_qk", 0)
+            and not any(v.name for v in node.outputs[1:_SCORES])
+        ):
+            scores, count = _masked_scores(node, build, query, key, mask, added), 1
+            if scores is None:
+                return None
         if bias is not None or count > 1 or shares:
             return None
         past_key = past_value = past_rows = beams = None
-    elif not shares or past_key is None or past_value is None or past_rows is None:
+    elif count > _SCORES or not shares or past_key is None or past_value is None or past_rows is None:
         return None
     kept = {name: node.attributes[name] for name in _OF_ONE_POSITION if name in node.attributes}
     inputs = (query, key, value, added, mask, bias, past_key, past_value, past_rows, beams)
-    return build.op("MultiHeadAttention", *inputs, domain=MICROSOFT, outputs=count, **kept)
+    made = build.op("MultiHeadAttention", *inputs, domain=MICROSOFT, outputs=count, **kept)
+    return made if scores is None else (made, None, None, scores)
+
+
+def _masked_scores(node: ir.Node, build: Builder, query: Any, key: Any, mask: Any, bias: Any) -> Any:
+    """The scores before the softmax: [batch, heads, 1, keys]; None where the sizes are not known."""
+    known, heads = dims(query), attribute(node, "num_heads")
+    if known is None or not isinstance(known[2], int) or query.dtype is None:
+        return None
+    width, dtype = known[2], query.dtype.numpy()
+    if bias is not None:
+        query = build.op("Add", query, build.op("Slice", bias, [0], [width]))
+    query = build.op("Transpose", build.op("Reshape", query, [0, 0, heads, width // heads]), perm=[0, 2, 1, 3])
+    scores = build.op("MatMul", query, build.op("Transpose", key, perm=[0, 1, 3, 2]))
+    scale = attribute(node, "scale", 0) or (heads / width) ** 0.5
+    scores = build.op("Mul", scores, np.array(scale, dtype))
+    if mask is None:
+        return scores
+    seen = build.op("Unsqueeze", build.op("Cast", mask, to=int(ir.DataType.BOOL)), [1, 2])
+    low = np.array(attribute(node, "mask_filter_value", -10000.0), dtype)
+    return build.op("Add", scores, build.op("Where", seen, np.array(0, dtype), low))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from contributed_cases import Case, Draws, NewSession, check
+from native import native_session
 
 from py_ort.exceptions import NotImplemented
 
@@ -63,3 +64,23 @@ def test_outputs_without_names(provider: str, new_session: NewSession) -> None:
     model.graph.node[0].output.extend(["", ""])
     (found,) = new_session(model.SerializeToString(), providers=[provider]).run(None, feeds)
     np.testing.assert_allclose(found, case.wanted()[0], rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+@pytest.mark.parametrize("case", CASES[-2:], ids=str)
+def test_scores_of_cross_attention(case: Case, provider: str, new_session: NewSession) -> None:
+    """They are masked and scaled, before the softmax."""
+    for attributes in ({}, {"scale": 0.4, "mask_filter_value": -2.0}):
+        asked = Case(
+            case.name, case.op, case.inputs, {**case.attributes, **attributes, "output_qk": 1}, 4, fed=case.fed
+        )
+        model, feeds = asked.model()
+        node = model.graph.node[0]
+        node.output[:] = [node.output[0], "", "", node.output[3]]
+        del model.graph.output[1:3]
+        model.graph.output[1].type.tensor_type.elem_type = 1  # native infers another
+        source = model.SerializeToString()
+        wanted = native_session(source).run(None, feeds)
+        found = new_session(source, providers=[provider]).run(None, feeds)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
