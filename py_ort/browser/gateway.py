@@ -19,6 +19,7 @@ from yarl import URL
 
 from py_ort.browser.address import in_url
 from py_ort.browser.http_server import BLOBS
+from py_ort.browser.network_port import NetworkPort
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import BrowserError, InvalidArgument
 
@@ -49,6 +50,7 @@ class Gateway:
         self._files, self._socket, self._options = files, socket, options
         self._secret = secrets.token_urlsafe(18)
         self._runner: web.AppRunner | None = None
+        self._port: NetworkPort | None = None
         self._client: ClientSession | None = None
         #: Headers of our server that are not handed on.
         self._left_out = set(_HOP_BY_HOP)
@@ -74,13 +76,15 @@ class Gateway:
         app.router.add_get(f"/{self._secret}/{{path:.*}}", self._hand_on_file)  # HEAD, too
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await self._runner.setup()
+        assert self._runner.server is not None
+        self._port = NetworkPort(self._runner.server, tls)
         try:
-            await web.TCPSite(self._runner, options.host, options.port, ssl_context=tls).start()
+            await self._port.listen(options.host, options.port)
         except OSError as e:
-            await self._runner.cleanup()
+            await self.close()
             raise BrowserError(f"nothing can be served at {options.host}:{options.port}: {e.strerror or e}") from e
         self._client = ClientSession(auto_decompress=False, timeout=ClientTimeout(total=None, sock_connect=10))
-        port = self._runner.addresses[0][1]
+        port = self._port.number
         local = f"{'https' if tls else 'http'}://{in_url(options.host)}:{port}"
         try:
             # As browsers spell it: without the port that is usual, for one.
@@ -103,13 +107,21 @@ class Gateway:
 
     async def close(self) -> None:
         """Stop listening."""
+        if self._port:
+            await self._port.close()
         if self._runner:
             await self._runner.cleanup()
         if self._client:
             await self._client.close()
 
+    def _admit(self, request: web.Request) -> ClientSession:
+        """Note that a request came with the secret; return what asks our own servers."""
+        assert self._client is not None and self._port is not None and request.transport is not None
+        self._port.shown(request.transport.get_extra_info("peername"))
+        return self._client
+
     async def _hand_on_file(self, request: web.Request) -> web.StreamResponse:
-        assert self._client is not None
+        client = self._admit(request)
         target = request.rel_url.raw_path.removeprefix(f"/{self._secret}")
         if request.rel_url.raw_query_string:
             target += f"?{request.rel_url.raw_query_string}"
@@ -118,7 +130,7 @@ class Gateway:
         packs = not target.startswith(BLOBS) and "gzip" in request.headers.get("Accept-Encoding", "")
         method = "GET" if packs else request.method  # HEAD wants the size of what is packed, too
         try:
-            async with self._client.request(
+            async with client.request(
                 method, URL(self._files + target, encoded=True), headers=asked, allow_redirects=False
             ) as answer:
                 headers = {name: value for name, value in answer.headers.items() if name.lower() not in self._left_out}
@@ -142,13 +154,13 @@ class Gateway:
             raise ConnectionResetError(str(e)) from e
 
     async def _hand_on_socket(self, request: web.Request) -> web.StreamResponse:
-        assert self._client is not None
+        client = self._admit(request)
         if request.headers.get("Origin") != self.origin:
             raise web.HTTPForbidden
         outer = web.WebSocketResponse(compress=False, max_msg_size=0)
         url = URL(f"{self._socket}?{request.rel_url.raw_query_string}", encoded=True)
         try:
-            async with self._client.ws_connect(url, origin=self._files, compress=0, max_msg_size=0) as inner:
+            async with client.ws_connect(url, origin=self._files, compress=0, max_msg_size=0) as inner:
                 await outer.prepare(request)
 
                 async def out() -> None:

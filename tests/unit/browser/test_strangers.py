@@ -4,14 +4,18 @@ import asyncio
 import contextlib
 import http.client
 import socket
+import ssl
 import threading
 import time
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.client import connect
 
 from py_ort.browser.bridge import Bridge
 from py_ort.browser.http_server import HttpServer
+from py_ort.browser.options import BrowserOptions
 from py_ort.browser.strangers import MOST, Strangers
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
@@ -212,3 +216,51 @@ def test_websocket_strangers_have_little_time():
         await socket.close()
 
     run(test)
+
+
+TLS = Path(__file__).parents[2] / "helpers/tls"
+CERTIFICATE = (TLS / "certificate.pem", TLS / "key.pem")
+#: Without the first, half a handshake of TLS.
+SAID_TO_A_GATEWAY = [*WORDS, b"\x16\x03\x01", b"nothing of HTTP\r\n\r\n"]
+
+
+@pytest.mark.parametrize("certificate", [None, CERTIFICATE], ids=["plain", "tls"])
+@pytest.mark.parametrize("words", SAID_TO_A_GATEWAY)
+def test_strangers_at_a_gateway(words, certificate, caplog):
+    """Beyond loopback: few at one time, none for long, told once; and the page that knows the secret is served."""
+
+    async def test(made):
+        gateway = await made.gateway(BrowserOptions(host="127.0.0.1", certificate=certificate))
+        gateway._port.strangers.patience = 2.0
+        url = urlsplit(gateway.url(made.http.publish([b"weights"])))
+        port, path = url.port, url.path
+
+        def connected():
+            if certificate is None:
+                return http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            return http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=ssl._create_unverified_context())
+
+        def fetch(page) -> bytes:
+            page.request("GET", path)
+            return page.getresponse().read()
+
+        def others() -> None:
+            page = connected()
+            assert fetch(page) == b"weights"
+            kept = page.sock
+            sockets = crowd(port, words)
+            assert within(10, lambda: still_open(sockets) <= MOST)
+            other = connected()
+            assert fetch(page) == fetch(other) == b"weights" and page.sock is kept
+            assert within(10, lambda: still_open(sockets) == 0)
+            assert fetch(page) == fetch(other) == b"weights" and page.sock is kept, "who knows a secret may wait"
+            for one in (*sockets, page, other):
+                one.close()
+
+        await asyncio.to_thread(others)
+
+    with caplog.at_level("WARNING"):
+        run(test)
+    told = [record.getMessage() for record in caplog.records]
+    assert sum("do not show the secret" in text for text in told) == 1
+    assert all(record.name.startswith("py_ort") for record in caplog.records), told
