@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
 import os
@@ -11,12 +10,13 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any, cast
+from typing import Any
 
 from py_ort.browser.request import COMPUTING, OTHER_PROCESS, Progress, Request
 from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import (
     BrowserError,
+    Cancelled,
     ConnectionLost,
     CoreCrashed,
     ProtocolError,
@@ -27,12 +27,11 @@ from py_ort.exceptions import (
 from py_ort.log import LEVELS, SessionLog, log_for
 from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
-from py_ort.schema.gen.OpenDevice import OpenDeviceT
 from py_ort.schema.gen.Ping import PingT
+from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.signal_handlers import from_handler, suppress
 from py_ort.wire import Answer, Connection, LogLine, NewTokens, ProgressReport
 from py_ort.wire.framing import SMALL, Buffer
-from py_ort.wire.json_fields import DeviceDescription, DeviceOptions
 
 _log = logging.getLogger("py_ort.browser")
 #: How long a lost websocket waits for the launcher to say why (the browser died, the page crashed).
@@ -172,6 +171,16 @@ class Page:
         if self.lost is None:
             self._begin(Request(body, timeout=math.inf))
 
+    def release(self, session: int, *, end_runs: bool = False) -> None:
+        """Release a session. With `end_runs` its runs and generations end with `Cancelled`; else they finish first."""
+        for number, request in list(self._waiting.items()) if end_runs else ():
+            if request.session == session and not request.cancelled:
+                self._cancel(number)
+                request.fail(Cancelled("the session was closed during its run"))
+        body = ReleaseSessionT()
+        body.session = session
+        self.post(body)
+
     def _begin_at_once(self, request: Request) -> bool:
         """Send a small request in the thread that asks, unless others come first; return whether all is done.
 
@@ -271,17 +280,6 @@ class Page:
             self._loop.call_later(rest, self._still_at_it, number, heard, GPU_PATIENCE)
         else:
             self.on_useless(f"{request.name} was cancelled, and the GPU went on with it", False)
-
-    async def device(self, device_id: int, options: DeviceOptions, timeout: float | None = None) -> DeviceDescription:
-        """Open a WebGPU device unless it is open; return what the page says of it.
-
-        Raises:
-            NoAdapter: This browser has none.
-            InvalidArgument: It is open with other options.
-        """
-        body = OpenDeviceT()
-        body.deviceId, body.options = device_id, json.dumps(options)
-        return cast(DeviceDescription, (await self.request(body, timeout=timeout)).told())
 
     def look_after(self) -> None:
         """See that nobody waits for an answer that cannot come. Called now and then while it is busy."""

@@ -63,6 +63,11 @@ class Request:
     def name(self) -> str:
         return self.body.name if isinstance(self.body, Prepared) else type(self.body).__name__.removesuffix("T")
 
+    @property
+    def session(self) -> int | None:
+        """The page's number of the session that the request computes with, if any."""
+        return self.body.session if self.name in COMPUTING and hasattr(self.body, "session") else None
+
     def finish(self, answer: Answer) -> None:
         try:
             self.future.set_result(answer)

@@ -329,21 +329,21 @@ class SessionBase:
 
     # --- ending
     def close(self) -> None:
-        """Release the session in the page. The browser goes some time after its last session.
+        """Release the session in the page; its runs and generations under way end with `Cancelled`.
 
-        A profile that was not ended is written. In a forked child all of it is the parent's, and nothing happens.
+        The browser ends some time after its last session. A profile is written. In a forked child nothing happens.
         """
         if self._opened is not None and self._opened.elsewhere:
             return
         self.end_profiling()
-        self._release()
+        self._release(end_runs=True)
 
-    def _release(self) -> None:
+    def _release(self, *, end_runs: bool = False) -> None:
         opened, self._opened = self._opened, None
         variants, self._variants = self._variants, {}
         for one in (opened, *variants.values()):
             if one is not None:
-                one.release()
+                one.release(end_runs=end_runs)
 
     def __del__(self) -> None:
         if getattr(self, "_opened", None) is not None:
@@ -359,7 +359,7 @@ class SessionBase:
         name = type(self).__name__
         if self._opened is None:
             return f"<{name}, closed>"
-        counts = ", ".join(f"{n} nodes on {provider}" for provider, n in self.placement().counts().items())
+        counts = ", ".join(f"{n} nodes on {provider}" for provider, n in self._placement.counts().items())
         return f"<{name} {self._metadata.graph_name!r}: {counts}; {self.browser}>"
 
     # --- for what belongs to a session

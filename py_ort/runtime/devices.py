@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import cast
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import NoAdapter
 from py_ort.runtime.providers.options import for_adapter
-from py_ort.wire.json_fields import DeviceDescription
+from py_ort.schema.gen.OpenDevice import OpenDeviceT
+from py_ort.wire.json_fields import DeviceDescription, DeviceOptions
 
 #: Seconds that a page has to answer, beyond those after which it gives up by itself and says what it waited for.
 _GRACE = 10.0
@@ -17,6 +20,24 @@ _GRACE = 10.0
 
 class AdapterGone(NoAdapter):
     """A browser that had a WebGPU adapter has none any more: after some crashes of its GPU process it tries no more."""
+
+
+async def ask_for_device(page: Page, device_id: int, options: DeviceOptions, timeout: float) -> DeviceDescription:
+    """Have a page open a WebGPU device unless it is open; return the page's description of the device.
+
+    Args:
+        page: A worker.
+        device_id: Which device of the worker.
+        options: Of the device and of its adapter.
+        timeout: Seconds.
+
+    Raises:
+        NoAdapter: This browser has none.
+        InvalidArgument: The device is open with other options.
+    """
+    body = OpenDeviceT()
+    body.deviceId, body.options = device_id, json.dumps(options)
+    return cast(DeviceDescription, (await page.request(body, timeout=timeout)).told())
 
 
 async def open_device(
@@ -43,9 +64,9 @@ async def open_device(
         Timeout: The page did not answer in time.
     """
     wanted = browser or lease.browser.options
-    told = for_adapter(settings, wanted)
+    patience = wanted.launch_timeout + _GRACE if timeout is None else timeout
     try:
-        device = await page.device(device_id, told, wanted.launch_timeout + _GRACE if timeout is None else timeout)
+        device = await ask_for_device(page, device_id, for_adapter(settings, wanted), patience)
     except NoAdapter as e:
         if not lease.browser.had_adapter or not lease.launcher.replaceable:
             raise

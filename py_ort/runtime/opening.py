@@ -125,13 +125,13 @@ class Opened:
             except WorkerEnded:
                 continue
 
-    def release(self) -> None:
-        """Give back the share of the page; in a forked child it is not ours to give."""
+    def release(self, *, end_runs: bool = False) -> None:
+        """Give back the share of the page; in a forked child it is not ours to give. See `Page.release`."""
         if self.elsewhere:
             return
         if self.shape_plans:
             self.shape_plans.close()
-        self.runtime.release()
+        self.runtime.release(end_runs=end_runs)
 
     def __del__(self) -> None:
         self.release()

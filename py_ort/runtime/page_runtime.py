@@ -39,7 +39,6 @@ from py_ort.schema.gen.Generate import GenerateT
 from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
-from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
 from py_ort.wire import Answer, Layout
 from py_ort.wire.json_fields import (
@@ -223,7 +222,7 @@ class PageRuntime:
 
         async def load(plan_url: str, weights_url: str, progress: Progress) -> tuple[Loaded, SessionInfo]:
             body.plan, body.weights = plan_url, weights_url
-            unwanted = lambda answer: _post_release(Loaded(page, answer.body.session))  # noqa: E731
+            unwanted = lambda answer: page.release(answer.body.session)  # noqa: E731
             sent, size = ([], 0) if plan_url else ([plan], len(plan))
             answer = await page.request(body, sent, size, timeout=timeout, progress=progress, unwanted=unwanted)
             loaded = Loaded(page, answer.body.session)
@@ -357,31 +356,25 @@ class PageRuntime:
         body.session, body.graphId = session.number, graph_id
         loop_thread().call(session.page.request(body))
 
-    def release(self) -> None:
-        """Give the sessions and the share of the browser back. Does not wait; never fails."""
+    def release(self, *, end_runs: bool = False) -> None:
+        """Give the sessions and the share of the browser back. Does not wait; never fails. See `Page.release`."""
         if not self._released:
             self._released = True
-            soon(self._release)
+            soon(lambda: self._release(end_runs))
 
     def release_session(self, session: Loaded) -> None:
         """Release one of the page's sessions. Does not wait; never fails."""
         soon(lambda: self._release_sessions(session))
 
-    def _release_sessions(self, *only: Loaded) -> None:
+    def _release_sessions(self, *only: Loaded, end_runs: bool = False) -> None:
         for session in only or tuple(self._sessions):
             self._sessions.discard(session)
-            _post_release(session)
+            session.page.release(session.number, end_runs=end_runs)
 
-    def _release(self) -> None:
+    def _release(self, end_runs: bool) -> None:
         self._leave()
-        self._release_sessions()
+        self._release_sessions(end_runs=end_runs)
         pool().release(self.lease)
-
-
-def _post_release(session: Loaded) -> None:
-    body = ReleaseSessionT()
-    body.session = session.number
-    session.page.post(body)
 
 
 def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: Timed | None) -> str:

@@ -54,12 +54,13 @@ class Prepared:
 
     Args:
         name: The kind of its body.
+        session: The session that it is for.
         header: Is its own from now on.
         at: Where the number is.
     """
 
-    def __init__(self, name: str, header: bytearray, at: int) -> None:
-        self.name, self._header, self._at = name, header, at
+    def __init__(self, name: str, session: int, header: bytearray, at: int) -> None:
+        self.name, self.session, self._header, self._at = name, session, header, at
 
     def header(self, request: int) -> bytes:
         """Return the header of this message with a request's number."""

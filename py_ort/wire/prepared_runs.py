@@ -161,7 +161,7 @@ class _Form:
             _WORD.pack_into(header, places.gpu_id, feed.gpuId)
             _LONG.pack_into(header, places.offset, feed.offset)
             _LONG.pack_into(header, places.size, feed.size)
-        return Prepared("Run", header, self._id)
+        return Prepared("Run", body.session, header, self._id)
 
 
 def _places(tab: Any, rank: int) -> _Places:

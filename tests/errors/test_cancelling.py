@@ -138,6 +138,31 @@ def test_closing_does_not_wait(make):
     assert len(beside.stats()["page"]["sessions"]) == 1, "what is closed does not come back"
 
 
+CLOSED = {
+    "node": (small_models.endless_on_wasm, ["wasm"], lambda: ENDLESS),
+    "loop": (small_models.endless_loop, ["wasm"], lambda: {"x": np.ones(2, np.float32)}),
+    "loop on the GPU": (small_models.endless_loop, ["webgpu"], lambda: {"x": np.ones(2, np.float32)}),
+    "loop that reads the GPU": (small_models.loop_for_the_gpu, ["webgpu"], lambda: {"x": np.ones(2, np.float32)}),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_closing_ends_a_run(make, caplog, name):
+    model, providers, feeds = CLOSED[name]
+    endless, beside = make(model(), providers=providers), make(small_models.add(), providers=providers)
+    under_way = endless.run_async(None, feeds())
+    time.sleep(1)
+    began = time.perf_counter()
+    endless.close()
+    with pytest.raises(Cancelled, match="closed during its run"):
+        under_way.result(ENDLESS_SECONDS)
+    assert time.perf_counter() - began < 1, "whoever waits for it is told at once"
+    assert np.array_equal(beside.run(None, FEEDS)[0], SUM)
+    assert time.perf_counter() - began < ENDLESS_SECONDS
+    assert ("the worker was ended" in caplog.text) == (name == "node")
+    assert len(beside.stats()["page"]["sessions"]) == 1
+
+
 @SOON
 def test_cancelling_a_task_ends_a_node(where):
     async def main() -> None:

@@ -82,6 +82,7 @@ def lay_out(folder: Path) -> None:
     for file in (*_PAGES.glob("javascript_*.mjs"), *_PAGES.glob("javascript_*.html")):
         shutil.copy(file, folder)
     small = {"add": small_models.add(), "strings": strings(), "forms": forms(), "odd_names": odd_names()}
+    small["endless"] = small_models.endless_loop()
     small["integers"] = small_models.add(TensorProto.INT64)
     small["clip"] = parse("g (float[a] x, float low) => (float[a] y) { y = Clip(x, low) }").SerializeToString()
     for name, model in small.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+from graphs import parse
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -60,6 +61,25 @@ def endless_on_wasm() -> bytes:
     picked = helper.make_tensor_value_info("picked", TensorProto.INT64, ["n", 3])
     nodes = [helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["picked"], name="endless")]
     return model(nodes, [floats("boxes", [1, "n", 4]), floats("scores", [1, 1, "n"])], [picked], [most])
+
+
+def endless_loop() -> bytes:
+    """A Loop of float[2] without a trip count, whose condition stays true."""
+    return parse(
+        """g (float[2] x) => (float[2] y) {
+        y = Loop (, , x) <body = turn (int64 i, bool go, float[2] s) => (bool again, float[2] next)
+            { again = Identity(go)  next = Sin(s) }> }"""
+    ).SerializeToString()
+
+
+def loop_for_the_gpu() -> bytes:
+    """A Loop whose condition stays true and depends on its state, so that each iteration waits for the GPU."""
+    return parse(
+        """g (float[2] x) => (float[2] y) {
+        y = Loop (, , x) <body = turn (int64 i, bool go, float[2] s) => (bool again, float[2] next)
+            { next = Sin(s)  m = ReduceMax<keepdims=0>(next)  two = Constant<value_float=2.0>()
+              again = Less(m, two) }> }"""
+    ).SerializeToString()
 
 
 def endless_to_load() -> bytes:

@@ -171,6 +171,18 @@ export const cases = {
     }
   },
 
+  'released during a run': async () => {
+    const session = await create('endless', { executionProviders: ['wasm'] });
+    const other = await create('add');
+    const run = session.run({ x: new Tensor('float32', [1, 2], [2]) }, { signal: new AbortController().signal });
+    const ended = fails(() => run, 'this session was released');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await session.release();
+    await ended;
+    equal(await (await other.run({ x, scale })).y.getData(), [11, 22, 33]);
+    await other.release();
+  },
+
   'kept in the cache': async () => {
     await caches.delete('py_ort');
     await (await create('add', { cache: true })).release();

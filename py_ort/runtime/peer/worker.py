@@ -25,7 +25,6 @@ from py_ort.runtime.peer.json_fields import (
     PeerSessionInfo,
 )
 from py_ort.schema.gen.CreateSession import CreateSessionT
-from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
 from py_ort.wire import Layout, from_description, pack
 
@@ -146,9 +145,7 @@ class PeerWorker:
 
     def release(self, session: int) -> None:
         """Release a session."""
-        body = ReleaseSessionT()
-        body.session = session
-        soon(lambda: self._page.post(body))
+        soon(lambda: self._page.release(session))
 
     def close(self) -> None:
         """End the worker."""

@@ -52,6 +52,8 @@ export class InferenceSession {
   private readonly warned = new Set<string>();
 
   private moving: Promise<void> | undefined;
+  /** Ends what is under way when the session is released. */
+  private readonly ending = new AbortController();
 
   private constructor(
     private engine: Engine,
@@ -154,7 +156,7 @@ export class InferenceSession {
     try {
       const started = performance.now();
       const { outputs, info } = await engine.run(loans.feeds(within), {
-        signal: options.signal,
+        signal: this.until(options.signal),
         graphId: options.graphId,
         outputs: names,
         outputsOnGpu: onGpuAmong(
@@ -174,9 +176,18 @@ export class InferenceSession {
       return Object.fromEntries(
         names.map((name) => [name, result(named(outputs, name)!, name, holder, named(targets, name) ?? undefined)]),
       );
+    } catch (error) {
+      // A worker only knows that the run was aborted.
+      this.ending.signal.throwIfAborted();
+      throw error;
     } finally {
       loans.giveBack();
     }
+  }
+
+  /** The end of a run or generation: its own signal, or the session's release. */
+  private until(signal?: AbortSignal): AbortSignal {
+    return signal ? AbortSignal.any([signal, this.ending.signal]) : this.ending.signal;
   }
 
   /**
@@ -206,11 +217,12 @@ export class InferenceSession {
     if (searches && onTokens) throw noStream();
     const start: StartGeneration = (tell, ending) => this.engine.generate(rows, options, tell, ending);
     const form = { rows: rows.length * numReturnSequences, batch: batch || numReturnSequences > 1, searches };
-    return new Generation(start, form, { signal, onTokens });
+    return new Generation(start, form, { signal: this.until(signal), onTokens });
   }
 
-  /** Frees the model. Tensors left on the GPU stay until they are disposed of. */
+  /** Ends the runs under way and frees the model. Tensors left on the GPU stay until they are disposed of. */
   async release(): Promise<void> {
+    this.ending.abort(new RuntimeError(ErrorCode.no_such_session, 'this session was released'));
     await this.moving?.catch(() => undefined);
     await this.engine.release();
   }
