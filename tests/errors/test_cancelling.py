@@ -141,7 +141,7 @@ def test_closing_does_not_wait(make):
 CLOSED = {
     "node": (small_models.endless_on_wasm, ["wasm"], lambda: ENDLESS),
     "loop": (small_models.endless_loop, ["wasm"], lambda: {"x": np.ones(2, np.float32)}),
-    "loop on the GPU": (small_models.endless_loop, ["webgpu"], lambda: {"x": np.ones(2, np.float32)}),
+    "loop of dispatches": (small_models.loop_of_dispatches, ["webgpu"], lambda: {"x": np.ones(2, np.float32)}),
     "loop that reads the GPU": (small_models.loop_for_the_gpu, ["webgpu"], lambda: {"x": np.ones(2, np.float32)}),
 }
 

@@ -72,6 +72,15 @@ def endless_loop() -> bytes:
     ).SerializeToString()
 
 
+def loop_of_dispatches() -> bytes:
+    """A Loop that the CPU ends after a billion iterations, and whose state is on the GPU."""
+    return parse(
+        """g (float[2] x) => (float[2] y) {
+        y = Loop (, , x) <body = turn (int64 i, bool go, float[2] s) => (bool again, float[2] next)
+            { next = Sin(s)  most = Constant<value_int=1000000000>()  again = Less(i, most) }> }"""
+    ).SerializeToString()
+
+
 def loop_for_the_gpu() -> bytes:
     """A Loop whose condition stays true and depends on its state, so that each iteration waits for the GPU."""
     return parse(
@@ -135,6 +144,30 @@ def two_products(scale: float = 1) -> bytes:
     constants = [numpy_helper.from_array(array * array.dtype.type(scale), name) for name, array in WEIGHTS.items()]
     constants.append(numpy_helper.from_array(np.array([2, 3]), "axes"))
     return model(nodes, [floats("x", ["N", 4, 8, 8])], [floats("y", ["N", 7])], constants, 18)
+
+
+def windows() -> bytes:
+    """Pads, windows, sizes and trips, of float[n,4,h,w], that a page works out at run time."""
+    constants = {
+        "w": RNG.standard_normal((6, 4, 3, 3)).astype(np.float32),
+        "p": np.array([0, 0, 1, 1, 0, 0, 1, 2]),
+        "scales": np.float32([1, 1, 2, 1.5]),
+        "starts": np.array([1, 0]),
+        "ends": np.array([100, -1]),
+        "axes": np.array([2, 3]),
+        "trips": np.array(3),
+        "go": np.array(True),
+    }
+    text = """g (float[n,4,h,w] x) => (float[m,6,i,j] y) {
+        a = Pad(x, p)
+        b = Conv<kernel_shape=[3,3], pads=[1,1,1,1], strides=[1,2], dilations=[1,1]>(a, w)
+        c = MaxPool<kernel_shape=[3,2], pads=[1,0,1,1], strides=[2,1]>(b)
+        d = AveragePool<kernel_shape=[2,2], count_include_pad=1, pads=[1,1,1,1]>(c)
+        e = Resize<mode="linear">(d, , scales)
+        f = Slice(e, starts, ends, axes)
+        y = Loop (trips, go, f) <body = turn (int64 i, bool on, float[b,6,k,l] s) => (bool still, float[b,6,k,l] t)
+            { still = Identity(on)  t = Sin(s) }> }"""
+    return parse(text, constants).SerializeToString()
 
 
 def integer_products() -> bytes:

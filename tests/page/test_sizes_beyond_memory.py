@@ -1,11 +1,15 @@
-"""Outputs that no memory, no number of 64 bits or no array of numpy has room for: typed errors, at once."""
+"""Sizes and numbers that no memory, no number of 64 bits, no shader or no array of numpy has room for: typed errors, at
+once; and windows and regions beyond the image, which are as quick as their part inside of it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import small_models
 from graphs import parse
+from native import native_session
 
+from py_ort import RunOptions
 from py_ort.exceptions import NotImplemented, OutOfMemory, RuntimeException
 
 PROVIDERS = ["webgpu", "wasm"]
@@ -66,3 +70,106 @@ def test_more_dimensions_than_numpy_has(new_session):
     session = new_session(parse(text, {"s": np.ones(301, np.int64)}).SerializeToString(), providers=["wasm"])
     with pytest.raises(NotImplemented, match="'y' has 301 dimensions"):
         session.run(None, {"x": np.ones(1, np.float32)})
+
+
+#: Attributes of a window that shaders, or the core, cannot count in 32 bits.
+BEYOND_32_BITS = {
+    "pad": "kernel_shape=[2,2], strides=[2,2], pads=[0,0,281474976710656,0]",
+    "pad and stride": "kernel_shape=[2,2], strides=[281474976710656,1], pads=[0,0,281474976710656,0]",
+    "dilation": "kernel_shape=[2,2], dilations=[4294967296,1], pads=[2147483648,0,2147483648,0]",
+    "stride": "kernel_shape=[2,2], strides=[4294967296,1]",
+}
+IMAGE = np.arange(64, dtype=np.float32).reshape(1, 1, 8, 8)
+SOON = RunOptions()
+SOON.timeout = 30.0
+
+
+@pytest.mark.parametrize("attributes", BEYOND_32_BITS.values(), ids=BEYOND_32_BITS)
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool", "Conv", "ConvTranspose"])
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_windows_beyond_32_bits(new_session, provider, op, attributes):
+    inputs, constants = ("x, w", {"w": np.ones((1, 1, 2, 2), np.float32)}) if "Conv" in op else ("x", {})
+    text = f"g (float[n,c,h,w] x) => (float[p,q,r,s] y) {{ y = {op}<{attributes}>({inputs}) }}"
+    session = new_session(parse(text, constants).SerializeToString(), providers=[provider])
+    with pytest.raises(RuntimeException, match=r"2\^31|2147483647"):
+        session.run(None, {"x": IMAGE}, SOON)
+
+
+#: Far larger than the image of 8 x 8.
+LARGE = {
+    "MaxPool": "y = MaxPool<kernel_shape=[W,W], pads=[H,H,H,H]>(x)",
+    "MaxPool, dilated": "y = MaxPool<kernel_shape=[W,2], dilations=[2,1], pads=[G,0,G,0]>(x)",
+    "AveragePool": "y = AveragePool<kernel_shape=[W,W], pads=[H,H,H,H]>(x)",
+    "AveragePool, padding": "y = AveragePool<kernel_shape=[W,W], count_include_pad=1, pads=[H,H,H,H]>(x)",
+    "LpPool": "y = LpPool<kernel_shape=[W,W], pads=[H,H,H,H]>(x)",
+    "LRN": "y = LRN<size=65537>(x)",
+}
+
+
+@pytest.mark.parametrize("size", [2**14, 2**16], ids=hex)
+@pytest.mark.parametrize("node", LARGE.values(), ids=LARGE)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_windows_larger_than_the_image(new_session, provider, node, size):
+    for name, value in (("W", size), ("H", size // 2), ("G", size - 1)):
+        node = node.replace(f"[{name}", f"[{value}").replace(f",{name}", f",{value}")
+    model = parse(f"g (float[n,c,h,w] x) => (float[p,q,r,s] y) {{ {node} }}").SerializeToString()
+    (y,) = new_session(model, providers=[provider]).run(None, {"x": IMAGE}, SOON)
+    np.testing.assert_allclose(y, native_session(model).run(None, {"x": IMAGE})[0], rtol=1e-4, atol=1e-5)
+
+
+def _roi(attributes, region):
+    text = f"""g (float[n,c,h,w] x, float[k,4] r) => (float[p,q,s,t] y) {{
+        y = RoiAlign<output_height=1, output_width=1, {attributes}>(x, r, b) }}"""
+    return parse(text, {"b": np.zeros(1, np.int64)}), {"x": IMAGE, "r": np.float32([region])}
+
+
+def _products(size):
+    square = np.ones((size, size), np.float32)
+    inputs = ", ".join(f"float[n,n] {name}" for name in "abcd")
+    text = f"g ({inputs}) => (float[n,n] y) {{ y = Einsum<equation='ij,jk,kl,lm->im'>(a, b, c, d) }}".replace("'", '"')
+    return parse(text), dict.fromkeys("abcd", square)
+
+
+@pytest.mark.parametrize(
+    ("model", "feeds"),
+    [_roi("sampling_ratio=4194304", [0, 0, 8, 8]), _products(3000)],
+    ids=["RoiAlign", "Einsum"],
+)
+def test_dispatches_that_never_end(new_session, model, feeds):
+    """They would take the GPU from all that is in the browser, until the browser is replaced."""
+    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    with pytest.raises(RuntimeException, match="would not end"):
+        session.run(None, feeds, SOON)
+
+
+def test_loops_that_never_end(new_session):
+    """By their trips, which are known before anything is recorded."""
+    text = """g (float[2] x, int64 t) => (float[2] y) {
+        y = Loop (t, , x) <body = turn (int64 i, bool go, float[2] s) => (bool again, float[2] next)
+            { again = Identity(go)  next = Sin(s) }> }"""
+    session = new_session(parse(text).SerializeToString(), providers=["webgpu"])
+    x = np.float32([1, 2])
+    np.testing.assert_allclose(session.run(None, {"x": x, "t": np.array(2)}, SOON)[0], np.sin(np.sin(x)), rtol=1e-5)
+    with pytest.raises(RuntimeException, match="would not end"):
+        session.run(None, {"x": x, "t": np.array(10**9)}, SOON)
+    with pytest.raises(RuntimeException, match="would not end"):
+        new_session(small_models.endless_loop(), providers=["webgpu"]).run(None, {"x": x}, SOON)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "output_half_pixel"])
+@pytest.mark.parametrize("samples", [0, 2, 7])
+@pytest.mark.parametrize("region", [[-40, -9, 30, 300], [5, 5, -3, 2], [-90, -90, -50, -50], [3, 3, 3, 3]], ids=str)
+def test_regions_beyond_the_image(new_session, mode, coordinates, samples, region):
+    model, feeds = _roi(
+        f'mode="{mode}", coordinate_transformation_mode="{coordinates}", sampling_ratio={samples}', region
+    )
+    data = model.SerializeToString()
+    (y,) = new_session(data, providers=["webgpu"]).run(None, feeds, SOON)
+    np.testing.assert_allclose(y, native_session(data).run(None, feeds)[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("region", [[0, 0, 1e9, 1e9], [0, 0, np.nan, np.inf], [-np.inf, 0, np.inf, 1]], ids=str)
+def test_regions_without_end(new_session, region):
+    model, feeds = _roi("sampling_ratio=0", region)
+    assert new_session(model.SerializeToString(), providers=["webgpu"]).run(None, feeds, SOON)[0].shape == (1, 1, 1, 1)

@@ -36,12 +36,10 @@ PY_ORT_MICROKERNEL(f32_pool_1x4)(const void* arguments, void* scratch, int32_t b
   OutputPixel at(w, begin);
   for (int32_t unit = begin; unit < end; ++unit, at.next(w)) {
     int32_t count = 0;
-    for_taps(w, at, p.x, [&](int32_t, const float* from) {
-      if (from) taps[count++] = from;
-    });
+    for_taps_inside(w, at, p.x, [&](const float* from) { taps[count++] = from; });
     float* y = p.y + static_cast<size_t>(unit) * p.channels;
-    const int32_t divisor = p.count_padding ? padded_taps(w, at, p.pad_end) : count;
-    const v128_t scale = simd::splat(divisor ? 1.0f / static_cast<float>(divisor) : 0.0f);
+    const auto divisor = static_cast<float>(p.count_padding ? padded_taps(w, at, p.pad_end) : count);
+    const v128_t scale = simd::splat(divisor > 0 ? 1.0f / divisor : 0.0f);
     int32_t channel = 0;
     for (; channel + 16 <= p.channels; channel += 16) pool<4>(p, taps, count, scale, y, channel);
     for (; channel < p.channels; channel += 4) pool<1>(p, taps, count, scale, y, channel);

@@ -56,6 +56,40 @@ template <class T, class Place>
   });
 }
 
+// How many taps of a window that begins at `begin` lie before `place`, in an axis.
+inline int32_t taps_before(const Window& w, int axis, int64_t begin, int64_t place) {
+  const int64_t dilation = w.dilation[axis], distance = place - begin;
+  const int64_t count = dilation == 1 ? distance : (distance + dilation - 1) / dilation;
+  return count < 0 ? 0 : count < w.kernel[axis] ? static_cast<int32_t>(count) : w.kernel[axis];
+}
+
+inline int64_t window_begin(const Window& w, const OutputPixel& o, int axis) {
+  return int64_t{o.at[axis]} * w.stride[axis] - w.pad[axis];
+}
+
+// Calls visit(pixel) for each tap of the window at `o` that lies inside of the image, in order, and walks no others.
+template <class T, class Visit>
+[[gnu::always_inline]] inline void for_taps_inside(const Window& w, const OutputPixel& o, const T* image,
+                                                   const Visit& visit) {
+  int32_t from[3], to[3], first[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    const int64_t begin = window_begin(w, o, axis);
+    from[axis] = taps_before(w, axis, begin, 0), to[axis] = taps_before(w, axis, begin, w.in[axis]);
+    if (from[axis] >= to[axis]) return;
+    first[axis] = static_cast<int32_t>(begin + int64_t{from[axis]} * w.dilation[axis]);
+  }
+  int32_t i0 = first[0];
+  for (int32_t k0 = from[0]; k0 < to[0]; ++k0, i0 += w.dilation[0]) {
+    int32_t i1 = first[1];
+    for (int32_t k1 = from[1]; k1 < to[1]; ++k1, i1 += w.dilation[1]) {
+      const int32_t row = ((o.batch * w.in[0] + i0) * w.in[1] + i1) * w.in[2];
+      int32_t i2 = first[2];
+      for (int32_t k2 = from[2]; k2 < to[2]; ++k2, i2 += w.dilation[2])
+        visit(image + static_cast<size_t>(row + i2) * w.pixel_stride);
+    }
+  }
+}
+
 // Whether the windows at `o` and the next count - 1 places are all of one row, and no column of them leaves the image.
 inline bool columns_inside(const Window& w, const OutputPixel& o, int32_t count) {
   const int32_t first = o.at[2] * w.stride[2] - w.pad[2];
@@ -95,14 +129,10 @@ template <int P, class T>
 }
 
 // How many taps of the window at `o` lie inside of the padded image.
-inline int32_t padded_taps(const Window& w, const OutputPixel& o, const int32_t* pad_end) {
-  int32_t count = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    int32_t inside = 0;
-    for (int32_t k = 0; k < w.kernel[axis]; ++k)
-      inside += o.at[axis] * w.stride[axis] + k * w.dilation[axis] < w.pad[axis] + w.in[axis] + pad_end[axis];
-    count *= inside;
-  }
+inline double padded_taps(const Window& w, const OutputPixel& o, const int32_t* pad_end) {
+  double count = 1;
+  for (int axis = 0; axis < 3; ++axis)
+    count *= taps_before(w, axis, window_begin(w, o, axis), int64_t{w.in[axis]} + pad_end[axis]);
   return count;
 }
 

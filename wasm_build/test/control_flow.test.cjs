@@ -130,28 +130,33 @@ test('Loop: a failure inside says which node, and leaves nothing behind', async 
   );
   const session = core.session(
     planOf({
-      inputs: ['x:float32[1]'],
+      inputs: ['m:int64', 'x:float32[1]'],
       outputs: ['y'],
-      nodes: [cpu('Loop', ['', '', 'x'], 'y', { name: 'loop', subgraphs: { body: broken } })],
+      nodes: [cpu('Loop', ['m', '', 'x'], 'y', { name: 'loop', subgraphs: { body: broken } })],
     }),
   );
-  const fields = await fails(() => runOnce(it, session, [f32(1)]), RUNTIME, 'the fake kernel fails');
+  const fields = await fails(() => runOnce(it, session, [i64(3), f32(1)]), RUNTIME, 'the fake kernel fails');
   assert.deepEqual([fields.node, fields.op_type], ['inside', 'Fails']);
   noBuffersLeft(provider);
 });
 
-test('Loop: an endless one can be cancelled', async () => {
+test('Loop: a long one can be cancelled, and one without an end on the GPU does not begin', async () => {
   const { core, provider } = it;
-  const endless = body(['i:int64', 'go:bool', 'v'], ['go', 'r'], [js('Neg', 'v', 'w'), cpu('Relu', 'w', 'r')]);
-  const session = core.session(
-    planOf({
-      inputs: ['x:float32[1]'],
-      outputs: ['y'],
-      nodes: [cpu('Loop', ['', '', 'x'], 'y', { subgraphs: { body: endless } })],
-    }),
-  );
-  const run = core.begin(session);
-  core.feed(run, 0, 1, [1], bytesOf(f32(1)));
+  const long = body(['i:int64', 'go:bool', 'v'], ['go', 'r'], [js('Neg', 'v', 'w'), cpu('Relu', 'w', 'r')]);
+  const session = (trips) =>
+    core.session(
+      planOf({
+        inputs: ['m:int64', 'x:float32[1]'],
+        outputs: ['y'],
+        nodes: [cpu('Loop', [trips, '', 'x'], 'y', { subgraphs: { body: long } })],
+      }),
+    );
+  const feeds = (trips) => [i64(trips), f32(1)];
+  await fails(() => runOnce(it, session('m'), feeds(1e9)), RUNTIME, 'would not end');
+  await fails(() => runOnce(it, session(''), feeds(1)), RUNTIME, 'would not end');
+  const run = core.begin(session('m'));
+  core.feed(run, 0, 7, [], bytesOf(i64(1e6)));
+  core.feed(run, 1, 1, [1], bytesOf(f32(1)));
   provider.beforeCopy = () => provider.count('copyAsync') === 20 && core.module._ort_run_cancel(run);
   await fails(() => core.execute(run), 10, 'cancelled');
   core.module._ort_run_end(run);

@@ -38,6 +38,12 @@ struct Window {
   int32_t batch, in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];  // pad: at the beginnings
   int32_t pixel_stride;                                                     // elements between neighboring pixels
   int32_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  // The most taps of a window that lie inside of the image: a pool's window may be of any size.
+  int32_t taps_inside() const {
+    int32_t count = 1;
+    for (int axis = 0; axis < 3; ++axis) count *= kernel[axis] < in[axis] ? kernel[axis] : in[axis];
+    return count;
+  }
   int32_t pixels_out() const { return batch * out[0] * out[1] * out[2]; }
 };
 
@@ -169,7 +175,7 @@ struct F32Pool {
   int32_t pad_end[3] = {0, 0, 0};
 
   int32_t units() const { return window->pixels_out(); }
-  size_t scratch_bytes() const { return static_cast<size_t>(window->taps()) * sizeof(float*); }
+  size_t scratch_bytes() const { return static_cast<size_t>(window->taps_inside()) * sizeof(float*); }
 };
 
 // y[i] = function(x[i]). Units: blocks of kBlock floats.

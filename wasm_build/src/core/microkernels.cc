@@ -16,7 +16,7 @@ double work(const F32Gemm& g) { return 0.25 * g.rows * g.n * g.k * g.taps; }
 double work(const F32Pack& p) { return 1.0 * p.matrices * p.n * p.k; }
 double work(const F32Winograd& w) { return 4.0 * w.tiles() * w.n * w.k; }
 double work(const F32Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.channels; }
-double work(const F32Pool& p) { return 0.25 * p.window->pixels_out() * p.window->taps() * p.channels; }
+double work(const F32Pool& p) { return 0.25 * p.window->pixels_out() * p.window->taps_inside() * p.channels; }
 // Cheap functions take as long as memory does, which threads share.
 double work(const F32Map& m) {
 #define PY_ORT_WORK(kind, cheap) , cheap ? 0.1 : 6.0

@@ -143,6 +143,11 @@ export interface Dispatch<S extends Spec = Spec> {
    * Number of workgroups. Where there are too many in one dimension, the runtime folds them (see gpu/folded_grid.ts).
    */
   readonly workgroups: readonly [number, number, number];
+  /**
+   * Iterations of the loops of a thread, where a number in an attribute or operand, or sizes of several tensors, decide
+   * them: a dispatch that would never end is refused.
+   */
+  readonly iterations?: number;
   /** Of a product. */
   readonly tiling?: Tiling;
 }

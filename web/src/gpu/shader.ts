@@ -1,5 +1,6 @@
 // From a dispatch to the text of its shader. Pure: the text depends on nothing but what is in the key.
 import type { Packing, Shader, Spec, StorageType, Uniforms } from '../contract/kernel';
+import { KernelError } from '../errors';
 import { hoistUniforms } from '../wgsl/hoist';
 import type { Lanes } from '../wgsl/lanes';
 import { withPacked } from './packed';
@@ -119,6 +120,8 @@ export function packUniforms(
         `uniform ${fields[i].name} is ${value}, but ${type} needs an integer (name it in f32 if it is a number)`,
       );
     }
+    if (type !== 'f32' && (value < -(2 ** 31) || value >= 2 ** 32))
+      throw new KernelError(`${fields[i].name} is ${value}, and shaders count in 32 bits`);
     if (type === 'f32') view.setFloat32(i * 4, value, true);
     else if (type === 'i32') view.setInt32(i * 4, value, true);
     else view.setUint32(i * 4, value, true);

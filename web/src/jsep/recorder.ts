@@ -1,4 +1,6 @@
 // One run, seen from the GPU's side: resolve records what the core asks, or finds it recorded; commit makes it happen.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { Profiler } from '../gpu/profiler';
@@ -17,6 +19,9 @@ import type { Timeline } from '../timeline';
 import type { Blocks, BlocksAt } from './copy_blocks';
 import { sameContents } from '../contract/elements';
 import { type Event, type Recording, Segment } from './recording';
+
+/** Of one segment: a loop may have any number of trips. */
+const MOST_EVENTS = 2 ** 21;
 
 /** Bytes to read back. */
 export interface Wanted {
@@ -107,6 +112,11 @@ export class Recorder {
 
   record(event: Event): void {
     this.segment.events.push(event);
+    if (this.segment.events.length > MOST_EVENTS)
+      throw new RuntimeError(
+        ErrorCode.out_of_memory,
+        `a run of more than ${MOST_EVENTS} steps on the GPU has no end, or no memory: place the loop's nodes on wasm`,
+      );
   }
 
   newId(): number {

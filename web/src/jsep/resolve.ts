@@ -26,6 +26,9 @@ import { inUnpacked } from './unpacked';
 /** Of a dimension: the core takes 32 bits. */
 const LARGEST_SIZE = 2 ** 31 - 1;
 
+/** Iterations of all threads of a dispatch together: a GPU takes seconds for as many, and a software adapter hours. */
+const MOST_ITERATIONS = 2 ** 42;
+
 /** Who gives a kernel call its memory: the core in a session, the page itself for a single kernel. */
 export interface Host {
   /** Makes output i and returns its id. */
@@ -272,6 +275,13 @@ class CallContext implements Context {
     const written = all.slice(inputs.length);
     if (written.every(({ size }) => size === 0) || dispatch.workgroups.includes(0)) return;
     if (!this.run.host.unchecked) this.check(name, all, written, dispatch.workgroups);
+    const threads = Math.max(...written.map(({ size }) => size));
+    const iterations = threads * (dispatch.iterations ?? 1);
+    if (iterations > MOST_ITERATIONS)
+      throw new KernelError(
+        `${this.op} would not end: ${dispatch.iterations} steps for each of ${threads} elements, together more than ` +
+          `${MOST_ITERATIONS}; check its attributes and sizes, or place the node on wasm`,
+      );
     const { shader, uniforms, workgroups } = foldGrid(
       dispatch.shader,
       dispatch.uniforms ?? {},

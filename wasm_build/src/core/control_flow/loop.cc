@@ -1,5 +1,7 @@
 // Loop: trip count M, condition, carried values; the body gives the next condition, the next carried values, and scan
 // outputs.
+#include <algorithm>
+
 #include "core/control_flow/stack.h"
 #include "core/executor.h"
 
@@ -29,6 +31,17 @@ bool always_goes_on(const Run& run, const PlanGraph& body) {
          constant.value.tensor.count() == 1 && *constant.value.tensor.data<uint8_t>();
 }
 
+// Steps on the GPU of a loop that the trip count alone ends: recording as many takes minutes, and gigabytes.
+constexpr int64_t kMostSteps = 1 << 21;
+
+Status ends(const PlanGraph& body, int64_t trips) {
+  const int64_t steps = std::count_if(body.nodes.begin(), body.nodes.end(),
+                                      [](const PlanNode& node) { return node.provider == gen::Provider::js; });
+  if (steps == 0 || trips <= kMostSteps / steps) return {};
+  return runtime_error("a loop of ", trips, " trips with ", steps, " nodes on the GPU would not end: more than ",
+                       kMostSteps, " steps; place these nodes on wasm, or make fewer trips");
+}
+
 }  // namespace
 
 Status run_loop(Run& run, const PlanNode& node) {
@@ -43,7 +56,8 @@ Status run_loop(Run& run, const PlanNode& node) {
   std::vector<Slot> carried;
   for (size_t i = 0; i < carried_count; ++i)
     carried.push_back(node.input(i + 2) == kOmitted ? Slot{} : run.slot(node.input(i + 2)));
-  const bool counted = trips != INT64_MAX && always_goes_on(run, body);
+  const bool always = always_goes_on(run, body), counted = always && trips != INT64_MAX;
+  if (always && condition) PY_ORT_TRY(ends(body, trips));
   std::vector<Stack> scanned;
   for (size_t k = 1 + carried_count; k < body.outputs.size(); ++k)
     scanned.emplace_back(run, body.outputs[k], 0, false, counted && condition ? std::max<int64_t>(trips, 0) : -1);

@@ -43,12 +43,12 @@ class AveragePool {
     for_windows(plan.window, x.data<T>(),
                 [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const T* const> taps) {
       T* to = y.mutable_data<T>() + pixel * channels;
-      const int64_t divisor = count_padding_ ? PY_ORT_TARGET::padded_taps(plan.window, at, plan.pad_end)
-                                             : static_cast<int64_t>(taps.size());
+      const double divisor =
+          count_padding_ ? PY_ORT_TARGET::padded_taps(plan.window, at, plan.pad_end) : static_cast<double>(taps.size());
       for (int64_t c = 0; c < channels; ++c) {
         T sum = 0;
         for (const T* from : taps) sum += from[c];
-        to[c] = divisor ? sum / static_cast<T>(divisor) : T{0};
+        to[c] = divisor > 0 ? sum / static_cast<T>(divisor) : T{0};
       }
     });
   }

@@ -11,14 +11,12 @@ namespace py_ort {
 // Calls body(output pixel, its place, pixels below the window that lie inside of the image).
 template <class T, class Body>
 void for_windows(const Window& window, const T* x, Body body) {
-  std::vector<const T*> taps(static_cast<size_t>(window.taps()));
+  std::vector<const T*> taps(static_cast<size_t>(window.taps_inside()));
   PY_ORT_TARGET::OutputPixel at(window, 0);
   const int32_t pixels = window.pixels_out();
   for (int32_t pixel = 0; pixel < pixels; ++pixel, at.next(window)) {
     size_t count = 0;
-    PY_ORT_TARGET::for_taps(window, at, x, [&](int32_t, const T* from) {
-      if (from) taps[count++] = from;
-    });
+    PY_ORT_TARGET::for_taps_inside(window, at, x, [&](const T* from) { taps[count++] = from; });
     body(pixel, at, std::span<const T* const>(taps.data(), count));
   }
 }

@@ -35,8 +35,8 @@ class Mean {
         y_zero_(simd::add(simd::splat(y_zero), shift_)) {}
 
   // Tensors are readable 16 bytes past their end.
-  void of(std::span<const uint8_t* const> taps, int64_t channels, int64_t divisor, uint8_t* y) const {
-    const v128_t count = simd::splat(divisor ? static_cast<float>(divisor) : 1.0f);
+  void of(std::span<const uint8_t* const> taps, int64_t channels, float divisor, uint8_t* y) const {
+    const v128_t count = simd::splat(divisor > 0 ? divisor : 1.0f);
     for (int64_t c = 0; c < channels; c += 16) {
       const v128_t bytes = sixteen(taps, c, count);
       if (c + 16 <= channels) wasm_v128_store(y + c, bytes);
@@ -97,7 +97,9 @@ class QLinearPool {
       for_windows(plan.window, input.data<uint8_t>(),
                   [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel&, std::span<const uint8_t* const> taps) {
         // onnxruntime counts all taps here, also those of a last window that lie behind the padding.
-        const auto divisor = count_padding_ ? int64_t{plan.window.taps()} : static_cast<int64_t>(taps.size());
+        const Window& w = plan.window;
+        const double all = 1.0 * w.kernel[0] * w.kernel[1] * w.kernel[2];
+        const auto divisor = static_cast<float>(count_padding_ ? all : static_cast<double>(taps.size()));
         mean.of(taps, image.channels, divisor, y.mutable_data<uint8_t>() + pixel * image.channels);
       });
       return {};

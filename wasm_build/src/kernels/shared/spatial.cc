@@ -25,6 +25,13 @@ Status SpatialAttributes::read(const Attributes& attributes, SpatialAttributes& 
 
 namespace {
 
+// Of each number of a window, and of its padded image: their places are counted in 32 bits.
+constexpr int64_t kMost = INT32_MAX;
+
+bool small(const Dims& values) {
+  return std::all_of(values.begin(), values.end(), [](int64_t value) { return value >= -kMost && value <= kMost; });
+}
+
 int64_t number(const Dims& values, size_t i, int64_t otherwise) { return i < values.size() ? values[i] : otherwise; }
 
 // The axes without pads and results.
@@ -34,6 +41,9 @@ Status axes_of(const SpatialAttributes& a, const Dims& in, const Dims& kernel, s
   PY_ORT_ENSURE(kernel.size() == rank && fits(a.strides, rank) && fits(a.dilations, rank) && fits(a.pads, 2 * rank),
                 "a window of kernel ", kernel, ", strides ", a.strides, ", dilations ", a.dilations, " and pads ",
                 a.pads, " does not fit an image with ", rank, " spatial axes");
+  PY_ORT_ENSURE(small(kernel) && small(a.strides) && small(a.dilations) && small(a.pads) && small(a.output_padding),
+                "kernel ", kernel, ", strides ", a.strides, ", dilations ", a.dilations, ", pads ", a.pads,
+                " and output_padding ", a.output_padding, " must be below 2^31");
   axes.clear();
   for (size_t i = 0; i < rank; ++i) {
     const int64_t stride = number(a.strides, i, 1), dilation = number(a.dilations, i, 1);
@@ -41,6 +51,12 @@ Status axes_of(const SpatialAttributes& a, const Dims& in, const Dims& kernel, s
                   " and dilations ", a.dilations, " must be positive");
     axes.push_back({in[i], kernel[i], stride, dilation, 0, 0, 0});
   }
+  return {};
+}
+
+Status in_reach(size_t i, int64_t reach, int64_t padded) {
+  PY_ORT_ENSURE(reach <= kMost && padded <= kMost, "a window of ", reach, " over a padded image of ", padded,
+                " in spatial axis ", i, ": sizes must be below 2^31");
   return {};
 }
 
@@ -98,9 +114,11 @@ Status slide(const SpatialAttributes& a, const Dims& in, const Dims& kernel, std
     if (is_same(a)) {
       axis.out = (axis.in + axis.stride - 1) / axis.stride;
       split_pads(a, std::max<int64_t>(0, (axis.out - 1) * axis.stride + reach - axis.in), axis);
+      PY_ORT_TRY(in_reach(i, reach, axis.in + axis.pad_begin + axis.pad_end));
       continue;
     }
     given_pads(a, i, axes.size(), axis);
+    PY_ORT_TRY(in_reach(i, reach, axis.in + axis.pad_begin + axis.pad_end));
     const int64_t room = axis.in + axis.pad_begin + axis.pad_end - reach;
     // A factor per channel may have become a window of 1, and its image may be empty.
     const bool is_empty = !is_pool && reach == 1 && room == -1;
@@ -125,8 +143,9 @@ Status slide_transposed(const SpatialAttributes& a, const Dims& in, const Dims& 
                 " spatial axes");
   for (size_t i = 0; i < rank; ++i) {
     WindowAxis& axis = axes[i];
-    const int64_t full =
-        axis.stride * (axis.in - 1) + number(a.output_padding, i, 0) + (axis.kernel - 1) * axis.dilation + 1;
+    const int64_t reach = (axis.kernel - 1) * axis.dilation + 1, steps = axis.stride * (axis.in - 1);
+    PY_ORT_TRY(in_reach(i, reach, steps));
+    const int64_t full = steps + number(a.output_padding, i, 0) + reach;
     if (!wanted.empty() || is_same(a)) {
       axis.out = wanted.empty() ? axis.in * axis.stride : wanted[i];
       const int64_t pads = std::max<int64_t>(0, full - axis.out);
@@ -138,6 +157,7 @@ Status slide_transposed(const SpatialAttributes& a, const Dims& in, const Dims& 
     }
     PY_ORT_ENSURE(axis.out > 0 || axis.in == 0, "the pads leave nothing of spatial axis ", i, " (", full,
                   " before them)");
+    PY_ORT_TRY(in_reach(i, reach, axis.out));
     axis.out = std::max<int64_t>(0, axis.out);
   }
   return {};

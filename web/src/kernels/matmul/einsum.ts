@@ -208,9 +208,10 @@ function direct(
   const summed = [...sizes.keys()].filter((label) => !output.includes(label));
   const all = [...output, ...summed];
   const inputs: { [name: string]: Binding } = {};
+  const steps = sizeOf(summed.map((label) => sizes.get(label)!));
   const uniforms: { [name: string]: number | readonly number[] } = {
     count: y.size,
-    steps: sizeOf(summed.map((label) => sizes.get(label)!)),
+    steps,
     outer: y.dims,
     inner: summed.map((label) => sizes.get(label)!),
   };
@@ -229,6 +230,7 @@ function direct(
     outputs: { y },
     uniforms,
     workgroups: linearWorkgroups(y.size, ctx.device),
+    iterations: steps,
   });
 }
 

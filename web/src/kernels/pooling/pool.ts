@@ -170,6 +170,7 @@ function resolve(
       },
       f32: ['p'],
       workgroups: linearWorkgroups(count, ctx.device),
+      iterations: sizeOf(geometry.input.map((size, axis) => Math.min(size, geometry.kernel[axis]))),
     });
   });
 }

@@ -13,7 +13,18 @@ const SHADER: Shader<RoiSpec> = {
   name: 'roi_align__any',
   wgsl({ max, halfPixel, storage }) {
     const pixel = (y: string, x: string) => load(storage, 1, `x[(plane + ${y}) * u.width + ${x}]`);
-    return linearMain(`  let column = i % u.out_w;
+    // Samples beyond a pixel around the image count as 0 and are not walked: a region may be of any size.
+    return `fn near(start: f32, bin: f32, samples: u32, size: u32) -> vec2<u32> {
+  if (bin == 0.0) { return vec2<u32>(0u, samples); }
+  let step = bin / f32(samples);
+  let edges = vec2<f32>(-1.0 - start, f32(size) - start) / step;
+  let begin = u32(clamp(floor(min(edges.x, edges.y) - 0.5), 0.0, f32(samples)));
+  let end = u32(clamp(ceil(max(edges.x, edges.y) + 0.5), 0.0, f32(samples)));
+  // Where edges are NaN, begin and end may be any.
+  let most = select(u.samples, 2u * size + 6u, u.samples == 0u);
+  return vec2<u32>(begin, min(min(end, samples), begin + most));
+}
+${linearMain(`  let column = i % u.out_w;
   let row = i / u.out_w % u.out_h;
   let channel = i / (u.out_w * u.out_h) % u.channels;
   let region = i / (u.out_w * u.out_h * u.channels);
@@ -29,7 +40,9 @@ const SHADER: Shader<RoiSpec> = {
   let samples_y = select(u.samples, u32(max(ceil(bin_h), 0.0)), u.samples == 0u);
   var value = 0.0;
   var first = true;
-  for (var sy = 0u; sy < samples_y; sy++) { for (var sx = 0u; sx < samples_x; sx++) {
+  let rows = near(top + bin_h * f32(row), bin_h, samples_y, u.height);
+  let columns = near(left + bin_w * f32(column), bin_w, samples_x, u.width);
+  for (var sy = rows.x; sy < rows.y; sy++) { for (var sx = columns.x; sx < columns.y; sx++) {
     let py = top + bin_h * (f32(row) + (f32(sy) + 0.5) / f32(samples_y));
     let px = left + bin_w * (f32(column) + (f32(sx) + 0.5) / f32(samples_x));
     var corners = vec4<f32>(0.0);
@@ -53,7 +66,8 @@ const SHADER: Shader<RoiSpec> = {
     }
     first = false;
   } }
-  y[i] = ${stored(storage, 1, max ? 'value' : 'value / f32(max(samples_x * samples_y, 1u))')};`);
+  ${max ? 'if (rows.y - rows.x < samples_y || columns.y - columns.x < samples_x) { value = max(value, 0.0); }' : ''}
+  y[i] = ${stored(storage, 1, max ? 'value' : 'value / max(f32(samples_x) * f32(samples_y), 1.0)')};`)}`;
   },
 };
 
@@ -101,6 +115,7 @@ const roiAlign: Kernel<RoiAttributes> = {
       },
       f32: ['scale'],
       workgroups: linearWorkgroups(y.size, ctx.device),
+      iterations: Math.max(a.samples, 1) ** 2,
     });
   },
 };

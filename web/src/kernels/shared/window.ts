@@ -3,6 +3,9 @@
 import type { Attributes } from '../../contract/attributes';
 import { KernelError } from '../../contract/kernel';
 
+/** Of each number of a window and of its padded image: shaders count their places in 32 bits, pads below 0. */
+const LARGEST = 2 ** 31 - 1;
+
 /** The attributes as the node has them; empty lists where it does not say. */
 export interface WindowAttributes {
   readonly kernelShape: readonly number[];
@@ -72,7 +75,7 @@ export function slide(
     // With ceil_mode the last window must still begin inside the input or the pad before it.
     return attributes.ceilMode && (places - 1) * stride >= size + begins[axis] ? places - 1 : places;
   });
-  return { input, kernel, strides, dilations, begins, ends, output };
+  return bounded({ input, kernel, strides, dilations, begins, ends, output });
 }
 
 const NONE = { outputShape: [], outputPadding: [] };
@@ -105,7 +108,25 @@ export function slideTransposed(
     ends.push(attributes.autoPad === 'VALID' ? 0 : (attributes.pads[axis + rank] ?? 0));
     return full - begins[axis] - ends[axis];
   });
-  return { input, kernel, strides, dilations, begins, ends, output };
+  return bounded({ input, kernel, strides, dilations, begins, ends, output });
+}
+
+/** Throws for numbers with which a shader would read elsewhere, or never end. */
+function bounded(geometry: Geometry): Geometry {
+  const { input, kernel, strides, dilations, begins, ends } = geometry;
+  const reached = input.flatMap((size, axis) => [
+    strides[axis],
+    dilations[axis],
+    Math.abs(begins[axis]),
+    Math.abs(ends[axis]),
+    size + begins[axis] + ends[axis],
+    (kernel[axis] - 1) * dilations[axis] + 1,
+  ]);
+  if (reached.every((number) => number <= LARGEST)) return geometry;
+  throw new KernelError(
+    `a window of [${kernel}] with strides [${strides}], dilations [${dilations}] and pads [${begins}] and [${ends}] ` +
+      `reaches beyond ${LARGEST} elements of an axis`,
+  );
 }
 
 function steps({ strides, dilations, kernelShape }: WindowAttributes, rank: number, kernel: readonly number[]) {

@@ -95,6 +95,7 @@ export function transform(
       frequencies: y.dims[axis],
     },
     workgroups: linearWorkgroups(count, ctx.device),
+    iterations: toReal ? length : Math.min(length, x.dims[axis]),
   });
 }
 
