@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 import pytest
 
+from py_ort.schema.gen.ErrorCode import ErrorCode
 from py_ort.testing.case import Case
 from py_ort.testing.results import expectations_of
 from py_ort.testing.sources import onnx_node
@@ -104,6 +105,25 @@ def test_node_case(name: str, results: dict[str, Any]) -> None:
         raise result
     for actual, expected in zip(result.outputs, case.data_sets[0].outputs, strict=True):
         _assert_equal(actual, expected, case)
+
+
+@pytest.mark.parametrize("left", [0, 1 << 10, 1 << 12, 1 << 14, 1 << 17], ids=str)
+def test_without_memory(left: int, results: dict[str, Any]) -> None:
+    """Runs with so many bytes of memory, for tables and texts too, end in OutOfMemory, and leave nothing behind."""
+    from one_node import run_many
+
+    names = [name for name in CASES if not isinstance(results[name], Exception)]
+    jobs = [(MODELS[name], list(CASES[name].data_sets[0].feeds.values())) for name in names]
+    found = dict(zip(names, run_many(jobs, left=left), strict=True))
+    short = {name for name, result in found.items() if isinstance(result, Exception)}
+    others = {str(found[name]) for name in short if found[name].code != ErrorCode.out_of_memory}
+    assert not others
+    assert len(short) > 10
+    for name in set(found) - short - RANDOM:
+        for actual, expected in zip(found[name].outputs, CASES[name].data_sets[0].outputs, strict=True):
+            _assert_equal(actual, expected, CASES[name])
+    taken = [result.taken for result in found.values()]
+    assert min(taken[-50:]) > min(taken[:50]) - (1 << 20)
 
 
 I32, I64, F32, U8 = (partial(np.array, dtype=dtype) for dtype in (np.int32, np.int64, np.float32, np.uint8))

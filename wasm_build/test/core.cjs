@@ -32,9 +32,9 @@ function corePath() {
 }
 
 /** The module of a core.mjs. It is built for pages and would fetch core.wasm: here it is given the bytes. */
-async function loadModule(file) {
+async function loadModule(file, options = {}) {
   const { default: createCore } = await import(pathToFileURL(path.resolve(file)).href);
-  return createCore({ wasmBinary: fs.readFileSync(file.replace(/mjs$/, 'wasm')) });
+  return createCore({ wasmBinary: fs.readFileSync(file.replace(/mjs$/, 'wasm')), ...options });
 }
 
 /** Adds the micro-kernels beside core.mjs. Older releases of Node have relaxed SIMD behind a flag. */
@@ -55,9 +55,10 @@ class CoreError extends Error {
 }
 
 class Core {
-  /** With PY_ORT_SIMD=relaxed, its micro-kernels are those of relaxed SIMD. */
-  static async load() {
-    const module = await loadModule(corePath());
+  /** With PY_ORT_SIMD=relaxed, its micro-kernels are those of relaxed SIMD. megabytes: the most that its heap has. */
+  static async load(megabytes = 4096) {
+    const small = megabytes < 4096 && { wasmMemory: new WebAssembly.Memory({ initial: 256, maximum: megabytes * 16 }) };
+    const module = await loadModule(corePath(), small || {});
     const relaxed = process.env.PY_ORT_SIMD === 'relaxed';
     addMicrokernels(module, relaxed);
     return new Core(module, relaxed);
@@ -134,6 +135,16 @@ class Core {
   }
   feedContainer(run, input, kind, dtype) {
     return this.check(this.module._ort_run_feed_container(run, input, kind, dtype));
+  }
+  /** Takes all memory but so many bytes, until the function returned is called; `taken`: how much that is. */
+  fill(left) {
+    const blocks = [];
+    let taken = 0;
+    const room = left && this.module._ort_malloc(left);
+    for (let size = 1 << 26; size >= 16; size >>= 1)
+      for (let block; (block = this.module._malloc(size)); taken += size) blocks.push(block);
+    if (room) this.module._ort_free(room);
+    return { taken, release: () => blocks.forEach((block) => this.module._free(block)) };
   }
   /** Resolves when the run is done, whether it was suspended or not. */
   async execute(run) {

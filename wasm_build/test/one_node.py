@@ -33,8 +33,9 @@ RUNNER = Path(__file__).with_name("run_node.cjs")
 class CoreError(Exception):
     """The core's error: `code`, `node`, `op_type` and `provider` beside the text."""
 
-    def __init__(self, fields: dict[str, Any]) -> None:
+    def __init__(self, fields: dict[str, Any], taken: int | None = None) -> None:
         super().__init__(fields["message"])
+        self.taken = taken
         self.code: int = fields["code"]
         self.node: str = fields.get("node", "")
         self.op_type: str = fields.get("op_type", "")
@@ -72,12 +73,16 @@ def run(proto: ModelProto, feeds: Mapping[str, Any] | Sequence[Any], *, repeat: 
 class Result:
     """Outputs of one run, and the milliseconds of each repetition."""
 
-    def __init__(self, outputs: list[Any], ms: list[float]) -> None:
-        self.outputs, self.ms = outputs, ms
+    def __init__(self, outputs: list[Any], ms: list[float], taken: int | None = None) -> None:
+        self.outputs, self.ms, self.taken = outputs, ms, taken
 
 
 def run_many(
-    cases: Sequence[tuple[ModelProto, Mapping[str, Any] | Sequence[Any]]], *, repeat: int = 1, simd: str = "fixed"
+    cases: Sequence[tuple[ModelProto, Mapping[str, Any] | Sequence[Any]]],
+    *,
+    repeat: int = 1,
+    simd: str = "fixed",
+    left: int | None = None,
 ) -> list[Result | CoreError]:
     """Run many models in one Node process. Errors are returned, not raised.
 
@@ -85,8 +90,9 @@ def run_many(
         cases: Models and what they are fed.
         repeat: How often each runs.
         simd: Instructions of the micro-kernels: "fixed" or "relaxed".
+        left: Bytes of a small memory that each run has; results and errors then tell how many were `taken`.
     """
-    return run_jobs([_job(proto, feeds, repeat) for proto, feeds in cases], simd=simd)
+    return run_jobs([_job(proto, feeds, repeat, left) for proto, feeds in cases], simd=simd)
 
 
 @dataclass
@@ -99,6 +105,7 @@ class Job:
     feeds: list[tuple[onnx.TypeProto, Any]]
     outputs: int
     repeat: int = 1
+    left: int | None = None
 
 
 def run_jobs(jobs: Sequence[Job], *, simd: str = "fixed") -> list[Result | CoreError]:
@@ -116,7 +123,7 @@ def run_jobs(jobs: Sequence[Job], *, simd: str = "fixed") -> list[Result | CoreE
         return [_result(answer, payload) for answer in json.loads((folder / "outputs.json").read_text())]
 
 
-def _job(proto: ModelProto, feeds: Mapping[str, Any] | Sequence[Any], repeat: int) -> Job:
+def _job(proto: ModelProto, feeds: Mapping[str, Any] | Sequence[Any], repeat: int, left: int | None) -> Job:
     builder = PlanBuilder(proto)
     names = builder.input_names
     if not isinstance(feeds, Mapping):
@@ -124,7 +131,7 @@ def _job(proto: ModelProto, feeds: Mapping[str, Any] | Sequence[Any], repeat: in
     types = {v.name: v.type for v in proto.graph.input}
     given = [(types[name], feeds[name]) for name in names]
     plan = builder.plan()
-    return Job(plan, bytes(builder.blob), builder.cpu_weights(), given, len(proto.graph.output), repeat)
+    return Job(plan, bytes(builder.blob), builder.cpu_weights(), given, len(proto.graph.output), repeat, left)
 
 
 def _written(job: Job, data: BinaryIO) -> dict[str, Any]:
@@ -141,6 +148,7 @@ def _written(job: Job, data: BinaryIO) -> dict[str, Any]:
         "feeds": entries,
         "outputs": job.outputs,
         "repeat": job.repeat,
+        **({} if job.left is None else {"left": job.left}),
     }
 
 
@@ -169,8 +177,8 @@ def _joined(layout: Layout) -> bytes:
 
 def _result(answer: dict[str, Any], payload: memoryview) -> Result | CoreError:
     if "error" in answer:
-        return CoreError(answer["error"])
-    return Result([_value(value, payload) for value in answer["values"]], answer["ms"])
+        return CoreError(answer["error"], answer.get("taken"))
+    return Result([_value(value, payload) for value in answer["values"]], answer["ms"], answer.get("taken"))
 
 
 def _value(value: dict[str, Any], payload: memoryview) -> Any:

@@ -2,13 +2,17 @@
 //
 // The folder has jobs.json, a list: {sizes: {plan, weights, feeds}: bytes in jobs.bin, one after the other,
 // weights: [{index, offset, size}], outputs: count, feeds: [{input, dtype, dims, offset, size} or {input, kind, dtype}:
-// a container for what follows], repeat?: times}. It gets outputs.bin and outputs.json, a list: {ms: [per repetition],
-// values: [value]}, a value being {dtype, dims, offset, size} or {kind, items: [value]}; or {error: fields of
-// ort_last_error}. one_node.py writes and reads all this.
+// a container for what follows], repeat?: times, left?: bytes that are left of a small memory when it runs}. It gets
+// outputs.bin and outputs.json, a list: {ms: [per repetition], values: [value]}, a value being
+// {dtype, dims, offset, size} or {kind, items: [value]}; or {error: fields of ort_last_error}; with `left` also taken:
+// bytes of the memory that were not left. one_node.py writes and reads all this.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');
 const { Core, CoreError } = require('./core.cjs');
+
+/** Megabytes of the memory of which jobs with `left` leave that much. */
+const SMALL = 64;
 
 // What all jobs gave, in order.
 class Outputs {
@@ -35,14 +39,23 @@ async function runJob(core, job, parts, outputs) {
         if (feed.kind) core.feedContainer(run, feed.input, feed.kind, feed.dtype);
         else core.feed(run, feed.input, feed.dtype, feed.dims, bytes.subarray(feed.offset, feed.offset + feed.size));
       }
+      const filled = job.left === undefined ? undefined : core.fill(job.left);
+      job.taken = filled?.taken;
       const start = performance.now();
-      await core.execute(run);
+      try {
+        await core.execute(run);
+      } finally {
+        filled?.release();
+      }
       ms.push(performance.now() - start);
       if (i === 0)
         values = Array.from({ length: job.outputs }, (_, output) => outputs.described(core.output(run, output)));
-    } finally {
+    } catch (error) {
       core.module._ort_run_end(run);
+      core.module._ort_session_release(session);
+      throw error;
     }
+    core.module._ort_run_end(run);
   }
   core.module._ort_session_release(session);
   return { ms, values };
@@ -60,13 +73,14 @@ async function main(folder) {
       parts[name] = data.subarray(at, at + job.sizes[name]);
       at += job.sizes[name];
     }
-    core ??= await Core.load();
+    core ??= await Core.load(job.left === undefined ? undefined : SMALL);
     try {
-      answers.push(await runJob(core, job, parts, outputs));
+      answers.push({ ...(await runJob(core, job, parts, outputs)), taken: job.taken });
     } catch (error) {
       // A trap leaves the heap as it was in the middle of it: the next job gets a new core.
       if (!(error instanceof CoreError)) core = undefined;
       answers.push({
+        taken: job.taken,
         error: error.fields ?? {
           code: 1,
           message: `the core crashed: ${error.stack}`,

@@ -1,6 +1,7 @@
 #include "py_ort/tensor.h"
 
 #include "core/heap_use.h"
+#include "core/reserve.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -66,7 +67,7 @@ const char* dtype_name(DType dtype) {
 }
 
 void* allocate(size_t size) {
-  if (size > SIZE_MAX - 128) return nullptr;
+  if (size > SIZE_MAX - 128 || !hold_reserve()) return nullptr;
 #if __has_feature(address_sanitizer)
   // As long as it says, and no valid numbers: what is read before it is written, or beyond the end, is seen in results.
   void* data = nullptr;

@@ -78,10 +78,22 @@ Status CpuKernel::make(const Plan& plan, const PlanNode& node, CpuKernel& out) {
       node.op_type,       node.domain,         node.name, node.table->since_version(), Attributes(node.attributes),
       node.inputs.size(), node.outputs.size(), {}};
   for (int32_t value : node.outputs) info.wanted_outputs.push_back(value != kOmitted);
-  at_work_ = &node;
-  Status status = entry->make(info, out.kernel_);
-  at_work_ = nullptr;
-  return status;
+  return out.work([&] { return entry->make(info, out.kernel_); });
+}
+
+// The one place that catches: kernels ask for memory beside their tensors (tables, strings) by `new`, and give back on
+// the way here what they had.
+template <class Work>
+Status CpuKernel::work(Work work) const {
+  at_work_ = node_;
+  try {
+    Status status = work();
+    at_work_ = nullptr;
+    return status;
+  } catch (...) {
+    at_work_ = nullptr;  // first: what is said of it may need the reserve
+    return out_of_memory("no memory for the tables or texts of ", full_name(*node_));
+  }
 }
 
 Status CpuKernel::check_type(size_t input, DType dtype) const {
@@ -102,10 +114,7 @@ Status CpuKernel::run(std::span<const Slot> slots, std::span<const uint8_t> endi
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i] && inputs[i]->kind == Value::Kind::tensor) PY_ORT_TRY(check_type(i, inputs[i]->tensor.dtype));
   KernelContext context(inputs, outputs, ending);
-  at_work_ = node_;
-  Status status = kernel_->run(context);
-  at_work_ = nullptr;
-  if (!status.ok()) return status;
+  PY_ORT_TRY(work([&] { return kernel_->run(context); }));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i] && outputs[i]->kind == Value::Kind::none)
       return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(*node_), " did not make output ", i)};

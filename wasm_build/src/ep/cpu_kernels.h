@@ -41,6 +41,8 @@ class CpuKernel {
 
  private:
   inline static const PlanNode* at_work_ = nullptr;
+  template <class Work>
+  Status work(Work work) const;
   Status check_type(size_t input, DType dtype) const;
   const PlanNode* node_ = nullptr;
   InputTypes types_;

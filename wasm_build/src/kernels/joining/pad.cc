@@ -37,12 +37,6 @@ int64_t source(PadMode mode, int64_t at, int64_t size) {
   return -1;
 }
 
-// Tables have an entry per index of an axis, and are copied once. A vector that finds no memory ends the core.
-Status tables_fit(const Dims& dims) {
-  Tensor room;
-  return Tensor::make(DType::int64, {2 * std::accumulate(dims.begin(), dims.end(), int64_t{0})}, room);
-}
-
 class Pad {
  public:
   static Status make(const KernelInfo& info, Pad& out) {
@@ -81,7 +75,6 @@ class Pad {
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, in.dtype, std::move(dims), out));
     if (out->count() == 0) return {};  // its axes may have any size
-    PY_ORT_TRY(tables_fit(out->dims));
     const Dims strides = strides_of(in.dims);
     std::vector<OffsetMap> maps = whole_axes(in.dims);
     for (size_t i = 0; i < axes.size(); ++i) {
@@ -124,7 +117,6 @@ class CenterCropPad {
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, in.dtype, std::move(dims), out));
     if (out->count() == 0) return {};  // its axes may have any size
-    PY_ORT_TRY(tables_fit(out->dims));
     const Dims strides = strides_of(in.dims);
     std::vector<OffsetMap> maps = whole_axes(in.dims);
     for (size_t i = 0; i < axes.size(); ++i) {
