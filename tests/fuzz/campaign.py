@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
+import mutated_files
 import mutated_models
 import operator_graphs
 import wrong_operands
@@ -15,7 +16,7 @@ from known import known
 from report import report
 from verdict import Judge, Trial
 
-KINDS = ("models", "graphs", "operands")
+KINDS = ("models", "graphs", "operands", "files")
 
 
 def trials(kind: str, seed: int, provider: str, judge: Judge) -> list[Trial]:
@@ -31,12 +32,15 @@ def faults(kind: str, provider: str, seeds: Iterator[int], told: set[str], count
     """Yield a report on each new fault.
 
     Args:
-        kind: "models" (mutated), "graphs" (random) or "operands" (of wrong sizes).
+        kind: "models" (mutated), "graphs" (random), "operands" (of wrong sizes) or "files" (damaged, in a page).
         provider: Where they run.
         seeds: Which.
         told: Faults that are known already; those found are added.
         counts: How often what came of a trial; counted on.
     """
+    if kind == "files":
+        yield from mutated_files.faults(provider, seeds, told, counts)
+        return
     judge = Judge(valid=kind == "graphs", strict=kind == "operands")
     try:
         for seed in seeds:
@@ -66,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10, help="how long, in all (10)")
     parser.add_argument("--seeds", default="0:", help="FIRST:LAST, or one number (0:)")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="models, graphs, operands (all)")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="models, graphs, operands, files (all)")
     parser.add_argument("--provider", action="append", choices=("wasm", "webgpu"), help="(both)")
     given = parser.parse_args()
     first, colon, last = given.seeds.partition(":")

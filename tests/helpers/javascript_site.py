@@ -76,6 +76,17 @@ def case_names() -> list[str]:
     return [single or double for names in found for single, double in names]
 
 
+def lay_out_mutated(folder: Path) -> None:
+    """Write the models whose files are damaged, each with a feed x and the output y for it."""
+    for name in ("integer_products", "windows"):
+        model = getattr(small_models, name)()
+        py_ort.export(model, folder / f"{name}.pyort")
+        x = np.random.default_rng(2).standard_normal((2, 4, 8, 8)).astype(np.float32)
+        (y,) = native_session(model).run(None, {"x": x})
+        told = {"dims": x.shape, "x": x.ravel().tolist(), "y": y.ravel().tolist()}
+        (folder / f"{name}.json").write_text(json.dumps(told))
+
+
 def lay_out(folder: Path) -> None:
     """Write it."""
     copy_runtime(folder)
@@ -88,10 +99,7 @@ def lay_out(folder: Path) -> None:
     for name, model in small.items():
         py_ort.export(model, folder / f"{name}.pyort")
     py_ort.export(small_models.add(), folder / "wasm.pyort", providers=["wasm"])
-    py_ort.export(small_models.integer_products(), folder / "integer_products.pyort")
-    x = np.random.default_rng(2).standard_normal((2, 4, 8, 8)).astype(np.float32)
-    (y,) = native_session(small_models.integer_products()).run(None, {"x": x})
-    (folder / "integer_products.json").write_text(json.dumps({"x": x.ravel().tolist(), "y": y.ravel().tolist()}))
+    lay_out_mutated(folder)
     py_ort.export(small_models.two_products(), folder / "parted.pyort", part_size=2048)
     for damaged, name in enumerate(("spoilt", "cut_off")):
         (folder / name).mkdir()

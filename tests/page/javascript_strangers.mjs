@@ -1,5 +1,6 @@
-// Cases of javascript_api.mjs: files whose sums are right, and whose headers are not.
-import { equal, fails } from './javascript_checks.mjs';
+// Cases of javascript_api.mjs: files whose sums are right, and whose headers or plans are not. More of them are run by
+// tests/fuzz/mutated_files.py.
+import { equal, fails, near } from './javascript_checks.mjs';
 import { create } from './javascript_parts.mjs';
 import { InferenceSession, Tensor } from './py_ort.mjs';
 
@@ -38,13 +39,17 @@ function forged(bytes, change) {
   return new Blob([prefix, told, ...data]);
 }
 
-/** Something else somewhere in plain data, other ones with other seeds. */
-function mutated(data, seed) {
+/** Draws numbers below `count`, other ones with other seeds. */
+function drawing(seed) {
   let state = seed * 2654435761;
-  const draw = (count) => {
+  return (count) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return Math.floor((state / 2 ** 32) * count);
   };
+}
+
+/** Something else somewhere in the plain data of a header. */
+function mutateHeader(data, draw) {
   const places = [];
   const walk = (within) => {
     for (const key of Object.keys(within)) {
@@ -61,11 +66,80 @@ function mutated(data, seed) {
   else delete within[key];
 }
 
+/** Another plan, in which up to three bits, bytes or words are others. */
+function mutatedPlan(plan, draw) {
+  const made = plan.slice();
+  const words = new DataView(made.buffer);
+  for (let left = 1 + draw(3); left > 0; left--) {
+    const at = draw(made.length);
+    const word = Math.min(at & ~3, made.length - 4);
+    const [old, another] = [words.getInt32(word, true), words.getInt32(draw(word + 1), true)];
+    const others = [0, 1, -1, 0x7fffffff, 1 << 16, old + 4, another];
+    const drawn = draw(others.length + 2);
+    if (drawn < others.length) words.setInt32(word, others[drawn], true);
+    else made[at] = drawn === others.length ? made[at] ^ (1 << draw(8)) : draw(256);
+  }
+  return made;
+}
+
+const MUTATED = {
+  headers: ({ header, draw }) => mutateHeader(header, draw),
+  plans: ({ header, add, data, draw }) => {
+    for (const plan of header.plans)
+      plan.offset = add(mutatedPlan(data.slice(plan.offset, plan.offset + plan.size), draw));
+  },
+};
+/** How a damaged file may end: by these errors, or by the signal, where its plan has become an endless loop. */
+const CODES = 'invalid_graph|invalid_argument|not_implemented|no_adapter|runtime_exception|out_of_memory';
+const KINDS = new RegExp(`^(RuntimeError\\((${CODES})\\)|AbortError|TimeoutError)$`);
+const PATIENCE_MS = 30_000;
+
+/**
+ * Makes and runs sessions of damaged files, beside one of the file as it is, whose numbers may not change.
+ *
+ * @param kind a key of MUTATED.
+ * @param model the stem of a file and of the JSON with its feeds and outputs.
+ * @returns how many were refused, how many ran, and by seed what went wrong; a file that never ends is the last one.
+ */
+export async function mutants(kind, seeds, model, executionProviders) {
+  const bytes = new Uint8Array(await (await fetch(`${model}.pyort`)).arrayBuffer());
+  const { dims, x, y } = await (await fetch(`${model}.json`)).json();
+  const feeds = { x: new Tensor('float32', x, dims) };
+  const bystander = await create(model, { executionProviders });
+  const told = { refused: 0, ran: 0, faults: [] };
+  const [, wanted] = [await bystander.run(feeds), (await bystander.run(feeds)).y.data.slice()];
+  near(wanted, y, 1e-3);
+  const late = (text) =>
+    new Promise((_, reject) => setTimeout(() => reject(new Error(`${text} never ends`)), PATIENCE_MS));
+  for (const seed of seeds) {
+    const draw = drawing(seed);
+    const data = bytes.subarray(16 + new DataView(bytes.buffer).getUint32(8, true));
+    const given = forged(bytes, (header, add) => MUTATED[kind]({ header, add, data, draw }));
+    let made;
+    try {
+      made = await Promise.race([InferenceSession.create(given, { executionProviders }), late('its creation')]);
+      await Promise.race([made.run(feeds, { signal: AbortSignal.timeout(PATIENCE_MS / 3) }), late('its run')]);
+      told.ran++;
+    } catch (error) {
+      if (KINDS.test(error.name)) told.refused++;
+      else told.faults.push({ seed, text: `${error.name}: ${error.message}`, over: /never ends$/.test(error.message) });
+    }
+    if (told.faults.at(-1)?.over) return told;
+    await made?.release();
+    try {
+      equal((await bystander.run(feeds)).y.data, wanted);
+    } catch (error) {
+      told.faults.push({ seed, text: `the session beside it: ${error.name}: ${error.message}`, over: true });
+      return told;
+    }
+  }
+  await bystander.release();
+  return told;
+}
+
 export const cases = {
   'headers of strangers': async () => {
     const bytes = new Uint8Array(await (await fetch('integer_products.pyort')).arrayBuffer());
-    const { x, y } = await (await fetch('integer_products.json')).json();
-    const feeds = { x: new Tensor('float32', x, [2, 4, 8, 8]) };
     /** Each plan's largest weight of the form lies elsewhere, as so many bytes and another form. */
     const elsewhere = (of, size, form) => (header, add) => {
       for (const { weights } of header.plans) {
@@ -121,31 +195,31 @@ export const cases = {
       );
       await fails(() => InferenceSession.create(given, { executionProviders: ['wasm'] }), unfit);
     }
-    const bystander = await create('integer_products', { executionProviders: ['wasm'] });
-    const kinds = /^RuntimeError\((invalid_graph|invalid_argument|not_implemented|no_adapter)\)$/;
-    for (let seed = 0; seed < 80; seed++) {
-      let made;
-      try {
-        const given = forged(bytes, (header) => mutated(header, seed));
-        made = await InferenceSession.create(given, { executionProviders: ['wasm'] });
-      } catch (error) {
-        if (!kinds.test(error.name)) throw new Error(`mutant ${seed}: ${error.name} ${error.message}`);
-      }
-      await made?.release();
-      equal((await bystander.run(feeds)).y.data, y);
+  },
+
+  'mutants of headers and plans': async () => {
+    const seeds = Array.from({ length: 60 }, (_, seed) => seed);
+    for (const [kind, model, provider] of [
+      ['headers', 'integer_products', 'wasm'],
+      ['plans', 'integer_products', 'wasm'],
+      ['plans', 'windows', 'wasm'],
+      ['plans', 'windows', 'webgpu'],
+    ]) {
+      const { faults, ran } = await mutants(kind, provider === 'wasm' ? seeds : seeds.slice(0, 12), model, [provider]);
+      if (faults.length > 0) throw new Error(`${kind} of ${model} on ${provider}: ${JSON.stringify(faults)}`);
+      if (ran === 0) throw new Error(`none of the ${kind} of ${model} ran on ${provider}`);
     }
-    await bystander.release();
   },
 
   'a file that claims the weights of another': async () => {
     const bytes = new Uint8Array(await (await fetch('integer_products.pyort')).arrayBuffer());
-    const { x, y } = await (await fetch('integer_products.json')).json();
-    const feeds = { x: new Tensor('float32', x, [2, 4, 8, 8]) };
+    const { dims, x, y } = await (await fetch('integer_products.json')).json();
+    const feeds = { x: new Tensor('float32', x, dims) };
     const claiming = forged(bytes, (header, add) => {
       for (const { weights } of header.plans)
         for (const place of weights) if (place[1] > 64) place[0] = add(new Uint8Array(place[1]).fill(77));
     });
-    const near = (a, b) => [...a].every((value, i) => Math.abs(value - b[i]) <= 1e-3 * (1 + Math.abs(b[i])));
+    const close = (a, b) => [...a].every((value, i) => Math.abs(value - b[i]) <= 1e-3 * (1 + Math.abs(b[i])));
     for (const executionProviders of [['wasm'], ['webgpu']])
       for (const models of [
         ['integer_products.pyort', claiming],
@@ -154,7 +228,7 @@ export const cases = {
         const sessions = [];
         for (const model of models) sessions.push(await InferenceSession.create(model, { executionProviders }));
         for (const [i, model] of models.entries())
-          if (near((await sessions[i].run(feeds)).y.data, y) !== (model !== claiming))
+          if (close((await sessions[i].run(feeds)).y.data, y) !== (model !== claiming))
             throw new Error(`${executionProviders}: not the weights of ${model}`);
         for (const session of sessions) await session.release();
       }

@@ -351,12 +351,18 @@ export class Core {
     }
   }
 
+  /** A text with names of a plan, which may be no UTF-8: UTF8ToString would skip what follows a wrong byte. */
+  private text(address: number): string {
+    const bytes = this.heap.subarray(address >>> 0);
+    return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
+  }
+
   /** The result of a call, unless it is 0: then the core's last error is thrown. */
   private checked(result: number): number {
     const { thrown } = this;
     this.thrown = undefined;
     if (result !== 0) return result >>> 0;
-    const text = this.module.UTF8ToString(this.module._ort_last_error());
+    const text = this.text(this.module._ort_last_error());
     if (!text) throw thrown ?? new RuntimeError(ErrorCode.fail, 'the core failed and did not say why');
     const said = JSON.parse(text) as {
       code: ErrorCode;

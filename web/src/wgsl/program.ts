@@ -1,7 +1,7 @@
 // Programs of elementwise steps (of an ElementwiseChain, of a product's epilogue): an instruction for each operator,
 // separated by semicolons: the operator, the registers it reads, and numbers with a # in front. Registers are the
 // inputs, then the instructions' results, the last of which is the program's; all are floats, truths 0 and 1.
-import type { DeviceTraits } from '../contract/kernel';
+import { type DeviceTraits, KernelError } from '../contract/kernel';
 import { division } from './division';
 import { type MathName, mathFunctions } from './math';
 import { functionName, functionText, scalarFunction } from './scalar_functions';
@@ -59,6 +59,18 @@ const MATH: { readonly [op: string]: MathName | undefined } = {
   Divided: 'divided',
 };
 
+/** Throws for an instruction that would be no WGSL, as one of a damaged plan; `known`: how many registers there are. */
+function check({ op, registers, numbers }: Instruction, known: number, inputs: number): void {
+  const expression = Object.hasOwn(EXPRESSIONS, op) ? EXPRESSIONS[op] : undefined;
+  const used = (letters: string) =>
+    [...letters].filter((letter) => expression && new RegExp(`\\b${letter}\\b`).test(expression)).length;
+  const reads = expression ? used('abc') : 1;
+  const takes = expression ? used('mn') : Object.keys(scalarFunction(op).parameters).length;
+  const fits = registers.every((register) => Number.isInteger(register) && register >= 0 && register < known);
+  if (!fits || registers.length < reads || numbers < takes || (op === 'Bias' && inputs < 3))
+    throw new KernelError(`no instruction of a program: ${op} of registers [${registers}] and ${numbers} numbers`);
+}
+
 export function parse(text: string): Program {
   const numbers: number[] = [];
   const instructions = text.split(';').map((line) => {
@@ -97,10 +109,12 @@ export function programFunctions(functions: readonly ProgramFunction[], provided
   let number = 0;
   const texts = functions.map(({ name, program, inputs, first = inputs.length, result }) => {
     const lines = inputs.slice(0, first).map((_, i) => `  let r${i} = F(x${i});`);
-    program.forEach(({ op, registers, numbers }, i) => {
+    program.forEach((instruction, i) => {
+      const { op, registers, numbers } = instruction;
+      check(instruction, first + i, inputs.length);
       const uniforms = Array.from({ length: numbers }, () => `u.number_${number++}`);
       let value: string;
-      if (op in EXPRESSIONS) {
+      if (Object.hasOwn(EXPRESSIONS, op)) {
         const names: { [name: string]: string } = Object.fromEntries(
           registers.map((register, k) => ['abc'[k], `r${register}`]),
         );
