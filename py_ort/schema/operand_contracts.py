@@ -168,7 +168,8 @@ CONTRACTS: dict[tuple[str, str], str] = {
     """,
     (MICROSOFT, "Attention"): """
         num_heads = 1; X[B, S, C]; W[C, N]; Bias[N]; Mask[...]; Past[2, B, num_heads, P, _];
-        rank(Mask) == 2 ? dim(Mask, 0) == B; rank(Mask) == 2 and not given(Past) ? dim(Mask, 1) == S or dim(Mask, 1) == 1;
+        rank(Mask) == 2 ? dim(Mask, 0) == B;
+        rank(Mask) == 2 and not given(Past) ? dim(Mask, 1) == S or dim(Mask, 1) == 1;
         AttentionBias[B or 1, num_heads or 1, S, _]; given(Past) ? dim(AttentionBias, 3) == S + P;
         not given(Past) ? dim(AttentionBias, 3) == S
     """,

@@ -1,5 +1,5 @@
-// The sizes that a node's operands must have, by the contracts of py_ort/schema/operand_contracts.py: held against them before
-// a kernel of any provider runs, so that no kernel reads beyond an input.
+// The sizes that a node's operands must have, by py_ort/schema/operand_contracts.py: held against them before a kernel
+// of any provider runs, so that no kernel reads beyond an input.
 #pragma once
 
 #include <span>

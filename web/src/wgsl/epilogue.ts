@@ -45,8 +45,8 @@ export function readsBias(instructions: readonly Instruction[] = []): boolean {
 }
 
 /**
- * The node's residual, which must be there just if the epilogue reads it. It is not broadcast: it has the result's shape
- * `dims`, or these columns of it have.
+ * The node's residual, which must be there just if the epilogue reads it. It is not broadcast: it has the result's
+ * shape `dims`, or these columns of it have.
  */
 export function residualOf(
   ctx: Context,
