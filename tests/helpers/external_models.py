@@ -85,7 +85,8 @@ def _sparse(tensor: TensorProto) -> SparseTensorProto:
 
 
 def _sparse_value(tensor: TensorProto) -> dict[str, Any]:
-    return {"nodes": [helper.make_node("Constant", [], ["y"], sparse_value=_sparse(tensor))]}
+    constant = helper.make_node("Constant", [], ["w"], sparse_value=_sparse(tensor))
+    return {"nodes": [constant, helper.make_node("Identity", ["w"], ["y"])]}
 
 
 def _sparse_indices(tensor: TensorProto) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from language_models import VOCABULARY, language_model, native_greedy
 
 from py_ort import InferenceSession
-from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.exceptions import Cancelled, InvalidArgument
 
 pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
@@ -131,5 +131,5 @@ def test_a_closed_session_ends_it(new_session: NewSession) -> None:
     generation = session.generate(PROMPT, max_new_tokens=4000)
     next(generation)
     session.close()
-    with pytest.raises(PyOrtError, match="released"):
+    with pytest.raises(Cancelled, match="the session was closed during its run"):
         generation.result()
