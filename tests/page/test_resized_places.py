@@ -11,6 +11,8 @@ from graphs import parse
 from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 
+from py_ort.exceptions import PyOrtError
+
 pytestmark = pytest.mark.browser
 MOST = 64
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
@@ -90,3 +92,17 @@ def test_tables_are_written_once(new_session: Any) -> None:
         np.testing.assert_array_equal(session.run(None, feeds)[0], native.run(None, feeds)[0])
         counts.append(session.stats()["last_run"]["counters"]["dispatches"])
     assert counts == [2, 1, 1]
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_a_roi_has_two_numbers_for_each_axis(new_session: Any, provider: str) -> None:
+    attributes = 'mode="linear", coordinate_transformation_mode="tf_crop_and_resize"'
+    model = parse(
+        f"g (float[4,4] x, float[r] roi, float[2] s) => (float[n,m] y) {{ y = Resize<{attributes}>(x, roi, s) }}"
+    )
+    session = new_session(model.SerializeToString(), providers=[provider])
+    feeds = {"x": np.ones((4, 4), np.float32), "s": np.full(2, 2, np.float32)}
+    for count in (1, 3, 8):
+        with pytest.raises(PyOrtError, match=f"{count} numbers.* expected two for each"):
+            session.run(None, {**feeds, "roi": np.zeros(count, np.float32)})
+    assert session.run(None, {**feeds, "roi": np.array([0, 0, 1, 1], np.float32)})[0].shape == (8, 8)

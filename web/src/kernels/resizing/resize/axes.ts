@@ -63,11 +63,12 @@ export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly num
   const sizes = nonEmpty(3);
   const scales = sizes ? undefined : nonEmpty(2);
   if (!sizes && !scales) throw new KernelError('Resize needs scales or sizes');
+  const given = sizes ?? scales!;
+  if (given.length !== chosen.length)
+    throw new KernelError(`Resize of ${chosen.length} axes with ${given.length} sizes or scales`);
   const roi = r.coordinates === 'tf_crop_and_resize' ? (nonEmpty(1) ?? []) : [];
-  for (const given of [sizes, scales]) {
-    if (given && given.length !== chosen.length)
-      throw new KernelError(`Resize of ${chosen.length} axes with ${given.length} sizes or scales`);
-  }
+  if (roi.length > 0 && roi.length !== 2 * chosen.length)
+    throw new KernelError(`Resize of ${chosen.length} axes with ${roi.length} numbers of roi, expected two for each`);
   const fitted =
     sizes && r.policy !== 'stretch'
       ? fit(
