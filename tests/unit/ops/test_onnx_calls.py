@@ -60,11 +60,11 @@ def test_deadly_nodes_are_refused(text: str, constants: dict[str, np.ndarray], s
         compile_model(parse(text, constants).SerializeToString(), providers=["wasm"])
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_drawn_nodes_are_survived(seed: int) -> None:
+def test_drawn_nodes_are_survived() -> None:
+    count = "500"
     program = Path(drawn_nodes.__file__)
-    result = subprocess.run([sys.executable, program, str(seed), "1500"], capture_output=True, text=True, timeout=250)
-    assert (result.returncode, result.stdout) == (0, "1500\n"), result.stderr.rpartition("\r")[2][-2000:]
+    result = subprocess.run([sys.executable, program, "0", count], capture_output=True, text=True, timeout=250)
+    assert (result.returncode, result.stdout) == (0, f"{count}\n"), result.stderr.rpartition("\r")[2][-2000:]
 
 
 def node_of(op_type: str, *shapes: list[int], **attributes: int) -> ir.Node:
