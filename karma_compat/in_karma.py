@@ -17,8 +17,8 @@ from karma_compat.suite import Group, groups
 from py_ort import BrowserOptions
 from py_ort.browser.given import given
 from py_ort.exceptions import PyOrtError
+from py_ort.providers import PROVIDERS, canonical_provider
 from py_ort.runtime.probe import probe
-from py_ort.runtime.providers.resolution import UNAVAILABLE
 from py_ort.testing.results import FAILED, SKIPPED, Outcome
 from py_ort.testing.runner import run_case, try_providers
 
@@ -52,7 +52,7 @@ def outcomes(
     """Yield what comes of a group's cases."""
     options = runner_options(arguments, backend, browser)
     instead: Outcome | None = None
-    if not arguments.named and (reason := UNAVAILABLE.get(backend)):
+    if not arguments.named and (reason := PROVIDERS[canonical_provider(backend)].unavailable):
         instead = Outcome(SKIPPED, reason)
     elif group.cases:
         try:

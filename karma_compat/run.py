@@ -17,21 +17,14 @@ from karma_compat.report import Report, performance
 from karma_compat.suite import Group, groups
 from py_ort import BrowserOptions, GraphOptimizationLevel, InferenceSession, SessionOptions
 from py_ort.exceptions import EPFail, PyOrtError
+from py_ort.providers import PROVIDERS, canonical_provider, with_cpu
+from py_ort.providers.resolution import REQUIRE
 from py_ort.runtime.probe import probe
-from py_ort.runtime.providers.resolution import REQUIRE, UNAVAILABLE
 from py_ort.testing.case import Case
 from py_ort.testing.fleet import run_anywhere
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome
 from py_ort.testing.runner import RunnerOptions, run_once
 
-#: Who takes the nodes of a backend: as there, the CPU has what a GPU lacks.
-PROVIDERS = {
-    "webgpu": ("webgpu", "wasm"),
-    "webgl": ("webgl", "wasm"),
-    "webnn": ("webnn", "wasm"),
-    "wasm": ("wasm",),
-    "cpu": ("wasm",),
-}
 _WEB = Path(__file__).resolve().parents[1] / "web"
 _TIMEOUT = 60.0
 _DEBUG_PORT = 9333
@@ -81,7 +74,7 @@ def run_group(
     arguments: Arguments, backend: str, browser: BrowserOptions, group: Group, report: Report, console: Console
 ) -> None:
     """Run the cases of a group on a backend, and print what came of them."""
-    if not arguments.named and (reason := UNAVAILABLE.get(backend)):
+    if not arguments.named and (reason := PROVIDERS[canonical_provider(backend)].unavailable):
         for case in group.cases:
             report.count(group.title, case.id, Outcome(SKIPPED, reason))
         console.print(f"  [yellow]{group.title}: {escape(reason)}[/]")
@@ -108,7 +101,7 @@ def run_group(
 def runner_options(arguments: Arguments, backend: str, browser: BrowserOptions) -> RunnerOptions:
     """Return how cases are run on a backend."""
     return RunnerOptions(
-        PROVIDERS[backend],
+        tuple(with_cpu(canonical_provider(backend))),
         browser=browser,
         # One browser that can be looked at, or several.
         jobs=1 if arguments.debug or arguments.mode == "op" else 0,
@@ -132,7 +125,7 @@ def time_case(
         setattr(settings, name, value)
     settings.add_session_config_entry(REQUIRE, "1")
     began = time.perf_counter()
-    with InferenceSession(case.model, settings, list(PROVIDERS[backend]), browser=browser) as session:
+    with InferenceSession(case.model, settings, with_cpu(canonical_provider(backend)), browser=browser) as session:
         init = (time.perf_counter() - began) * 1000
         runs = []
         for _ in range(arguments.perf + 1):

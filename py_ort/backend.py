@@ -20,11 +20,12 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.ir.onnx_calls import infer_model
 from py_ort.ir.onnx_process import Died, Refused
+from py_ort.providers import CPU, DEFAULT
 from py_ort.runtime.probe import probe
 from py_ort.runtime.session import InferenceSession
 
-#: ONNX's device names and the provider each means here. What webgpu has no kernel for runs on wasm.
-_PROVIDERS = {"CPU": "wasm", "CUDA": "webgpu"}
+#: ONNX's device names and the provider each means here. What the latter has no kernel for runs on the CPU.
+_PROVIDERS = {"CPU": CPU, "CUDA": DEFAULT[0]}
 _log = logging.getLogger("py_ort")
 
 
@@ -135,7 +136,7 @@ class PyOrtBackend(Backend):
     def supports_device(cls, device: str) -> bool:
         """Whether a device of ONNX's naming ("CPU", "CUDA:0") is here; the browser is started once to see."""
         provider = _provider(device)
-        return provider == "wasm" or (provider == "webgpu" and _has_webgpu(BrowserOptions.of(cls.browser)))
+        return provider == CPU or (provider is not None and _has_webgpu(BrowserOptions.of(cls.browser)))
 
 
 def _provider(device: str) -> str | None:

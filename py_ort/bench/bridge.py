@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 from py_ort.bench.bare import Bare, bare
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
+from py_ort.providers import on_device
 from py_ort.runtime.session import InferenceSession
 
 #: Bytes of the large tensors.
@@ -46,7 +47,7 @@ def measure_bridge(
     """Compare small runs with an echo, and large feeds and outputs with bare transfers, in turn.
 
     Args:
-        providers: "webgpu", "wasm".
+        providers: Their names.
         browser: In which browser.
         runs: Of the small model; a quarter more warm up.
         large_runs: With 64 MiB.
@@ -57,7 +58,7 @@ def measure_bridge(
             assert session._opened is not None
             lease = session._opened.runtime.lease
             with bare(lease) as page:
-                commands = ["echo", "gpu"] if provider == "webgpu" else ["echo"]
+                commands = ["echo", "gpu"] if on_device(provider) else ["echo"]
                 rows.append(
                     _row("small run", provider, runs, _runner(session, x=np.ones(4, np.float32)), page, commands)
                 )

@@ -16,6 +16,7 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease
 from py_ort.exceptions import PyOrtError
+from py_ort.providers import CPU, on_device
 from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.session import InferenceSession
 
@@ -112,7 +113,7 @@ class Floors:
 
         Args:
             session: What ran.
-            provider: "webgpu" or "wasm".
+            provider: Its name.
             threads: Of wasm.
             browser: Where it ran. Browsers of other machines cannot be measured.
             model: The model that the session has.
@@ -135,7 +136,7 @@ class Floors:
         key = f"{lease.launcher.description} {session.adapter}", provider, threads
         if key not in self._devices:
             try:
-                self._devices[key] = _gpu(lease) if provider == "webgpu" else _cpu(lease, threads, browser)
+                self._devices[key] = _gpu(lease) if on_device(provider) else _cpu(lease, threads, browser)
             except PyOrtError:
                 self._devices[key] = None
         return self._devices[key]
@@ -160,7 +161,7 @@ def _cpu(lease: Lease, threads: int, browser: BrowserOptions) -> Device:
     options = SessionOptions()
     options.intra_op_num_threads = threads
     x = np.ones((_PRODUCT, _PRODUCT), np.float32)
-    with InferenceSession(_product(), options, ["wasm"], browser=browser) as session:
+    with InferenceSession(_product(), options, [CPU], browser=browser) as session:
         times = []
         for _ in range(_RUNS):
             session.run(None, {"x": x})

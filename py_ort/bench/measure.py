@@ -20,6 +20,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.compiler.load import read_proto, read_whole
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.providers import canonical_provider, on_device
 from py_ort.testing.case import relative_error
 from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.native_model import NativeModel
@@ -143,7 +144,7 @@ def measure(
 
     Args:
         model: An ONNX file.
-        provider: "webgpu" or "wasm".
+        provider: Its name.
         threads: Of wasm, both engines.
         runs: Steady runs of each engine; three more warm up.
         against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
@@ -311,7 +312,8 @@ def _row(model: str, course: _Course, threads: int, adapter: str, browser: Brows
     return Row(
         model, course.name, course.provider, threads, course.create_ms, course.first_ms,
         statistics.median(steady) if well else None, float(np.percentile(steady, 90)) if well else None,
-        len(course.steady), course.nodes, course.difference, adapter if course.provider != "wasm" else "",
+        len(course.steady), course.nodes, course.difference,
+        adapter if on_device(canonical_provider(course.provider)) else "",
         course.reference, course.error, min(steady) if well else None, browser.name, version,
         quantized=course.form.quantized,
     )  # fmt: skip

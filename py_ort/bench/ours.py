@@ -11,8 +11,9 @@ from py_ort.bench.floor import Floors
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
+from py_ort.providers import with_cpu
+from py_ort.providers.resolution import REQUIRE
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.providers.resolution import REQUIRE
 from py_ort.runtime.session import InferenceSession
 
 
@@ -56,8 +57,7 @@ class Ours:
         options.add_session_config_entry(REQUIRE, "1")
         options.create_timeout = options.run_timeout = timeout
         options.intra_op_num_threads = self._threads
-        providers = [self._provider] if self._provider == "wasm" else [self._provider, "wasm"]
-        self.session = InferenceSession(model, options, providers, browser=self._browser)
+        self.session = InferenceSession(model, options, with_cpu(self._provider), browser=self._browser)
 
     def run(self, feeds: dict[str, np.ndarray], timeout: float) -> tuple[dict[str, np.ndarray], float]:
         """Run once; return the outputs and the page's own milliseconds."""

@@ -216,21 +216,18 @@ class BrowserOptions:
         """Return what to try where the browser has no WebGPU adapter."""
         family = find.family(self.browser)
         if self.browser == CAPTURE or self.browser.startswith("given:"):
-            return (
-                f"WebGPU switched on in that browser (of a Chromium without a GPU: {' '.join(SOFTWARE_WEBGPU)}); or "
-                "providers=['wasm']"
-            )
+            return f"WebGPU switched on in that browser (of a Chromium without a GPU: {' '.join(SOFTWARE_WEBGPU)})"
         if self.webgpu == "hardware" and family not in ("webkit", "qtwebengine"):
-            return "a GPU and its driver; or webgpu='software'; or providers=['wasm']"
+            return "a GPU and its driver; or webgpu='software'"
         if family == "firefox":
-            return "a Vulkan driver for Firefox (mesa-vulkan-drivers has one for the CPU); or providers=['wasm']"
+            return "a Vulkan driver for Firefox (mesa-vulkan-drivers has one for the CPU)"
         if family == "qtwebengine":
-            return "another browser, QtWebEngine is built without WebGPU; or providers=['wasm']"
+            return "another browser, QtWebEngine is built without WebGPU"
         if family == "webkit":
-            return "another browser, WebKitGTK has no WebGPU; or providers=['wasm']"
+            return "another browser, WebKitGTK has no WebGPU"
         return (
             "a software adapter: BrowserOptions(webgpu='software') or PY_ORT_WEBGPU=software, "
-            f"which starts Chromium with {' '.join(SOFTWARE_WEBGPU)}; or providers=['wasm']"
+            f"which starts Chromium with {' '.join(SOFTWARE_WEBGPU)}"
         )
 
     def environment(self) -> dict[str, str]:

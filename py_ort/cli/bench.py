@@ -122,11 +122,11 @@ def bench(
     from py_ort.bench import failed, measure
     from py_ort.bench.floor import Floors
     from py_ort.bench.report import bridge_table, earlier_medians, page, table
-    from py_ort.compiler.placement import canonical_provider
+    from py_ort.providers import DEFAULT, canonical_provider
     from py_ort.testing.model_inputs import ModelInputs
     from py_ort.testing.results import OURS
 
-    names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu", "wasm"))))
+    names = list(dict.fromkeys(map(canonical_provider, providers or DEFAULT)))
     if decode and bridge:
         raise click.UsageError("--decode or --bridge, not both")
     if engines and (bridge or in_page):
@@ -197,11 +197,11 @@ def bench(
 
 def _flavors(provider: str, peer: bool, engines: Sequence[str]) -> list[str]:
     """Return the builds of onnxruntime-web that are timed on a provider."""
-    from py_ort.bench.peer import flavor_of
+    from py_ort.bench.peer import FLAVORS, flavor_of
     from py_ort.testing.results import OURS
 
     if peer:
-        return ["webgpu", "jsep"] if provider == "webgpu" else ["wasm"]
+        return [name for name, flavor in FLAVORS.items() if flavor.provider == provider]
     return list(dict.fromkeys(flavor_of(engine, provider) for engine in engines if engine != OURS))
 
 

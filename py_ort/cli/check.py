@@ -47,11 +47,12 @@ def check(
         report("compiling", 0, 0)
         from py_ort.compiler import CompileOptions
         from py_ort.compiler.verdict import verdict
-        from py_ort.runtime.providers.resolution import resolve
+        from py_ort.providers import with_cpu
+        from py_ort.providers.resolution import resolve
 
         if inputs:
             inputs.load(model)
-        names = list(dict.fromkeys([*resolve(list(providers) or None).providers, "wasm"]))
+        names = with_cpu(*resolve(list(providers) or None).providers)
         options = CompileOptions(
             free_dimension_overrides=inputs.dims, input_shapes=inputs.known_shapes(), disable_cpu_fallback=no_fallback
         )
@@ -97,7 +98,7 @@ def _facts(model: Path, found: Verdict) -> list[tuple[str, str]]:
         open_names = {str(d): None for dims in found.open_dimensions.values() for d in dims if isinstance(d, str)}
         give = f": --dim {next(iter(open_names))}=NUMBER settles more" if open_names else ""
         facts.append(("open", f"{found.open_values} values have sizes that only a run tells{give}"))
-    weights = ", ".join(f"{_megabytes(found.weights[p])} on {p}" for p in ("webgpu", "wasm") if found.weights[p])
+    weights = ", ".join(f"{_megabytes(found.weights[p])} on {p}" for p in found.providers if found.weights[p])
     facts.append(("weights", f"{_megabytes(found.weights['all'])}{f': {weights}' if weights else ''}"))
     if found.tensor_bytes is None:
         facts.append(("memory", "of a run depends on sizes: give --dim or --shape"))

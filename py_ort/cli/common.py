@@ -31,7 +31,7 @@ out = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
 
 
 def _known_providers(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    from py_ort.compiler.placement import canonical_provider
+    from py_ort.providers import canonical_provider
 
     try:
         for name in names:

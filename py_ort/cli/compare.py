@@ -48,11 +48,11 @@ def compare(
     One --provider (default: webgpu) is compared with native onnxruntime, the first of two with the second. Inputs
     without a file are random. The status is 1 if something differs.
     """
-    from py_ort.compiler.placement import canonical_provider
+    from py_ort.providers import DEFAULT, canonical_provider
     from py_ort.testing import compare as comparing
     from py_ort.testing.native_model import NativeModel
 
-    names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu",))))
+    names = list(dict.fromkeys(map(canonical_provider, providers or DEFAULT[:1])))
     if len(names) > 2:
         raise click.UsageError("give one --provider, or two")
     tested = comparing.Ours(names[0], browser)

@@ -114,7 +114,7 @@ def conformance(
     if nodes:
         prepare(nodes, jobs)  # before all that is imported here
 
-    from py_ort.compiler.placement import canonical_provider
+    from py_ort.providers import DEFAULT, canonical_provider
     from py_ort.testing.changes import changes, read_runs
     from py_ort.testing.fleet import Fleet
     from py_ort.testing.junit import junit
@@ -134,7 +134,7 @@ def conformance(
         shapes=inputs.known_shapes(),
         feeds=inputs.files,
     )
-    names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu",))))
+    names = list(dict.fromkeys(map(canonical_provider, providers or DEFAULT[:1])))
     before = read_runs(earlier) if earlier else None
     where = places(options, browsers[:1] if remotes else browsers, names, engines)
     with ExitStack() as stack:

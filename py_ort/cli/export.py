@@ -11,6 +11,7 @@ import click
 
 from py_ort.cli.common import kernels_option, out, progress, provider_option
 from py_ort.cli.inputs import Inputs, export_options
+from py_ort.providers import DEFAULT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +80,7 @@ def export(
         written = py_ort.export(
             model,
             file,
-            providers=list(providers) or ("webgpu", "wasm"),
+            providers=list(providers) or DEFAULT,
             shapes=shapes,
             options=options,
             part_size=part_size and part_size << 20,

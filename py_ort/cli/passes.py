@@ -41,9 +41,10 @@ def passes(
     with err.status("compiling") if err.is_terminal else _Quiet():
         from py_ort.compiler import CompileOptions, compile_model
         from py_ort.compiler.saved.target import SavedModel
-        from py_ort.runtime.providers.resolution import resolve
+        from py_ort.providers import with_cpu
+        from py_ort.providers.resolution import resolve
 
-        names = list(dict.fromkeys([*resolve(list(providers) or None).providers, "wasm"]))
+        names = with_cpu(*resolve(list(providers) or None).providers)
         options = CompileOptions(level, inputs.dims, input_shapes=inputs.known_shapes())
         saved = SavedModel(save) if save else None
         compiled = compile_model(inputs.load(model), providers=names, options=options, optimized=saved)

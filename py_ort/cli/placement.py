@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from py_ort import BrowserOptions, SessionOptions
-    from py_ort.compiler.placement import Placement
+    from py_ort.providers import Placement
 
 
 @click.command()

@@ -60,7 +60,7 @@ def run(
 
     Without --provider that is webgpu, or wasm where the browser has no WebGPU.
     """
-    from py_ort.compiler.placement import canonical_provider
+    from py_ort.providers import canonical_provider
     from py_ort.testing.case import relative_error
     from py_ort.testing.results import OURS
 
@@ -140,14 +140,14 @@ class Ran:
 
     def as_run(self) -> dict[str, Any]:
         """Return that with the names of `py-ort conformance --json`: browser, browser_version, engine, provider."""
-        from py_ort.compiler.placement import canonical_provider
+        from py_ort.providers import CPU, canonical_provider
         from py_ort.testing.results import version_of
 
         where = {
             "browser": self.asked,
             "browser_version": version_of(self.facts.get("browser", "")),
             "engine": self.engine,
-            "provider": self.provider or canonical_provider((self.facts.get("providers") or ["wasm"])[0]),
+            "provider": self.provider or canonical_provider((self.facts.get("providers") or [CPU])[0]),
             "error": self.error,
         }
         return {**self.as_dict(), **where, "max_rel_err": self.difference, "reference": self.reference}
@@ -194,7 +194,7 @@ class _Model:
 
 
 def _facts(session: InferenceSession, engine: str) -> dict[str, Any]:
-    from py_ort.compiler.placement import Placement
+    from py_ort.providers import Placement
     from py_ort.testing.results import OURS
 
     stats = session.stats()

@@ -13,6 +13,7 @@ import click
 from py_ort.browser.address import in_url
 from py_ort.cli.common import KERNEL_FILES, err, kernels_option, out, provider_option
 from py_ort.cli.inputs import dim_option
+from py_ort.providers import DEFAULT
 
 if TYPE_CHECKING:
     from py_ort.serving.server import DevServer, ServeOptions
@@ -68,7 +69,7 @@ def serve(
     from py_ort.serving.server import DevServer, ServeOptions
 
     kernels = context.meta.get(KERNEL_FILES, ())
-    chosen = providers or ("webgpu", "wasm")
+    chosen = providers or DEFAULT
     options = ServeOptions(folder, host, port, origins, chosen, dims, kernels, not no_reload)
     server = DevServer(options, lambda line: err.print(line, markup=False, soft_wrap=True))
     try:

@@ -23,6 +23,7 @@ from py_ort.cli.common import (
     write_json,
 )
 from py_ort.cli.inputs import Inputs, input_options, told_how_to_give
+from py_ort.providers import webgpu
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession
@@ -104,7 +105,7 @@ def _measure(
             options.enable_profiling, options.profile_file_prefix = True, str(Path(folder, "profile"))
             options.add_session_config_entry(ENTRY, str(file))
             options.add_session_config_entry("session.require_providers", "1")
-            return InferenceSession(model, options, [("webgpu", device)], browser=browser, progress=told)
+            return InferenceSession(model, options, [(webgpu.PROVIDER.name, device)], browser=browser, progress=told)
 
         with open_session({}, report) as session:
             feeds = inputs.feeds(session.get_inputs(), described)

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from py_ort.compiler.placement.names import canonical_provider, onnxruntime_name
 from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.providers import CPU, canonical_provider, onnxruntime_name
 from py_ort.runtime.available import API_VERSION
 from py_ort.runtime.native.memory import OrtMemoryInfo, of_place
 
@@ -79,7 +79,7 @@ def get_hardware_devices() -> list[OrtHardwareDevice]:
 
 def get_ep_devices() -> list[OrtEpDevice]:
     """Return the CPU with the wasm provider; `py-ort browsers` says which GPUs browsers have."""
-    return [OrtEpDevice(onnxruntime_name("wasm"))]
+    return [OrtEpDevice(onnxruntime_name(CPU))]
 
 
 def get_hardware_device_ep_incompatibility_details(ep_name: str, device: OrtHardwareDevice) -> dict[str, Any]:

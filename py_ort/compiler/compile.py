@@ -14,7 +14,6 @@ from py_ort.boundary import typed_errors
 from py_ort.compiler.load import LoadedModel, ModelMetadata, check_model, load_model
 from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.passes.pass_base import PassReport, run_passes
-from py_ort.compiler.placement import Manifest, PlacedNode, Placement
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.compiler.plan.weights import Weights
 from py_ort.compiler.plan.writer import PlanWriter
@@ -23,6 +22,8 @@ from py_ort.compiler.stages import STAGES, Compilation
 from py_ort.compiler.target import Target
 from py_ort.exceptions import MissingKernel, NotImplemented
 from py_ort.ir.errors import node_at_fault
+from py_ort.providers import DEFAULT, PlacedNode, Placement
+from py_ort.providers.manifest import Manifest
 from py_ort.wire.parts import Part
 
 
@@ -67,7 +68,7 @@ class CompiledModel:
 def compile_model(
     model: str | os.PathLike[str] | bytes | LoadedModel,
     *,
-    providers: Sequence[str] = ("webgpu", "wasm"),
+    providers: Sequence[str] = DEFAULT,
     options: CompileOptions | None = None,
     manifests: Mapping[str, Manifest] | None = None,
     optimized: SavedModel | None = None,

@@ -15,14 +15,14 @@ import onnx_ir as ir
 
 from py_ort.compiler.load.maps import at_the_border
 from py_ort.compiler.native_operators import native_operators
-from py_ort.compiler.placement.manifest import Manifest, load_manifests
 from py_ort.ir.functions import function_body
 from py_ort.ir.operators import LOWERINGS, MICROSOFT, ML, NHWC, lowerings, op_types, operator, operators, parts
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.training import TRAINING
+from py_ort.providers import AVAILABLE
+from py_ort.providers.manifest import Manifest, load_manifests
 
 DOCUMENT = Path(__file__).parents[2] / "docs/operators.md"
-PROVIDERS = ("webgpu", "wasm")
 
 _HEADER = """# Operators
 
@@ -54,7 +54,7 @@ def document(manifests: Mapping[str, Manifest]) -> str:
         }
         rows = [row for name in sorted(names) if (row := _row(domain, name, history, manifests))]
         reached = {(domain, name) for name in names if not _is_replaced(domain, name)}
-        counts = " and ".join(f"{len(reached & manifests[p].kernels.keys())} on {p}" for p in PROVIDERS)
+        counts = " and ".join(f"{len(reached & manifests[p].kernels.keys())} on {p}" for p in AVAILABLE)
         lines += [f"## {domain or 'ai.onnx'}", "", f"Kernels: {counts}.", ""]
         lines += ["| operator | opsets | webgpu | wasm |", "|---|---|---|---|", *rows, ""]
     return "\n".join([*lines, *_lacking(manifests)])
@@ -108,12 +108,12 @@ def _is_replaced(domain: str, name: str) -> bool:
 def _cells(domain: str, name: str, schemas: Sequence[Any], manifests: Mapping[str, Manifest]) -> list[str]:
     """How each provider runs the operator; "" where it does not."""
     if _is_replaced(domain, name):
-        return ["rewritten"] * len(PROVIDERS)
-    kernels = [_kernels(domain, name, manifests[p]) for p in PROVIDERS]
+        return ["rewritten"] * len(AVAILABLE)
+    kernels = [_kernels(domain, name, manifests[p]) for p in AVAILABLE]
     others = any(kernels)
     return [
         kernel or _parts(domain, name, manifests[p]) or _stand_in(domain, name, schemas, manifests[p], others)
-        for kernel, p in zip(kernels, PROVIDERS, strict=True)
+        for kernel, p in zip(kernels, AVAILABLE, strict=True)
     ]
 
 

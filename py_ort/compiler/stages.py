@@ -81,7 +81,7 @@ from py_ort.compiler.passes.placed.quantized_ends import QuantizedEnds
 from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.compiler.passes.placed.transposed_operands import TransposedOperands
 from py_ort.compiler.passes.placed.wide_halves import WideHalves, widen_constants
-from py_ort.compiler.placement import PlacedNode, place
+from py_ort.compiler.placement import place
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.compiler.plan.scalar_feeds import feed_ranks
 from py_ort.compiler.saved.onnx_writer import OnnxWriter, save_model
@@ -89,6 +89,7 @@ from py_ort.compiler.saved.source_form import source_form
 from py_ort.compiler.saved.standard_form import StandardForm
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.compiler.target import Target
+from py_ort.providers import PlacedNode
 
 
 @dataclass
@@ -132,6 +133,10 @@ class Compilation:
     def provider_of(self, node: ir.Node) -> str:
         """Where a node runs."""
         return self.placed[node].provider
+
+    def on_device(self, node: ir.Node) -> bool:
+        """Whether a node's tensors live outside of the core's heap."""
+        return self.placed[node].on_device
 
     def takes(self, feature: str) -> Callable[[ir.Node], bool]:
         """Return what tells whether the kernel of a node, where it runs, has a feature."""
@@ -281,21 +286,21 @@ def _place(c: Compilation, changed: bool) -> None:
 
 def _place_again(c: Compilation, changed: bool) -> None:
     if changed:
-        on_cpu = {node: where for node, where in c.placed.items() if where.provider == "wasm"}
+        on_cpu = {node: where for node, where in c.placed.items() if not where.on_device}
         _place(c, changed)
         c.placed |= {node: where for node, where in on_cpu.items() if node in c.placed}
 
 
 def _with_room(c: Compilation) -> list[Pass]:
-    return [GrowingCaches(lambda node: c.provider_of(node) == "webgpu")] if c.level >= Level.EXTENDED else []
+    return [GrowingCaches(c.on_device)] if c.level >= Level.EXTENDED else []
 
 
 def _widened(c: Compilation) -> list[Pass]:
-    return [WideHalves(c.placed, c.target)] if "wasm" in c.target.providers else []
+    return [WideHalves(c.placed, c.target)] if c.target.has_cpu else []
 
 
 def _counted(c: Compilation) -> list[Pass]:
-    return [Counts(lambda node: c.provider_of(node) == "webgpu")]
+    return [Counts(c.on_device)]
 
 
 def _chained(c: Compilation) -> list[Pass]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
-from py_ort.compiler.placement.manifest import Manifest, load_manifests
-from py_ort.compiler.placement.names import canonical_provider
 from py_ort.exceptions import InvalidArgument
 from py_ort.ir.operators import INTERNAL, NHWC, REGISTERED, UserKernel, operator
+from py_ort.providers import CPU, PROVIDERS, canonical_provider
+from py_ort.providers.manifest import Manifest, load_manifests
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Target:
 
     Attributes:
         providers: Canonical names, the preferred one first.
-        manifests: The kernels of each, by name; those of users are in that of webgpu.
+        manifests: The kernels of each, by name; those of users are in that of a provider that runs them.
         user_kernels: Users' kernels by (domain, op_type).
         forced: Whether the user wants nodes on the CPU, which may be any: nothing is made then that only kernels of the
             first provider know.
@@ -50,15 +50,20 @@ class Target:
         if missing or not names:
             raise InvalidArgument(f"providers {missing or list(names)}: there are {', '.join(known)}")
         own = {key: declared.kernel for key, declared in REGISTERED.items() if declared.kernel is not None}
-        if own and "webgpu" in known:
-            kernels = {key: kernel.input_types for key, kernel in own.items()}
-            known["webgpu"] = replace(known["webgpu"], kernels={**known["webgpu"].kernels, **kernels})
+        kernels = {key: kernel.input_types for key, kernel in own.items()}
+        for name in (name for name in known if own and PROVIDERS[name].user_kernels):
+            known[name] = replace(known[name], kernels={**known[name].kernels, **kernels})
         return cls(names, known, own, forced)
 
     @property
     def first(self) -> str:
         """The preferred provider."""
         return self.providers[0]
+
+    @property
+    def has_cpu(self) -> bool:
+        """Whether the CPU may run nodes."""
+        return CPU in self.providers
 
     def has(self, domain: str, op_type: str) -> bool | None:
         """Tell who runs an operator: True the first provider, False another one, None nobody."""

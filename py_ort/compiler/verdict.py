@@ -14,13 +14,13 @@ from py_ort.boundary import typed_errors
 from py_ort.compiler.compile import CompiledModel, compile_model
 from py_ort.compiler.load import LoadedModel, load_model
 from py_ort.compiler.options import CompileOptions
-from py_ort.compiler.placement.report import PlacedNode
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import MissingKernel, NotImplemented, PyOrtError
 from py_ort.ir.errors import node_at_fault
 from py_ort.ir.graph import all_nodes, replace_value, subgraphs
 from py_ort.ir.operators import lowerings, operator
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
+from py_ort.providers import AVAILABLE, CPU, PlacedNode, on_device
 
 #: What a page's core can address.
 _HEAP = 4 << 30
@@ -65,7 +65,7 @@ class Verdict:
         open_values: How many values have a size that only a run tells.
         operators: Those of the model; as far as they are known where it does not run.
         counts: Nodes by provider, after optimization.
-        weights: Bytes of constants: "all", and by where they are read: "wasm", "webgpu".
+        weights: Bytes of constants: "all", and by the provider that reads them.
         tensor_bytes: What the values of a run take at least at one time; None where sizes are open.
     """
 
@@ -127,14 +127,13 @@ def verdict(
     entries = {entry.offset: entry for entry in compiled.weights.entries}.values()
     found.weights = {
         "all": compiled.weights.size,
-        "wasm": sum(entry.size for entry in entries if entry.on_cpu),
-        "webgpu": sum(entry.size for entry in entries if entry.on_gpu),
+        **{p: sum(e.size for e in entries if (e.on_gpu if on_device(p) else e.on_cpu)) for p in AVAILABLE},
     }
     found.open_values = sum(_bytes(o) is None for node in all_nodes(compiled.model.graph) for o in node.outputs)
     found.tensor_bytes = _peak(compiled.model.graph)
-    if found.weights["wasm"] > _HEAP:
+    if found.weights[CPU] > _HEAP:
         found.error = (
-            f"OutOfMemory: {found.weights['wasm']:,} bytes of weights are read on the CPU, and a page has "
+            f"OutOfMemory: {found.weights[CPU]:,} bytes of weights are read on the CPU, and a page has "
             f"{_HEAP:,} for all that is there"
         )
     return found

@@ -15,6 +15,7 @@ from py_ort.compiler.package.format import ALIGNMENT
 from py_ort.compiler.package.write import Target, write_package
 from py_ort.exceptions import InvalidArgument
 from py_ort.exporting.page import write_page
+from py_ort.providers import DEFAULT, with_cpu
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel
@@ -30,7 +31,7 @@ def export(
     model: str | os.PathLike[str] | bytes,
     output: str | os.PathLike[str],
     *,
-    providers: Sequence[str] = ("webgpu", "wasm"),
+    providers: Sequence[str] = DEFAULT,
     shapes: Sequence[Mapping[str, Sequence[int]]] = (),
     options: SessionOptions | None = None,
     part_size: int | None = None,
@@ -45,7 +46,7 @@ def export(
         model: An ONNX file, or its bytes.
         output: The file to write, or a folder for NAME.pyort of a model called NAME.onnx. A file that is there is
             replaced when the new one is whole.
-        providers: What there are plans for, of "webgpu" and "wasm"; the first one that a page has is used there.
+        providers: What there are plans for; the first one that a page has is used there.
         shapes: More plans, each for one shape of each input ([N, C, H, W] or what the model takes): they have less to
             resolve in the page. The plans for all shapes are there in any case.
         options: Of the sessions that this stands for: optimization level, free dimensions, configuration entries.
@@ -66,13 +67,13 @@ def export(
     from py_ort.compiler import compile_model
     from py_ort.compiler.load import load_model
     from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
-    from py_ort.runtime.opening import compile_options, with_wasm
+    from py_ort.providers.resolution import resolve
+    from py_ort.runtime.opening import compile_options
     from py_ort.runtime.options import SessionOptions
     from py_ort.runtime.origin import Origin
-    from py_ort.runtime.providers.resolution import resolve
 
     if not providers or isinstance(providers, str):
-        raise InvalidArgument('providers is a list of names: ["webgpu", "wasm"], or one of them')
+        raise InvalidArgument(f"providers is a list of names: {list(DEFAULT)}, or one of them")
     if part_size is not None and (part_size < ALIGNMENT or part_size % ALIGNMENT):
         raise InvalidArgument(f"part_size is a multiple of {ALIGNMENT} bytes, not {part_size}")
     path, options = _file(model, Path(os.fsdecode(output))), options or SessionOptions()
@@ -81,7 +82,7 @@ def export(
     if wanted.dropped:
         name, why = next(iter(wanted.dropped.items()))
         raise InvalidArgument(f"{name} cannot be exported for: {why}")
-    each = [Target(tuple(with_wasm([name])), shape) for name in wanted.providers for shape in ({}, *shapes)]
+    each = [Target(tuple(with_cpu(name)), shape) for name in wanted.providers for shape in ({}, *shapes)]
     origin = Origin(model, options.config_entries.get(DATA_FOLDER_ENTRY, ""))
     digest = ""
     with contextlib.suppress(OSError, ValueError):  # reading it says what is wrong

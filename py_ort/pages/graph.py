@@ -14,15 +14,15 @@ import onnx_ir as ir
 
 from py_ort.compiler import CompiledModel
 from py_ort.compiler.load import load_model, read_proto
-from py_ort.compiler.placement import PlacedNode
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import dims, origins, subgraphs
 from py_ort.ir.onnx_calls import infer_model
+from py_ort.providers import AVAILABLE, PlacedNode
 
 #: Characters of a name, an attribute, a dimension's formula: whatever is longer tells nobody anything.
 _MOST_NAME, _MOST_ATTRIBUTE, _MOST_DIM = 400, 120, 14
 _RUNS, _GIVEN = "what runs", "the model"
-_LEGEND = {"webgpu": "on webgpu", "wasm": "on wasm", "stripe": "nothing runs for it"}
+_LEGEND = {**{name: f"on {name}" for name in AVAILABLE}, "stripe": "nothing runs for it"}
 
 
 @dataclass

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py_ort.browser.loop import loop_thread
-from py_ort.compiler.placement.names import onnxruntime_name
 from py_ort.profiling.clock import PageClock
 from py_ort.profiling.trace import Trace
+from py_ort.providers import DEFAULT, PROVIDERS, on_device, onnxruntime_name
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
@@ -43,7 +43,8 @@ _ROW_NAMES = dict(
 )
 #: `Operator.bodies`, once more: no compiler is needed to read a profile.
 _CONTROL_FLOW = ("If", "Loop", "Scan", "SequenceMap")
-_PROVIDERS = {"wasm": onnxruntime_name("wasm"), "webgpu": onnxruntime_name("webgpu")}
+_NAMES = {name: onnxruntime_name(name) for name in PROVIDERS}
+_ON_DEVICE = tuple(_NAMES[name] for name in PROVIDERS if on_device(name))
 
 
 @dataclass
@@ -129,13 +130,13 @@ class Profile:
             if category != "node":
                 self._span("Session", name, *where, args, category)
                 continue
-            args["provider"] = _PROVIDERS.get(args.get("provider", ""), args.get("provider", ""))
+            args["provider"] = _NAMES.get(args.get("provider", ""), args.get("provider", ""))
             args["node_index"] = str(args.get("node_index", ""))
             if args.get("op_name") in _CONTROL_FLOW and not args.get("domain"):
                 self._span("Control", name, *where, args, category)  # its time is that of the nodes inside
             elif args.pop("waiting", False):
                 self._span("Wait", name, *where, args, category)
-            elif args["provider"] == _PROVIDERS["webgpu"]:
+            elif args["provider"] in _ON_DEVICE:
                 # The CPU's part of it: shapes and dispatches. What the GPU does is in its own row.
                 self._span("Resolve", f"resolve {name}", *where, args, category)
             else:
@@ -152,7 +153,7 @@ class Profile:
             node = {
                 **about,
                 "op_name": op,
-                "provider": _PROVIDERS["webgpu"],
+                "provider": onnxruntime_name(first.get("provider", DEFAULT[0])),
                 "node_index": str(first.get("node_index", "")),
             }
             end = self.clock.seconds(last["start_ms"] + last["ms"])

@@ -10,12 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from py_ort.compiler.placement.names import onnxruntime_name
 from py_ort.exceptions import InvalidArgument
+from py_ort.providers import PROVIDERS, onnxruntime_name
 
 #: Of the names of nodes, as onnxruntime has them.
 SUFFIX = "_kernel_time"
-_PLACES = {onnxruntime_name(name): name for name in ("webgpu", "wasm")}
+_PLACES = {onnxruntime_name(name): name for name in PROVIDERS}
 
 
 @dataclass
@@ -42,7 +42,7 @@ class KernelRow:
 
     @property
     def place(self) -> str:
-        """The provider by py_ort's own name: "webgpu", "wasm"."""
+        """The provider by py_ort's own name."""
         return _PLACES.get(self.provider, self.provider.removesuffix("ExecutionProvider"))
 
     def as_dict(self) -> dict[str, Any]:

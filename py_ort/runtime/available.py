@@ -9,6 +9,7 @@ from py_ort.boundary import public_function
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.log import LEVELS
+from py_ort.providers import PROVIDERS, onnxruntime_name
 from py_ort.runtime.here import Here
 
 #: The release of onnxruntime whose Python API this is; some libraries ask for it.
@@ -28,7 +29,7 @@ def get_available_providers() -> list[str]:
 
 def get_all_providers() -> list[str]:
     """Return all providers that have a name here."""
-    return ["WebGpuExecutionProvider", "WebNNExecutionProvider", "WebGLExecutionProvider", "CPUExecutionProvider"]
+    return [onnxruntime_name(name) for name in PROVIDERS]
 
 
 def get_device() -> str:

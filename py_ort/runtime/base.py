@@ -15,6 +15,7 @@ from py_ort.browser.request import OTHER_PROCESS
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError, WrongType
 from py_ort.log import SessionLog
+from py_ort.providers import onnxruntime_name
 from py_ort.runtime.generation.model_folder import decoder_file
 from py_ort.runtime.memory import memory_of
 from py_ort.runtime.model_changes import ModelChanges, changes_of
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.compiler import NodeArg
     from py_ort.compiler.load import ModelMetadata
-    from py_ort.compiler.placement import Placement
     from py_ort.profiling import Profile
+    from py_ort.providers import Placement
     from py_ort.runtime.generation.generation import Form, Start
     from py_ort.wire import Answer
     from py_ort.wire.json_fields import Timed
@@ -119,7 +120,7 @@ class SessionBase:
     def _output_location(self, opened: Opened) -> OutputLocation:
         """Where outputs go: the CPU if nothing of this model runs on a GPU here."""
         location = self._options.preferred_output_location
-        if location == "cpu" or opened.placement.counts().get("webgpu"):
+        if location == "cpu" or opened.placement.on_device():
             preferred(location, opened.outputs, [])  # its names are to be those of outputs
             return location
         self._log.warning("preferred_output_location: no node runs on a GPU, so outputs stay on the CPU")
@@ -236,14 +237,11 @@ class SessionBase:
 
     def get_providers(self) -> list[str]:
         """Return the providers of this session, onnxruntime's names, best first."""
-        from py_ort.compiler.placement import onnxruntime_name
-
         return [onnxruntime_name(name) for name in self._open().providers]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """Return the providers' options, by onnxruntime's names."""
-        from py_ort.compiler.placement import onnxruntime_name
-        from py_ort.runtime.providers.options import all_options
+        from py_ort.providers.options import all_options
 
         options = self._open().runtime.options
         return {onnxruntime_name(name): all_options(name, options.get(name, {})) for name in self._open().providers}

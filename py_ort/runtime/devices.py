@@ -10,7 +10,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import NoAdapter
-from py_ort.runtime.providers.options import for_adapter
+from py_ort.providers.webgpu.opening import for_adapter
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
 from py_ort.wire.json_fields import DeviceDescription, DeviceOptions
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
+from py_ort.providers import CPU, DEFAULT, on_device, onnxruntime_name
 from py_ort.runtime.probe import probe
 
 #: With "0" no browser is started by a question, and the answers are those of a machine that has everything.
 VARIABLE = "PY_ORT_PROBE"
-_ALL = ["WebGpuExecutionProvider", "CPUExecutionProvider"]
 _log = logging.getLogger("py_ort")
 
 
@@ -31,11 +31,12 @@ class Here:
     def providers(self) -> list[str]:
         """Return onnxruntime's names of the providers that run there, best first."""
         found = self._found()
-        return list(_ALL) if found is None or found.get("adapter") else _ALL[-1:]
+        there = found is None or bool(found.get("adapter"))
+        return [onnxruntime_name(name) for name in DEFAULT if there or not on_device(name)]
 
     def device(self) -> str:
         """Return "CPU-WEBGPU", or "CPU" where there is no adapter."""
-        return "CPU-WEBGPU" if _ALL[0] in self.providers() else "CPU"
+        return "CPU" if self.providers() == [onnxruntime_name(CPU)] else "CPU-WEBGPU"
 
     def words(self) -> str:
         """Return the browser and its adapter, as far as they are known, in words."""

@@ -26,8 +26,9 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import InvalidArgument, PyOrtError, RuntimeException
 from py_ort.lazy_imports import import_whole
+from py_ort.providers import webgpu
+from py_ort.providers.options import check_options
 from py_ort.runtime.devices import acquire_with_device
-from py_ort.runtime.providers.options import check_options
 from py_ort.runtime.values.device_tensor import DeviceTensor
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
@@ -80,7 +81,7 @@ class JsepBackend:
         launcher: str | None = None,
     ) -> None:
         self._lease: Lease | None = None
-        checked, _ = check_options("webgpu", options or {})
+        checked, _ = check_options(webgpu.PROVIDER.name, options or {})
         self.device_id = int(checked.get("deviceId", 0))
         self._buffers: set[int] = set()
         self._kernels: dict[int, tuple[Operator, Contract | None, Mapping[str, Any]]] = {}

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from py_ort.exceptions import NoSuchSession, ProtocolError
+from py_ort.providers import on_device
 from py_ort.runtime.page_runtime import Loaded, PageRuntime
 
 Memory = dict[str, dict[str, int]]
@@ -48,4 +49,4 @@ def _add(total: dict[str, int], more: Mapping[str, Any], provider: str) -> None:
     total["weights"] += more["weights"] - more["shared"]
     # Runs follow each other. In the heap they give back what they needed; buffers stay.
     total["peak"] = max(total["peak"], more["peak"])
-    total["arena"] = max(total["arena"], more["arena"]) if provider == "wasm" else total["arena"] + more["arena"]
+    total["arena"] = max(total["arena"], more["arena"]) if not on_device(provider) else total["arena"] + more["arena"]

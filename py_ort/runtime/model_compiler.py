@@ -20,10 +20,11 @@ from py_ort.compiler.load import read_proto
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.exceptions import Fail, InvalidArgument, WrongType
+from py_ort.providers import with_cpu
+from py_ort.providers.resolution import resolve
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
 from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planner
-from py_ort.runtime.providers.resolution import resolve
 from py_ort.runtime.values.ort_value import OrtValue
 
 #: Numbers of onnxruntime's OrtCompileApiFlags.
@@ -167,13 +168,13 @@ class ModelCompiler:
 
     def _write(self, saved: SavedModel) -> None:
         from py_ort.runtime.model_changes import changes_of
-        from py_ort.runtime.opening import compile_options, with_wasm
+        from py_ort.runtime.opening import compile_options
 
         options = self._options
         wanted = resolve(list(options._providers.items()) or None, None, options.config_entries)
         origin = Origin(self._source, options.config_entries.get(DATA_FOLDER_ENTRY, ""))
         planner = Planner(origin, changes_of(options), limit=options.create_timeout)
-        planner.plan(with_wasm(wanted.providers), compile_options(wanted.providers, options), saved)
+        planner.plan(with_cpu(*wanted.providers), compile_options(wanted.providers, options), saved)
 
     def _with_located(self, locate: Locate) -> bytes:
         """The model, with initializers where the caller's function says."""

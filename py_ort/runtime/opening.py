@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -27,6 +27,7 @@ from py_ort.exceptions import (
 )
 from py_ort.log import SessionLog
 from py_ort.profiling.account import Account
+from py_ort.providers import with_cpu
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
 from py_ort.runtime.origin import Origin
@@ -42,9 +43,9 @@ from py_ort.wire.json_fields import SessionOptions as PageOptions
 if TYPE_CHECKING:
     from py_ort.compiler import CompileOptions, NodeArg
     from py_ort.compiler.load import ModelMetadata
-    from py_ort.compiler.placement import Placement
+    from py_ort.providers import Placement
+    from py_ort.providers.resolution import Wanted
     from py_ort.runtime.page_runtime import Loaded, PageRuntime
-    from py_ort.runtime.providers.resolution import Wanted
 
 T = TypeVar("T")
 AnyPlanner: TypeAlias = "Planner | PackagedPlans"
@@ -172,7 +173,7 @@ class Opening:
         self.progress(name, 0, 0)
 
     def _open(self) -> Opened:
-        from py_ort.runtime.providers.resolution import resolve
+        from py_ort.providers.resolution import resolve
 
         began = time.perf_counter()
         # The browser starts while this thread imports the compiler and reads the model.
@@ -181,7 +182,7 @@ class Opening:
             wanted = resolve(*self.providers, self.options.config_entries)
             planner = self._planner()
             self._stage("reading the model")
-            planner.expect(with_wasm(wanted.providers), compile_options(wanted.providers, self.options))
+            planner.expect(with_cpu(*wanted.providers), compile_options(wanted.providers, self.options))
             self._stage("starting the browser")
             runtime = page.open(wanted)
             made = self._load(runtime, planner, began)
@@ -197,7 +198,7 @@ class Opening:
         saved = SavedModel.of(
             options.optimized_model_filepath, options.config_entries, int(options.graph_optimization_level)
         )
-        names, settled = with_wasm(runtime.providers), compile_options(runtime.options, options)
+        names, settled = with_cpu(*runtime.providers), compile_options(runtime.options, options)
         tiles = tiles_for(options.config_entries, runtime)  # a wrong entry is no plan's fault
         self._stage("compiling the model")
         compiling = time.perf_counter()
@@ -252,11 +253,6 @@ class Opening:
         return Planner(self.origin, self.changes, cache, self.options.create_timeout)
 
 
-def with_wasm(names: Iterable[str]) -> list[str]:
-    """As in onnxruntime, the CPU takes what is left even when it is not named."""
-    return list(dict.fromkeys([*names, "wasm"]))
-
-
 def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | None:
     """Changed models are not kept: their file does not tell what they compute. One to be written is compiled."""
     if changes or options.optimized_model_filepath or options.config_entries.get("session.plan_cache", "1") == "0":
@@ -267,16 +263,16 @@ def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | N
 def compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
     """Return how a session compiles its model, of its providers' options and its own."""
     from py_ort.compiler.options import CompileOptions
-    from py_ort.runtime.providers.options import names_in
+    from py_ort.providers.options import names_in
 
-    webgpu = providers.get("webgpu", {})
+    given = {key: value for each in providers.values() for key, value in each.items()}
     return CompileOptions(
         graph_optimization_level=int(options.graph_optimization_level),
         free_dimension_overrides=options.free_dimensions_by_name,
         free_dimension_overrides_by_denotation=options.free_dimensions_by_denotation,
         input_shapes=options.input_shapes,
-        preferred_layout=webgpu.get("preferredLayout"),
-        force_cpu_node_names=names_in(webgpu.get("forceCpuNodeNames", "")),
+        preferred_layout=given.get("preferredLayout"),
+        force_cpu_node_names=names_in(given.get("forceCpuNodeNames", "")),
         disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",
         wide_integers=options.config_entries.get("session.wide_integers") == "1",
     )
@@ -323,7 +319,7 @@ def _shape_plans(
     elif not worthwhile(compiled.inputs, compiled):
         return None
     settled = compile_options(runtime.options, options)
-    return ShapePlans(planner, with_wasm(runtime.providers), settled, create, runtime.release_session, mode)
+    return ShapePlans(planner, with_cpu(*runtime.providers), settled, create, runtime.release_session, mode)
 
 
 class _Page:

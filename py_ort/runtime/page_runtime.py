@@ -27,10 +27,11 @@ from py_ort.exceptions import (
     WorkerEnded,
 )
 from py_ort.log import SessionLog
+from py_ort.providers import AVAILABLE, CPU, PROVIDERS, on_device, webgpu
+from py_ort.providers.resolution import REQUIRE, Wanted
+from py_ort.providers.webgpu.opening import for_opening
 from py_ort.runtime.devices import AdapterGone, open_device
 from py_ort.runtime.probe import adapter_name
-from py_ort.runtime.providers.options import for_opening, for_page
-from py_ort.runtime.providers.resolution import REQUIRE, Wanted
 from py_ort.runtime.values.device_tensor import DeviceTensor, has_form
 from py_ort.runtime.values.feeds import Feed
 from py_ort.runtime.values.output_location import OnGpu
@@ -112,7 +113,7 @@ class PageRuntime:
     @property
     def captures(self) -> bool:
         """Whether runs on WebGPU are captured."""
-        return str(self.options.get("webgpu", {}).get("enableGraphCapture", "0")).lower() in ("1", "true")
+        return any(given.get("enableGraphCapture", "0").lower() in ("1", "true") for given in self.options.values())
 
     async def open(self, wanted: Wanted, timeout: float | None) -> None:
         """Open these providers in the page, as many as can run there.
@@ -171,7 +172,7 @@ class PageRuntime:
         except NoAdapter as e:
             if isinstance(e, AdapterGone):
                 raise
-            self.dropped[name] = f"{e.message}. What helps: {self.wanted.no_adapter_hint()}"
+            self.dropped[name] = f"{e.message}. What helps: {self.wanted.no_adapter_hint()}; or providers={[CPU]}"
         except PyOrtError as e:
             lost = isinstance(e, BrowserError) and not isinstance(e, DeviceLost)
             if isinstance(e, (InvalidArgument, WorkerEnded)) or lost or required:
@@ -179,23 +180,23 @@ class PageRuntime:
             self.dropped[name] = e.message
 
     async def _open_provider(self, name: str, settings: Mapping[str, str], timeout: float | None) -> None:
-        if name == "webgpu":
+        if on_device(name):
             self.device_id = int(settings.get("deviceId", 0))
             self.device = await open_device(self.lease, self.page, self.device_id, settings, self.wanted, timeout)
             if self.device.get("software") and self.wanted.settled().webgpu == "hardware":
                 self.log.warning("this machine has a GPU, but WebGPU runs in software here: %s", self.adapter)
 
     def _check_providers(self, wanted: Wanted) -> None:
-        alone = self.providers == ["wasm"]
+        alone = self.providers == [CPU]
         if not self.providers:
             what = "no execution provider can run here"
         elif self.dropped and wanted.required:
             what = f"not every execution provider can run here ({REQUIRE} is 1)"
         elif self.dropped and alone and not wanted.cpu_may_stand_in:
-            what = "no execution provider but wasm can run here (session.disable_cpu_ep_fallback is 1)"
+            what = f"no execution provider but {CPU} can run here (session.disable_cpu_ep_fallback is 1)"
         else:
             return
-        error = NoAdapter if list(self.dropped) == ["webgpu"] else EPFail
+        error = NoAdapter if list(self.dropped) == [webgpu.PROVIDER.name] else EPFail
         reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items())
         raise error(f"{what}: {reasons}", provider=next(iter(self.dropped)))
 
@@ -209,14 +210,8 @@ class PageRuntime:
     ) -> Loading[tuple[Loaded, SessionInfo]]:
         """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`)."""
         body = CreateSessionT()
-        wasm = self.options.get("wasm", {})
-        options: SessionOptions = {
-            "webgpu": for_page(self.options.get("webgpu", {})),
-            "opening": for_opening(self.wanted),
-            **asked,
-        }
-        if "simd" in wasm:
-            options["wasm"] = {"simd": wasm["simd"]}
+        told = {name: PROVIDERS[name].for_page(self.options.get(name, {})) for name in AVAILABLE}
+        options = cast(SessionOptions, {**told, "opening": for_opening(self.wanted), **asked})
         body.options, body.deviceId = json.dumps(options), self.device_id
         page = self.page
 

@@ -21,7 +21,7 @@ from py_ort.uninterrupted import time_limit
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel, CompileOptions, NodeArg
     from py_ort.compiler.load import LoadedModel, ModelMetadata
-    from py_ort.compiler.placement import Placement
+    from py_ort.providers import Placement
     from py_ort.wire.parts import Part
 
 _log = logging.getLogger("py_ort")

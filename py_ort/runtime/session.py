@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import DeviceLost, NotImplemented, WorkerEnded
+from py_ort.providers import CPU
 from py_ort.runtime.base import SessionBase
 from py_ort.runtime.keywords import Keywords
 from py_ort.runtime.native.session_names import NativeSessionNames
@@ -20,6 +21,7 @@ from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.running import in_thread
 from py_ort.runtime.values.io_binding import IOBinding
+from py_ort.runtime.values.ort_device import DEVICES
 from py_ort.runtime.values.ort_value import OrtValue, as_values, make_value
 from py_ort.runtime.values.output_location import OnGpu
 
@@ -153,8 +155,8 @@ class InferenceSession(NativeSessionNames, SessionBase):
                     raise
                 lost = e
                 break
-        self._log.warning("the GPU is lost, so the session goes on with wasm: %s", lost.message)
-        self.set_providers(["wasm"])
+        self._log.warning("the GPU is lost, so the session goes on with %s: %s", CPU, lost.message)
+        self.set_providers([CPU])
         return self._run(names, input_feed, run_options)
 
     def run_async(
@@ -238,7 +240,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
             PyOrtError: As `run` does.
             InvalidArgument: There are not as many feeds as names.
         """
-        on_gpu = [n for n, device in zip(fetch_names, fetch_devices, strict=False) if device.name == "webgpu"]
+        on_gpu = [n for n, device in zip(fetch_names, fetch_devices, strict=False) if device.name in DEVICES]
         feed = dict(zip(feed_names, feeds, strict=True))
         outputs = self._run(fetch_names, feed, run_options, dict.fromkeys(on_gpu))
         types = self._output_types()

@@ -20,6 +20,7 @@ from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.exporting.page import RUNTIME
 from py_ort.exporting.runtime_files import runtime_files
 from py_ort.folders import ASSETS
+from py_ort.providers import DEFAULT
 from py_ort.serving.access import LOOPBACK, Access
 from py_ort.serving.changes import Changes
 from py_ort.serving.events import Events
@@ -54,7 +55,7 @@ class ServeOptions:
     host: str = "127.0.0.1"
     port: int = 8000
     origins: Sequence[str] = ()
-    providers: Sequence[str] = ("webgpu", "wasm")
+    providers: Sequence[str] = DEFAULT
     dims: Mapping[str, int] = field(default_factory=dict)
     kernels: Sequence[Path] = ()
     reload: bool = True

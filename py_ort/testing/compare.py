@@ -20,8 +20,9 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.compiler.load import read_proto
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import BrowserNotFound, EPFail, NotImplemented, PyOrtError
+from py_ort.providers import with_cpu
+from py_ort.providers.resolution import REQUIRE
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.providers.resolution import REQUIRE
 from py_ort.runtime.session import InferenceSession
 from py_ort.testing.closeness import closeness
 from py_ort.testing.native_model import NativeModel
@@ -80,7 +81,7 @@ class Ours:
         for entry in (REQUIRE, *(() if folder is None else (DATA_FOLDER_ENTRY,))):
             options.add_session_config_entry(entry, "1" if entry == REQUIRE else str(folder))
         options.add_session_config_entry("session.plan_cache", "0")
-        providers = list(dict.fromkeys((self.provider, "wasm")))
+        providers = with_cpu(self.provider)
         with InferenceSession(model, options, providers, browser=self.browser) as session:
             wanted = {arg.name for arg in session.get_inputs()}
             return session.run(names, {name: value for name, value in feeds.items() if name in wanted})

@@ -242,11 +242,12 @@ def _compile_once() -> None:
 
         from py_ort.compiler import CompileOptions, compile_model
         from py_ort.compiler.load import load_model
+        from py_ort.providers import CPU
 
         x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
         graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "warming", [x], [y])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-        compile_model(load_model(model.SerializeToString()), providers=["wasm"], options=CompileOptions())
+        compile_model(load_model(model.SerializeToString()), providers=[CPU], options=CompileOptions())
         _warm = True
 
 

@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from py_ort.providers import DEFAULT, on_device, with_cpu
 from py_ort.testing.captures import is_lent, prepare_capture
 from py_ort.testing.marks import MARKER, WITHIN, Wanted
 from py_ort.testing.remotes import ANY_REMOTE, Remotes, add_options
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession
-    from py_ort.compiler.placement import Placement
+    from py_ort.providers import Placement
     from py_ort.testing.page_session import PageSession
 
-PROVIDERS = ("webgpu", "wasm")
 _NO_FALLBACK = "ort_no_fallback: nodes that do not run on the test's provider are an error (as with --ort-no-fallback)"
 
 
@@ -92,7 +92,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             browsers = [ANY_REMOTE]
         if wanted.within:
             browsers = ["playwright"]
-        pairs = [Target(browser, name) for browser in browsers for name in given("--ort-provider") or PROVIDERS]
+        pairs = [Target(browser, name) for browser in browsers for name in given("--ort-provider") or DEFAULT]
         targets = [target for target in pairs if wanted.takes(*target)]
         if wanted.within:  # so that their plugin sees that the test has a browser of theirs
             metafunc.fixturenames.append(wanted.within)
@@ -148,7 +148,7 @@ def ort_session(
     entries = {"session.require_providers": "1"}
     if given("--ort-no-fallback") or request.node.get_closest_marker("ort_no_fallback"):
         entries["session.disable_cpu_ep_fallback"] = "1"
-    providers = list(dict.fromkeys([ort_target.provider, "wasm"]))
+    providers = with_cpu(ort_target.provider)
     browser, tell = _ort_place
     remotes = Remotes.of(request.config) if ort_target.browser == ANY_REMOTE else None
     with sessions_in(browser, providers, entries) as make_session:
@@ -168,7 +168,7 @@ def ort_session(
                 raise
             if remotes:
                 request.node.user_properties.append(("ort_where", remotes.name))
-            if ort_target.provider == "webgpu" and (lacks := _lacks(wanted, options.get("browser") or browser())):
+            if on_device(ort_target.provider) and (lacks := _lacks(wanted, options.get("browser") or browser())):
                 pytest.skip(lacks)
             ours = options.get("engine", "py_ort") == "py_ort"  # the other engine does not tell
             if ours and (told := _fallbacks(session.placement())):

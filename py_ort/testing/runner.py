@@ -19,13 +19,13 @@ import numpy as np
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
-from py_ort.compiler.placement import Placement
-from py_ort.compiler.placement.names import canonical_provider
 from py_ort.exceptions import EPFail, InvalidArgument, PyOrtError
+from py_ort.providers import CPU, DEFAULT, Placement, canonical_provider, onnxruntime_name
+from py_ort.providers.resolution import REQUIRE, Wanted, resolve
 from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.page_runtime import PageRuntime
-from py_ort.runtime.providers.resolution import REQUIRE, Wanted, resolve
 from py_ort.runtime.session import InferenceSession
+from py_ort.runtime.values.ort_device import DEVICE
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.testing.case import Case, DataSet, difference
 from py_ort.testing.results import FAILED, OURS, PASSED, SKIPPED, Outcome, Results
@@ -60,7 +60,7 @@ class RunnerOptions:
             are GPU tensors made before the run) or "gpu-location" (inputs likewise, outputs are left on the GPU).
     """
 
-    providers: tuple[str, ...] = ("webgpu", "wasm")
+    providers: tuple[str, ...] = DEFAULT
     skip_missing: bool = False
     fallback: bool = True
     browser: BrowserOptions = field(default_factory=BrowserOptions)
@@ -238,12 +238,12 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
 def run_once(session: InferenceSession, data: DataSet, io_binding: str = "none") -> list[Any]:
     """Run a session on one data set and return its outputs, as arrays; for `io_binding` see `RunnerOptions`."""
     names = list(data.names) or [arg.name for arg in session.get_outputs()]
-    if io_binding == "none" or "WebGpuExecutionProvider" not in session.get_providers():
+    if io_binding == "none" or session.get_providers() == [onnxruntime_name(CPU)]:
         return session.run(names, data.feeds)
     binding = session.io_binding()
     for name, value in data.feeds.items():
         if _on_gpu(value):
-            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, "webgpu")
+            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, DEVICE)
             tensor.update_inplace(value)
             binding.bind_ortvalue_input(name, tensor)
         else:
@@ -252,10 +252,10 @@ def run_once(session: InferenceSession, data: DataSet, io_binding: str = "none")
         if not _on_gpu(value):
             binding.bind_output(name)
         elif io_binding == "gpu-tensor":
-            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, "webgpu")
+            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, DEVICE)
             binding.bind_ortvalue_output(name, tensor)
         else:
-            binding.bind_output(name, "webgpu")
+            binding.bind_output(name, DEVICE)
     session.run_with_iobinding(binding)
     return binding.copy_outputs_to_cpu()
 

@@ -73,7 +73,7 @@ def registered_kernels() -> dict[str, UserKernel]:
 
 
 def _built_in() -> set[tuple[str, str]]:
-    from py_ort.compiler.placement import load_manifests
+    from py_ort.providers.manifest import load_manifests
 
     return {key for manifest in load_manifests().values() for key in manifest.kernels}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument
+from py_ort.providers import AVAILABLE, PROVIDERS
 from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel
 from py_ort.user_kernels.registry import register_kernel, registered_kernels, unregister_kernel
 
@@ -187,7 +188,12 @@ def _session(
 
     options = SessionOptions()
     options.add_session_config_entry("session.plan_cache", "0")  # nobody asks for this version again
-    return InferenceSession(one_node_model(kernel, feeds, attributes), options, ["webgpu"], browser=browser)
+    return InferenceSession(
+        one_node_model(kernel, feeds, attributes),
+        options,
+        [n for n in AVAILABLE if PROVIDERS[n].user_kernels],
+        browser=browser,
+    )
 
 
 @contextmanager

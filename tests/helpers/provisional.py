@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from py_ort.compiler.placement import Manifest
+from py_ort.providers.manifest import Manifest
 
 FLOATS = ["float32", "float16"]
 ANY_ON_GPU = [*FLOATS, "int32", "uint32", "int64", "bool", "int8", "uint8"]

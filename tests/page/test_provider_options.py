@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from py_ort import OrtValue, RunOptions, SessionOptions
 from py_ort.exceptions import InvalidArgument
-from py_ort.runtime.providers.options import webgpu_options
+from py_ort.providers import PROVIDERS
 
 pytestmark = pytest.mark.browser
 SCALE = np.array([1, 10, 100], np.float32)
@@ -35,7 +35,7 @@ def test_options_are_told_with_their_defaults(new_session):
     assert told["storageBufferCacheMode"] == "simple" and told["forceCpuNodeNames"] == "a\nb"
     assert told["uniformBufferCacheMode"] == "simple" and told["queryResolveBufferCacheMode"] == "disabled"
     assert told["defaultBufferCacheMode"] == "disabled" and told["deviceId"] == "0"
-    assert set(told) == set(webgpu_options()) and all(isinstance(value, str) for value in told.values())
+    assert set(told) == set(PROVIDERS["webgpu"].options()) and all(isinstance(value, str) for value in told.values())
     assert session.get_provider_options()["CPUExecutionProvider"] == {"simd": "auto"}
     modes = {name: cache["mode"] for name, cache in session.stats()["session"]["buffer_caches"].items()}
     assert modes == {"storage": "simple", "uniform": "simple", "queryResolve": "disabled", "default": "disabled"}

@@ -18,6 +18,7 @@ from py_ort.bench.decode.ours import InThePage, Loop
 from py_ort.bench.decode.peer import PeerLoop
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
+from py_ort.providers import on_device
 
 #: Words of the text that warms up.
 _WARM_UP = 4
@@ -83,7 +84,7 @@ def measure_decoder(
 
     Args:
         model: An ONNX file.
-        provider: "webgpu" or "wasm".
+        provider: Its name.
         past: Words of the prompt.
         words: Written behind it.
         threads: Of wasm, all engines.
@@ -102,7 +103,7 @@ def measure_decoder(
     made: list[tuple[str, str, Callable[[], Writer]]] = []
     if ours:
         made.append((InThePage.name, provider, partial(InThePage, decoder, provider, browser, threads, timeout)))
-        for in_place in (True, False) if decoder.in_place and provider == "webgpu" else (False,):
+        for in_place in (True, False) if decoder.in_place and on_device(provider) else (False,):
             made.append((Loop.name, provider, partial(Loop, decoder, provider, in_place, browser, threads, timeout)))
     for flavor in against:
         made.append((PeerLoop.name, flavor, partial(PeerLoop, decoder, flavor, browser, threads, timeout)))

@@ -10,9 +10,11 @@ import numpy as np
 from py_ort.bench.decode.decoder import Decoder
 from py_ort.bench.decode.engine import Written
 from py_ort.browser.options import BrowserOptions
+from py_ort.providers import PROVIDERS, on_device, with_cpu
+from py_ort.providers.resolution import REQUIRE
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.providers.resolution import REQUIRE
 from py_ort.runtime.session import InferenceSession
+from py_ort.runtime.values.ort_device import HEAP
 from py_ort.runtime.values.ort_value import OrtValue
 
 
@@ -21,8 +23,7 @@ def _open(decoder: Decoder, provider: str, browser: BrowserOptions, threads: int
     options.add_session_config_entry(REQUIRE, "1")
     options.create_timeout = options.run_timeout = timeout
     options.intra_op_num_threads = threads
-    providers = [provider] if provider == "wasm" else [provider, "wasm"]
-    return InferenceSession(decoder.path, options, providers, browser=browser)
+    return InferenceSession(decoder.path, options, with_cpu(provider), browser=browser)
 
 
 class InThePage:
@@ -30,7 +31,7 @@ class InThePage:
 
     Args:
         decoder: The model.
-        provider: "webgpu" or "wasm".
+        provider: Its name.
         browser: Where.
         threads: Of wasm.
         timeout: Seconds for the creation or a text.
@@ -41,7 +42,7 @@ class InThePage:
 
     def __init__(self, decoder: Decoder, provider: str, browser: BrowserOptions, threads: int, timeout: float) -> None:
         self._session = _open(decoder, provider, browser, threads, timeout)
-        self.adapter = self._session.adapter if provider == "webgpu" else ""
+        self.adapter = self._session.adapter if on_device(provider) else ""
         self._timeout = timeout
 
     def write(self, prompt: np.ndarray, count: int) -> Written:
@@ -65,7 +66,7 @@ class Loop:
 
     Args:
         decoder: The model.
-        provider: "webgpu" or "wasm".
+        provider: Its name.
         in_place: Whether caches are as long as the text will be, and written in place; on webgpu.
         browser: Where.
         threads: Of wasm.
@@ -77,7 +78,7 @@ class Loop:
     def __init__(
         self, decoder: Decoder, provider: str, in_place: bool, browser: BrowserOptions, threads: int, timeout: float
     ) -> None:
-        self._decoder, self._device = decoder, "webgpu" if provider == "webgpu" else "cpu"
+        self._decoder, self._device = decoder, PROVIDERS[provider].device_names[0]
         self._session = _open(decoder, provider, browser, threads, timeout)
         self.in_place = in_place
         self.loop = "in place" if in_place else "growing"
@@ -85,7 +86,7 @@ class Loop:
     @property
     def adapter(self) -> str:
         """What computes."""
-        return self._session.adapter if self._device == "webgpu" else ""
+        return self._session.adapter if self._device != HEAP else ""
 
     def write(self, prompt: np.ndarray, count: int) -> Written:
         """Take a prompt [n] in, and write `count` words behind it."""

@@ -9,6 +9,7 @@ from py_ort.bench.decode.engine import Written
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
+from py_ort.providers import on_device
 from py_ort.runtime.peer.files import FLAVORS, PEER
 from py_ort.runtime.peer.json_fields import DecodeTask
 from py_ort.runtime.peer.worker import PeerWorker
@@ -35,7 +36,7 @@ class PeerLoop:
         try:
             self._worker = PeerWorker(self._lease, flavor, threads, browser.launch_timeout)
             session = {"externalData": [{"path": name, "data": self._publish(name)} for name in decoder.external]}
-            if FLAVORS[flavor].provider == "webgpu":
+            if on_device(FLAVORS[flavor].provider):
                 kept = {cache.present: "gpu-buffer" for cache in decoder.caches}
                 session["preferredOutputLocation"] = kept  # type: ignore[assignment]
             self._session, _ = self._worker.create(self._publish(decoder.path.name), timeout, session=session)

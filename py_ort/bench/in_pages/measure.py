@@ -21,6 +21,7 @@ from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import EngineError, InvalidArgument
 from py_ort.exporting.runtime_files import runtime_files
 from py_ort.folders import ASSETS
+from py_ort.providers import on_device
 from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.random_feeds import random_feeds
 
@@ -92,7 +93,7 @@ def measure_pages(
 
     Args:
         model: A `.pyort` file.
-        providers: Of "webgpu" and "wasm".
+        providers: Their names.
         source: The ONNX file for the other engine. Default: that of the same name beside the model.
         threads: Of wasm, both engines.
         runs: Steady runs of a visit.
@@ -147,7 +148,7 @@ def _add_feeds(site: Site, feeds: Mapping[str, np.ndarray]) -> list[dict[str, An
 def _add_pages(site: Site, model: Path, onnx: Path | None, provider: str, settings: Mapping[str, Any]) -> list[_Course]:
     """Add what the pages of one provider need."""
     folder = f"/ours-{provider}"
-    files = runtime_files(webgpu=provider == "webgpu")
+    files = runtime_files(webgpu=on_device(provider))
     for file in files:
         site.add(f"{folder}/{file.name}", file)
     site.add(f"{folder}/model.pyort", model)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from py_ort.bench.in_pages.measure import OURS, PageRow
+from py_ort.providers import canonical_provider
 
 _TEXTS = ("model", "engine", "provider", "visit")
 _NUMBERS = ("module", "session", "first result", "ours / peer", "steady", "MB")
@@ -30,7 +31,7 @@ def _share(row: PageRow, rows: Sequence[PageRow]) -> str:
     """Our time to the first result by this peer's."""
     if row.engine == OURS or not row.first_ms:
         return ""
-    kind = "wasm" if row.provider == "wasm" else "webgpu"
+    kind = canonical_provider(row.provider)
     key = (row.model, row.visit, row.threads)
     ours = next(r for r in rows if r.engine == OURS and r.provider == kind and (r.model, r.visit, r.threads) == key)
     return f"{ours.first_ms / row.first_ms:.2f}" if ours.first_ms else ""

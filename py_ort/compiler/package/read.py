@@ -16,14 +16,14 @@ from socket import socket
 
 import numpy as np
 
-from py_ort.compiler.layout.packing import FOUR, PANEL, integer_conv_panels, integer_panels, panels
 from py_ort.compiler.load.digest import FileStamp
 from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file
 from py_ort.compiler.load.metadata import ModelMetadata
 from py_ort.compiler.package.format import ALIGNMENT, Form, Header, choose, read_header
-from py_ort.compiler.placement.report import Placement
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidProtobuf, NoSuchFile, NotImplemented
+from py_ort.providers import Placement
+from py_ort.providers.wasm.packing import FOUR, PANEL, integer_conv_panels, integer_panels, panels
 from py_ort.schema.gen.Plan import Plan
 from py_ort.schema.gen.PlanVersion import PlanVersion
 from py_ort.wire.parts import SMALL, LazyPart, Part, Stored, StreamedPart, cut, send, size_of, whole

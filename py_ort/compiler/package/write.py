@@ -14,10 +14,11 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler import CompiledModel
-from py_ort.compiler.layout.packing import FOUR, PANEL
 from py_ort.compiler.load.files import replacing
 from py_ort.compiler.package.format import ALIGNMENT, VERSION, Form, Header, PartEntry, PlanEntry
 from py_ort.compiler.plan.weights import WeightEntry
+from py_ort.providers import on_device
+from py_ort.providers.wasm.packing import FOUR, PANEL
 from py_ort.schema.gen.PlanVersion import PlanVersion
 
 Place = tuple[int, ...]
@@ -65,8 +66,8 @@ def write_package(
     # A page reads the file from its beginning: it needs its plan before the weights, and no placement.
     offsets = [data.add(compiled.plan) for _, compiled in plans]
     first_size = max(part_size, data.size)  # the plans are in the first file
-    # The GPU's matrices first: panels can be made of them.
-    order = sorted(range(len(plans)), key=lambda i: "webgpu" not in plans[i][0].providers)
+    # A device's matrices first: panels can be made of them.
+    order = sorted(range(len(plans)), key=lambda i: not any(map(on_device, plans[i][0].providers)))
     weights = {i: [data.weight(entry) for entry in plans[i][1].weights.entries] for i in order}
     entries = []
     for i, (target, compiled) in enumerate(plans):

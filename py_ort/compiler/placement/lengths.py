@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
-from py_ort.compiler.placement.report import PlacedNode
 from py_ort.ir.graph import input_at, subgraphs
 from py_ort.ir.operators import operator
+from py_ort.providers import PlacedNode
 
 #: A chain of more nodes than this does more than to count.
 _MOST = 12
@@ -33,8 +33,8 @@ def counting_nodes(
         for index in operator(node.domain, node.op_type).lengths:
             value = input_at(node, index)
             chain = _chain(value, graph)
-            if chain and all(placed[one].provider == "wasm" or on_cpu_too(one) for one in chain):
-                found.update(one for one in chain if placed[one].provider != "wasm")
+            if chain and all(not placed[one].on_device or on_cpu_too(one) for one in chain):
+                found.update(one for one in chain if placed[one].on_device)
     return found
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
-from py_ort.compiler.placement.report import PlacedNode
 from py_ort.ir.graph import subgraphs
 from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, operator
+from py_ort.providers import PlacedNode
 
 _OURS = ("", NHWC, INTERNAL, MICROSOFT)
 #: Operators of these domains whose work outweighs the transfers.
@@ -29,7 +29,7 @@ def small_partitions(
     """
     fed: set[ir.Node] = set()  # could run on the CPU without a download
     for node in graph:
-        if placed[node].provider != "wasm" and _light(node) and on_cpu_too(node):
+        if placed[node].on_device and _light(node) and on_cpu_too(node):
             read = [v for i, v in enumerate(node.inputs) if v is not None and _read(node, i)]
             makers = [v.producer() for v in read if v.const_value is None]
             if makers and all(maker is not None and (maker in fed or _on_cpu(maker, placed)) for maker in makers):
@@ -53,7 +53,7 @@ def _light(node: ir.Node) -> bool:
 
 def _on_cpu(node: ir.Node, placed: Mapping[ir.Node, PlacedNode]) -> bool:
     found = placed.get(node)
-    return found is not None and found.provider == "wasm"
+    return found is not None and not found.on_device
 
 
 def _read(node: ir.Node, index: int) -> bool:

@@ -15,9 +15,17 @@ import onnx_ir as ir
 from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.placement.integer_range import IntegerRanges
 from py_ort.compiler.placement.lengths import counting_nodes
-from py_ort.compiler.placement.manifest import Manifest
 from py_ort.compiler.placement.partitions import small_partitions
-from py_ort.compiler.placement.report import (
+from py_ort.compiler.target import Target
+from py_ort.exceptions import MissingKernel, NotImplemented
+from py_ort.ir.epilogue import Epilogue, has_epilogue
+from py_ort.ir.graph import all_graphs, all_nodes, dims, origins, subgraphs
+from py_ort.ir.operators import INTERNAL, PERMS, operator
+from py_ort.ir.schemas import CANONICAL_OPSET
+from py_ort.ops.counted import COUNTED
+from py_ort.providers import CPU, PROVIDERS
+from py_ort.providers.manifest import Manifest, dtype_name
+from py_ort.providers.report import (
     CONTROL,
     COUNTED_THERE,
     FORCED,
@@ -26,28 +34,7 @@ from py_ort.compiler.placement.report import (
     SMALL_PARTITION,
     PlacedNode,
 )
-from py_ort.compiler.target import Target
-from py_ort.exceptions import MissingKernel, NotImplemented
-from py_ort.ir.epilogue import Epilogue, has_epilogue
-from py_ort.ir.graph import all_graphs, all_nodes, dims, origins, subgraphs
-from py_ort.ir.operators import INTERNAL, PERMS, operator
-from py_ort.ir.schemas import CANONICAL_OPSET
-from py_ort.ops.counted import COUNTED
 
-_ON_GPU = frozenset(
-    {
-        *(
-            ir.DataType.FLOAT,
-            ir.DataType.FLOAT16,
-            ir.DataType.BFLOAT16,
-            ir.DataType.BOOL,
-            ir.DataType.INT64,
-            ir.DataType.UINT64,
-            ir.DataType.INT32,
-        ),
-        *(ir.DataType.UINT32, ir.DataType.INT16, ir.DataType.UINT16, ir.DataType.INT8, ir.DataType.UINT8),
-    }
-)
 _SMALL = 1024  # elements: what the CPU computes for shapes is at most this big
 
 
@@ -57,14 +44,14 @@ def place(model: ir.Model, target: Target, options: CompileOptions) -> dict[ir.N
     Args:
         model: The optimized model.
         target: The providers and their kernels.
-        options: Of these `force_cpu_node_names` (they go to "wasm" whatever there is), `wide_integers`, and
+        options: Of these `force_cpu_node_names` (they go to the CPU whatever there is), `wide_integers`, and
             `disable_cpu_fallback`: what the first provider can run stays there, even where the CPU would be quicker.
 
     Raises:
         NotImplemented: A node has no kernel on any of the providers.
     """
     providers = target.providers
-    arithmetic = shape_arithmetic(model.graph) if "wasm" in providers and target.first != "wasm" else set()
+    arithmetic = shape_arithmetic(model.graph) if target.has_cpu and target.launches else set()
     placed: dict[ir.Node, PlacedNode] = {}
     integers = IntegerRanges(model.graph, options.wide_integers)
     nowhere: dict[ir.Node, dict[str, str]] = {}
@@ -76,19 +63,19 @@ def place(model: ir.Model, target: Target, options: CompileOptions) -> dict[ir.N
             nowhere[node] = found
     if nowhere:
         raise _no_kernels(nowhere, providers)
-    if "wasm" in providers[1:]:
+    if CPU in providers[1:]:
 
         def on_cpu_too(node: ir.Node) -> bool:
-            return _refusal(node, "wasm", target, _dtypes(node), integers) is None
+            return _refusal(node, CPU, target, _dtypes(node), integers) is None
 
         if not options.disable_cpu_fallback:
             for node in placed:
                 if _counts_on_cpu(node, placed) and on_cpu_too(node):
-                    placed[node] = replace(placed[node], provider="wasm", reason=COUNTED_THERE)
+                    placed[node] = replace(placed[node], provider=CPU, reason=COUNTED_THERE)
             for node in counting_nodes(model.graph, placed, on_cpu_too):
-                placed[node] = replace(placed[node], provider="wasm", reason=LENGTHS)
+                placed[node] = replace(placed[node], provider=CPU, reason=LENGTHS)
         for node in small_partitions(model.graph, placed, on_cpu_too):
-            placed[node] = replace(placed[node], provider="wasm", reason=SMALL_PARTITION)
+            placed[node] = replace(placed[node], provider=CPU, reason=SMALL_PARTITION)
     return placed
 
 
@@ -109,13 +96,13 @@ def _place_node(
         return PlacedNode(node.name or "", node.op_type, node.domain, provider, kernel, reason, names)
 
     if operator(node.domain, node.op_type).walked:
-        return placed("wasm", CONTROL if providers[0] != "wasm" else "")
+        return placed(CPU, CONTROL if target.launches else "")
     dtypes = _dtypes(node)
     reasons: dict[str, str] = {}
-    if "wasm" in providers:
+    if target.has_cpu:
         forced = bool(force_cpu) and not {node.name, *names}.isdisjoint(force_cpu)
-        if (arithmetic or forced) and _refusal(node, "wasm", target, dtypes, integers) is None:
-            return placed("wasm", FORCED if forced else SHAPE_ARITHMETIC)
+        if (arithmetic or forced) and _refusal(node, CPU, target, dtypes, integers) is None:
+            return placed(CPU, FORCED if forced else SHAPE_ARITHMETIC)
     for provider in providers:
         refusal = _refusal(node, provider, target, dtypes, integers)
         if refusal is None:
@@ -154,10 +141,10 @@ def _no_kernels(nowhere: Mapping[ir.Node, dict[str, str]], providers: Sequence[s
 def _counts_on_cpu(node: ir.Node, placed: Mapping[ir.Node, PlacedNode]) -> bool:
     """Whether a node of the GPU, for whose result's shape the run must wait there, had better be on the CPU."""
     known = COUNTED.get(node.op_type) if node.domain == "" else None
-    if known is None or placed[node].provider == "wasm" or len(node.inputs) > known.inputs:
+    if known is None or not placed[node].on_device or len(node.inputs) > known.inputs:
         return False
     makers = [v.producer() for v in node.inputs if v is not None]
-    return known.serial or all(maker is None or placed[maker].provider == "wasm" for maker in makers)
+    return known.serial or all(maker is None or not placed[maker].on_device for maker in makers)
 
 
 def _dtypes(node: ir.Node) -> list[ir.DataType | None]:
@@ -173,12 +160,12 @@ def _refusal(
     dtypes: Sequence[ir.DataType | None],
     integers: IntegerRanges,
 ) -> str | None:
-    manifest = target.manifests[provider]
-    if provider == "wasm" and (node.domain, node.op_type) in target.user_kernels:
-        return "a user kernel runs on webgpu only"
+    manifest, asked = target.manifests[provider], PROVIDERS[provider]
+    if not asked.user_kernels and (node.domain, node.op_type) in target.user_kernels:
+        return f"a user kernel runs on {' and '.join(n for n, each in PROVIDERS.items() if each.user_kernels)} only"
     if (feature := _lacking(node, manifest)) is not None:
         return f"the kernel lacks {feature!r}, which passes gave to the node"
-    if provider == "wasm":
+    if not asked.on_device:
         return manifest.refusal(node.domain, node.op_type, dtypes, node)
     declared = operator(node.domain, node.op_type)
     on_device = [
@@ -195,7 +182,7 @@ def _refusal(
     for value in (*(v for i, v in enumerate(node.inputs) if on_device[i] is not None), *node.outputs):
         if value is None or value.dtype is None:
             continue
-        if value.dtype not in _ON_GPU:
+        if asked.element_types and dtype_name(value.dtype) not in asked.element_types:
             return f"{value.dtype.name.lower()} has no form on the GPU"
     return integers.refusal(node)
 

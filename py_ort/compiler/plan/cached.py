@@ -23,9 +23,9 @@ import numpy as np
 from py_ort.compiler.load.digest import FileStamp
 from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file, shown
 from py_ort.compiler.load.metadata import ModelMetadata
-from py_ort.compiler.placement.report import Placement
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf
+from py_ort.providers import Placement
 from py_ort.typed_json import read
 from py_ort.wire.parts import Part, Stored, cut, size_of, whole
 

@@ -84,10 +84,11 @@ def dump(data: bytes) -> str:
 def main(arguments: list[str]) -> None:
     """Print the plan of a model, or a plan."""
     from py_ort.compiler import compile_model
+    from py_ort.providers import DEFAULT
 
     data = Path(arguments[0]).read_bytes()
     if data[4:8] != b"PORT":
-        data = compile_model(arguments[0], providers=arguments[1:] or ("webgpu", "wasm")).plan
+        data = compile_model(arguments[0], providers=arguments[1:] or DEFAULT).plan
     print(dump(data))
 
 

@@ -11,7 +11,6 @@ import flatbuffers
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.placement.report import PlacedNode
 from py_ort.compiler.plan.attributes import pack_attributes, string_vector, texts_of
 from py_ort.compiler.plan.weights import Weights
 from py_ort.ir.content_keys import key_of
@@ -19,6 +18,7 @@ from py_ort.ir.graph import origins
 from py_ort.ir.operators import UserKernel, operator
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.control import declared_shapes, handed_in
+from py_ort.providers import PlacedNode
 from py_ort.schema.gen import Graph, InputPlacement, Node, Plan, Subgraph, Value, Weight
 from py_ort.schema.gen.InputUse import InputUse
 from py_ort.schema.gen.PlanVersion import PlanVersion
@@ -30,7 +30,6 @@ IDENTIFIER = b"PORT"
 _LARGEST = 2**31 - 1  # of a size in a plan; a model may declare larger ones, which nobody can feed
 
 _USES = {"device": InputUse.device, "host": InputUse.host, "shape": InputUse.shape}
-_PROVIDERS = {"wasm": Provider.cpu, "webgpu": Provider.js}
 
 
 @dataclass
@@ -110,7 +109,7 @@ class PlanWriter:
             self._number(value)
         for node in graph:
             declared = operator(node.domain, node.op_type)
-            on_gpu = self.placed[node].provider == "webgpu"
+            on_gpu = self.placed[node].on_device
             for index, read in enumerate(node.inputs):
                 if read is None:
                     continue
@@ -189,7 +188,7 @@ class PlanWriter:
         Node.AddOutputs(builder, outputs)
         if uses is not None:
             Node.AddUses(builder, uses)
-        Node.AddProvider(builder, _PROVIDERS[self.placed[node].provider])
+        Node.AddProvider(builder, Provider.js if self.placed[node].on_device else Provider.cpu)
         if attribute_vector is not None:
             Node.AddAttributes(builder, attribute_vector)
         if subgraph_vector is not None:

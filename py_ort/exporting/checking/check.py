@@ -18,6 +18,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.compiler.package.format import Header, PlanEntry
 from py_ort.exceptions import BrowserError, InvalidArgument
 from py_ort.exporting.checking.visitor import Job, Result, run_jobs
+from py_ort.providers import CPU
 from py_ort.testing.closeness import closeness
 from py_ort.testing.native_model import NativeModel
 from py_ort.testing.random_feeds import candidates
@@ -33,7 +34,7 @@ class CheckRow:
 
     Attributes:
         browser: Name and version.
-        provider: "webgpu" or "wasm".
+        provider: Its name.
         shapes: Those that the plan is for; {}: all.
         outcome: "same", "differs" (beyond the tolerance), "failed", or "not there": the browser has no such provider.
         detail: What differs, the error, or why it is not there; "".
@@ -200,7 +201,7 @@ def _of_wasm(header: Header, jobs: Sequence[Job], results: Sequence[Result]) -> 
         same = (
             result.outputs
             for other, result in zip(jobs, results, strict=True)
-            if other.provider == "wasm" and result.outputs is not None and _same_feeds(other, job)
+            if other.provider == CPU and result.outputs is not None and _same_feeds(other, job)
         )
         outputs = next(same, None)
         if outputs is None:

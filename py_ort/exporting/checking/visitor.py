@@ -36,7 +36,7 @@ class Job:
     """A run.
 
     Attributes:
-        provider: "webgpu" or "wasm".
+        provider: Its name.
         dimensions: Sizes by the names of dimensions, which choose a plan for single shapes.
         feeds: By input name.
     """

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 
 from py_ort.compiler.load import read_proto
-from py_ort.compiler.placement import Placement, onnxruntime_name
+from py_ort.providers import Placement, onnxruntime_name
 
 
 @dataclass(frozen=True)

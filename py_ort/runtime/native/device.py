@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from py_ort.runtime.values.ort_device import CPU, DML, FPGA, GPU, NPU, OrtDevice
+from py_ort.runtime.values.ort_device import CPU_TYPE, DEVICE, DML, FPGA, GPU, HEAP, NPU, OrtDevice
 
-_BY_NUMBER = {CPU: "cpu", GPU: "webgpu", FPGA: "npu", NPU: "npu", DML: "dml"}
+_BY_NUMBER = {CPU_TYPE: HEAP, GPU: DEVICE, FPGA: "npu", NPU: "npu", DML: "dml"}
 _BY_VENDOR: dict[tuple[int, ...], str] = {(GPU, 0x10DE): "cuda", (GPU, 0x1414): "dml", (NPU, 0x19E5): "cann"}
 
 
@@ -31,7 +31,7 @@ def _number(kind: int) -> staticmethod[[], int]:
 
 
 for _name, _kind in (
-    *(("cpu", CPU), ("cuda", GPU), ("gpu", GPU), ("webgpu", GPU), ("fpga", FPGA), ("npu", NPU), ("cann", NPU)),
+    *((HEAP, CPU_TYPE), ("cuda", GPU), ("gpu", GPU), (DEVICE, GPU), ("fpga", FPGA), ("npu", NPU), ("cann", NPU)),
     *(("dml", DML), ("default_memory", 0)),
 ):
     setattr(NativeDevice, _name, _number(_kind))

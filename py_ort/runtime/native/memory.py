@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from py_ort.compiler.placement.names import canonical_provider
 from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.providers import canonical_provider
+from py_ort.runtime.values.ort_device import HEAP
 
 _log = logging.getLogger("py_ort")
 #: onnxruntime's names of the memory of the CPU and of WebGPU.
@@ -162,6 +163,6 @@ def create_and_register_allocator_v2(
 
 def of_place(name: str) -> OrtMemoryInfo:
     """Return the description of "cpu" or "webgpu", with onnxruntime's names."""
-    if name == "cpu":
+    if name == HEAP:
         return OrtMemoryInfo(_PLACES[0], OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
     return OrtMemoryInfo(_PLACES[1], OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from py_ort.exceptions import Fail, NotImplemented
+from py_ort.runtime.values.ort_device import DEVICE, HEAP
 
 if TYPE_CHECKING:
     from py_ort.runtime.native.assignment import OrtEpAssignedSubgraph
@@ -85,7 +86,7 @@ class NativeSessionNames:
         """Return for each input where it is taken from: the CPU's memory always will do."""
         from py_ort.runtime.native.memory import of_place
 
-        return [of_place("cpu") for _ in self._self().get_inputs()]
+        return [of_place(HEAP) for _ in self._self().get_inputs()]
 
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
         """Return for each output where `run` leaves it; see `SessionOptions.preferred_output_location`."""
@@ -94,7 +95,7 @@ class NativeSessionNames:
 
         outputs = self._self().get_outputs()
         on_gpu = preferred(self._self()._location, outputs, [arg.name for arg in outputs])
-        return [of_place("webgpu" if arg.name in on_gpu else "cpu") for arg in outputs]
+        return [of_place(DEVICE if arg.name in on_gpu else HEAP) for arg in outputs]
 
     def get_input_epdevices(self) -> list[None]:
         """Return None for each input: a browser does not list its devices."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from py_ort.providers import webgpu
+from py_ort.runtime.values.ort_device import DEVICE
+
 if TYPE_CHECKING:
     from py_ort.runtime.native.binding import NativeBinding
     from py_ort.runtime.session import InferenceSession
@@ -31,7 +34,7 @@ class NativeValueNames:
 
     @property
     def _is_webgpu_buffer(self) -> bool:
-        return self.device_name() == "webgpu"  # type: ignore[attr-defined]  # of the class that this is a part of
+        return self.device_name() == DEVICE  # type: ignore[attr-defined]  # of the class that this is a part of
 
     @classmethod
     def ortvalue_from_shape_and_onnx_type(cls, shape: Any, element_type: int, device: Any) -> Any:
@@ -73,7 +76,7 @@ class NativeBindingNames:
 
     @property
     def _is_webgpu_session(self) -> bool:
-        return "webgpu" in self._session._open().providers
+        return webgpu.PROVIDER.name in self._session._open().providers
 
     @property
     def _is_webgpu_graph_capture_enabled(self) -> bool:

@@ -11,9 +11,9 @@ from py_ort.boundary import public
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.compiler.saved.target import DATA_ENTRY, DISABLED_ENTRY, FORMAT_ENTRY, LEAST_ENTRY
 from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
+from py_ort.providers.options import of_provider
 from py_ort.runtime.options.config_entries import ConfigEntries
 from py_ort.runtime.options.option_types import check_option
-from py_ort.runtime.providers.options import of_webgpu
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.runtime.values.output_location import OutputLocation, check_location
 
@@ -330,7 +330,7 @@ class SessionOptions:
         """Return the options that were set and change nothing here."""
         options = [name for name, nothing in _WITHOUT_EFFECT.items() if getattr(self, name) not in nothing]
         entries = (key for key, value in self._config.items() if value not in _CONFIG_AS_IT_IS.get(key, ()))
-        return options + [key for key in entries if key not in _CONFIG_WITH_EFFECT and not of_webgpu(key)]
+        return options + [key for key in entries if key not in _CONFIG_WITH_EFFECT and not of_provider(key)]
 
 
 def _add(values: dict[str, OrtValue], name: str, value: OrtValue) -> None:

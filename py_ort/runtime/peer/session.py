@@ -18,19 +18,20 @@ from py_ort.compiler.load import load_model, read_whole
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import EPFail, InvalidArgument, NotImplemented, PyOrtError, WrongType
 from py_ort.log import SessionLog
+from py_ort.providers import on_device
+from py_ort.providers.resolution import resolve
 from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.origin import Origin
 from py_ort.runtime.peer.files import FLAVORS, check_engine, flavor_of
 from py_ort.runtime.peer.worker import PeerWorker
-from py_ort.runtime.providers.resolution import resolve
 from py_ort.runtime.session import InferenceSession
 from py_ort.runtime.values.feeds import check_mapping
 from py_ort.runtime.values.io_binding import IOBinding
 from py_ort.runtime.values.ort_value import OrtValue
 
 if TYPE_CHECKING:
-    from py_ort.compiler.placement import Placement
+    from py_ort.providers import Placement
 
 #: What it says where its provider is not there.
 _NO_BACKEND = "no available backend found"
@@ -126,7 +127,7 @@ class PeerSession(InferenceSession):
             self._worker = PeerWorker.shared(self._lease, flavor, threads, self._browser.launch_timeout)
             url = self._worker.publish(model)
             try:
-                fallback = not alone or FLAVORS[flavor].provider == "wasm"
+                fallback = not alone or not on_device(FLAVORS[flavor].provider)
                 self._session, self._created = self._worker.create(
                     url, self._options.create_timeout, fallback=fallback, session=settings
                 )
@@ -210,7 +211,7 @@ class PeerSession(InferenceSession):
 
     def get_providers(self) -> list[str]:
         """Return the provider of this session, by onnxruntime's name."""
-        from py_ort.compiler.placement import onnxruntime_name
+        from py_ort.providers import onnxruntime_name
 
         return [onnxruntime_name(self._provider)]
 

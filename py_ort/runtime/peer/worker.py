@@ -15,6 +15,7 @@ from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.page import Page
 from py_ort.browser.pool import pool
 from py_ort.exceptions import PyOrtError
+from py_ort.providers import on_device
 from py_ort.runtime.peer.files import FLAVORS, find_dist
 from py_ort.runtime.peer.json_fields import (
     Decoded,
@@ -132,7 +133,7 @@ class PeerWorker:
 
         Loads the model once more.
         """
-        if self._options["provider"] == "wasm":
+        if not on_device(self._options["provider"]):
             return True
         try:
             session, _ = self.create(model, timeout, fallback=False)

@@ -11,7 +11,7 @@ import numpy as np
 from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, WrongType
 from py_ort.runtime.native.value_names import NativeBindingNames
-from py_ort.runtime.values.ort_device import device_kind
+from py_ort.runtime.values.ort_device import DEVICES, device_kind
 from py_ort.runtime.values.ort_value import OrtValue, copy_tensors
 from py_ort.runtime.values.ort_value_vector import OrtValueVector
 
@@ -153,7 +153,7 @@ class IOBinding(NativeBindingNames):
             raise InvalidArgument("no output is bound: bind_output or bind_ortvalue_output one")
         names = list(self._outputs)
         tensors = {name: t.on_device if isinstance(t, OrtValue) else None for name, t in self._outputs.items()}
-        on_gpu = [name for name, tensor in tensors.items() if tensor is not None or self._outputs[name] == "webgpu"]
+        on_gpu = [name for name, tensor in tensors.items() if tensor is not None or self._outputs[name] in DEVICES]
 
         def places(page: Page) -> OnGpu:
             """Which is the session's only when the run begins: waiting for it counts."""
@@ -176,7 +176,7 @@ class IOBinding(NativeBindingNames):
 
     def _check_device(self, device_type: str, device_id: int) -> None:
         own = self._session._open().runtime.device_id
-        if device_kind(device_type) == "webgpu" and device_id not in (0, own):
+        if device_kind(device_type) in DEVICES and device_id not in (0, own):
             raise InvalidArgument(f"this session is on GPU device {own}: nothing of device {device_id} can be bound")
 
     def _bind_input(self, name: str, value: OrtValue) -> None:
@@ -189,7 +189,7 @@ class IOBinding(NativeBindingNames):
         from py_ort.wire.tensors import dtype_of
 
         dtype = element_dtype(element_type)
-        if device_kind(device_type) == "webgpu":
+        if device_kind(device_type) in DEVICES:
             tensor = self._session._ready().runtime.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
             return OrtValue(tensor)
         if dtype_of(np.empty(0, dtype)) == DType.string_:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.providers import CPU, DEFAULT, PROVIDERS, on_device
 
-_NAMES = {"cpu": "cpu", "webgpu": "webgpu", "gpu": "webgpu", "webgpu-buffer": "webgpu", "gpu-buffer": "webgpu"}
+_NAMES = {name: each.device_names[0] for each in PROVIDERS.values() for name in each.device_names}
+#: The device of the core's heap; all others are a provider's own.
+HEAP = PROVIDERS[CPU].device_names[0]
+#: These.
+DEVICES = frozenset(_NAMES.values()) - {HEAP}
+#: The one that sessions use which name none.
+DEVICE = next(PROVIDERS[name].device_names[0] for name in DEFAULT if on_device(name))
 #: onnxruntime's numbers of the kinds of devices, and PCI's of the vendors that a name implies.
-CPU, GPU, FPGA, NPU, DML = range(5)
-_NUMBERS = {"cpu": (CPU, 0), "webgpu": (GPU, 0)}
+CPU_TYPE, GPU, FPGA, NPU, DML = range(5)
+_NUMBERS = {name: (CPU_TYPE if name == HEAP else GPU, 0) for name in _NAMES.values()}
+_KNOWN = " and ".join(map(repr, dict.fromkeys((HEAP, *_NAMES.values()))))
 #: Devices that only native onnxruntime has: they can be named, and no tensor can be there.
 _NATIVE = {"cuda": (GPU, 0x10DE), "dml": (GPU, 0x1414), "npu": (NPU, 0), "cann": (NPU, 0x19E5)}
 
@@ -80,15 +88,15 @@ class OrtDevice:
 
 
 def device_kind(device: str | OrtDevice) -> str:
-    """Return "cpu" or "webgpu" for any name of a device, or the device.
+    """Return "cpu", "webgpu" or a further provider's device for any name of a device, or the device.
 
     Raises:
-        InvalidArgument: It is neither.
+        InvalidArgument: It is none of them.
         NotImplemented: It is a device of native onnxruntime.
     """
     name = device.name if isinstance(device, OrtDevice) else device.lower()
     if name in _NATIVE:
-        raise NotImplemented(f"{name!r} is a device of native onnxruntime: a browser's are 'cpu' and 'webgpu'")
+        raise NotImplemented(f"{name!r} is a device of native onnxruntime: a browser's are {_KNOWN}")
     if name not in _NAMES:
-        raise InvalidArgument(f"devices are 'cpu' and 'webgpu', not {name!r}")
+        raise InvalidArgument(f"devices are {_KNOWN}, not {name!r}")
     return _NAMES[name]

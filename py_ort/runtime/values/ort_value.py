@@ -10,7 +10,7 @@ import numpy as np
 from py_ort.boundary import public, public_function
 from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
 from py_ort.runtime.native.value_names import NativeValueNames
-from py_ort.runtime.values.ort_device import OrtDevice, device_kind
+from py_ort.runtime.values.ort_device import DEVICE, HEAP, OrtDevice, device_kind
 from py_ort.runtime.values.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class OrtValue(NativeValueNames):
 
     def device_name(self) -> str:
         """Return where the elements are: "cpu" or "webgpu"."""
-        return "cpu" if self.on_device is None else "webgpu"
+        return HEAP if self.on_device is None else DEVICE
 
     def data_ptr(self) -> int:
         """Return the address of the first element, or the number of the GPU buffer; for `IOBinding.bind_input`."""

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.runtime.values.ort_device import device_kind
+from py_ort.runtime.values.ort_device import DEVICES, device_kind
 
 if TYPE_CHECKING:
     from py_ort.compiler.plan.node_arg import NodeArg
@@ -40,15 +40,15 @@ def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequ
         InvalidArgument: There is no output of a name, or its type has no form on the GPU.
     """
     if isinstance(location, str):
-        return dict.fromkeys(arg.name for arg in outputs if location == "webgpu" and arg.name in wanted and _fits(arg))
+        return dict.fromkeys(arg.name for arg in outputs if location in DEVICES and arg.name in wanted and _fits(arg))
     known = [arg.name for arg in outputs]
     for name in location:
         if name not in known:
             raise InvalidArgument(
                 f"preferred_output_location: the model has no output {name!r}: it has {', '.join(map(repr, known))}"
             )
-    check_forms([name for name, place in location.items() if place == "webgpu"], outputs)
-    return dict.fromkeys(name for name in wanted if location.get(name) == "webgpu")
+    check_forms([name for name, place in location.items() if place in DEVICES], outputs)
+    return dict.fromkeys(name for name in wanted if location.get(name) in DEVICES)
 
 
 def check_forms(names: Collection[str], outputs: Sequence[NodeArg]) -> None:

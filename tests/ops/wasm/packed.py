@@ -7,7 +7,7 @@ import numpy as np
 from case import Case, r
 from epilogues import epilogue
 
-from py_ort.compiler.layout.packing import conv_panels, panels, transposed_panels
+from py_ort.providers.wasm.packing import conv_panels, panels, transposed_panels
 
 NHWC = "com.ms.internal.nhwc"
 

@@ -10,8 +10,8 @@ from graphs import check_equal, compiled, operators, parse, random_feeds
 from py_ort.compiler import compile_model
 from py_ort.compiler.layout.rules import rule
 from py_ort.compiler.layout.windows import WINDOWS
-from py_ort.compiler.placement import Manifest
 from py_ort.ir.operators import operators as declared_operators
+from py_ort.providers.manifest import Manifest
 
 RNG = np.random.default_rng(3)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from graphs import check_equal, compiled, parse
 
-from py_ort.compiler.layout import packing
+from py_ort.providers.wasm import packing
 
 RNG = np.random.default_rng(5)
 

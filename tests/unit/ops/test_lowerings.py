@@ -8,9 +8,9 @@ import pytest
 from graphs import check_equal, compiled, operators, parse
 from standard_form import run_native, standard_form
 
-from py_ort.compiler.placement import load_manifests
 from py_ort.ir.operators import LOWERINGS
 from py_ort.ir.operators import operators as declared
+from py_ort.providers.manifest import load_manifests
 
 F = np.float32
 # id: (opset, graph, constants, operators expected afterwards)

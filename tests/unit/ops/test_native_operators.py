@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from py_ort.compiler.document import lacking
 from py_ort.compiler.native_operators import installed, native_operators
-from py_ort.compiler.placement import load_manifests
+from py_ort.providers.manifest import load_manifests
 
 
 def test_the_list_is_that_of_the_installed_version() -> None:

@@ -14,8 +14,8 @@ from graphs import check_equal, operators, parse, random_feeds
 from transformer_blocks import llama
 
 from py_ort.compiler import CompiledModel, CompileOptions, compile_model
-from py_ort.compiler.placement import Manifest
 from py_ort.ir.graph import attribute
+from py_ort.providers.manifest import Manifest
 
 _FLOATS = frozenset({"float32"})
 _ANY = frozenset({"float32", "int32", "int64", "bool"})

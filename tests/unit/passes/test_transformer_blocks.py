@@ -29,8 +29,8 @@ from py_ort.compiler.passes.norms.layer_norm import LayerNorm
 from py_ort.compiler.passes.norms.rms_norm import RmsNorm
 from py_ort.compiler.passes.norms.skip_norm import SkipNorm
 from py_ort.compiler.passes.pass_base import count_nodes, run_passes
-from py_ort.compiler.placement import Manifest
 from py_ort.compiler.target import Target
+from py_ort.providers.manifest import Manifest
 
 #: What transformers need besides what the small manifests have, on both providers.
 _FLOATS = frozenset({"float32", "float16"})

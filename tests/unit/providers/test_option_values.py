@@ -12,9 +12,12 @@ import pytest
 from py_ort.browser import options
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument
-from py_ort.runtime.providers.options import all_options, check_options, for_adapter, for_page, names_in, webgpu_options
-from py_ort.runtime.providers.resolution import resolve
+from py_ort.providers import PROVIDERS
+from py_ort.providers.options import all_options, check_options, names_in
+from py_ort.providers.resolution import resolve
+from py_ort.providers.webgpu.opening import for_adapter
 
+WEBGPU = PROVIDERS["webgpu"]
 HEADER = Path(__file__).resolve().parents[3] / "wasm_build/include/py_ort/webgpu_provider_options.h"
 #: Given -> the string that it is.
 VALUES = {
@@ -51,7 +54,7 @@ def test_wrong(given, words, provider):
 
 
 def test_defaults_are_those_of_the_core():
-    defaults = {key: option.default for key, option in webgpu_options().items() if key.endswith("CacheMode")}
+    defaults = {key: option.default for key, option in WEBGPU.options().items() if key.endswith("CacheMode")}
     assert defaults == {
         "storageBufferCacheMode": "bucket",
         "uniformBufferCacheMode": "simple",
@@ -64,7 +67,7 @@ def test_defaults_are_those_of_the_core():
 def test_who_is_told_what(monkeypatch):
     given = {"deviceId": "1", "preferredLayout": "NCHW", "forceCpuNodeNames": "a\n\nb", "powerPreference": "low-power"}
     assert names_in(given["forceCpuNodeNames"]) == ["a", "b"]
-    assert for_page(given) == {"deviceId": "1", "powerPreference": "low-power"}
+    assert WEBGPU.for_page(given) == {"deviceId": "1", "powerPreference": "low-power"}
     hardware = {"hardware": "required", "timeoutMs": 5000}
     browser = BrowserOptions(webgpu="hardware", launch_timeout=5)
     assert for_adapter({**given, "forceFallbackAdapter": "0"}, browser) == {"powerPreference": "low-power", **hardware}
@@ -104,4 +107,4 @@ def test_numbers_of_the_header_are_places_in_the_table(prefix, key):
     found = re.findall(rf"ORT_WEBGPU_{prefix}_(\w+) = (\d)", HEADER.read_text())
     names = [name.replace("_", "").lower() for name, _ in found]
     assert [int(number) for _, number in found] == list(range(len(found)))
-    assert names == ["default", *(value.lower() for value in webgpu_options()[key].values)]
+    assert names == ["default", *(value.lower() for value in WEBGPU.options()[key].values)]

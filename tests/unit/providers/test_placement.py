@@ -8,9 +8,10 @@ import pytest
 from graphs import compiled, parse
 
 from py_ort.compiler import CompiledModel, CompileOptions, compile_model
-from py_ort.compiler.placement import Manifest, canonical_provider, onnxruntime_name
 from py_ort.compiler.placement.integer_range import IntegerRanges
 from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.providers import canonical_provider, onnxruntime_name
+from py_ort.providers.manifest import Manifest
 
 I64 = np.int64
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from py_ort.compiler.placement import PlacedNode, Placement
+from py_ort.providers import PlacedNode, Placement
 
 PLACED = Placement(
     [

@@ -3,7 +3,7 @@
 import pytest
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.runtime.providers.resolution import resolve
+from py_ort.providers.resolution import resolve
 
 
 @pytest.mark.parametrize("given", [None, []])

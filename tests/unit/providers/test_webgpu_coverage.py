@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from py_ort.compiler.placement import load_manifests
 from py_ort.ir.operators import parts
+from py_ort.providers.manifest import load_manifests
 
 #: onnxruntime-web's JSEP, reductions and control flow aside.
 JSEP = """Abs Acos Acosh Add ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BatchNormalization Cast Ceil Clip Concat

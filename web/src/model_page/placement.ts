@@ -2,7 +2,7 @@
 import { Package } from '../package/package';
 import { row } from './elements';
 
-/** A node, as py_ort/compiler/placement/report.py has it. */
+/** A node, as py_ort/providers/report.py has it. */
 interface PlacedNode {
   readonly name: string;
   readonly provider: string;

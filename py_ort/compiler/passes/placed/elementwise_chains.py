@@ -31,6 +31,7 @@ from py_ort.compiler.passes.placed.chain_nodes import (
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_graphs, origins, remove, replace_value
 from py_ort.ir.operators import INTERNAL, operator
+from py_ort.providers import on_device
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
 _INSTRUCTIONS = 24
@@ -115,7 +116,7 @@ class ElementwiseChains(Pass):
         if found is None:
             return None
         provider, inputs = self._provider_of(found.end), found.inputs
-        if provider != "wasm":
+        if on_device(provider):
             gains = len(found.nodes) > 1
         else:
             fewest = _CPU_OPERATORS if found.middle is None else _CPU_REDUCED

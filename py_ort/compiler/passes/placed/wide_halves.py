@@ -17,10 +17,10 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.compiler.placement.report import PlacedNode
 from py_ort.compiler.target import Target
 from py_ort.ir.graph import all_graphs, all_nodes, attribute, origins, remove, replace_value, set_origins
 from py_ort.ir.operators import ML, operator
+from py_ort.providers import CPU, PlacedNode
 
 HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 _FLOAT = ir.DataType.FLOAT
@@ -50,7 +50,7 @@ class WideHalves(Pass):
         nodes = [
             node
             for node in all_nodes(model.graph)
-            if self._placed[node].provider == "wasm" and (_read(node) or _halves(node.outputs))
+            if not self._placed[node].on_device and (_read(node) or _halves(node.outputs))
         ]
         found = _Found(nodes, self._takes_floats)
         if found.wide:
@@ -59,7 +59,7 @@ class WideHalves(Pass):
 
     def _takes_floats(self, node: ir.Node) -> bool:
         dtypes = [None if v is None else _FLOAT if v.dtype in HALVES else v.dtype for v in node.inputs]
-        return self._target.manifests["wasm"].refusal(node.domain, node.op_type, dtypes, node) is None
+        return self._target.manifests[CPU].refusal(node.domain, node.op_type, dtypes, node) is None
 
 
 class _Found:
@@ -187,7 +187,7 @@ def widen_constants(model: ir.Model, placed: dict[ir.Node, PlacedNode]) -> dict[
     """
     casts = _Casts(placed)
     for node in list(all_nodes(model.graph)):
-        if placed[node].provider != "wasm" or not (_computes(node) or _moves(node)):
+        if placed[node].on_device or not (_computes(node) or _moves(node)):
             continue
         if _read(node) or _halves(node.outputs):
             continue

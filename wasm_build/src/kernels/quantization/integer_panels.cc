@@ -1,5 +1,5 @@
 // Right operands of integer products, packed: panels of eight columns, in which four rows lie next to each other. Those
-// of constants come packed from Python (compiler/layout/packing.py).
+// of constants come packed from Python (providers/wasm/packing.py).
 #include <algorithm>
 
 #include <wasm_simd128.h>

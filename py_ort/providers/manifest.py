@@ -13,6 +13,7 @@ import onnx_ir as ir
 from py_ort.exceptions import EngineError
 from py_ort.folders import ASSETS
 from py_ort.ir.graph import attribute
+from py_ort.providers import AVAILABLE, on_device
 
 _DTYPE_NAMES = {"float": "float32", "double": "float64", "string_": "string", "bool_": "bool"}
 
@@ -65,7 +66,7 @@ class Manifest:
     """The kernels of one provider.
 
     Attributes:
-        provider: "webgpu" or "wasm".
+        provider: Its name.
         kernels: For each (domain, op_type) the dtypes that each input accepts; the last entry stands for all further
             inputs,
             an empty entry accepts all.
@@ -81,7 +82,7 @@ class Manifest:
     @property
     def launches(self) -> bool:
         """Whether kernels are launched on a device."""
-        return self.provider != "wasm"
+        return on_device(self.provider)
 
     @classmethod
     def of(cls, provider: str, entries: Iterable[Mapping[str, Any]]) -> Manifest:
@@ -150,7 +151,7 @@ def load_manifests() -> dict[str, Manifest]:
         EngineError: They were not built.
     """
     found: dict[str, Manifest] = {}
-    for provider in ("webgpu", "wasm"):
+    for provider in AVAILABLE:
         path = ASSETS / f"kernels.{provider}.json"
         try:
             found[provider] = Manifest.of(provider, json.loads(path.read_text()))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from py_ort.providers import on_device
 from py_ort.typed_json import read
 
 SHAPE_ARITHMETIC = "shape arithmetic"
@@ -28,7 +29,7 @@ class PlacedNode:
         name: The node's, in the plan.
         op_type: Its operator.
         domain: The operator's domain; "" is ai.onnx.
-        provider: "webgpu" or "wasm".
+        provider: The name of what runs it.
         kernel: The kernel that runs it, as "domain::Operator" or "Operator"; followed by " (user kernel)" for a user's.
         reason: Why not on the first provider asked for, or "".
         origin: The names of the model's nodes that it came from.
@@ -41,6 +42,11 @@ class PlacedNode:
     kernel: str
     reason: str = ""
     origin: tuple[str, ...] = ()
+
+    @property
+    def on_device(self) -> bool:
+        """Whether its tensors live outside of the core's heap."""
+        return on_device(self.provider)
 
 
 @dataclass(repr=False)
@@ -70,6 +76,10 @@ class Placement:
             if node.reason not in (SHAPE_ARITHMETIC, CONTROL) and node.kernel not in _VIEWS
         )
         return {provider: counted.get(provider, 0) for provider in dict.fromkeys((*self.providers, *counted))}
+
+    def on_device(self) -> bool:
+        """Return True if any node's tensors live outside of the core's heap."""
+        return any(node.on_device for node in self.nodes)
 
     def arithmetic(self) -> int:
         """Return how many nodes compute shapes."""

@@ -6,19 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from py_ort.compiler.placement.names import ALIASES, canonical_provider
 from py_ort.exceptions import InvalidArgument, WrongType
-from py_ort.runtime.providers.options import check_options, entries_for_webgpu
+from py_ort.providers import DEFAULT, PROVIDERS, canonical_provider, find_provider
+from py_ort.providers.options import check_options, in_entries
 
-#: Used when a session names none.
-DEFAULT = ("webgpu", "wasm")
 #: The configuration entry by which no provider of the list may be left out.
 REQUIRE = "session.require_providers"
-#: Real names without kernels so far, and why they are left out.
-UNAVAILABLE = {
-    "webgl": "py_ort has no WebGL kernels yet",
-    "webnn": "py_ort has no WebNN backend yet",
-}
 
 
 @dataclass
@@ -31,7 +24,7 @@ class Wanted:
         repeated: What came twice.
         ignored: Options without effect, by provider.
         required: Whether none may be left out.
-        cpu_may_stand_in: Whether wasm may run what was meant for one that is left out.
+        cpu_may_stand_in: Whether the CPU may run what was meant for one that is left out.
     """
 
     providers: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -52,7 +45,7 @@ def resolve(
     Args:
         providers: Names, or pairs of a name and its options.
         provider_options: Options for each of them.
-        entries: The session's configuration entries, where options of webgpu may be too.
+        entries: The session's configuration entries, where options of providers may be too.
 
     Raises:
         InvalidArgument: A name that is not a provider anywhere, or options that do not match or are unknown.
@@ -74,17 +67,16 @@ def resolve(
         name, options = (item, {}) if isinstance(item, str) else (item[0], dict(item[1]))
         if provider_options is not None:
             options = {**options, **provider_options[index]}
-        if name.lower() not in ALIASES and name.endswith("ExecutionProvider"):
+        if find_provider(name) is None and name.endswith("ExecutionProvider"):
             wanted.dropped[name] = "it runs natively only, not in a browser"
             continue
         canonical = canonical_provider(name)
-        if canonical in UNAVAILABLE:
-            wanted.dropped[canonical] = UNAVAILABLE[canonical]
+        if why := PROVIDERS[canonical].unavailable:
+            wanted.dropped[canonical] = why
         elif canonical in wanted.providers:
             wanted.repeated.append(name)
         else:
-            if canonical == "webgpu":
-                options = {**entries_for_webgpu(entries), **options}
+            options = {**in_entries(canonical, entries), **options}
             wanted.providers[canonical], ignored = check_options(canonical, options)
             if ignored:
                 wanted.ignored[canonical] = ignored

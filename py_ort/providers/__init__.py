@@ -1,0 +1,82 @@
+"""Execution providers: each is a folder here, whose `PROVIDER` says what it has; and what placement decided."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from py_ort.exceptions import InvalidArgument
+from py_ort.lazy_imports import lazily
+from py_ort.providers.provider import Option, Provider
+
+if TYPE_CHECKING:
+    from py_ort.providers.report import PlacedNode as PlacedNode
+    from py_ort.providers.report import Placement as Placement
+
+_FOUND: list[Provider] = [
+    import_module(f"{__name__}.{each.name}").PROVIDER for each in pkgutil.iter_modules(__path__) if each.ispkg
+]
+#: All of them by name, the best one first.
+PROVIDERS: dict[str, Provider] = {each.name: each for each in sorted(_FOUND, key=lambda each: each.order)}
+#: Those that there are kernels of.
+AVAILABLE: tuple[str, ...] = tuple(name for name, each in PROVIDERS.items() if not each.unavailable)
+#: What sessions want that name none.
+DEFAULT: tuple[str, ...] = tuple(name for name in AVAILABLE if PROVIDERS[name].default)
+#: The one whose tensors are in the core's heap, which takes what no other one can run.
+CPU: str = next(name for name in AVAILABLE if not PROVIDERS[name].on_device)
+
+
+def find_provider(name: str) -> Provider | None:
+    """Return the provider of a name, ours or onnxruntime's in any case; None if there is none."""
+    lower = name.lower()
+    same = (each for each in PROVIDERS.values() if lower in (each.name, *map(str.lower, each.aliases)))
+    return next(same, None)
+
+
+def canonical_provider(name: str) -> str:
+    """Return py_ort's own name of a provider: "webgpu".
+
+    Raises:
+        InvalidArgument: No provider is known by this name.
+    """
+    found = find_provider(name)
+    if found is None:
+        raise InvalidArgument(
+            f"Unknown Provider Type: {name}. There are {', '.join(PROVIDERS)} (onnxruntime's names are known too)"
+        )
+    return found.name
+
+
+def onnxruntime_name(name: str) -> str:
+    """Return the provider's name in onnxruntime's manner: "WebGpuExecutionProvider"."""
+    return PROVIDERS[canonical_provider(name)].aliases[0]
+
+
+def on_device(name: str) -> bool:
+    """Tell whether a provider's tensors live outside of the core's heap."""
+    return PROVIDERS[name].on_device
+
+
+def with_cpu(*names: str) -> list[str]:
+    """Return the providers with the CPU behind them, which as in onnxruntime takes what is left, named or not."""
+    return list(dict.fromkeys([*names, CPU]))
+
+
+_WHERE = {"PlacedNode": "report", "Placement": "report"}
+__all__ = [
+    "AVAILABLE",
+    "CPU",
+    "DEFAULT",
+    "PROVIDERS",
+    "Option",
+    "PlacedNode",
+    "Placement",
+    "Provider",
+    "canonical_provider",
+    "find_provider",
+    "on_device",
+    "onnxruntime_name",
+    "with_cpu",
+]
+__getattr__ = lazily(__name__, _WHERE)
