@@ -5,11 +5,11 @@ import path from 'node:path';
 const web = import.meta.dirname;
 
 /**
- * The files of src/kernels that default-export an array of kernels, by family: each with its path there as its source
- * ("matmul/gemm", "convolution/conv"), whose last part is its stem.
+ * The files of src/providers/webgpu/kernels that default-export an array of kernels, by family: each with its path
+ * there as its source ("matmul/gemm", "convolution/conv"), whose last part is its stem.
  */
 async function kernelFiles(only) {
-  const folder = path.join(web, 'src/kernels');
+  const folder = path.join(web, 'src/providers/webgpu/kernels');
   const files = [];
   for (const name of await readdir(folder, { recursive: true })) {
     const file = path.join(folder, name);

@@ -8,7 +8,7 @@
     files.py      kernels from .wgsl and .py files
     trial.py      running one on arrays; watch.py runs it again whenever its file changes
 
-In the page: `web/src/user_kernels`.
+In the page: `web/src/providers/webgpu/user_kernels`.
 """
 
 from __future__ import annotations

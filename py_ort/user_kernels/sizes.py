@@ -1,8 +1,8 @@
 """The language of sizes: shapes, uniforms and numbers of workgroups as expressions of input shapes and attributes.
 
 A text is parsed once, here, into a tree of lists, which goes to the page as JSON. Python computes it with symbols, to
-infer shapes; the page (`web/src/user_kernels/sizes.ts`) with numbers, to run; a test compares both. Neither evaluates
-code.
+infer shapes; the page (`web/src/providers/webgpu/user_kernels/sizes.ts`) with numbers, to run; a test compares both.
+Neither evaluates code.
 
 What there is: `x.shape`, `x.rank`, `x.size`, `k.values` (of a host input), `present(x)`, attributes by name, numbers,
 texts, lists, `a[i]`, `a[i:j]`, `+ - * / // %`, comparisons, `and or not`, `a if c else b`, and the functions below.

@@ -1,7 +1,8 @@
 """The WebGPU kernels on tensors larger than a binding: the device pretends that it binds a few hundred bytes.
 
-Where work can be cut into parts, each binds windows (`web/src/wgsl/large.ts`); all else binds several windows at once,
-read and written through functions (`web/src/gpu/windows.ts`). For each operator the largest case of the tables.
+Where work can be cut into parts, each binds windows (`web/src/providers/webgpu/wgsl/large.ts`); all else binds several
+windows at once, read and written through functions (`web/src/providers/webgpu/windows.ts`). For each operator the
+largest case of the tables.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ def floors():
 
 
 SOUND = {
-    "session/run.ts": "import type { A } from '../gpu/device';\nimport { b } from '../errors';\n",
-    "gpu/device.ts": "import {\n  a,\n} from '../schema';\n// import { c } from '../page/page';\n",
-    "gpu/index.ts": "export * from './device';\n",
+    "session/run.ts": "import type { A } from '../providers/webgpu/device';\nimport { b } from '../errors';\n",
+    "providers/webgpu/device.ts": "import {\n  a,\n} from '../../schema';\n// import { c } from '../../page/page';\n",
+    "providers/webgpu/index.ts": "export * from './device';\n",
     "errors.ts": "",
 }
 
@@ -28,18 +28,27 @@ SOUND = {
     ("added", "fault"),
     [
         ({}, None),
-        ({"gpu/up.ts": "import type { X } from '../session/run';"}, "gpu/up.ts imports session/run.ts"),
+        (
+            {"providers/webgpu/up.ts": "import type { X } from '../../session/run';"},
+            "providers/webgpu/up.ts imports session/run.ts",
+        ),
         ({"core/up.ts": "const x = await import(\n  '../session/run'\n);"}, "core/up.ts imports session/run.ts"),
-        ({"kernels/a.ts": "import { x } from '../jsep/b';", "jsep/b.ts": ""}, "kernels/a.ts imports jsep/b.ts"),
-        ({"errors.ts": "export type { X } from './gpu';"}, "errors.ts imports gpu/index.ts"),
-        ({"gpu/a.ts": "import './b';", "gpu/b.ts": "import {\n  type A,\n} from './a';"}, "a cycle: gpu/"),
+        (
+            {"providers/webgpu/kernels/a.ts": "import { x } from '../../../jsep/b';", "jsep/b.ts": ""},
+            "providers/webgpu/kernels/a.ts imports jsep/b.ts",
+        ),
+        ({"errors.ts": "export type { X } from './providers/webgpu';"}, "errors.ts imports providers/webgpu/index.ts"),
+        (
+            {"providers/webgpu/a.ts": "import './b';", "providers/webgpu/b.ts": "import {\n  type A,\n} from './a';"},
+            "a cycle: providers/webgpu/",
+        ),
         ({"new/a.ts": ""}, "new: in no floor"),
     ],
     ids=["sound", "type", "dynamic", "sideways", "file", "cycle", "unknown"],
 )
 def test_faults(floors, tmp_path, added, fault):
     for name, text in {**SOUND, **added}.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     found = floors.faults(tmp_path)
     assert [fault in each for each in found] == ([] if fault is None else [True])

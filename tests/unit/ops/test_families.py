@@ -24,7 +24,7 @@ from py_ort.ir.operators import MICROSOFT, NHWC
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 ROOT = Path(__file__).parents[3]
-CORE, WEB, TABLES = ROOT / "wasm_build/src/kernels", ROOT / "web/src/kernels", ROOT / "tests/ops"
+CORE, WEB, TABLES = ROOT / "wasm_build/src/kernels", ROOT / "web/src/providers/webgpu/kernels", ROOT / "tests/ops"
 ASSETS, HELPERS_OF_TESTS = ROOT / "py_ort/assets", ROOT / "tests/helpers"
 #: Folders of kernels that are no family: what many families use.
 HELPERS = {"shared"}

@@ -22,6 +22,7 @@ from py_ort.ir.spatial import conv_transpose_output, explicit_pads, fill_spatial
 
 ROOT = Path(__file__).parents[3]
 WEB = ROOT / "web"
+WINDOW = WEB / "src/providers/webgpu/kernels/shared/window.ts"
 sys.path.insert(0, str(ROOT / "wasm_build/test"))
 
 Window = dict[str, Any]
@@ -111,7 +112,7 @@ def test_the_page(op: str, tmp_path: Path) -> None:
     """The page's function, given attributes as they were."""
     script = tmp_path / "windows.ts"
     script.write_text(
-        f"import {{ slide, slideTransposed }} from {json.dumps(str(WEB / 'src/kernels/shared/window.ts'))};\n"
+        f"import {{ slide, slideTransposed }} from {json.dumps(str(WINDOW))};\n"
         f"const cases: any[] = {json.dumps([case[:2] for case in drawn(op)])};\n"
         "const sizes = ([input, a]: any) => {\n"
         "  const window = { kernelShape: a.kernel_shape, strides: a.strides, dilations: a.dilations,\n"

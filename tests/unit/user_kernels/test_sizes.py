@@ -74,7 +74,7 @@ def test_the_page_computes_the_same(tmp_path: Path) -> None:
     texts = list(CASES)
     script = tmp_path / "sizes.ts"
     script.write_text(
-        f"import {{ evaluate }} from {json.dumps(str(WEB / 'src/user_kernels/sizes.ts'))};\n"
+        f"import {{ evaluate }} from {json.dumps(str(WEB / 'src/providers/webgpu/user_kernels/sizes.ts'))};\n"
         f"const values: any = {json.dumps(VALUES)};\n"
         f"const env: any = {{ shapes: {json.dumps(SHAPES)}, attributes: {json.dumps(ATTRIBUTES)}, "
         "values: (name: string) => values[name] };\n"

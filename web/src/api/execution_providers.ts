@@ -3,7 +3,7 @@ import { providers } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { type WebGpuOptions, webGpuSettings } from '../core/webgpu_options';
-import type { GpuProvider } from '../gpu/provider';
+import type { GpuProvider } from '../providers/webgpu/provider';
 import type { FindPart, Package } from '../package/package';
 import type { Runtime } from '../session/runtime';
 import type { EngineRequest } from './engine';

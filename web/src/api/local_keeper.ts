@@ -1,9 +1,9 @@
 // Tensors that a session of this thread left on the GPU.
 import type { DType } from '../schema';
 import { cpuElementSize, elementCount } from '../contract/elements';
-import { storageBytes } from '../gpu/memory_plan';
-import { PageForm, pageBytes } from '../gpu/page_form';
-import type { GpuProvider } from '../gpu/provider';
+import { storageBytes } from '../device/memory_plan';
+import { PageForm, pageBytes } from '../providers/webgpu/page_form';
+import type { GpuProvider } from '../providers/webgpu/provider';
 import { invalid } from '../errors';
 import { HERE, type Loan, type TensorKeeper } from './keeper';
 

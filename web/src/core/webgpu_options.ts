@@ -1,8 +1,8 @@
 // What the options of the WebGPU provider mean: the core reads them
 // (wasm_build/include/py_ort/webgpu_provider_options.h).
-import type { BufferKind, CacheMode, CacheModes } from '../gpu/buffer_cache';
-import type { DeviceOptions } from '../gpu/device';
-import type { ValidationMode } from '../gpu/scopes';
+import type { BufferKind, CacheMode, CacheModes } from '../providers/webgpu/buffer_cache';
+import type { DeviceOptions } from '../providers/webgpu/device';
+import type { ValidationMode } from '../providers/webgpu/scopes';
 import type { Core } from './core';
 
 /** As a user gives them, by onnxruntime's names: strings, or what becomes the right string. */

@@ -1,7 +1,7 @@
 // What a generation is asked for, and what it answers.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import type { Counters } from '../gpu/counters';
+import type { Counters } from '../device/counters';
 
 /** What an input is for, besides caches. */
 export type Role = 'ids' | 'mask' | 'positions' | 'cachePositions' | 'lengths' | 'total' | 'logitsToKeep' | 'useCache';

@@ -2,8 +2,8 @@
 // it reads; of others, the rows that count are copied there.
 import type { DType } from '../schema';
 import type { Shader, Spec } from '../contract/kernel';
-import type { CompiledSegment, Command } from '../gpu/segment';
-import type { ShaderBinding } from '../gpu/shader';
+import type { CompiledSegment, Command } from '../providers/webgpu/segment';
+import type { ShaderBinding } from '../providers/webgpu/shader';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
 import { Readback, compileSegment, elementType, packUniforms, storageBytes } from './outside';

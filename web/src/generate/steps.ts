@@ -1,5 +1,5 @@
 // One step of a decoder: new tokens go in, caches go round, and of the logits a token is chosen for each row.
-import type { Counters } from '../gpu/counters';
+import type { Counters } from '../device/counters';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { RunOptions, RunResult } from '../session/run_options';
 import type { Session } from '../session/session';

@@ -4,7 +4,7 @@ import { RuntimeError } from '../errors';
 import type { Core } from '../core/core';
 import type { CoreTensor } from '../core/words';
 import type { JsepFunctions } from '../core/module';
-import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
+import { FIRST_VIRTUAL_ID } from '../providers/webgpu/buffers';
 import { Attributes } from '../contract/attributes';
 import { copyCommands } from './copy_blocks';
 import type { GpuSession } from './gpu_session';

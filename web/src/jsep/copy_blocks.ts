@@ -1,11 +1,11 @@
 // jsepCopy between GPU tensors: rows that Loop and Scan take out of a tensor, or put into one. Of elements nothing is
 // known here but bytes. WebGPU's own copy does it, or a kernel where blocks are strided or not of whole words.
 import { DType } from '../schema';
-import type { GpuProvider } from '../gpu/provider';
-import type { Command } from '../gpu/segment';
-import { roundUp } from '../gpu/memory_plan';
-import { linearMain, linearWorkgroups } from '../wgsl/linear';
-import { stridedCopy } from '../wgsl/strided_copy';
+import type { GpuProvider } from '../providers/webgpu/provider';
+import type { Command } from '../providers/webgpu/segment';
+import { roundUp } from '../device/memory_plan';
+import { linearMain, linearWorkgroups } from '../providers/webgpu/wgsl/linear';
+import { stridedCopy } from '../providers/webgpu/wgsl/strided_copy';
 import type { Context, Kernel, Shader, Spec } from '../contract/kernel';
 import { makeTensor, resolveKernel } from './resolve';
 

@@ -1,7 +1,7 @@
 // The GPU side of a session: its kernels, its memory, and the run under way.
 import type { WebGpuSettings } from '../core/webgpu_options';
-import type { GpuProvider } from '../gpu/provider';
-import { SessionMemory } from '../gpu/session_memory';
+import type { GpuProvider } from '../providers/webgpu/provider';
+import { SessionMemory } from '../providers/webgpu/session_memory';
 import type { Kernel, Tensor, TileTable } from '../contract/kernel';
 import type { Recorder } from './recorder';
 import type { RunEvent } from './recording';

@@ -1,11 +1,11 @@
 // One run, seen from the GPU's side: resolve records what the core asks, or finds it recorded; commit makes it happen.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
-import type { GpuProvider } from '../gpu/provider';
-import { Profiler } from '../gpu/profiler';
-import type { RunErrors } from '../gpu/scopes';
-import type { Download, PendingReadback } from '../gpu/readback';
+import { FIRST_VIRTUAL_ID } from '../providers/webgpu/buffers';
+import type { GpuProvider } from '../providers/webgpu/provider';
+import { Profiler } from '../providers/webgpu/profiler';
+import type { RunErrors } from '../providers/webgpu/scopes';
+import type { Download, PendingReadback } from '../providers/webgpu/readback';
 import {
   buildSegment,
   type Command,
@@ -13,8 +13,8 @@ import {
   type CompileProgress,
   compilePipelines,
   type Placement,
-} from '../gpu/segment';
-import type { SessionMemory } from '../gpu/session_memory';
+} from '../providers/webgpu/segment';
+import type { SessionMemory } from '../providers/webgpu/session_memory';
 import type { Timeline } from '../timeline';
 import type { Blocks, BlocksAt } from './copy_blocks';
 import { sameContents } from '../contract/elements';

@@ -1,11 +1,11 @@
 // What one walk of the plan asked of the GPU, kept for the next run with the same input shapes.
 import type { DType } from '../schema';
-import type { Arena, ArenaPlace, ArenaSlot } from '../gpu/arena';
-import { type Contents, type FixedPart, fixedPart } from '../gpu/fixed_part';
-import { type Held, largestSum, type Lifetime } from '../gpu/memory_plan';
-import type { GpuProvider } from '../gpu/provider';
-import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
-import type { Command, CompiledSegment } from '../gpu/segment';
+import type { Arena, ArenaPlace, ArenaSlot } from '../providers/webgpu/arena';
+import { type Contents, type FixedPart, fixedPart } from '../device/fixed_part';
+import { type Held, largestSum, type Lifetime } from '../device/memory_plan';
+import type { GpuProvider } from '../providers/webgpu/provider';
+import { FIRST_VIRTUAL_ID } from '../providers/webgpu/buffers';
+import type { Command, CompiledSegment } from '../providers/webgpu/segment';
 import type { Container } from '../wire/values';
 import type { Blocks } from './copy_blocks';
 import type { HostTest } from './resolve';

@@ -1,12 +1,12 @@
 // The resolve step of one kernel call: output shapes and GPU commands, from input shapes. Nothing runs here.
 import { type DType, ErrorCode } from '../schema';
-import type { Command, Region } from '../gpu/segment';
-import { foldGrid } from '../gpu/folded_grid';
-import { elementType, packUniforms } from '../gpu/shader';
-import { type Bound, inWindows } from '../gpu/windows';
-import { storageBytes } from '../gpu/memory_plan';
-import type { InPlace } from '../gpu/segment_plan';
-import type { GpuProvider } from '../gpu/provider';
+import type { Command, Region } from '../providers/webgpu/segment';
+import { foldGrid } from '../providers/webgpu/folded_grid';
+import { elementType, packUniforms } from '../providers/webgpu/shader';
+import { type Bound, inWindows } from '../providers/webgpu/windows';
+import { storageBytes } from '../device/memory_plan';
+import type { InPlace } from '../device/segment_plan';
+import type { GpuProvider } from '../providers/webgpu/provider';
 import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from '../contract/elements';
 import {
   type Binding,
@@ -20,7 +20,7 @@ import {
   type TileTable,
 } from '../contract/kernel';
 import { RuntimeError } from '../errors';
-import { windowStep } from '../wgsl/large';
+import { windowStep } from '../providers/webgpu/wgsl/large';
 import { inUnpacked } from './unpacked';
 
 /** Of a dimension: the core takes 32 bits. */

@@ -1,9 +1,9 @@
 // One kernel by itself, without a session: the JsepRun message, and the tests of kernels.
 import type { DType } from '../schema';
-import type { GpuProvider } from '../gpu/provider';
-import { planSegment } from '../gpu/segment_plan';
+import type { GpuProvider } from '../providers/webgpu/provider';
+import { planSegment } from '../device/segment_plan';
 import { accessOf } from './variants';
-import { type CompiledSegment, type Command, compileSegment, type Placement } from '../gpu/segment';
+import { type CompiledSegment, type Command, compileSegment, type Placement } from '../providers/webgpu/segment';
 import { cpuElementSize, elementCount } from '../contract/elements';
 import { type Kernel, KernelError } from '../contract/kernel';
 import { type CallInput, makeTensor, resolveKernel } from './resolve';

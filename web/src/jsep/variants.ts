@@ -1,9 +1,9 @@
 // The commands of a segment as its memory plan wants them: some with an output in the place of an input, some with
 // read_write bindings.
-import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
-import type { PipelineCache } from '../gpu/pipelines';
-import type { Command, DispatchCommand } from '../gpu/segment';
-import type { Access, InPlace, SegmentPlan } from '../gpu/segment_plan';
+import { FIRST_VIRTUAL_ID } from '../providers/webgpu/buffers';
+import type { PipelineCache } from '../providers/webgpu/pipelines';
+import type { Command, DispatchCommand } from '../providers/webgpu/segment';
+import type { Access, InPlace, SegmentPlan } from '../device/segment_plan';
 
 export function accessOf(command: Command): Access {
   if (command.kind === 'copy') return { reads: [command.source.id], writes: [command.target.id] };

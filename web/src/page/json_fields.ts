@@ -1,15 +1,15 @@
 // What is JSON in messages: one type for each field. Python's are py_ort/wire/json_fields.py; a test compares them.
-import type * as caches from '../gpu/buffer_cache';
+import type * as caches from '../providers/webgpu/buffer_cache';
 import type * as cpu from '../core/microkernels';
-import type * as counters from '../gpu/counters';
-import type * as device from '../gpu/device';
-import type * as profiler from '../gpu/profiler';
+import type * as counters from '../device/counters';
+import type * as device from '../providers/webgpu/device';
+import type * as profiler from '../providers/webgpu/profiler';
 import type * as run from '../session/run_options';
 import type * as generate from '../generate/generate_options';
 import type * as times from '../session/node_times';
 import type * as session from '../session/session';
 import type * as state from '../session/state';
-import type * as user from '../user_kernels/definition';
+import type * as user from '../providers/webgpu/user_kernels/definition';
 import type * as values from '../wire/values';
 import type * as stats from './stats';
 

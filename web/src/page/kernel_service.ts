@@ -1,17 +1,17 @@
 // Buffers and kernels used one by one from Python: the JSEP calls as messages, without a session.
 import { Location, type TensorDescT } from '../schema';
 import { invalid } from '../errors';
-import { type Counters, countersSince } from '../gpu/counters';
-import { roundUp } from '../gpu/memory_plan';
-import type { GpuProvider } from '../gpu/provider';
-import { inErrorScopes } from '../gpu/scopes';
+import { type Counters, countersSince } from '../device/counters';
+import { roundUp } from '../device/memory_plan';
+import type { GpuProvider } from '../providers/webgpu/provider';
+import { inErrorScopes } from '../providers/webgpu/scopes';
 import { Attributes } from '../contract/attributes';
 import type { Kernel } from '../contract/kernel';
 import { findKernel } from '../jsep/registry';
 import { prepareSingle, type SingleInput } from '../jsep/single';
 import type { Runtime } from '../session/runtime';
 import type { TensorOnGpu } from '../wire/values';
-import { userKernels } from '../user_kernels';
+import { userKernels } from '../providers/webgpu/user_kernels';
 import { readTensor } from '../wire/messages';
 
 /** Keeps its device open. */

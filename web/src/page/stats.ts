@@ -1,7 +1,7 @@
 // GetStats: what a page or a session holds and has done. gpu_bytes includes what waits in caches.
 import type { MicrokernelStats } from '../core/microkernels';
-import type { BufferCacheStats } from '../gpu/buffer_cache';
-import { type Counters, newCounters } from '../gpu/counters';
+import type { BufferCacheStats } from '../providers/webgpu/buffer_cache';
+import { type Counters, newCounters } from '../device/counters';
 import type { Runtime } from '../session/runtime';
 import { GpuWeightStore } from '../session/weight_store';
 import type { Session } from '../session/session';

@@ -2,10 +2,10 @@
 // none on the GPU.
 import type { CpuMeans } from '../core/microkernels';
 import { messageOf } from '../errors';
-import { Arena } from '../gpu/arena';
-import { storageBytes } from '../gpu/memory_plan';
-import { type CompiledShader, type CompileProgress, compilePipelines } from '../gpu/segment';
-import { RunErrors } from '../gpu/scopes';
+import { Arena } from '../providers/webgpu/arena';
+import { storageBytes } from '../device/memory_plan';
+import { type CompiledShader, type CompileProgress, compilePipelines } from '../providers/webgpu/segment';
+import { RunErrors } from '../providers/webgpu/scopes';
 import type { GpuSession } from '../jsep/gpu_session';
 import { cpuElementSize, elementCount } from '../contract/elements';
 import { Recorder } from '../jsep/recorder';

@@ -3,9 +3,9 @@
 // device opened with a session's options, which goes with the last session and the last tensor in it.
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
-import type { CacheModes } from '../gpu/buffer_cache';
-import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from '../gpu/device';
-import { GpuProvider } from '../gpu/provider';
+import type { CacheModes } from '../providers/webgpu/buffer_cache';
+import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from '../providers/webgpu/device';
+import { GpuProvider } from '../providers/webgpu/provider';
 
 interface Context {
   readonly opening: Promise<GpuProvider>;

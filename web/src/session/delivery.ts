@@ -1,7 +1,7 @@
 // What becomes of a run's outputs: read back, left in a new GPU buffer, or written into one that was bound to them.
 import type { DType } from '../schema';
 import { invalid } from '../errors';
-import { storageBytes } from '../gpu/memory_plan';
+import { storageBytes } from '../device/memory_plan';
 import { elementCount } from '../contract/elements';
 import type { Kept, Wanted } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';

@@ -2,8 +2,8 @@
 // and large enough.
 import type { DType } from '../schema';
 import { invalid } from '../errors';
-import { storageBytes } from '../gpu/memory_plan';
-import type { GpuProvider } from '../gpu/provider';
+import { storageBytes } from '../device/memory_plan';
+import type { GpuProvider } from '../providers/webgpu/provider';
 import { elementCount, hasGpuForm, typeName } from '../contract/elements';
 import type { SessionState } from './state';
 import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';

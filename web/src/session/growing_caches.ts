@@ -2,7 +2,7 @@
 // a step writes its new rows only, and runs as if it had been given the whole buffer for input and output: as long as
 // the room lasts, nothing that a step is recorded with changes.
 import type { GpuSession } from '../jsep/gpu_session';
-import { type Heads, RoomyBuffer, RoomyRows } from '../gpu/roomy_rows';
+import { type Heads, RoomyBuffer, RoomyRows } from '../providers/webgpu/roomy_rows';
 import { cpuElementSize } from '../contract/elements';
 import type { Appended, Tensor } from '../contract/kernel';
 import { makeTensor } from '../jsep/resolve';

@@ -1,6 +1,6 @@
 // Whose time it was: from the core's and the kernels' numbers to the nodes of the model.
 import type { Tiling } from '../contract/kernel';
-import type { ProfileRow } from '../gpu/profiler';
+import type { ProfileRow } from '../providers/webgpu/profiler';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { PlanNode } from './plan';
 import type { Timeline } from '../timeline';

@@ -2,11 +2,11 @@
 import { DType, Location } from '../schema';
 import type { CoreOutput } from '../core/words';
 import { invalid } from '../errors';
-import { type Counters, countersSince, newCounters } from '../gpu/counters';
-import { gpuTime, type ProfileRow } from '../gpu/profiler';
-import type { PendingReadback } from '../gpu/readback';
-import { gpuError, RunErrors } from '../gpu/scopes';
-import { storageBytes } from '../gpu/memory_plan';
+import { type Counters, countersSince, newCounters } from '../device/counters';
+import { gpuTime, type ProfileRow } from '../providers/webgpu/profiler';
+import type { PendingReadback } from '../providers/webgpu/readback';
+import { gpuError, RunErrors } from '../providers/webgpu/scopes';
+import { storageBytes } from '../device/memory_plan';
 import { type ElementForms, hasGpuForm, typeName } from '../contract/elements';
 import { Recorder } from '../jsep/recorder';
 import type { ClosedOutput, Recording } from '../jsep/recording';

@@ -4,8 +4,8 @@ import { RuntimeError } from '../errors';
 import { Core } from '../core/core';
 import { type CoreFiles, filesIn } from '../core/files';
 import { webGpuSettings } from '../core/webgpu_options';
-import type { DeviceOptions } from '../gpu/device';
-import type { GpuProvider } from '../gpu/provider';
+import type { DeviceOptions } from '../providers/webgpu/device';
+import type { GpuProvider } from '../providers/webgpu/provider';
 import { JsepBackend } from '../jsep/backend';
 import { DeviceContexts } from './contexts';
 

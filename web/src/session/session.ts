@@ -2,13 +2,13 @@
 // session.run(feeds).
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
-import { countersSince, newCounters } from '../gpu/counters';
+import { countersSince, newCounters } from '../device/counters';
 import type { Simd } from '../core/files';
 import { webGpuSettings, type WebGpuOptions } from '../core/webgpu_options';
 import type { TileTable } from '../contract/kernel';
-import type { DeviceOptions } from '../gpu/device';
-import type { GpuProvider } from '../gpu/provider';
-import type { CompiledShader } from '../gpu/segment';
+import type { DeviceOptions } from '../providers/webgpu/device';
+import type { GpuProvider } from '../providers/webgpu/provider';
+import type { CompiledShader } from '../providers/webgpu/segment';
 import { checkCapturable } from './capture';
 import { compileEarly } from './compile_early';
 import { GpuSession } from '../jsep/gpu_session';
@@ -20,7 +20,7 @@ import { Runtime } from './runtime';
 import { SessionState } from './state';
 import { type Feeds, orderFeeds } from './feeds';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
-import { userKernels } from '../user_kernels';
+import { userKernels } from '../providers/webgpu/user_kernels';
 import { Timeline } from '../timeline';
 import type { Value } from '../wire/values';
 import { SessionWeights } from './weights';

@@ -1,8 +1,8 @@
 // What there is of a session from its creation to its release: what its runs work on.
 import type { CpuMeans } from '../core/microkernels';
 import type { WebGpuSettings } from '../core/webgpu_options';
-import type { Counters } from '../gpu/counters';
-import type { GpuProvider } from '../gpu/provider';
+import type { Counters } from '../device/counters';
+import type { GpuProvider } from '../providers/webgpu/provider';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { Span } from '../timeline';
 import { GrowingCaches } from './growing_caches';

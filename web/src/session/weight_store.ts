@@ -1,9 +1,9 @@
 // Weights by what they are: sessions of one model, and plans for different shapes of it, hold the same bytes once.
 // A weight is found here when all of its bytes are there, and goes with its last holder.
 import type { Core } from '../core/core';
-import type { GpuTensorMemory } from '../gpu/buffers';
-import { roundUp, storageBytes } from '../gpu/memory_plan';
-import type { GpuProvider } from '../gpu/provider';
+import type { GpuTensorMemory } from '../providers/webgpu/buffers';
+import { roundUp, storageBytes } from '../device/memory_plan';
+import type { GpuProvider } from '../providers/webgpu/provider';
 
 /** New weights lie in buffers of at most this size together; larger ones have their own. */
 const PACK_BYTES = 256 << 20;

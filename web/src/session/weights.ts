@@ -3,7 +3,7 @@
 import { ErrorCode } from '../schema';
 import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
-import type { GpuProvider } from '../gpu/provider';
+import type { GpuProvider } from '../providers/webgpu/provider';
 import { elementCount } from '../contract/elements';
 import { scatterIntoPanels } from '../package/forms';
 import { Form } from '../package/header';

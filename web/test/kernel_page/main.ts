@@ -4,10 +4,10 @@ import { cpuElementSize, dtypeOf, elementCount, typeName } from '../../src/contr
 import type { DeviceTraits, DTypeName } from '../../src/contract/kernel';
 import { findKernel } from '../../src/jsep/registry';
 import { prepareSingle, type SingleInput } from '../../src/jsep/single';
-import { shaderKey, type ShaderRequest, shaderText } from '../../src/gpu/shader';
-import { gpuError, inErrorScopes } from '../../src/gpu/scopes';
-import type { Pipeline } from '../../src/gpu/pipelines';
-import { GpuProvider } from '../../src/gpu/provider';
+import { shaderKey, type ShaderRequest, shaderText } from '../../src/providers/webgpu/shader';
+import { gpuError, inErrorScopes } from '../../src/providers/webgpu/scopes';
+import type { Pipeline } from '../../src/providers/webgpu/pipelines';
+import { GpuProvider } from '../../src/providers/webgpu/provider';
 import { fromBase64, toBase64 } from '../base64';
 import { withoutMatrices } from './subgroup_matrices';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accessThrough } from '../../src/wgsl/accessors';
+import { accessThrough } from '../../src/providers/webgpu/wgsl/accessors';
 
 const main = (body: string): string => `fn main() { ${body} }`;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BufferCache, bucketBytes, type CacheMode } from '../../src/gpu/buffer_cache';
-import type { Gpu } from '../../src/gpu/device';
+import { BufferCache, bucketBytes, type CacheMode } from '../../src/providers/webgpu/buffer_cache';
+import type { Gpu } from '../../src/providers/webgpu/device';
 
 interface FakeBuffer {
   size: number;

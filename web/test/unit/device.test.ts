@@ -1,7 +1,7 @@
 // Opening a device in a browser whose GPU process answers nothing, or only with an adapter on the CPU.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openGpu, subgroupMatrixOf } from '../../src/gpu/device';
+import { openGpu, subgroupMatrixOf } from '../../src/providers/webgpu/device';
 import { RuntimeError } from '../../src/errors';
 import { ErrorCode } from '../../src/schema';
 

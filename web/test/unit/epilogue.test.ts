@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { epilogueText, programOf, readsResidual, recognized, residualFirst, shared } from '../../src/wgsl/epilogue';
-import { parse } from '../../src/wgsl/program';
+import {
+  epilogueText,
+  programOf,
+  readsResidual,
+  recognized,
+  residualFirst,
+  shared,
+} from '../../src/providers/webgpu/wgsl/epilogue';
+import { parse } from '../../src/providers/webgpu/wgsl/program';
 
 test('a form is the program that says it', () => {
   for (const text of [

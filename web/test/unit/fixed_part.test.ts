@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Contents, type FixedPart, fixedPart } from '../../src/gpu/fixed_part';
-import type { Lifetime } from '../../src/gpu/memory_plan';
-import { type Access, planKept } from '../../src/gpu/segment_plan';
+import { type Contents, type FixedPart, fixedPart } from '../../src/device/fixed_part';
+import type { Lifetime } from '../../src/device/memory_plan';
+import { type Access, planKept } from '../../src/device/segment_plan';
 
 const WEIGHT = 1000;
 const KIB = 1024;

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Context, Dispatch, Tensor } from '../../src/contract/kernel';
-import { flashAttention } from '../../src/kernels/attention/flash_attention';
-import { headsOf } from '../../src/kernels/attention/spec';
+import { flashAttention } from '../../src/providers/webgpu/kernels/attention/flash_attention';
+import { headsOf } from '../../src/providers/webgpu/kernels/attention/spec';
 import { DType } from '../../src/schema';
 
 const KIB = 1024;

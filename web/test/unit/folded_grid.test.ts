@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { foldedText, foldGrid } from '../../src/gpu/folded_grid';
-import { linearMain } from '../../src/wgsl/linear';
+import { foldedText, foldGrid } from '../../src/providers/webgpu/folded_grid';
+import { linearMain } from '../../src/providers/webgpu/wgsl/linear';
 
 const shader = { name: 'probe', wgsl: () => linearMain('  y[i] = 1;') };
 

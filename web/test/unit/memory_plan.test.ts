@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Conflicts, type Held, largestSum, type Lifetime, planMemory, type Slot } from '../../src/gpu/memory_plan';
+import {
+  type Conflicts,
+  type Held,
+  largestSum,
+  type Lifetime,
+  planMemory,
+  type Slot,
+} from '../../src/device/memory_plan';
 
 /** Checks what must always hold, and returns the plan. */
 function plan(tensors: Lifetime[], existing: Slot[] = [], conflicts: Conflicts = new Map()) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withPacked } from '../../src/gpu/packed';
-import { type ShaderRequest, shaderKey, shaderText } from '../../src/gpu/shader';
+import { withPacked } from '../../src/providers/webgpu/packed';
+import { type ShaderRequest, shaderKey, shaderText } from '../../src/providers/webgpu/shader';
 import { KernelError, type Packing } from '../../src/contract/kernel';
 
 const BODY = 'fn main() { let at = i32(1); y[i] = x[at] + x[0]; }';

@@ -1,9 +1,9 @@
 // Profiles on devices without timestamps, and what becomes of those of passes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BufferCaches } from '../../src/gpu/buffer_cache';
-import type { Gpu } from '../../src/gpu/device';
-import { gpuTime, Profiler } from '../../src/gpu/profiler';
+import type { BufferCaches } from '../../src/providers/webgpu/buffer_cache';
+import type { Gpu } from '../../src/providers/webgpu/device';
+import { gpuTime, Profiler } from '../../src/providers/webgpu/profiler';
 
 const ROW = { kernel: 'relu', workgroups: [1, 1, 1], instance: 7 } as const;
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Arena } from '../../src/gpu/arena';
-import { FIRST_VIRTUAL_ID } from '../../src/gpu/buffers';
-import type { GpuProvider } from '../../src/gpu/provider';
-import type { Command } from '../../src/gpu/segment';
+import { Arena } from '../../src/providers/webgpu/arena';
+import { FIRST_VIRTUAL_ID } from '../../src/providers/webgpu/buffers';
+import type { GpuProvider } from '../../src/providers/webgpu/provider';
+import type { Command } from '../../src/providers/webgpu/segment';
 import { lifetimes, Recording, Segment } from '../../src/jsep/recording';
 
 const [x, a, b, y, scratch] = [0, 1, 2, 3, 4].map((i) => FIRST_VIRTUAL_ID + i);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BufferCache, BufferCaches } from '../../src/gpu/buffer_cache';
-import type { Gpu } from '../../src/gpu/device';
-import { Profiler } from '../../src/gpu/profiler';
-import { type Command, compileSegment } from '../../src/gpu/segment';
+import type { BufferCache, BufferCaches } from '../../src/providers/webgpu/buffer_cache';
+import type { Gpu } from '../../src/providers/webgpu/device';
+import { Profiler } from '../../src/providers/webgpu/profiler';
+import { type Command, compileSegment } from '../../src/providers/webgpu/segment';
 import type { Timed } from '../../src/timeline';
 
 test('bytes go from a buffer to itself through another one', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { largestSum, type Lifetime } from '../../src/gpu/memory_plan';
-import { type Access, planSegment, type SegmentPlan } from '../../src/gpu/segment_plan';
+import { largestSum, type Lifetime } from '../../src/device/memory_plan';
+import { type Access, planSegment, type SegmentPlan } from '../../src/device/segment_plan';
 
 interface Network {
   readonly tensors: Lifetime[];

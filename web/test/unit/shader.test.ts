@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { packUniforms, type ShaderRequest, shaderKey, shaderText, stableJson } from '../../src/gpu/shader';
+import { packUniforms, type ShaderRequest, shaderKey, shaderText, stableJson } from '../../src/providers/webgpu/shader';
 
 const shader = {
   name: 'probe__any',

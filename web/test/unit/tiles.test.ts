@@ -1,14 +1,24 @@
 // Which tile a GPU takes for a product, and what a table of tiles changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hardwareTile } from '../../src/kernels/matmul/product/hardware_tile';
+import { hardwareTile } from '../../src/providers/webgpu/kernels/matmul/product/hardware_tile';
 import type { Context, Dispatch, Tensor, TileTable } from '../../src/contract/kernel';
-import { matrixTile, matrixTileName } from '../../src/kernels/matmul/product/matrix_tiles';
-import { multiply } from '../../src/kernels/matmul/product/multiply';
-import type { Product } from '../../src/kernels/matmul/product/product';
+import { matrixTile, matrixTileName } from '../../src/providers/webgpu/kernels/matmul/product/matrix_tiles';
+import { multiply } from '../../src/providers/webgpu/kernels/matmul/product/multiply';
+import type { Product } from '../../src/providers/webgpu/kernels/matmul/product/product';
 import { DType } from '../../src/schema';
-import { softwareTile, softwareTileName, softwareTiles } from '../../src/kernels/matmul/product/software_tile';
-import { choiceName, choices, type Problem, productKey, workgroupQuads } from '../../src/kernels/matmul/product/tiles';
+import {
+  softwareTile,
+  softwareTileName,
+  softwareTiles,
+} from '../../src/providers/webgpu/kernels/matmul/product/software_tile';
+import {
+  choiceName,
+  choices,
+  type Problem,
+  productKey,
+  workgroupQuads,
+} from '../../src/providers/webgpu/kernels/matmul/product/tiles';
 
 const KIB = 1024;
 

@@ -1,8 +1,8 @@
 // Users' texts: which helpers are declared for them, and what may be done to them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { helperText, needsDims, type HelpedTensor } from '../../src/user_kernels/helpers';
-import { hoistUniforms } from '../../src/wgsl/hoist';
+import { helperText, needsDims, type HelpedTensor } from '../../src/providers/webgpu/user_kernels/helpers';
+import { hoistUniforms } from '../../src/providers/webgpu/wgsl/hoist';
 
 const x: HelpedTensor = { name: 'x', storage: 'f16', rank: 2, written: false };
 const y: HelpedTensor = { name: 'y', storage: 'i32', rank: 0, written: true };

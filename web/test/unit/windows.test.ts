@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Bound, inWindows } from '../../src/gpu/windows';
+import { type Bound, inWindows } from '../../src/providers/webgpu/windows';
 
 const shader = { name: 'probe', wgsl: () => 'fn main() { y[i] = x[i] + w[i]; }' };
 

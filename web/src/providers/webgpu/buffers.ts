@@ -1,0 +1,161 @@
+// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU, buffers of the page's
+// own. Ids count up from 1. A buffer keeps its id for ever, also while it waits in a cache or while the page has it:
+// what was recorded with it is replayed with it.
+import { invalid } from '../../errors';
+import type { BufferCache } from './buffer_cache';
+import type { Placement } from './segment';
+
+/** Ids from here on are virtual: they belong to a run (jsep/recorder.ts). */
+export const FIRST_VIRTUAL_ID = 0x40000000;
+
+export interface GpuTensorMemory extends Placement {
+  /** Bytes asked for. */
+  readonly bytes: number;
+  /**
+   * Gets the buffer when the tensor is freed. Without one the buffer is somebody else's: a session's weights, the page.
+   */
+  readonly owner?: BufferCache;
+  /** Its bytes are the same for ever: a weight's. */
+  readonly constant?: boolean;
+}
+
+/** A tensor that lies in a buffer of its own as soon as somebody wants it there. */
+export interface LaidLater {
+  /** Bytes that it will have. */
+  readonly bytes: number;
+  lay(): GpuTensorMemory;
+  /** It is freed, and was never laid. */
+  free(): void;
+}
+
+/** Counts for all devices of the page: an id names its device too. */
+let nextId = 1;
+
+/**
+ * A worker in the place of another gives its buffers other numbers: those of the buffers that are lost mean nothing
+ * here.
+ */
+export function firstBufferId(id: number): void {
+  nextId = id;
+}
+
+const idOfBuffer = new WeakMap<GPUBuffer, number>();
+
+function newId(): number {
+  return nextId++;
+}
+
+export class BufferTable {
+  private readonly memory = new Map<number, GpuTensorMemory | LaidLater>();
+  /** How often a buffer of the page's own was lent. */
+  private readonly lent = new Map<number, number>();
+
+  /** Called when the last tensor is freed. */
+  onEmpty: () => void = () => undefined;
+
+  allocate(bytes: number, cache: BufferCache, label = 'tensor', zeros = false): number {
+    const buffer = zeros ? cache.acquireZeros(bytes, label) : cache.acquire(bytes, label);
+    const id = this.idOf(buffer);
+    this.memory.set(id, { buffer, offset: 0, bytes, owner: cache });
+    return id;
+  }
+
+  /** Part of a buffer that somebody else owns. */
+  add(part: GpuTensorMemory): number {
+    const id = newId();
+    this.memory.set(id, part);
+    return id;
+  }
+
+  addLater(tensor: LaidLater): number {
+    const id = newId();
+    this.memory.set(id, tensor);
+    return id;
+  }
+
+  /** The tensor, if it was added so and lies nowhere yet. */
+  later(id: number): LaidLater | undefined {
+    const memory = this.memory.get(id);
+    return memory && 'lay' in memory ? memory : undefined;
+  }
+
+  /** Bytes from its beginning to the end of its buffer. */
+  room(id: number): number {
+    const later = this.later(id);
+    if (later) return later.bytes;
+    const { buffer, offset } = this.get(id);
+    return buffer.size - offset;
+  }
+
+  /** A whole buffer that somebody else owns, until as many calls of `giveBack`. */
+  lend(buffer: GPUBuffer): number {
+    const id = this.idOf(buffer);
+    if (!this.memory.has(id)) this.memory.set(id, { buffer, offset: 0, bytes: buffer.size });
+    this.lent.set(id, (this.lent.get(id) ?? 0) + 1);
+    return id;
+  }
+
+  /** Whether it is the page's, which may destroy it. */
+  isLent(id: number): boolean {
+    return this.lent.has(id);
+  }
+
+  giveBack(id: number): void {
+    const count = (this.lent.get(id) ?? 0) - 1;
+    if (count > 0) {
+      this.lent.set(id, count);
+      return;
+    }
+    this.lent.delete(id);
+    const memory = this.memory.get(id);
+    if (memory && !isOwn(memory)) this.memory.delete(id);
+  }
+
+  private idOf(buffer: GPUBuffer): number {
+    const id = idOfBuffer.get(buffer) ?? newId();
+    idOfBuffer.set(buffer, id);
+    return id;
+  }
+
+  has(id: number): boolean {
+    return this.memory.has(id);
+  }
+
+  get(id: number): GpuTensorMemory {
+    const memory = this.memory.get(id);
+    if (!memory) {
+      throw invalid(`there is no GPU buffer ${id}: it was freed, or belongs to a lost device`);
+    }
+    if (!('lay' in memory)) return memory;
+    const laid = memory.lay();
+    this.memory.set(id, laid);
+    return laid;
+  }
+
+  free(id: number): void {
+    const memory = this.memory.get(id);
+    this.memory.delete(id);
+    if (!memory || !isOwn(memory)) return;
+    if ('lay' in memory) memory.free();
+    else memory.owner!.release(memory.buffer);
+    if (this.count === 0) this.onEmpty();
+  }
+
+  /** How many tensors are this table's own. */
+  get count(): number {
+    let count = 0;
+    for (const memory of this.memory.values()) if (isOwn(memory)) count++;
+    return count;
+  }
+
+  /** Bytes in buffers that this table owns. */
+  get bytes(): number {
+    let sum = 0;
+    for (const memory of this.memory.values()) if ('buffer' in memory && memory.owner) sum += memory.buffer.size;
+    return sum;
+  }
+}
+
+function isOwn(memory: GpuTensorMemory | LaidLater): boolean {
+  return 'lay' in memory || memory.owner !== undefined;
+}

@@ -1,0 +1,23 @@
+import type { Tensor } from '../../../../contract/kernel';
+import type { Program } from '../../wgsl/program';
+import type { Columns } from '../shared/columns';
+import type { Geometry } from '../shared/window';
+
+/**
+ * What a convolution of any kind works on: x and y are [images, height, width, channels] unless it says otherwise; so
+ * it does for w.
+ */
+export interface ConvolutionOperands {
+  readonly x: Tensor;
+  readonly w: Tensor;
+  readonly y: Tensor;
+  readonly bias?: Tensor;
+  readonly residual?: Tensor;
+  readonly epilogue?: Program;
+  readonly geometry: Geometry;
+}
+
+/** A convolution with channels last, of some of the channels of x, residual and y. */
+export interface ChannelsLast extends ConvolutionOperands {
+  readonly columns: { readonly x: Columns; readonly y: Columns; readonly residual?: Columns };
+}

@@ -1,0 +1,20 @@
+// Operators whose result's shape depends on data are two nodes on the GPU: the first counts, the second takes the count
+// as a host input, for which the core waits (py_ort/compiler/passes/placed/counts.py makes the first).
+import { type Context, KernelError } from '../../../../contract/kernel';
+
+/** The domain of counting nodes. */
+export const INTERNAL_DOMAIN = 'com.ms.internal';
+
+/** The shape of a count. */
+export const COUNT: readonly number[] = [1];
+
+/** The count that the counting node found. */
+export function countOf(ctx: Context, index: number): number {
+  const found = ctx.data(index);
+  if (!found)
+    throw new KernelError(
+      'needs the results of its counting node: a single kernel cannot know how much there will be',
+      true,
+    );
+  return found[0];
+}

@@ -1,0 +1,148 @@
+// What Resize does along each axis: sizes, scales, and where an output position lies in the input.
+import type { Attributes } from '../../../../../contract/attributes';
+import { type Context, KernelError } from '../../../../../contract/kernel';
+import { normalizeAxes } from '../../../wgsl/shape';
+import { type ColumnAttributes, readColumns } from '../../shared/columns';
+
+export type Mode = 'nearest' | 'linear' | 'cubic';
+
+export interface ResizeAttributes {
+  readonly mode: Mode;
+  readonly coordinates: string;
+  readonly nearest: string;
+  readonly policy: string;
+  readonly axes: readonly number[];
+  readonly cubicA: number;
+  readonly excludeOutside: boolean;
+  readonly extrapolation: number;
+  readonly antialias: boolean;
+  readonly columns: ColumnAttributes;
+}
+
+export function attributes(a: Attributes): ResizeAttributes {
+  const mode = a.text('mode', 'nearest');
+  if (mode !== 'nearest' && mode !== 'linear' && mode !== 'cubic') throw new KernelError(`Resize in mode ${mode}`);
+  return {
+    mode,
+    coordinates: a.text('coordinate_transformation_mode', 'half_pixel'),
+    nearest: a.text('nearest_mode', 'round_prefer_floor'),
+    policy: a.text('keep_aspect_ratio_policy', 'stretch'),
+    axes: a.integers('axes'),
+    cubicA: a.number('cubic_coeff_a', -0.75),
+    excludeOutside: a.integer('exclude_outside', 0) !== 0,
+    extrapolation: a.number('extrapolation_value', 0),
+    antialias: a.integer('antialias', 0) !== 0,
+    columns: readColumns(a),
+  };
+}
+
+/** One axis: output position i lies at (i + shift) * step / scale + offset in the input. */
+export interface Axis {
+  readonly input: number;
+  readonly output: number;
+  /** By how much it grows; the other numbers say which places of it belong to each other. */
+  readonly factor: number;
+  readonly step: number;
+  readonly scale: number;
+  readonly shift: number;
+  readonly offset: number;
+  /** What tf_crop_and_resize reads, as parts of the input. */
+  readonly crop: readonly [number, number];
+  /** Nothing happens along this axis. */
+  readonly kept: boolean;
+}
+
+/** The axes of an input 0 of shape `dims`, from the host inputs roi, scales and sizes. */
+export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly number[]): Axis[] {
+  const rank = dims.length;
+  const chosen = r.axes.length > 0 ? normalizeAxes(r.axes, rank) : dims.map((_, axis) => axis);
+  const nonEmpty = (i: number) => {
+    const values = ctx.data(i);
+    return values && values.length > 0 ? values : undefined;
+  };
+  const sizes = nonEmpty(3);
+  const scales = sizes ? undefined : nonEmpty(2);
+  if (!sizes && !scales) throw new KernelError('Resize needs scales or sizes');
+  const given = sizes ?? scales!;
+  if (given.length !== chosen.length)
+    throw new KernelError(`Resize of ${chosen.length} axes with ${given.length} sizes or scales`);
+  const roi = r.coordinates === 'tf_crop_and_resize' ? (nonEmpty(1) ?? []) : [];
+  if (roi.length > 0 && roi.length !== 2 * chosen.length)
+    throw new KernelError(`Resize of ${chosen.length} axes with ${roi.length} numbers of roi, expected two for each`);
+  const fitted =
+    sizes && r.policy !== 'stretch'
+      ? fit(
+          r.policy,
+          sizes,
+          chosen.map((axis) => dims[axis]),
+        )
+      : undefined;
+  const axes = dims.map((input, axis): Axis => {
+    const place = chosen.indexOf(axis);
+    if (place < 0) return { input, output: input, factor: 1, ...STAYS, crop: [0, 1], kept: true };
+    const output = fitted
+      ? Math.floor(fitted * input + 0.5)
+      : sizes
+        ? sizes[place]
+        : Math.floor(Math.fround(input * Math.fround(scales![place])));
+    const scale = fitted ?? (sizes ? output / input : scales![place]);
+    const crop = [roi[place] ?? 0, roi[place + chosen.length] ?? 1] as const;
+    // As in onnxruntime, also where tf_crop_and_resize would crop.
+    const kept = input === output && scale === 1;
+    return { input, output, factor: scale, crop, kept, ...coordinate(r, input, output, scale, crop) };
+  });
+  // As in onnxruntime, whatever the scales.
+  return axes.every(({ input, output }) => input === output) ? axes.map((axis) => ({ ...axis, kept: true })) : axes;
+}
+
+/** The one scale of not_larger and not_smaller. */
+function fit(policy: string, sizes: readonly number[], inputs: readonly number[]): number {
+  const scales = sizes.map((size, i) => size / inputs[i]);
+  return policy === 'not_larger' ? Math.min(...scales) : Math.max(...scales);
+}
+
+/** Output positions are the input's. */
+export const STAYS = { step: 1, scale: 1, shift: 0, offset: 0 };
+
+function coordinate(
+  { mode, coordinates }: ResizeAttributes,
+  input: number,
+  output: number,
+  scale: number,
+  [start, end]: readonly [number, number],
+): Pick<Axis, 'step' | 'scale' | 'shift' | 'offset'> {
+  const halfPixel = { step: 1, scale, shift: 0.5, offset: -0.5 };
+  // A whole axis at one point: the scale is then without meaning.
+  const point = (offset: number) => ({ ...STAYS, offset });
+  switch (coordinates) {
+    case 'half_pixel':
+      return halfPixel;
+    case 'pytorch_half_pixel':
+      return output > 1 ? halfPixel : point(0);
+    case 'half_pixel_symmetric': {
+      // In floats, so that a place on a border is onnxruntime's.
+      const adjustment = Math.fround(output / Math.fround(Math.fround(scale) * input));
+      return { ...halfPixel, offset: (input / 2) * (1 - adjustment) - 0.5 };
+    }
+    case 'asymmetric':
+      return { ...STAYS, scale };
+    case 'tf_half_pixel_for_nn':
+      return { ...STAYS, scale, shift: 0.5 };
+    case 'align_corners':
+      if (output <= 1 || input <= 1) return { ...STAYS, scale: LARGE };
+      // Nearest is onnxruntime's. Of interpolation, ONNX's tests expect the unrounded length.
+      return mode === 'nearest'
+        ? { ...STAYS, step: input - 1, scale: output - 1 }
+        : { ...STAYS, scale: (scale * input - 1) / (input - 1) };
+    case 'tf_crop_and_resize': {
+      if (output <= 1) return point(0.5 * (start + end) * (input - 1));
+      const step = ((end - start) * (input - 1)) / (output - 1);
+      return { ...STAYS, scale: step === 0 ? LARGE : 1 / step, offset: start * (input - 1) };
+    }
+    default:
+      throw new KernelError(`Resize with coordinate_transformation_mode ${coordinates}`);
+  }
+}
+
+/** As a scale: everything at one point. */
+const LARGE = 1e30;

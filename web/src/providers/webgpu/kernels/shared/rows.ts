@@ -1,0 +1,184 @@
+// Kernels that look at each row of a tensor several times: Softmax, the normalizations. A row is all elements along one
+// axis (or several that follow each other). A team of threads has each row; a team of one on software adapters, without
+// barriers.
+import type { Context, Tensor } from '../../../../contract/kernel';
+import { type Lanes, laneType } from '../../wgsl/lanes';
+import { linearMain } from '../../wgsl/linear';
+import { mergeTeam, TEAM_THREADS, teamSize, teamWorkgroups } from '../../wgsl/team';
+
+/** How rows lie in memory, and who works on them. Part of a spec. */
+export interface RowLayout {
+  /** steps: 4 elements of a row at a time; rows: 4 rows at a time. */
+  readonly wide: 'steps' | 'rows' | 'none';
+  readonly team: number;
+  /** Whether rows lie in one piece each; if not, neighboring threads have neighboring rows. */
+  readonly whole: boolean;
+  /** Whether no thread has more than one step of a row, which it then keeps. */
+  readonly once: boolean;
+}
+
+/** The tensor [outer, length, inner] as rows along its middle. */
+export interface Rows {
+  readonly layout: RowLayout;
+  readonly lanes: Lanes;
+  /** Uniforms that rowMain reads. */
+  readonly uniforms: { readonly count: number; readonly steps: number; readonly inner: number };
+  readonly workgroups: [number, number, number];
+}
+
+export function rowsOf(ctx: Context, outer: number, length: number, inner: number): Rows {
+  const wide = inner === 1 ? (length % 4 === 0 ? 'steps' : 'none') : inner % 4 === 0 ? 'rows' : 'none';
+  const steps = wide === 'steps' ? length / 4 : length;
+  const within = wide === 'rows' ? inner / 4 : inner;
+  const count = outer * within;
+  const team = teamSize(count, steps, ctx.device);
+  return {
+    layout: { wide, team, whole: inner === 1, once: team > 1 && steps <= team },
+    lanes: wide === 'none' ? 1 : 4,
+    uniforms: { count, steps, inner: within },
+    workgroups: teamWorkgroups(count, team, ctx.device),
+  };
+}
+
+/** Product of the sizes before `axis`, of it, and of those after it. */
+export function aroundAxis(x: Tensor, axis: number): [outer: number, length: number, inner: number] {
+  const size = (dims: readonly number[]) => dims.reduce((product, dim) => product * dim, 1);
+  return [size(x.dims.slice(0, axis)), x.dims[axis], size(x.dims.slice(axis + 1))];
+}
+
+/**
+ * One look at a row. F is the type of what is read at a time, R that of what belongs to a row: F's when there are 4
+ * rows at a time, else a scalar.
+ */
+export interface RowPhase {
+  /** What is gathered: F, or K, the type of positions. */
+  readonly accumulators: readonly { readonly name: string; readonly type: 'F' | 'K'; readonly start: string }[];
+  /** Statements for the element `x: F` at position `k: K` (index `at` in units of F, step `step`). */
+  readonly step: string;
+  /** Statements that take other_NAME into NAME, of types F and K without lanes of a row. */
+  readonly merge: string;
+  /** Statements once the whole row is gathered; what they declare stays. */
+  readonly after?: string;
+}
+
+export interface RowProgram {
+  readonly layout: RowLayout;
+  /** Statements that declare `x: F` from `at`, `step` and `row`. */
+  readonly element: string;
+  readonly phases: readonly RowPhase[];
+  /** Statements for each element at the end: they write. */
+  readonly write?: string;
+  /** Statements of the row alone, at the end (by one thread). */
+  readonly finish?: string;
+  /** Statements before all. */
+  readonly prepare?: string;
+}
+
+export function rowMain({ layout, element, phases, write = '', finish = '', prepare = '' }: RowProgram): string {
+  const { wide, team, once } = layout;
+  const lanes: Lanes = wide === 'none' ? 1 : 4;
+  const ofRow: Lanes = wide === 'rows' ? 4 : 1;
+  // Positions: all lanes of `rows` are at the same one.
+  const position =
+    wide === 'steps'
+      ? 'vec4<u32>(step * 4u, step * 4u + 1u, step * 4u + 2u, step * 4u + 3u)'
+      : `${laneType('u32', lanes)}(step)`;
+  const aliases = `alias F = ${laneType('f32', lanes)}; alias K = ${laneType('u32', lanes)};
+    alias R = ${laneType('f32', ofRow)}; alias RK = ${laneType('u32', ofRow)};`;
+  const read = `let at = base + step * u.inner;
+    let k = ${position};
+    ${element}`;
+  const loop = (body: string) =>
+    once
+      ? `  if (member < u.steps) { ${body} }`
+      : `  for (var step = ${team === 1 ? '0u' : 'member'}; step < u.steps; step += ${team}u) {
+    ${read}
+    ${body}
+  }`;
+  const gathered = phases.map((phase, i) => gather(phase, i, layout, loop(phase.step)));
+  const body = `  let base = row / u.inner * u.steps * u.inner + row % u.inner;
+${prepare}
+${once ? `let step = min(member, u.steps - 1u); ${read}` : ''}
+${gathered.join('\n')}
+${write && loop(write)}`;
+  if (team === 1) return `${aliases}\n${linearMain(`  let row = i;\n${body}\n${finish}`)}`;
+  const teams = TEAM_THREADS / team;
+  const [slot, member] = layout.whole
+    ? [`lane / ${team}u`, `lane % ${team}u`]
+    : [`lane % ${teams}u`, `lane / ${teams}u`];
+  const accumulators = phases.flatMap((phase, i) =>
+    phase.accumulators.map(
+      ({ name, type }) => `var<workgroup> shared_${name}_${i}: array<${type === 'F' ? 'R' : 'RK'}, ${TEAM_THREADS}>;`,
+    ),
+  );
+  return `${aliases}
+${accumulators.join('\n')}
+@compute @workgroup_size(${TEAM_THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(local_invocation_index) lane: u32) {
+  let slot = ${slot};
+  let member = ${member};
+  let place = member * ${teams}u + slot;
+  // Threads beyond the end do the last row too, and write the same: all must meet at the barriers.
+  let row = min((group.y * groups.x + group.x) * ${teams}u + slot, u.count - 1u);
+${body}
+  if (member == 0u) {
+${finish}
+  }
+}
+`;
+}
+
+/** The loop of a phase, then its lanes and its threads made one. */
+function gather(
+  { accumulators, merge, after = '' }: RowPhase,
+  index: number,
+  { wide, team }: RowLayout,
+  loop: string,
+): string {
+  const names = accumulators.map(({ name }) => name);
+  // In the loop NAME has the lanes of a vector; after it, under the same name, those of a row.
+  const inLoop = wide === 'steps' ? (name: string) => `${name}_all` : (name: string) => name;
+  const lines = accumulators.map(({ name, type, start }) => `  var ${inLoop(name)} = ${type}(${start});`);
+  lines.push(wide === 'steps' ? rename(loop, names) : loop);
+  if (wide === 'steps') {
+    for (const { name } of accumulators) lines.push(`  var ${name} = ${name}_all[0];`);
+    for (const lane of [1, 2, 3])
+      lines.push(
+        `  {${accumulators.map(({ name }) => `let other_${name} = ${name}_all[${lane}];`).join(' ')} ${merge} }`,
+      );
+  }
+  if (team > 1) lines.push(mergeTeam({ team, names, shared: (name) => `shared_${name}_${index}`, merge }));
+  lines.push(after);
+  return lines.join('\n');
+}
+
+function rename(text: string, names: readonly string[]): string {
+  return names.reduce((result, name) => result.replace(new RegExp(`\\b${name}\\b`, 'g'), `${name}_all`), text);
+}
+
+/**
+ * The phases that leave `mean`, `rest` and `inverse` of rows of u.length elements, the inverse of the deviation with
+ * u.epsilon. A float's sum of many elements far from zero is off, and the mean with it; by how much, their distances
+ * from it tell: (x - mean) - rest is right.
+ */
+export const SPREAD: readonly RowPhase[] = [
+  {
+    // Divided before they are added: the sum of the largest floats overflows, their mean does not.
+    accumulators: [{ name: 'mean', type: 'F', start: '0.0' }],
+    step: 'mean += x * (1.0 / f32(u.length));',
+    merge: 'mean += other_mean;',
+  },
+  {
+    accumulators: [
+      { name: 'squares', type: 'F', start: '0.0' },
+      { name: 'distance', type: 'F', start: '0.0' },
+    ],
+    step: 'let d = x - mean; squares += d * d; distance += d;',
+    merge: 'squares += other_squares; distance += other_distance;',
+    after: `// Squares that overflow are infinite, and all of the row is 0 then.
+  let rest = select(distance / f32(u.length), R(0.0), squares > R(3.4028234e38));
+  let variance = select(squares / f32(u.length) - rest * rest, squares, squares > R(3.4028234e38));
+  let inverse = 1.0 / sqrt(select(variance, R(0.0), variance < R(0.0)) + u.epsilon);`,
+  },
+];

@@ -1,0 +1,153 @@
+// Bindings whose elements lie closer together than shaders see them: float16 where there is no f16, bfloat16, and 8 and
+// 16-bit integers. A kernel's text reads and writes elements as if they were 32 bits wide; of such bindings it does so
+// through functions that unpack and pack: float16 and bfloat16 rounded to the nearest even, parts of a word by atomics,
+// because its neighbors are other threads'. A binding's packing is in the pipeline's key.
+import { PACKED_BITS } from '../../contract/elements';
+import { KernelError, type Packing } from '../../contract/kernel';
+import { accessThrough } from './wgsl/accessors';
+import { type Lanes, laneType } from './wgsl/lanes';
+
+export interface PackedBinding {
+  readonly name: string;
+  readonly packing: Packing;
+  /** Elements that the shader reads or writes at a time. */
+  readonly lanes: Lanes;
+}
+
+export interface PackedText {
+  readonly text: string;
+  /** The functions that the text calls. */
+  readonly functions: readonly string[];
+  /** WGSL's type of what the arrays consist of, by name. */
+  readonly types: { readonly [name: string]: string };
+}
+
+/** The module with the elements of `bindings` unpacked as they are read, and packed as they are written. */
+export function withPacked(module: string, bindings: readonly PackedBinding[]): PackedText {
+  if (bindings.length === 0) return { text: module, functions: [], types: {} };
+  const { text, reads, writes, laneWrites } = accessThrough(
+    module,
+    bindings.map(({ name }) => name),
+  );
+  const functions = new Set<string>();
+  const types: { [name: string]: string } = {};
+  for (const binding of bindings) {
+    const { name, packing, lanes } = binding;
+    if (laneWrites.has(name)) throw new KernelError(`a shader writes single lanes of ${name}, which is packed`, true);
+    // Neighbors in a word that several threads write: each of them touches its own bits only.
+    const shared = writes.has(name) && bitsAt(binding) < 32;
+    types[name] = shared ? 'atomic<u32>' : bitsAt(binding) === 64 ? 'vec2<u32>' : 'u32';
+    if (reads.has(name)) functions.add(readText(binding, shared));
+    if (writes.has(name) && isFloat(packing)) functions.add(packing === 'f16' ? halvesText(lanes) : bfloatsText(lanes));
+    if (writes.has(name)) functions.add(writeText(binding));
+  }
+  return { text, functions: [...functions], types };
+}
+
+/** Bits that are read or written at a time. */
+function bitsAt({ packing, lanes }: PackedBinding): number {
+  return PACKED_BITS[packing] * lanes;
+}
+
+function isSigned(packing: Packing): boolean {
+  return packing.startsWith('i');
+}
+
+function isFloat(packing: Packing): packing is 'f16' | 'bf16' {
+  return packing === 'f16' || packing === 'bf16';
+}
+
+function valueType({ packing, lanes }: PackedBinding): string {
+  return laneType(isFloat(packing) ? 'f32' : isSigned(packing) ? 'i32' : 'u32', lanes);
+}
+
+/** Where `i` is when several of them share a word: the word's index, and the first bit there. */
+function placeInWord(binding: PackedBinding): { word: string; shift: string } {
+  const slots = 32 / bitsAt(binding);
+  return { word: `i >> ${Math.log2(slots)}u`, shift: `((i & ${slots - 1}u) * ${bitsAt(binding)}u)` };
+}
+
+function readText(binding: PackedBinding, shared: boolean): string {
+  const { name } = binding;
+  const { word, shift } = placeInWord(binding);
+  const element = shared ? `atomicLoad(&${name}[${word}])` : `${name}[${word}]`;
+  return `fn read_${name}(i: u32) -> ${valueType(binding)} {
+    let w = ${bitsAt(binding) >= 32 ? `${name}[i]` : `${element} >> ${shift}`}; return ${unpacked(binding)}; }`;
+}
+
+/** WGSL of the values whose bits are `w`, those of the first lowest. */
+function unpacked({ packing, lanes }: PackedBinding): string {
+  if (packing === 'f16')
+    return {
+      1: 'unpack2x16float(w).x',
+      2: 'unpack2x16float(w)',
+      4: 'vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y))',
+    }[lanes];
+  const bits = PACKED_BITS[packing];
+  const words = laneType('u32', lanes);
+  const each = (number: (place: number) => number) =>
+    `${words}(${Array.from({ length: lanes }, (_, lane) => `${number((lane * bits) % 32)}u`).join(', ')})`;
+  // The first half of a float32.
+  const upper = (word: string) => `${word} & 0xffff0000u`;
+  if (packing === 'bf16' && lanes === 1) return 'bitcast<f32>(w << 16u)';
+  if (packing === 'bf16' && lanes === 2) return `bitcast<vec2<f32>>(vec2<u32>(w << 16u, ${upper('w')}))`;
+  if (packing === 'bf16')
+    return `bitcast<vec4<f32>>(vec4<u32>(w.x << 16u, ${upper('w.x')}, w.y << 16u, ${upper('w.y')}))`;
+  const spread = lanes === 1 ? 'w' : lanes * bits === 64 ? 'w.xxyy' : `${words}(w)`;
+  // What lies in front of each value is shifted out, and its own sign comes in.
+  if (isSigned(packing))
+    return `bitcast<${laneType('i32', lanes)}>(${spread} << ${each((place) => 32 - bits - place)})
+        >> ${words}(${32 - bits}u)`;
+  return `(${spread} >> ${each((place) => place)}) & ${words}(${2 ** bits - 1}u)`;
+}
+
+function writeText(binding: PackedBinding): string {
+  const { name, packing, lanes } = binding;
+  const bits = PACKED_BITS[packing];
+  const words = laneType('u32', lanes);
+  const parts = isFloat(packing)
+    ? `${packing === 'f16' ? 'halves' : 'bfloats'}_${lanes}(value)`
+    : `${words}(value) & ${words}(${2 ** bits - 1}u)`;
+  const joined =
+    bitsAt(binding) === 64
+      ? `h.xz | (h.yw << vec2<u32>(${bits}u))`
+      : Array.from({ length: lanes }, (_, lane) =>
+          lane === 0 ? (lanes === 1 ? 'h' : 'h.x') : `(h.${'xyzw'[lane]} << ${lane * bits}u)`,
+        ).join(' | ');
+  const { word, shift } = placeInWord(binding);
+  const store =
+    bitsAt(binding) >= 32
+      ? `${name}[i] = ${joined};`
+      : `let shift = ${shift}; atomicAnd(&${name}[${word}], ~(${2 ** bitsAt(binding) - 1}u << shift));
+        atomicOr(&${name}[${word}], (${joined}) << shift);`;
+  return `fn write_${name}(i: u32, value: ${valueType(binding)}) { let h = ${parts}; ${store} }`;
+}
+
+/**
+ * The nearest float16 (of two as near, the even one) of each value: beyond 65504 infinity. By bits: how pack2x16float
+ * rounds, and what it makes of numbers that are small or too large, is open.
+ */
+function halvesText(lanes: Lanes): string {
+  const [f, u] = [laneType('f32', lanes), laneType('u32', lanes)];
+  return `fn halves_${lanes}(x: ${f}) -> ${u} {
+  let bits = bitcast<${u}>(x);
+  let size = bits & ${u}(0x7fffffffu);
+  let normal = (size - ${u}(0x38000000u) + ${u}(0xfffu) + ((size >> ${u}(13u)) & ${u}(1u))) >> ${u}(13u);
+  // Steps of 2^-24: those of the last place of numbers from 0.5 on.
+  let small = bitcast<${u}>(bitcast<${f}>(size) + ${f}(0.5)) - ${u}(0x3f000000u);
+  var half = select(normal, small, size < ${u}(0x38800000u));
+  half = select(half, ${u}(0x7c00u), size > ${u}(0x477fefffu));
+  half = select(half, ${u}(0x7e00u), size > ${u}(0x7f800000u));
+  return half | ((bits >> ${u}(16u)) & ${u}(0x8000u));
+}`;
+}
+
+/** The nearest bfloat16 of each value, of two as near the even one; a NaN stays one. */
+function bfloatsText(lanes: Lanes): string {
+  const [f, u] = [laneType('f32', lanes), laneType('u32', lanes)];
+  return `fn bfloats_${lanes}(x: ${f}) -> ${u} {
+  let bits = bitcast<${u}>(x);
+  let nearest = (bits + ${u}(0x7fffu) + ((bits >> ${u}(16u)) & ${u}(1u))) >> ${u}(16u);
+  return select(nearest, ${u}(0x7fc0u), (bits & ${u}(0x7fffffffu)) > ${u}(0x7f800000u));
+}`;
+}

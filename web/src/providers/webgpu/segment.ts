@@ -1,0 +1,302 @@
+// A segment made ready: pipelines compiled, bind groups and uniforms built, once. Encoding it again makes nothing new.
+import type { Tiling } from '../../contract/kernel';
+import type { BufferCache } from './buffer_cache';
+import type { Gpu } from './device';
+import { roundUp } from '../../device/memory_plan';
+import type { Pipeline } from './pipelines';
+import type { Profiler } from './profiler';
+import type { InPlace } from '../../device/segment_plan';
+
+/** What a kernel asked the GPU to do. Ids are virtual until compileSegment. */
+export type Command = DispatchCommand | CopyCommand;
+
+export interface DispatchCommand {
+  readonly kind: 'dispatch';
+  readonly pipeline: Pipeline;
+  /** In binding order: inputs, then outputs. */
+  readonly bindings: readonly Region[];
+  /** How many of the bindings, at the end, are written. */
+  readonly written: number;
+  readonly uniforms: Uint8Array | undefined;
+  readonly workgroups: readonly [number, number, number];
+  /** The kernel instance that asked for it, for profiles. */
+  instance?: number;
+  /** For profiles, too. */
+  readonly tiling?: Tiling;
+  /** What it reads and what it writes may lie in one buffer. */
+  readonly alias?: boolean;
+  /** Which of the bindings that it reads may lie where one of those is that it writes. */
+  readonly inPlace?: readonly InPlace[];
+}
+
+export interface CopyCommand {
+  readonly kind: 'copy';
+  readonly source: Region;
+  readonly target: Region;
+}
+
+export interface Region {
+  readonly id: number;
+  /** Bytes before it in the tensor's memory, 0 by default: a multiple of 256, of 4 in copies. */
+  readonly offset?: number;
+  /** A multiple of 16, of 4 in copies. */
+  readonly bytes: number;
+}
+
+/** Where an id lies. */
+export interface Placement {
+  readonly buffer: GPUBuffer;
+  readonly offset: number;
+}
+
+type Step =
+  | {
+      readonly pipeline: GPUComputePipeline;
+      readonly group: GPUBindGroup;
+      readonly workgroups: readonly [number, number, number];
+      readonly label: string;
+      readonly instance?: number;
+      readonly tiling?: Tiling;
+      readonly once: boolean;
+    }
+  | {
+      readonly source: Placement;
+      readonly target: Placement;
+      readonly bytes: number;
+      readonly between: GPUBuffer | undefined;
+      readonly once: boolean;
+    };
+
+const UNIFORM_ALIGNMENT = 256;
+/** Dispatches that a GPU gets at once: while it works on them, the browser's GPU process makes the next ones ready. */
+const SUBMITTED_TOGETHER = 32;
+/** COPY_SRC | COPY_DST */
+const COPIED = 4 | 8;
+
+export class CompiledSegment {
+  /** Whether what is to be done once was done, and done well. */
+  settled = false;
+
+  constructor(
+    private readonly steps: readonly Step[],
+    private readonly uniforms: GPUBuffer | undefined,
+    private readonly between: GPUBuffer | undefined,
+    private readonly cache: BufferCache,
+    private readonly gpu: Gpu,
+  ) {}
+
+  /**
+   * Encodes every step, or those that are left: one compute pass, interrupted only by copies; with a profiler of
+   * dispatches, a pass for each. A GPU that is idle gets parts of a long one before the rest is encoded.
+   * @returns the encoder to go on with.
+   */
+  encode(encoder: GPUCommandEncoder, profiler?: Profiler): GPUCommandEncoder {
+    const apart = profiler?.apart ?? false;
+    const early = !this.gpu.traits.software && !apart && !this.gpu.awaited;
+    let dispatches = 0;
+    let pass: GPUComputePassEncoder | undefined;
+    /** Set in the pass that is open. */
+    let pipeline: GPUComputePipeline | undefined;
+    for (const step of this.steps) {
+      if (step.once && this.settled) continue;
+      if ('pipeline' in step) {
+        if (early && dispatches === SUBMITTED_TOGETHER) {
+          pass?.end();
+          pass = undefined;
+          this.gpu.submit([encoder.finish()]);
+          encoder = this.gpu.device.createCommandEncoder();
+          dispatches = 0;
+        }
+        dispatches++;
+        if (apart) pass?.end();
+        if (apart || !pass) {
+          const { label: kernel, workgroups, instance, tiling } = step;
+          pass = profiler?.beginPass(encoder, { kernel, workgroups, instance, tiling }) ?? encoder.beginComputePass();
+          pipeline = undefined;
+        }
+        if (step.pipeline !== pipeline) pass.setPipeline((pipeline = step.pipeline));
+        pass.setBindGroup(0, step.group);
+        pass.dispatchWorkgroups(...step.workgroups);
+        this.gpu.counters.dispatches++;
+      } else {
+        pass?.end();
+        pass = undefined;
+        const { source, target, bytes, between } = step;
+        if (between) encoder.copyBufferToBuffer(source.buffer, source.offset, between, 0, bytes);
+        encoder.copyBufferToBuffer(
+          between ?? source.buffer,
+          between ? 0 : source.offset,
+          target.buffer,
+          target.offset,
+          bytes,
+        );
+      }
+    }
+    pass?.end();
+    return encoder;
+  }
+
+  /**
+   * The kernel instance whose dispatch is the first that the GPU does not take: each is encoded for itself, and not
+   * submitted, but for one of no workgroups, because that buffers were destroyed is told no earlier.
+   */
+  async refused(): Promise<number | undefined> {
+    const { device } = this.gpu;
+    const outcomes = this.steps.map((step) => {
+      if (!('pipeline' in step)) return undefined;
+      const alone = (workgroups: readonly [number, number, number]): GPUCommandBuffer => {
+        const encoder = device.createCommandEncoder();
+        const pass = encoder.beginComputePass();
+        pass.setPipeline(step.pipeline);
+        pass.setBindGroup(0, step.group);
+        pass.dispatchWorkgroups(...workgroups);
+        pass.end();
+        return encoder.finish();
+      };
+      device.pushErrorScope('validation');
+      alone(step.workgroups);
+      device.queue.submit([alone([0, 0, 0])]);
+      return device.popErrorScope().catch(() => null);
+    });
+    const first = (await Promise.all(outcomes)).findIndex((error) => error);
+    const step = this.steps[first];
+    return step && 'pipeline' in step ? step.instance : undefined;
+  }
+
+  /** Its own memory; the tensors' buffers belong to others. */
+  destroy(): void {
+    if (this.uniforms) this.cache.release(this.uniforms);
+    this.between?.destroy();
+  }
+}
+
+/** Told how many of the pipelines that were still being compiled are done. */
+export type CompileProgress = (done: number, total: number) => void;
+
+/** A shader that was waited for, and the time from its request until it was ready; others were compiled meanwhile. */
+export type CompiledShader = readonly [label: string, readyAfterMs: number];
+
+/** Waits for all pipelines of the commands together; gives those that were not ready. */
+export async function compilePipelines(
+  commands: readonly Command[],
+  progress?: CompileProgress,
+): Promise<CompiledShader[]> {
+  const waiting = new Set<Pipeline>();
+  for (const command of commands)
+    if (command.kind === 'dispatch' && !command.pipeline.ready) waiting.add(command.pipeline);
+  let done = 0;
+  await Promise.all(
+    [...waiting].map(async (pipeline) => {
+      await pipeline.compile();
+      progress?.(++done, waiting.size);
+    }),
+  );
+  return [...waiting].map(({ label, compileMs }) => [label, compileMs ?? 0]);
+}
+
+/**
+ * Waits for all pipelines, then builds what the commands need.
+ * @param cache of uniform buffers.
+ * @param once the commands whose results stay, by index.
+ */
+export async function compileSegment(
+  gpu: Gpu,
+  cache: BufferCache,
+  commands: readonly Command[],
+  placementOf: (id: number) => Placement,
+  once?: ReadonlySet<number>,
+): Promise<CompiledSegment> {
+  await compilePipelines(commands);
+  return buildSegment(gpu, cache, commands, placementOf, once);
+}
+
+/** The same when the pipelines are ready. */
+export function buildSegment(
+  gpu: Gpu,
+  cache: BufferCache,
+  commands: readonly Command[],
+  placementOf: (id: number) => Placement,
+  once?: ReadonlySet<number>,
+): CompiledSegment {
+  const uniforms = uploadUniforms(gpu, cache, commands);
+  const placeOf = (region: Region): Placement => {
+    const { buffer, offset } = placementOf(region.id);
+    return { buffer, offset: offset + (region.offset ?? 0) };
+  };
+  // WebGPU copies nothing within a buffer, and what earlier segments made lies where it lies.
+  const within = ({ source, target }: CopyCommand) => placeOf(source).buffer === placeOf(target).buffer;
+  const widest = Math.max(
+    0,
+    ...commands.flatMap((command) => (command.kind === 'copy' && within(command) ? [command.source.bytes] : [])),
+  );
+  const between =
+    widest > 0 ? gpu.createBuffer({ label: 'copied within a buffer', size: widest, usage: COPIED }) : undefined;
+  const steps = commands.map((command, i): Step => {
+    if (command.kind === 'copy') {
+      const places = {
+        source: placeOf(command.source),
+        target: placeOf(command.target),
+        between: within(command) ? between : undefined,
+      };
+      return { ...places, bytes: command.source.bytes, once: once?.has(i) ?? false };
+    }
+    const entries: GPUBindGroupEntry[] = command.bindings.map((region, binding) => {
+      const { buffer, offset } = placeOf(region);
+      return { binding, resource: { buffer, offset, size: region.bytes } };
+    });
+    if (command.uniforms) {
+      const resource = {
+        buffer: uniforms.buffer!,
+        offset: uniforms.offsets[i],
+        size: roundUp(command.uniforms.byteLength, 16),
+      };
+      entries.push({ binding: entries.length, resource });
+    }
+    gpu.counters.bind_groups++;
+    const { pipeline, workgroups, instance, tiling } = command;
+    const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
+    return {
+      pipeline: pipeline.ready!,
+      group,
+      workgroups,
+      label: pipeline.label,
+      instance,
+      tiling,
+      once: once?.has(i) ?? false,
+    };
+  });
+  return new CompiledSegment(steps, uniforms.buffer, between, cache, gpu);
+}
+
+/** The uniforms of all commands in one buffer; equal ones share their place. */
+function uploadUniforms(
+  gpu: Gpu,
+  cache: BufferCache,
+  commands: readonly Command[],
+): { buffer: GPUBuffer | undefined; offsets: number[] } {
+  const places = new Map<string, number>();
+  const blocks: Uint8Array[] = [];
+  let size = 0;
+  const offsets = commands.map((command) => {
+    if (command.kind !== 'dispatch' || !command.uniforms) return 0;
+    const key = command.uniforms.join();
+    let offset = places.get(key);
+    if (offset === undefined) {
+      offset = size;
+      places.set(key, offset);
+      blocks.push(command.uniforms);
+      size += roundUp(command.uniforms.byteLength, UNIFORM_ALIGNMENT);
+    }
+    return offset;
+  });
+  if (size === 0) return { buffer: undefined, offsets };
+  const buffer = cache.acquire(size, 'uniforms');
+  const bytes = new Uint8Array(size);
+  let offset = 0;
+  for (const block of blocks) {
+    bytes.set(block, offset);
+    offset += roundUp(block.byteLength, UNIFORM_ALIGNMENT);
+  }
+  gpu.device.queue.writeBuffer(buffer, 0, bytes);
+  return { buffer, offsets };
+}

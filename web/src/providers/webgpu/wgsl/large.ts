@@ -1,0 +1,101 @@
+// Tensors that are larger than a device binds at once (128 MiB on many): work that can be cut into parts that bind
+// windows is quickest so; any other is bound in several windows at once (gpu/windows.ts).
+import { storageSize } from '../../../contract/elements';
+import type { Context, DeviceTraits, Tensor } from '../../../contract/kernel';
+import { sizeOf } from './shape';
+
+/** What bindings begin at multiples of, in bytes. */
+const BINDING_ALIGNMENT = 256;
+
+/** Windows of a tensor like this one begin at multiples of so many elements. */
+export function windowStep(tensor: Pick<Tensor, 'storage' | 'packing'>): number {
+  return BINDING_ALIGNMENT / storageSize(tensor);
+}
+
+/** Elements of a tensor like this one that can be bound at once. */
+export function bindable(tensor: Pick<Tensor, 'storage' | 'packing'>, device: DeviceTraits): number {
+  return Math.floor(device.maxStorageBindingSize / storageSize(tensor) / windowStep(tensor)) * windowStep(tensor);
+}
+
+/** Bytes of a window, of several that follow each other. */
+export function windowBytes(limit: number): number {
+  return Math.floor(limit / 256) * 256;
+}
+
+/** How many windows cover so many bytes. */
+export function windowCount(bytes: number, limit: number): number {
+  return bytes <= limit ? 1 : Math.ceil(bytes / windowBytes(limit));
+}
+
+/** Bindings that a dispatch takes for these tensors, one for each window. */
+export function bindingCount(tensors: readonly Tensor[], { maxStorageBindingSize }: DeviceTraits): number {
+  return tensors.reduce(
+    (sum, tensor) => sum + windowCount(tensor.size * storageSize(tensor), maxStorageBindingSize),
+    0,
+  );
+}
+
+export function bindsWhole(tensor: Tensor, device: DeviceTraits): boolean {
+  return tensor.size <= bindable(tensor, device);
+}
+
+/**
+ * Parts [begin, end) of the first `length` of an axis, so that `rows` of each tensor along it (0: it repeats) begin
+ * where a window may and can be bound. Undefined where even the shortest part is too large.
+ */
+export function partsAlong(
+  length: number,
+  tensors: readonly { readonly tensor: Tensor; readonly row: number }[],
+  device: DeviceTraits,
+): [begin: number, end: number][] | undefined {
+  const moving = tensors.filter(({ row }) => row > 0);
+  if (tensors.some(({ tensor, row }) => row === 0 && !bindsWhole(tensor, device))) return undefined;
+  // Steps are powers of two, so the largest serves all.
+  const step = Math.max(
+    1,
+    ...moving.map(({ tensor, row }) => windowStep(tensor) / powerOfTwoIn(row, windowStep(tensor))),
+  );
+  const most = Math.min(...moving.map(({ tensor, row }) => Math.floor(bindable(tensor, device) / row)));
+  const part = Math.floor(most / step) * step;
+  if (part === 0) return undefined;
+  return Array.from({ length: Math.ceil(length / part) }, (_, k) => [k * part, Math.min(length, (k + 1) * part)]);
+}
+
+/**
+ * Does work on tensors of which each has a part for each item of a batch (axis 0): item by item, or several together,
+ * where they are too large to be bound at once, and can be cut so.
+ */
+export function inBatches<T extends { readonly [name: string]: Tensor | undefined }>(
+  ctx: Context,
+  batch: number,
+  tensors: T,
+  work: (parts: T) => void,
+): void {
+  const there = Object.values(tensors).filter((tensor) => tensor !== undefined);
+  const whole = there.every((tensor) => bindsWhole(tensor, ctx.device));
+  const parts = whole
+    ? undefined
+    : partsAlong(
+        batch,
+        there.map((tensor) => ({ tensor, row: tensor.size / batch })),
+        ctx.device,
+      );
+  if (!parts) return work(tensors);
+  for (const [begin, end] of parts) {
+    const part = (tensor: Tensor) =>
+      ctx.window(tensor, begin * (tensor.size / batch), [end - begin, ...tensor.dims.slice(1)]);
+    work(Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, tensor && part(tensor)])) as T);
+  }
+}
+
+/** The largest power of two that divides `row`, up to `most`. */
+function powerOfTwoIn(row: number, most: number): number {
+  let power = 1;
+  while (power < most && row % (power * 2) === 0) power *= 2;
+  return power;
+}
+
+/** Elements of a row of `dims` along its axis `axis`. */
+export function rowSize(dims: readonly number[], axis: number): number {
+  return sizeOf(dims.slice(axis + 1));
+}
