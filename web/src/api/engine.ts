@@ -1,6 +1,6 @@
 // What a session of the API needs of the thread where its model runs: this one, or a worker's. What goes to a worker
 // can be cloned.
-import type { WebGpuOptions } from '../core/webgpu_options';
+import type { WebGpuOptions } from '../providers/webgpu/options';
 import type { Simd } from '../core/files';
 import type { NodeArgEntry } from '../package/header';
 import type { ModelFile } from '../package/model_file';

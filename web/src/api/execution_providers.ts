@@ -2,7 +2,7 @@
 import { providers } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
-import { type WebGpuOptions, webGpuSettings } from '../core/webgpu_options';
+import { type WebGpuOptions, webGpuSettings } from '../providers/webgpu/options';
 import type { GpuProvider } from '../providers/webgpu/provider';
 import type { FindPart, Package } from '../package/package';
 import type { Runtime } from '../session/runtime';

@@ -13,6 +13,7 @@ import { Package } from '../package/package';
 import type { Feeds } from '../session/feeds';
 import { ofPackage } from '../session/model_source';
 import type { RunResult } from '../session/run_options';
+import type { GpuProvider } from '../providers/webgpu/provider';
 import { Runtime } from '../session/runtime';
 import { Session } from '../session/session';
 import { fetchedAnew, fetchedOnce } from './cache';
@@ -104,7 +105,7 @@ export class LocalEngine implements Engine {
 
   get keeper(): TensorKeeper | undefined {
     const { provider } = this.current;
-    return provider && LocalKeeper.of(provider);
+    return provider && LocalKeeper.of(provider as GpuProvider);
   }
 
   readsOnGpu(name: string): boolean {

@@ -4,7 +4,7 @@ import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_file';
-import type { WebGpuOptions } from '../core/webgpu_options';
+import type { WebGpuOptions } from '../providers/webgpu/options';
 import { deviceOfPage, env, severityOf, tracing } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';

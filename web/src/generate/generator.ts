@@ -7,6 +7,7 @@ import { type Caches, HostCaches } from './caches';
 import { type DecoderForm, decoderForm } from './decoder_form';
 import type { FinishReason, GenerateInfo, GenerateOptions } from './generate_options';
 import { type Settings, settingsOf } from './settings';
+import type { GpuSession } from '../providers/webgpu/gpu_session';
 import { GpuCaches } from './gpu_caches';
 import { Loop, type OnTokens } from './loop';
 import { Rows } from './rows';
@@ -94,8 +95,7 @@ export class Generator {
     settings: Settings,
     { onTokens, signal, start }: { onTokens: OnTokens; signal: AbortSignal | undefined; start: number },
   ): Promise<GenerateInfo> {
-    const { session } = this;
-    const { gpuSession } = session;
+    const { session, gpuSession } = this;
     const held = this.hold(form, prompts, settings);
     const { caches } = held;
     const reused = caches.slots;
@@ -125,9 +125,14 @@ export class Generator {
     };
   }
 
+  /** The loops on a device are WebGPU's. */
+  private get gpuSession(): GpuSession | undefined {
+    return this.session.gpuSession as GpuSession | undefined;
+  }
+
   /** Token by token; notes what the caches hold after it; if it fails, nothing of use. */
   private async follow(held: Held, context: StepContext, prompts: Tokens, onTokens: OnTokens): Promise<Outcome> {
-    const { gpuSession } = this.session;
+    const { gpuSession } = this;
     const { settings, signal } = context;
     const steps: Steps = gpuSession ? new GpuSteps(context, gpuSession) : new HostSteps(context);
     const times = { first: 0, last: 0 };
@@ -150,7 +155,7 @@ export class Generator {
 
   /** By beams, whose caches are of no use to others; all tokens are told of at the end. */
   private async search(context: StepContext, prompts: Tokens, onTokens: OnTokens): Promise<Outcome> {
-    const { gpuSession } = this.session;
+    const { gpuSession } = this;
     const loop = new BeamLoop(context, (one) =>
       gpuSession ? new GpuRankingSteps(one, gpuSession) : new HostRankingSteps(one),
     );
@@ -172,7 +177,7 @@ export class Generator {
     const batch = prompts.length;
     const [prompt] = prompts;
     if (this.held && this.held.batch !== batch) this.forget();
-    const { gpuSession } = this.session;
+    const { gpuSession } = this;
     this.held ??= {
       caches: gpuSession ? new GpuCaches(form, batch, gpuSession) : new HostCaches(form, batch),
       batch,

@@ -1,6 +1,6 @@
 // Caches in GPU buffers: those that grow are new ones after each step; others are buffers with room for all that may
 // come, fed and bound as outputs at once, so that kernels write the new slots in place.
-import type { GpuSession } from '../jsep/gpu_session';
+import type { GpuSession } from '../providers/webgpu/gpu_session';
 import type { Feeds } from '../session/feeds';
 import type { RunOptions } from '../session/run_options';
 import type { TensorOnGpu, Value } from '../wire/values';

@@ -2,9 +2,9 @@
 // it reads; of others, the rows that count are copied there.
 import type { DType } from '../schema';
 import type { Shader, Spec } from '../contract/kernel';
-import type { CompiledSegment, Command } from '../providers/webgpu/segment';
+import type { GpuCommand, GpuSegment } from '../providers/webgpu/segment';
 import type { ShaderBinding } from '../providers/webgpu/shader';
-import type { GpuSession } from '../jsep/gpu_session';
+import type { GpuSession } from '../providers/webgpu/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
 import { Readback, compileSegment, elementType, packUniforms, storageBytes } from './outside';
 
@@ -34,7 +34,7 @@ export abstract class GpuLogits {
   /** For each row which step it is, and where its logits begin, in elements. */
   private readonly states: number;
   private readonly readback: Readback;
-  private segment: CompiledSegment | undefined;
+  private segment: GpuSegment | undefined;
   private starts: readonly number[] = [];
 
   protected constructor(
@@ -98,9 +98,9 @@ export abstract class GpuLogits {
       bindings: bindings.map(({ id: _, ...binding }) => binding),
       uniforms: packedUniforms.fields,
     });
-    const command: Command = {
+    const command: GpuCommand = {
       kind: 'dispatch',
-      pipeline,
+      program: pipeline,
       bindings: bindings.map(({ id }) => ({ id, bytes: storageBytes(buffers.get(id).bytes) })),
       written: bindings.filter(({ writable }) => writable).length,
       uniforms: packedUniforms.bytes,

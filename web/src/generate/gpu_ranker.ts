@@ -1,6 +1,6 @@
 // The likeliest next tokens of each row, of logits on the GPU: only they come down.
 import { RANKING_SHADER } from './ranking_shader';
-import type { GpuSession } from '../jsep/gpu_session';
+import type { GpuSession } from '../providers/webgpu/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
 import { GpuLogits, type LogitsForm } from './gpu_logits';
 import { NAN, NOTHING } from './no_token';

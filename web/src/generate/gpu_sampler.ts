@@ -1,7 +1,7 @@
 // Choosing tokens on the GPU. The choice is written where the next step's tokens are read, so that only copies of it
 // come down, and nobody need wait for them before the next step.
 import { SAMPLING_SHADER } from './sampling_shader';
-import type { GpuSession } from '../jsep/gpu_session';
+import type { GpuSession } from '../providers/webgpu/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
 import type { Sampling } from './settings';
 import { GpuLogits, type LogitsForm } from './gpu_logits';

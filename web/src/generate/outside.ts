@@ -6,7 +6,7 @@ export { countersOf } from '../device/counters';
 export { storageBytes } from '../device/memory_plan';
 export { nextTurn } from '../providers/webgpu/pump';
 export { Readback } from '../providers/webgpu/readback';
-export { copyRows } from '../providers/webgpu/roomy_rows';
+export { copyRows } from '../providers/webgpu/copy_rows';
 export { compileSegment } from '../providers/webgpu/segment';
 export { elementType, packUniforms } from '../providers/webgpu/shader';
 export { DType, ErrorCode } from '../schema';

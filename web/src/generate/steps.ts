@@ -1,6 +1,6 @@
 // One step of a decoder: new tokens go in, caches go round, and of the logits a token is chosen for each row.
 import type { Counters } from '../device/counters';
-import type { GpuSession } from '../jsep/gpu_session';
+import type { GpuSession } from '../providers/webgpu/gpu_session';
 import type { RunOptions, RunResult } from '../session/run_options';
 import type { Session } from '../session/session';
 import type { TensorOnCpu, TensorOnGpu, Value } from '../wire/values';

@@ -1,23 +1,21 @@
-// The JSEP functions of one core: what it asks of the GPU, for the session that it works for.
+// The JSEP functions of one core: what it asks of a device, for the session that it works for.
 import { type DType, ErrorCode, Location } from '../schema';
 import { RuntimeError } from '../errors';
 import type { Core } from '../core/core';
 import type { CoreTensor } from '../core/words';
 import type { JsepFunctions } from '../core/module';
-import { FIRST_VIRTUAL_ID } from '../providers/webgpu/buffers';
+import { FIRST_VIRTUAL_ID } from '../device/buffers';
+import { type CallInput, type HostTest, makeTensor } from '../device/call';
+import type { DeviceSession } from '../device/session';
+import type { Recorder } from '../device/recorder';
+import type { OutputCall, RunEvent, Temp } from '../device/recording';
 import { Attributes } from '../contract/attributes';
-import { copyCommands } from './copy_blocks';
-import type { GpuSession } from './gpu_session';
-import type { Recorder } from './recorder';
-import type { OutputCall, RunEvent, Temp } from './recording';
-import { findKernel } from './registry';
 import { sameContents } from '../contract/elements';
-import { type CallInput, type HostTest, makeTensor, resolveKernel } from './resolve';
 import { answeredAlike, signature } from './signature';
 
 /** Installed once per core; `session` says for whom the core is working. */
 export class JsepBackend implements JsepFunctions {
-  session: GpuSession | undefined;
+  session: DeviceSession | undefined;
 
   constructor(private readonly core: Core) {
     core.install(this, this);
@@ -42,7 +40,7 @@ export class JsepBackend implements JsepFunctions {
       source: { id: source, offset: words.next(), step: words.next() },
       target: { id: target, offset: words.next(), step: words.next() },
     };
-    recorder.copy(blocks, () => copyCommands(blocks, this.owner().provider));
+    recorder.copy(blocks, () => this.owner().copyBlocks(blocks));
   }
 
   copyAsync(id: number, target: number, size: number): Promise<void> | undefined {
@@ -61,14 +59,14 @@ export class JsepBackend implements JsepFunctions {
   }
 
   private async download(recorder: Recorder, id: number, target: number, size: number): Promise<void> {
-    this.owner().provider.gpu.counters.suspensions++;
+    this.owner().provider.counters.suspensions++;
     const pending = await recorder.commit([{ id, bytes: size }]);
     recorder.nextSegment();
     await pending.finish(([bytes]) => this.core.heap.set(bytes, target));
   }
 
   createKernel(opType: string, id: number, attributes: number, size: number, domain: string): number {
-    const kernel = findKernel(opType, domain, this.owner().userKernels);
+    const kernel = this.owner().findKernel(opType, domain);
     const parsed = kernel.attributes?.(new Attributes(this.core.bytes(attributes, size)));
     this.owner().kernels.set(id, { kernel, attributes: parsed });
     return ErrorCode.ok;
@@ -138,7 +136,8 @@ export class JsepBackend implements JsepFunctions {
     wants: readonly boolean[],
     words: Uint32Array,
   ): RunEvent {
-    const { kernels, provider, unchecked, tiles, dryRun, rowsBefore } = this.owner();
+    const owner = this.owner();
+    const { kernels, unchecked, tiles, dryRun, rowsBefore } = owner;
     if (dryRun && dryRun.calls-- <= 0) throw new RuntimeError(ErrorCode.cancelled, 'it has a very long loop');
     const recorder = this.recorder();
     const instance = kernels.get(id);
@@ -160,9 +159,8 @@ export class JsepBackend implements JsepFunctions {
     };
     // Recorded before the allocations that it causes; filled in below.
     recorder.record(event);
-    const { commands, hostReads, hostTests } = resolveKernel(
-      instance.kernel,
-      instance.attributes,
+    const { commands, hostReads, hostTests } = owner.resolve(
+      instance,
       inputs.map((input) => this.callInput(input)),
       wants,
       {
@@ -190,7 +188,6 @@ export class JsepBackend implements JsepFunctions {
             .boundInPlace.get(id)
             ?.some(([output, input]) => output === i && input === j) ?? false,
       },
-      provider,
     );
     for (const command of commands) if (command.kind === 'dispatch') command.instance = id;
     event.commands.push(...commands);
@@ -209,7 +206,7 @@ export class JsepBackend implements JsepFunctions {
   }
 
   private callInput({ dtype, location, data, bytes, dims }: CoreTensor): CallInput | undefined {
-    const { elements } = this.owner().provider.gpu;
+    const { elements } = this.owner().provider;
     if (location === Location.gpu) return { tensor: makeTensor(elements, data, dtype, dims, 'gpu') };
     if (location === Location.cpu)
       return { tensor: makeTensor(elements, 0, dtype, dims, 'cpu'), bytes: this.core.bytes(data, bytes) };
@@ -220,7 +217,7 @@ export class JsepBackend implements JsepFunctions {
     return inputs.every((tensor, i) => answeredAlike(event, i, tensor, this.core));
   }
 
-  private owner(): GpuSession {
+  private owner(): DeviceSession {
     if (!this.session)
       throw new RuntimeError(ErrorCode.fail, 'the core asked for the GPU outside a session that has one');
     return this.session;

@@ -4,7 +4,7 @@ import { Location } from '../schema';
 import type { Core } from '../core/core';
 import type { CoreInput } from '../core/words';
 import { sameContents } from '../contract/elements';
-import type { Refreshable, UploadEvent } from './recording';
+import type { Refreshable, UploadEvent } from '../device/recording';
 import { answeredAlike, inputOf, sameTensor } from './signature';
 
 /**

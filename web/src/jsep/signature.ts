@@ -4,7 +4,7 @@ import { type DType, Location } from '../schema';
 import type { Core } from '../core/core';
 import type { CoreTensor } from '../core/words';
 import { toNumbers } from '../contract/elements';
-import type { RunEvent } from './recording';
+import type { RunEvent } from '../device/recording';
 
 /** An input without its contents; `data`: the id of one on the GPU, else 0. */
 export type InputSignature = Pick<CoreTensor, 'dtype' | 'location' | 'data' | 'dims'>;

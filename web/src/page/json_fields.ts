@@ -3,7 +3,7 @@ import type * as caches from '../providers/webgpu/buffer_cache';
 import type * as cpu from '../core/microkernels';
 import type * as counters from '../device/counters';
 import type * as device from '../providers/webgpu/device';
-import type * as profiler from '../providers/webgpu/profiler';
+import type * as profiler from '../device/profile';
 import type * as run from '../session/run_options';
 import type * as generate from '../generate/generate_options';
 import type * as times from '../session/node_times';

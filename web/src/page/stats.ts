@@ -1,6 +1,7 @@
 // GetStats: what a page or a session holds and has done. gpu_bytes includes what waits in caches.
 import type { MicrokernelStats } from '../core/microkernels';
 import type { BufferCacheStats } from '../providers/webgpu/buffer_cache';
+import type { GpuSession } from '../providers/webgpu/gpu_session';
 import { type Counters, newCounters } from '../device/counters';
 import type { Runtime } from '../session/runtime';
 import { GpuWeightStore } from '../session/weight_store';
@@ -55,7 +56,7 @@ export function sessionStats(session: Session): SessionStats {
     device_id: session.webgpu.deviceId,
     arena_bytes: session.gpuSession?.memory.arena.bytes ?? 0,
     memory: memoryOf(session),
-    buffer_caches: session.gpuSession?.memory.caches.stats,
+    buffer_caches: (session.gpuSession as GpuSession | undefined)?.memory.caches.stats,
   };
 }
 

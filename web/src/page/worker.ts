@@ -2,7 +2,7 @@
 // first GPU buffer.
 import { type CompiledCore, filesIn } from '../core/files';
 import { messageOf } from '../errors';
-import { firstBufferId } from '../providers/webgpu/buffers';
+import { firstBufferId } from '../device/buffers';
 import { Runtime } from '../session/runtime';
 import { Connection } from './connection';
 import { fetchThroughGateway } from './gateway';

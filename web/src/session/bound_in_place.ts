@@ -1,6 +1,6 @@
 // Outputs that are bound to the very buffers that are fed: where a node takes such a feed and makes such an output (a
 // cache of keys, say), its kernel may write only what is new. Which they are is part of a recording's key.
-import type { GpuSession } from '../jsep/gpu_session';
+import type { DeviceSession } from '../device/session';
 import { kernelIds } from './node_times';
 import type { PlanInfo } from './plan';
 import { isContainer, isOnGpu, named, type TensorOnGpu, type Value } from '../wire/values';
@@ -8,7 +8,7 @@ import { isContainer, isOnGpu, named, type TensorOnGpu, type Value } from '../wi
 /** By kernel, the pairs of output and input that lie in one buffer in this run, where nothing else of the run does. */
 export function boundInPlace(
   plan: PlanInfo,
-  gpuSession: GpuSession,
+  gpuSession: DeviceSession,
   feeds: readonly Value[],
   bind: { readonly [name: string]: TensorOnGpu } = {},
 ): Map<number, (readonly [output: number, input: number])[]> {

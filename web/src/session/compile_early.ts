@@ -2,14 +2,13 @@
 // none on the GPU.
 import type { CpuMeans } from '../core/microkernels';
 import { messageOf } from '../errors';
-import { Arena } from '../providers/webgpu/arena';
+import { Arena } from '../device/arena';
 import { storageBytes } from '../device/memory_plan';
-import { type CompiledShader, type CompileProgress, compilePipelines } from '../providers/webgpu/segment';
-import { RunErrors } from '../providers/webgpu/scopes';
-import type { GpuSession } from '../jsep/gpu_session';
+import { type CompiledShader, type CompileProgress, compilePrograms } from '../device/commands';
+import type { DeviceSession } from '../device/session';
 import { cpuElementSize, elementCount } from '../contract/elements';
-import { Recorder } from '../jsep/recorder';
-import { Recording } from '../jsep/recording';
+import { Recorder } from '../device/recorder';
+import { Recording } from '../device/recording';
 import { Location } from '../schema';
 import type { PlanInfo } from './plan';
 import type { LoadedCore, Runtime } from './runtime';
@@ -24,7 +23,7 @@ export async function compileEarly(
   plan: PlanInfo,
   { core, jsep }: LoadedCore,
   session: number,
-  gpuSession: GpuSession,
+  gpuSession: DeviceSession,
   wasm: CpuMeans,
   runtime: Runtime,
   progress: CompileProgress,
@@ -39,8 +38,7 @@ export async function compileEarly(
     const run = core.beginRun(session);
     core.microkernels.use(wasm);
     jsep.session = gpuSession;
-    const errors = new RunErrors(gpuSession.provider.gpu, 'basic');
-    gpuSession.recorder = new Recorder(gpuSession.provider, gpuSession.memory, recording, errors);
+    gpuSession.recorder = new Recorder(gpuSession, recording, gpuSession.errors(true));
     gpuSession.recorder.byShapes = () => core.replayable(run);
     // A loop on the CPU calls no kernels, but pauses.
     const late = setTimeout(() => core.cancel(run), MOST_MS);
@@ -49,7 +47,7 @@ export async function compileEarly(
       plan.inputs.forEach(({ dtype, dims, onCpu, onGpu }, i) => {
         const count = elementCount(dims!);
         if (onCpu || !onGpu) core.feed(run, i, dtype, dims!, new Uint8Array(count * cpuElementSize(dtype)!));
-        const bytes = storageBytes(count * gpuSession.provider.gpu.elements.size(dtype));
+        const bytes = storageBytes(count * gpuSession.provider.elements.size(dtype));
         if (onGpu) core.feedGpu(run, i, dtype, dims!, gpuSession.recorder!.feed(i, NOTHING, bytes));
       });
       await core.execute(run);
@@ -66,13 +64,12 @@ export async function compileEarly(
       core.endRun(run);
     }
   });
-  const { provider } = gpuSession;
-  const arena = new Arena(WITHOUT_BUFFERS, provider.gpu.device.limits.maxBufferSize);
+  const arena = new Arena(WITHOUT_BUFFERS, gpuSession.provider.limits.buffer);
   const last = recording.segments.length - 1;
   const commands = recording.segments.flatMap((_, i) =>
-    recording.place(i, arena, provider, i === last ? survivors : undefined),
+    recording.place(i, arena, gpuSession, i === last ? survivors : undefined),
   );
-  return compilePipelines(commands, progress);
+  return compilePrograms(commands, progress);
 }
 
 /**
@@ -84,7 +81,7 @@ const MOST_MS = 10_000;
 
 /** The memory plan decides which pipelines there are, so it is made as for the run, but of no buffers. */
 const WITHOUT_BUFFERS: ConstructorParameters<typeof Arena>[0] = {
-  acquire: (bytes) => ({ size: storageBytes(bytes) }) as GPUBuffer,
+  acquire: (bytes) => ({ size: storageBytes(bytes) }),
   release() {},
 };
 

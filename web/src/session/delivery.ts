@@ -3,8 +3,8 @@ import type { DType } from '../schema';
 import { invalid } from '../errors';
 import { storageBytes } from '../device/memory_plan';
 import { elementCount } from '../contract/elements';
-import type { Kept, Wanted } from '../jsep/recorder';
-import type { ClosedOutput } from '../jsep/recording';
+import type { Kept, Wanted } from '../device/recorder';
+import type { ClosedOutput } from '../device/recording';
 import { checkOutputFits } from './gpu_tensors';
 import type { RunOptions } from './run_options';
 import type { SessionState } from './state';
@@ -64,7 +64,7 @@ export class Delivery {
     if ('bytes' in data) this.uploads ||= leave;
     if ('bytes' in data)
       return () => (leave ? this.upload(name, dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
-    const { elements } = this.session.provider!.gpu;
+    const { elements } = this.session.provider!;
     const bytes = elementCount(dims) * elements.size(dtype);
     if (leave) {
       const gpuId = this.place(name, bytes);
@@ -85,17 +85,17 @@ export class Delivery {
     const bound = named(this.options.bind, name);
     if (bound) return bound.gpuId;
     const { provider, memory } = this.session.gpuSession!;
-    const gpuId = provider.buffers.allocate(bytes, memory.caches.storage, `output ${name}`);
+    const gpuId = provider.buffers.allocate(bytes, memory.tensors, `output ${name}`);
     this.made.push(gpuId);
     return gpuId;
   }
 
   /** An output that the CPU computed. */
   private upload(name: string, dtype: DType, dims: readonly number[], bytes: Uint8Array): Value {
-    const { gpu, buffers } = this.session.provider!;
-    const wide = gpu.elements.widen(dtype, bytes);
+    const provider = this.session.provider!;
+    const wide = provider.elements.widen(dtype, bytes);
     const gpuId = this.place(name, wide.byteLength);
-    gpu.write(buffers.get(gpuId).buffer, 0, wide);
+    provider.write(provider.buffers.get(gpuId), wide);
     return { dtype, dims, gpuId };
   }
 }

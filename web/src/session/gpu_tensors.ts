@@ -3,7 +3,7 @@
 import type { DType } from '../schema';
 import { invalid } from '../errors';
 import { storageBytes } from '../device/memory_plan';
-import type { GpuProvider } from '../providers/webgpu/provider';
+import type { DeviceProvider } from '../device/provider';
 import { elementCount, hasGpuForm, typeName } from '../contract/elements';
 import type { SessionState } from './state';
 import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
@@ -18,13 +18,13 @@ export async function placeFeeds(session: SessionState, feeds: readonly Value[])
 }
 
 /** Whether the tensor is on this device; its size was checked when it was made, unless it says otherwise now. */
-function fits(provider: GpuProvider | undefined, { gpuId, dtype, dims }: TensorOnGpu): boolean {
+function fits(provider: DeviceProvider | undefined, { gpuId, dtype, dims }: TensorOnGpu): boolean {
   if (!provider?.buffers.has(gpuId)) return false;
   return hasGpuForm(dtype) && provider.buffers.room(gpuId) >= bytesOnGpu(provider, dtype, dims);
 }
 
-function bytesOnGpu({ gpu }: GpuProvider, dtype: DType, dims: readonly number[]): number {
-  return storageBytes(elementCount(dims) * gpu.elements.size(dtype));
+function bytesOnGpu({ elements }: DeviceProvider, dtype: DType, dims: readonly number[]): number {
+  return storageBytes(elementCount(dims) * elements.size(dtype));
 }
 
 async function fetchOrFail(session: SessionState, what: string, tensor: TensorOnGpu): Promise<TensorOnCpu> {
@@ -47,8 +47,8 @@ async function fetchOrFail(session: SessionState, what: string, tensor: TensorOn
     );
   }
   // No node of this session runs on a GPU.
-  const bytes = await provider.read(gpuId, elementCount(dims) * provider.gpu.elements.size(dtype));
-  return { dtype, dims, data: provider.gpu.elements.narrow(dtype, bytes) };
+  const bytes = await provider.read(gpuId, elementCount(dims) * provider.elements.size(dtype));
+  return { dtype, dims, data: provider.elements.narrow(dtype, bytes) };
 }
 
 /**

@@ -1,13 +1,14 @@
 // Caches that grow: a decoder that is fed, as its past, what it gave before. They are kept in buffers with room, where
 // a step writes its new rows only, and runs as if it had been given the whole buffer for input and output: as long as
 // the room lasts, nothing that a step is recorded with changes.
-import type { GpuSession } from '../jsep/gpu_session';
-import { type Heads, RoomyBuffer, RoomyRows } from '../providers/webgpu/roomy_rows';
+import type { DeviceSession } from '../device/session';
+import type { Heads } from '../device/provider';
+import { RoomyBuffer, RoomyRows } from '../device/roomy_rows';
 import { cpuElementSize } from '../contract/elements';
 import type { Appended, Tensor } from '../contract/kernel';
-import { makeTensor } from '../jsep/resolve';
+import { makeTensor } from '../device/call';
 import { DType } from '../schema';
-import type { RunEvent } from '../jsep/recording';
+import type { RunEvent } from '../device/recording';
 import { inputOf } from '../jsep/signature';
 import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
 import { kernelIds } from './node_times';
@@ -34,7 +35,7 @@ export class GrowingCaches {
   private readonly growing: readonly number[] | undefined;
 
   private constructor(
-    private readonly gpuSession: GpuSession,
+    private readonly gpuSession: DeviceSession,
     private readonly outputs: readonly string[],
     private readonly caches: readonly Cache[],
     private readonly appended: ReadonlyMap<number, Appended>,
@@ -44,7 +45,7 @@ export class GrowingCaches {
   }
 
   /** Of a model whose kernels append to caches that nothing else reads. */
-  static of(plan: PlanInfo, gpuSession: GpuSession): GrowingCaches | undefined {
+  static of(plan: PlanInfo, gpuSession: DeviceSession): GrowingCaches | undefined {
     const ids = kernelIds(gpuSession);
     const fed = plan.fedOutputs().filter(({ alone }) => alone);
     const caches: Cache[] = [];
@@ -100,15 +101,14 @@ export class GrowingCaches {
   /** Writes the number of rows of each batch. */
   private before(batch: number, rows: number): Tensor {
     const { provider, memory } = this.gpuSession;
-    const { gpu, buffers } = provider;
+    const { buffers, elements } = provider;
     let tensor = this.rowsBefore.get(batch);
     if (!tensor) {
-      const id = buffers.allocate(4 * batch, memory.caches.storage, 'rows before');
-      tensor = makeTensor(gpu.elements, id, DType.int32, [batch], 'gpu');
+      const id = buffers.allocate(4 * batch, memory.tensors, 'rows before');
+      tensor = makeTensor(elements, id, DType.int32, [batch], 'gpu');
       this.rowsBefore.set(batch, tensor);
     }
-    const { buffer, offset } = buffers.get(tensor.id);
-    gpu.write(buffer, offset, new Uint8Array(new Int32Array(batch).fill(rows).buffer));
+    provider.write(buffers.get(tensor.id), new Uint8Array(new Int32Array(batch).fill(rows).buffer));
     return tensor;
   }
 
@@ -128,7 +128,7 @@ export class GrowingCaches {
   }
 
   private headsOf({ dtype, dims }: TensorOnGpu): Heads {
-    return { count: dims[0] * dims[1], rowBytes: dims[3] * this.gpuSession.provider.gpu.elements.size(dtype) };
+    return { count: dims[0] * dims[1], rowBytes: dims[3] * this.gpuSession.provider.elements.size(dtype) };
   }
 
   private buffersOf(pasts: readonly TensorOnGpu[]): RoomyBuffer[] {
@@ -151,7 +151,7 @@ export class GrowingCaches {
       const { filled, heads: has } = known.of;
       if (filled === rows && has.count === heads.count && has.rowBytes === heads.rowBytes) return known.of;
     }
-    return RoomyBuffer.of(provider, memory.caches.storage, heads, past.gpuId, rows);
+    return RoomyBuffer.of(provider, memory.tensors, heads, past.gpuId, rows);
   }
 }
 

@@ -1,7 +1,7 @@
 // Whose time it was: from the core's and the kernels' numbers to the nodes of the model.
 import type { Tiling } from '../contract/kernel';
-import type { ProfileRow } from '../providers/webgpu/profiler';
-import type { GpuSession } from '../jsep/gpu_session';
+import type { ProfileRow } from '../device/profile';
+import type { DeviceSession } from '../device/session';
 import type { PlanNode } from './plan';
 import type { Timeline } from '../timeline';
 
@@ -24,12 +24,12 @@ export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: rea
 }
 
 /** The kernels of the nodes on the GPU: the core makes them in the nodes' order, and numbers them upwards. */
-export function kernelIds(gpuSession: GpuSession): number[] {
+export function kernelIds(gpuSession: DeviceSession): number[] {
   return [...gpuSession.kernels.keys()].sort((a, b) => a - b);
 }
 
 /** The nodes that the kernels on the GPU are of. */
-export function nodesOfKernels(gpuSession: GpuSession, nodes: readonly PlanNode[]): Map<number, PlanNode> {
+export function nodesOfKernels(gpuSession: DeviceSession, nodes: readonly PlanNode[]): Map<number, PlanNode> {
   const onGpu = nodes.filter(({ provider }) => provider === 'webgpu');
   return new Map(kernelIds(gpuSession).map((id, i) => [id, onGpu[i]]));
 }
@@ -47,7 +47,7 @@ export interface ProductTiling extends Omit<Tiling, 'choices'> {
 /** The rows of a profile, with the node that each dispatch was made for. */
 export function withNodes(
   rows: readonly ProfileRow[],
-  gpuSession: GpuSession,
+  gpuSession: DeviceSession,
   nodes: readonly PlanNode[],
 ): DispatchTime[] {
   const owner = nodesOfKernels(gpuSession, nodes);

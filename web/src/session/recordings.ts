@@ -1,6 +1,6 @@
 // The recordings of a session, by input shapes; the least recently used go first.
-import type { Arena } from '../providers/webgpu/arena';
-import { Recording } from '../jsep/recording';
+import type { Arena } from '../device/arena';
+import { Recording } from '../device/recording';
 import type { PlanInput } from './plan';
 import { isContainer, isOnGpu, type Value } from '../wire/values';
 

@@ -3,13 +3,12 @@ import { DType, Location } from '../schema';
 import type { CoreOutput } from '../core/words';
 import { invalid } from '../errors';
 import { type Counters, countersSince, newCounters } from '../device/counters';
-import { gpuTime, type ProfileRow } from '../providers/webgpu/profiler';
-import type { PendingReadback } from '../providers/webgpu/readback';
-import { gpuError, RunErrors } from '../providers/webgpu/scopes';
+import { gpuTime, type ProfileRow } from '../device/profile';
+import type { PendingReadback, RunErrors } from '../device/provider';
 import { storageBytes } from '../device/memory_plan';
 import { type ElementForms, hasGpuForm, typeName } from '../contract/elements';
-import { Recorder } from '../jsep/recorder';
-import type { ClosedOutput, Recording } from '../jsep/recording';
+import { Recorder } from '../device/recorder';
+import type { ClosedOutput, Recording } from '../device/recording';
 import { refresh } from '../jsep/refresh';
 import { boundInPlace } from './bound_in_place';
 import { notCapturable } from './capture';
@@ -41,19 +40,19 @@ export class SessionRun {
     private readonly growing?: GrowingRun,
   ) {
     this.before = { ...this.counters() };
-    if (session.provider) this.errors = new RunErrors(session.provider.gpu, session.webgpu.validationMode);
+    this.errors = session.gpuSession?.errors();
     const { profile } = options;
     this.timeline = profile || session.traced ? new Timeline(true, profile) : undefined;
     this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
   }
 
   private counters(): Counters {
-    return this.session.provider?.gpu.counters ?? newCounters();
+    return this.session.provider?.counters ?? newCounters();
   }
 
   /** Asked only of what is on the GPU, or goes there. */
   private elements(): ElementForms {
-    return this.session.provider!.gpu.elements;
+    return this.session.provider!.elements;
   }
 
   async submit(): Promise<SubmittedRun> {
@@ -71,8 +70,7 @@ export class SessionRun {
         : undefined;
     const recording = recordings!.take(this.recordingKey(together), gpuKey);
     const recorder = new Recorder(
-      gpuSession.provider,
-      gpuSession.memory,
+      gpuSession,
       recording,
       this.errors!,
       (done, total) => {
@@ -317,17 +315,17 @@ export class SessionRun {
     const { gpuSession, plan, provider } = this.session;
     const errors = await this.errors!.foundLate();
     if (error === this.session.loaded.core.crashed) return error;
-    if (provider!.gpu.lost !== undefined) return provider!.gpu.failure(error);
+    if (provider!.lost !== undefined) return provider!.failure(error);
     if (errors.length === 0 || this.options.signal?.aborted) return error;
     const instance = await recorder.refused();
     const node = instance === undefined ? undefined : nodesOfKernels(gpuSession!, plan.nodes()).get(instance);
-    return gpuError(errors, node && { node: node.name, opType: node.opType, provider: 'webgpu' });
+    return provider!.complaint(errors, node && { node: node.name, opType: node.opType, provider: provider!.name });
   }
 
   /** Nothing that a failed run made on the GPU is used again: there may be buffers that there was no memory for. */
   private forget(recording: Recording): void {
     this.session.recordings!.forget(recording);
-    this.session.gpuSession!.memory.caches.clear();
+    this.session.gpuSession!.memory.clear();
   }
 
   /** What a profile adds to what the run tells. */
@@ -366,7 +364,7 @@ export class SessionRun {
           const collect = (parts: readonly Uint8Array[]) => this.collect(delivery, parts);
           outputs = pending ? await pending.finish(collect) : collect([]);
           const errors = await this.errors?.found();
-          if (errors?.length) throw gpuError(errors);
+          if (errors?.length) throw this.session.provider!.complaint(errors);
           recorder?.succeeded();
         } catch (error) {
           throw await this.failed(recorder, delivery, error);

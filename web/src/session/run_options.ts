@@ -1,6 +1,6 @@
 // What a run is asked for, and what it answers.
 import type { Counters } from '../device/counters';
-import type { GpuTime } from '../providers/webgpu/profiler';
+import type { GpuTime } from '../device/profile';
 import type { DispatchTime } from './node_times';
 import type { Span, Timed } from '../timeline';
 import type { TensorOnGpu, Value } from '../wire/values';

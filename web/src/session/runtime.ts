@@ -3,11 +3,11 @@ import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { Core } from '../core/core';
 import { type CoreFiles, filesIn } from '../core/files';
-import { webGpuSettings } from '../core/webgpu_options';
+import { webGpuSettings } from '../providers/webgpu/options';
 import type { DeviceOptions } from '../providers/webgpu/device';
 import type { GpuProvider } from '../providers/webgpu/provider';
 import { JsepBackend } from '../jsep/backend';
-import { DeviceContexts } from './contexts';
+import { DeviceContexts } from '../providers/webgpu/contexts';
 
 /** Severities as in onnxruntime: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. */
 export type LogSink = (severity: number, category: string, text: string) => void;

@@ -4,14 +4,14 @@ import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../device/counters';
 import type { Simd } from '../core/files';
-import { webGpuSettings, type WebGpuOptions } from '../core/webgpu_options';
+import { webGpuSettings, type WebGpuOptions } from '../providers/webgpu/options';
 import type { TileTable } from '../contract/kernel';
 import type { DeviceOptions } from '../providers/webgpu/device';
 import type { GpuProvider } from '../providers/webgpu/provider';
-import type { CompiledShader } from '../providers/webgpu/segment';
+import type { CompiledShader } from '../device/commands';
 import { checkCapturable } from './capture';
 import { compileEarly } from './compile_early';
-import { GpuSession } from '../jsep/gpu_session';
+import { GpuSession } from '../providers/webgpu/gpu_session';
 import type { ModelSource } from './model_source';
 import { readPlan } from './plan';
 import { SessionRun } from './run';
@@ -95,7 +95,7 @@ export class Session extends SessionState {
       if (plan.needsGpu || options.onDevice)
         provider = await runtime.contexts.enter(deviceId, { ...device, ...options.opening }, preserveDevice);
       const wasm = await providing;
-      const before = { ...(provider?.gpu.counters ?? newCounters()) };
+      const before = { ...(provider?.counters ?? newCounters()) };
       gpuSession = provider && new GpuSession(provider, webgpu, userKernels(plan.userKernels), options.tiles);
       const weightsStart = performance.now();
       const progress = (stage: string) => (done: number, total: number) => {
@@ -121,7 +121,7 @@ export class Session extends SessionState {
       options.signal?.throwIfAborted();
       const compile_ms = performance.now() - compileStart;
       timeline.add('compile shaders early', 'page', compileStart, { shaders });
-      const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
+      const counters = countersSince(before, provider?.counters ?? newCounters());
       const info = {
         create_ms: performance.now() - start,
         weights_ms,
@@ -211,7 +211,7 @@ export class Session extends SessionState {
     if (this.released) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
     if (this.loaded.core.crashed)
       throw new RuntimeError(ErrorCode.core_crashed, 'the core of this session has crashed: create the session again');
-    const lost = this.provider?.gpu.lost;
+    const lost = this.provider?.lost;
     if (lost !== undefined) {
       throw new RuntimeError(
         ErrorCode.device_lost,

@@ -1,9 +1,9 @@
 // What there is of a session from its creation to its release: what its runs work on.
 import type { CpuMeans } from '../core/microkernels';
-import type { WebGpuSettings } from '../core/webgpu_options';
+import type { WebGpuSettings } from '../providers/webgpu/options';
 import type { Counters } from '../device/counters';
-import type { GpuProvider } from '../providers/webgpu/provider';
-import type { GpuSession } from '../jsep/gpu_session';
+import type { DeviceProvider } from '../device/provider';
+import type { DeviceSession } from '../device/session';
 import type { Span } from '../timeline';
 import { GrowingCaches } from './growing_caches';
 import type { PlanInfo } from './plan';
@@ -42,7 +42,7 @@ export class SessionState {
     readonly runtime: Runtime,
     readonly loaded: LoadedCore,
     readonly handle: number,
-    readonly gpuSession: GpuSession | undefined,
+    readonly gpuSession: DeviceSession | undefined,
     readonly weights: SessionWeights,
     readonly webgpu: WebGpuSettings,
     /** Whether its runs are marked in the browser's performance timeline. */
@@ -52,7 +52,7 @@ export class SessionState {
     this.growingCaches = gpuSession && !webgpu.enableGraphCapture ? GrowingCaches.of(plan, gpuSession) : undefined;
   }
 
-  get provider(): GpuProvider | undefined {
+  get provider(): DeviceProvider | undefined {
     return this.gpuSession?.provider;
   }
 

@@ -1,9 +1,9 @@
 // Weights by what they are: sessions of one model, and plans for different shapes of it, hold the same bytes once.
 // A weight is found here when all of its bytes are there, and goes with its last holder.
 import type { Core } from '../core/core';
-import type { GpuTensorMemory } from '../providers/webgpu/buffers';
+import type { TensorMemory } from '../device/buffers';
 import { roundUp, storageBytes } from '../device/memory_plan';
-import type { GpuProvider } from '../providers/webgpu/provider';
+import type { DeviceProvider } from '../device/provider';
 
 /** New weights lie in buffers of at most this size together; larger ones have their own. */
 const PACK_BYTES = 256 << 20;
@@ -11,32 +11,32 @@ const OFFSET_ALIGNMENT = 256;
 
 /** A GPU buffer with weights in it. */
 interface Pack {
-  readonly buffer: GPUBuffer;
+  readonly buffer: ReturnType<DeviceProvider['makeMemory']>;
   users: number;
 }
 
 /** A weight on the GPU. */
 export interface GpuWeight {
   readonly key: string;
-  readonly memory: GpuTensorMemory;
+  readonly memory: TensorMemory;
   readonly pack: Pack;
   holders: number;
 }
 
 /** The weights of one device. */
 export class GpuWeightStore {
-  private static readonly stores = new WeakMap<GpuProvider, GpuWeightStore>();
+  private static readonly stores = new WeakMap<DeviceProvider, GpuWeightStore>();
   private readonly known = new Map<string, GpuWeight>();
   /** Bytes of all its buffers. */
   bytes = 0;
 
-  static of(provider: GpuProvider): GpuWeightStore {
+  static of(provider: DeviceProvider): GpuWeightStore {
     const store = GpuWeightStore.stores.get(provider) ?? new GpuWeightStore(provider);
     GpuWeightStore.stores.set(provider, store);
     return store;
   }
 
-  private constructor(private readonly provider: GpuProvider) {}
+  private constructor(private readonly provider: DeviceProvider) {}
 
   /** A weight that is there already, with one holder more. "" is nobody's key. */
   share(key: string): GpuWeight | undefined {
@@ -49,17 +49,14 @@ export class GpuWeightStore {
   make(wanted: readonly { readonly key: string; readonly bytes: number }[]): GpuWeight[] {
     const places: { pack: number; offset: number }[] = [];
     const sizes: number[] = [];
-    const limit = Math.min(PACK_BYTES, this.provider.gpu.device.limits.maxBufferSize);
+    const limit = Math.min(PACK_BYTES, this.provider.limits.buffer);
     for (const { bytes } of wanted) {
       const place = roundUp(storageBytes(bytes), OFFSET_ALIGNMENT);
       if (sizes.length === 0 || sizes[sizes.length - 1] + place > limit) sizes.push(0);
       places.push({ pack: sizes.length - 1, offset: sizes[sizes.length - 1] });
       sizes[sizes.length - 1] += place;
     }
-    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
-    const packs = sizes.map(
-      (size): Pack => ({ buffer: this.provider.gpu.createBuffer({ label: 'weights', size, usage }), users: 0 }),
-    );
+    const packs = sizes.map((size): Pack => ({ buffer: this.provider.makeMemory('weights', size), users: 0 }));
     this.bytes += sizes.reduce((sum, size) => sum + size, 0);
     return wanted.map(({ key, bytes }, i): GpuWeight => {
       const pack = packs[places[i].pack];

@@ -3,7 +3,7 @@
 import { ErrorCode } from '../schema';
 import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
-import type { GpuProvider } from '../providers/webgpu/provider';
+import type { DeviceProvider } from '../device/provider';
 import { elementCount } from '../contract/elements';
 import { scatterIntoPanels } from '../package/forms';
 import { Form } from '../package/header';
@@ -26,7 +26,7 @@ export class SessionWeights {
     private readonly source: ModelSource,
     private readonly core: Core,
     private readonly session: number,
-    private readonly provider: GpuProvider | undefined,
+    private readonly provider: DeviceProvider | undefined,
   ) {}
 
   /** Loads the weights of a plan whose session the core has just made. */
@@ -35,7 +35,7 @@ export class SessionWeights {
     plan: PlanInfo,
     core: Core,
     session: number,
-    provider: GpuProvider | undefined,
+    provider: DeviceProvider | undefined,
     progress: (done: number, total: number) => void,
   ): Promise<SessionWeights> {
     const loaded = new SessionWeights(source, core, session, provider);
@@ -65,7 +65,7 @@ export class SessionWeights {
 
   private placeOnGpu(weights: readonly PlanWeight[], sinks: Map<PlanWeight, Sink[]>): void {
     if (weights.length === 0) return;
-    const { gpu, buffers } = this.provider!;
+    const { buffers, elements } = this.provider!;
     const store = GpuWeightStore.of(this.provider!);
     const take = (weight: PlanWeight, held: GpuWeight) => {
       const id = buffers.add(held.memory);
@@ -81,7 +81,7 @@ export class SessionWeights {
       return false;
     });
     const made = store.make(
-      missing.map(({ key, dtype, dims }) => ({ key, bytes: elementCount(dims) * gpu.elements.size(dtype) })),
+      missing.map(({ key, dtype, dims }) => ({ key, bytes: elementCount(dims) * elements.size(dtype) })),
     );
     missing.forEach((weight, i) => {
       take(weight, made[i]);
@@ -115,10 +115,11 @@ export class SessionWeights {
   }
 
   private gpuSink(weight: PlanWeight, { memory: { buffer, offset: start } }: GpuWeight): Sink {
-    const { gpu } = this.provider!;
+    const provider = this.provider!;
+    const { elements } = provider;
     const place = this.source.place(weight);
-    if (place.form === Form.asIs && gpu.elements.same(weight.dtype))
-      return (offset, piece) => gpu.write(buffer, start + offset, piece);
+    if (place.form === Form.asIs && elements.same(weight.dtype))
+      return (offset, piece) => provider.write({ buffer, offset: start + offset }, piece);
     // Elements that become wider are gathered first: pieces may end within one.
     const whole = new Uint8Array(weight.size);
     const gather: Sink =
@@ -130,7 +131,10 @@ export class SessionWeights {
       gather(offset, piece);
       missing -= piece.byteLength;
       if (missing > 0) return;
-      gpu.write(buffer, start, gpu.elements.same(weight.dtype) ? whole : gpu.elements.widen(weight.dtype, whole));
+      provider.write(
+        { buffer, offset: start },
+        elements.same(weight.dtype) ? whole : elements.widen(weight.dtype, whole),
+      );
     };
   }
 

@@ -11,6 +11,7 @@ import { filesIn } from '../../src/core/files';
 import { Runtime } from '../../src/session/runtime';
 import { ofUrls } from '../../src/session/model_source';
 import { Session } from '../../src/session/session';
+import type { GpuProvider } from '../../src/providers/webgpu/provider';
 import { installFakeGpu } from './gpu';
 
 interface Job {
@@ -47,7 +48,7 @@ async function tell({ plan, weights, core, software, f16, feeds, runs = 2 }: Job
   const infos = [];
   for (let i = 0; i < runs; i++) infos.push((await session.run(zeros)).info);
   const { memory } = sessionStats(session);
-  const pipelines = session.provider?.pipelines.list().map(({ key }) => key) ?? [];
+  const pipelines = (session.provider as GpuProvider | undefined)?.pipelines.list().map(({ key }) => key) ?? [];
   const told = { memory, pipelines, create: session.info, runs: infos };
   await session.release();
   return told;

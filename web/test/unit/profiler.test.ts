@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BufferCaches } from '../../src/providers/webgpu/buffer_cache';
 import type { Gpu } from '../../src/providers/webgpu/device';
-import { gpuTime, Profiler } from '../../src/providers/webgpu/profiler';
+import { gpuTime } from '../../src/device/profile';
+import { Profiler } from '../../src/providers/webgpu/profiler';
 
 const ROW = { kernel: 'relu', workgroups: [1, 1, 1], instance: 7 } as const;
 

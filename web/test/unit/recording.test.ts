@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Arena } from '../../src/providers/webgpu/arena';
-import { FIRST_VIRTUAL_ID } from '../../src/providers/webgpu/buffers';
-import type { GpuProvider } from '../../src/providers/webgpu/provider';
-import type { Command } from '../../src/providers/webgpu/segment';
-import { lifetimes, Recording, Segment } from '../../src/jsep/recording';
+import { Arena } from '../../src/device/arena';
+import { FIRST_VIRTUAL_ID } from '../../src/device/buffers';
+import type { Command } from '../../src/device/commands';
+import type { DeviceWork } from '../../src/device/provider';
+import { lifetimes, Recording, Segment } from '../../src/device/recording';
 
 const [x, a, b, y, scratch] = [0, 1, 2, 3, 4].map((i) => FIRST_VIRTUAL_ID + i);
 const copy = (source: number, target: number): Command => ({
@@ -79,7 +79,10 @@ function counted() {
 }
 
 const [WEIGHT, FED] = [1, 2];
-const PROVIDER = { buffers: { get: (id: number) => ({ constant: id === WEIGHT }) } } as unknown as GpuProvider;
+const WORK = {
+  provider: { buffers: { get: (id: number) => ({ constant: id === WEIGHT }) } },
+  asPlanned: (commands: Command[]) => commands,
+} as unknown as DeviceWork;
 
 /** y of a weight, a of a buffer that is fed, b of both. */
 function recorded(): Recording {
@@ -103,7 +106,7 @@ test('recording: what is made of weights is kept apart from the memory that reco
   const { live, arena } = counted();
   const [one, two] = [recorded(), recorded()];
   for (const recording of [one, two]) {
-    recording.place(0, arena, PROVIDER, new Set([b]));
+    recording.place(0, arena, WORK, new Set([b]));
     assert.deepEqual([...recording.segments[0].fixed!.once], [0]);
     assert.deepEqual([...recording.segments[0].fixed!.kept], [y]);
   }
@@ -121,10 +124,10 @@ test('recording: what is made of weights is kept apart from the memory that reco
 test('recording: what later segments find may be written there', () => {
   const { arena } = counted();
   const recording = recorded();
-  recording.place(0, arena, PROVIDER);
+  recording.place(0, arena, WORK);
   assert.deepEqual([...recording.segments[0].fixed!.kept], [y], 'b lives on, y does not');
   recording.segments[0].events = recording.segments[0].events.filter((event) => event.kind !== 'free');
   recording.unplace(0, arena);
-  recording.place(0, arena, PROVIDER);
+  recording.place(0, arena, WORK);
   assert.equal(recording.segments[0].fixed!.once.size, 0);
 });

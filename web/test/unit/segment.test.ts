@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { BufferCache, BufferCaches } from '../../src/providers/webgpu/buffer_cache';
 import type { Gpu } from '../../src/providers/webgpu/device';
 import { Profiler } from '../../src/providers/webgpu/profiler';
-import { type Command, compileSegment } from '../../src/providers/webgpu/segment';
+import { compileSegment, type GpuCommand } from '../../src/providers/webgpu/segment';
 import type { Timed } from '../../src/timeline';
 
 test('bytes go from a buffer to itself through another one', async () => {
@@ -14,7 +14,7 @@ test('bytes go from a buffer to itself through another one', async () => {
     return { destroy() {} };
   };
   const gpu = { createBuffer, traits: { software: true } } as unknown as Gpu;
-  const copy = (target: number, bytes: number): Command => ({
+  const copy = (target: number, bytes: number): GpuCommand => ({
     kind: 'copy',
     source: { id: 0, bytes },
     target: { id: target, bytes },
@@ -83,12 +83,12 @@ async function encoded(count: number, { software = false, awaited = 0, timed }: 
   } as unknown as Gpu;
   const dispatch = {
     kind: 'dispatch',
-    pipeline: { ready: {}, label: 'one', compile: () => Promise.resolve() },
+    program: { ready: {}, label: 'one', compile: () => Promise.resolve() },
     bindings: [],
     written: 0,
     uniforms: undefined,
     workgroups: [1, 1, 1],
-  } as unknown as Command;
+  } as unknown as GpuCommand;
   const commands = Array.from({ length: count }, () => dispatch);
   const segment = await compileSegment(gpu, {} as BufferCache, commands, () => ({}) as never);
   const profiler = timed && new Profiler(gpu, {} as BufferCaches, timed);

@@ -1,44 +1,16 @@
 // How long the GPU takes, by timestamps around passes: around one for each dispatch, which is for looking at a run, not
 // for running, since it costs the overlap; or around those that a run has anyway, which says what it takes as a whole.
 // Devices without timestamp-query get the same rows of dispatches without times.
-import type { Tiling } from '../../contract/kernel';
+import { type DeviceTimes, milliseconds, type PassTimes, type ProfileRow } from '../../device/profile';
 import type { Timed } from '../../timeline';
 import type { BufferCaches } from './buffer_cache';
 import type { Gpu } from './device';
-
-export interface ProfileRow {
-  /** The shader's name. */
-  readonly kernel: string;
-  readonly workgroups: readonly [number, number, number];
-  /** Undefined where the device has no timestamps. */
-  readonly ms?: number;
-  /** When it began, on the page's clock: the first dispatch is taken to begin when it was submitted. */
-  readonly start_ms?: number;
-  /** The kernel instance that asked for it, and (outside of gpu/) the node that this belongs to. */
-  readonly instance?: number;
-  readonly tiling?: Tiling;
-  readonly node?: string;
-  readonly op_type?: string;
-  readonly node_index?: number;
-}
-
-/** What the GPU took for a run. */
-export interface GpuTime {
-  readonly passes: number;
-  /** The passes, without what lies between them. */
-  readonly ms: number;
-  /** From the begin of the first one to the end of the last. */
-  readonly span_ms: number;
-}
-
-/** When a pass began and ended, in nanoseconds of the GPU's clock. */
-type PassTimes = readonly [begin: bigint, end: bigint];
 
 /** WebGPU's limit of a query set. */
 const QUERIES = 4096;
 const TIMESTAMP_BYTES = 8;
 
-export class Profiler {
+export class Profiler implements DeviceTimes {
   /** The first dispatch of each pass. */
   private readonly rows: ProfileRow[] = [];
   private readonly sets: GPUQuerySet[] = [];
@@ -109,16 +81,4 @@ export class Profiler {
     for (const set of this.sets) set.destroy();
     return this.hasTimestamps ? this.rows.map((_, i) => [times[2 * i], times[2 * i + 1]]) : [];
   }
-}
-
-const milliseconds = (from: bigint, to: bigint): number => Number(to - from) / 1e6;
-
-/** Of passes in their order; undefined of none. */
-export function gpuTime(passes: readonly PassTimes[]): GpuTime | undefined {
-  if (passes.length === 0) return undefined;
-  return {
-    passes: passes.length,
-    ms: passes.reduce((sum, [begin, end]) => sum + milliseconds(begin, end), 0),
-    span_ms: milliseconds(passes[0][0], passes[passes.length - 1][1]),
-  };
 }

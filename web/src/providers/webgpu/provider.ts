@@ -1,9 +1,19 @@
 // All that belongs to one open device: what a session or a single kernel needs of the GPU.
 import { BufferCaches, type CacheModes } from './buffer_cache';
-import { BufferTable } from './buffers';
+import { BufferTable } from '../../device/buffers';
+import type { Placement } from '../../device/memory';
+import type { Counters } from '../../device/counters';
+import type { DeviceProvider, Heads } from '../../device/provider';
+import type { ElementForms } from '../../contract/elements';
+import type { ErrorPlace, RuntimeError } from '../../errors';
+import { copyRows } from './copy_rows';
 import { type DeviceOptions, type Gpu, openGpu } from './device';
 import { PipelineCache } from './pipelines';
 import { Readback } from './readback';
+import { gpuError } from './scopes';
+import type { GpuPlacement } from './segment';
+
+type RowsAt = readonly [GpuPlacement, number];
 
 /** Of what downloads pass through: a small one that makes its buffer first takes twice as long on hardware. */
 const KEPT_BYTES = 1 << 20;
@@ -16,9 +26,10 @@ const NO_CACHES: CacheModes = {
   default: 'disabled',
 };
 
-export class GpuProvider {
+export class GpuProvider implements DeviceProvider {
+  readonly name = 'webgpu';
   readonly pipelines: PipelineCache;
-  readonly buffers = new BufferTable();
+  readonly buffers = new BufferTable<GPUBuffer>();
   /** For what belongs to no session: tensors of IO binding, single kernels. */
   readonly caches: BufferCaches;
   /** For reading now and then. */
@@ -54,7 +65,45 @@ export class GpuProvider {
     return [...this.cachesByModes.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Reads `bytes` bytes of a buffer, when all work submitted so far is done. */
+  get counters(): Counters {
+    return this.gpu.counters;
+  }
+
+  get elements(): ElementForms {
+    return this.gpu.elements;
+  }
+
+  get limits(): { buffer: number; binding: number } {
+    return { buffer: this.gpu.device.limits.maxBufferSize, binding: this.gpu.traits.maxStorageBindingSize };
+  }
+
+  get lost(): string | undefined {
+    return this.gpu.lost;
+  }
+
+  failure(error: unknown): Promise<unknown> {
+    return this.gpu.failure(error);
+  }
+
+  complaint(messages: readonly string[], place?: ErrorPlace): RuntimeError {
+    return gpuError(messages, place);
+  }
+
+  write({ buffer, offset }: Placement, bytes: Uint8Array): void {
+    this.gpu.write(buffer as GPUBuffer, offset, bytes);
+  }
+
+  makeMemory(label: string, size: number): GPUBuffer {
+    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
+    return this.gpu.createBuffer({ label, size, usage });
+  }
+
+  copyRows(heads: Heads, rows: number, from: readonly [Placement, number], to: readonly [Placement, number]): void {
+    const encoder = this.gpu.device.createCommandEncoder();
+    copyRows(encoder, heads, rows, from as RowsAt, to as RowsAt);
+    this.gpu.submit([encoder.finish()]);
+  }
+
   async read(id: number, bytes: number): Promise<Uint8Array> {
     const encoder = this.gpu.device.createCommandEncoder();
     const pending = this.readback.encode(encoder, [{ ...this.buffers.get(id), bytes }]);

@@ -2,18 +2,11 @@
 import type { Gpu } from './device';
 import type { BufferCache } from './buffer_cache';
 import { roundUp } from '../../device/memory_plan';
+import type { PendingReadback } from '../../device/provider';
 import { pump } from './pump';
-import type { Placement } from './segment';
+import type { GpuPlacement } from './segment';
 
-export interface Download extends Placement {
-  readonly bytes: number;
-}
-
-/** A readback whose copies are encoded, waiting for its submit. */
-export interface PendingReadback {
-  /** Call after the submit. `use` sees the bytes of each download; they are gone when it returns. */
-  finish<T>(use: (parts: Uint8Array[]) => T): Promise<T>;
-}
+type Download = GpuPlacement & { readonly bytes: number };
 
 export class Readback {
   private readonly idle: GPUBuffer[] = [];
@@ -25,6 +18,7 @@ export class Readback {
     private readonly kept: number,
   ) {}
 
+  /** The copies, which wait for their submit: `finish` is called behind it. */
   encode(encoder: GPUCommandEncoder, downloads: readonly Download[]): PendingReadback {
     const offsets: number[] = [];
     let size = 0;

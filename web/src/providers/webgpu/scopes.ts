@@ -1,6 +1,7 @@
 // Error scopes around GPU work, and what to throw when they caught something.
 import { ErrorCode } from '../../schema';
 import { type ErrorPlace, RuntimeError } from '../../errors';
+import type { RunErrors } from '../../device/provider';
 import { describeGpuError, type Gpu, OUT_OF_MEMORY } from './device';
 
 export type ValidationMode = 'disabled' | 'wgpuOnly' | 'basic' | 'full';
@@ -41,7 +42,7 @@ export async function inErrorScopes<T>(gpu: Gpu, work: () => Promise<T>): Promis
  * What the GPU complains of in one run. What a run makes, it makes in error scopes; what it only does again needs them
  * where the browser does not tell of errors by itself.
  */
-export class RunErrors {
+export class GpuRunErrors implements RunErrors {
   private readonly caught: Promise<string[]>[] = [];
   private readonly told = new Set<string>();
   /** Set for a run that ends before the browser has told of what it did. */

@@ -5,49 +5,17 @@ import type { Gpu } from './device';
 import { roundUp } from '../../device/memory_plan';
 import type { Pipeline } from './pipelines';
 import type { Profiler } from './profiler';
-import type { InPlace } from '../../device/segment_plan';
+import {
+  type Command,
+  type CompiledSegment,
+  compilePrograms,
+  type CopyCommand,
+  type Region,
+} from '../../device/commands';
+import type { Placement } from '../../device/memory';
 
-/** What a kernel asked the GPU to do. Ids are virtual until compileSegment. */
-export type Command = DispatchCommand | CopyCommand;
-
-export interface DispatchCommand {
-  readonly kind: 'dispatch';
-  readonly pipeline: Pipeline;
-  /** In binding order: inputs, then outputs. */
-  readonly bindings: readonly Region[];
-  /** How many of the bindings, at the end, are written. */
-  readonly written: number;
-  readonly uniforms: Uint8Array | undefined;
-  readonly workgroups: readonly [number, number, number];
-  /** The kernel instance that asked for it, for profiles. */
-  instance?: number;
-  /** For profiles, too. */
-  readonly tiling?: Tiling;
-  /** What it reads and what it writes may lie in one buffer. */
-  readonly alias?: boolean;
-  /** Which of the bindings that it reads may lie where one of those is that it writes. */
-  readonly inPlace?: readonly InPlace[];
-}
-
-export interface CopyCommand {
-  readonly kind: 'copy';
-  readonly source: Region;
-  readonly target: Region;
-}
-
-export interface Region {
-  readonly id: number;
-  /** Bytes before it in the tensor's memory, 0 by default: a multiple of 256, of 4 in copies. */
-  readonly offset?: number;
-  /** A multiple of 16, of 4 in copies. */
-  readonly bytes: number;
-}
-
-/** Where an id lies. */
-export interface Placement {
-  readonly buffer: GPUBuffer;
-  readonly offset: number;
-}
+export type GpuCommand = Command<Pipeline>;
+export type GpuPlacement = Placement<GPUBuffer>;
 
 type Step =
   | {
@@ -60,8 +28,8 @@ type Step =
       readonly once: boolean;
     }
   | {
-      readonly source: Placement;
-      readonly target: Placement;
+      readonly source: GpuPlacement;
+      readonly target: GpuPlacement;
       readonly bytes: number;
       readonly between: GPUBuffer | undefined;
       readonly once: boolean;
@@ -73,7 +41,7 @@ const SUBMITTED_TOGETHER = 32;
 /** COPY_SRC | COPY_DST */
 const COPIED = 4 | 8;
 
-export class CompiledSegment {
+export class GpuSegment implements CompiledSegment {
   /** Whether what is to be done once was done, and done well. */
   settled = false;
 
@@ -170,30 +138,6 @@ export class CompiledSegment {
   }
 }
 
-/** Told how many of the pipelines that were still being compiled are done. */
-export type CompileProgress = (done: number, total: number) => void;
-
-/** A shader that was waited for, and the time from its request until it was ready; others were compiled meanwhile. */
-export type CompiledShader = readonly [label: string, readyAfterMs: number];
-
-/** Waits for all pipelines of the commands together; gives those that were not ready. */
-export async function compilePipelines(
-  commands: readonly Command[],
-  progress?: CompileProgress,
-): Promise<CompiledShader[]> {
-  const waiting = new Set<Pipeline>();
-  for (const command of commands)
-    if (command.kind === 'dispatch' && !command.pipeline.ready) waiting.add(command.pipeline);
-  let done = 0;
-  await Promise.all(
-    [...waiting].map(async (pipeline) => {
-      await pipeline.compile();
-      progress?.(++done, waiting.size);
-    }),
-  );
-  return [...waiting].map(({ label, compileMs }) => [label, compileMs ?? 0]);
-}
-
 /**
  * Waits for all pipelines, then builds what the commands need.
  * @param cache of uniform buffers.
@@ -202,11 +146,11 @@ export async function compilePipelines(
 export async function compileSegment(
   gpu: Gpu,
   cache: BufferCache,
-  commands: readonly Command[],
-  placementOf: (id: number) => Placement,
+  commands: readonly GpuCommand[],
+  placementOf: (id: number) => GpuPlacement,
   once?: ReadonlySet<number>,
-): Promise<CompiledSegment> {
-  await compilePipelines(commands);
+): Promise<GpuSegment> {
+  await compilePrograms(commands);
   return buildSegment(gpu, cache, commands, placementOf, once);
 }
 
@@ -214,12 +158,12 @@ export async function compileSegment(
 export function buildSegment(
   gpu: Gpu,
   cache: BufferCache,
-  commands: readonly Command[],
-  placementOf: (id: number) => Placement,
+  commands: readonly GpuCommand[],
+  placementOf: (id: number) => GpuPlacement,
   once?: ReadonlySet<number>,
-): CompiledSegment {
+): GpuSegment {
   const uniforms = uploadUniforms(gpu, cache, commands);
-  const placeOf = (region: Region): Placement => {
+  const placeOf = (region: Region): GpuPlacement => {
     const { buffer, offset } = placementOf(region.id);
     return { buffer, offset: offset + (region.offset ?? 0) };
   };
@@ -253,7 +197,7 @@ export function buildSegment(
       entries.push({ binding: entries.length, resource });
     }
     gpu.counters.bind_groups++;
-    const { pipeline, workgroups, instance, tiling } = command;
+    const { program: pipeline, workgroups, instance, tiling } = command;
     const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
     return {
       pipeline: pipeline.ready!,
@@ -265,14 +209,14 @@ export function buildSegment(
       once: once?.has(i) ?? false,
     };
   });
-  return new CompiledSegment(steps, uniforms.buffer, between, cache, gpu);
+  return new GpuSegment(steps, uniforms.buffer, between, cache, gpu);
 }
 
 /** The uniforms of all commands in one buffer; equal ones share their place. */
 function uploadUniforms(
   gpu: Gpu,
   cache: BufferCache,
-  commands: readonly Command[],
+  commands: readonly GpuCommand[],
 ): { buffer: GPUBuffer | undefined; offsets: number[] } {
   const places = new Map<string, number>();
   const blocks: Uint8Array[] = [];

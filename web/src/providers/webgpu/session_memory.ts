@@ -1,10 +1,11 @@
 // The GPU memory of one session besides its weights: shared among its runs.
-import { Arena } from './arena';
-import type { BufferCaches, CacheModes } from './buffer_cache';
+import { Arena } from '../../device/arena';
+import type { SessionMemory } from '../../device/provider';
+import type { BufferCache, BufferCaches, CacheModes } from './buffer_cache';
 import type { GpuProvider } from './provider';
 import { Readback } from './readback';
 
-export class SessionMemory {
+export class GpuSessionMemory implements SessionMemory {
   readonly caches: BufferCaches;
   readonly arena: Arena;
   /** Keeps what outputs pass through, so that a replay makes nothing. */
@@ -18,9 +19,16 @@ export class SessionMemory {
     this.readback = new Readback(gpu, this.caches.default, Infinity);
   }
 
-  /** Bytes that this session alone has; those in the caches are all sessions'. */
+  get tensors(): BufferCache {
+    return this.caches.storage;
+  }
+
   get bytes(): number {
     return this.arena.bytes + this.arena.bytesOfWeights + this.readback.bytes;
+  }
+
+  clear(): void {
+    this.caches.clear();
   }
 
   destroy(): void {

@@ -4,7 +4,7 @@
 import { KernelError, type Shader, type Spec, type Uniforms } from '../../contract/kernel';
 import { type AccessedText, accessThrough } from './wgsl/accessors';
 import { windowBytes, windowCount } from './wgsl/large';
-import type { Region } from './segment';
+import type { Region } from '../../device/commands';
 import type { ShaderBinding } from './shader';
 
 /** A binding of a dispatch and what it binds. */

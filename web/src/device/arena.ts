@@ -1,13 +1,13 @@
 // The physical buffers behind a session's virtual tensors. All recordings of a session share them, because nothing in
 // them outlives a run, but for those of a recording's own, with what its first run made for all others.
-import type { BufferCache } from './buffer_cache';
-import type { Held, Lifetime, Place } from '../../device/memory_plan';
-import { EarlierPlans } from '../../device/earlier_plans';
-import type { Room } from '../../device/fixed_part';
-import { type Access, planKept, planSegment, type SegmentPlan } from '../../device/segment_plan';
+import type { Memory, MemoryCache } from './memory';
+import type { Held, Lifetime, Place } from './memory_plan';
+import { EarlierPlans } from './earlier_plans';
+import type { Room } from './fixed_part';
+import { type Access, planKept, planSegment, type SegmentPlan } from './segment_plan';
 
 export interface ArenaSlot {
-  readonly buffer: GPUBuffer;
+  readonly buffer: Memory;
   readonly bytes: number;
   /** How many recordings count on it. */
   users: number;
@@ -50,7 +50,7 @@ export class Arena {
   peak = 0;
 
   constructor(
-    private readonly cache: Pick<BufferCache, 'acquire' | 'release'>,
+    private readonly cache: Pick<MemoryCache, 'acquire' | 'release'>,
     private readonly maxBufferSize: number,
   ) {}
 

@@ -1,23 +1,15 @@
-// One run, seen from the GPU's side: resolve records what the core asks, or finds it recorded; commit makes it happen.
+// One run, seen from the device's side: resolve records what the core asks, or finds it recorded; commit makes it
+// happen.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import { FIRST_VIRTUAL_ID } from '../providers/webgpu/buffers';
-import type { GpuProvider } from '../providers/webgpu/provider';
-import { Profiler } from '../providers/webgpu/profiler';
-import type { RunErrors } from '../providers/webgpu/scopes';
-import type { Download, PendingReadback } from '../providers/webgpu/readback';
-import {
-  buildSegment,
-  type Command,
-  type CompiledSegment,
-  type CompileProgress,
-  compilePipelines,
-  type Placement,
-} from '../providers/webgpu/segment';
-import type { SessionMemory } from '../providers/webgpu/session_memory';
 import type { Timeline } from '../timeline';
-import type { Blocks, BlocksAt } from './copy_blocks';
 import { sameContents } from '../contract/elements';
+import { type Blocks, sameBlocks } from './blocks';
+import { FIRST_VIRTUAL_ID } from './buffers';
+import { type Command, type CompiledSegment, type CompileProgress, compilePrograms } from './commands';
+import type { Placement } from './memory';
+import type { DeviceTimes } from './profile';
+import type { DeviceWork, PendingReadback, RunErrors } from './provider';
 import { type Event, type Recording, Segment } from './recording';
 
 /** Of one segment: a loop may have any number of trips. */
@@ -42,7 +34,7 @@ export class Recorder {
   /** Of what is new. */
   nextId: number;
   /** One for each submitted segment, if asked for. */
-  readonly profilers: Profiler[] = [];
+  readonly profilers: DeviceTimes[] = [];
   /** Whether what the core did so far follows from the feeds' shapes: equal shapes, equal bytes. */
   byShapes: () => boolean = () => false;
   /** Time spent waiting for pipelines and making bind groups. */
@@ -57,8 +49,7 @@ export class Recorder {
   private readonly known = new Map<number, Uint8Array>();
 
   constructor(
-    private readonly provider: GpuProvider,
-    private readonly memory: SessionMemory,
+    private readonly session: DeviceWork,
     readonly recording: Recording,
     private readonly errors: RunErrors,
     private readonly compiling?: CompileProgress,
@@ -101,7 +92,7 @@ export class Recorder {
     this.recording.diverged ||= this.matching;
     this.matching = false;
     this.recording.closed = this.recording.refreshable = undefined;
-    this.recording.truncate(this.index, this.cursor, this.memory.arena);
+    this.recording.truncate(this.index, this.cursor, this.session.memory.arena);
     for (const { events } of this.recording.segments) {
       for (const event of events) {
         if (event.kind === 'run') for (const { id } of event.temps) this.nextId = Math.max(this.nextId, id + 1);
@@ -152,7 +143,7 @@ export class Recorder {
     else if (recorded.fixed && !sameContents(recorded.data, data)) {
       // The recording is of a run that differed in what stays on the CPU.
       recorded.fixed = false;
-      this.recording.unplace(this.index, this.memory.arena);
+      this.recording.unplace(this.index, this.session.memory.arena);
       this.unplaced = true;
     }
     if (recorded) recorded.data = data;
@@ -188,12 +179,12 @@ export class Recorder {
     if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
     const making = !segment.compiled;
     if (making) {
-      const { arena, caches } = this.memory;
-      const commands = errors.during(true, () => this.recording.place(this.index, arena, this.provider, survivors));
+      const { arena } = this.session.memory;
+      const commands = errors.during(true, () => this.recording.place(this.index, arena, this.session, survivors));
       const start = performance.now();
-      const shaders = await compilePipelines(commands, this.compiling);
+      const shaders = await compilePrograms(commands, this.compiling);
       segment.compiled = errors.during(true, () =>
-        buildSegment(this.provider.gpu, caches.uniform, commands, (id) => this.place(id), segment.fixed?.once),
+        this.session.build(commands, (id) => this.place(id), segment.fixed?.once),
       );
       this.compileMs += performance.now() - start;
       this.timeline?.add('compile shaders', 'page', start, { shaders });
@@ -244,28 +235,18 @@ export class Recorder {
   }
 
   private submit(segment: Segment, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
-    const { gpu } = this.provider;
     const start = performance.now();
-    const timed = this.timeline?.timed;
-    const profiler = timed && new Profiler(gpu, this.memory.caches, timed);
-    const encoder = segment.compiled!.encode(gpu.device.createCommandEncoder(), profiler);
-    this.submitted.push(segment.compiled!);
-    if (profiler) {
-      profiler.resolve(encoder);
-      this.profilers.push(profiler);
-    }
-    for (const { id, bytes, as } of keep) {
-      const [source, target] = [this.place(id), this.place(as)];
+    const compiled = segment.compiled!;
+    const copies = keep
+      .map(({ id, bytes, as }) => ({ source: this.place(id), target: this.place(as), bytes }))
       // An output that is an input, bound to its own place.
-      if (source.buffer === target.buffer && source.offset === target.offset) continue;
-      encoder.copyBufferToBuffer(source.buffer, source.offset, target.buffer, target.offset, bytes);
-    }
-    const downloads = read.map(({ id, bytes }): Download => ({ ...this.place(id), bytes }));
-    const pending = this.memory.readback.encode(encoder, downloads);
-    gpu.submit([encoder.finish()]);
-    if (profiler) profiler.submittedAt = performance.now();
+      .filter(({ source, target }) => source.buffer !== target.buffer || source.offset !== target.offset);
+    const downloads = read.map(({ id, bytes }) => ({ ...this.place(id), bytes }));
+    const submission = { segment: compiled, keep: copies, read: downloads, timed: this.timeline?.timed };
+    const { pending, times } = this.session.submit(submission);
+    this.submitted.push(compiled);
+    if (times) this.profilers.push(times);
     this.timeline?.add('encode and submit', 'page', start, { segment: this.index });
-    this.memory.caches.endOfRun();
     return this.timeline ? this.timed(pending, read, this.timeline) : pending;
   }
 
@@ -286,8 +267,7 @@ export class Recorder {
     const start = performance.now();
     let [bytes, tensors] = [0, 0];
     for (const [id, data] of contents) {
-      const { buffer, offset } = this.place(id);
-      this.provider.gpu.write(buffer, offset, data);
+      this.session.provider.write(this.place(id), data);
       bytes += data.byteLength;
       tensors++;
     }
@@ -295,13 +275,8 @@ export class Recorder {
   }
 
   private place(id: number): Placement {
-    if (id < FIRST_VIRTUAL_ID) return this.provider.buffers.get(id);
+    if (id < FIRST_VIRTUAL_ID) return this.session.provider.buffers.get(id);
     const { slot, offset } = this.recording.placeOf(id, this.index);
     return { buffer: slot.buffer, offset };
   }
-}
-
-function sameBlocks(a: Blocks, b: Blocks): boolean {
-  const same = (x: BlocksAt, y: BlocksAt) => x.id === y.id && x.offset === y.offset && x.step === y.step;
-  return a.size === b.size && a.count === b.count && same(a.source, b.source) && same(a.target, b.target);
 }

@@ -1,24 +1,18 @@
 // The commands of a segment as its memory plan wants them: some with an output in the place of an input, some with
 // read_write bindings.
-import { FIRST_VIRTUAL_ID } from '../providers/webgpu/buffers';
-import type { PipelineCache } from '../providers/webgpu/pipelines';
-import type { Command, DispatchCommand } from '../providers/webgpu/segment';
-import type { Access, InPlace, SegmentPlan } from '../device/segment_plan';
-
-export function accessOf(command: Command): Access {
-  if (command.kind === 'copy') return { reads: [command.source.id], writes: [command.target.id] };
-  const ids = command.bindings.map(({ id }) => id);
-  const { pipeline, written, alias, inPlace } = command;
-  return { reads: ids.slice(0, -written), writes: ids.slice(-written), group: pipeline.key, alias, inPlace };
-}
+import { FIRST_VIRTUAL_ID } from '../../device/buffers';
+import type { Pipeline, PipelineCache } from './pipelines';
+import type { DispatchCommand } from '../../device/commands';
+import type { GpuCommand } from './segment';
+import type { InPlace, SegmentPlan } from '../../device/segment_plan';
 
 /** @param kept tensors that lie apart from all others, as weights do. */
 export function asPlanned(
-  commands: readonly Command[],
+  commands: readonly GpuCommand[],
   { inPlace, aliased }: Pick<SegmentPlan, 'inPlace' | 'aliased'>,
   kept: ReadonlySet<number>,
   pipelines: PipelineCache,
-): Command[] {
+): GpuCommand[] {
   return commands.map((command, i) => {
     const pair = inPlace.get(i);
     return command.kind === 'copy' || !(pair || aliased.has(i))
@@ -28,14 +22,14 @@ export function asPlanned(
 }
 
 function variant(
-  command: DispatchCommand,
+  command: DispatchCommand<Pipeline>,
   pair: InPlace | undefined,
   alias: boolean,
   kept: ReadonlySet<number>,
   pipelines: PipelineCache,
-): DispatchCommand {
+): DispatchCommand<Pipeline> {
   const { bindings, written } = command;
-  const { request } = command.pipeline;
+  const { request } = command.program;
   const reads = bindings.length - written;
   // Weights and the like keep their bindings: nothing is written next to them.
   const lies = (id: number) => id >= FIRST_VIRTUAL_ID && !kept.has(id);
@@ -46,7 +40,7 @@ function variant(
   const rest = <T>(list: readonly T[]) => list.filter((_, k) => k !== pair?.[0]);
   return {
     ...command,
-    pipeline: pipelines.get({ ...request, bindings: rest(declared), inPlace }),
+    program: pipelines.get({ ...request, bindings: rest(declared), inPlace }),
     bindings: rest(bindings),
   };
 }

@@ -1,9 +1,9 @@
 // What the options of the WebGPU provider mean: the core reads them
 // (wasm_build/include/py_ort/webgpu_provider_options.h).
-import type { BufferKind, CacheMode, CacheModes } from '../providers/webgpu/buffer_cache';
-import type { DeviceOptions } from '../providers/webgpu/device';
-import type { ValidationMode } from '../providers/webgpu/scopes';
-import type { Core } from './core';
+import type { BufferKind, CacheMode, CacheModes } from './buffer_cache';
+import type { DeviceOptions } from './device';
+import type { ValidationMode } from './scopes';
+import type { Core } from '../../core/core';
 
 /** As a user gives them, by onnxruntime's names: strings, or what becomes the right string. */
 export type WebGpuOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;

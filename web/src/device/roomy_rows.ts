@@ -1,16 +1,9 @@
 // Tensors [batch, heads, rows, size] in a buffer with room for more rows behind each head's. Whoever adds rows makes
 // another tensor, of which the one before is the beginning: rows that are there are never written again. A tensor that
 // is wanted for anything else is laid into a buffer of its own.
-import type { BufferCache } from './buffer_cache';
-import type { GpuTensorMemory, LaidLater } from './buffers';
-import type { Placement } from './segment';
-import type { GpuProvider } from './provider';
-
-/** How many heads there are in all batches, and the bytes of one row of one head: a multiple of 4. */
-export interface Heads {
-  readonly count: number;
-  readonly rowBytes: number;
-}
+import type { LaidLater, TensorMemory } from './buffers';
+import type { MemoryCache } from './memory';
+import type { DeviceProvider, Heads } from './provider';
 
 /** Room is made for multiples of so many rows, and of a quarter of their number's power of two. */
 const STEP = 256;
@@ -23,13 +16,13 @@ export class RoomyBuffer {
   private users = 0;
 
   private constructor(
-    readonly provider: GpuProvider,
-    readonly cache: BufferCache,
+    readonly provider: DeviceProvider,
+    readonly cache: MemoryCache,
     readonly heads: Heads,
     rows: number,
   ) {
     const step = Math.max(STEP, 2 ** Math.floor(Math.log2(rows)) / 4);
-    const most = Math.floor(provider.gpu.traits.maxStorageBindingSize / (heads.count * heads.rowBytes));
+    const most = Math.floor(provider.limits.binding / (heads.count * heads.rowBytes));
     this.room = Math.min(Math.ceil((rows + 1) / step) * step, most);
     this.filled = rows;
     // Rows that count for nothing may be multiplied with 0, so they must not be NaN.
@@ -37,20 +30,18 @@ export class RoomyBuffer {
   }
 
   /** Whether so many rows can be copied one by one, and bound together. */
-  static mayHold({ gpu }: GpuProvider, { count, rowBytes }: Heads, rows: number): boolean {
-    return rowBytes % 4 === 0 && count * rows * rowBytes <= gpu.traits.maxStorageBindingSize;
+  static mayHold({ limits }: DeviceProvider, { count, rowBytes }: Heads, rows: number): boolean {
+    return rowBytes % 4 === 0 && count * rows * rowBytes <= limits.binding;
   }
 
   /** One that begins with these rows of a tensor. */
-  static of(provider: GpuProvider, cache: BufferCache, heads: Heads, tensor: number, rows: number): RoomyBuffer {
+  static of(provider: DeviceProvider, cache: MemoryCache, heads: Heads, tensor: number, rows: number): RoomyBuffer {
     const { buffers } = provider;
     const later = buffers.later(tensor);
     const [from, fromRoom] =
       later instanceof RoomyRows ? [buffers.get(later.of.id), later.of.room] : [buffers.get(tensor), rows];
     const made = new RoomyBuffer(provider, cache, heads, rows);
-    submitted(provider, (encoder) =>
-      copyRows(encoder, heads, rows, [from, fromRoom], [buffers.get(made.id), made.room]),
-    );
+    provider.copyRows(heads, rows, [from, fromRoom], [buffers.get(made.id), made.room]);
     return made;
   }
 
@@ -81,14 +72,12 @@ export class RoomyRows implements LaidLater {
     return this.of.heads.count * this.rows * this.of.heads.rowBytes;
   }
 
-  lay(): GpuTensorMemory {
+  lay(): TensorMemory {
     const { of, rows, bytes } = this;
     const { provider, cache, heads } = of;
     const buffer = cache.acquire(bytes, 'rows');
     const laid = { buffer, offset: 0, bytes, owner: cache };
-    submitted(provider, (encoder) =>
-      copyRows(encoder, heads, rows, [provider.buffers.get(of.id), of.room], [laid, rows]),
-    );
+    provider.copyRows(heads, rows, [provider.buffers.get(of.id), of.room], [laid, rows]);
     of.leave();
     return laid;
   }
@@ -96,24 +85,4 @@ export class RoomyRows implements LaidLater {
   free(): void {
     this.of.leave();
   }
-}
-
-/** Copies the first rows of each head from one buffer to another, each with the rows that its heads have room for. */
-export function copyRows(
-  encoder: GPUCommandEncoder,
-  { count, rowBytes }: Heads,
-  rows: number,
-  [from, fromRoom]: readonly [Placement, number],
-  [to, toRoom]: readonly [Placement, number],
-): void {
-  for (let head = 0; head < count; head++) {
-    const [source, target] = [from.offset + head * fromRoom * rowBytes, to.offset + head * toRoom * rowBytes];
-    encoder.copyBufferToBuffer(from.buffer, source, to.buffer, target, rows * rowBytes);
-  }
-}
-
-function submitted({ gpu }: GpuProvider, encode: (encoder: GPUCommandEncoder) => void): void {
-  const encoder = gpu.device.createCommandEncoder();
-  encode(encoder);
-  gpu.submit([encoder.finish()]);
 }

@@ -1,12 +1,13 @@
 // One kernel by itself, without a session: the JsepRun message, and the tests of kernels.
-import type { DType } from '../schema';
-import type { GpuProvider } from '../providers/webgpu/provider';
-import { planSegment } from '../device/segment_plan';
-import { accessOf } from './variants';
-import { type CompiledSegment, type Command, compileSegment, type Placement } from '../providers/webgpu/segment';
-import { cpuElementSize, elementCount } from '../contract/elements';
-import { type Kernel, KernelError } from '../contract/kernel';
-import { type CallInput, makeTensor, resolveKernel } from './resolve';
+import type { DType } from '../../schema';
+import type { GpuProvider } from './provider';
+import { planSegment } from '../../device/segment_plan';
+import { type CallInput, makeTensor } from '../../device/call';
+import { accessOf, type Command } from '../../device/commands';
+import { compileSegment, type GpuCommand, type GpuPlacement, type GpuSegment } from './segment';
+import { cpuElementSize, elementCount } from '../../contract/elements';
+import { type Kernel, KernelError } from '../../contract/kernel';
+import { resolveKernel } from './resolve';
 
 export interface SingleInput {
   readonly dtype: DType;
@@ -25,7 +26,7 @@ export interface SingleOutput {
 /** A kernel call made ready; it may be encoded as often as one likes. */
 export interface SingleCall {
   readonly outputs: readonly (SingleOutput | undefined)[];
-  readonly segment: CompiledSegment;
+  readonly segment: GpuSegment;
   /** The shaders used, in order. */
   readonly labels: readonly string[];
   /** Frees the call's own memory, not its outputs. */
@@ -84,16 +85,16 @@ export async function prepareSingle<A>(
     accesses,
   );
   const scratch = plan.newSlots.map((bytes) => caches.storage.acquire(bytes, `scratch of ${kernel.op}`));
-  const placementOf = (id: number): Placement => {
+  const placementOf = (id: number): GpuPlacement => {
     if (id >= 0) return buffers.get(id);
     const { slot, offset } = plan.places.get(id)!;
     return { buffer: scratch[slot], offset };
   };
-  const segment = await compileSegment(gpu, caches.uniform, all, placementOf);
+  const segment = await compileSegment(gpu, caches.uniform, all as GpuCommand[], placementOf);
   return {
     outputs,
     segment,
-    labels: commands.map((command) => (command.kind === 'dispatch' ? command.pipeline.label : 'copy')),
+    labels: commands.map((command) => (command.kind === 'dispatch' ? command.program.label : 'copy')),
     destroy() {
       segment.destroy();
       for (const buffer of scratch) caches.storage.release(buffer);

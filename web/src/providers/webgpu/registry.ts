@@ -1,8 +1,8 @@
 // The kernels of this build, by domain and operator.
 import { kernels } from 'virtual:kernels';
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
-import type { Kernel } from '../contract/kernel';
+import { ErrorCode } from '../../schema';
+import { RuntimeError } from '../../errors';
+import type { Kernel } from '../../contract/kernel';
 
 const registry = new Map<string, Kernel>();
 for (const kernel of kernels) {

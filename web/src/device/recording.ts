@@ -1,15 +1,14 @@
 // What one walk of the plan asked of the GPU, kept for the next run with the same input shapes.
 import type { DType } from '../schema';
-import type { Arena, ArenaPlace, ArenaSlot } from '../providers/webgpu/arena';
-import { type Contents, type FixedPart, fixedPart } from '../device/fixed_part';
-import { type Held, largestSum, type Lifetime } from '../device/memory_plan';
-import type { GpuProvider } from '../providers/webgpu/provider';
-import { FIRST_VIRTUAL_ID } from '../providers/webgpu/buffers';
-import type { Command, CompiledSegment } from '../providers/webgpu/segment';
+import type { Arena, ArenaPlace, ArenaSlot } from './arena';
+import { type Contents, type FixedPart, fixedPart } from './fixed_part';
+import { type Held, largestSum, type Lifetime } from './memory_plan';
+import { FIRST_VIRTUAL_ID } from './buffers';
+import { accessOf, type Command, type CompiledSegment } from './commands';
+import type { DeviceWork } from './provider';
 import type { Container } from '../wire/values';
-import type { Blocks } from './copy_blocks';
-import type { HostTest } from './resolve';
-import { accessOf, asPlanned } from './variants';
+import type { Blocks } from './blocks';
+import type { HostTest } from './call';
 
 /** How a kernel gave an output: by its shape, or as a view of input `view`. */
 export interface OutputCall {
@@ -159,7 +158,8 @@ export class Recording {
    * Plans the memory of segment `index`, whose predecessors have theirs; gives its commands as the plan wants them.
    * @param survivors of the last segment of a run: what is still needed after it.
    */
-  place(index: number, arena: Arena, { buffers, pipelines }: GpuProvider, survivors?: ReadonlySet<number>): Command[] {
+  place(index: number, arena: Arena, session: DeviceWork, survivors?: ReadonlySet<number>): Command[] {
+    const { buffers } = session.provider;
     const segment = this.segments[index];
     segment.final = survivors !== undefined;
     const { tensors, freedAt } = lifetimes(segment, survivors);
@@ -177,7 +177,7 @@ export class Recording {
     segment.places = places;
     segment.fixed = fixed;
     for (const { slot } of places.values()) this.keep(slot);
-    return asPlanned(commands, plan, fixed.kept, pipelines);
+    return session.asPlanned(commands, plan, fixed.kept);
   }
 
   /** Goes back to the first `count` events of segment `index`. */

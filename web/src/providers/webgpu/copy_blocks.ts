@@ -1,28 +1,15 @@
 // jsepCopy between GPU tensors: rows that Loop and Scan take out of a tensor, or put into one. Of elements nothing is
 // known here but bytes. WebGPU's own copy does it, or a kernel where blocks are strided or not of whole words.
-import { DType } from '../schema';
-import type { GpuProvider } from '../providers/webgpu/provider';
-import type { Command } from '../providers/webgpu/segment';
-import { roundUp } from '../device/memory_plan';
-import { linearMain, linearWorkgroups } from '../providers/webgpu/wgsl/linear';
-import { stridedCopy } from '../providers/webgpu/wgsl/strided_copy';
-import type { Context, Kernel, Shader, Spec } from '../contract/kernel';
-import { makeTensor, resolveKernel } from './resolve';
-
-/** In bytes: where the first block lies in a tensor, and how far behind each other the blocks are. */
-export interface BlocksAt {
-  readonly id: number;
-  readonly offset: number;
-  readonly step: number;
-}
-
-/** `count` blocks of `size` bytes, neither of them 0. */
-export interface Blocks {
-  readonly size: number;
-  readonly count: number;
-  readonly source: BlocksAt;
-  readonly target: BlocksAt;
-}
+import { DType } from '../../schema';
+import type { GpuProvider } from './provider';
+import type { Blocks, BlocksAt } from '../../device/blocks';
+import { makeTensor } from '../../device/call';
+import type { Command } from '../../device/commands';
+import { roundUp } from '../../device/memory_plan';
+import { linearMain, linearWorkgroups } from './wgsl/linear';
+import { stridedCopy } from './wgsl/strided_copy';
+import type { Context, Kernel, Shader, Spec } from '../../contract/kernel';
+import { resolveKernel } from './resolve';
 
 /** Shaders read and write words, and WebGPU's own copies begin at words and consist of them. */
 const WORD = 4;

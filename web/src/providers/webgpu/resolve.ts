@@ -1,13 +1,15 @@
 // The resolve step of one kernel call: output shapes and GPU commands, from input shapes. Nothing runs here.
-import { type DType, ErrorCode } from '../schema';
-import type { Command, Region } from '../providers/webgpu/segment';
-import { foldGrid } from '../providers/webgpu/folded_grid';
-import { elementType, packUniforms } from '../providers/webgpu/shader';
-import { type Bound, inWindows } from '../providers/webgpu/windows';
-import { storageBytes } from '../device/memory_plan';
-import type { InPlace } from '../device/segment_plan';
-import type { GpuProvider } from '../providers/webgpu/provider';
-import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from '../contract/elements';
+import { type DType, ErrorCode } from '../../schema';
+import type { CallInput, Host, HostTest, Resolved } from '../../device/call';
+import { makeTensor } from '../../device/call';
+import type { Region } from '../../device/commands';
+import { foldGrid } from './folded_grid';
+import { elementType, packUniforms } from './shader';
+import { type Bound, inWindows } from './windows';
+import { storageBytes } from '../../device/memory_plan';
+import type { InPlace } from '../../device/segment_plan';
+import type { GpuProvider } from './provider';
+import { elementCount, hasGpuForm, storageSize, toNumbers, typeName } from '../../contract/elements';
 import {
   type Binding,
   type Context,
@@ -17,10 +19,9 @@ import {
   KernelError,
   type Spec,
   type Tensor,
-  type TileTable,
-} from '../contract/kernel';
-import { RuntimeError } from '../errors';
-import { windowStep } from '../providers/webgpu/wgsl/large';
+} from '../../contract/kernel';
+import { RuntimeError } from '../../errors';
+import { windowStep } from './wgsl/large';
 import { inUnpacked } from './unpacked';
 
 /** Of a dimension: the core takes 32 bits. */
@@ -28,59 +29,6 @@ const LARGEST_SIZE = 2 ** 31 - 1;
 
 /** Iterations of all threads of a dispatch together: a GPU takes seconds for as many, and a software adapter hours. */
 const MOST_ITERATIONS = 2 ** 42;
-
-/** Who gives a kernel call its memory: the core in a session, the page itself for a single kernel. */
-export interface Host {
-  /** Makes output i and returns its id. */
-  output(i: number, dtype: DType, dims: readonly number[], bytes: number): number;
-  /** Makes output i the same memory as input j. */
-  view(i: number, j: number, dims: readonly number[]): void;
-  /** Scratch memory until the call's last command; `ofWeights`: see Context. */
-  temp(bytes: number, ofWeights: boolean): number;
-  /** Whether output i lies where input j does; see Context. */
-  boundInPlace?(i: number, j: number): boolean;
-  /** See Context. */
-  readonly rowsBefore?: Tensor;
-  /** Whether dispatches are taken as they are. */
-  readonly unchecked?: boolean;
-  /** Of the session. */
-  readonly tiles?: TileTable;
-}
-
-export interface CallInput {
-  readonly tensor: Tensor;
-  /** The elements, of a host input. */
-  readonly bytes?: Uint8Array;
-}
-
-export interface Resolved {
-  readonly commands: Command[];
-  /** The host inputs that the kernel looked at: the result holds for these contents only. */
-  readonly hostReads: Set<number>;
-  /** What it asked of others: the result holds as long as the answers are the same. */
-  readonly hostTests: HostTest[];
-}
-
-export interface HostTest {
-  readonly index: number;
-  readonly test: (elements: readonly number[]) => boolean;
-  readonly answer: boolean;
-  /** What it was asked of last. */
-  seen: readonly number[];
-}
-
-export function makeTensor(
-  forms: ElementForms,
-  id: number,
-  dtype: DType,
-  dims: readonly number[],
-  location: Tensor['location'],
-): Tensor {
-  const form = hasGpuForm(dtype)
-    ? { storage: forms.storage(dtype), packing: forms.packing(dtype) }
-    : { storage: 'u32' as const };
-  return { id, dtype, dims: [...dims], size: elementCount(dims), ...form, location };
-}
 
 /** Resolves `kernel` on `inputs`; `wants[i]`: whether anything reads output i. */
 export function resolveKernel<A>(
@@ -311,7 +259,7 @@ class CallContext implements Context {
       const inPlace = whole ? inPlaceOf(dispatch, bounds) : [];
       this.run.resolved.commands.push({
         kind: 'dispatch',
-        pipeline,
+        program: pipeline,
         bindings: pass.regions,
         written: pass.written,
         uniforms: fields.length > 0 ? bytes : undefined,

@@ -1,7 +1,7 @@
 // Dispatches whose shaders want their tensors unpacked: they get copies, and what they write is packed behind them.
-import { linearMain, linearWorkgroups } from '../providers/webgpu/wgsl/linear';
-import { inLanes } from '../providers/webgpu/wgsl/lanes';
-import type { Binding, DeviceTraits, Dispatch, Shader, Spec, Tensor } from '../contract/kernel';
+import { linearMain, linearWorkgroups } from './wgsl/linear';
+import { inLanes } from './wgsl/lanes';
+import type { Binding, DeviceTraits, Dispatch, Shader, Spec, Tensor } from '../../contract/kernel';
 
 /** From packed to unpacked or the other way: the bindings say which. */
 const COPY: Shader<Spec> = { name: 'repack', wgsl: () => linearMain('  y[i] = x[i];') };

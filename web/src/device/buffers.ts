@@ -1,29 +1,28 @@
-// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU, buffers of the page's
-// own. Ids count up from 1. A buffer keeps its id for ever, also while it waits in a cache or while the page has it:
-// what was recorded with it is replayed with it.
-import { invalid } from '../../errors';
-import type { BufferCache } from './buffer_cache';
-import type { Placement } from './segment';
+// A device's memory that outlives runs: weights, tensors of IO binding, outputs left there, buffers of the page's own.
+// Ids count up from 1. A buffer keeps its id for ever, also while it waits in a cache or while the page has it: what
+// was recorded with it is replayed with it.
+import { invalid } from '../errors';
+import type { Memory, MemoryCache, Placement } from './memory';
 
-/** Ids from here on are virtual: they belong to a run (jsep/recorder.ts). */
+/** Ids from here on are virtual: they belong to a run (recorder.ts). */
 export const FIRST_VIRTUAL_ID = 0x40000000;
 
-export interface GpuTensorMemory extends Placement {
+export interface TensorMemory<M extends Memory = Memory> extends Placement<M> {
   /** Bytes asked for. */
   readonly bytes: number;
   /**
    * Gets the buffer when the tensor is freed. Without one the buffer is somebody else's: a session's weights, the page.
    */
-  readonly owner?: BufferCache;
+  readonly owner?: MemoryCache<M>;
   /** Its bytes are the same for ever: a weight's. */
   readonly constant?: boolean;
 }
 
 /** A tensor that lies in a buffer of its own as soon as somebody wants it there. */
-export interface LaidLater {
+export interface LaidLater<M extends Memory = Memory> {
   /** Bytes that it will have. */
   readonly bytes: number;
-  lay(): GpuTensorMemory;
+  lay(): TensorMemory<M>;
   /** It is freed, and was never laid. */
   free(): void;
 }
@@ -39,21 +38,21 @@ export function firstBufferId(id: number): void {
   nextId = id;
 }
 
-const idOfBuffer = new WeakMap<GPUBuffer, number>();
+const idOfMemory = new WeakMap<Memory, number>();
 
 function newId(): number {
   return nextId++;
 }
 
-export class BufferTable {
-  private readonly memory = new Map<number, GpuTensorMemory | LaidLater>();
+export class BufferTable<M extends Memory = Memory> {
+  private readonly memory = new Map<number, TensorMemory<M> | LaidLater<M>>();
   /** How often a buffer of the page's own was lent. */
   private readonly lent = new Map<number, number>();
 
   /** Called when the last tensor is freed. */
   onEmpty: () => void = () => undefined;
 
-  allocate(bytes: number, cache: BufferCache, label = 'tensor', zeros = false): number {
+  allocate(bytes: number, cache: MemoryCache<M>, label = 'tensor', zeros = false): number {
     const buffer = zeros ? cache.acquireZeros(bytes, label) : cache.acquire(bytes, label);
     const id = this.idOf(buffer);
     this.memory.set(id, { buffer, offset: 0, bytes, owner: cache });
@@ -61,20 +60,20 @@ export class BufferTable {
   }
 
   /** Part of a buffer that somebody else owns. */
-  add(part: GpuTensorMemory): number {
+  add(part: TensorMemory<M>): number {
     const id = newId();
     this.memory.set(id, part);
     return id;
   }
 
-  addLater(tensor: LaidLater): number {
+  addLater(tensor: LaidLater<M>): number {
     const id = newId();
     this.memory.set(id, tensor);
     return id;
   }
 
   /** The tensor, if it was added so and lies nowhere yet. */
-  later(id: number): LaidLater | undefined {
+  later(id: number): LaidLater<M> | undefined {
     const memory = this.memory.get(id);
     return memory && 'lay' in memory ? memory : undefined;
   }
@@ -88,7 +87,7 @@ export class BufferTable {
   }
 
   /** A whole buffer that somebody else owns, until as many calls of `giveBack`. */
-  lend(buffer: GPUBuffer): number {
+  lend(buffer: M): number {
     const id = this.idOf(buffer);
     if (!this.memory.has(id)) this.memory.set(id, { buffer, offset: 0, bytes: buffer.size });
     this.lent.set(id, (this.lent.get(id) ?? 0) + 1);
@@ -111,9 +110,9 @@ export class BufferTable {
     if (memory && !isOwn(memory)) this.memory.delete(id);
   }
 
-  private idOf(buffer: GPUBuffer): number {
-    const id = idOfBuffer.get(buffer) ?? newId();
-    idOfBuffer.set(buffer, id);
+  private idOf(buffer: M): number {
+    const id = idOfMemory.get(buffer) ?? newId();
+    idOfMemory.set(buffer, id);
     return id;
   }
 
@@ -121,7 +120,7 @@ export class BufferTable {
     return this.memory.has(id);
   }
 
-  get(id: number): GpuTensorMemory {
+  get(id: number): TensorMemory<M> {
     const memory = this.memory.get(id);
     if (!memory) {
       throw invalid(`there is no GPU buffer ${id}: it was freed, or belongs to a lost device`);
@@ -156,6 +155,6 @@ export class BufferTable {
   }
 }
 
-function isOwn(memory: GpuTensorMemory | LaidLater): boolean {
+function isOwn(memory: TensorMemory | LaidLater): boolean {
   return 'lay' in memory || memory.owner !== undefined;
 }

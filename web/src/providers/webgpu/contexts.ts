@@ -1,11 +1,12 @@
 // The WebGPU devices of a page, by the ids that sessions name them by (`deviceId`). 0 is the default context, opened
 // when it is first wanted and kept. The others are the user's: a device or an adapter registered by the page, or a
 // device opened with a session's options, which goes with the last session and the last tensor in it.
-import { ErrorCode } from '../schema';
-import { invalid, messageOf, RuntimeError } from '../errors';
-import type { CacheModes } from '../providers/webgpu/buffer_cache';
-import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from '../providers/webgpu/device';
-import { GpuProvider } from '../providers/webgpu/provider';
+import { ErrorCode } from '../../schema';
+import { invalid, messageOf, RuntimeError } from '../../errors';
+import type { CacheModes } from './buffer_cache';
+import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from './device';
+import type { DeviceProvider } from '../../device/provider';
+import { GpuProvider } from './provider';
 
 interface Context {
   readonly opening: Promise<GpuProvider>;
@@ -117,12 +118,12 @@ export class DeviceContexts {
     }
   }
 
-  leave(id: number, provider: GpuProvider): void {
+  leave(id: number, provider: DeviceProvider): void {
     const context = this.contexts.get(id);
     // It was lost, and is another one by now.
-    if (context?.provider !== provider) return;
+    if (!context?.provider || context.provider !== provider) return;
     context.sessions--;
-    this.closeUnused(id, provider);
+    this.closeUnused(id, context.provider);
   }
 
   private closeUnused(id: number, { buffers, gpu }: GpuProvider): void {

@@ -1,0 +1,21 @@
+// Blocks of bytes that are copied between tensors: rows that Loop and Scan take out of a tensor, or put into one.
+
+/** In bytes: where the first block lies in a tensor, and how far behind each other the blocks are. */
+export interface BlocksAt {
+  readonly id: number;
+  readonly offset: number;
+  readonly step: number;
+}
+
+/** `count` blocks of `size` bytes, neither of them 0. */
+export interface Blocks {
+  readonly size: number;
+  readonly count: number;
+  readonly source: BlocksAt;
+  readonly target: BlocksAt;
+}
+
+export function sameBlocks(a: Blocks, b: Blocks): boolean {
+  const same = (x: BlocksAt, y: BlocksAt) => x.id === y.id && x.offset === y.offset && x.step === y.step;
+  return a.size === b.size && a.count === b.count && same(a.source, b.source) && same(a.target, b.target);
+}

@@ -1,0 +1,101 @@
+// What sessions need of a device, whatever kind it is: a provider has one of these for each device that is open.
+import type { ElementForms } from '../contract/elements';
+import type { ErrorPlace, RuntimeError } from '../errors';
+import type { Timed } from '../timeline';
+import type { Arena } from './arena';
+import type { BufferTable } from './buffers';
+import type { Command, CompiledSegment } from './commands';
+import type { Counters } from './counters';
+import type { Memory, MemoryCache, Placement } from './memory';
+import type { DeviceTimes } from './profile';
+import type { SegmentPlan } from './segment_plan';
+
+/** How many heads there are in all batches, and the bytes of one row of one head: a multiple of 4. */
+export interface Heads {
+  readonly count: number;
+  readonly rowBytes: number;
+}
+
+/** An open device. */
+export interface DeviceProvider {
+  /** Its provider's, as sessions are told it. */
+  readonly name: string;
+  readonly counters: Counters;
+  readonly elements: ElementForms;
+  readonly buffers: BufferTable;
+  /** In bytes: the largest buffer, and the largest part of one that is bound. */
+  readonly limits: { readonly buffer: number; readonly binding: number };
+  /** Why it was lost; undefined while it is alive. */
+  readonly lost: string | undefined;
+  /** What to throw for what a promise of the device was rejected with. */
+  failure(error: unknown): Promise<unknown>;
+  /** The error to throw for what the device complained of. */
+  complaint(messages: readonly string[], place?: ErrorPlace): RuntimeError;
+  /** Reads `bytes` bytes of a tensor, when all work submitted so far is done. */
+  read(id: number, bytes: number): Promise<Uint8Array>;
+  /** Writes bytes whose number need not be a multiple of 4; the memory must have room for the rounding up. */
+  write(place: Placement, bytes: Uint8Array): void;
+  /** Memory of weights, until `free`. */
+  makeMemory(label: string, bytes: number): Memory & { destroy(): void };
+  /** Copies the first rows of each head from one tensor to another, each with the rows that its heads have room for. */
+  copyRows(heads: Heads, rows: number, from: readonly [Placement, number], to: readonly [Placement, number]): void;
+}
+
+/** What a device complains of in one run. */
+export interface RunErrors {
+  /** Set for a run that ends before the device has told of what it did. */
+  untold: boolean;
+  /** Does a part of the run's work; `making`: whether it makes something on the device. */
+  during<T>(making: boolean, work: () => T): T;
+  /** All so far, when the run's last work is over; undefined: none, without waiting. */
+  found(): Promise<string[]> | undefined;
+  /** The same for a run that failed: errors that are told late are its own, and not the next one's. */
+  foundLate(): Promise<string[]>;
+}
+
+export interface Download extends Placement {
+  readonly bytes: number;
+}
+
+/** Downloads whose copies are under way. */
+export interface PendingReadback {
+  /** `use` sees the bytes of each download; they are gone when it returns. */
+  finish<T>(use: (parts: Uint8Array[]) => T): Promise<T>;
+}
+
+/** What is done in one go. */
+export interface Submission {
+  readonly segment: CompiledSegment;
+  /** Copied when its commands are done. */
+  readonly keep: readonly { readonly source: Placement; readonly target: Placement; readonly bytes: number }[];
+  /** Downloaded then. */
+  readonly read: readonly Download[];
+  readonly timed: Timed | undefined;
+}
+
+/** The memory of one session besides its weights: shared among its runs. */
+export interface SessionMemory {
+  readonly arena: Arena;
+  /** Of tensors that outlive runs. */
+  readonly tensors: MemoryCache;
+  /** Bytes that this session alone has. */
+  readonly bytes: number;
+  /** Frees what waits for a use. */
+  clear(): void;
+  destroy(): void;
+}
+
+/** What a session's recordings ask of its device. */
+export interface DeviceWork {
+  readonly provider: DeviceProvider;
+  readonly memory: SessionMemory;
+  /** @param kept tensors that lie apart from all others, as weights do. */
+  asPlanned(
+    commands: readonly Command[],
+    plan: Pick<SegmentPlan, 'inPlace' | 'aliased'>,
+    kept: ReadonlySet<number>,
+  ): Command[];
+  /** `once`: the commands whose results stay, by index. Their programs are compiled. */
+  build(commands: readonly Command[], placeOf: (id: number) => Placement, once?: ReadonlySet<number>): CompiledSegment;
+  submit(submission: Submission): { readonly pending: PendingReadback; readonly times?: DeviceTimes };
+}
