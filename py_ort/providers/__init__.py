@@ -27,11 +27,16 @@ DEFAULT: tuple[str, ...] = tuple(name for name in AVAILABLE if PROVIDERS[name].d
 CPU: str = next(name for name in AVAILABLE if not PROVIDERS[name].on_device)
 
 
+#: The name of each by all its names, in lower case.
+ALIASES: dict[str, str] = {
+    alias.lower(): each.name for each in PROVIDERS.values() for alias in (each.name, *each.aliases)
+}
+
+
 def find_provider(name: str) -> Provider | None:
     """Return the provider of a name, ours or onnxruntime's in any case; None if there is none."""
-    lower = name.lower()
-    same = (each for each in PROVIDERS.values() if lower in (each.name, *map(str.lower, each.aliases)))
-    return next(same, None)
+    found = ALIASES.get(name.lower())
+    return None if found is None else PROVIDERS[found]
 
 
 def canonical_provider(name: str) -> str:
@@ -65,6 +70,7 @@ def with_cpu(*names: str) -> list[str]:
 
 _WHERE = {"PlacedNode": "report", "Placement": "report"}
 __all__ = [
+    "ALIASES",
     "AVAILABLE",
     "CPU",
     "DEFAULT",

@@ -27,7 +27,7 @@ export interface Tensor {
   readonly storage: StorageType;
   /**
    * Kernels need not care: the runtime makes their shaders unpack what they read and pack what they write
-   * (gpu/packed.ts).
+   * (packed.ts).
    */
   readonly packing?: Packing;
   /** Where it begins in its buffer, in elements (see Context.window). */
@@ -47,7 +47,7 @@ export interface SubgroupMatrix {
   readonly subgroup: number;
 }
 
-/** What kernels may choose their variant by. Made in one place, gpu/device.ts, from the adapter's own words. */
+/** What kernels may choose their variant by. A provider makes it in one place, of the adapter's own words. */
 export interface DeviceTraits {
   /** A CPU pretending to be a GPU (SwiftShader, lavapipe): no barriers, no workgroup memory, wide register tiles. */
   readonly software: boolean;
@@ -140,7 +140,7 @@ export interface Dispatch<S extends Spec = Spec> {
    */
   readonly inPlace?: { readonly [input: string]: string };
   /**
-   * Number of workgroups. Where there are too many in one dimension, the runtime folds them (see gpu/folded_grid.ts).
+   * Number of workgroups. Where there are too many in one dimension, the runtime folds them (see folded_grid.ts).
    */
   readonly workgroups: readonly [number, number, number];
   /**
@@ -192,7 +192,7 @@ export interface Context {
   rowsBefore(): Tensor | undefined;
   /**
    * Scratch memory of this call. `ofWeights`: what the kernel makes of its weights, worth to be kept as they are: where
-   * these are constant it is made in the first run only, as far as there is room (gpu/arena.ts).
+   * these are constant it is made in the first run only, as far as there is room (device/arena.ts).
    */
   temp(dims: readonly number[], dtype: DType, ofWeights?: boolean): Tensor;
   /** The same bytes under another shape, for a dispatch. */

@@ -9,7 +9,7 @@
 //   that a dispatch reads and writes lie in different buffers as long as that costs little; else the pipelines that
 //   touch most memory get read_write bindings, as few as will do, and never for weights; so do those that find both in
 //   one buffer since an earlier segment, and copies go through another buffer then. No pipeline is compiled before
-//   (jsep/variants.ts).
+//   (providers/webgpu/variants.ts).
 import { type Conflicts, largestSum, type Lifetime, type MemoryPlan, planMemory, type Slot } from './memory_plan';
 
 /** What a command binds. */

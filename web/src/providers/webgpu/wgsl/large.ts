@@ -1,5 +1,5 @@
 // Tensors that are larger than a device binds at once (128 MiB on many): work that can be cut into parts that bind
-// windows is quickest so; any other is bound in several windows at once (gpu/windows.ts).
+// windows is quickest so; any other is bound in several windows at once (windows.ts).
 import { storageSize } from '../../../contract/elements';
 import type { Context, DeviceTraits, Tensor } from '../../../contract/kernel';
 import { sizeOf } from './shape';

@@ -49,7 +49,7 @@ interface Shares {
 
 /**
  * Whether Winograd's way costs less than the product over windows. The weights' transform counts too: a run does it
- * where there is no memory to keep so much (gpu/fixed_part.ts), and the first run always does.
+ * where there is no memory to keep so much (device/fixed_part.ts), and the first run always does.
  */
 export function suitsWinograd(
   ctx: Context,
