@@ -31,7 +31,14 @@ _QUANTIZE = """
     block_size != 0 ? rank(Scale) == rank(X); block_size != 0 ? within(X, Scale, axis) and within(Scale, X, axis);
     block_size != 0 ? dim(X, axis) <= dim(Scale, axis) * block_size;
     block_size != 0 ? dim(Scale, axis) * block_size < dim(X, axis) + block_size;
-    ZeroPoint[...]; size(ZeroPoint) == size(Scale)
+    ZeroPoint[...]; same(ZeroPoint, Scale) or block_size == 0 and size(Scale) == 1 and size(ZeroPoint) == 1
+"""
+#: Halves of the heads' columns that are rotated: R.
+_ROTATED = """
+    num_heads = 0; rotary_embedding_dim = 0; rotary_embedding_dim == 0 or rotary_embedding_dim == 2 * R;
+    rank(X) == 4 ? 2 * R <= dim(X, 3); rank(X) == 3 and num_heads == 0 ? dim(X, 2) % (2 * R) == 0;
+    rank(X) == 3 and num_heads != 0 ? dim(X, 2) % num_heads == 0 and 2 * R * num_heads <= dim(X, 2);
+    size(Cos) != 0 or size(X) == 0
 """
 
 
@@ -49,6 +56,7 @@ _LSTM = "layout == 0 ? InitialC[D, dim(X, 1), H]; layout != 0 ? InitialC[dim(X, 
 _REDUCTIONS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
 _TO_FLOATS = ("MatMulIntegerToFloat", "DynamicQuantizeMatMul")
 _PAST = "PastKey[B, {0}, P, _]; PastValue[B, {0}, P, _]"
+_NUMBERS = "[] | [_]"
 
 #: By domain and operator, in the canonical form of `docs/internals.md`, section 2, and the forms that passes make.
 CONTRACTS: dict[tuple[str, str], str] = {
@@ -87,7 +95,22 @@ CONTRACTS: dict[tuple[str, str], str] = {
     ("", "Multinomial"): "X[_, _]",
     ("", "NonMaxSuppression"): f"Boxes[B, S, 4]; Scores[B, _, S]; MaxOutput{_ONE}; IouThreshold{_ONE}; Threshold{_ONE}",
     ("", "Split"): "axis = 0; num_outputs = 0; X[...]; Split[_]; num_outputs <= dim(X, axis)",
-    ("", "Tile"): "X[...]; Repeats[...]; rank(Repeats) <= 1",
+    ("", "Tile"): f"X[...]; Repeats{_NUMBERS}",
+    ("", "Col2Im"): "X[...]; ImageShape[_]; BlockShape[_]",
+    ("", "STFT"): f"Signal[_, _] | [_, _, 1 or 2]; Step{_ONE}; Window[_]; Length{_ONE}",
+    **dict.fromkeys(
+        ((domain, f"Global{name}Pool") for domain in ("", NHWC) for name in ("Average", "Lp", "Max")),
+        "X[_, _, _, ...]",
+    ),
+    **dict.fromkeys(
+        (("", "Softmax"), ("", "LogSoftmax"), ("", "Hardmax")),
+        "axis = -1; X[...]; axis < rank(X); 0 <= axis + rank(X)",
+    ),
+    ("", "Resize"): """
+        axes = 0; coordinate_transformation_mode = ''; X[...]; Roi[...];
+        coordinate_transformation_mode == 'tf_crop_and_resize' ? axes == 0 or size(Roi) == 2 * axes;
+        coordinate_transformation_mode == 'tf_crop_and_resize' ? axes != 0 or size(Roi) == 2 * rank(X)
+    """,
     ("", "TensorScatter"): """
         axis = -2; Past[B, ...]; Update[B, ...]; WriteIndices[B]; rank(Update) == rank(Past);
         within(Update, Past, axis) and within(Past, Update, axis)
@@ -122,25 +145,40 @@ CONTRACTS: dict[tuple[str, str], str] = {
     ("", "CumSum"): f"X[...]; Axis{_ONE}",
     ("", "CumProd"): f"X[...]; Axis{_ONE}",
     ("", "ReverseSequence"): "batch_axis = 1; X[...]; SequenceLens[dim(X, batch_axis)]",
-    ("", "Slice"): """
-        Data[...]; Starts[...]; Ends[...]; Axes[...]; Steps[...]; size(Ends) == size(Starts);
-        size(Axes) == size(Starts); size(Steps) == size(Starts); rank(Starts) <= 1
+    ("", "Slice"): f"""
+        Data[...]; Starts{_NUMBERS}; Ends{_NUMBERS}; Axes{_NUMBERS}; Steps{_NUMBERS}; size(Ends) == size(Starts);
+        size(Axes) == size(Starts); size(Steps) == size(Starts)
     """,
     ("", "NegativeLogLikelihoodLoss"): "Scores[_, C, ...] | [C]; Target[...]; Weight[C]",
     ("", "SoftmaxCrossEntropyLoss"): "Scores[_, C, ...] | [C]; Target[...]; Weight[C]",
     ("", "Pad"): "Data[...]; Pads[_]; Value[...]; size(Value) == 1",
-    ("", "RotaryEmbedding"): """
-        X[B, _, S, _] | [B, S, _]; Cos[_, _] | [B, S, _]; Sin[...]; PositionIds[B, S]; same(Cos, Sin);
-        given(PositionIds) ? rank(Cos) == 2
+    ("", "RotaryEmbedding"): f"""
+        X[B, _, S, _] | [B, S, _]; Cos[_, R] | [B, S, R]; Sin[...]; PositionIds[B, S]; same(Cos, Sin);
+        given(PositionIds) ? rank(Cos) == 2; {_ROTATED}
     """,
-    (MICROSOFT, "RotaryEmbedding"): """
-        X[B, _, S, _] | [B, S, _]; PositionIds[] | [1] | [B, S]; Cos[_, _]; Sin[...]; same(Cos, Sin)
+    (MICROSOFT, "RotaryEmbedding"): f"""
+        X[B, _, S, _] | [B, S, _]; PositionIds[] | [1] | [B, S]; Cos[_, R]; Sin[...]; same(Cos, Sin); {_ROTATED}
     """,
     ("", "Attention"): """
-        offsets = 0; Q[...]; K[...]; V[...]; offsets == 0 ? rank(Q) == rank(K) and rank(K) == rank(V);
+        offsets = 0; q_num_heads = 0; kv_num_heads = 0; Q[...]; K[...]; V[...];
+        offsets == 0 ? rank(Q) == rank(K) and rank(K) == rank(V);
         offsets == 0 ? dim(Q, 0) == dim(K, 0) and dim(K, 0) == dim(V, 0); offsets == 0 ? dim(K, -2) == dim(V, -2);
-        offsets == 0 and rank(K) == 4 ? dim(K, 1) == dim(V, 1)
+        rank(K) == 4 ? dim(K, 1) == dim(V, 1); rank(K) == 4 ? dim(Q, 3) == dim(K, 3) and dim(Q, 1) % dim(K, 1) == 0;
+        offsets == 0 and rank(K) == 3 ? dim(Q, 2) * kv_num_heads == dim(K, 2) * q_num_heads;
+        offsets == 0 and rank(K) == 3 ? dim(Q, 2) % q_num_heads == 0 and dim(V, 2) % kv_num_heads == 0; Mask[...];
+        PastKey[_, _, P, _]; PastValue[_, _, P, _]; dim(PastKey, 0) == dim(Q, 0); dim(PastValue, 0) == dim(Q, 0);
+        rank(K) == 4 ? dim(PastKey, 1) == dim(K, 1) and dim(PastKey, 3) == dim(K, 3);
+        rank(K) == 4 ? dim(PastValue, 1) == dim(V, 1) and dim(PastValue, 3) == dim(V, 3);
+        rank(K) == 3 ? dim(PastKey, 1) == kv_num_heads; rank(K) == 3 ? dim(PastValue, 1) == kv_num_heads;
+        offsets == 0 and rank(K) == 3 ? dim(PastKey, 3) * kv_num_heads == dim(K, 2);
+        offsets == 0 and rank(K) == 3 ? dim(PastValue, 3) * kv_num_heads == dim(V, 2)
     """,
+    ("", "LinearAttention"): """
+        q_num_heads = 1; kv_num_heads = 1; Q[B, T, W]; K[B, T, C]; V[B, T, N]; W % q_num_heads == 0;
+        N % kv_num_heads == 0; W * kv_num_heads == C * q_num_heads; Past[...]; Decay[B, T, kv_num_heads or C];
+        Beta[B, T, kv_num_heads or 1]
+    """,
+    ("", "CausalConvWithState"): "X[...]; W[C, 1, _]; Bias[C]",
     **{("", f"Reduce{name}"): "Data[...]; Axes[_]" for name in _REDUCTIONS.split()},
     ("", "DequantizeLinear"): _QUANTIZE,
     ("", "QuantizeLinear"): _QUANTIZE,
@@ -160,26 +198,36 @@ CONTRACTS: dict[tuple[str, str], str] = {
     (MICROSOFT, "MultiHeadAttention"): f"""
         num_heads = 1; Query[B, S, Hidden] | [B, S, num_heads, 3, _]; Hidden % num_heads == 0;
         Key[B, L, Hidden] | [B, num_heads, L, Hidden / num_heads] | [B, L, num_heads, 2, Hidden / num_heads];
-        Value[B, L, V] | [B, num_heads, L, _]; V % num_heads == 0; Bias[_]; size(Bias) == 2 * Hidden + V; Mask[...];
+        Value[B, L, V] | [B, num_heads, L, _]; V % num_heads == 0; Bias[_]; Mask[...];
+        rank(Value) == 3 ? size(Bias) == 2 * Hidden + V; rank(Query) == 5 ? size(Bias) == 3 * num_heads * dim(Query, 4);
+        rank(Value) == 4 ? size(Bias) == 2 * Hidden + num_heads * dim(Value, 3);
+        rank(Key) == 5 ? size(Bias) == 3 * Hidden;
         AttentionBias[B or 1, num_heads or 1, S, _]; {_PAST.format("num_heads")};
         PastSequenceLength[...]; given(PastKey) and not given(PastSequenceLength) ? dim(AttentionBias, 3) == L + P;
         not given(PastKey) ? dim(AttentionBias, 3) == L; dim(PastKey, 3) == Hidden / num_heads;
         dim(PastValue, 3) == V / num_heads
     """,
     (MICROSOFT, "Attention"): """
-        num_heads = 1; X[B, S, C]; W[C, N]; Bias[N]; Mask[...]; Past[2, B, num_heads, P, _];
+        num_heads = 1; qkv_hidden_sizes = 0; X[B, S, C]; W[C, N]; qkv_hidden_sizes == 0 ? N % (3 * num_heads) == 0;
+        qkv_hidden_sizes == 0 or qkv_hidden_sizes == 3; Bias[N]; Mask[...]; Past[2, B, num_heads, P, _];
         rank(Mask) == 2 ? dim(Mask, 0) == B;
         rank(Mask) == 2 and not given(Past) ? dim(Mask, 1) == S or dim(Mask, 1) == 1;
         AttentionBias[B or 1, num_heads or 1, S, _]; given(Past) ? dim(AttentionBias, 3) == S + P;
         not given(Past) ? dim(AttentionBias, 3) == S
     """,
     (MICROSOFT, "QAttention"): f"""
-        num_heads = 1; X[B, S, C]; W[C, N]; Bias[N]; XScale{_ONE}; WScale[] | [N or 1]; Mask[...]; XZeroPoint{_ONE};
+        num_heads = 1; X[B, S, C]; W[C, N]; N % (3 * num_heads) == 0; Bias[N]; XScale{_ONE}; WScale[] | [N or 1]; Mask[...]; XZeroPoint{_ONE};
         WZeroPoint[] | [N or 1]; Past[2, B, num_heads, _, _]
     """,
     (MICROSOFT, "GroupQueryAttention"): f"""
-        kv_num_heads = 1; Query[B, S, _]; Key[B, S, K]; Value[B, S, K]; {_PAST.format("kv_num_heads")}; SeqlensK[...];
-        size(SeqlensK) == B; TotalLength[...]; size(TotalLength) == 1
+        num_heads = 1; kv_num_heads = 1; num_heads % kv_num_heads == 0; Query[B, S, W]; Key[B, S, K]; Value[B, S, K];
+        given(Key) ? W % num_heads == 0; K * num_heads == W * kv_num_heads;
+        not given(Key) ? W % (num_heads + 2 * kv_num_heads) == 0; {_PAST.format("kv_num_heads")}; SeqlensK[...];
+        given(Key) ? dim(PastKey, 3) * num_heads == W; dim(PastKey, 3) == dim(PastValue, 3);
+        not given(Key) ? dim(PastKey, 3) * (num_heads + 2 * kv_num_heads) == W; size(SeqlensK) == B;
+        TotalLength{_ONE}; Cos[_, R]; Sin[_, R]; same(Cos, Sin); PositionIds[B, S];
+        AttentionBias[B or 1, num_heads or 1, S, _]; HeadSink[num_heads]; given(Key) ? 2 * R * num_heads <= W;
+        not given(Key) ? 2 * R * (num_heads + 2 * kv_num_heads) <= W
     """,
     (MICROSOFT, "CropAndResize"): "X[_, _, _, _]; Rois[R, 4]; BatchIndices[R]; CropSize[2]",
     (MICROSOFT, "EmbedLayerNormalization"): """

@@ -180,7 +180,7 @@ class _Check:
         both = self._both(a, b)
         if both is None:
             return None
-        if count > min(len(both[0]), len(both[1])):
+        if not 0 <= count <= min(len(both[0]), len(both[1])):
             return 0
         x, y = (sizes[:count] if first else sizes[len(sizes) - count :] for sizes in both)
         return int(all(i is None or j is None or i == j for i, j in zip(x, y, strict=True)))

@@ -1,6 +1,7 @@
-"""Nodes with one operand of a wrong size, known in the run only: native onnxruntime refuses most, and py_ort must, too.
+"""Nodes with operands of wrong sizes, known in the run only: native onnxruntime refuses most, and py_ort must, too.
 
-A node is a case of tests/ops; its operands are declared with sizes by name, and fed, or constants (which are packed).
+A node is a case of tests/ops; its operands are declared with sizes by name, or without a rank, and fed, or constants
+(which are packed). One operand is wrong, or two are.
 """
 
 from __future__ import annotations
@@ -54,25 +55,30 @@ def drawn(seed: int) -> tuple[bytes, dict[str, np.ndarray]]:
     rng = np.random.default_rng(seed)
     case = cases()[int(rng.integers(len(cases())))]
     arrays = case.arrays()
-    index = int(rng.choice([k for k, x in enumerate(arrays) if x is not None]))
+    given = [k for k, x in enumerate(arrays) if x is not None]
+    wrong = rng.choice(given, min(len(given), int(rng.choice([1, 1, 1, 2]))), replace=False)
     # Of nothing, native's reductions have other sizes and numbers than ONNX's.
     emptied = () if case.op.startswith("Reduce") else ("zero",)
-    shape = _wrong(list(arrays[index].shape), rng, emptied)
-    arrays[index] = _of_shape(case.inputs[case.same.get(index, index)], arrays[index], shape, seed)
-    constants = bool(rng.integers(2))
+    for index in map(int, wrong):
+        shape = _wrong(list(arrays[index].shape), rng, emptied)
+        arrays[index] = _of_shape(case.inputs[case.same.get(index, index)], arrays[index], shape, seed)
+    constants, ranked = bool(rng.integers(2)), bool(rng.integers(4))
     names = [f"x{k}" if x is not None else "" for k, x in enumerate(arrays)]
-    given = {name: x for name, x in zip(names, arrays, strict=True) if x is not None}
-    feeds = {name: x for name, x in given.items() if not constants or name in ("x0", f"x{index}")}
+    values = {name: x for name, x in zip(names, arrays, strict=True) if x is not None}
+    fed = {"x0", *(f"x{index}" for index in wrong)}
+    feeds = {name: x for name, x in values.items() if not constants or name in fed}
     node = helper.make_node(
         case.op, names, [f"y{k}" for k in range(case.outputs)], domain=case.domain, **case.attributes
     )
     infos = [
         helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(x.dtype), [f"{name}_{axis}" for axis in range(x.ndim)]
+            name,
+            helper.np_dtype_to_tensor_dtype(x.dtype),
+            [f"{name}_{axis}" for axis in range(x.ndim)] if ranked else None,
         )
         for name, x in feeds.items()
     ]
-    kept = [numpy_helper.from_array(x, name) for name, x in given.items() if name not in feeds]
+    kept = [numpy_helper.from_array(x, name) for name, x in values.items() if name not in feeds]
     graph = helper.make_graph([node], case.id, infos, [onnx.ValueInfoProto(name=name) for name in node.output], kept)
     opsets = [helper.make_opsetid("", 23 if case.op in _NEW else 21), helper.make_opsetid(MICROSOFT, 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString(), feeds
@@ -80,7 +86,7 @@ def drawn(seed: int) -> tuple[bytes, dict[str, np.ndarray]]:
 
 def _wrong(shape: list[int], rng: np.random.Generator, more: tuple[str, ...]) -> tuple[int, ...]:
     axis = int(rng.integers(len(shape))) if shape else 0
-    kinds = ["more", "less", "one", "double", "half", "drop", "add", "swap", *more] if shape else ["add"]
+    kinds = ["more", "less", "one", "double", "half", "drop", "add", "swap", "scalar", *more] if shape else ["add"]
     match rng.choice(kinds):
         case "more":
             shape[axis] += int(rng.integers(1, 4))
@@ -96,6 +102,8 @@ def _wrong(shape: list[int], rng: np.random.Generator, more: tuple[str, ...]) ->
             shape[axis] = 0
         case "drop":
             del shape[axis]
+        case "scalar":
+            shape = []
         case "add":
             shape.insert(axis, int(rng.integers(1, 3)))
         case "swap":

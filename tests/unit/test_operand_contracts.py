@@ -52,6 +52,7 @@ def _broken(text: str, *sizes: list[int | None] | None, **attributes: object) ->
         ("A[...]; B[...]; broadcasts(A, B)", ([2, 2, 3], [2, 3]), {}, "broadcasts"),
         ("A[...]; B[...]; prefix(A, B, 2)", ([2, 3, 9], [2, 3]), {}, ""),
         ("A[...]; B[...]; suffix(A, B, 1)", ([2, 3], [2]), {}, "suffix"),
+        ("A[...]; B[...]; prefix(A, B, rank(B) - 1)", ([], []), {}, "prefix"),
         ("axis = 0; A[...]; B[...]; within(A, B, axis)", ([9, 2], [3, 2]), {}, ""),
         ("axis = 0; A[...]; B[...]; within(A, B, axis)", ([3, 3], [3, 2]), {"axis": -2}, "within"),
         ("A[...]; size(A) == 1 or not given(A)", ([2, 2],), {}, "does not hold"),
@@ -121,8 +122,8 @@ def test_sizes_known_when_compiling_are_refused_as_such() -> None:
         proto = onnx.load_from_string(wrong_operands.drawn(seed)[0])
         feeds = wrong_operands.drawn(seed)[1]
         for value in proto.graph.input:
-            for dim, size in zip(value.type.tensor_type.shape.dim, feeds[value.name].shape, strict=True):
-                dim.dim_value = size
+            sizes = onnx.helper.make_tensor_type_proto(1, feeds[value.name].shape).tensor_type.shape
+            value.type.tensor_type.shape.CopyFrom(sizes)
         try:
             compile_model(proto.SerializeToString(), providers=["webgpu", "wasm"][seed % 2 :])
             counts["compiled"] += 1

@@ -189,6 +189,7 @@ class ContractCheck {
   // 1 if the first or last `count` axes have the same sizes.
   int64_t agree(size_t a, size_t b, int64_t count, bool first) const {
     if (!dims(a) || !dims(b)) return kUnknown;
+    if (count < 0) return 0;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t axis = first ? i : -1 - i, size = size_at(a, axis);
       if (size == kUnknown || size != size_at(b, axis)) return 0;

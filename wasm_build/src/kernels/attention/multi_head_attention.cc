@@ -23,7 +23,7 @@ struct CommonAttributes {
 
   void apply(AttentionProblem& p, int64_t past) const {
     p.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<float>(p.qk_size));
-    p.causal = causal;
+    p.causal = causal && p.rows > 1;  // as natively, one query sees all keys, however many are new
     p.offsets.assign(static_cast<size_t>(p.batch), past);
   }
 };

@@ -127,8 +127,11 @@ class Einsum {
       terms[i].labels = parse(inputs_[i], dims.size() - letters);
       for (size_t d = 0; d < dims.size(); ++d) {
         int64_t& size = sizes.try_emplace(terms[i].labels[d], 1).first->second;
-        PY_ORT_ENSURE(size == 1 || dims[d] == 1 || size == dims[d], "Einsum: '", inputs_[i], "' of shape ", dims,
-                      " against a size of ", size);
+        // Operands broadcast to each other, the axes of a diagonal do not.
+        const Labels& labels = terms[i].labels;
+        const auto first = static_cast<size_t>(std::find(labels.begin(), labels.end(), labels[d]) - labels.begin());
+        PY_ORT_ENSURE(dims[d] == dims[first] && (size == 1 || dims[d] == 1 || size == dims[d]), "Einsum: '", inputs_[i],
+                      "' of shape ", dims, " against a size of ", size);
         if (dims[d] != 1) size = dims[d];
       }
     }

@@ -45,7 +45,16 @@ function maskingOf(
 ): Masking {
   const ofKeys = maskOfKeys(mask, dims);
   const masks: Mask[] = [...ofKeys, ...(added ? [maskOf(added, dims, true)] : [])];
-  return { masks, fill: ofKeys.length > 0 ? fill : undefined, causal, left: -1, right: -1, past, softcap: 0 };
+  return {
+    masks,
+    fill: ofKeys.length > 0 ? fill : undefined,
+    // As natively, one query sees all keys, however many are new.
+    causal: causal && dims[2] > 1,
+    left: -1,
+    right: -1,
+    past,
+    softcap: 0,
+  };
 }
 
 interface BiasSpec extends Spec {

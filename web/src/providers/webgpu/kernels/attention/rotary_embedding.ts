@@ -49,7 +49,7 @@ const SHADER: Shader<RotarySpec> = {
   if (d >= u.rotary_dim) { y[i] = x[${at}]; return; }
   let pair = ${interleaved ? 'd / 2u' : 'd % (u.rotary_dim / 2u)'};
   let second = ${interleaved ? 'd % 2u == 1u' : 'd >= u.rotary_dim / 2u'};
-  let row = (${position}) * (u.rotary_dim / 2u) + pair;
+  let row = min(${position}, u.rows - 1u) * (u.rotary_dim / 2u) + pair;
   let distance = ${interleaved ? '1u' : 'u.rotary_dim / 2u'};
   let c = f32(cosine[row]);
   let s = f32(sine[row]);
@@ -97,6 +97,7 @@ function rotate(
       size,
       heads,
       places,
+      rows: cosine.size / half,
       rotary_dim: rotaryDim,
       place_step: wide ? size : size * heads,
       ...(count < pitch && { pitch, first }),
