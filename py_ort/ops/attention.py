@@ -165,7 +165,13 @@ def one_position(node: ir.Node, build: Builder) -> Any:
         if bias is not None or count > 1 or shares:
             return None
         past_key = past_value = past_rows = beams = None
-    elif count > _SCORES or not shares or past_key is None or past_value is None or past_rows is None:
+    elif (
+        not shares
+        or past_key is None
+        or past_value is None
+        or past_rows is None
+        or (count > _SCORES and not attribute(node, "output_qk", 0))
+    ):
         return None
     kept = {name: node.attributes[name] for name in _OF_ONE_POSITION if name in node.attributes}
     inputs = (query, key, value, added, mask, bias, past_key, past_value, past_rows, beams)

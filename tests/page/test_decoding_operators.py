@@ -84,3 +84,14 @@ def test_scores_of_cross_attention(case: Case, provider: str, new_session: NewSe
         found = new_session(source, providers=[provider]).run(None, feeds)
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("case", CASES[1:4], ids=str)
+def test_scores_of_self_attention(case: Case, new_session: NewSession) -> None:
+    """The CPU kernel of MultiHeadAttention gives them."""
+    model, feeds = Case(case.name, case.op, case.inputs, {**case.attributes, "output_qk": 1}, 4, fed=case.fed).model()
+    model.graph.output[3].type.tensor_type.elem_type = 1  # native infers another
+    source = model.SerializeToString()
+    found = new_session(source, providers=["wasm"]).run(None, feeds)
+    for a, b in zip(found, native_session(source).run(None, feeds), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
