@@ -19,10 +19,11 @@ _CONV_TRANSPOSE = f"""
     out_channels == 0 ? B[M * group]; out_channels != 0 ? B[out_channels]; {_RESIDUAL}
 """
 _ONE = "[] | [1]"
+_NUMBERS = "[] | [_]"
 _QUANTIZED_CONV = (
     f"XScale{_ONE}; XZeroPoint{_ONE}; {_CONV}; {{0}}; YScale{_ONE}; YZeroPoint{_ONE}; {_CONV_BIAS}".format(
         """out_channels == 0 ? WScale[] | [M or 1]; out_channels != 0 ? WScale[] | [out_channels or 1];
-    WZeroPoint[...]; size(WZeroPoint) == 1 or size(WZeroPoint) == size(WScale)"""
+    WZeroPoint[] | [_]; size(WZeroPoint) == 1 or size(WZeroPoint) == size(WScale)"""
     )
 )
 _PRODUCT = "transA = 0; transB = 0; packed_n = 0"
@@ -55,8 +56,10 @@ def _recurrent(gates: int, last: str = "") -> str:
 _LSTM = "layout == 0 ? InitialC[D, dim(X, 1), H]; layout != 0 ? InitialC[dim(X, 0), D, H]; P[D, 3 * H]"
 _REDUCTIONS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
 _TO_FLOATS = ("MatMulIntegerToFloat", "DynamicQuantizeMatMul")
+_GRID = """
+    Grid[N, ..., _]; rank(Grid) == rank(X); dim(Grid, -1) == rank(X) - 2; size(X) != 0 or size(Grid) == 0
+"""
 _PAST = "PastKey[B, {0}, P, _]; PastValue[B, {0}, P, _]"
-_NUMBERS = "[] | [_]"
 
 #: By domain and operator, in the canonical form of `docs/internals.md`, section 2, and the forms that passes make.
 CONTRACTS: dict[tuple[str, str], str] = {
@@ -96,6 +99,7 @@ CONTRACTS: dict[tuple[str, str], str] = {
     ("", "NonMaxSuppression"): f"Boxes[B, S, 4]; Scores[B, _, S]; MaxOutput{_ONE}; IouThreshold{_ONE}; Threshold{_ONE}",
     ("", "Split"): "axis = 0; num_outputs = 0; X[...]; Split[_]; num_outputs <= dim(X, axis)",
     ("", "Tile"): f"X[...]; Repeats{_NUMBERS}",
+    ("", "DFT"): f"X[...]; Length{_ONE}; Axis{_ONE}",
     ("", "Col2Im"): "X[...]; ImageShape[_]; BlockShape[_]",
     ("", "STFT"): f"Signal[_, _] | [_, _, 1 or 2]; Step{_ONE}; Window[_]; Length{_ONE}",
     **dict.fromkeys(
@@ -134,8 +138,8 @@ CONTRACTS: dict[tuple[str, str], str] = {
     ("", "GatherND"): """
         batch_dims = 0; Data[...]; Indices[..., K]; K + batch_dims <= rank(Data); prefix(Data, Indices, batch_dims)
     """,
-    ("", "GridSample"): "X[N, _, ...]; Grid[N, ..., _]; rank(Grid) == rank(X); dim(Grid, -1) == rank(X) - 2",
-    (NHWC, "GridSample"): "X[N, ..., _]; Grid[N, ..., _]; rank(Grid) == rank(X); dim(Grid, -1) == rank(X) - 2",
+    ("", "GridSample"): f"X[N, _, ...]; {_GRID}",
+    (NHWC, "GridSample"): f"X[N, ..., _]; {_GRID}",
     ("", "RoiAlign"): "X[_, _, _, _]; Rois[R, 4]; BatchIndices[R]",
     ("", "MaxRoiPool"): "X[_, _, _, _]; Rois[_, 5]",
     ("", "OneHot"): f"Indices[...]; Depth{_ONE}; Values[2]",
@@ -166,12 +170,13 @@ CONTRACTS: dict[tuple[str, str], str] = {
         rank(K) == 4 ? dim(K, 1) == dim(V, 1); rank(K) == 4 ? dim(Q, 3) == dim(K, 3) and dim(Q, 1) % dim(K, 1) == 0;
         offsets == 0 and rank(K) == 3 ? dim(Q, 2) * kv_num_heads == dim(K, 2) * q_num_heads;
         offsets == 0 and rank(K) == 3 ? dim(Q, 2) % q_num_heads == 0 and dim(V, 2) % kv_num_heads == 0; Mask[...];
-        PastKey[_, _, P, _]; PastValue[_, _, P, _]; dim(PastKey, 0) == dim(Q, 0); dim(PastValue, 0) == dim(Q, 0);
-        rank(K) == 4 ? dim(PastKey, 1) == dim(K, 1) and dim(PastKey, 3) == dim(K, 3);
-        rank(K) == 4 ? dim(PastValue, 1) == dim(V, 1) and dim(PastValue, 3) == dim(V, 3);
-        rank(K) == 3 ? dim(PastKey, 1) == kv_num_heads; rank(K) == 3 ? dim(PastValue, 1) == kv_num_heads;
-        offsets == 0 and rank(K) == 3 ? dim(PastKey, 3) * kv_num_heads == dim(K, 2);
-        offsets == 0 and rank(K) == 3 ? dim(PastValue, 3) * kv_num_heads == dim(V, 2)
+        PastKey[_, _, P, _]; PastValue[_, _, P, _]; P != 0 ? dim(PastKey, 0) == dim(Q, 0);
+        P != 0 ? dim(PastValue, 0) == dim(Q, 0);
+        P != 0 and rank(K) == 4 ? dim(PastKey, 1) == dim(K, 1) and dim(PastKey, 3) == dim(K, 3);
+        P != 0 and rank(K) == 4 ? dim(PastValue, 1) == dim(V, 1) and dim(PastValue, 3) == dim(V, 3);
+        P != 0 and rank(K) == 3 ? dim(PastKey, 1) == kv_num_heads and dim(PastValue, 1) == kv_num_heads;
+        P != 0 and offsets == 0 and rank(K) == 3 ? dim(PastKey, 3) * kv_num_heads == dim(K, 2);
+        P != 0 and offsets == 0 and rank(K) == 3 ? dim(PastValue, 3) * kv_num_heads == dim(V, 2)
     """,
     ("", "LinearAttention"): """
         q_num_heads = 1; kv_num_heads = 1; Q[B, T, W]; K[B, T, C]; V[B, T, N]; W % q_num_heads == 0;
@@ -199,25 +204,29 @@ CONTRACTS: dict[tuple[str, str], str] = {
         num_heads = 1; Query[B, S, Hidden] | [B, S, num_heads, 3, _]; Hidden % num_heads == 0;
         Key[B, L, Hidden] | [B, num_heads, L, Hidden / num_heads] | [B, L, num_heads, 2, Hidden / num_heads];
         Value[B, L, V] | [B, num_heads, L, _]; V % num_heads == 0; Bias[_]; Mask[...];
-        rank(Value) == 3 ? size(Bias) == 2 * Hidden + V; rank(Query) == 5 ? size(Bias) == 3 * num_heads * dim(Query, 4);
+        rank(Mask) == 1 ? dim(Mask, 0) == B or dim(Mask, 0) == 3 * B + 2;
+        rank(Value) == 3 ? size(Bias) == 2 * Hidden + V; rank(Key) == 5 ? size(Bias) == 3 * Hidden;
         rank(Value) == 4 ? size(Bias) == 2 * Hidden + num_heads * dim(Value, 3);
-        rank(Key) == 5 ? size(Bias) == 3 * Hidden;
-        AttentionBias[B or 1, num_heads or 1, S, _]; {_PAST.format("num_heads")};
-        PastSequenceLength[...]; given(PastKey) and not given(PastSequenceLength) ? dim(AttentionBias, 3) == L + P;
-        not given(PastKey) ? dim(AttentionBias, 3) == L; dim(PastKey, 3) == Hidden / num_heads;
-        dim(PastValue, 3) == V / num_heads
+        rank(Query) == 5 ? size(Bias) == 3 * num_heads * dim(Query, 4);
+        AttentionBias[B or 1, num_heads or 1, S, _]; {_PAST.format("num_heads")}; PastSequenceLength{_ONE};
+        Beams[_, _, P]; dim(Beams, 0) * dim(Beams, 1) == B; not given(PastKey) ? dim(AttentionBias, 3) == L;
+        given(PastKey) and not given(PastSequenceLength) ? dim(AttentionBias, 3) == L + P;
+        rank(Mask) == 2 and not given(PastKey) ? dim(Mask, 0) == B and dim(Mask, 1) == L;
+        dim(PastKey, 3) == Hidden / num_heads; dim(PastValue, 3) == V / num_heads;
+        rank(Value) == 4 ? dim(PastValue, 3) == dim(Value, 3)
     """,
     (MICROSOFT, "Attention"): """
         num_heads = 1; qkv_hidden_sizes = 0; X[B, S, C]; W[C, N]; qkv_hidden_sizes == 0 ? N % (3 * num_heads) == 0;
         qkv_hidden_sizes == 0 or qkv_hidden_sizes == 3; Bias[N]; Mask[...]; Past[2, B, num_heads, P, _];
-        rank(Mask) == 2 ? dim(Mask, 0) == B;
+        dim(Past, 4) * 3 * num_heads == N; rank(Mask) == 2 ? dim(Mask, 0) == B;
         rank(Mask) == 2 and not given(Past) ? dim(Mask, 1) == S or dim(Mask, 1) == 1;
         AttentionBias[B or 1, num_heads or 1, S, _]; given(Past) ? dim(AttentionBias, 3) == S + P;
         not given(Past) ? dim(AttentionBias, 3) == S
     """,
     (MICROSOFT, "QAttention"): f"""
-        num_heads = 1; X[B, S, C]; W[C, N]; N % (3 * num_heads) == 0; Bias[N]; XScale{_ONE}; WScale[] | [N or 1]; Mask[...]; XZeroPoint{_ONE};
-        WZeroPoint[] | [N or 1]; Past[2, B, num_heads, _, _]
+        num_heads = 1; X[B, S, C]; W[C, N]; N % (3 * num_heads) == 0; Bias[N]; XScale{_ONE};
+        WScale[] | [N or 1]; Mask[...]; XZeroPoint{_ONE};
+        WZeroPoint[] | [N or 1]; Past[2, B, num_heads, _, _]; dim(Past, 4) * 3 * num_heads == N
     """,
     (MICROSOFT, "GroupQueryAttention"): f"""
         num_heads = 1; kv_num_heads = 1; num_heads % kv_num_heads == 0; Query[B, S, W]; Key[B, S, K]; Value[B, S, K];

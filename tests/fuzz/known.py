@@ -39,7 +39,7 @@ def known(model: bytes) -> str:
     return next((each.why for each in KNOWN for node in nodes if each.applies(node)), "")
 
 
-#: What is refused for the numbers in a tensor, which a kernel on a GPU cannot do (docs/api.md): patterns of native's text.
+#: What is refused for the numbers in a tensor, which no kernel on a GPU can do: patterns of native's text.
 LENIENT_ON_GPUS = (
     "out of data bounds",
     "Out of range value in index",
@@ -48,6 +48,7 @@ LENIENT_ON_GPUS = (
     "indices must be empty",
     "Invalid sequence length",
     "position_ids value",
+    "Invalid value/s in sequence_lens",
 )
 #: What native onnxruntime refuses and py_ort runs, by a pattern of native's text, with the reason.
 LENIENT = {
@@ -56,17 +57,23 @@ LENIENT = {
             "(Starts|Ends|Axes|Steps) must be a 1-D array",
             "'repeat' input tensor must be 1 dimensional",
             "k tensor should be a 1D tensor",
-            "An axes tensor must be a vector",
+            "An axes tensor must be a",
             "A shape tensor must be a vector",
+            "Axes tensor should be a 1D tensor",
+            "shape input must be 1D tensor",
+            "seqlens_k must be at least 1D",
             "Starts and (axes|steps) shape mismatch",
         ),
-        "a scalar is that number",
+        "a scalar is that number, a column its numbers",
     ),
     **dict.fromkeys(
         (
             r"requested shape:\{[^}]*\b0\b",
             r"Input shape:\{[^}]*\b0\b",
             "Scale value should be greater than 0",
+            "(num_heads|sequence_length) > 0 was false",
+            "not defined for empty set",
+            "Computed output dimension is <= 0",
             "head_size > 0",
             "token_id . out of range",
             "DFT input signal dimension must",
@@ -80,12 +87,18 @@ LENIENT = {
     r"inconsistent q_sequence_length \(between attn_mask": "a mask broadcasts, also along the queries",
     "input shall be 3 dimensions": "an activation of rows of any rank",
     "input is expected to have 3 or 2 dimensions": "rows of any rank",
-    "'quantized_weight' is expected to have shape": "the same bytes in another shape",
+    "'(quantized_weight|scales|zero_points)' is expected to have shape": "as many elements in another shape",
+    "Explicit output_shape is inconsistent": "what no window reaches is the bias",
+    "batch_size must be 1 when sequence_length > 1": "native appends several rows to caches of one batch only",
+    "attention_bias dimension 3 must be equal|attn_mask must be 2D": "masks that are shorter, or of fewer axes",
+    "'key' and 'value' shall have same shape": "values may be of another size",
     "B zero point is not valid": "one zero point for each column of stacked matrices, too",
     "block_size must be 0 for per-tensor": "a block of ONNX may be as long as the axis",
     "Pad reflect: (pre|post)-pad": "mirrored as often as it takes, as by numpy",
     "Could not find an implementation": "native has no CPU kernel of it",
     "Unsupported pooling size": "native pools over three axes at most",
+    "Got total_sequence_length=": "a cache may have room for more rows",
+    "data_rank > 0 was false": "a scalar has no axis to pad",
     "Only N can be zero|Input spatial dimension must be positive": "native refuses images without pixels",
     "not implemented for CPU": "native has no kernel of this form",
     "left operand cannot broadcast": "a product without rows has no elements",

@@ -89,6 +89,13 @@ MULTI_HEAD = [
     _mha(7, None, r(BATCH, ROWS, 7, dtype="int32", low=0, high=2), name="mask-of-rows"),
     _mha(7, None, None, r(1, HEADS, ROWS, 7), name="scores"),
     _mha(5, name="causal", unidirectional=1, scale=0.3),
+    _microsoft(
+        "MultiHeadAttention",
+        [r(BATCH, 1, HIDDEN), *[r(BATCH, 7, HIDDEN)] * 2],
+        "one-query-causal",
+        unidirectional=1,
+        **MHA,
+    ),
     _mha(5, None, None, None, PAST, PAST, name="past", outputs=3),
     _mha(5, r(3 * HIDDEN), np.eye(2, 9, dtype=np.int32), r(BATCH, 1, ROWS, 9), PAST, PAST, name="past-all", outputs=3),
     _mha(5, None, None, None, PAST, PAST, name="past-causal", outputs=3, unidirectional=1),

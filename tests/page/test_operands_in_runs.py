@@ -1,0 +1,58 @@
+"""Operands that do not fit are refused in the run; numbers out of range, which a GPU cannot refuse, read and write none
+but their own tensors' elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from graphs import parse
+
+from py_ort.exceptions import PyOrtError
+
+pytestmark = pytest.mark.browser
+
+_MIXED = """<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>
+g (float[4,3] x, int64[n] rows, int64[1,3] places, float[n,3] new, float[1,2,3,4] heads, float[p,2] cos,
+    int64[3] lengths)
+    => (float[n,3] gathered, float[4,3] scattered, float[4,3] elements, float[1,2,3,4] rotated, float[4,3] turned)
+{
+    gathered = Gather (x, rows)
+    at = Unsqueeze (rows, one)
+    scattered = ScatterND (x, at, new)
+    spread = Expand (at, size)
+    elements = ScatterElements (x, spread, new)
+    rotated = com.microsoft.RotaryEmbedding (heads, places, cos, cos)
+    turned = ReverseSequence <time_axis = 0, batch_axis = 1> (x, lengths)
+}"""
+
+
+def test_numbers_out_of_range_on_the_gpu(new_session: Any) -> None:
+    """They are the nearest that there are; nothing is scattered by them."""
+    model = parse(_MIXED, {"one": np.array([1]), "size": np.array([1, 3])})
+    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    shapes = {"x": (4, 3), "heads": (1, 2, 3, 4), "cos": (5, 2), "new": (4, 3)}
+    given = {name: np.random.default_rng(3).standard_normal(shape).astype("f") for name, shape in shapes.items()}
+
+    def run(rows: list[int], places: list[int], lengths: list[int], new: Any) -> list[Any]:
+        numbers = {"rows": np.array(rows), "places": np.array([places]), "lengths": np.array(lengths)}
+        return session.run(None, given | numbers | {"new": new})
+
+    gathered, *found = run([9, 1, -9, 3], [7, 1, 5], [400, 2, 5], given["new"])
+    np.testing.assert_array_equal(gathered, given["x"][[3, 1, 0, 3]])
+    _, *wanted = run([1, 3], [4, 1, 4], [4, 2, 4], given["new"][[1, 3]])
+    for value, right in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(value, right)
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_diagonals_do_not_broadcast(new_session: Any, provider: str) -> None:
+    text = (
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[n,m] x) => (float[d] y) { y = Einsum<equation="ii->i">(x) }'
+    )
+    session = new_session(parse(text, {}).SerializeToString(), providers=[provider])
+    np.testing.assert_array_equal(session.run(None, {"x": np.diag(np.float32([1, 2, 3]))})[0], [1, 2, 3])
+    for shape in ((4, 1), (1, 4)):
+        with pytest.raises(PyOrtError, match="Einsum"):
+            session.run(None, {"x": np.ones(shape, np.float32)})
