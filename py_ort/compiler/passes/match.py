@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
@@ -169,6 +170,26 @@ def per_channel(contents: np.ndarray, rank: int, channels: int) -> np.ndarray | 
     return contents.reshape(-1)
 
 
-def times(weights: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Return the product, of the weights' dtype, rounded once; no copy of the weights in float64 is made."""
+def times(weights: np.ndarray, factor: np.ndarray) -> np.ndarray | None:
+    """Return the product, of the weights' dtype, rounded once; no copy of the weights in float64 is made.
+
+    Returns:
+        None where that dtype cannot hold the largest products.
+    """
+    axes = tuple(-axis for axis in range(1, weights.ndim + 1) if axis > factor.ndim or factor.shape[-axis] == 1)
+    largest = np.maximum(weights.max(axes, keepdims=True, initial=0), -weights.min(axes, keepdims=True, initial=0))
+    peak = np.max(np.abs(np.multiply(largest, factor, dtype=np.float64)), initial=0)
+    if rounded(peak, weights.dtype) is None:
+        return None
     return np.multiply(weights, factor, out=np.empty_like(weights), casting="unsafe", dtype=np.float64)
+
+
+def rounded(exact: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """Return numbers in another type of floats, or None where they lose more than rounding takes.
+
+    float16 is infinite beyond 65504, and coarse below 6e-5, which float32 between nodes is not.
+    """
+    with np.errstate(all="ignore"):
+        made = np.asarray(exact, dtype)
+        lost = np.abs(made.astype(np.float64) - exact) > float(ml_dtypes.finfo(dtype).eps) * np.abs(exact)
+    return None if np.any(lost) else made

@@ -8,12 +8,16 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant
+from py_ort.compiler.passes.match import made_by, nodes_of, only_for, rounded, split_constant
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import dims, origins, rank, remove, replace_value
+from py_ort.ir.operators import operator
 
 _LARGEST = 1 << 16  # elements of a constant that is computed again
+_FAR = 4  # nodes that are looked at, one behind the other
+#: Their results jump, as those of Casts to integers.
+_STEPS = ("Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Round", "Sign")
 
 
 class Affine(Pass):
@@ -23,12 +27,25 @@ class Affine(Pass):
         """First the normal form of each node, then pairs, until nothing is left to merge."""
         count = 0
         for node in nodes_of(model, "Sub", "Div"):
-            count += _normalize(node)
+            count += not _is_stepped(node.outputs[0]) and _normalize(node)
         for node in nodes_of(model, "Add", "Mul"):
-            while node is not None and (merged := _merge(node)) is not None:
+            while not _is_stepped(node.outputs[0]) and (merged := _merge(node)) is not None:
                 node = merged
                 count += 1
         return count
+
+
+def _is_stepped(value: ir.Value, depth: int = _FAR) -> bool:
+    """Return True if a step follows soon: the last bit decides there (41 / 41 is 1, 41 * (1 / 41) is less)."""
+    for node, _ in value.uses():
+        made = node.outputs[0].dtype
+        if node.op_type in _STEPS or (node.op_type == "Cast" and made is not None and not made.is_floating_point()):
+            return True
+        declared = operator(node.domain, node.op_type)
+        passes_on = declared.view or declared.layout == "elementwise"
+        if depth and passes_on and any(_is_stepped(output, depth - 1) for output in node.outputs):
+            return True
+    return False
 
 
 def _float_constant(node: ir.Node) -> tuple[ir.Value, np.ndarray] | None:
@@ -58,8 +75,8 @@ def _normalize(node: ir.Node) -> bool:
         build.finish(build.op("Add", x, -c))
         return True
     with np.errstate(all="ignore"):
-        inverse = (1.0 / c.astype(np.float64)).astype(c.dtype)
-    if not np.all(np.isfinite(inverse)):
+        inverse = rounded(1.0 / c.astype(np.float64), c.dtype)
+    if inverse is None or not np.all(np.isfinite(inverse)):
         return False
     build.finish(build.op("Mul", x, inverse))
     return True
@@ -78,15 +95,17 @@ def _merge(node: ir.Node) -> ir.Node | None:
     if inner is None or inner[1].dtype != c.dtype:
         return None
     y, d = inner
+    if node.op_type == "Add" and before.op_type == "Mul":
+        return None  # y * d + c is the normal form
+    combine = np.add if node.op_type == "Add" else np.multiply
+    combined = rounded(combine(c, d, dtype=np.float64), c.dtype)
+    if combined is None:
+        return None
     build = Builder(node, origin=(*origins(before), *origins(node)))
     if before.op_type == node.op_type:
-        combined = c + d if node.op_type == "Add" else c * d
         result = build.op(node.op_type, y, combined)
-    elif node.op_type == "Mul":  # (y + d) * c = y * c + d * c
-        scaled = build.op("Mul", y, c)
-        result = build.op("Add", scaled, np.asarray(d * c, c.dtype))
-    else:
-        return None  # y * d + c is the normal form
+    else:  # (y + d) * c = y * c + d * c
+        result = build.op("Add", build.op("Mul", y, c), combined)
     for output in node.outputs:
         replace_value(output, result)
     remove(node)

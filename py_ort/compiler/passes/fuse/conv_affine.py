@@ -48,14 +48,15 @@ def _weights_name(node: ir.Node) -> str | None:
     return node.inputs[1].name if node.inputs[1] is not None else None
 
 
-def _scaled_weights(node: ir.Node, w: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Scale the weights of each output channel."""
+def _scaled_weights(node: ir.Node, w: np.ndarray, factor: np.ndarray) -> np.ndarray | None:
+    """Scale the weights of each output channel; None where their dtype cannot hold that."""
     if node.op_type == "Conv":
         return times(w, factor.reshape(-1, *[1] * (w.ndim - 1)))
     if node.op_type == "ConvTranspose":  # [C, M / group, …], group by group
         group = attribute(node, "group", 1)
         split = w.reshape(group, w.shape[0] // group, *w.shape[1:])
-        return times(split, factor.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))).reshape(w.shape)
+        scaled = times(split, factor.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2)))
+        return None if scaled is None else scaled.reshape(w.shape)
     return times(w, factor.reshape(-1, 1) if attribute(node, "transB", 0) else factor)
 
 
@@ -100,17 +101,22 @@ def after(node: ir.Node) -> bool:
     )
     wide = each.astype(np.float64)
     build = Builder(conv)
+    new_bias = None
+    if node.op_type == "Add" or old_bias is not None:
+        with np.errstate(all="ignore"):
+            changed = before.astype(np.float64) + wide if node.op_type == "Add" else before.astype(np.float64) * wide
+            new_bias = changed.astype(weights.dtype)
+        if not np.array_equal(np.isfinite(new_bias), np.isfinite(changed)):
+            return False
     if node.op_type == "Mul":
-        conv.replace_input_with(1, build.constant(_scaled_weights(conv, weights, wide), _weights_name(conv)))
-        new_bias = None if old_bias is None else (before.astype(np.float64) * wide)
-    else:
-        new_bias = before.astype(np.float64) + wide
+        scaled = _scaled_weights(conv, weights, wide)
+        if scaled is None:
+            return False
+        conv.replace_input_with(1, build.constant(scaled, _weights_name(conv)))
     if new_bias is not None:
         if len(conv.inputs) < 3:
             conv.resize_inputs(3)
-        conv.replace_input_with(
-            2, build.constant(new_bias.astype(weights.dtype), bias.name if bias is not None else None)
-        )
+        conv.replace_input_with(2, build.constant(new_bias, bias.name if bias is not None else None))
     set_origins(conv, (*origins(conv), *origins(node)))
     replace_value(node.outputs[0], x)
     remove(node)
@@ -172,8 +178,10 @@ def _before(conv: ir.Node) -> bool:
     grouped = weights.reshape(group, weights.shape[0] // group, per_group, -1)
     build = Builder(conv)
     if node.op_type == "Mul":
-        made = times(grouped, inputs[..., None]).reshape(weights.shape)
-        conv.replace_input_with(1, build.constant(made, _weights_name(conv)))
+        made = times(grouped, inputs[..., None])
+        if made is None:
+            return False
+        conv.replace_input_with(1, build.constant(made.reshape(weights.shape), _weights_name(conv)))
     else:
         pads = attribute(conv, "pads")
         old_bias = array(bias)

@@ -92,13 +92,11 @@ def _scaled(node: ir.Node) -> bool:
         return False
     if factor.size not in (1, weights.shape[1]):
         return False
+    scaled = times(weights, factor.reshape(-1))
+    if scaled is None:
+        return False
     build = Builder(product, origin=(*origins(product), *origins(node)))
-    result = build.op(
-        "MatMul",
-        product.inputs[0],
-        build.constant(times(weights, factor.reshape(-1))),
-        **attributes_of(product),
-    )
+    result = build.op("MatMul", product.inputs[0], build.constant(scaled), **attributes_of(product))
     replace_value(node.outputs[0], result)
     remove(node)
     remove(product)
