@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from py_ort.exceptions import InvalidGraph
 from py_ort.ir.graph import attribute, detach, set_attributes, subgraphs
 from py_ort.ir.rules import Rules
 from py_ort.ir.value_types import like
@@ -93,6 +94,12 @@ def _infer_loop(node: ir.Node, visit: Visit) -> None:
         like(output, inner, None if inner.shape is None else [None, *inner.shape])
 
 
+def _check_axis(node: ir.Node, axis: int, rank: int) -> None:
+    if not -rank <= axis < rank:
+        where: dict[str, Any] = {"node": node.name or "", "op_type": node.op_type, "domain": node.domain}
+        raise InvalidGraph(f"axis {axis} of Scan is none of a tensor of rank {rank}", **where)
+
+
 @_rule("Scan")
 def _infer_scan(node: ir.Node, visit: Visit) -> None:
     if (
@@ -111,6 +118,7 @@ def _infer_scan(node: ir.Node, visit: Visit) -> None:
             inner.type = outer.type
             if outer.shape is not None:
                 kept = list(outer.shape)
+                _check_axis(node, axis, len(kept))
                 del kept[axis]
                 inner.shape = ir.Shape(kept)
     visit(body)
@@ -122,5 +130,6 @@ def _infer_scan(node: ir.Node, visit: Visit) -> None:
             like(output, inner)
             continue
         grown = list(inner.shape)
+        _check_axis(node, axis, len(grown) + 1)
         grown.insert(axis if axis >= 0 else axis + len(grown) + 1, None)
         like(output, inner, grown)

@@ -10,18 +10,42 @@ from typing import Any
 
 import onnx_ir as ir
 
+from py_ort.exceptions import InvalidGraph
 from py_ort.ir.graph import attribute, dims, rank, set_attributes
 from py_ort.ir.value_types import like
 
 Dim = Any  # int, SymbolicDim or None
+_SIZES = 1 << 62  # of windows are less
+#: Attributes of windows: how many numbers for each axis, and their least.
+_OF_WINDOWS = {
+    "kernel_shape": (1, 1),
+    "strides": (1, 1),
+    "dilations": (1, 1),
+    "pads": (2, -_SIZES),
+    "output_padding": (1, 0),
+}
 
 
 def fill_spatial(node: ir.Node) -> None:
-    """Fill in strides, dilations and the group."""
+    """Fill in strides, dilations and the group.
+
+    Raises:
+        InvalidGraph: Attributes of windows do not go together.
+    """
     kernel = attribute(node, "kernel_shape")
     spatial = len(kernel) if kernel else (rank(node.inputs[0]) or 0) - 2
     if spatial <= 0:
         return
+    reach = [k * d for k, d in zip(kernel or (), attribute(node, "dilations") or (), strict=False)]
+    for name, (each, least) in _OF_WINDOWS.items():
+        given = attribute(node, name) or []
+        numbers = (*given, *reach) if name == "dilations" else given
+        if len(given) not in (0, each * spatial) or any(not least <= number < _SIZES for number in numbers):
+            where: dict[str, Any] = {"node": node.name or "", "op_type": node.op_type, "domain": node.domain}
+            raise InvalidGraph(
+                f"{name} of {node.op_type} is {list(given)}, not {each * spatial} numbers of {least} to {_SIZES - 1}",
+                **where,
+            )
     if not attribute(node, "strides"):
         set_attributes(node, strides=[1] * spatial)
     if not attribute(node, "dilations"):

@@ -32,12 +32,15 @@ def slice_attributes(node: ir.Node, build: Builder) -> None:
         node.replace_input_with(index, build.constant(np.array(list(part), np.int64)))
 
 
+_AXES = 256  # of tensors are less
+
+
 @lowering("Slice")
 def slice_axes(node: ir.Node, build: Builder) -> None:
     """Without axes the first ones are meant."""
     starts = dims(node.inputs[1])
     count = 1 if starts == [] else starts and starts[0]  # one start may be a scalar
-    if (len(node.inputs) < 4 or node.inputs[3] is None) and isinstance(count, int):
+    if (len(node.inputs) < 4 or node.inputs[3] is None) and isinstance(count, int) and 0 <= count < _AXES:
         node.resize_inputs(max(4, len(node.inputs)))
         node.replace_input_with(3, build.constant(np.arange(count, dtype=np.int64)))
 

@@ -82,6 +82,23 @@ def _if(node: ir.Node) -> None:
             raise _error(node, f"its attribute {name!r} gives {made} values, and it has {len(node.outputs)} outputs")
 
 
+@_check("Loop", "Scan", "SequenceMap")
+def _body(node: ir.Node) -> None:
+    body = node.attributes.get("body")
+    if body is None or body.type != ir.AttributeType.GRAPH or body.is_ref():
+        return
+    reads, gives = len(node.inputs), len(node.outputs) + (node.op_type == "Loop")
+    takes, makes = len(body.value.inputs), len(body.value.outputs)
+    # Scan had one input more at first, the lengths.
+    if takes != reads and not (node.op_type == "Scan" and takes + 1 == reads):
+        raise _error(node, f"its body has {takes} inputs, and it gives it {reads}")
+    if makes < gives:
+        raise _error(node, f"its body gives {makes} values, and it wants {gives}")
+    scanned = node.attributes.get("num_scan_inputs")
+    if scanned is not None and not scanned.is_ref() and not 0 < scanned.value <= takes:
+        raise _error(node, f"its attribute 'num_scan_inputs' is {scanned.value}, and its body has {takes} inputs")
+
+
 @_check("Attention")
 def _attention(node: ir.Node) -> None:
     found = node.attributes.get("qk_matmul_output_mode")

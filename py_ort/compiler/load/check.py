@@ -26,6 +26,7 @@ _OF_ONE_MACHINE = (
     "ORT_ENABLE_EXTENDED"
 )
 _REQUIRED = onnx.defs.OpSchema.FormalParameterOption.Single
+_VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
 _OPSETS_SINCE_IR = 3  # models before say nothing about opsets: they were written for the first
 
 
@@ -200,6 +201,9 @@ def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model:
         for formal, value in zip(formals, values, strict=False):
             if formal.option == _REQUIRED and (value is None or not value.name):
                 raise InvalidGraph(f"node {_name(node)} ({node.op_type}) lacks its {kind} {formal.name!r}", **where)
+    alike = bool(found.inputs) and found.inputs[-1].option == _VARIADIC and found.inputs[-1].is_homogeneous
+    if alike and any(value is None or not value.name for value in node.inputs[len(found.inputs) - 1 :]):
+        raise InvalidGraph(f"node {_name(node)} ({node.op_type}) leaves out one of its inputs", **where)
     last = len(found.inputs)
     if contributed and any(value is None or not value.name for value in node.inputs[last:]):
         raise InvalidGraph(f"node {_name(node)} ({node.op_type}) leaves out an input that others follow", **where)

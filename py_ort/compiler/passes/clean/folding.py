@@ -113,7 +113,7 @@ def _from_shapes(node: ir.Node) -> np.ndarray | None:
     if elements is None or not all(isinstance(e, int) for e in elements) or output.dtype is None:
         return None
     known = dims(output)
-    if known is None or len(known) > 1 or output.dtype.numpy().kind not in "iu":
+    if known is None or len(known) > 1 or output.dtype.numpy().kind not in "iu" or (not known and len(elements) != 1):
         return None
     return np.array(elements, output.dtype.numpy()).reshape([len(elements)] if known else [])
 

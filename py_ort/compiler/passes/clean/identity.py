@@ -102,7 +102,7 @@ def _passes_on(node: ir.Node) -> bool:
         return False
     rule = _rule.of(node)
     if rule is None:
-        return operator("", node.op_type).neutral is not None and _by_neutral(node)
+        return operator("", node.op_type).neutral is not None and len(node.inputs) == 2 and _by_neutral(node)
     return rule(node)
 
 

@@ -78,7 +78,7 @@ def _fuse_centered(node: ir.Node) -> bool:
     """RMSNormalization(x - mean) is LayerNormalization without a bias."""
     centered, count = node.inputs[0], rank(node.inputs[0])
     axis = attribute(node, "axis", -1)
-    if centered is None or count is None:
+    if centered is None or not count:
         return False
     axis %= count
     found = less_mean(centered, tuple(range(axis, count)))
