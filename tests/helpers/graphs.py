@@ -9,19 +9,10 @@ from typing import Any
 import numpy as np
 import onnx
 import provisional
+from standard_form import run_native, standard_form
+from text_form import parse as parse
 
 from py_ort.compiler import CompiledModel, CompileOptions, compile_model
-
-
-def parse(text: str, constants: Mapping[str, np.ndarray] | None = None, opset: int = 21) -> onnx.ModelProto:
-    """Make a model of a graph in ONNX's text form, and constants."""
-    header = (
-        "" if text.lstrip().startswith("<") else f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n'
-    )
-    model = onnx.parser.parse_model(header + text)
-    for name, contents in (constants or {}).items():
-        model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(contents), name))
-    return model
 
 
 def compiled(
@@ -74,9 +65,6 @@ def check_equal(
     tolerance: float = 1e-4,
 ) -> CompiledModel:
     """Assert that the compiled graph computes what native onnxruntime computes of the model; return it."""
-    # Native onnxruntime leaves a file, .ses, in the folder of temporary files, where some tests look what is left.
-    from standard_form import run_native, standard_form
-
     result = result if result is not None else compiled(model)
     feeds = dict(feeds if feeds is not None else random_feeds(model))
     wanted = run_native(model, feeds)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from graphs import parse
 from onnx import TensorProto, helper, numpy_helper
+from text_form import parse
 
 
 def model(nodes, inputs, outputs, initializers=(), opset=17, domains=()) -> bytes:

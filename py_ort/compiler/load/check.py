@@ -80,7 +80,13 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
 def _no_kernels(missing: Sequence[MissingKernel]) -> NotImplemented:
     first = missing[0]
     full = f"{first.domain or 'ai.onnx'}::{first.op_type}"
-    message = f"node {first.node} uses the operator {full}, for which there is no kernel{_advice(first.domain)}"
+    # Scripts look for onnxruntime's own words.
+    native = (
+        ""
+        if first.domain in _ONNX_DOMAINS
+        else f" ({first.domain}:{first.op_type}(-1) is not a registered function/op)"
+    )
+    message = f"node {first.node} uses the operator {full}, for which there is no kernel{native}{_advice(first.domain)}"
     return NotImplemented.of_nodes(message, missing)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from graphs import check_equal, compiled, parse
+from native import native_session
 
 from py_ort.compiler import compile_model
 from py_ort.compiler.load import load_model
@@ -75,6 +76,9 @@ def test_an_operator_of_others_without_a_kernel(domain: str) -> None:
         del model.opset_import[1:]
     with pytest.raises(NotImplemented, match=f"{domain}::Frobnicate, for which there is no kernel") as caught:
         compiled(model)
+    with pytest.raises(Exception, match="is not a registered function/op") as native:
+        native_session(model)
+    assert str(native.value).rpartition("Fatal error: ")[2] in str(caught.value)
     assert ("register_kernel" in str(caught.value)) == (domain == "my.own")
 
 
