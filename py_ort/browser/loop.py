@@ -26,7 +26,14 @@ _log = logging.getLogger("py_ort.browser")
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """A loop that other threads wake without losing an OSError that a signal handler raises meanwhile."""
+    """A loop whose callers keep what is theirs.
+
+    Other threads wake it without losing an OSError that a signal handler raises meanwhile. A terminal's signals do not
+    reach processes that it starts: Playwright's driver ends with this process, and removes its browsers' folders then.
+    """
+
+    async def subprocess_exec(self, *args: Any, **options: Any) -> Any:
+        return await super().subprocess_exec(*args, **options, start_new_session=True)
 
     def _write_to_self(self) -> None:
         bell: socket.socket | None = self._csock  # type: ignore[attr-defined]

@@ -8,6 +8,8 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import relu_cases
 import small_models
 from devtools import chromium_with_devtools
 
+ALL_CASES = os.environ.get("PY_ORT_ALL_CASES") == "1"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 
 SCRIPT = """
@@ -37,7 +40,7 @@ how = "{how}"
 if how in ("in the middle", "os._exit in the middle"):
     threading.Thread(target=make, daemon=True).start()
     while not any(line.find("{flag}") > 0 for _, line in __import__("processes").command_lines().values()):
-        time.sleep(0.01)
+        time.sleep(0.1)
 else:
     make()
     session.run(None, {{"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)}})
@@ -54,33 +57,50 @@ elif how.startswith("SIG"):
     os.kill(os.getpid(), getattr(signal, how))
 """
 HOWS = ["at the end", "in the middle", "os._exit", "os._exit in the middle", "SIGTERM", "SIGKILL"]
+#: All of them in `make browsers`.
+SCRIPTS = [
+    (launcher, how)
+    for number, launcher in enumerate(("playwright", "process"))
+    for at, how in enumerate(HOWS)
+    if ALL_CASES or at % 2 == number
+] + [("process", "SIGKILL with a child")]
 
 
 @linux
-@pytest.mark.parametrize(
-    ("launcher", "how"),
-    [*((launcher, how) for launcher in ("playwright", "process") for how in HOWS), ("process", "SIGKILL with a child")],
-)
-def test_nothing_is_left(launcher, how):
+@pytest.mark.parametrize("launcher", ["playwright", "process"])
+def test_nothing_is_left(launcher: str) -> None:
+    hows = [how for each, how in SCRIPTS if each == launcher]
+    assert at_once(end_script, [(launcher, how) for how in hows]) == {how: [] for how in hows}
+
+
+def at_once(function: Callable[..., tuple[str, Any]], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """Run a few cases at a time: most of their time they wait."""
+    with ThreadPoolExecutor(4) as threads:
+        return dict(threads.map(lambda case: function(*case), cases))
+
+
+def end_script(launcher: str, how: str) -> tuple[str, list[str]]:
+    """Run the script and return what is left."""
     flag = f"--py-ort-test={uuid.uuid4().hex}"
     # A short path: Chromium has a socket there.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
-        script = SCRIPT.format(launcher=launcher, flag=flag, how=how)
-        done = processes.python(script, TMPDIR=temporary)
-        assert done.stdout == "made\n", done.stderr
-        assert done.returncode == (-getattr(signal, how.split()[0]) if how.startswith("SIG") else 0)
-        for _ in range(200):
-            if not left(flag, Path(temporary), launcher, how):
-                break
-            time.sleep(0.1)
-        assert left(flag, Path(temporary), launcher, how) == []
+        done = processes.python(SCRIPT.format(launcher=launcher, flag=flag, how=how), TMPDIR=temporary)
+        assert done.stdout == "made\n", (how, done.stderr)
+        assert done.returncode == (-getattr(signal, how.split()[0]) if how.startswith("SIG") else 0), how
+
+        def rest() -> list[str]:
+            lines = [line for _, line in processes.command_lines().values() if flag in line]
+            return lines + sorted(path.name for path in Path(temporary).glob("*"))
+
+        return how, nothing_soon(rest)
 
 
-def left(flag: str, folder: Path, launcher: str, how: str) -> list[str]:
-    lines = [line for _, line in processes.command_lines().values() if flag in line]
-    # A browser that Playwright kills while it starts leaves an empty folder of its own.
-    pattern = "py_ort-*" if launcher == "playwright" and how.endswith("in the middle") else "*"
-    return lines + sorted(path.name for path in folder.glob(pattern))
+def nothing_soon(rest: Callable[[], list[str]]) -> list[str]:
+    """Return what is left after up to 30 s, as soon as it is nothing."""
+    until = time.monotonic() + 30
+    while (found := rest()) and time.monotonic() < until:
+        time.sleep(0.2)
+    return found
 
 
 INTERRUPTED = """
@@ -150,34 +170,42 @@ COMMANDS: dict[str, tuple[list[Any], int]] = {
     "pytest": (["pytest", project, "-p", "no:cacheprovider"], 1),
     "pytest of workers": (["pytest", project, "-p", "no:cacheprovider", "-n", 2], 2),
 }
-SIGNALS = ("SIGTERM", "SIGHUP", "SIGKILL")
+SIGNALS = ("SIGTERM", "SIGHUP", "SIGKILL", "SIGINT")
 #: Each command with one of the signals; all of them in `make browsers`.
 ENDINGS = [
     (command, name)
     for number, command in enumerate(COMMANDS)
     for at, name in enumerate(SIGNALS)
-    if os.environ.get("PY_ORT_ALL_CASES") == "1" or command == "conformance" or at == number % len(SIGNALS)
+    if ALL_CASES or at == number % len(SIGNALS)
 ]
 
 
 @linux
-@pytest.mark.parametrize(("command", "name"), ENDINGS)
-def test_nothing_is_left_of_a_command(command: str, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", range(0, len(ENDINGS), 5), ids=lambda first: ENDINGS[first][0])
+def test_nothing_is_left_of_commands(first: int, tmp_path: Path) -> None:
+    some = ENDINGS[first : first + 5]
+    cases = [(*each, tmp_path / str(number)) for number, each in enumerate(some)]
+    assert at_once(end_command, cases) == {f"{command}, {name}": [] for command, name in some}
+
+
+def end_command(command: str, name: str, folder: Path) -> tuple[str, list[str]]:
+    """End a command by a signal, and return what is left."""
+    folder.mkdir()
     given, browsers = COMMANDS[command]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary, ExitStack() as stack:
-        made = [str(each(tmp_path) if callable(each) else each) for each in given]
+        made = [str(each(folder) if callable(each) else each) for each in given]
         if command == "fleet":
-            devtools, _ = stack.enter_context(chromium_with_devtools(tmp_path / "profile"))
+            devtools, _ = stack.enter_context(chromium_with_devtools(folder / "profile"))
             made = [each.format(cdp=f"cdp:{devtools}") for each in made]
         ours = [sys.executable, "-m", *([] if command.startswith("pytest") else ["py_ort.cli"]), *made]
         paths = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
-        with (tmp_path / "said").open("w+") as said:
+        with (folder / "said").open("w+") as said:
             process = subprocess.Popen(
                 ours,
-                cwd=tmp_path,
+                cwd=folder,
                 env={
                     **os.environ,
-                    **{"TMPDIR": temporary, "PYTHONPATH": paths, "PY_ORT_CACHE": "1", "XDG_CACHE_HOME": str(tmp_path)},
+                    **{"TMPDIR": temporary, "PYTHONPATH": paths, "PY_ORT_CACHE": "1", "XDG_CACHE_HOME": str(folder)},
                 },
                 stdout=said,
                 stderr=said,
@@ -186,24 +214,23 @@ def test_nothing_is_left_of_a_command(command: str, name: str, tmp_path: Path) -
             try:
                 found = until_it_runs(process, command, browsers, Path(temporary), said)
                 number = getattr(signal, name)
-                # A terminal that closes tells all of its processes.
-                (os.killpg if name == "SIGHUP" else os.kill)(process.pid, number)
+                # A terminal tells all of its processes, when it closes and by Ctrl-C.
+                (os.killpg if name in ("SIGHUP", "SIGINT") else os.kill)(process.pid, number)
                 status = process.wait(60)
             finally:
                 process.kill()
-            ends_by_itself = name == "SIGKILL" or command.startswith("pytest")
-            assert status == (-number if ends_by_itself else 128 + number), (tmp_path / "said").read_text()
-        for _ in range(300):
-            if not (rest := rest_of(found, Path(temporary), name)):
-                break
-            time.sleep(0.1)
-        assert not rest
+        if command.startswith("pytest"):
+            expected = 2 if name == "SIGINT" else -number
+        else:
+            expected = -number if name == "SIGKILL" else 128 + number
+        assert status == expected, (command, name, (folder / "said").read_text())
+        return f"{command}, {name}", nothing_soon(lambda: rest_of(found, Path(temporary), name))
 
 
 def until_it_runs(process: subprocess.Popen[bytes], command: str, browsers: int, folder: Path, said: Any) -> set[int]:
     """Wait until a command has all of its browsers; return the processes that it started."""
-    for _ in range(2000):
-        assert process.poll() is None, Path(said.name).read_text()
+    for _ in range(500):
+        assert process.poll() is None, (command, Path(said.name).read_text())
         lines = processes.command_lines()
         found = {process.pid}
         while more := {pid for pid, (parent, _) in lines.items() if parent in found and pid not in found}:
@@ -218,13 +245,13 @@ def until_it_runs(process: subprocess.Popen[bytes], command: str, browsers: int,
             ready = len(pages) >= browsers
         if ready:
             return found - {process.pid}
-        time.sleep(0.05)
+        time.sleep(0.2)
     raise AssertionError(f"{command} has started nothing: {Path(said.name).read_text()}")
 
 
 def rest_of(started: set[int], folder: Path, name: str) -> list[str]:
-    """Return what is left: processes, and folders of ours; where Python had no time for it, none but those guarded."""
+    """Return what is left: processes, and folders, if Python had time to remove its own."""
     lines = processes.command_lines()
     running = [lines[pid][1] for pid in started if pid in lines and lines[pid][1]]  # one that has ended has no line
-    patterns = ("py_ort-*", "py-ort-*", *(() if name == "SIGKILL" else ("tmp*",)))
-    return running + [str(path) for pattern in patterns for path in folder.glob(pattern)]
+    kept = ("pytest-of-", *(("tmp",) if name == "SIGKILL" else ()))
+    return running + [path.name for path in folder.glob("[!.]*") if not path.name.startswith(kept)]

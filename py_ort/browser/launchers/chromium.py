@@ -8,8 +8,13 @@ from pathlib import Path
 from py_ort.browser import find
 from py_ort.browser.launchers.process import Command, ProcessLauncher
 
-#: The longest profile below which Chromium can have its socket, whose path is limited to 107 bytes.
+#: The longest folder below which Chromium can have its socket, whose path is limited to 107 bytes.
 _LONGEST = 107 - len("/org.chromium.Chromium.123456/SingletonSocket")
+
+
+def temporary(folder: Path) -> dict[str, str]:
+    """Return the variable with which Chromium has its temporary files in a folder, and leaves none elsewhere."""
+    return {"TMPDIR": str(folder)} if len(os.fsencode(folder)) <= _LONGEST else {}
 
 
 class ChromiumLauncher(ProcessLauncher):
@@ -20,10 +25,8 @@ class ChromiumLauncher(ProcessLauncher):
         flags = self.options.command_line()
         if self.options.headless and not any(flag.startswith("--headless") for flag in flags):
             flags.insert(0, "--headless=new")
-        # What it leaves of its temporary files then goes with the profile.
-        temporary = {"TMPDIR": str(profile)} if len(os.fsencode(profile)) <= _LONGEST else {}
         return Command(
             [str(binary), *flags, f"--user-data-dir={profile}", url],
-            {**self.options.environment(), **temporary},
+            {**self.options.environment(), **temporary(profile)},
             find.version(binary) or binary.name,
         )

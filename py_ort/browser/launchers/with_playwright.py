@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from py_ort.browser import find
+from py_ort.browser.guard import Guard
 from py_ort.browser.launchers import devtools
+from py_ort.browser.launchers.chromium import temporary
 from py_ort.browser.launchers.launcher import Launcher
 from py_ort.browser.loop import end_of
 from py_ort.exceptions import BrowserCrashed, PageCrashed
@@ -23,13 +26,15 @@ _CONSOLE_LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": l
 ANSWER_PATIENCE = 5.0
 
 _driver: Any = None
+#: Has what Chromium leaves of its temporary files when it is killed.
+_guard: Guard | None = None
 #: Those that answer no more. Browsers of theirs may still be in use.
 _stuck: list[Any] = []
 _starting: asyncio.Lock | None = None
 
 
 def _is_the_drivers(error: BaseException) -> bool:
-    """Whether an exception only says that the driver process ended, as it does by a terminal's Ctrl-C."""
+    """Whether an exception only says that the driver process ended."""
     return type(error).__module__.startswith("playwright.") or "reading from the driver" in str(error)
 
 
@@ -84,10 +89,13 @@ async def _trouble_of(playwright: Any) -> str:
 
 async def stop_driver() -> None:
     """End the driver process."""
-    global _driver
+    global _driver, _guard
     stopping, _driver = [*_stuck, *([] if _driver is None else [_driver])], None
     _stuck.clear()
     await asyncio.gather(*map(_stop, stopping))
+    guard, _guard = _guard, None
+    if guard is not None:
+        await guard.end()
 
 
 async def _stop(playwright: Any) -> None:
@@ -96,10 +104,20 @@ async def _stop(playwright: Any) -> None:
             await playwright.stop()
 
 
+def _temporary(binary: Path) -> dict[str, str]:
+    """Return the variables with which a browser has its temporary files in a folder that goes with this process."""
+    global _guard
+    if find.readable_folder(binary):
+        return {}  # a snap has a folder of its own
+    if _guard is None:
+        _guard = Guard("py_ort-")
+    return temporary(_guard.folder)
+
+
 def forget_driver() -> None:
     """In a forked child, which cannot use its parent's driver."""
-    global _driver, _starting
-    _driver = _starting = None
+    global _driver, _guard, _starting
+    _driver = _guard = _starting = None
     _stuck.clear()
 
 
@@ -122,20 +140,20 @@ class PlaywrightLauncher(Launcher):
 
     async def start(self, url: str) -> None:
         binary = await asyncio.to_thread(find.binary, self.options.browser)
-        await self._open(await self._connect(str(binary)), url, self._own_page)
+        await self._open(await self._connect(binary), url, self._own_page)
 
-    async def _connect(self, binary: str) -> Any:
+    async def _connect(self, binary: Path) -> Any:
         from playwright.async_api import Error
         from playwright.async_api import TimeoutError as TookTooLong
 
         def launch(playwright: Any) -> Awaitable[Any]:
             return playwright.chromium.launch(
-                executable_path=binary,
+                executable_path=str(binary),
                 headless=self.options.headless,
                 args=self.options.command_line(),
                 # Playwright's own default is off; our flags decide.
                 chromium_sandbox=True,
-                env=self.options.environment(),
+                env={**self.options.environment(), **_temporary(binary)},
                 timeout=self.options.launch_timeout * 1000,
                 # An interrupt is Python's to handle; in Jupyter it must not end the browser.
                 handle_sigint=False,
