@@ -27,8 +27,8 @@ _PAGE_PATIENCE = 10.0
 #: How often the page is asked whether it is there while somebody waits for one of its workers, and how many seconds it
 #: may take to say so: it does nothing else.
 HEARTBEAT, SILENCE = 15.0, 45.0
-#: Seconds in which an idle browser says that it is there.
-_IDLE_PATIENCE = 5.0
+#: Seconds in which a browser says that it is there before it gets a new session.
+_ANSWER = 5.0
 #: The GPU buffers of a worker that takes another's place are counted from a multiple of this.
 _BUFFER_NUMBERS = 1 << 20
 _WORKER = "worker.js"
@@ -77,7 +77,7 @@ class Pool:
         key = replace(options.settled(), launch_timeout=0, idle_timeout=0, pages=1)
         async with self._locks.setdefault(key, asyncio.Lock()):
             browser = self._browsers.get(key)
-            if browser is None or (browser.idle and not await self._is_there(browser)):
+            if browser is None or not await self._is_there(browser):
                 browser = await self._launch(key, options)
             if browser.idle:
                 browser.idle.cancel()
@@ -87,13 +87,16 @@ class Pool:
             return lease
 
     async def _is_there(self, browser: Browser) -> bool:
-        """Return whether an idle browser serves new sessions: one that died a moment ago may not be missed yet."""
+        """Return whether a browser serves new sessions: one that died a moment ago may not be missed yet."""
         try:
-            async with asyncio.timeout(_IDLE_PATIENCE):
+            async with asyncio.timeout(_ANSWER):
                 await asyncio.gather(browser.launcher.check(), browser.host.request(PingT()))
-        except (PyOrtError, TimeoutError) as e:
-            _log.info("the idle browser is gone: starting another one (%s: %s)", type(e).__name__, e)
-            self._forget(browser, None)
+        except TimeoutError:
+            if browser.idle:  # else `_listen` sees to it
+                self._forget(browser, None)
+        except PyOrtError as e:
+            _log.info("the browser is gone: starting another one (%s: %s)", type(e).__name__, e)
+            self._forget(browser, e)
         return self._browsers.get(browser.key) is browser
 
     async def _launch(self, key: BrowserOptions, options: BrowserOptions) -> Browser:

@@ -1,18 +1,20 @@
-"""Browsers that die while they have no sessions."""
+"""Browsers that die while nothing runs in them."""
 
 import sys
 
 import processes
 import pytest
 
-IDLE_BROWSER_KILLED = """
+KILLED = """
 import os, time
 import numpy as np
 import processes, small_models
 from py_ort import BrowserOptions, InferenceSession
 
-launcher, kind = os.environ["LAUNCHER"], os.environ["KILLED"]
+launcher, kinds = os.environ["LAUNCHER"], os.environ["KINDS"].split()
 feeds = {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)}
+flag = "--py-ort-test=idle-" + str(os.getpid())
+options = BrowserOptions(webgpu="off", sandbox=False, flags=(flag,), launcher=launcher)
 
 
 def run():
@@ -20,7 +22,7 @@ def run():
         return session.run(None, feeds)[0].tolist()
 
 
-def wanted():
+def wanted(kind):
     if kind == "driver":
         lines = processes.command_lines().items()
         return [pid for pid, (parent, line) in lines if parent == os.getpid() and "run-driver" in line]
@@ -35,28 +37,33 @@ def running(pids):
     return any(pid in lines and lines[pid][1] for pid in pids)
 
 
-for seconds in (0, 0.1):
-    flag = f"--py-ort-test=idle-{seconds}"
-    options = BrowserOptions(webgpu="off", sandbox=False, flags=(flag,), launcher=launcher)
-    run()
-    pids = wanted()
-    processes.kill(pids)
-    while running(pids):
-        pass
-    time.sleep(seconds)
-    print(run())
+def browsers():
+    return [line for _, line in processes.command_lines().values() if flag in line and "--type=" not in line]
+
+
+print(run())
+for kind in kinds:
+    for seconds, is_open in ((0, True), (0.1, False)):
+        session = InferenceSession(small_models.add(), providers=["wasm"], browser=options)
+        if not is_open:
+            session.close()
+        while len(browsers()) > 1:  # the last one is still ending
+            time.sleep(0.05)
+        pids = wanted(kind)
+        processes.kill(pids)
+        while running(pids):
+            pass
+        time.sleep(seconds)
+        print(kind, run())
+        session.close()
 """
+KINDS = ["browser", "--type=renderer", "network.mojom"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
-@pytest.mark.parametrize(
-    ("launcher", "killed"),
-    [
-        *(("playwright", killed) for killed in ("browser", "--type=renderer", "network.mojom", "driver")),
-        *(("process", killed) for killed in ("browser", "--type=renderer", "network.mojom")),
-    ],
-)
-def test_a_browser_killed_while_it_was_idle(launcher, killed):
-    """Nothing was running: the next session has another browser, and hears nothing of that."""
-    done = processes.python(IDLE_BROWSER_KILLED, LAUNCHER=launcher, KILLED=killed)
-    assert done.stdout.splitlines() == ["[[1.0, 1.0, 1.0]]"] * 2, done.stderr
+@pytest.mark.parametrize(("launcher", "kinds"), [("playwright", [*KINDS, "driver"]), ("process", KINDS)])
+def test_a_browser_killed_while_nothing_ran(launcher: str, kinds: list[str]) -> None:
+    """The next session has another browser, and hears nothing of it."""
+    done = processes.python(KILLED, LAUNCHER=launcher, KINDS=" ".join(kinds))
+    wanted = ["[[1.0, 1.0, 1.0]]"]
+    assert done.stdout.splitlines() == wanted + [f"{kind} {wanted[0]}" for kind in kinds for _ in range(2)], done.stderr
