@@ -101,6 +101,7 @@ def lay_out(folder: Path) -> None:
     py_ort.export(small_models.add(), folder / "wasm.pyort", providers=["wasm"])
     lay_out_mutated(folder)
     py_ort.export(small_models.two_products(), folder / "parted.pyort", part_size=2048)
+    py_ort.export(small_models.two_products(4), folder / "100% #1?.pyort", part_size=2048)
     for damaged, name in enumerate(("spoilt", "cut_off")):
         (folder / name).mkdir()
         # With weights of its own: what a session in the page has already is not read.

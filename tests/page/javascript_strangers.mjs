@@ -177,6 +177,12 @@ export const cases = {
         elsewhere(undefined, undefined, () => [3, 0]),
         elsewhere(undefined, undefined, () => [9]),
       ],
+      'the model is cut off: it ended after': [
+        (header) => {
+          header.size = 2 ** 50;
+          for (const plan of header.plans) header.checksums.push([(plan.offset = 2 ** 40), 7]);
+        },
+      ],
       'it has format 1 .*py-ort export MODEL': [
         (header) => {
           header.version = 1;
@@ -209,6 +215,16 @@ export const cases = {
       if (faults.length > 0) throw new Error(`${kind} of ${model} on ${provider}: ${JSON.stringify(faults)}`);
       if (ran === 0) throw new Error(`none of the ${kind} of ${model} ran on ${provider}`);
     }
+  },
+
+  'parts beside a file, whatever it is called': async () => {
+    await (await InferenceSession.create(encodeURIComponent('100% #1?.pyort'))).release();
+    const bytes = new Uint8Array(await (await fetch('add.pyort')).arrayBuffer());
+    for (const name of ['..', '../add.pyort', '/add.pyort', 'a\\b', ''])
+      await fails(
+        () => InferenceSession.create(forged(bytes, (header) => void header.parts.push({ name, size: 0 }))),
+        'are not said to lie beside it',
+      );
   },
 
   'a file that claims the weights of another': async () => {

@@ -138,7 +138,7 @@ export function readHeader(prefix: Uint8Array, text: Uint8Array, what: string): 
     header.parts.slice(0, -1).some(({ size }) => size % ALIGNMENT !== 0)
   )
     throw damaged(what, 'something in it is said to start where nothing does');
-  if (header.parts.some(({ name }) => name === '' || name.startsWith('.') || /[/\\:?#]/.test(name)))
+  if (header.parts.some(({ name }) => name === '' || name.startsWith('.') || /[/\\]/.test(name)))
     throw damaged(what, 'its parts are not said to lie beside it');
   const summed = new Set(header.checksums.map(([offset]) => offset));
   if (regions.some(([offset, size]) => size > 0 && !summed.has(offset)))

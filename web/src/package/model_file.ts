@@ -33,7 +33,7 @@ export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promi
   if (file instanceof ArrayBuffer || file instanceof Uint8Array || file instanceof Blob) {
     const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);
     const brokenOff = async (how: string) => {
-      throw new RuntimeError(ErrorCode.fail, `the model is cut off: ${how}. Give all bytes of its file`);
+      throw new RuntimeError(ErrorCode.invalid_graph, `the model is cut off: ${how}. Give all bytes of its file`);
     };
     return { what: 'the model', reader: new ByteReader(blob.stream(), brokenOff), ranges: undefined };
   }

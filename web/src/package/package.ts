@@ -52,7 +52,7 @@ export class Package {
       const prefix = await reader.read(PREFIX_BYTES);
       const text = await reader.read(headerSize(prefix, what));
       const beside = (name: string) => {
-        if (typeof source === 'string' || source instanceof URL) return new URL(name, what);
+        if (typeof source === 'string' || source instanceof URL) return new URL(encodeURIComponent(name), what);
         throw invalid(
           `the model goes on in the file ${name}: give its URL, or the file in ` +
             `externalData: [{ path: '${name}', data }]`,

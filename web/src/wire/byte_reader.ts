@@ -26,10 +26,16 @@ export class ByteReader {
     }
   }
 
-  /** The next `size` bytes, in memory of their own. */
+  /** The next `size` bytes, in memory of their own, which grows with what comes: a file may promise too much. */
   async read(size: number): Promise<Uint8Array<ArrayBuffer>> {
-    const read = await this.fill(new ArrayBuffer(size), size);
-    if (read.byteLength < size) await this.brokenOff(`it ended after ${this.position} bytes`);
+    let read = new Uint8Array(0);
+    while (read.byteLength < size) {
+      const [had, wanted] = [read, Math.min(size, Math.max(CHUNK, 2 * read.byteLength))];
+      const memory = new ArrayBuffer(wanted);
+      new Uint8Array(memory).set(had);
+      read = await this.fill(memory, wanted, had.byteLength);
+      if (read.byteLength < wanted) await this.brokenOff(`it ended after ${this.position} bytes`);
+    }
     return read;
   }
 
@@ -54,8 +60,8 @@ export class ByteReader {
   }
 
   /** Fewer bytes only at the end of the stream. */
-  private async fill(memory: ArrayBuffer, size: number): Promise<Uint8Array<ArrayBuffer>> {
-    let filled = 0;
+  private async fill(memory: ArrayBuffer, size: number, from = 0): Promise<Uint8Array<ArrayBuffer>> {
+    let filled = from;
     try {
       while (filled < size) {
         if (this.byob) {
@@ -77,7 +83,7 @@ export class ByteReader {
     } catch (error) {
       await this.brokenOff(messageOf(error));
     }
-    this.position += filled;
+    this.position += filled - from;
     return new Uint8Array(memory, 0, filled);
   }
 }
