@@ -1,6 +1,7 @@
 // Reading a node's attributes, as they come with jsepCreateKernel.
 import * as flatbuffers from 'flatbuffers';
-import { type Attribute, Attributes as Table, type DType } from '../schema';
+import { type Attribute, Attributes as Table, type DType, ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
 
 /** A constant in an attribute, e.g. the value of ConstantOfShape. */
 export interface AttributeTensor {
@@ -41,24 +42,37 @@ export class Attributes {
     return this.number(name, otherwise);
   }
   number(name: string, otherwise: number): number {
-    return (this.values.get(name) as number | undefined) ?? otherwise;
+    return this.given(name, isNumber) ?? otherwise;
   }
   text(name: string, otherwise: string): string {
-    return (this.values.get(name) as string | undefined) ?? otherwise;
+    return this.given(name, isText) ?? otherwise;
   }
   integers(name: string, otherwise: readonly number[] = []): number[] {
     return this.numbers(name, otherwise);
   }
   numbers(name: string, otherwise: readonly number[] = []): number[] {
-    return [...((this.values.get(name) as readonly number[] | undefined) ?? otherwise)];
+    return [...(this.given(name, areNumbers) ?? otherwise)];
   }
   texts(name: string): string[] {
-    return [...((this.values.get(name) as readonly string[] | undefined) ?? [])];
+    return [...(this.given(name, areTexts) ?? [])];
   }
   tensor(name: string): AttributeTensor | undefined {
-    return this.values.get(name) as AttributeTensor | undefined;
+    return this.given(name, isTensor);
+  }
+
+  private given<T>(name: string, is: (value: unknown) => value is T): T | undefined {
+    const value = this.values.get(name);
+    if (value === undefined || is(value)) return value;
+    throw new RuntimeError(ErrorCode.invalid_graph, `the attribute ${name} is of another type than its operator has`);
   }
 }
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+const isText = (value: unknown): value is string => typeof value === 'string';
+const areNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every(isNumber);
+const areTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every(isText);
+const isTensor = (value: unknown): value is AttributeTensor =>
+  typeof value === 'object' && value !== null && 'bytes' in value;
 
 /** By AttributeType. */
 const READERS: readonly (((item: Attribute) => unknown) | undefined)[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as flatbuffers from 'flatbuffers';
-import { AttributesT, AttributeT, AttributeType, DType, TensorValueT } from '../../src/schema';
+import { AttributesT, AttributeT, AttributeType, DType, ErrorCode, TensorValueT } from '../../src/schema';
 import { Attributes } from '../../src/contract/attributes';
 
 function packed(...items: AttributeT[]): Uint8Array {
@@ -49,4 +49,16 @@ for (const [source, attributes] of [
 
 test('attributes: none', () => {
   assert.equal(new Attributes(new Uint8Array(0)).number('alpha', 2), 2);
+});
+
+test('attributes: of another type than asked for', () => {
+  const attributes = new Attributes(bytes);
+  for (const read of [
+    () => attributes.integer('mode', 0),
+    () => attributes.text('axis', ''),
+    () => attributes.integers('alpha'),
+    () => attributes.texts('pads'),
+    () => attributes.tensor('names'),
+  ])
+    assert.throws(read, { code: ErrorCode.invalid_graph });
 });
