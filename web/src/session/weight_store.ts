@@ -38,10 +38,11 @@ export class GpuWeightStore {
 
   private constructor(private readonly provider: DeviceProvider) {}
 
-  /** A weight that is there already, with one holder more. "" is nobody's key. */
-  share(key: string): GpuWeight | undefined {
+  /** A weight of so many bytes that is there already, with one holder more. "" is nobody's key. */
+  share(key: string, bytes: number): GpuWeight | undefined {
     const weight = key ? this.known.get(key) : undefined;
-    if (weight) weight.holders++;
+    if (weight?.memory.bytes !== bytes) return undefined;
+    weight.holders++;
     return weight;
   }
 

@@ -73,16 +73,15 @@ export class SessionWeights {
       this.bytes.gpu += held.memory.bytes;
       this.core.weightOnGpu(this.session, weight.index, id);
     };
+    const bytes = ({ dims, dtype }: PlanWeight) => elementCount(dims) * elements.size(dtype);
     const missing = weights.filter((weight) => {
-      const held = store.share(weight.key);
+      const held = store.share(weight.key, bytes(weight));
       if (!held) return true;
       take(weight, held);
       this.bytes.sharedOnGpu += held.memory.bytes;
       return false;
     });
-    const made = store.make(
-      missing.map(({ key, dtype, dims }) => ({ key, bytes: elementCount(dims) * elements.size(dtype) })),
-    );
+    const made = store.make(missing.map((weight) => ({ key: weight.key, bytes: bytes(weight) })));
     missing.forEach((weight, i) => {
       take(weight, made[i]);
       if (weight.size > 0) addSink(sinks, weight, this.gpuSink(weight, made[i]));
