@@ -5,6 +5,8 @@ The normal form is Mul, then Add, which convolutions and matrix products can tak
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import onnx_ir as ir
 
@@ -24,27 +26,29 @@ class Affine(Pass):
     """Merge constants of neighboring Add, Sub, Mul and Div."""
 
     def call(self, model: ir.Model) -> int:
-        """First the normal form of each node, then pairs, until nothing is left to merge."""
+        """First the normal form of each node, then runs of them, each from its last node, until none is left."""
         count = 0
         for node in nodes_of(model, "Sub", "Div"):
             count += not _is_stepped(node.outputs[0]) and _normalize(node)
-        for node in nodes_of(model, "Add", "Mul"):
-            while not _is_stepped(node.outputs[0]) and (merged := _merge(node)) is not None:
-                node = merged
-                count += 1
+        while merged := sum(map(_merge, reversed(list(nodes_of(model, "Add", "Mul"))))):
+            count += merged
         return count
 
 
-def _is_stepped(value: ir.Value, depth: int = _FAR) -> bool:
+def _is_stepped(value: ir.Value) -> bool:
     """Return True if a step follows soon: the last bit decides there (41 / 41 is 1, 41 * (1 / 41) is less)."""
-    for node, _ in value.uses():
-        made = node.outputs[0].dtype
-        if node.op_type in _STEPS or (node.op_type == "Cast" and made is not None and not made.is_floating_point()):
-            return True
-        declared = operator(node.domain, node.op_type)
-        passes_on = declared.view or declared.layout == "elementwise"
-        if depth and passes_on and any(_is_stepped(output, depth - 1) for output in node.outputs):
-            return True
+    found, seen = [value], {value}
+    for _ in range(_FAR + 1):
+        readers = dict.fromkeys(node for one in found for node, _ in one.uses())
+        found = []
+        for node in readers:
+            made = node.outputs[0].dtype
+            if node.op_type in _STEPS or (node.op_type == "Cast" and made is not None and not made.is_floating_point()):
+                return True
+            declared = operator(node.domain, node.op_type)
+            if declared.view or declared.layout == "elementwise":
+                found += [output for output in node.outputs if output not in seen]
+        seen.update(found)
     return False
 
 
@@ -82,36 +86,51 @@ def _normalize(node: ir.Node) -> bool:
     return True
 
 
-def _merge(node: ir.Node) -> ir.Node | None:
-    """Merge `node` with the one before it; return the node that took its place."""
-    found = _float_constant(node)
-    if found is None:
-        return None
-    x, c = found
-    before = made_by(x, "Add", "Mul")
-    if before is None or not only_for(x, node):
-        return None
-    inner = _float_constant(before)
-    if inner is None or inner[1].dtype != c.dtype:
-        return None
-    y, d = inner
-    if node.op_type == "Add" and before.op_type == "Mul":
-        return None  # y * d + c is the normal form
-    combine = np.add if node.op_type == "Add" else np.multiply
-    combined = rounded(combine(c, d, dtype=np.float64), c.dtype)
-    if combined is None:
-        return None
-    build = Builder(node, origin=(*origins(before), *origins(node)))
-    if before.op_type == node.op_type:
-        result = build.op(node.op_type, y, combined)
-    else:  # (y + d) * c = y * c + d * c
-        result = build.op("Add", build.op("Mul", y, c), combined)
-    for output in node.outputs:
-        replace_value(output, result)
-    remove(node)
-    remove(before)
-    made = result.producer()
-    if node.op_type == "Mul" and before.op_type == "Add":
-        inner_node = made.inputs[0].producer()
-        _merge(inner_node)
-    return made
+def _merge(last: ir.Node) -> bool:
+    """Make a Mul and an Add of the run of nodes that ends here, all at once: runs may be long."""
+    if last.graph is None or _is_stepped(last.outputs[0]):
+        return False
+    run, scale, offset = _run(last)
+    if len(run) < 2 or [node.op_type for node in run] == ["Mul", "Add"]:
+        return False
+    build = Builder(last, origin=tuple(origin for node in run for origin in origins(node)))
+    result = split_constant(run[0])[0]  # type: ignore[index]
+    for op, constant in (("Mul", scale), ("Add", offset)):
+        if constant is not None:
+            result = build.op(op, result, constant)
+    replace_value(last.outputs[0], result)
+    for node in reversed(run):
+        remove(node)
+    return True
+
+
+def _run(last: ir.Node) -> tuple[list[ir.Node], np.ndarray | None, np.ndarray | None]:
+    """Return the nodes that can be merged, in order, and what they multiply by and add together.
+
+    The constants are small together, too, and their type holds what becomes of them.
+    """
+    run: list[ir.Node] = []
+    scale = offset = None  # of all behind a node, exactly
+    held: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
+    shape: tuple[int, ...] = ()
+    dtype: np.dtype | None = None
+    node: ir.Node | None = last
+    while node is not None and (found := _float_constant(node)) is not None:
+        x, c = found
+        shape, dtype = np.broadcast_shapes(shape, c.shape), dtype or c.dtype
+        if math.prod(shape) > _LARGEST or dtype != c.dtype:
+            break
+        exact = c.astype(np.float64)
+        with np.errstate(all="ignore"):
+            if node.op_type == "Mul":
+                scale = exact if scale is None else exact * scale
+            else:  # (y + d) * c = y * c + d * c
+                more = exact if scale is None else exact * scale
+                offset = more if offset is None else more + offset
+        made = [None if one is None else rounded(one, c.dtype) for one in (scale, offset)]
+        if (scale is not None and made[0] is None) or (offset is not None and made[1] is None):
+            break
+        held = made[0], made[1]
+        run.append(node)
+        node = made_by(x, "Add", "Mul") if only_for(x, node) else None
+    return run[::-1], *held
