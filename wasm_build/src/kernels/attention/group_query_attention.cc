@@ -16,7 +16,7 @@ class GroupQueryAttention {
  public:
   static Status make(const KernelInfo& info, GroupQueryAttention& out) {
     if (info.attributes.integer("sliding_window_cache", 0) != 0)
-      return not_implemented("GroupQueryAttention with a cache that slides");
+      return not_implemented("GroupQueryAttention with sliding_window_cache, of a form that onnxruntime refuses");
     out.read(info.attributes);
     return {};
   }

@@ -196,7 +196,7 @@ export const groupQueryAttention: Kernel<GroupAttributes> = {
     {
       attribute: 'sliding_window_cache',
       values: [0],
-      otherwise: 'a cache that slides, of a form that onnxruntime refuses',
+      otherwise: 'sliding_window_cache, of a form that onnxruntime refuses',
     },
     { noOutput: 3, otherwise: 'scores as an output' },
     { noInput: 12, otherwise: quantized },
