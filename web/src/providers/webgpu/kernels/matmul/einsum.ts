@@ -65,8 +65,7 @@ function resolve(ctx: Context, equation: string): void {
       const [size, known] = [tensors[i].dims[axis], sizes.get(label) ?? 1];
       // Operands broadcast to each other, the axes of a diagonal do not.
       const fits = size === tensors[i].dims[names.indexOf(label)] && (size === known || size === 1 || known === 1);
-      if (!fits)
-        throw new KernelError(`Einsum ${equation}: ${label} is ${known} and ${size}`);
+      if (!fits) throw new KernelError(`Einsum ${equation}: ${label} is ${known} and ${size}`);
       sizes.set(label, known === 1 ? size : known);
     }),
   );
