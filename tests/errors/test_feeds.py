@@ -121,3 +121,16 @@ def test_a_tensor_of_one_element_for_a_scalar(new_session, provider, type_name, 
     if not refused or len(refused[0]) > 1:
         wanted = native_session(model).run(None, {"x": x, "p": one.reshape(1)})[0]
         np.testing.assert_array_equal(expected, wanted, strict=True)
+
+
+@pytest.mark.parametrize(
+    "node", ["Slice(x, n, m, a)", "Pad(x, p, zero, a)", "CenterCropPad<axes=[0,0]>(x, m)"], ids=["Slice", "Pad", "Crop"]
+)
+def test_axes_named_twice(new_session, node):
+    """Starts of the same axis added up: elements behind the tensor were read."""
+    numbers = {"n": np.array([5, 5]), "m": np.array([6, 6]), "p": np.array([1, 1, 1, 1]), "a": np.array([0, 0])}
+    inputs = ", ".join(f"int64[{name}_size] {name}" for name in numbers)
+    text = f"g (float[h,w] x, {inputs}) => (float[p,q] y) {{ y = {node} }}"
+    session = new_session(parse(text, {"zero": np.float32(0)}).SerializeToString(), providers=["wasm"])
+    with pytest.raises(RuntimeException, match="name an axis twice"):
+        session.run(None, {"x": np.ones((6, 4), np.float32), **numbers})

@@ -12,7 +12,7 @@ namespace {
 Status listed_axes(const std::vector<int64_t>* given, int64_t rank, std::vector<int64_t>& out) {
   if (given) {
     out = *given;
-    return normalize_axes(out, rank);
+    return distinct_axes(out, rank);
   }
   out.resize(static_cast<size_t>(rank));
   std::iota(out.begin(), out.end(), 0);

@@ -19,7 +19,7 @@ struct Slice {
       axes.resize(starts.size());
       std::iota(axes.begin(), axes.end(), 0);
     }
-    PY_ORT_TRY(normalize_axes(axes, in.rank()));
+    PY_ORT_TRY(distinct_axes(axes, in.rank()));
     steps.assign(starts.size(), 1);
     if (const Tensor* given = context.input(4)) PY_ORT_TRY(read_integers(*given, steps));
     PY_ORT_ENSURE(ends.size() == starts.size() && axes.size() == starts.size() && steps.size() == starts.size(),

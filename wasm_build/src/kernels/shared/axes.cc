@@ -1,5 +1,7 @@
 #include "kernels/shared/axes.h"
 
+#include <algorithm>
+
 #include "kernels/shared/lanes.h"
 
 namespace py_ort {
@@ -36,6 +38,13 @@ Status normalize_axis(int64_t axis, int64_t rank, int64_t& out) {
 
 Status normalize_axes(std::vector<int64_t>& axes, int64_t rank) {
   for (int64_t& axis : axes) PY_ORT_TRY(normalize_axis(axis, rank, axis));
+  return {};
+}
+
+Status distinct_axes(std::vector<int64_t>& axes, int64_t rank) {
+  PY_ORT_TRY(normalize_axes(axes, rank));
+  for (auto axis = axes.begin(); axis != axes.end(); ++axis)
+    PY_ORT_ENSURE(std::find(axes.begin(), axis, *axis) == axis, "axes ", axes, " name an axis twice");
   return {};
 }
 

@@ -15,6 +15,8 @@ Status read_integer(const Tensor& tensor, std::string_view what, int64_t& out);
 // -1 is the last axis.
 Status normalize_axis(int64_t axis, int64_t rank, int64_t& out);
 Status normalize_axes(std::vector<int64_t>& axes, int64_t rank);
+// The same of axes none of which may be named twice.
+Status distinct_axes(std::vector<int64_t>& axes, int64_t rank);
 // Negative indices count from the end of the axis; others outside [0, size) are errors that name the value.
 Status normalize_indices(std::vector<int64_t>& indices, int64_t size, std::string_view what);
 
