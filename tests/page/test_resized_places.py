@@ -106,3 +106,51 @@ def test_a_roi_has_two_numbers_for_each_axis(new_session: Any, provider: str) ->
         with pytest.raises(PyOrtError, match=f"{count} numbers.* expected two for each"):
             session.run(None, {**feeds, "roi": np.zeros(count, np.float32)})
     assert session.run(None, {**feeds, "roi": np.array([0, 0, 1, 1], np.float32)})[0].shape == (8, 8)
+
+
+#: Rows and columns of the images, and of what becomes of them.
+FROM = [(1, 1), (1, 3), (2, 7), (5, 11), (12, 4)]
+TO = [(1, 1), (1, 6), (2, 5), (7, 13), (9, 14)]
+
+
+def _interpolated(kind: int, rank: int, **how: Any) -> bytes:
+    roi = [0.0] * (rank - 2) + [0.2, 0.1] + [1.0] * (rank - 2) + [0.9, 1.3]
+    constants = {"roi": np.array(roi, np.float32)}
+    constants |= {f"n{i}": np.array([1] * (rank - 2) + list(to)) for i, to in enumerate(TO)}
+    graph = helper.make_graph(
+        [helper.make_node("Resize", ["x", "roi", "", f"n{i}"], [f"y{i}"], **how) for i in range(len(TO))],
+        "g",
+        [helper.make_tensor_value_info("x", kind, [1] * (rank - 2) + ["h", "w"])],
+        [helper.make_tensor_value_info(f"y{i}", kind, None) for i in range(len(TO))],
+        [numpy_helper.from_array(contents, name) for name, contents in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9).SerializeToString()
+
+
+def _compared(session: Any, model: bytes, dtype: str, rank: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    rng, native, pairs = np.random.default_rng(5), native_session(model), []
+    for sizes in FROM:
+        x = rng.uniform(0 if dtype == "uint8" else -100, 100, (1,) * (rank - 2) + sizes).astype(dtype)
+        pairs += zip(session.run(None, {"x": x}), native.run(None, {"x": x}), strict=True)
+    return pairs
+
+
+@pytest.mark.parametrize(("provider", "dtype"), [("webgpu", "float32"), *(("wasm", d) for d in ("uint8", "int32"))])
+@pytest.mark.parametrize("coordinates", [each for each in COORDINATES if each != "tf_half_pixel_for_nn"])
+@pytest.mark.parametrize("rank", [3, 4])
+def test_linear_interpolation(new_session: Any, coordinates: str, provider: str, dtype: str, rank: int) -> None:
+    """The fractions of integers are cut off: the last bit of a sum decides."""
+    how = {"mode": "linear", "coordinate_transformation_mode": coordinates, "extrapolation_value": 7.0}
+    model = _interpolated(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), rank, **how)
+    for found, wanted in _compared(new_session(model, providers=[provider]), model, dtype, rank):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-3 if dtype == "float32" else 0)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+def test_filtered_integers_are_rounded(new_session: Any, mode: str, dtype: str) -> None:
+    model = _interpolated(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), 4, mode=mode, antialias=1)
+    pairs = _compared(new_session(model, providers=["wasm"]), model, dtype, 4)
+    off = np.concatenate([(found.astype(int) - wanted).reshape(-1) for found, wanted in pairs])
+    # onnxruntime's weights are fixed-point numbers.
+    assert np.abs(off).max() <= 1 and np.mean(off != 0) < 0.01

@@ -43,6 +43,25 @@ void interpolate(const ResizeAxis& axis, int64_t outer, int64_t inner, const flo
   }
 }
 
+bool has_fractions(DType dtype) { return lane_of(dtype) == Lane::f32 || lane_of(dtype) == Lane::f64; }
+
+// The same along three axes at once, in the order in which onnxruntime adds up.
+void interpolate_block(const ResizeAxis (&axes)[3], const float* x, float* y) {
+  const ResizeAxis &zs = axes[0], &ys = axes[1], &xs = axes[2];
+  const float *wz = zs.weights.data(), *wy = ys.weights.data(), *wx = xs.weights.data();
+  const int32_t *iz = zs.indices.data(), *iy = ys.indices.data(), *ix = xs.indices.data();
+  for (int64_t k = 0; k < zs.out; ++k)
+    for (int64_t j = 0; j < ys.out; ++j)
+      for (int64_t i = 0; i < xs.out; ++i) {
+        float sum = 0;
+        for (int64_t c = k * zs.taps; c < (k + 1) * zs.taps; ++c)
+          for (int64_t b = j * ys.taps; b < (j + 1) * ys.taps; ++b)
+            for (int64_t a = i * xs.taps; a < (i + 1) * xs.taps; ++a)
+              sum += wx[a] * wy[b] * wz[c] * x[(iz[c] * ys.in + iy[b]) * xs.in + ix[a]];
+        *y++ = sum;
+      }
+}
+
 // Beyond 64 bits as large as no memory is.
 int64_t whole(double size) { return static_cast<int64_t>(std::min(size, 0x1p62)); }
 
@@ -80,6 +99,7 @@ class Resize {
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, dims, y));
     if (y->count() == 0) return {};
+    if (in_blocks(x, axes)) return interpolate_blocks(x, axes, *y);
     for (ResizeAxis& axis : axes)
       if (rule_.interpolation == Interpolation::nearest || !axis.identity()) axis.make_table(rule_);
     return rule_.interpolation == Interpolation::nearest ? gather(x, axes, *y) : interpolate_axes(x, axes, *y);
@@ -97,7 +117,7 @@ class Resize {
       axes.resize(x.dims.size());
       std::iota(axes.begin(), axes.end(), 0);
     }
-    PY_ORT_TRY(normalize_axes(axes, x.rank()));
+    PY_ORT_TRY(distinct_axes(axes, x.rank()));
     for (size_t i = 0; i < all.size(); ++i) all[i].in = all[i].out = x.dims[i];
     const auto count = static_cast<int64_t>(axes.size());
     PY_ORT_ENSURE((scales != nullptr) != (sizes != nullptr) || x.rank() == 0,
@@ -167,6 +187,42 @@ class Resize {
     return {};
   }
 
+  // Images, of two axes, or volumes of integers. (Of floats one axis after the other is quicker, and differs less.)
+  bool in_blocks(const Tensor& x, const std::vector<ResizeAxis>& axes) const {
+    if (has_fractions(x.dtype) || rule_.interpolation != Interpolation::linear || rule_.antialias) return false;
+    return std::all_of(axes.begin(), axes.end() - block_rank(x),
+                       [](const ResizeAxis& axis) { return axis.identity(); });
+  }
+
+  static int64_t block_rank(const Tensor& x) { return std::min<int64_t>(x.rank(), x.rank() % 2 ? 3 : 2); }
+
+  Status interpolate_blocks(const Tensor& x, std::vector<ResizeAxis>& all, Tensor& y) const {
+    ResizeAxis axes[3];
+    for (ResizeAxis& axis : axes) axis.in = axis.out = 1, axis.indices = {0}, axis.weights = {1};
+    const int64_t count = block_rank(x);
+    for (int64_t d = 0; d < count; ++d) {
+      ResizeAxis& axis = all[all.size() - static_cast<size_t>(count - d)];
+      axis.make_pairs(rule_);
+      axes[3 - count + d] = axis;
+    }
+    Tensor from, to;
+    PY_ORT_TRY(cast(x, DType::float32, from));
+    PY_ORT_TRY(Tensor::make(DType::float32, y.dims, to));
+    const int64_t outer = count_between(x.dims, 0, x.rank() - count);
+    for (int64_t o = 0; o < outer; ++o)
+      interpolate_block(axes, from.data<float>() + o * (x.count() / outer),
+                        to.mutable_data<float>() + o * (y.count() / outer));
+    extrapolate(all, to);
+    return narrow(to, y);
+  }
+
+  static Status narrow(const Tensor& wide, Tensor& y) {
+    Tensor made;
+    PY_ORT_TRY(cast(wide, y.dtype, made));
+    copy_elements(made, 0, y, 0, y.count());
+    return {};
+  }
+
   Status interpolate_axes(const Tensor& x, const std::vector<ResizeAxis>& axes, Tensor& y) const {
     Tensor current;
     PY_ORT_TRY(cast(x, DType::float32, current));
@@ -174,7 +230,10 @@ class Resize {
     std::vector<size_t> order;
     for (size_t d = axes.size(); d-- > 0;)
       if (!axes[d].identity()) order.push_back(d);
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return axes[a].scale < axes[b].scale; });
+    // Between axes onnxruntime rounds integers.
+    const bool rounds = rule_.antialias && !has_fractions(y.dtype);
+    if (!rounds)
+      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return axes[a].scale < axes[b].scale; });
     for (size_t d : order) {
       Dims dims = current.dims;
       dims[d] = axes[d].out;
@@ -183,14 +242,20 @@ class Resize {
       const auto axis = static_cast<int64_t>(d);
       interpolate(axes[d], count_between(dims, 0, axis), count_between(dims, axis + 1, current.rank()),
                   current.data<float>(), next.mutable_data<float>());
+      if (rounds) round_to(y.dtype, next);
       current = std::move(next);
     }
     extrapolate(axes, current);
-    if (y.dtype == DType::float32) return {};
-    Tensor narrow;
-    PY_ORT_TRY(cast(current, y.dtype, narrow));
-    copy_elements(narrow, 0, y, 0, y.count());
-    return {};
+    return y.dtype == DType::float32 ? Status() : narrow(current, y);
+  }
+
+  // Bytes round their halves up there, wider integers away from 0.
+  static void round_to(DType dtype, Tensor& values) {
+    float* each = values.mutable_data<float>();
+    const bool byte = dtype == DType::uint8 || dtype == DType::int8;
+    const float low = dtype == DType::uint8 ? 0 : -128, high = dtype == DType::uint8 ? 255 : 127;
+    for (int64_t i = 0; i < values.count(); ++i)
+      each[i] = byte ? std::clamp(std::floor(each[i] + 0.5f), low, high) : std::round(each[i]);
   }
 
   void extrapolate(const std::vector<ResizeAxis>& axes, Tensor& y) const {

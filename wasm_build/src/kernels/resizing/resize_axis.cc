@@ -72,8 +72,9 @@ float ResizeAxis::source(const ResizeRule& rule, int64_t i) const {
     case Coordinates::pytorch_half_pixel: return out > 1 ? half_pixel : 0;
     case Coordinates::align_corners: {
       // Of interpolation, ONNX's tests expect the unrounded length.
-      const float last = (rule.interpolation == Interpolation::nearest ? resized : factor * length) - 1;
-      return out == 1 ? 0 : x * (length - 1) / last;
+      const float last =
+          rule.interpolation == Interpolation::nearest ? resized : static_cast<float>(scale * static_cast<double>(in));
+      return out == 1 ? 0 : x * (length - 1) / (last - 1);
     }
     case Coordinates::asymmetric: return x / factor;
     case Coordinates::tf_half_pixel_for_nn: return (x + 0.5f) / factor;
@@ -105,6 +106,20 @@ void ResizeAxis::add_window(const ResizeRule& rule, double x) {
   }
   if ((rule.antialias || rule.exclude_outside) && sum != 0)
     for (size_t i = first; i < weights.size(); ++i) weights[i] = static_cast<float>(weights[i] / sum);
+}
+
+void ResizeAxis::make_pairs(const ResizeRule& rule) {
+  taps = 2;
+  const auto last = static_cast<float>(in - 1);
+  for (int64_t i = 0; i < out; ++i) {
+    const float place = identity() ? static_cast<float>(i) : source(rule, i), x = std::clamp(place, 0.0f, last);
+    if (rule.coordinates == Coordinates::tf_crop_and_resize) outside.push_back(place < 0 || place > last);
+    const auto below = static_cast<int32_t>(x), above = std::min(below + 1, static_cast<int32_t>(in - 1));
+    indices.insert(indices.end(), {below, above});
+    const float behind = x - static_cast<float>(below);
+    if (below == above) weights.insert(weights.end(), {0.5f, 0.5f});
+    else weights.insert(weights.end(), {static_cast<float>(above) - x, behind});
+  }
 }
 
 void ResizeAxis::make_table(const ResizeRule& rule) {

@@ -46,6 +46,8 @@ struct ResizeAxis {
   // As in onnxruntime, also where tf_crop_and_resize would crop.
   bool identity() const { return in == out && scale == 1; }
   void make_table(const ResizeRule& rule);
+  // Of linear interpolation of integers, whose fractions are cut off: as onnxruntime, where the last bit decides.
+  void make_pairs(const ResizeRule& rule);
 
  private:
   float source(const ResizeRule& rule, int64_t i) const;

@@ -112,8 +112,8 @@ function coordinate(
   [start, end]: readonly [number, number],
 ): Pick<Axis, 'step' | 'scale' | 'shift' | 'offset'> {
   const halfPixel = { step: 1, scale, shift: 0.5, offset: -0.5 };
-  // A whole axis at one point: the scale is then without meaning.
-  const point = (offset: number) => ({ ...STAYS, offset });
+  // All of the output at one point.
+  const point = (offset: number) => ({ ...STAYS, step: 0, offset });
   switch (coordinates) {
     case 'half_pixel':
       return halfPixel;
@@ -129,7 +129,7 @@ function coordinate(
     case 'tf_half_pixel_for_nn':
       return { ...STAYS, scale, shift: 0.5 };
     case 'align_corners':
-      if (output <= 1 || input <= 1) return { ...STAYS, scale: LARGE };
+      if (output <= 1 || input <= 1) return point(0);
       // Nearest is onnxruntime's. Of interpolation, ONNX's tests expect the unrounded length.
       return mode === 'nearest'
         ? { ...STAYS, step: input - 1, scale: output - 1 }
@@ -137,12 +137,9 @@ function coordinate(
     case 'tf_crop_and_resize': {
       if (output <= 1) return point(0.5 * (start + end) * (input - 1));
       const step = ((end - start) * (input - 1)) / (output - 1);
-      return { ...STAYS, scale: step === 0 ? LARGE : 1 / step, offset: start * (input - 1) };
+      return step === 0 ? point(start * (input - 1)) : { ...STAYS, scale: 1 / step, offset: start * (input - 1) };
     }
     default:
       throw new KernelError(`Resize with coordinate_transformation_mode ${coordinates}`);
   }
 }
-
-/** As a scale: everything at one point. */
-const LARGE = 1e30;
