@@ -12,7 +12,8 @@ import onnx_ir as ir
 def value_type(value: ir.Value) -> Any | None:
     """Return a value's type as ONNX's TypeProto, or None when not even the dtype is known.
 
-    Sizes below zero, which windows larger than their images make, are not known: ONNX's inference dies of them.
+    Sizes below zero, which windows larger than their images make, are not known: ONNX's inference dies of them. Nor are
+    those beyond 64 bits, of a Range of floats.
     """
     if value.type is None:
         return None
@@ -25,7 +26,7 @@ def value_type(value: ir.Value) -> Any | None:
             for dim in value.shape:
                 added = tensor.shape.dim.add()
                 if isinstance(dim, int):
-                    if dim < 0:
+                    if not 0 <= dim < 1 << 63:
                         continue
                     added.dim_value = dim
                 elif dim.value is not None:

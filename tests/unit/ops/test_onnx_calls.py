@@ -34,6 +34,11 @@ DEADLY: dict[str, tuple[str, dict[str, np.ndarray], str]] = {
         {"pads": np.array([0, 0, 0, -5]), "k": np.array(0)},
         r"Pad\): its output would have the shape \[2, -3\]",
     ),
+    "more elements than 64 bits count, then ReduceSum": (
+        "g (float[1] x) => (float[a] y) { r = Range(zero, most, one)  s = ReduceSum<keepdims=0>(r)  y = Add(x, s) }",
+        {"zero": F(0), "most": F(1e30), "one": F(1)},
+        r"Range\): its output would have the shape",
+    ),
     "an axis of 64 bits": (
         f"g (float[2,3] x, float[3] w) => (float[2,3] y) {{ y = LayerNormalization<axis={2**63 - 1}>(x, w) }}",
         {},
