@@ -46,6 +46,21 @@ struct KernelInfo {
   std::vector<bool> wanted_outputs;
 };
 
+// An input that may be omitted: null then. To read one that is not there ends the kernel with an error, so that a
+// kernel need not ask for inputs that every valid node has.
+class Input {
+ public:
+  Input(const Tensor* tensor) : tensor_(tensor) {}
+  operator const Tensor*() const { return tensor_; }
+  const Tensor& operator*() const { return tensor_ ? *tensor_ : missing(); }
+  const Tensor* operator->() const { return &**this; }
+
+ private:
+  [[noreturn]] static const Tensor& missing();
+  const Tensor* tensor_;
+};
+struct MissingInput {};  // thrown
+
 // A node's inputs and outputs in one run. Inputs are CPU tensors, unless the operator declared them as shape inputs.
 class KernelContext {
  public:
@@ -55,8 +70,11 @@ class KernelContext {
       : inputs_(inputs), outputs_(outputs), ending_(ending) {}
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return outputs_.size(); }
-  // Null when omitted.
-  const Tensor* input(size_t i) const { return i < inputs_.size() && inputs_[i] ? &inputs_[i]->tensor : nullptr; }
+  // Null when omitted, or no tensor.
+  Input input(size_t i) const {
+    const Value* value = input_value(i);
+    return value && value->kind == Value::Kind::tensor ? &value->tensor : nullptr;
+  }
   const Value* input_value(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
   bool wants(size_t i) const { return i < outputs_.size() && outputs_[i]; }
   // Makes output i. An output that nobody wants is made too, and dropped. `out` stays valid until the kernel returns.
@@ -83,7 +101,8 @@ class Kernel {
 };
 
 // A registry entry. `types`: the accepted dtypes of each input, inputs separated by ';', dtypes by ',' or "*" for all;
-// the last one stands for all further inputs. Python reads these from the manifest to place nodes.
+// the last one stands for all further inputs. Inputs whose dtypes begin with "=" have one dtype together; "~": only
+// dtype and dims are read. Python reads these from the manifest to place nodes.
 struct KernelEntry {
   const char* domain;
   const char* op_type;

@@ -31,8 +31,14 @@ std::string full_name(const PlanNode& node) {
 
 bool InputTypes::parse(std::string_view text, InputTypes& out) {
   out.masks_.clear();
+  out.shape_.clear();
+  out.alike_.clear();
   if (text.empty()) return true;
   return each_part(text, ';', [&](std::string_view input) {
+    const bool shape = input.starts_with('~'), alike = input.starts_with('=');
+    if (shape || alike) input.remove_prefix(1);
+    out.shape_.push_back(shape);
+    out.alike_.push_back(alike);
     uint32_t mask = input == "*" ? kAny : 0;
     const bool fine = mask || each_part(input, ',', [&](std::string_view name) {
       DType dtype;
@@ -71,6 +77,9 @@ Status CpuKernel::make(const Plan& plan, const PlanNode& node, CpuKernel& out) {
   if (!InputTypes::parse(entry->types, out.types_))
     return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(node), " declares bad types: ", entry->types)};
   for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.uses[i] == gen::InputUse::shape && !out.types_.of_shape(i))
+      return invalid_graph(full_name(node), " reads more than the shape of input ", i);
+  for (size_t i = 0; i < node.inputs.size(); ++i)
     if (node.inputs[i] != kOmitted && plan.value(node.inputs[i]).kind() == gen::ValueKind::tensor)
       PY_ORT_TRY(out.check_type(i, plan.value(node.inputs[i]).dtype()));
 
@@ -90,6 +99,9 @@ Status CpuKernel::work(Work work) const {
     Status status = work();
     at_work_ = nullptr;
     return status;
+  } catch (const MissingInput&) {
+    at_work_ = nullptr;
+    return invalid_graph(full_name(*node_), " lacks an input that it reads");
   } catch (...) {
     at_work_ = nullptr;  // first: what is said of it may need the reserve
     return out_of_memory("no memory for the tables or texts of ", full_name(*node_));
@@ -102,6 +114,21 @@ Status CpuKernel::check_type(size_t input, DType dtype) const {
                          ", only ", types_.accepted(input));
 }
 
+Status CpuKernel::check_types(std::span<const Value* const> inputs) const {
+  DType common = DType::undefined;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i] || inputs[i]->kind != Value::Kind::tensor) continue;
+    const DType dtype = inputs[i]->tensor.dtype;
+    PY_ORT_TRY(check_type(i, dtype));
+    if (!types_.alike(i)) continue;
+    if (common == DType::undefined) common = dtype;
+    if (dtype != common)
+      return invalid_graph(full_name(*node_), " is of ", dtype_name(common), ", but input ", i, " is ",
+                           dtype_name(dtype));
+  }
+  return {};
+}
+
 Status CpuKernel::run(std::span<const Slot> slots, std::span<const uint8_t> ending, std::vector<Value>& made) const {
   std::vector<const Value*> inputs;
   inputs.reserve(node_->inputs.size());
@@ -111,13 +138,12 @@ Status CpuKernel::run(std::span<const Slot> slots, std::span<const uint8_t> endi
   std::vector<Value*> outputs;
   outputs.reserve(made.size());
   for (size_t i = 0; i < made.size(); ++i) outputs.push_back(node_->outputs[i] == kOmitted ? nullptr : &made[i]);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i] && inputs[i]->kind == Value::Kind::tensor) PY_ORT_TRY(check_type(i, inputs[i]->tensor.dtype));
+  PY_ORT_TRY(check_types(inputs));
   KernelContext context(inputs, outputs, ending);
   PY_ORT_TRY(work([&] { return kernel_->run(context); }));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i] && outputs[i]->kind == Value::Kind::none)
-      return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(*node_), " did not make output ", i)};
+      return invalid_graph("the CPU kernel of ", full_name(*node_), " did not make output ", i);
   return {};
 }
 

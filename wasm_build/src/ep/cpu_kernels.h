@@ -1,6 +1,7 @@
 // The CPU provider: kernels of the registry, with the dtypes that they declare.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,10 +24,18 @@ class InputTypes {
   bool any(size_t input) const { return masks_[input] == kAny; }
   // "float32, float16"
   std::string accepted(size_t input) const;
+  // Whether the kernel reads no more of it than dtype and dims.
+  bool of_shape(size_t input) const { return of(shape_, input); }
+  // Whether it has the dtype that all such inputs have.
+  bool alike(size_t input) const { return of(alike_, input); }
 
  private:
+  bool of(const std::vector<bool>& flags, size_t input) const {
+    return !flags.empty() && flags[std::min(input, flags.size() - 1)];
+  }
   static constexpr uint32_t kAny = UINT32_MAX;
   std::vector<uint32_t> masks_;
+  std::vector<bool> shape_, alike_;
 };
 
 class CpuKernel {
@@ -44,6 +53,7 @@ class CpuKernel {
   template <class Work>
   Status work(Work work) const;
   Status check_type(size_t input, DType dtype) const;
+  Status check_types(std::span<const Value* const> inputs) const;
   const PlanNode* node_ = nullptr;
   InputTypes types_;
   std::unique_ptr<Kernel> kernel_;

@@ -1,5 +1,7 @@
 // What the FlatBuffers verifier cannot know: that indices, shapes and sizes hold together. After this nobody asks
 // again.
+#include <algorithm>
+
 #include "plan/plan.h"
 #include "py_ort/tensor.h"
 
@@ -127,6 +129,8 @@ class ScopeCheck {
   Status control_flow(const PlanNode& node, const std::string& where) const {
     const size_t inputs = node.inputs.size(), outputs = node.outputs.size();
     if (node.form == Form::kernel) return {};
+    if (node.form != Form::loop && std::count(node.inputs.begin(), node.inputs.end(), kOmitted) > 0)
+      return invalid_graph(where, " lacks an input");
     if (node.form == Form::image_decoder)
       return inputs == 1 ? Status() : invalid_graph(where, " has ", inputs, " inputs");
     if (node.form == Form::if_) {

@@ -247,7 +247,7 @@ class Conv {
   mutable Job job_;
 };
 
-constexpr const char* kTypes = "float32,float16,bfloat16";
+constexpr const char* kTypes = "=float32,float16,bfloat16";
 PY_ORT_KERNEL("", "Conv", kTypes, WithHalf<Conv<false>>);
 PY_ORT_KERNEL(kMicrosoftDomain, "NhwcConv", kTypes, WithHalf<Conv<true>>);
 PY_ORT_KERNEL(kNhwcDomain, "Conv", kTypes, WithHalf<Conv<true>>);

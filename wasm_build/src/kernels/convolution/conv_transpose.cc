@@ -197,7 +197,7 @@ class ConvTranspose {
   Derived<Tensor> weights_;
 };
 
-constexpr const char* kTypes = "float32,float16,bfloat16";
+constexpr const char* kTypes = "=float32,float16,bfloat16";
 PY_ORT_KERNEL("", "ConvTranspose", kTypes, WithHalf<ConvTranspose<false>>);
 PY_ORT_KERNEL(kNhwcDomain, "ConvTranspose", kTypes, WithHalf<ConvTranspose<true>>);
 PY_ORT_FEATURES("", "ConvTranspose", "epilogue,residual");

@@ -76,7 +76,7 @@ class DeformConv {
   int64_t group_ = 1, offset_group_ = 1;
 };
 
-PY_ORT_KERNEL("", "DeformConv", "float32,float16,bfloat16", WithHalf<DeformConv>);
+PY_ORT_KERNEL("", "DeformConv", "=float32,float16,bfloat16", WithHalf<DeformConv>);
 
 }  // namespace
 }  // namespace py_ort

@@ -155,16 +155,16 @@ class Variadic {
   bool mean_;
 };
 
-PY_ORT_KERNEL("", "Add", PY_ORT_NUMBERS, Arithmetic);
-PY_ORT_KERNEL("", "Sub", PY_ORT_NUMBERS, Arithmetic);
-PY_ORT_KERNEL("", "Mul", PY_ORT_NUMBERS, Arithmetic);
-PY_ORT_KERNEL("", "Div", PY_ORT_NUMBERS, Arithmetic);
-PY_ORT_KERNEL("", "Mod", PY_ORT_NUMBERS, Mod);
-PY_ORT_KERNEL("", "PRelu", PY_ORT_FLOATS ",int32,int64,uint32,uint64", PRelu);
-PY_ORT_KERNEL("", "Max", PY_ORT_NUMBERS, Variadic);
-PY_ORT_KERNEL("", "Min", PY_ORT_NUMBERS, Variadic);
-PY_ORT_KERNEL("", "Sum", PY_ORT_FLOATS, Variadic);
-PY_ORT_KERNEL("", "Mean", PY_ORT_FLOATS, Variadic);
+PY_ORT_KERNEL("", "Add", "=" PY_ORT_NUMBERS, Arithmetic);
+PY_ORT_KERNEL("", "Sub", "=" PY_ORT_NUMBERS, Arithmetic);
+PY_ORT_KERNEL("", "Mul", "=" PY_ORT_NUMBERS, Arithmetic);
+PY_ORT_KERNEL("", "Div", "=" PY_ORT_NUMBERS, Arithmetic);
+PY_ORT_KERNEL("", "Mod", "=" PY_ORT_NUMBERS, Mod);
+PY_ORT_KERNEL("", "PRelu", "=" PY_ORT_FLOATS ",int32,int64,uint32,uint64", PRelu);
+PY_ORT_KERNEL("", "Max", "=" PY_ORT_NUMBERS, Variadic);
+PY_ORT_KERNEL("", "Min", "=" PY_ORT_NUMBERS, Variadic);
+PY_ORT_KERNEL("", "Sum", "=" PY_ORT_FLOATS, Variadic);
+PY_ORT_KERNEL("", "Mean", "=" PY_ORT_FLOATS, Variadic);
 
 }  // namespace
 

@@ -94,12 +94,12 @@ struct BitwiseNot {
 PY_ORT_KERNEL("", "And", "bool", Bitwise);
 PY_ORT_KERNEL("", "Or", "bool", Bitwise);
 PY_ORT_KERNEL("", "Xor", "bool", Bitwise);
-PY_ORT_KERNEL("", "BitwiseAnd", PY_ORT_INTEGERS, Bitwise);
-PY_ORT_KERNEL("", "BitwiseOr", PY_ORT_INTEGERS, Bitwise);
-PY_ORT_KERNEL("", "BitwiseXor", PY_ORT_INTEGERS, Bitwise);
-PY_ORT_KERNEL("", "BitShift", PY_ORT_INTEGERS, BitShift);
+PY_ORT_KERNEL("", "BitwiseAnd", "=" PY_ORT_INTEGERS, Bitwise);
+PY_ORT_KERNEL("", "BitwiseOr", "=" PY_ORT_INTEGERS, Bitwise);
+PY_ORT_KERNEL("", "BitwiseXor", "=" PY_ORT_INTEGERS, Bitwise);
+PY_ORT_KERNEL("", "BitShift", "=" PY_ORT_INTEGERS, BitShift);
 PY_ORT_KERNEL("", "Not", "bool", Not);
-PY_ORT_KERNEL("", "BitwiseNot", PY_ORT_INTEGERS, BitwiseNot);
+PY_ORT_KERNEL("", "BitwiseNot", "=" PY_ORT_INTEGERS, BitwiseNot);
 
 }  // namespace
 }  // namespace py_ort

@@ -130,7 +130,7 @@ class BitCast {
 };
 
 PY_ORT_KERNEL("", "Cast", "*", Cast);
-PY_ORT_KERNEL("", "CastLike", "*", Cast);
+PY_ORT_KERNEL("", "CastLike", "*;~*", Cast);
 PY_ORT_KERNEL("", "BitCast", "*", BitCast);
 
 }  // namespace

@@ -68,7 +68,7 @@ struct Clip {
   }
 };
 
-PY_ORT_KERNEL("", "Clip", PY_ORT_NUMBERS, Clip);
+PY_ORT_KERNEL("", "Clip", "=" PY_ORT_NUMBERS, Clip);
 
 }  // namespace
 }  // namespace py_ort

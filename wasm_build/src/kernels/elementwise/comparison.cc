@@ -55,11 +55,11 @@ class Comparison {
   bool swapped_;
 };
 
-PY_ORT_KERNEL("", "Equal", PY_ORT_NUMBERS ",bool,string", Comparison);
-PY_ORT_KERNEL("", "Less", PY_ORT_NUMBERS, Comparison);
-PY_ORT_KERNEL("", "LessOrEqual", PY_ORT_NUMBERS, Comparison);
-PY_ORT_KERNEL("", "Greater", PY_ORT_NUMBERS, Comparison);
-PY_ORT_KERNEL("", "GreaterOrEqual", PY_ORT_NUMBERS, Comparison);
+PY_ORT_KERNEL("", "Equal", "=" PY_ORT_NUMBERS ",bool,string", Comparison);
+PY_ORT_KERNEL("", "Less", "=" PY_ORT_NUMBERS, Comparison);
+PY_ORT_KERNEL("", "LessOrEqual", "=" PY_ORT_NUMBERS, Comparison);
+PY_ORT_KERNEL("", "Greater", "=" PY_ORT_NUMBERS, Comparison);
+PY_ORT_KERNEL("", "GreaterOrEqual", "=" PY_ORT_NUMBERS, Comparison);
 
 }  // namespace
 }  // namespace py_ort

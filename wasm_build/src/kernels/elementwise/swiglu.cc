@@ -52,8 +52,8 @@ struct BiasSplitGelu {
   }
 };
 
-PY_ORT_KERNEL("", "SwiGLU", PY_ORT_FLOATS, SwiGLU);
-PY_ORT_KERNEL(kMicrosoftDomain, "BiasSplitGelu", PY_ORT_FLOATS, BiasSplitGelu);
+PY_ORT_KERNEL("", "SwiGLU", "=" PY_ORT_FLOATS, SwiGLU);
+PY_ORT_KERNEL(kMicrosoftDomain, "BiasSplitGelu", "=" PY_ORT_FLOATS, BiasSplitGelu);
 
 }  // namespace
 }  // namespace py_ort

@@ -34,7 +34,7 @@ struct Where {
   }
 };
 
-PY_ORT_KERNEL("", "Where", "bool;*", Where);
+PY_ORT_KERNEL("", "Where", "bool;=*", Where);
 
 }  // namespace
 }  // namespace py_ort

@@ -159,9 +159,9 @@ class TensorScatter {
   bool circular_;
 };
 
-PY_ORT_KERNEL("", "ScatterElements", "*;int32,int64;*", OnBytes<ScatterElements>);
-PY_ORT_KERNEL("", "ScatterND", "*;int64;*", OnBytes<ScatterND>);
-PY_ORT_KERNEL("", "TensorScatter", "*;*;int64", OnBytes<TensorScatter>);
+PY_ORT_KERNEL("", "ScatterElements", "=*;int32,int64;=*", OnBytes<ScatterElements>);
+PY_ORT_KERNEL("", "ScatterND", "=*;int64;=*", OnBytes<ScatterND>);
+PY_ORT_KERNEL("", "TensorScatter", "=*;=*;int64", OnBytes<TensorScatter>);
 
 }  // namespace
 }  // namespace py_ort

@@ -38,7 +38,7 @@ class EyeLike {
   int64_t k_;
 };
 
-PY_ORT_KERNEL("", "EyeLike", "*", EyeLike);
+PY_ORT_KERNEL("", "EyeLike", "~*", EyeLike);
 
 }  // namespace
 }  // namespace py_ort

@@ -173,9 +173,9 @@ class Dropout {
 
 PY_ORT_KERNEL("", "Dropout", PY_ORT_FLOATS ";*", Dropout);
 PY_ORT_KERNEL("", "RandomNormal", "*", RandomTensor);
-PY_ORT_KERNEL("", "RandomNormalLike", "*", RandomTensor);
+PY_ORT_KERNEL("", "RandomNormalLike", "~*", RandomTensor);
 PY_ORT_KERNEL("", "RandomUniform", "*", RandomTensor);
-PY_ORT_KERNEL("", "RandomUniformLike", "*", RandomTensor);
+PY_ORT_KERNEL("", "RandomUniformLike", "~*", RandomTensor);
 PY_ORT_KERNEL("", "Bernoulli", PY_ORT_FLOATS, Bernoulli);
 PY_ORT_KERNEL("", "Multinomial", PY_ORT_FLOATS, Multinomial);
 

@@ -49,7 +49,7 @@ struct Range {
   }
 };
 
-PY_ORT_KERNEL("", "Range", PY_ORT_FLOATS ",int16,int32,int64", Range);
+PY_ORT_KERNEL("", "Range", "=" PY_ORT_FLOATS ",int16,int32,int64", Range);
 
 }  // namespace
 }  // namespace py_ort

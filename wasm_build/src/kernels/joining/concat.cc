@@ -104,7 +104,7 @@ class Concat {
   ColumnAttributes columns_;
 };
 
-PY_ORT_KERNEL("", "Concat", "*", OnBytes<Concat>);
+PY_ORT_KERNEL("", "Concat", "=*", OnBytes<Concat>);
 PY_ORT_FEATURES("", "Concat", "columns");
 
 }  // namespace

@@ -136,7 +136,7 @@ class CenterCropPad {
   bool given_;
 };
 
-PY_ORT_KERNEL("", "Pad", "*;int64;*;int32,int64", OnBytes<Pad>);
+PY_ORT_KERNEL("", "Pad", "=*;int64;=*;int32,int64", OnBytes<Pad>);
 PY_ORT_KERNEL("", "CenterCropPad", "*;int32,int64", CenterCropPad);
 
 }  // namespace

@@ -192,7 +192,7 @@ class Einsum {
   bool explicit_ = false;
 };
 
-PY_ORT_KERNEL("", "Einsum", PY_ORT_NUMBERS, Einsum);
+PY_ORT_KERNEL("", "Einsum", "=" PY_ORT_NUMBERS, Einsum);
 
 }  // namespace
 }  // namespace py_ort

@@ -136,7 +136,7 @@ class Gemm {
   Derived<Tensor> panels_;
 };
 
-PY_ORT_KERNEL("", "Gemm", "float32,float16,bfloat16,float64,int32,uint32,int64,uint64", WithHalf<Gemm>);
+PY_ORT_KERNEL("", "Gemm", "=float32,float16,bfloat16,float64,int32,uint32,int64,uint64", WithHalf<Gemm>);
 PY_ORT_FEATURES("", "Gemm", "epilogue,residual");
 
 }  // namespace

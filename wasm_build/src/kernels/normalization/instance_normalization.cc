@@ -200,7 +200,7 @@ class MeanVarianceNormalization {
   std::vector<int64_t> axes_;
 };
 
-constexpr const char* kTypes = "float32,float16,bfloat16";
+constexpr const char* kTypes = "=float32,float16,bfloat16";
 PY_ORT_KERNEL("", "InstanceNormalization", kTypes, WithHalf<InstanceNormalization>);
 PY_ORT_KERNEL("", "GroupNormalization", kTypes, WithHalf<GroupNormalization>);
 PY_ORT_KERNEL(kNhwcDomain, "InstanceNormalization", kTypes, WithHalf<ChannelsLastNormalization>);

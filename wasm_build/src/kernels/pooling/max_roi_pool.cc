@@ -61,7 +61,7 @@ class MaxRoiPool {
   float scale_ = 1;
 };
 
-PY_ORT_KERNEL("", "MaxRoiPool", "float32,float16,bfloat16", WithHalf<MaxRoiPool>);
+PY_ORT_KERNEL("", "MaxRoiPool", "=float32,float16,bfloat16", WithHalf<MaxRoiPool>);
 
 }  // namespace
 }  // namespace py_ort

@@ -34,8 +34,8 @@ struct Size {
   }
 };
 
-PY_ORT_KERNEL("", "Shape", "*", Shape);
-PY_ORT_KERNEL("", "Size", "*", Size);
+PY_ORT_KERNEL("", "Shape", "~*", Shape);
+PY_ORT_KERNEL("", "Size", "~*", Size);
 
 }  // namespace
 }  // namespace py_ort
