@@ -232,7 +232,11 @@ def make(flag):
 
 
 before = make("--py-ort-test=before")
-(driver,) = [pid for pid, (parent, _) in processes.command_lines().items() if parent == os.getpid()]
+(driver,) = [
+    pid
+    for pid, (parent, line) in processes.command_lines().items()
+    if parent == os.getpid() and "run-driver" in line
+]
 os.kill(driver, signal.SIGSTOP)
 try:
     for session in (before, make("--py-ort-test=after"), before):

@@ -161,7 +161,7 @@ COMMANDS: dict[str, tuple[list[Any], int]] = {
     "profile": (["profile", slow, "--runs", 1000], 1),
     "tune": (["tune", slow, "--webgpu", "software"], 1),
     "kernel": (["kernel", kernel], 1),
-    "browsers": (["browsers"], 1),
+    "browsers": (["browsers", "--webgpu", "hardware", "--browser", "chromium"], 1),  # asks again and again
     "export": (["export", slow, "-o", "out", "--check", "--browser", "chromium"], 1),
     "serve": (["serve", ".", "--port", 0], 0),
     "conformance": (["conformance", cases, "--jobs", 2], 2),

@@ -178,7 +178,7 @@ _BLOCKS, _JOINED = "com.microsoft.MatMulNBits", "g (uint8[2] x, float s, uint8 z
             for given, told in {
                 "s, z, x, s, z, x": "each with a scale",
                 "s, z, x, s": "each with a scale",
-                's, z, x, "", z': "leaves out an input",
+                's, z, x, "", z': "leaves out one of its inputs",
             }.items()
         ),
         (

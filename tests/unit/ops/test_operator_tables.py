@@ -22,6 +22,7 @@ ALLOWED = {
     "compiler/passes/fuse/activation.py _HOSTS": "products whose kernels may end in a function",
     "compiler/passes/fuse/activation_forms.py _GELUS": "other names of one function",
     "compiler/passes/fuse/activation_offset.py _HOSTS": "products whose kernels may add before a function",
+    "compiler/passes/fuse/affine.py _STEPS": "functions whose results jump, for the pass that moves roundings",
     "compiler/passes/fuse/clamps.py CLAMPS": "what `clamped` knows, for the pass that asks it",
     "compiler/passes/fuse/gelu.py _ARGUMENTS": "formulas of one pattern, by their inner function",
     "providers/report.py _VIEWS": "read without loading operators",
@@ -32,7 +33,7 @@ ALLOWED = {
     "schema/operand_contracts.py _TO_FLOATS": "a part of that table",
     "compiler/saved/source_form.py _IN_PATTERNS": "what the patterns of other tools have",
 }
-MOST = 14
+MOST = 15
 
 
 def _names() -> set[str]:

@@ -18,8 +18,8 @@ from py_ort.ir.operators import operator
 
 _LARGEST = 1 << 16  # elements of a constant that is computed again
 _FAR = 4  # nodes that are looked at, one behind the other
-#: Their results jump, as those of Casts to integers.
-_STEPS = ("Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Round", "Sign")
+#: Their results jump, as those of comparisons and of Casts to integers.
+_STEPS = ("Ceil", "Floor", "Mod", "Round", "Sign")
 
 
 class Affine(Pass):
@@ -43,7 +43,7 @@ def _is_stepped(value: ir.Value) -> bool:
         found = []
         for node in readers:
             made = node.outputs[0].dtype
-            if node.op_type in _STEPS or (node.op_type == "Cast" and made is not None and not made.is_floating_point()):
+            if node.op_type in _STEPS or (made is not None and not made.is_floating_point()):
                 return True
             declared = operator(node.domain, node.op_type)
             if declared.view or declared.layout == "elementwise":
