@@ -27,6 +27,14 @@ KNOWN: list[Known] = [
         lambda node: node.op_type == "MultiHeadAttention" and any(a.name == "unidirectional" for a in node.attribute),
         "in onnxruntime the last of several queries sees all keys, also where more are new than queries",
     ),
+    Known(
+        lambda node: (
+            node.op_type == "MaxPool"
+            and any(a.name == "auto_pad" and a.s.startswith(b"SAME") for a in node.attribute)
+            and any(a.name == "dilations" and set(a.ints) != {1} for a in node.attribute)
+        ),
+        "onnxruntime pads for SAME as if windows had no dilations, against ONNX",
+    ),
 ]
 
 
