@@ -154,3 +154,15 @@ def test_filtered_integers_are_rounded(new_session: Any, mode: str, dtype: str) 
     off = np.concatenate([(found.astype(int) - wanted).reshape(-1) for found, wanted in pairs])
     # onnxruntime's weights are fixed-point numbers.
     assert np.abs(off).max() <= 1 and np.mean(off != 0) < 0.01
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_nothing_is_not_made_larger(new_session: Any, provider: str) -> None:
+    text = 'g (float[h,w] x) => (float[n,m] y) { y = Resize<mode="nearest">(x, , , s) }'
+    model = parse(text, {"s": np.array([3, 3])}, 19).SerializeToString()
+    session = new_session(model, providers=[provider])
+    for dims in ((0, 3), (3, 0)):
+        with pytest.raises(PyOrtError, match="Resize"):
+            session.run(None, {"x": np.zeros(dims, np.float32)})
+        with pytest.raises(Exception, match="zero"):
+            native_session(model).run(None, {"x": np.zeros(dims, np.float32)})

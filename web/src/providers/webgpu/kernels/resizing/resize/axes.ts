@@ -85,6 +85,7 @@ export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly num
       : sizes
         ? sizes[place]
         : Math.floor(Math.fround(input * Math.fround(scales![place])));
+    if (input === 0 && output > 0) throw new KernelError(`Resize of an empty axis ${axis} to ${output} elements`);
     const scale = fitted ?? (sizes ? output / input : scales![place]);
     const crop = [roi[place] ?? 0, roi[place + chosen.length] ?? 1] as const;
     // As in onnxruntime, also where tf_crop_and_resize would crop.
