@@ -122,7 +122,7 @@ def test_later_sessions(model):
 
 
 ALARMS = """
-import collections, os, random, signal, time
+import collections, os, random, signal, sys, time
 import numpy as np
 import py_ort
 
@@ -168,13 +168,17 @@ model = open(os.environ["MODEL"], "rb").read()
 feeds = {"x": np.full((3, 3), 2, np.float32), "scale": np.ones(3, np.float32)}
 session = make()
 signal.signal(signal.SIGALRM, handler)
+# Of callbacks of weak references and of finalizers Python drops what is raised: the next alarm ends the work then.
+dropped = []
+sys.unraisablehook = lambda told: dropped.append(getattr(told.object, "__qualname__", repr(told.object)))
 rng = random.Random(int(os.environ["SEED"]))
 for work in [run] * 40 + [bound] * 20 + [create, close] * 5:
     for kind in (TimeoutError, Late, RuntimeError, KeyError):
-        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, 0.03))
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, 0.03), 5)
         try:
             work()
         except kind as e:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             assert e.args == ("mine",), e
     assert session.run(None, feeds)[0].tolist() == [[3] * 3] * 3
 page = session._opened.session.page
@@ -184,6 +188,7 @@ for _ in range(100):
     time.sleep(0.1)
 assert page._waiting == {} and page._connection.pending == {} and page.lost is None
 assert not any(kept.users for kept in session._opened.runtime._prepared._kept.values())
+assert all(name.startswith("WeakSet.") or name.endswith(".__del__") for name in dropped), dropped
 print("well")
 """
 
