@@ -100,6 +100,8 @@ def over_many_axes(node: ir.Node, build: Builder) -> Any:
     axes = (rank(node.inputs[0]) or rank(node.inputs[1]) or 0) - 2
     if axes <= 3 or not kernel or weights is None or not all(isinstance(size, int) for size in weights):
         return None
+    if any(len(attribute(node, name) or kernel) not in (axes, 2 * axes) for name in _OF_AXES):
+        return None  # they are of other axes: the kernel says so
     x, w, bias = (*node.inputs, None)[:3]
     transposed, taps = node.op_type == "ConvTranspose", kernel[0]
     channels = weights[1] * attribute(node, "group", 1) if transposed else weights[0]

@@ -33,7 +33,8 @@ def _product_dims(node: ir.Node, a: list[Any] | None, b: list[Any] | None, packe
         return [rows, b[0] if attribute(node, "transB", 0) else b[1]]  # type: ignore[index]
     if packed is not None:
         return [*a[:-1], packed]
-    assert b is not None
+    if not a or not b:
+        return None  # a scalar has no product: the kernel says so
     if node.op_type == "FusedMatMul":
         a, b = (_read(node, sizes, which) for sizes, which in ((a, "A"), (b, "B")))
     if len(a) == 1 or len(b) == 1:

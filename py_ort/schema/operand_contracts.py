@@ -136,7 +136,8 @@ CONTRACTS: dict[tuple[str, str], str] = {
         axis = 0; Data[...]; Indices[...]; rank(Indices) == rank(Data); within(Indices, Data, axis)
     """,
     ("", "GatherND"): """
-        batch_dims = 0; Data[...]; Indices[..., K]; K + batch_dims <= rank(Data); prefix(Data, Indices, batch_dims)
+        batch_dims = 0; Data[...]; Indices[..., K]; K + batch_dims <= rank(Data); batch_dims < rank(Indices);
+        prefix(Data, Indices, batch_dims)
     """,
     ("", "GridSample"): f"X[N, _, ...]; {_GRID}",
     (NHWC, "GridSample"): f"X[N, ..., _]; {_GRID}",

@@ -130,6 +130,7 @@ CASES = [
         for coordinates in ("half_pixel", "output_half_pixel")
         for samples in (0, 2)
     ),
+    *(Case("RoiAlign", [r(2, 3, *empty), REGIONS, i64(0, 1, 0)], {"sampling_ratio": 2}) for empty in ((0, 9), (9, 0))),
     *(
         Case(
             "MaxRoiPool",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -217,3 +218,19 @@ def test_images_of_another_rank_than_their_windows(op_type: str) -> None:
     {{ y = {op_type}<kernel_shape = [3], strides = [2], {shape}auto_pad = "SAME_LOWER">(x, w) }}"""
     with pytest.raises(InvalidGraph, match=r"at least 3 dimensions|input 0 has the shape"):
         compile_model(onnx.parser.parse_model(text).SerializeToString(), providers=["wasm"])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inputs"),
+    [
+        ("ConvTranspose <kernel_shape = [1, 1, 1]> (x, w)", "float[1,1,1,1,1,1] x, float[1,1,1,1,1] w"),
+        ("com.microsoft.FusedMatMul (x, w)", "float[1,1,1] x, float w"),
+        ("GatherND <batch_dims = 1> (x, w)", "float[2,1,1] x, int64[2] w"),
+    ],
+)
+def test_operands_of_other_ranks(nodes: str, inputs: str) -> None:
+    """They are refused, here or by the kernel."""
+    header = '<ir_version: 8, opset_import: ["" : 21, "com.microsoft" : 1]>'
+    model = onnx.parser.parse_model(f"{header} g ({inputs}) => (float[] y) {{ y = {nodes} }}")
+    with suppress(InvalidGraph):
+        compile_model(model.SerializeToString(), providers=["wasm"])

@@ -34,6 +34,10 @@ class RoiAlign {
     const int64_t channels = x.dims[1], pixels = x.dims[2] * x.dims[3];
     std::vector<BilinearPoint> points;
     float* to = y->mutable_data<float>();
+    if (pixels == 0) {  // all lies outside of it
+      std::fill_n(to, y->count(), 0.0f);
+      return {};
+    }
     for (int64_t r = 0; r < rois.dims[0]; ++r) {
       const int64_t in_cell = make_points(rois.data<float>() + r * 4, x.dims[2], x.dims[3], points);
       for (int64_t c = 0; c < channels; ++c) {

@@ -46,7 +46,7 @@ ${linearMain(`  let column = i % u.out_w;
     let py = top + bin_h * (f32(row) + (f32(sy) + 0.5) / f32(samples_y));
     let px = left + bin_w * (f32(column) + (f32(sx) + 0.5) / f32(samples_x));
     var corners = vec4<f32>(0.0);
-    if (py >= -1.0 && py <= f32(u.height) && px >= -1.0 && px <= f32(u.width)) {
+    if (u.height > 0u && u.width > 0u && py >= -1.0 && py <= f32(u.height) && px >= -1.0 && px <= f32(u.width)) {
       let y_in = clamp(py, 0.0, f32(u.height - 1u));
       let x_in = clamp(px, 0.0, f32(u.width - 1u));
       let y_0 = u32(y_in);
