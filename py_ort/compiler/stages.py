@@ -135,7 +135,7 @@ class Compilation:
         return self.placed[node].provider
 
     def on_device(self, node: ir.Node) -> bool:
-        """Whether a node's tensors live outside of the core's heap."""
+        """Return True if a node's tensors live outside of the core's heap."""
         return self.placed[node].on_device
 
     def takes(self, feature: str) -> Callable[[ir.Node], bool]:

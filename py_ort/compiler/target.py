@@ -62,7 +62,7 @@ class Target:
 
     @property
     def has_cpu(self) -> bool:
-        """Whether the CPU may run nodes."""
+        """True if the CPU may run nodes."""
         return CPU in self.providers
 
     def has(self, domain: str, op_type: str) -> bool | None:

@@ -42,7 +42,7 @@ def _meant(key: str, known: Iterable[str]) -> str:
 
 
 def of_provider(entry: str) -> bool:
-    """Whether a session's configuration entry is an option of a provider."""
+    """Return True if a session's configuration entry is an option of a provider."""
     return any(entry.lower().startswith(PROVIDERS[name].prefix) for name in AVAILABLE)
 
 

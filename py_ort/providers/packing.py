@@ -32,13 +32,7 @@ class Packed:
 
 
 class Packing:
-    """Which orders the kernels of a provider read; this one leaves all as it is. None: as the weight is.
-
-    Attributes:
-        packs_bytes: Whether weights of 8 bits are packed, and moved to int8: uint8 by 128 less, its zero point, too.
-    """
-
-    packs_bytes = False
+    """Which orders the kernels of a provider read; this one leaves all as it is. None: as the weight is."""
 
     def convolution(self, node: ir.Node, shape: tuple[int, ...]) -> Packed | None:
         """Of a Conv or ConvTranspose over two axes whose channels are last; `shape` is the weight's in ONNX's order."""
@@ -49,7 +43,7 @@ class Packing:
         return None
 
     def integers(self, node: ir.Node, shape: tuple[int, ...]) -> Packed | None:
-        """Of a weight of 8 bits, if they are packed."""
+        """Of a weight of 8 bits. It becomes int8: uint8 by 128 less, its zero point, too."""
         return None
 
 

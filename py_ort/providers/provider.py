@@ -101,7 +101,7 @@ class Provider:
 
     @property
     def prefix(self) -> str:
-        """What keys of its options begin with among a session's configuration entries, as in onnxruntime."""
+        """The beginning of its options' keys among a session's configuration entries, as in onnxruntime."""
         return f"ep.{self.aliases[0].lower()}."
 
     def for_page(self, given: Mapping[str, str]) -> dict[str, str]:

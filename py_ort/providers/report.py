@@ -45,7 +45,7 @@ class PlacedNode:
 
     @property
     def on_device(self) -> bool:
-        """Whether its tensors live outside of the core's heap."""
+        """True if its tensors live outside of the core's heap."""
         return on_device(self.provider)
 
 

@@ -48,7 +48,7 @@ class _Packer:
         if node.domain == "" and node.op_type in ("MatMul", "Gemm"):
             return self._product(node, packing)
         weights = integer_weights(node)
-        return packing.packs_bytes and weights is not None and self._integers(node, packing, *weights)
+        return weights is not None and self._integers(node, packing, *weights)
 
     def _convolution(self, node: ir.Node, packing: Packing) -> bool:
         shape = _constant_shape(node.inputs[1], 4)

@@ -69,8 +69,6 @@ def integer_conv_panels(w: np.ndarray, group: int) -> np.ndarray:
 class Panels(Packing):
     """See docs/internals.md, section 3."""
 
-    packs_bytes = True
-
     def convolution(self, node: ir.Node, shape: tuple[int, ...]) -> Packed:
         """Panels of each group; HWIO where each channel is a group, which is no product."""
         group = attribute(node, "group", 1)

@@ -24,9 +24,9 @@ class InputTypes {
   bool any(size_t input) const { return masks_[input] == kAny; }
   // "float32, float16"
   std::string accepted(size_t input) const;
-  // Whether the kernel reads no more of it than dtype and dims.
+  // True: the kernel reads no more of it than dtype and dims.
   bool of_shape(size_t input) const { return of(shape_, input); }
-  // Whether it has the dtype that all such inputs have.
+  // True: it has the dtype that all such inputs have.
   bool alike(size_t input) const { return of(alike_, input); }
 
  private:
