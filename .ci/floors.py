@@ -1,4 +1,5 @@
-"""Refuses imports of web/src, of types too, that go up or sideways between its floors, and files that form a cycle.
+"""Refuses imports of web/src, of types too, that go up or sideways between its floors, and files that form a cycle;
+includes of the C++ core likewise.
 
 For Python, `[tool.importlinter]` of pyproject.toml says the same.
 """
@@ -30,6 +31,9 @@ FLOORS = [
     {"schema"},
 ]
 GENERATED = "schema"
+#: Of wasm_build/src: a folder includes headers of those below it only.
+CORE_FLOORS = [{"abi"}, {"session"}, {"ep"}, {"plan", "kernels"}, {"core"}]
+INCLUDE = re.compile(r'^#include "([a-z_]+)/', re.MULTILINE)
 IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*['"](\.{1,2}(?:/[^'"]*)?)['"]""")
 COMMENT = re.compile(r"^\s*(?://|/?\*).*$", re.MULTILINE)
 
@@ -73,9 +77,32 @@ def faults(source: Path) -> list[str]:
     return found
 
 
+def core_faults(source: Path) -> list[str]:
+    """What is wrong in this folder.
+
+    Args:
+        source: wasm_build/src.
+    """
+    floor = {name: i for i, names in enumerate(CORE_FLOORS) for name in names}
+    files = [path for path in sorted(source.rglob("*")) if path.suffix in (".cc", ".h")]
+    found = []
+    for path in files:
+        within = path.relative_to(source)
+        here = within.parts[0]
+        if here not in floor:
+            found.append(f"{within}: in no floor of .ci/floors.py")
+            continue
+        for there in INCLUDE.findall(path.read_text("utf-8")):
+            if there in floor and here != there and floor[here] >= floor[there]:
+                found.append(f"{within} includes {there}, which is not below it")
+    return found
+
+
 def main() -> int:
-    found = faults(Path(__file__).parents[1] / "web/src")
-    print(*(f"web/src: {fault}" for fault in found), sep="\n", end="\n" if found else "")
+    root = Path(__file__).parents[1]
+    found = [f"web/src: {fault}" for fault in faults(root / "web/src")]
+    found += [f"wasm_build/src: {fault}" for fault in core_faults(root / "wasm_build/src")]
+    print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0
 
 

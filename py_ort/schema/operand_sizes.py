@@ -1,4 +1,4 @@
-"""Static sizes of operands against a contract, as the core does it with all sizes (`core/operand_contracts.cc`)."""
+"""Static sizes of operands against a contract, as the core does it with all sizes (`ep/operand_contracts.cc`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The language of contracts: the sizes that an operator's inputs must have, declared once for Python and the core.
 
 Python holds static sizes against a contract when it compiles (`py_ort/compiler/canonical/size_checks.py`), the core all
-sizes before each kernel of any provider runs (`wasm_build/src/core/operand_contracts.cc`): both read the program that
+sizes before each kernel of any provider runs (`wasm_build/src/ep/operand_contracts.cc`): both read the program that
 `compiled` makes of the text. It uses the standard library only, because the build runs it before anything is installed.
 
 A contract is a text of clauses, separated by semicolons:

@@ -1,4 +1,4 @@
-"""The check of the floors of web/src (.ci/floors.py)."""
+"""The check of the floors of web/src and of the core (.ci/floors.py)."""
 
 import importlib.util
 from pathlib import Path
@@ -54,5 +54,23 @@ def test_faults(floors, tmp_path, added, fault):
     assert [fault in each for each in found] == ([] if fault is None else [True])
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("ep/a.cc", '#include "core/b.h"\n', None),
+        ("core/a.cc", '#include "ep/b.h"\n', "core/a.cc includes ep"),
+        ("kernels/a/b.cc", '#include <map>\n#include "plan/c.h"\n', "kernels/a/b.cc includes plan"),
+        ("new/a.h", "", "new/a.h: in no floor"),
+    ],
+    ids=["down", "up", "sideways", "unknown"],
+)
+def test_core_faults(floors, tmp_path, name, text, fault):
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(text)
+    found = floors.core_faults(tmp_path)
+    assert [fault in each for each in found] == ([] if fault is None else [True])
+
+
 def test_ours(floors):
     assert floors.faults(ROOT / "web/src") == []
+    assert floors.core_faults(ROOT / "wasm_build/src") == []

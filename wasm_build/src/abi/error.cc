@@ -1,6 +1,6 @@
 #include "abi/error.h"
 
-#include "ep/cpu_kernels.h"
+#include "core/at_work.h"
 #include "py_ort/abi.h"
 
 namespace py_ort {
@@ -59,7 +59,7 @@ bool settle(const Failure& outcome) {
 
 const char* const* ort_kernel_at_work() {
   static const char* texts[2];
-  const py_ort::PlanNode* node = py_ort::CpuKernel::at_work();
+  const py_ort::PlanNode* node = py_ort::node_at_work;
   if (!node) return nullptr;
   // They lie in the plan, each with a zero behind it.
   texts[0] = node->known_as().data();

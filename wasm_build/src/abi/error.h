@@ -1,7 +1,7 @@
 // The last error, as ort_last_error tells it.
 #pragma once
 
-#include "core/session.h"
+#include "session/session.h"
 
 namespace py_ort {
 

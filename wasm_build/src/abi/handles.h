@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 
-#include "core/run.h"
+#include "session/run.h"
 
 namespace py_ort {
 

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "ep/cpu_kernels.h"
+#include "core/at_work.h"
 
 namespace py_ort {
 namespace {
@@ -13,7 +13,7 @@ constexpr size_t kReserve = size_t{32} << 10;
 void* reserve = nullptr;
 
 void give_up_reserve() {
-  if (CpuKernel::at_work() || !reserve) throw std::bad_alloc();
+  if (node_at_work || !reserve) throw std::bad_alloc();
   std::free(std::exchange(reserve, nullptr));
 }
 

@@ -94,16 +94,16 @@ Status CpuKernel::make(const Plan& plan, const PlanNode& node, CpuKernel& out) {
 // the way here what they had.
 template <class Work>
 Status CpuKernel::work(Work work) const {
-  at_work_ = node_;
+  node_at_work = node_;
   try {
     Status status = work();
-    at_work_ = nullptr;
+    node_at_work = nullptr;
     return status;
   } catch (const MissingInput&) {
-    at_work_ = nullptr;
+    node_at_work = nullptr;
     return invalid_graph(full_name(*node_), " lacks an input that it reads");
   } catch (...) {
-    at_work_ = nullptr;  // first: what is said of it may need the reserve
+    node_at_work = nullptr;  // first: what is said of it may need the reserve
     return out_of_memory("no memory for the tables or texts of ", full_name(*node_));
   }
 }

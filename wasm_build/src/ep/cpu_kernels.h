@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/slot.h"
+#include "ep/slot.h"
 #include "plan/plan.h"
 #include "py_ort/kernel.h"
 
@@ -44,12 +44,8 @@ class CpuKernel {
   // Checks the inputs' dtypes, and afterwards that the kernel made what it was asked for.
   // `slots`: of all values; `ending`: by input, whether nobody needs it afterwards; `made`: by output.
   Status run(std::span<const Slot> slots, std::span<const uint8_t> ending, std::vector<Value>& made) const;
-  // Whose kernel is being made or at work, for a page to which a call of the core has thrown. Nothing suspends the core
-  // meanwhile, and no kernel runs another node's.
-  static const PlanNode* at_work() { return at_work_; }
 
  private:
-  inline static const PlanNode* at_work_ = nullptr;
   template <class Work>
   Status work(Work work) const;
   Status check_type(size_t input, DType dtype) const;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/slot.h"
+#include "ep/slot.h"
 
 namespace py_ort {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/executor.h"
+#include "session/executor.h"
 #include "ep/jsep.h"
 
 namespace py_ort {

@@ -1,5 +1,5 @@
 // A node on the JS provider: bring its inputs to where it reads them, then let the page resolve it (jsepRun).
-#include "core/executor.h"
+#include "session/executor.h"
 #include "ep/jsep.h"
 #include "ep/jsep_call.h"
 

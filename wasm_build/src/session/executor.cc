@@ -1,4 +1,4 @@
-#include "core/executor.h"
+#include "session/executor.h"
 
 #include "ep/jsep.h"
 

@@ -1,8 +1,8 @@
-#include "core/control_flow/stack.h"
+#include "session/control_flow/stack.h"
 
 #include <cstring>
 
-#include "core/executor.h"
+#include "session/executor.h"
 #include "ep/jsep.h"
 
 namespace py_ort {

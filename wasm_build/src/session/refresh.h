@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/slot.h"
+#include "ep/slot.h"
 
 namespace py_ort {
 

@@ -6,7 +6,7 @@
 // here.
 #pragma once
 
-#include "core/run.h"
+#include "session/run.h"
 
 namespace py_ort {
 

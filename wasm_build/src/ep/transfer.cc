@@ -1,5 +1,5 @@
 // Bringing tensors to the GPU and back.
-#include "core/slot.h"
+#include "ep/slot.h"
 #include "ep/jsep.h"
 
 namespace py_ort {

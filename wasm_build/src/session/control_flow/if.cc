@@ -1,5 +1,5 @@
 // If: one condition, two graphs without inputs.
-#include "core/executor.h"
+#include "session/executor.h"
 
 namespace py_ort {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/slot.h"
+#include "ep/slot.h"
 #include "py_ort/gen/operand_contracts.h"
 #include "py_ort/status.h"
 #include "py_ort/tensor.h"

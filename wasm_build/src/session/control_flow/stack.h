@@ -3,7 +3,7 @@
 // the rows, once.
 #pragma once
 
-#include "core/run.h"
+#include "session/run.h"
 
 namespace py_ort {
 

@@ -2,7 +2,7 @@
 // weights. Of nodes of the CPU provider; no random ones, no control flow.
 #include <algorithm>
 
-#include "core/session.h"
+#include "session/session.h"
 
 namespace py_ort {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/operand_contracts.h"
+#include "ep/operand_contracts.h"
 
 #include <algorithm>
 #include <array>

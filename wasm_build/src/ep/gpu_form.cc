@@ -1,7 +1,7 @@
 // Elements as they lie on the GPU: 64-bit integers and bool become 32-bit words there, all others stay as they are.
 #include <limits>
 
-#include "core/slot.h"
+#include "ep/slot.h"
 
 namespace py_ort {
 namespace {

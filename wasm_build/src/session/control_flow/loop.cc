@@ -2,8 +2,8 @@
 // outputs.
 #include <algorithm>
 
-#include "core/control_flow/stack.h"
-#include "core/executor.h"
+#include "session/control_flow/stack.h"
+#include "session/executor.h"
 
 namespace py_ort {
 namespace {

@@ -1,5 +1,5 @@
 // SequenceMap: the body once per element of the first input; the others are sequences of the same length, or tensors.
-#include "core/executor.h"
+#include "session/executor.h"
 
 namespace py_ort {
 namespace {

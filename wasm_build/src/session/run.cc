@@ -1,6 +1,6 @@
-#include "core/run.h"
+#include "session/run.h"
 
-#include "core/executor.h"
+#include "session/executor.h"
 #include "core/strings.h"
 #include "ep/jsep.h"
 

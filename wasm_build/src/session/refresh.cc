@@ -1,8 +1,8 @@
 // What a run's feeds change of an earlier run's uploads: the nodes of the CPU are carried out that follow from feeds
 // alone, and what those of the JS provider would get of it is told instead of resolved.
-#include "core/refresh.h"
+#include "session/refresh.h"
 
-#include "core/executor.h"
+#include "session/executor.h"
 
 namespace py_ort {
 namespace {

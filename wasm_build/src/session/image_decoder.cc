@@ -1,5 +1,5 @@
 // ImageDecoder: pixels of a picture's bytes, by the page's decoders, which take their time.
-#include "core/executor.h"
+#include "session/executor.h"
 #include "ep/jsep.h"
 
 namespace py_ort {

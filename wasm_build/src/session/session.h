@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/operand_contracts.h"
-#include "core/slot.h"
+#include "ep/operand_contracts.h"
+#include "ep/slot.h"
 #include "ep/cpu_kernels.h"
 #include "plan/plan.h"
 

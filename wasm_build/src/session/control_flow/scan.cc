@@ -1,6 +1,6 @@
 // Scan (as of opset 9): state values, and inputs taken slice by slice along their axes.
-#include "core/control_flow/stack.h"
-#include "core/executor.h"
+#include "session/control_flow/stack.h"
+#include "session/executor.h"
 
 namespace py_ort {
 namespace {

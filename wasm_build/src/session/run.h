@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/refresh.h"
-#include "core/session.h"
+#include "session/refresh.h"
+#include "session/session.h"
 
 namespace py_ort {
 
