@@ -20,7 +20,7 @@ from py_ort.ir.errors import node_at_fault
 from py_ort.ir.graph import all_nodes, replace_value, subgraphs
 from py_ort.ir.operators import lowerings, operator
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
-from py_ort.providers import AVAILABLE, CPU, PlacedNode, on_device
+from py_ort.providers import AVAILABLE, CPU, PlacedNode
 
 #: What a page's core can address.
 _HEAP = 4 << 30
@@ -124,10 +124,9 @@ def verdict(
     found.inputs, found.outputs, found.counts = compiled.inputs, compiled.outputs, compiled.placement.counts()
     _note_open(found)
     found.operators = list(_standing(nodes, compiled))
-    entries = {entry.offset: entry for entry in compiled.weights.entries}.values()
     found.weights = {
         "all": compiled.weights.size,
-        **{p: sum(e.size for e in entries if (e.on_gpu if on_device(p) else e.on_cpu)) for p in AVAILABLE},
+        **{provider: compiled.weights.size_on(provider) for provider in AVAILABLE},
     }
     found.open_values = sum(_bytes(o) is None for node in all_nodes(compiled.model.graph) for o in node.outputs)
     found.tensor_bytes = _peak(compiled.model.graph)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from py_ort.exceptions import InvalidArgument
@@ -76,7 +76,7 @@ class Provider:
         default: Whether sessions want it that name no provider.
         unavailable: Why there are no kernels of it, if there are none.
         on_device: Whether its tensors live outside of the core's heap.
-        element_types: Of tensors on its device, as manifests name them; none: all are.
+        elements: As what elements of a type lie on its device, types as manifests name them; none elsewhere.
         device_names: Names of its device: the one that `OrtValue.device_name` gives, then those that are taken, too.
         user_kernels: Whether users' own kernels run on it.
         options: Its options, by key.
@@ -91,7 +91,7 @@ class Provider:
     default: bool = False
     unavailable: str = ""
     on_device: bool = True
-    element_types: frozenset[str] = frozenset()
+    elements: Mapping[str, str] = field(default_factory=dict)
     device_names: tuple[str, ...] = ()
     user_kernels: bool = False
     options: Callable[[], Mapping[str, Option]] = _none

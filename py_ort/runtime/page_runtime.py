@@ -318,7 +318,7 @@ class PageRuntime:
         return [by_name[name] for name in names], cast(RunInfo, answer.told())
 
     def _output(self, page: Page, description: Any, payload: memoryview) -> Any:
-        if description.location != Location.gpu:
+        if description.location != Location.device:
             return value_of(description, payload)
         if not has_form(description.dtype):
             raise ProtocolError(f"output {description.name!r} of type {description.dtype} is said to be on the GPU")

@@ -117,7 +117,7 @@ def on_gpu(name: str, dtype: int, dims: Sequence[int], gpu_id: int) -> TensorDes
     """Describe a tensor that the page has in a GPU buffer."""
     description = TensorDescT()
     description.name, description.dtype, description.dims = name, dtype, list(dims)
-    description.location, description.gpuId = Location.gpu, gpu_id
+    description.location, description.gpuId = Location.device, gpu_id
     return description
 
 

@@ -5,7 +5,7 @@ const { test } = require('node:test');
 const { ContractBackend } = require('./contract_backend.cjs');
 const { Core, DTYPE, LOCATION } = require('./core.cjs');
 const { bytesOf, f32, fails, feedAll, i64 } = require('./harness.cjs');
-const { cpu, js, planOf } = require('./plan_of.cjs');
+const { cpu, js, PLACE, planOf } = require('./plan_of.cjs');
 
 const FAIL = 1,
   INVALID_ARGUMENT = 2;
@@ -37,7 +37,7 @@ test('a model on the GPU and the CPU: calls, attributes, words', async () => {
   const { core, backend } = it;
   const weights = {
     shape: { dtype: 'int64', dims: [2], size: 16 },
-    bias: { dtype: 'float32', dims: [2], size: 8, on_cpu: false, on_gpu: true },
+    bias: { dtype: 'float32', dims: [2], size: 8, places: PLACE.device },
   };
   const plan = planOf({
     inputs: ['x:float32'],
@@ -115,7 +115,7 @@ test('buffers that the page registers', async () => {
   const session = core.session(one(js('Elu', 'x', 'y', { attributes: { alpha: { f: 1 } } })));
   const run = core.begin(session);
   const id = module.jsepRegisterBuffer(session, 0, bytesOf(f32(5, 6, 0, 0)), 8);
-  core.feedGpu(run, 0, DTYPE.float32, [2], id);
+  core.feedDevice(run, 0, DTYPE.float32, [2], id);
   module.jsepOnRunStart(session);
   await core.execute(run);
   const y = new Float32Array(module.jsepGetBuffer(core.output(run, 0).data).buffer);
@@ -131,7 +131,7 @@ test('failures are errors of their nodes, and the session goes on', async () => 
   const { core, backend } = it;
   const failing = async (op, code, words, source = one(js(op, 'x', 'y'))) => {
     const fields = await fails(() => run(it, core.session(source), f32(1)), code, words);
-    assert.deepEqual([fields.op_type, fields.provider], [op, 'webgpu']);
+    assert.deepEqual([fields.op_type, fields.provider], [op, 'device']);
     assert.deepEqual([...backend.buffers.keys()], []);
   };
   await failing('Says1', FAIL, 'failed and did not say why');

@@ -218,7 +218,7 @@ test('Loop: a trip count alone needs nothing back, and its run can be replayed',
   );
   provider.buffers.set(77, bytesOf(f32(1, 2, 3, 0)));
   const run = core.begin(session);
-  core.feedGpu(run, 0, 1, [3], 77);
+  core.feedDevice(run, 0, 1, [3], 77);
   await core.execute(run);
   const outputs = [0, 1].map((i) => core.output(run, i));
   assert.deepEqual(

@@ -19,7 +19,7 @@ const DTYPE = {
   uint32: 12,
   uint64: 13,
 };
-const LOCATION = { none: 0, cpu: 1, gpu: 2 };
+const LOCATION = { none: 0, cpu: 1, device: 2 };
 
 /** PY_ORT_CORE, or the newer of the two builds. */
 function corePath() {
@@ -100,15 +100,15 @@ class Core {
     }
   }
 
-  /** weights: [{index, offset, size}] of the blob, for the CPU; gpu: [[index, gpu id]]. */
-  session(plan, weights = [], blob = new Uint8Array(), gpu = []) {
+  /** weights: [{index, offset, size}] of the blob, for the heap; onDevice: [[index, id]]. */
+  session(plan, weights = [], blob = new Uint8Array(), onDevice = []) {
     const session = this.check(this.module._ort_session_create(this.copyIn(plan), plan.length));
     this.useMicrokernels(session);
     for (const { index, offset, size } of weights) {
       const address = this.check(this.module._ort_session_weight(session, index)) >>> 0;
       this.module.HEAPU8.set(blob.subarray(offset, offset + size), address);
     }
-    for (const [index, id] of gpu) this.check(this.module._ort_session_weight_on_gpu(session, index, id));
+    for (const [index, id] of onDevice) this.check(this.module._ort_session_weight_on_device(session, index, id));
     this.check(this.module._ort_session_prepare(session));
     return session;
   }
@@ -128,9 +128,9 @@ class Core {
       this.check(this.module._ort_run_feed(run, input, dtype, dims.length, at, data, bytes.length)),
     );
   }
-  feedGpu(run, input, dtype, dims, id) {
+  feedDevice(run, input, dtype, dims, id, provider = 1) {
     return this.withWords(dims, (at) =>
-      this.check(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, at, id)),
+      this.check(this.module._ort_run_feed_device(run, input, provider, dtype, dims.length, at, id)),
     );
   }
   feedContainer(run, input, kind, dtype) {

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test, before } = require('node:test');
 const { DTYPE } = require('./core.cjs');
 const { bytesOf, f32, fails, i64, runOnce, start } = require('./harness.cjs');
-const { cpu, js, planOf } = require('./plan_of.cjs');
+const { cpu, js, PLACE, planOf } = require('./plan_of.cjs');
 
 const INVALID_ARGUMENT = 2,
   OUT_OF_MEMORY = 5,
@@ -163,14 +163,14 @@ test('a session that is not prepared begins no run', async () => {
     inputs: ['x'],
     outputs: ['y'],
     nodes: [js('Neg', 'x', 'y')],
-    weights: { w: { dtype: 'float32', dims: [1], size: 4, on_cpu: false, on_gpu: true } },
+    weights: { w: { dtype: 'float32', dims: [1], size: 4, places: PLACE.device } },
   });
   const session = core.check(core.module._ort_session_create(core.copyIn(plan), plan.length));
   await fails(() => core.begin(session), INVALID_ARGUMENT, 'not prepared');
   await fails(
     () => core.check(core.module._ort_session_prepare(session)),
     INVALID_ARGUMENT,
-    "weight 'w' was not put on the GPU",
+    "weight 'w' was not put on its device",
   );
 });
 

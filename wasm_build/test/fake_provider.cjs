@@ -88,6 +88,7 @@ class FakeProvider {
   constructor(core) {
     this.core = core;
     this.buffers = new Map();
+    this.owners = new Map(); // the device of each buffer that was ever made by alloc
     this.kernels = new Map();
     this.log = [];
     this.calls = []; // one Call per jsepRun
@@ -96,15 +97,25 @@ class FakeProvider {
     this.limit = Infinity; // the last buffer there is memory for
     this.last = 0;
     core.module.jsepInit(this, {
-      alloc: (size) => this.alloc(size),
-      free: (id) => this.free(id),
-      copy: (source, target, size, toGpu, _dtype, blocks) =>
-        toGpu ? this.upload(source, target, size) : this.copy(source, target, size, blocks),
-      copyAsync: (id, target, size) => this.copyAsync(id, target, size),
-      createKernel: (opType, id, attributes, size, domain) => this.createKernel(opType, id, attributes, size, domain),
-      releaseKernel: (id) => this.log.push(`releaseKernel ${this.kernels.get(id)}`) && this.kernels.delete(id),
-      run: (id, context) => this.run(id, context),
+      alloc: (provider, size) => this.of(provider).alloc(size),
+      free: (provider, id) => this.of(provider, id).free(id),
+      copy: (provider, source, target, size, upload, _dtype, blocks) =>
+        upload
+          ? this.of(provider, target).upload(source, target, size)
+          : this.of(provider, source, target).copy(source, target, size, blocks),
+      copyAsync: (provider, id, target, size) => this.of(provider, id).copyAsync(id, target, size),
+      createKernel: (provider, opType, id, attributes, size, domain) =>
+        this.of(provider).createKernel(opType, id, attributes, size, domain),
+      releaseKernel: (_provider, id) => this.log.push(`releaseKernel ${this.kernels.get(id)}`) && this.kernels.delete(id),
+      run: (provider, id, context) => this.of(provider).run(id, context),
     });
+  }
+  /** Works for this device from now on. Throws if one of the buffers is another one's. */
+  of(provider, ...ids) {
+    const strange = ids.find((id) => (this.owners.get(id) ?? 1) !== provider);
+    if (strange) throw new Error(`buffer ${strange} is not on device ${provider}`);
+    this.device = provider;
+    return this;
   }
   buffer(id) {
     if (!this.buffers.has(id)) throw new Error(`there is no GPU buffer ${id}`);
@@ -118,6 +129,7 @@ class FakeProvider {
     if (size % 16 || size === 0) throw new Error(`a buffer of ${size} bytes`);
     if (this.last >= this.limit) return 0;
     this.buffers.set(++this.last, new Uint8Array(size));
+    this.owners.set(this.last, this.device);
     this.log.push(`alloc ${this.last} ${size}`);
     return this.last;
   }

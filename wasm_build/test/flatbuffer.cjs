@@ -19,17 +19,17 @@ const SCALARS = {
 };
 const SCHEMA = path.join(__dirname, '../../py_ort/schema');
 
-/** {tables: {name: [{name, type, list}]}, enums: {name: base}, values: {enum: {name: number}}} of .fbs files. */
+/** {tables and structs: {name: [{name, type, list}]}, enums: {name: base}, values: {enum: {name: number}}} of .fbs files. */
 function readSchema(...files) {
   const text = files.map((file) => fs.readFileSync(path.join(SCHEMA, file), 'utf8').replace(/\/\/.*/g, '')).join('\n');
-  const schema = { tables: {}, enums: {}, values: {} };
+  const schema = { tables: {}, structs: {}, enums: {}, values: {} };
   for (const [, name, base] of text.matchAll(/enum\s+(\w+)\s*:\s*(\w+)/g)) schema.enums[name] = base;
   for (const [, name, body] of text.matchAll(/enum\s+(\w+)[^{]*\{([^}]*)\}/g)) {
     const given = [...body.matchAll(/(\w+)\s*=\s*(\d+)/g)].map(([, value, number]) => [value, Number(number)]);
     schema.values[name] = Object.fromEntries(given);
   }
-  for (const [, table, body] of text.matchAll(/table\s+(\w+)\s*\{([^}]*)\}/g)) {
-    schema.tables[table] = [...body.matchAll(/(\w+)\s*:\s*(\[?)(\w+)\]?[^;]*;/g)].map(([, name, list, type]) => ({
+  for (const [, kind, name, body] of text.matchAll(/(table|struct)\s+(\w+)\s*\{([^}]*)\}/g)) {
+    schema[`${kind}s`][name] = [...body.matchAll(/(\w+)\s*:\s*(\[?)(\w+)\]?[^;]*;/g)].map(([, name, list, type]) => ({
       name,
       list: list !== '',
       type,
@@ -106,10 +106,13 @@ class Writer {
     this.buffer.set(bytes, at + 4);
     return at;
   }
-  vector(type, items) {
+  /** The fields of a struct are alike; `length`: how many items there are. */
+  vector(type, items, length = items.length) {
+    const struct = this.schema.structs[type];
+    if (struct) return this.vector(struct[0].type, items.flatMap((item) => struct.map(({ name }) => item[name])), items.length);
     const size = SCALARS[this.schema.enums[type] ?? type];
     const at = this.reserve(4 + items.length * (size ?? 4), Math.max(size ?? 4, 4), 4);
-    this.view.setUint32(at, items.length, true);
+    this.view.setUint32(at, length, true);
     for (let i = 0; i < items.length; i++) {
       if (size) this.scalar(at + 4 + i * size, type, items[i]);
       else this.pointTo(at + 4 + i * 4, this.reference(type, items[i]));

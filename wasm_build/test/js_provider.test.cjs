@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test: plainTest } = require('node:test');
 const { DTYPE, LOCATION } = require('./core.cjs');
 const { bool, bytesOf, f32, fails, i64, noBuffersLeft, runOnce, start } = require('./harness.cjs');
-const { cpu, js, planOf } = require('./plan_of.cjs');
+const { cpu, js, other, PLACE, planOf } = require('./plan_of.cjs');
 
 const FAIL = 1,
   INVALID_ARGUMENT = 2,
@@ -64,7 +64,7 @@ test('the words of jsepRun', async () => {
   const { core, provider } = it;
   const weights = {
     s: { dtype: 'int64', dims: [2], size: 16 },
-    w: { dtype: 'float32', dims: [4], size: 16, on_cpu: false, on_gpu: true },
+    w: { dtype: 'float32', dims: [4], size: 16, places: PLACE.device },
   };
   const plan = planOf({
     inputs: ['x:float32'],
@@ -80,7 +80,7 @@ test('the words of jsepRun', async () => {
   const { dims } = await runOnce(it, session, [{ data: f32(1, 2), dims: [1, 2] }]);
   assert.deepEqual(dims, [[2, 2]]);
   const [reshape, nothing] = provider.calls;
-  assert.deepEqual(reshape.inputs[0], { dtype: DTYPE.float32, location: LOCATION.gpu, data: 77, bytes: 16, dims: [4] });
+  assert.deepEqual(reshape.inputs[0], { dtype: DTYPE.float32, location: LOCATION.device, data: 77, bytes: 16, dims: [4] });
   const host = reshape.inputs[1];
   assert.deepEqual([host.dtype, host.location, host.bytes, host.dims], [DTYPE.int64, LOCATION.cpu, 16, [2]]);
   assert.deepEqual(reshape.wanted, [1]);
@@ -199,7 +199,7 @@ test('an int64 that has no 32-bit form is named', async () => {
     "element 1 of 'x' is 2147483648",
     '32 bits',
   );
-  assert.equal(fields.provider, 'webgpu');
+  assert.equal(fields.provider, 'device');
   noBuffersLeft(it.provider);
   assert.deepEqual((await runOnce(it, session, [i64(-2147483648)])).values[0].length, 1);
 });
@@ -212,7 +212,46 @@ test('float64 and strings do not go to the GPU', async () => {
       nodes: [cpu('Cast', 'x', 'y', { attributes: { to: { i: 11 } } }), js('Neg', 'y', 'z')],
     }),
   );
-  await fails(() => runOnce(it, doubles, [f32(1)]), NOT_IMPLEMENTED, "'y' cannot be on the GPU: float64");
+  await fails(() => runOnce(it, doubles, [f32(1)]), NOT_IMPLEMENTED, "'y' cannot be on device: float64");
+});
+
+test('a graph on two devices: tensors go from one to the other through the heap', async () => {
+  const { core, provider } = it;
+  const plan = planOf({
+    inputs: ['x:float32[-1]'],
+    outputs: ['c', 'd'],
+    weights: { w: { dtype: 'float32', dims: [3], size: 12, places: PLACE.other } },
+    nodes: [js('Neg', 'x', 'a'), other('Add', ['a', 'w'], 'b'), js('Add', ['b', 'a'], 'c'), other('Neg', 'b', 'd')],
+  });
+  provider.buffers.set(77, bytesOf(f32(10, 20, 30, 0)));
+  provider.owners.set(77, 2);
+  const session = core.session(plan, [], undefined, [[0, 77]]);
+  for (const asynchronous of [true, false]) {
+    provider.async = asynchronous;
+    provider.log.length = 0;
+    const { values } = await runOnce(it, session, [f32(1, 2, 3)], 2);
+    assert.deepEqual(values, [
+      [8, 16, 24],
+      [-9, -18, -27],
+    ]);
+    // a, b, and the output of the second device.
+    assert.equal(provider.count('copyAsync'), 3);
+  }
+  noBuffersLeft(provider, [77]);
+});
+
+test('an integer that one device keeps as it is', async () => {
+  const wide = { inputs: ['x:int64[-1]'], outputs: ['x'], nodes: [other('Nothing', 'x', 'unread')] };
+  const { values } = await runOnce(it, it.core.session(planOf(wide)), [i64(1, 2147483648)]);
+  assert.deepEqual(values, [[1, 2147483648]]);
+  assert.equal(it.provider.log.filter((line) => /^copy \d+ 16$/.test(line)).length, 1);
+  const flags = { inputs: ['x:bool[-1]'], outputs: ['y'], nodes: [other('Neg', 'x', 'y')] };
+  const fields = await fails(
+    () => runOnce(it, it.core.session(planOf(flags)), [bool(true)]),
+    NOT_IMPLEMENTED,
+    "'x' cannot be on other: bool has no form there",
+  );
+  assert.equal(fields.provider, 'other');
 });
 
 test('feeds in GPU buffers', async () => {
@@ -220,9 +259,9 @@ test('feeds in GPU buffers', async () => {
   const session = core.session(planOf(chain));
   provider.buffers.set(50, bytesOf(f32(5, 6, 0, 0)));
   const run = core.begin(session);
-  core.feedGpu(run, 0, DTYPE.float32, [2], 50);
+  core.feedDevice(run, 0, DTYPE.float32, [2], 50);
   await core.execute(run);
-  assert.equal(core.output(run, 0).location, LOCATION.gpu);
+  assert.equal(core.output(run, 0).location, LOCATION.device);
   assert.equal(provider.count('copy'), 0);
   core.module._ort_run_end(run);
   assert.deepEqual([...provider.buffers.keys()], [50]);
@@ -240,7 +279,7 @@ test('failures of the page keep their code and words', async (t) => {
     );
   const check = async (name, code, words, op = name) => {
     const fields = await fails(() => runOnce(it, session(op), [f32(1)]), code, ...words, 'a float32[1]');
-    assert.deepEqual([fields.node, fields.op_type, fields.provider], ['culprit', op, 'webgpu']);
+    assert.deepEqual([fields.node, fields.op_type, fields.provider], ['culprit', op, 'device']);
     noBuffersLeft(provider);
   };
   await t.test('by ort_jsep_error', () => check('Fails', RUNTIME, ['the fake kernel fails']));
@@ -248,7 +287,7 @@ test('failures of the page keep their code and words', async (t) => {
   await t.test('an output that is not made', () => check('Nothing', FAIL, ['did not make output 0']));
   await t.test('no buffer left', async () => {
     provider.limit = provider.last + 2; // x and a
-    await check('no buffer', OUT_OF_MEMORY, ['no GPU buffer of 16 bytes'], 'Neg');
+    await check('no buffer', OUT_OF_MEMORY, ['no buffer of 16 bytes on device'], 'Neg');
     provider.limit = Infinity;
   });
   await t.test('a kernel that cannot be made', async () => {
@@ -307,7 +346,7 @@ test('replayable: only when the CPU read nothing of the feeds', async (t) => {
       );
       const run = core.begin(session);
       it.provider.buffers.set(50, bytesOf(f32(1, 2, 3, 4)));
-      if (where === 'gpu') core.feedGpu(run, 0, DTYPE.float32, [4], 50);
+      if (where === 'gpu') core.feedDevice(run, 0, DTYPE.float32, [4], 50);
       else core.feed(run, 0, DTYPE.float32, [4], bytesOf(f32(1, 2, 3, 4)));
       await core.execute(run);
       assert.equal(core.module._ort_run_replayable(run) === 1, expected);
@@ -340,11 +379,11 @@ test('refresh: what the CPU makes of feeds for the GPU, and nothing else', async
   };
   const two = { inputs: ['x', 'z'], outputs: ['y'] };
   const cases = {
-    'an upload': [{ ...two, nodes: [cpu('Relu', 'x', 'r'), js('Neg', 'r', 'y')] }, [[0, LOCATION.gpu, [1], 3]]],
+    'an upload': [{ ...two, nodes: [cpu('Relu', 'x', 'r'), js('Neg', 'r', 'y')] }, [[0, LOCATION.device, [1], 3]]],
     'a host input': [
       { ...two, nodes: [js('Neg', 'z', 'n'), cpu('Relu', 'x', 'r'), js('Reshape', ['n', 'r'], 'y', host)] },
       [
-        [0, LOCATION.gpu, [2], 5],
+        [0, LOCATION.device, [2], 5],
         [1, LOCATION.cpu, [1], 3],
       ],
     ],
@@ -353,7 +392,7 @@ test('refresh: what the CPU makes of feeds for the GPU, and nothing else', async
         ...two,
         nodes: [js('Neg', 'z', 'n'), cpu('Shape', 'n', 's', { uses: ['shape'] }), js('Reshape', ['n', 's'], 'y', host)],
       },
-      [[0, LOCATION.gpu, [2], 5]],
+      [[0, LOCATION.device, [2], 5]],
     ],
     'a node of both': [
       { ...two, nodes: [js('Neg', 'z', 'n'), cpu('Add', ['n', 'x'], 'r'), js('Neg', 'r', 'y')] },

@@ -1,4 +1,4 @@
-"""Plans of models as they are, for tests of the core: no passes, no lowering, everything on one provider."""
+"""Plans of models as they are, for tests of the core: no passes, no lowering, everything on the CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from py_ort.schema.gen.InputUse import InputUse
 from py_ort.schema.gen.Node import NodeT
 from py_ort.schema.gen.Plan import PlanT
 from py_ort.schema.gen.PlanVersion import PlanVersion
-from py_ort.schema.gen.Provider import Provider
+from py_ort.schema.gen.Provider import ProviderT
 from py_ort.schema.gen.Subgraph import SubgraphT
 from py_ort.schema.gen.TensorValue import TensorValueT
 from py_ort.schema.gen.Value import ValueT
@@ -31,16 +31,16 @@ WEIGHT_ALIGNMENT = 64
 
 
 class PlanBuilder:
-    """A plan of a model as it is: no passes, everything on one provider."""
+    """A plan of a model as it is: no passes, everything on the CPU."""
 
     def __init__(
-        self, proto: ModelProto, provider: int = Provider.cpu, uses: Mapping[str, Sequence[int]] | None = None
+        self, proto: ModelProto, uses: Mapping[str, Sequence[int]] | None = None
     ) -> None:
         self.values: list[ValueT] = []
         self.weights: list[WeightT] = []
         self.graphs: list[GraphT] = [GraphT()]
         self.blob = bytearray()
-        self.provider, self.uses = provider, uses or {}
+        self.uses = uses or {}
         constants = {t.name for t in proto.graph.initializer}
         self.input_names = [v.name for v in proto.graph.input if v.name not in constants]
         self._fill(self.graphs[0], proto.graph, {})
@@ -49,6 +49,9 @@ class PlanBuilder:
         """Return the FlatBuffer."""
         plan = PlanT()
         plan.version, plan.producer, plan.modelName = PlanVersion.current, "plan_builder.py", ""
+        core = ProviderT()
+        core.name, core.forms = "wasm", []
+        plan.providers = [core]
         plan.values, plan.graphs, plan.weights = self.values, self.graphs, self.weights
         plan.weightsSize = len(self.blob)
         return finished(plan, b"PORT")
@@ -58,7 +61,7 @@ class PlanBuilder:
         return [
             {"index": i, "offset": w.offset, "size": w.size}
             for i, w in enumerate(self.weights)
-            if w.dtype != DType.string_ and w.onCpu
+            if w.dtype != DType.string_
         ]
 
     def _fill(self, out: GraphT, graph: GraphProto, outer: Mapping[str, int]) -> None:
@@ -93,7 +96,7 @@ class PlanBuilder:
         array = to_array(tensor)
         weight, layout = WeightT(), Layout()
         weight.dtype, weight.dims = tensor.data_type, list(array.shape)
-        weight.onCpu, weight.onGpu = self.provider == Provider.cpu, self.provider == Provider.js
+        weight.places = 1
         self.blob.extend(bytes(-len(self.blob) % WEIGHT_ALIGNMENT))
         weight.offset = len(self.blob)
         if tensor.data_type == DType.string_:
@@ -112,7 +115,6 @@ class PlanBuilder:
         node = NodeT()
         node.name = node.origin = proto.name
         node.opType, node.domain = proto.op_type, "" if proto.domain == "ai.onnx" else proto.domain
-        node.provider = self.provider
         node.inputs = [scope[name] if name else -1 for name in proto.input]
         node.uses = list(self.uses.get(proto.op_type, [InputUse.device] * len(node.inputs)))
         attributes = AttributesT()

@@ -9,6 +9,8 @@
 const { DTYPE } = require('./core.cjs');
 const { encode, schema } = require('./flatbuffer.cjs');
 
+/** Bits of places. */
+const PLACE = { heap: 1, device: 2, other: 4 };
 const USE = { device: 0, host: 1, shape: 2 };
 const TYPE = { i: 1, f: 2, s: 3, ints: 4, floats: 5, strings: 6, tensor: 7 };
 
@@ -23,6 +25,8 @@ const node =
   });
 const cpu = node(0);
 const js = node(1);
+/** A second device. */
+const other = node(2);
 
 /** {axis: {i: 1}} -> the table's bytes. */
 function attributesOf(attributes) {
@@ -55,13 +59,13 @@ class Names {
   }
 }
 
-/** The object of a Plan table. weights: {name: {dtype, dims, size?, strings?, on_cpu?, on_gpu?}}. */
+/** The object of a Plan table. weights: {name: {dtype, dims, size?, strings?, places?}}. */
 function planObject({ inputs = [], outputs = [], nodes = [], weights = {} }) {
   const names = new Names();
   const graphs = [];
   let offset = 0;
   const table = Object.entries(weights).map(([name, { dtype, dims, ...rest }]) => {
-    const entry = { value: names.of(`${name}:${dtype}`), dtype: DTYPE[dtype], dims, offset, on_cpu: true, ...rest };
+    const entry = { value: names.of(`${name}:${dtype}`), dtype: DTYPE[dtype], dims, offset, places: PLACE.heap, ...rest };
     offset += Math.ceil((rest.size ?? 0) / 64) * 64;
     return entry;
   });
@@ -92,6 +96,7 @@ function planObject({ inputs = [], outputs = [], nodes = [], weights = {} }) {
   return {
     version: PLAN_VERSION,
     producer: 'test',
+    providers: structuredClone(PROVIDERS),
     values: names.values,
     graphs,
     weights: table,
@@ -99,9 +104,20 @@ function planObject({ inputs = [], outputs = [], nodes = [], weights = {} }) {
   };
 }
 
+const SAME = ['float32', 'float16', 'int32', 'uint32', 'int16', 'uint16', 'int8', 'uint8'];
+const WORDS = { int64: 'int32', uint64: 'uint32', bool: 'uint32' };
+const forms = (all) => Object.entries(all).map(([dtype, stored]) => ({ dtype: DTYPE[dtype], stored: DTYPE[stored] }));
+const same = Object.fromEntries(SAME.map((dtype) => [dtype, dtype]));
+/** Of all plans; the second device keeps integers as they are. */
+const PROVIDERS = [
+  { name: 'wasm' },
+  { name: 'device', forms: forms({ ...same, ...WORDS }) },
+  { name: 'other', forms: forms({ ...same, int64: 'int64' }) },
+];
+
 /** PlanVersion of py_ort/schema/plan.fbs. */
 const PLAN_VERSION = schema.values.PlanVersion.current;
 const planBytes = (object) => encode('Plan', object, 'PORT');
 const planOf = (source) => planBytes(planObject(source));
 
-module.exports = { PLAN_VERSION, planOf, planObject, planBytes, attributesOf, cpu, js, USE };
+module.exports = { PLAN_VERSION, planOf, planObject, planBytes, attributesOf, cpu, js, other, PLACE, USE };

@@ -182,7 +182,7 @@ def _refusal(
     for value in (*(v for i, v in enumerate(node.inputs) if on_device[i] is not None), *node.outputs):
         if value is None or value.dtype is None:
             continue
-        if asked.element_types and dtype_name(value.dtype) not in asked.element_types:
+        if asked.on_device and dtype_name(value.dtype) not in asked.elements:
             return f"{value.dtype.name.lower()} has no form on the GPU"
     return integers.refusal(node)
 

@@ -72,7 +72,7 @@ def dump(data: bytes) -> str:
             ]
             name = f"{_text(node.domain)}::{_text(node.opType)}" if node.domain else _text(node.opType)
             attributes = " ".join(f"{k}={v}" for k, v in node_attributes(node).items())
-            where = "js " if node.provider else "cpu"
+            where = _text(plan.providers[node.provider].name)
             outputs = ", ".join(value(o) for o in node.outputs)
             lines.append(f"  {where} {outputs} = {name}({', '.join(inputs)}) {attributes}".rstrip())
             for subgraph in node.subgraphs or []:

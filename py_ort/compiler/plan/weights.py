@@ -40,16 +40,14 @@ class WeightEntry:
         tensor: Its contents, evaluated when they are written.
         offset: Where its bytes start in the blob (a multiple of 64).
         size: How many there are.
-        on_cpu: The CPU reads it.
-        on_gpu: A GPU kernel reads it.
+        places: Where it is read, as in the plan.
     """
 
     name: str
     tensor: ir.TensorProtocol
     offset: int
     size: int
-    on_cpu: bool = False
-    on_gpu: bool = False
+    places: int = 0
 
     def tobytes(self) -> bytes:
         """Return the bytes: little-endian, C order, small integers packed as in ONNX."""
@@ -82,13 +80,14 @@ class WeightEntry:
 
 @dataclass
 class Weights:
-    """All constants of a plan, in the order of `Plan.weights`."""
+    """All constants of a plan, in the order of `Plan.weights`, and its providers."""
 
     entries: list[WeightEntry] = field(default_factory=list)
+    providers: list[str] = field(default_factory=list)
     size: int = 0
     _by_tensor: dict[int, WeightEntry] = field(default_factory=dict, repr=False)
 
-    def add(self, name: str, tensor: ir.TensorProtocol, *, on_cpu: bool, on_gpu: bool) -> WeightEntry:
+    def add(self, name: str, tensor: ir.TensorProtocol, places: int) -> WeightEntry:
         """Append a constant; the same tensor object twice takes its room once.
 
         Raises:
@@ -96,7 +95,7 @@ class Weights:
         """
         twin = self._by_tensor.get(id(tensor))
         if twin is not None:
-            entry = WeightEntry(name, tensor, twin.offset, twin.size, on_cpu, on_gpu)
+            entry = WeightEntry(name, tensor, twin.offset, twin.size, places)
         else:
             nbytes = 0 if tensor.dtype == ir.DataType.STRING else tensor.nbytes
             if nbytes > _MOST_BYTES or max(tensor.shape.numpy(), default=0) > _LARGEST_SIZE:
@@ -105,11 +104,19 @@ class Weights:
                     f"constant {name!r} of shape {shape} has {nbytes} bytes, and a page can hold at most {_MOST_BYTES} "
                     "bytes and sizes of 32 bits: split it"
                 )
-            entry = WeightEntry(name, tensor, self.size, nbytes, on_cpu, on_gpu)
+            entry = WeightEntry(name, tensor, self.size, nbytes, places)
             self.size += -(-nbytes // ALIGNMENT) * ALIGNMENT
             self._by_tensor[id(tensor)] = entry
         self.entries.append(entry)
         return entry
+
+    def size_on(self, provider: str) -> int:
+        """Return how many bytes of them a provider has where it reads them."""
+        if provider not in self.providers:
+            return 0
+        place = 1 << self.providers.index(provider)
+        entries = {entry.offset: entry for entry in self.entries}
+        return sum(entry.size for entry in entries.values() if entry.places & place)
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the blob piece by piece, padding included. What numpy has in this form already is not copied."""

@@ -18,27 +18,20 @@ from py_ort.ir.graph import origins
 from py_ort.ir.operators import UserKernel, operator
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.control import declared_shapes, handed_in
-from py_ort.providers import PlacedNode
-from py_ort.schema.gen import Graph, InputPlacement, Node, Plan, Subgraph, Value, Weight
+from py_ort.providers import CPU, PROVIDERS, PlacedNode
+from py_ort.providers.manifest import dtype_name
+from py_ort.schema.gen import ElementForm, Graph, InputPlacement, Node, Plan, Provider, Subgraph, Value, Weight
 from py_ort.schema.gen.InputUse import InputUse
 from py_ort.schema.gen.PlanVersion import PlanVersion
-from py_ort.schema.gen.Provider import Provider
 from py_ort.schema.gen.ValueKind import ValueKind
 from py_ort.wire.json_fields import UserDefinition
 
 IDENTIFIER = b"PORT"
 _LARGEST = 2**31 - 1  # of a size in a plan; a model may declare larger ones, which nobody can feed
 
+_DTYPES = {dtype_name(dtype): int(dtype) for dtype in ir.DataType}
+_HEAP = 1  # of places, the bit of the core's own
 _USES = {"device": InputUse.device, "host": InputUse.host, "shape": InputUse.shape}
-
-
-@dataclass
-class _Wanted:
-    """Where a value is read."""
-
-    on_cpu: bool = False
-    on_gpu: bool = False
-
 
 @dataclass
 class PlanWriter:
@@ -61,25 +54,25 @@ class PlanWriter:
     weights: Weights = field(default_factory=Weights)
     _values: dict[ir.Value, int] = field(default_factory=dict)
     _graphs: list[ir.Graph] = field(default_factory=list)
-    _wanted: dict[ir.Value, _Wanted] = field(default_factory=dict)
+    _wanted: dict[ir.Value, int] = field(default_factory=dict)  # the places where a value is read, a bit for each
+    _providers: list[str] = field(default_factory=list)  # the core's own first
     _declared: dict[ir.Value, Any] = field(default_factory=dict)  # what the model says of a body's outputs
     _handed: list[tuple[ir.Value, ir.Value]] = field(default_factory=list)  # to a body, which reads it where it likes
 
     def write(self) -> bytes:
         """Return the plan; `weights` is filled."""
+        used = {placed.provider for placed in self.placed.values()}
+        self._providers = [CPU, *(name for name in PROVIDERS if name in used and name != CPU)]
+        self.weights.providers = self._providers
         self._collect(self.model.graph)
         for outer, inner in reversed(self._handed):  # the innermost bodies first
-            wanted, within = self._wanted[outer], self._wanted.get(inner, _Wanted())
-            wanted.on_cpu |= within.on_cpu
-            wanted.on_gpu |= within.on_gpu
+            self._wanted[outer] |= self._wanted.get(inner, 0)
         constants = [v for v in self._values if v.const_value is not None]
         for value in constants:
-            wanted = self._wanted.get(value, _Wanted())
-            # A constant that is only given out again, or that a subgraph gives out, is wanted on the CPU.
-            on_cpu = wanted.on_cpu or not wanted.on_gpu
             tensor: Any = value.const_value
-            self.weights.add(value.name or "", tensor, on_cpu=on_cpu, on_gpu=wanted.on_gpu)
+            self.weights.add(value.name or "", tensor, self._places(value))
         builder = flatbuffers.Builder(1 << 16)
+        providers = _table_vector(builder, [_provider(builder, name) for name in self._providers])
         values = _table_vector(builder, [_value(builder, v, self._declared.get(v)) for v in self._values])
         graphs = _table_vector(builder, [self._graph(builder, g) for g in self._graphs])
         placements = _table_vector(builder, [self._input_placement(builder, v) for v in self.model.graph.inputs])
@@ -92,6 +85,7 @@ class PlanWriter:
         Plan.AddVersion(builder, PlanVersion.current)
         Plan.AddProducer(builder, producer)
         Plan.AddModelName(builder, name)
+        Plan.AddProviders(builder, providers)
         Plan.AddValues(builder, values)
         Plan.AddGraphs(builder, graphs)
         Plan.AddInputPlacement(builder, placements)
@@ -109,20 +103,18 @@ class PlanWriter:
             self._number(value)
         for node in graph:
             declared = operator(node.domain, node.op_type)
-            on_gpu = self.placed[node].on_device
+            there = self._provider(node)
             for index, read in enumerate(node.inputs):
                 if read is None:
                     continue
                 self._number(read)
                 use = declared.use(node, index)
-                wanted = self._wanted.setdefault(read, _Wanted())
+                self._wanted.setdefault(read, 0)
                 inner = handed_in(node, index)
                 if inner is not None:
                     self._handed.append((read, inner))
-                elif use == "host" or (use == "device" and not on_gpu):
-                    wanted.on_cpu = True
-                elif use == "device":
-                    wanted.on_gpu = True
+                elif use != "shape":
+                    self._wanted[read] |= _HEAP if use == "host" else 1 << there
             for value in node.outputs:
                 self._number(value)
             for item in node.attributes.values():
@@ -139,6 +131,19 @@ class PlanWriter:
         keys = dict.fromkeys((node.domain, node.op_type) for node in self.placed)
         found = map(self.user_kernels.get, keys)
         return [kernel.definition for kernel in found if kernel is not None]
+
+    def _provider(self, node: ir.Node) -> int:
+        return self._providers.index(self.placed[node].provider)
+
+    def _places(self, value: ir.Value) -> int:
+        """Return where a weight or a feed shall be: on one device at most; others have it from the heap.
+
+        What is only given out again, or given out by a subgraph, is wanted on the heap.
+        """
+        places = self._wanted.get(value, 0)
+        devices = places & ~_HEAP
+        first = devices & -devices
+        return first | (_HEAP if places & _HEAP or devices != first or not devices else 0)
 
     def _number(self, value: ir.Value) -> int:
         return self._values.setdefault(value, len(self._values))
@@ -188,7 +193,7 @@ class PlanWriter:
         Node.AddOutputs(builder, outputs)
         if uses is not None:
             Node.AddUses(builder, uses)
-        Node.AddProvider(builder, Provider.js if self.placed[node].on_device else Provider.cpu)
+        Node.AddProvider(builder, self._provider(node))
         if attribute_vector is not None:
             Node.AddAttributes(builder, attribute_vector)
         if subgraph_vector is not None:
@@ -217,8 +222,7 @@ class PlanWriter:
         Weight.AddDims(builder, dims)
         Weight.AddOffset(builder, entry.offset)
         Weight.AddSize(builder, entry.size)
-        Weight.AddOnCpu(builder, entry.on_cpu)
-        Weight.AddOnGpu(builder, entry.on_gpu)
+        Weight.AddPlaces(builder, entry.places)
         if strings is not None:
             Weight.AddStrings(builder, strings)
         if key is not None:
@@ -226,12 +230,23 @@ class PlanWriter:
         return Weight.WeightEnd(builder)
 
     def _input_placement(self, builder: flatbuffers.Builder, value: ir.Value) -> int:
-        wanted = self._wanted.get(value, _Wanted())
         InputPlacement.InputPlacementStart(builder)
-        InputPlacement.AddOnCpu(builder, wanted.on_cpu or not wanted.on_gpu)
-        InputPlacement.AddOnGpu(builder, wanted.on_gpu)
+        InputPlacement.AddPlaces(builder, self._places(value))
         InputPlacement.AddFeedRank(builder, self.feed_ranks.get(value, 0))
         return InputPlacement.InputPlacementEnd(builder)
+
+
+def _provider(builder: flatbuffers.Builder, name: str) -> int:
+    text = builder.CreateString(name)
+    forms = PROVIDERS[name].elements
+    Provider.StartFormsVector(builder, len(forms))
+    for dtype, stored in forms.items():
+        ElementForm.CreateElementForm(builder, _DTYPES[dtype], _DTYPES[stored])
+    vector = builder.EndVector()
+    Provider.ProviderStart(builder)
+    Provider.AddName(builder, text)
+    Provider.AddForms(builder, vector)
+    return Provider.ProviderEnd(builder)
 
 
 def _value(builder: flatbuffers.Builder, value: ir.Value, declared: Sequence[Any] | None) -> int:

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 _NAME = "webgpu"
 _TABLE = ASSETS / "options.webgpu.json"
-_ELEMENT_TYPES = "float32 float16 bfloat16 bool int64 uint64 int32 uint32 int16 uint16 int8 uint8"
+_AS_THEY_ARE = "float32 float16 bfloat16 int32 uint32 int16 uint16 int8 uint8"
+_ELEMENTS = {
+    **{dtype: dtype for dtype in _AS_THEY_ARE.split()},
+    "int64": "int32",
+    "uint64": "uint32",
+    "bool": "uint32",
+}
 
 
 @cache
@@ -40,7 +46,7 @@ PROVIDER = Provider(
     ("WebGpuExecutionProvider", "JsExecutionProvider", "jsep"),
     order=0,
     default=True,
-    element_types=frozenset(_ELEMENT_TYPES.split()),
+    elements=_ELEMENTS,
     device_names=("webgpu", "gpu", "webgpu-buffer", "gpu-buffer"),
     user_kernels=True,
     options=_options,

@@ -116,7 +116,7 @@ def test_weights_of_a_provider_each() -> None:
     )
     model.graph.node[1].name = "second"
     result = check_equal(model, compiled(model, force_cpu_node_names=["second"]))
-    assert sorted((e.on_cpu, e.on_gpu) for e in result.weights.entries) == [(False, True), (True, False)]
+    assert sorted(e.places for e in result.weights.entries) == [1, 2]
 
 
 def test_weights_that_are_computed_stay_as_they_are() -> None:

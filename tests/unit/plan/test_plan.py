@@ -12,6 +12,8 @@ from py_ort.compiler.plan.weights import ALIGNMENT
 from py_ort.exceptions import InvalidArgument
 
 I64 = np.int64
+# Places: the heap, and the first device.
+HEAP, DEVICE = 1, 2
 
 
 def _f(*shape: int) -> np.ndarray:
@@ -41,30 +43,30 @@ def test_weights_are_aligned_and_know_who_reads_them() -> None:
     result = compiled(MODEL)
     plan = read_plan(result.plan)
     found = {plan.values[w.value].name.decode(): w for w in plan.weights}
-    assert {(w.onCpu, w.onGpu) for w in found.values()} == {(False, True), (True, False)}
+    assert {w.places for w in found.values()} == {DEVICE, HEAP}
     assert all(w.offset % ALIGNMENT == 0 for w in found.values())
     blob = result.weights.tobytes()
     assert len(blob) == plan.weightsSize == result.weights.size
-    constant = next(w for w in found.values() if w.onGpu)
+    constant = next(w for w in found.values() if w.places == DEVICE)
     assert np.frombuffer(blob, np.float32, 3, constant.offset).tolist() == [0, 1, 2]
 
 
 def test_input_placement() -> None:
     model = parse("g (float[n] x, int64[1] s) => (float[m] y) { r = Relu(x)  y = Reshape(r, s) }")
     plan = read_plan(compiled(model).plan)
-    assert [(p.onCpu, p.onGpu) for p in plan.inputPlacement] == [(False, True), (True, False)]
+    assert [p.places for p in plan.inputPlacement] == [DEVICE, HEAP]
 
 
 def test_an_input_wanted_in_both_places() -> None:
     model = parse("g (float[3,3] x) => (float[3,3] y, float z) { y = Relu(x)  z = Det(x) }")
     plan = read_plan(compiled(model).plan)
-    assert [(p.onCpu, p.onGpu) for p in plan.inputPlacement] == [(True, True)]
+    assert [p.places for p in plan.inputPlacement] == [HEAP | DEVICE]
 
 
 def test_an_input_that_nothing_reads_goes_to_the_cpu() -> None:
     model = parse("g (float[3] x, float[2] unused) => (float[3] y) { y = Relu(x) }")
     plan = read_plan(compiled(model).plan)
-    assert [(p.onCpu, p.onGpu) for p in plan.inputPlacement] == [(False, True), (True, False)]
+    assert [p.places for p in plan.inputPlacement] == [DEVICE, HEAP]
 
 
 def test_subgraphs_share_the_values() -> None:

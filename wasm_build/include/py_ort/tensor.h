@@ -22,11 +22,6 @@ int64_t element_count(std::span<const int64_t> dims);  // INT64_MAX when it does
 // Bytes of `count` elements on the CPU, in ONNX's own layout: int4 and its like are packed two (four) to a byte; a
 // string counts 0. SIZE_MAX when it does not fit.
 size_t byte_size(DType dtype, int64_t count);
-// Whether elements can be on the GPU: int64 as i32, uint64 and bool as u32, floats and integers of at most 32 bits as
-// they are.
-bool has_gpu_form(DType dtype);
-// Bytes of one element on the GPU; 0 without a form there.
-size_t gpu_element_size(DType dtype);
 const char* dtype_name(DType dtype);
 
 // float16, bfloat16 and the small floats are stored as their bits.
@@ -54,23 +49,28 @@ template <> inline constexpr DType dtype_of<std::string> = DType::string_;
 // For std::free.
 void* allocate(size_t size);
 
+struct Provider;
+
 // The bytes of a tensor, shared by views of it: either on the heap (64-byte aligned), borrowed from a longer-lived
-// place, or a GPU buffer's id.
+// place, or in the memory of a provider's device, by the id that it has there.
 class Storage {
  public:
+  using Release = void (*)(const Provider& provider, uint32_t id);
   static std::shared_ptr<Storage> on_heap(size_t size);  // null when out of memory
   static std::shared_ptr<Storage> borrowed(void* data, size_t size);
   static std::shared_ptr<Storage> adopted(void* data, size_t size);  // from ort_malloc; freed with the storage
   static std::shared_ptr<Storage> of_strings(int64_t count);
   // `release` is called with the id when the last holder lets go; may be null.
-  static std::shared_ptr<Storage> on_gpu(uint32_t id, size_t size, void (*release)(uint32_t));
+  static std::shared_ptr<Storage> on_device(const Provider& provider, uint32_t id, size_t size, Release release);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
   void* data() const { return data_; }
   size_t size() const { return size_; }
-  uint32_t gpu_id() const { return gpu_id_; }
+  uint32_t id() const { return id_; }
+  // Null: the bytes are on the heap.
+  const Provider* provider() const { return provider_; }
   std::vector<std::string>& strings() { return strings_; }
   // Said of weights: the bytes are the same in all runs, so a kernel may keep what it derives from them
   // (src/kernels/shared/derived.h).
@@ -85,8 +85,9 @@ class Storage {
   size_t size_ = 0;
   bool constant_ = false;
   bool owned_ = false;  // data_ came from allocate()
-  uint32_t gpu_id_ = 0;
-  void (*release_)(uint32_t) = nullptr;
+  uint32_t id_ = 0;
+  const Provider* provider_ = nullptr;
+  Release release_ = nullptr;
   std::vector<std::string> strings_;
 };
 

@@ -37,9 +37,6 @@ void append_json(std::string& out, std::string_view text) {
   out += '"';
 }
 
-// By which Python's sessions and placements know it.
-static const char* users_name(gen::Provider provider) { return provider == gen::Provider::js ? "webgpu" : "wasm"; }
-
 bool settle(const Failure& outcome) {
   std::string& json = last_error();
   json.clear();
@@ -50,7 +47,7 @@ bool settle(const Failure& outcome) {
   field(json, "node", node ? node->known_as() : "");
   field(json, "op_type", node ? node->op_type : "");
   field(json, "domain", node ? node->domain : "");
-  field(json, "provider", node ? users_name(node->provider) : "");
+  field(json, "provider", node ? node->provider->name : "");
   json += '}';
   return false;
 }

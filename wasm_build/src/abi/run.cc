@@ -55,10 +55,11 @@ int ort_run_feed(uint32_t run, uint32_t input, int dtype, uint32_t rank, const i
   return settle(found->feed(input, static_cast<DType>(dtype), dims_of(rank, dims), data, size));
 }
 
-int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims, uint32_t gpu_id) {
+int ort_run_feed_device(uint32_t run, uint32_t input, uint32_t provider, int dtype, uint32_t rank, const int32_t* dims,
+                        uint32_t id) {
   Run* found = find(run);
   return found && check(dtype, rank, dims) &&
-         settle(found->feed_gpu(input, static_cast<DType>(dtype), dims_of(rank, dims), gpu_id));
+         settle(found->feed_device(input, provider, static_cast<DType>(dtype), dims_of(rank, dims), id));
 }
 
 int ort_run_feed_container(uint32_t run, uint32_t input, int kind, int dtype) {

@@ -46,9 +46,9 @@ int ort_session_share_weight(uint32_t session, uint32_t index, uint32_t owner, u
   return found && from && settle(found->share_weight(index, *from, other));
 }
 
-int ort_session_weight_on_gpu(uint32_t session, uint32_t index, uint32_t gpu_id) {
+int ort_session_weight_on_device(uint32_t session, uint32_t index, uint32_t id) {
   Session* found = find(session);
-  return found && settle(found->weight_on_gpu(index, gpu_id));
+  return found && settle(found->weight_on_device(index, id));
 }
 
 int ort_session_prepare(uint32_t session) {

@@ -113,9 +113,10 @@ std::shared_ptr<Storage> Storage::of_strings(int64_t count) {
   return storage;
 }
 
-std::shared_ptr<Storage> Storage::on_gpu(uint32_t id, size_t size, void (*release)(uint32_t)) {
+std::shared_ptr<Storage> Storage::on_device(const Provider& provider, uint32_t id, size_t size, Release release) {
   std::shared_ptr<Storage> storage(new Storage);
-  storage->gpu_id_ = id;
+  storage->provider_ = &provider;
+  storage->id_ = id;
   storage->size_ = size;
   storage->release_ = release;
   return storage;
@@ -126,7 +127,7 @@ Storage::~Storage() {
     std::free(data_);
     use.now -= size_;
   }
-  if (release_) release_(gpu_id_);
+  if (release_) release_(*provider_, id_);
 }
 
 Status Tensor::make(DType dtype, Dims dims, Tensor& out) {

@@ -1,5 +1,7 @@
 #include "ep/cpu_kernels.h"
 
+#include "core/at_work.h"
+
 namespace py_ort {
 namespace {
 

@@ -6,24 +6,25 @@
 
 // Names that emcc keeps: the imports of core.wasm. Addresses and ids are unsigned, `>>> 0` makes them so above 2 GiB.
 extern "C" {
-EM_JS(uint32_t, jsep_alloc, (size_t size), {
+EM_JS(uint32_t, jsep_alloc, (uint32_t provider, size_t size), {
   try {
-    return Module.jsepAlloc(size >>> 0);
+    return Module.jsepAlloc(provider, size >>> 0);
   } catch (error) {
     Module.jsepCaught(error);
     return 0;
   }
 });
-EM_JS(void, jsep_free, (uint32_t id), {
+EM_JS(void, jsep_free, (uint32_t provider, uint32_t id), {
   try {
-    Module.jsepFree(id >>> 0);
+    Module.jsepFree(provider, id >>> 0);
   } catch (error) {
     Module.jsepCaught(error);
   }
 });
-EM_JS(int, jsep_copy, (uint32_t source, uint32_t target, size_t size, int to_gpu, int dtype, const void* blocks), {
+EM_JS(int, jsep_copy,
+      (uint32_t provider, uint32_t source, uint32_t target, size_t size, int upload, int dtype, const void* blocks), {
   try {
-    Module.jsepCopy(source >>> 0, target >>> 0, size >>> 0, to_gpu !== 0, dtype, blocks >>> 0);
+    Module.jsepCopy(provider, source >>> 0, target >>> 0, size >>> 0, upload !== 0, dtype, blocks >>> 0);
     return 1;
   } catch (error) {
     Module.jsepCaught(error);
@@ -31,7 +32,7 @@ EM_JS(int, jsep_copy, (uint32_t source, uint32_t target, size_t size, int to_gpu
   }
 });
 // Suspends only when the page answers with a promise.
-EM_JS(int, jsep_copy_async, (uint32_t id, void* target, size_t size), {
+EM_JS(int, jsep_copy_async, (uint32_t provider, uint32_t id, void* target, size_t size), {
   return Asyncify.handleSleep(function (wake) {
     var failed = function (error) {
       Module.jsepCaught(error);
@@ -39,7 +40,7 @@ EM_JS(int, jsep_copy_async, (uint32_t id, void* target, size_t size), {
     };
     var pending;
     try {
-      if (id) pending = Module.jsepCopyAsync(id >>> 0, target >>> 0, size >>> 0);
+      if (id) pending = Module.jsepCopyAsync(provider, id >>> 0, target >>> 0, size >>> 0);
       else pending = new Promise(function (resolve) { setTimeout(resolve, 0); });
     } catch (error) {
       return failed(error);
@@ -69,25 +70,25 @@ EM_JS(void, jsep_take_pixels, (void* target), {
 });
 EM_JS(double, jsep_now, (), { return performance.now(); });
 EM_JS(int, jsep_create_kernel,
-      (const char* op_type, uint32_t id, const void* attributes, size_t size, const char* domain), {
+      (uint32_t provider, const char* op_type, uint32_t id, const void* attributes, size_t size, const char* domain), {
   try {
     const op = UTF8ToString(op_type), of = UTF8ToString(domain);
-    return Module.jsepCreateKernel(op, id >>> 0, attributes >>> 0, size >>> 0, of) | 0;
+    return Module.jsepCreateKernel(provider, op, id >>> 0, attributes >>> 0, size >>> 0, of) | 0;
   } catch (error) {
     Module.jsepCaught(error);
     return 1;
   }
 });
-EM_JS(void, jsep_release_kernel, (uint32_t id), {
+EM_JS(void, jsep_release_kernel, (uint32_t provider, uint32_t id), {
   try {
-    Module.jsepReleaseKernel(id >>> 0);
+    Module.jsepReleaseKernel(provider, id >>> 0);
   } catch (error) {
     Module.jsepCaught(error);
   }
 });
-EM_JS(int, jsep_run, (uint32_t id, const void* context), {
+EM_JS(int, jsep_run, (uint32_t provider, uint32_t id, const void* context), {
   try {
-    return Module.jsepRun(id >>> 0, context >>> 0) | 0;
+    return Module.jsepRun(provider, id >>> 0, context >>> 0) | 0;
   } catch (error) {
     Module.jsepCaught(error);
     return 1;
@@ -120,39 +121,39 @@ void set_error(ErrorCode code, const char* message) {
   if (last_error().ok()) last_error() = {code == ErrorCode::ok ? ErrorCode::fail : code, message ? message : ""};
 }
 
-Status alloc(size_t size, uint32_t& gpu_id) {
+Status alloc(const Provider& provider, size_t size, uint32_t& id) {
   last_error() = {};
-  gpu_id = jsep_alloc(size);
-  return gpu_id ? Status{}
-                : failure(static_cast<int>(ErrorCode::out_of_memory), to_text("no GPU buffer of ", size, " bytes"));
+  id = jsep_alloc(provider.index, size);
+  return id ? Status{}
+            : failure(static_cast<int>(ErrorCode::out_of_memory), to_text("no buffer of ", size, " bytes on ", provider.name));
 }
 
-void free(uint32_t gpu_id) { jsep_free(gpu_id); }
+void free(const Provider& provider, uint32_t id) { jsep_free(provider.index, id); }
 
-Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype) {
+Status upload(const Provider& provider, const void* data, uint32_t id, size_t size, DType dtype) {
   last_error() = {};
   const auto address = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data));
-  if (jsep_copy(address, gpu_id, size, 1, static_cast<int>(dtype), nullptr)) return {};
-  return failure(1, to_text("copying ", size, " bytes to the GPU failed"));
+  if (jsep_copy(provider.index, address, id, size, 1, static_cast<int>(dtype), nullptr)) return {};
+  return failure(1, to_text("copying ", size, " bytes to ", provider.name, " failed"));
 }
 
-Status copy(uint32_t source, uint32_t target, DType dtype, const Blocks& blocks) {
+Status copy(const Provider& provider, uint32_t source, uint32_t target, DType dtype, const Blocks& blocks) {
   last_error() = {};
   const std::array<uint32_t, 5> words = {
       static_cast<uint32_t>(blocks.count), static_cast<uint32_t>(blocks.source_offset),
       static_cast<uint32_t>(blocks.source_step), static_cast<uint32_t>(blocks.target_offset),
       static_cast<uint32_t>(blocks.target_step)};
-  if (jsep_copy(source, target, blocks.size, 0, static_cast<int>(dtype), words.data())) return {};
-  return failure(1, to_text("copying ", blocks.count, " times ", blocks.size, " bytes on the GPU failed"));
+  if (jsep_copy(provider.index, source, target, blocks.size, 0, static_cast<int>(dtype), words.data())) return {};
+  return failure(1, to_text("copying ", blocks.count, " times ", blocks.size, " bytes on ", provider.name, " failed"));
 }
 
-Status download(uint32_t gpu_id, void* data, size_t size) {
+Status download(const Provider& provider, uint32_t id, void* data, size_t size) {
   last_error() = {};
-  if (jsep_copy_async(gpu_id, data, size)) return {};
-  return failure(1, to_text("copying ", size, " bytes from the GPU failed"));
+  if (jsep_copy_async(provider.index, id, data, size)) return {};
+  return failure(1, to_text("copying ", size, " bytes from ", provider.name, " failed"));
 }
 
-void pause() { jsep_copy_async(0, nullptr, 0); }
+void pause() { jsep_copy_async(0, 0, nullptr, 0); }
 double now_ms() { return jsep_now(); }
 
 Status decode_image(const uint8_t* encoded, size_t size, std::string_view format, Picture& out) {
@@ -164,24 +165,24 @@ Status decode_image(const uint8_t* encoded, size_t size, std::string_view format
 
 void take_pixels(uint8_t* target) { jsep_take_pixels(target); }
 
-Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes,
-                     size_t size) {
+Status create_kernel(const Provider& provider, uint32_t id, std::string_view domain, std::string_view op_type,
+                     const uint8_t* attributes, size_t size) {
   if (!jsep_present())
-    return {ErrorCode::invalid_graph,
-            "the plan has nodes for the JS provider, but the page installed none (Module.jsepInit)"};
+    return invalid_graph("the plan has nodes for ", provider.name, ", but the page installed none (Module.jsepInit)");
   last_error() = {};
   const std::string op(op_type), of(domain);
-  const int code = jsep_create_kernel(op.c_str(), id, attributes, size, of.c_str());
-  return code == 0 ? Status{} : failure(code, "the JS provider could not make the kernel");
+  const int code = jsep_create_kernel(provider.index, op.c_str(), id, attributes, size, of.c_str());
+  return code == 0 ? Status{} : failure(code, to_text(provider.name, " could not make the kernel"));
 }
 
-void release_kernel(uint32_t id) { jsep_release_kernel(id); }
+void release_kernel(const Provider& provider, uint32_t id) { jsep_release_kernel(provider.index, id); }
 
-Status run(uint32_t id, const uint32_t* context) {
+Status run(const Provider& provider, uint32_t id, const uint32_t* context) {
   last_error() = {};
-  const int code = jsep_run(id, context);
-  return code == 0 && last_error().ok() ? Status{}
-                                        : failure(code, "the JS provider's kernel failed and did not say why");
+  const int code = jsep_run(provider.index, id, context);
+  return code == 0 && last_error().ok()
+             ? Status{}
+             : failure(code, to_text("the kernel on ", provider.name, " failed and did not say why"));
 }
 
 }  // namespace py_ort::jsep

@@ -1,26 +1,27 @@
-// The JSEP seam: the functions that the page installs with Module.jsepInit, as C functions. Exceptions of the page end
-// here.
+// The JSEP seam: the functions that the page installs with Module.jsepInit, as C functions, each told whose device is
+// meant. Exceptions of the page end here.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "plan/provider.h"
 #include "py_ort/kernel.h"
 
 namespace py_ort::jsep {
 
-// A new GPU buffer of `size` bytes (a multiple of 16).
-Status alloc(size_t size, uint32_t& gpu_id);
-void free(uint32_t gpu_id);
-// CPU to GPU. The page takes the bytes before it returns.
-Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype);
-// GPU to GPU: `count` blocks of `size` bytes, the first at `offset`, each `step` behind the one before it. All are
+// New memory of `size` bytes (a multiple of 16).
+Status alloc(const Provider& provider, size_t size, uint32_t& id);
+void free(const Provider& provider, uint32_t id);
+// Heap to device. The page takes the bytes before it returns.
+Status upload(const Provider& provider, const void* data, uint32_t id, size_t size, DType dtype);
+// Within a device: `count` blocks of `size` bytes, the first at `offset`, each `step` behind the one before it. All are
 // multiples of the element's size.
 struct Blocks { size_t size, count, source_offset, source_step, target_offset, target_step; };
-Status copy(uint32_t source, uint32_t target, DType dtype, const Blocks& blocks);
-// GPU to CPU. Like decode_image it may suspend: call it directly, all the way from ort_run_execute.
-Status download(uint32_t gpu_id, void* data, size_t size);
-// Suspends for a turn of the page's event loop. Like `download`, by jsepCopyAsync's import, of no buffer.
+Status copy(const Provider& provider, uint32_t source, uint32_t target, DType dtype, const Blocks& blocks);
+// Device to heap. Like decode_image it may suspend: call it directly, all the way from ort_run_execute.
+Status download(const Provider& provider, uint32_t id, void* data, size_t size);
+// Suspends for a turn of the page's event loop. Like `download`, by jsepCopyAsync's import, of no tensor.
 void pause();
 double now_ms();
 // The pixels of a picture, row by row, by the page's Module.decodeImage. `format`: as ONNX's ImageDecoder has it.
@@ -29,11 +30,11 @@ struct Picture { uint32_t height, width, channels; };
 Status decode_image(const uint8_t* encoded, size_t size, std::string_view format, Picture& out);
 // Those of the last one that was decoded, once.
 void take_pixels(uint8_t* target);
-Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes,
-                     size_t size);
-void release_kernel(uint32_t id);
+Status create_kernel(const Provider& provider, uint32_t id, std::string_view domain, std::string_view op_type,
+                     const uint8_t* attributes, size_t size);
+void release_kernel(const Provider& provider, uint32_t id);
 // `context`: see abi.h.
-Status run(uint32_t id, const uint32_t* context);
+Status run(const Provider& provider, uint32_t id, const uint32_t* context);
 
 // Why the call under way is going to fail. The first one wins: it is the cause, what follows are its consequences.
 void set_error(ErrorCode code, const char* message);

@@ -25,9 +25,9 @@ void JsepCall::append(const Slot* slot, gen::InputUse use) {
   uint32_t data = 0;
   size_t bytes = 0;
   if (use == gen::InputUse::device) {
-    location = Location::gpu;
-    data = slot->gpu.storage->gpu_id();
-    bytes = static_cast<size_t>(tensor.count()) * gpu_element_size(tensor.dtype);
+    location = Location::device;
+    data = slot->device.storage->id();
+    bytes = device_bytes(tensor, *node_.provider);
   } else if (use == gen::InputUse::host) {
     location = Location::cpu;
     data = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(tensor.storage->data()));
@@ -39,7 +39,7 @@ void JsepCall::append(const Slot* slot, gen::InputUse use) {
   for (int64_t d : tensor.dims) words_.push_back(static_cast<uint32_t>(d));
 }
 
-Status JsepCall::run(uint32_t kernel) { return jsep::run(kernel, words_.data()); }
+Status JsepCall::run(uint32_t kernel) { return jsep::run(*node_.provider, kernel, words_.data()); }
 
 JsepCall* JsepCall::with_context(uint32_t context) {
   return current_ && context == static_cast<uint32_t>(reinterpret_cast<uintptr_t>(current_->words_.data())) ? current_
@@ -64,14 +64,14 @@ uint32_t JsepCall::output(uint32_t index, DType dtype, Dims dims) {
   if (dtype == DType::undefined)
     return fail(
         invalid_argument("the plan does not say of what type output ", index, " is: say it to ort_jsep_output"));
-  if (Status status = make_on_gpu(dtype, std::move(dims), out); !status.ok()) return fail(status);
-  return out.storage->gpu_id();
+  if (Status status = make_on_device(*node_.provider, dtype, std::move(dims), out); !status.ok()) return fail(status);
+  return out.storage->id();
 }
 
 bool JsepCall::output_view(uint32_t index, uint32_t input, Dims dims) {
-  if (index >= outputs_.size() || input >= inputs_.size() || !inputs_[input] || !inputs_[input]->on_gpu())
+  if (index >= outputs_.size() || input >= inputs_.size() || !inputs_[input] || !inputs_[input]->on(*node_.provider))
     return fail(invalid_argument("output ", index, " cannot be a view of input ", input));
-  const Tensor& source = inputs_[input]->gpu;
+  const Tensor& source = inputs_[input]->device;
   if (element_count(dims) != source.count())
     return fail(
         invalid_argument("output ", index, " of shape ", dims, " cannot be a view of an input of shape ", source.dims));

@@ -65,7 +65,8 @@ Module['jsepAttributes'] = function (pointer, size) {
 };
 
 Module['jsepContract'] = function (given) {
-  var copy = function (source, target, size, toGpu, _dtype, blocks) {
+  // There is one device: functions of this contract are not told whose is meant.
+  var copy = function (_provider, source, target, size, toGpu, _dtype, blocks) {
     var place = blocks >>> 2;
     if (!toGpu && (HEAPU32[place] !== 1 || HEAPU32[place + 1] || HEAPU32[place + 3]))
       throw new Error(
@@ -74,12 +75,12 @@ Module['jsepContract'] = function (given) {
       );
     given.copy(source, target, size, !toGpu);
   };
-  var createKernel = function (opType, id, attributes, size, domain) {
+  var createKernel = function (_provider, opType, id, attributes, size, domain) {
     var read = Module['jsepAttributes'](attributes, size);
     if (domain === 'com.ms.internal.nhwc') read['format'] = 'NHWC';
     return given.createKernel(opType, id, read);
   };
-  var run = function (id, context) {
+  var run = function (_provider, id, context) {
     var at = context >>> 2,
       words = [context, HEAPU32[at]];
     at += 2;
@@ -101,13 +102,18 @@ Module['jsepContract'] = function (given) {
   Module['_JsepOutput'] = function (context, index, shape) {
     return Module['_ort_jsep_output'](context, index, 0, HEAPU32[shape >>> 2], shape + 4) >>> 0;
   };
+  var alone = function (name) {
+    return function (_provider, first, second, third) {
+      return given[name](first, second, third);
+    };
+  };
   return {
-    alloc: given.alloc,
-    free: given.free,
+    alloc: alone('alloc'),
+    free: alone('free'),
     copy: copy,
-    copyAsync: given.copyAsync,
+    copyAsync: alone('copyAsync'),
     createKernel: createKernel,
-    releaseKernel: given.releaseKernel,
+    releaseKernel: alone('releaseKernel'),
     run: run,
   };
 };

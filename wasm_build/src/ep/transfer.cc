@@ -1,19 +1,18 @@
-// Bringing tensors to the GPU and back.
-#include "ep/slot.h"
+// Bringing tensors from the heap to a device, and back.
 #include "ep/jsep.h"
+#include "ep/slot.h"
+#include "plan/element_forms.h"
 
 namespace py_ort {
 namespace {
 
 constexpr size_t kBindingUnit = 16;  // vec4 bindings are always possible
-constexpr size_t kCopyUnit = 4;      // WebGPU copies whole words; tensors on the heap have room for the rest (allocate)
+constexpr size_t kCopyUnit = 4;      // copies are of whole words; tensors on the heap have room for the rest (allocate)
 
 size_t rounded(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
-size_t gpu_bytes(const Tensor& tensor) { return static_cast<size_t>(tensor.count()) * gpu_element_size(tensor.dtype); }
-
-Status no_gpu_form(std::string_view name, DType dtype) {
-  return not_implemented("'", name, "' cannot be on the GPU: ", dtype_name(dtype), " has no form there");
+Status no_form(std::string_view name, const Provider& provider, DType dtype) {
+  return not_implemented("'", name, "' cannot be on ", provider.name, ": ", dtype_name(dtype), " has no form there");
 }
 
 }  // namespace
@@ -25,67 +24,75 @@ Slot Slot::of(Value v, bool varies) {
   return slot;
 }
 
-Slot Slot::of_gpu(Tensor t, bool varies) {
+Slot Slot::of_device(Tensor t, bool varies) {
   Slot slot;
   slot.value = Value::of(t);
-  slot.gpu = std::move(t);
+  slot.device = std::move(t);
   slot.varies = varies;
   return slot;
 }
 
-Status make_on_gpu(DType dtype, Dims dims, Tensor& out) {
-  if (!has_gpu_form(dtype)) return no_gpu_form("a new tensor", dtype);
+size_t device_bytes(const Tensor& tensor, const Provider& provider) {
+  return static_cast<size_t>(tensor.count()) * provider.element_size(tensor.dtype);
+}
+
+Status make_on_device(const Provider& provider, DType dtype, Dims dims, Tensor& out) {
+  if (!provider.takes(dtype)) return no_form("a new tensor", provider, dtype);
   for (int64_t d : dims)
     if (d < 0) return runtime_error("a tensor cannot have the shape ", dims);
-  out = {dtype, std::move(dims), Location::gpu, nullptr};
+  out = {dtype, std::move(dims), Location::device, nullptr};
   if (out.count() > int64_t{UINT32_MAX} / 8)
-    return out_of_memory("a tensor of shape ", out.dims, " is too large for a GPU buffer");
-  const size_t size = std::max(rounded(gpu_bytes(out), kBindingUnit), kBindingUnit);
+    return out_of_memory("a tensor of shape ", out.dims, " is too large for ", provider.name);
+  const size_t size = std::max(rounded(device_bytes(out, provider), kBindingUnit), kBindingUnit);
   uint32_t id = 0;
-  PY_ORT_TRY(jsep::alloc(size, id));
-  out.storage = Storage::on_gpu(id, size, &jsep::free);
+  PY_ORT_TRY(jsep::alloc(provider, size, id));
+  out.storage = Storage::on_device(provider, id, size, &jsep::free);
   return {};
 }
 
-Status bring_to_gpu(Slot& slot, std::string_view name) {
-  if (slot.on_gpu()) return {};
-  if (!slot.is_tensor()) return not_implemented("'", name, "' is no tensor: the JS provider takes tensors only");
+Status bring_to_device(Slot& slot, const Provider& provider, std::string_view name) {
+  if (slot.on(provider)) return {};
+  if (!slot.is_tensor()) return not_implemented("'", name, "' is no tensor: ", provider.name, " takes tensors only");
+  PY_ORT_TRY(bring_to_heap(slot, name));
   const Tensor& tensor = slot.value.tensor;
-  if (!has_gpu_form(tensor.dtype)) return no_gpu_form(name, tensor.dtype);
-  Tensor gpu;
-  PY_ORT_TRY(make_on_gpu(tensor.dtype, tensor.dims, gpu));
+  if (!provider.takes(tensor.dtype)) return no_form(name, provider, tensor.dtype);
+  Tensor made;
+  PY_ORT_TRY(make_on_device(provider, tensor.dtype, tensor.dims, made));
   std::shared_ptr<Storage> bytes;
   size_t size = 0;
-  PY_ORT_TRY(bytes_for_gpu(tensor, name, bytes, size));
-  if (size > 0) PY_ORT_TRY(jsep::upload(bytes->data(), gpu.storage->gpu_id(), size, tensor.dtype));
-  slot.gpu = std::move(gpu);
+  PY_ORT_TRY(bytes_for_device(tensor, provider, name, bytes, size));
+  if (size > 0) PY_ORT_TRY(jsep::upload(provider, bytes->data(), made.storage->id(), size, tensor.dtype));
+  slot.device = std::move(made);
   return {};
 }
 
-Status bytes_for_gpu(const Tensor& tensor, std::string_view name, std::shared_ptr<Storage>& bytes, size_t& size) {
-  if (!has_gpu_form(tensor.dtype)) return no_gpu_form(name, tensor.dtype);
-  const size_t exact = gpu_bytes(tensor);
+Status bytes_for_device(const Tensor& tensor, const Provider& provider, std::string_view name,
+                        std::shared_ptr<Storage>& bytes, size_t& size) {
+  if (!provider.takes(tensor.dtype)) return no_form(name, provider, tensor.dtype);
+  const size_t exact = device_bytes(tensor, provider);
   size = rounded(exact, kCopyUnit);
   bytes = tensor.storage;
-  if (size == 0 || same_on_gpu(tensor.dtype)) return {};
+  if (size == 0 || provider.form(tensor.dtype) == tensor.dtype) return {};
   bytes = Storage::on_heap(exact);
-  if (!bytes) return out_of_memory("no memory to widen '", name, "' for the GPU (", exact, " bytes)");
-  return widen_for_gpu(tensor, name, bytes->data());
+  if (!bytes) return out_of_memory("no memory to bring '", name, "' to ", provider.name, " (", exact, " bytes)");
+  return to_form(tensor, name, provider, bytes->data());
 }
 
-Status bring_to_cpu(Slot& slot, std::string_view name) {
-  if (slot.on_cpu()) return {};
-  if (!slot.on_gpu()) return runtime_error("'", name, "' has no contents: only its shape is known here");
-  Tensor cpu;
-  PY_ORT_TRY(Tensor::make(slot.gpu.dtype, slot.gpu.dims, cpu));
-  if (const size_t size = gpu_bytes(slot.gpu); size > 0) {
-    const bool same = same_on_gpu(cpu.dtype);
-    auto wide = same ? cpu.storage : Storage::on_heap(size);
-    if (!wide) return out_of_memory("no memory to read '", name, "' back from the GPU (", size, " bytes)");
-    PY_ORT_TRY(jsep::download(slot.gpu.storage->gpu_id(), wide->data(), rounded(size, kCopyUnit)));
-    if (!same) narrow_from_gpu(wide->data(), cpu.dtype, cpu.count(), cpu.storage->data());
+Status bring_to_heap(Slot& slot, std::string_view name) {
+  if (slot.on_heap()) return {};
+  const Provider* provider = slot.provider();
+  if (!provider) return runtime_error("'", name, "' has no contents: only its shape is known here");
+  Tensor here;
+  PY_ORT_TRY(Tensor::make(slot.device.dtype, slot.device.dims, here));
+  if (const size_t size = device_bytes(slot.device, *provider); size > 0) {
+    const bool same = provider->form(here.dtype) == here.dtype;
+    auto bytes = same ? here.storage : Storage::on_heap(size);
+    if (!bytes)
+      return out_of_memory("no memory to read '", name, "' back from ", provider->name, " (", size, " bytes)");
+    PY_ORT_TRY(jsep::download(*provider, slot.device.storage->id(), bytes->data(), rounded(size, kCopyUnit)));
+    if (!same) from_form(bytes->data(), here.dtype, here.count(), here.storage->data());
   }
-  slot.value = Value::of(std::move(cpu));
+  slot.value = Value::of(std::move(here));
   return {};
 }
 

@@ -22,7 +22,7 @@ Form form_of(std::string_view op_type, std::string_view domain) {
   return Form::kernel;
 }
 
-PlanNode node_of(const gen::Node& table) {
+PlanNode node_of(const gen::Node& table, const std::vector<Provider>& providers) {
   PlanNode node;
   node.table = &table;
   node.name = text_of(table.name());
@@ -30,7 +30,7 @@ PlanNode node_of(const gen::Node& table) {
   node.domain = text_of(table.domain());
   if (node.domain == "ai.onnx") node.domain = {};
   node.origin = text_of(table.origin());
-  node.provider = table.provider();
+  node.provider = &providers[table.provider()];
   node.form = form_of(node.op_type, node.domain);
   node.inputs = indices(table.inputs());
   node.outputs = indices(table.outputs());
@@ -84,6 +84,14 @@ Status Plan::read(void* bytes, size_t size, Plan& out) {
 }
 
 Status Plan::decode() {
+  for (const auto* table : *table_->providers()) {
+    Provider provider;
+    provider.index = static_cast<uint32_t>(providers_.size());
+    provider.name = table->name()->string_view();
+    if (table->forms())
+      for (const auto* form : *table->forms()) provider.forms[static_cast<size_t>(form->dtype())] = form->stored();
+    providers_.push_back(provider);
+  }
   for (const auto* table : *table_->graphs()) {
     PlanGraph graph;
     graph.name = text_of(table->name());
@@ -91,7 +99,7 @@ Status Plan::decode() {
     graph.outputs = indices(table->outputs());
     if (table->nodes())
       for (const auto* node : *table->nodes()) {
-        graph.nodes.push_back(node_of(*node));
+        graph.nodes.push_back(node_of(*node, providers_));
         graph.nodes.back().index = node_count_++;
       }
     graphs_.push_back(std::move(graph));

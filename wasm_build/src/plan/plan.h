@@ -1,12 +1,14 @@
 // A plan, verified and decoded once per session: the executor never meets a bad index.
 #pragma once
 
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "plan/provider.h"
 #include "py_ort/gen/plan_generated.h"
 #include "py_ort/status.h"
 
@@ -22,7 +24,7 @@ enum class Form : uint8_t { kernel, if_, loop, scan, sequence_map, image_decoder
 struct PlanNode {
   const gen::Node* table = nullptr;
   std::string_view name, op_type, domain, origin;
-  gen::Provider provider = gen::Provider::cpu;
+  const Provider* provider = nullptr;
   Form form = Form::kernel;
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;     // kOmitted too where nobody reads it
@@ -63,6 +65,10 @@ class Plan {
   bool varies(int32_t i) const { return varying_[static_cast<size_t>(i)] != 0; }
   // Takes nodes out, by their index among all: their outputs then are there before a run, as weights are.
   void remove(const std::vector<bool>& nodes);
+  // The first one is the core's own.
+  const std::vector<Provider>& providers() const { return providers_; }
+  // Whose device has this place, a bit of those of a weight or an input.
+  const Provider& provider_at(uint32_t place) const { return providers_[static_cast<size_t>(std::countr_zero(place))]; }
   size_t weight_count() const { return table_->weights() ? table_->weights()->size() : 0; }
   const gen::Weight& weight(size_t i) const { return *table_->weights()->Get(static_cast<flatbuffers::uoffset_t>(i)); }
 
@@ -73,6 +79,7 @@ class Plan {
   Status decode();
   std::unique_ptr<void, Free> bytes_;
   const gen::Plan* table_ = nullptr;
+  std::vector<Provider> providers_;
   std::vector<PlanGraph> graphs_;
   std::vector<uint8_t> varying_;  // by Plan.values
   uint32_t node_count_ = 0;

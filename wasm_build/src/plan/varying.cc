@@ -37,7 +37,7 @@ class Varying {
     changed_ = true;
   }
 
-  // Shapes follow from shapes and from what is read on the CPU; a GPU's results have no say in them.
+  // Shapes follow from shapes and from what is read on the CPU; a device's results have no say in them.
   void kernel(const PlanNode& node) {
     uint8_t made = node.is_random() ? kContents : 0;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -45,7 +45,7 @@ class Varying {
       const gen::InputUse use = node.uses[i];
       if (input & kShape) made = kBoth;
       if (!(input & kContents) || use == gen::InputUse::shape) continue;
-      made |= node.provider == gen::Provider::js && use == gen::InputUse::device ? kContents : kBoth;
+      made |= node.provider->on_device() && use == gen::InputUse::device ? kContents : kBoth;
     }
     for (int32_t value : node.outputs) add(value, made);
   }

@@ -1,7 +1,9 @@
 // What the FlatBuffers verifier cannot know: that indices, shapes and sizes hold together. After this nobody asks
 // again.
 #include <algorithm>
+#include <bit>
 
+#include "plan/element_forms.h"
 #include "plan/plan.h"
 #include "py_ort/tensor.h"
 
@@ -9,6 +11,7 @@ namespace py_ort {
 namespace {
 
 constexpr size_t kMaxNesting = 64;
+constexpr size_t kMostProviders = 16;  // a place is a bit
 
 bool known(DType dtype) { return dtype >= DType::MIN && dtype <= DType::MAX; }
 
@@ -28,6 +31,39 @@ Status check_size(std::string_view what, std::string_view name, DType dtype, con
   return {};
 }
 
+Status verify_providers(const gen::Plan& table) {
+  if (!table.providers() || table.providers()->size() == 0 || table.providers()->size() > kMostProviders)
+    return invalid_graph("the plan has no providers, or more than ", kMostProviders);
+  for (const auto* provider : *table.providers()) {
+    if (!provider->forms()) continue;
+    for (const auto* form : *provider->forms())
+      if (!known(form->dtype()) || !known(form->stored()) || !is_known_form(form->dtype(), form->stored()))
+        return invalid_graph("provider '", provider->name()->string_view(), "' keeps a type in an unknown form");
+  }
+  for (const auto* graph : *table.graphs())
+    if (graph->nodes())
+      for (const auto* node : *graph->nodes())
+        if (node->provider() >= table.providers()->size())
+          return invalid_graph("a node (", node->op_type()->string_view(), ") is on provider ", node->provider(),
+                               " of ", table.providers()->size());
+  return {};
+}
+
+// On the heap, on a device, or on both.
+Status verify_places(const gen::Plan& table, uint32_t places, std::string_view what, std::string_view name) {
+  if (places != 0 && places >> table.providers()->size() == 0 && places - (places & kHeap) == device_of(places))
+    return {};
+  return invalid_graph(what, " '", name, "' has the places ", places, ", of ", table.providers()->size(),
+                       " providers: it is on the heap, on one device, or on both");
+}
+
+bool has_form(const gen::Provider& provider, DType dtype) {
+  if (provider.forms())
+    for (const auto* form : *provider.forms())
+      if (form->dtype() == dtype) return true;
+  return false;
+}
+
 Status verify_weights(const gen::Plan& table) {
   const size_t values = table.values() ? table.values()->size() : 0;
   if (!table.weights()) return {};
@@ -41,9 +77,13 @@ Status verify_weights(const gen::Plan& table) {
                            dtype_name(value->dtype()));
     if (weight->offset() > table.weights_size() || weight->size() > table.weights_size() - weight->offset())
       return invalid_graph("weight '", name, "' lies outside the ", table.weights_size(), " bytes of weights");
-    if (weight->on_gpu() && !has_gpu_form(weight->dtype()))
-      return invalid_graph("weight '", name, "' cannot be on the GPU: ", dtype_name(weight->dtype()),
-                           " has no form there");
+    PY_ORT_TRY(verify_places(table, weight->places(), "weight", name));
+    if (const uint32_t place = device_of(weight->places())) {
+      const auto* provider = table.providers()->Get(static_cast<flatbuffers::uoffset_t>(std::countr_zero(place)));
+      if (!has_form(*provider, weight->dtype()))
+        return invalid_graph("weight '", name, "' cannot be on ", provider->name()->string_view(), ": ",
+                             dtype_name(weight->dtype()), " has no form there");
+    }
   }
   return {};
 }
@@ -112,7 +152,6 @@ class ScopeCheck {
 
   Status node(const PlanNode& node, size_t depth) {
     const std::string where = to_text("node '", node.name, "' (", node.op_type, ")");
-    if (node.provider > gen::Provider::MAX) return invalid_graph(where, " is on an unknown provider");
     for (auto use : node.uses)
       if (use > gen::InputUse::MAX) return invalid_graph(where, " has an unknown use of an input");
     for (int32_t value : node.inputs)
@@ -175,6 +214,9 @@ Status verify_tables(const gen::Plan& table) {
   const auto* placement = table.input_placement();
   if (placement && placement->size() != (inputs ? inputs->size() : 0))
     return invalid_graph("input_placement and the inputs differ in number");
+  PY_ORT_TRY(verify_providers(table));
+  if (placement)
+    for (const auto* input : *placement) PY_ORT_TRY(verify_places(table, input->places(), "an input", ""));
   return verify_weights(table);
 }
 

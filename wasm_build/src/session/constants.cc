@@ -11,11 +11,11 @@ namespace {
 constexpr size_t kMostGrowth = size_t{64} << 20;
 
 bool is_constant(const PlanNode& node, const std::vector<Slot>& constants) {
-  if (node.form != Form::kernel || node.provider != gen::Provider::cpu || node.is_random()) return false;
+  if (node.form != Form::kernel || node.provider->on_device() || node.is_random()) return false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kOmitted) continue;
     const Slot& slot = constants[node.inputs[i]];
-    if (node.uses[i] == gen::InputUse::shape ? slot.empty() : !slot.on_cpu()) return false;
+    if (node.uses[i] == gen::InputUse::shape ? slot.empty() : !slot.on_heap()) return false;
   }
   return true;
 }
@@ -39,7 +39,7 @@ bool Session::compute(const PlanNode& node, size_t& growth) {
     return false;
   size_t before = 0, after = 0;
   for (int32_t value : node.inputs)
-    if (value != kOmitted && constants_[value].on_cpu() && constants_[value].is_tensor())
+    if (value != kOmitted && constants_[value].on_heap() && constants_[value].is_tensor())
       before += constants_[value].value.tensor.size_in_bytes();
   for (const Value& value : made) {
     if (value.kind == Value::Kind::none) continue;  // nobody reads it

@@ -26,7 +26,7 @@ Status run_cpu_node(Run& run, const PlanNode& node) {
     if (node.inputs[i] == kOmitted || node.uses[i] == gen::InputUse::shape) continue;
     Slot& slot = run.slot(node.inputs[i]);
     if (slot.empty()) return runtime_error("input ", i, " '", run.name(node.inputs[i]), "' has no value");
-    PY_ORT_TRY(read_on_cpu(run, slot, run.name(node.inputs[i])));
+    PY_ORT_TRY(read_on_heap(run, slot, run.name(node.inputs[i])));
   }
 
   // No suspension below: pointers to slots stay good.
@@ -35,8 +35,8 @@ Status run_cpu_node(Run& run, const PlanNode& node) {
   PY_ORT_TRY(run.session().cpu_kernel(node).run(run.slots(), ending_inputs(node), made));
   for (size_t i = 0; i < made.size(); ++i) {
     Slot slot = Slot::of(std::move(made[i]));
-    if (slot.is_tensor() && slot.value.tensor.location == Location::gpu)
-      slot.gpu = slot.value.tensor;  // a view of a shape input
+    if (slot.is_tensor() && slot.value.tensor.location == Location::device)
+      slot.device = slot.value.tensor;  // a view of a shape input
     put_output(run, node, i, std::move(slot));
   }
   return {};

@@ -18,7 +18,7 @@ Status step(Run& run, const PlanNode& node) {
     case Form::kernel: break;
   }
   PY_ORT_TRY(check_operands(node, run.session().contract(node), run.slots()));
-  return node.provider == gen::Provider::js ? run_js_node(run, node) : run_cpu_node(run, node);
+  return node.provider->on_device() ? run_device_node(run, node) : run_cpu_node(run, node);
 }
 
 // What went in is most of what one wants to know of a failure.
@@ -79,18 +79,18 @@ void put_output(Run& run, const PlanNode& node, size_t i, Slot slot) {
   run.slot(node.outputs[i]) = std::move(slot);
 }
 
-Status read_on_cpu(Run& run, Slot& slot, std::string_view name) {
+Status read_on_heap(Run& run, Slot& slot, std::string_view name) {
   if (slot.varies) run.not_replayable();
-  return bring_to_cpu(slot, name);
+  return bring_to_heap(slot, name);
 }
 
-Status read_on_gpu(Run& run, Slot& slot, std::string_view name) {
-  if (!slot.on_gpu() && slot.varies) run.not_replayable();  // the upload would have to be done anew
-  return bring_to_gpu(slot, name);
+Status read_on_device(Run& run, Slot& slot, const Provider& provider, std::string_view name) {
+  if (!slot.on(provider) && slot.varies) run.not_replayable();  // the upload would have to be done anew
+  return bring_to_device(slot, provider, name);
 }
 
 Status read_condition(Run& run, Slot& slot, std::string_view name, bool& out) {
-  PY_ORT_TRY(read_on_cpu(run, slot, name));
+  PY_ORT_TRY(read_on_heap(run, slot, name));
   if (!slot.is_tensor() || slot.value.tensor.dtype != DType::bool_ || slot.value.tensor.count() != 1)
     return runtime_error("the condition '", name, "' is ", describe(&slot), ", not one bool");
   out = *slot.value.tensor.data<uint8_t>() != 0;
@@ -98,7 +98,7 @@ Status read_condition(Run& run, Slot& slot, std::string_view name, bool& out) {
 }
 
 Status read_integer(Run& run, Slot& slot, std::string_view name, int64_t& out) {
-  PY_ORT_TRY(read_on_cpu(run, slot, name));
+  PY_ORT_TRY(read_on_heap(run, slot, name));
   if (!slot.is_tensor() || slot.value.tensor.dtype != DType::int64 || slot.value.tensor.count() != 1)
     return runtime_error("'", name, "' is ", describe(&slot), ", not one int64");
   out = *slot.value.tensor.data<int64_t>();

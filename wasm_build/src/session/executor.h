@@ -2,7 +2,7 @@
 //
 // jsepCopyAsync and decodeImage suspend the core in the middle of the walk. Asyncify instruments every function that
 // may be on the stack then, so these few call each other directly: ort_run_execute, Run::execute, run_graph,
-// keep_going, the steps below, bring_to_cpu. Nothing behind a virtual function or a function pointer may lead back
+// keep_going, the steps below, bring_to_heap. Nothing behind a virtual function or a function pointer may lead back
 // here.
 #pragma once
 
@@ -17,7 +17,7 @@ void clear_graph(Run& run, const PlanGraph& graph);
 
 // --- the steps, by provider and form
 Status run_cpu_node(Run& run, const PlanNode& node);
-Status run_js_node(Run& run, const PlanNode& node);
+Status run_device_node(Run& run, const PlanNode& node);
 Status run_if(Run& run, const PlanNode& node);
 Status run_loop(Run& run, const PlanNode& node);
 Status run_scan(Run& run, const PlanNode& node);
@@ -33,10 +33,10 @@ Status run_image_decoder(Run& run, const PlanNode& node);
 // Asked before each node and each iteration: a cancelled run fails, and a long one lets the page handle its messages
 // now and then, among which may be the cancellation. May suspend.
 Status keep_going(Run& run);
-// The CPU is going to read the contents of this value.
-Status read_on_cpu(Run& run, Slot& slot, std::string_view name);
-// The GPU is.
-Status read_on_gpu(Run& run, Slot& slot, std::string_view name);
+// A kernel of the core is going to read the contents of this value.
+Status read_on_heap(Run& run, Slot& slot, std::string_view name);
+// One on the provider's device is.
+Status read_on_device(Run& run, Slot& slot, const Provider& provider, std::string_view name);
 // A scalar that decides how the run goes on.
 Status read_condition(Run& run, Slot& slot, std::string_view name, bool& out);
 Status read_integer(Run& run, Slot& slot, std::string_view name, int64_t& out);

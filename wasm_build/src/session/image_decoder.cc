@@ -10,7 +10,7 @@ Status run_image_decoder(Run& run, const PlanNode& node) {
   Slot& slot = run.slot(node.input(0));
   const std::string_view name = run.name(node.input(0));
   if (slot.empty()) return runtime_error("input 0 '", name, "' has no value");
-  PY_ORT_TRY(read_on_cpu(run, slot, name));
+  PY_ORT_TRY(read_on_heap(run, slot, name));
   const Tensor encoded = slot.value.tensor;
   if (!slot.is_tensor() || encoded.dtype != DType::uint8 || encoded.dims.size() != 1)
     return invalid_argument("the bytes of an image are uint8 of one dimension, not ", describe(&slot));

@@ -1,5 +1,5 @@
 // What a run's feeds change of an earlier run's uploads: the nodes of the CPU are carried out that follow from feeds
-// alone, and what those of the JS provider would get of it is told instead of resolved.
+// alone, and what those on devices would get of it is told instead of resolved.
 #include "session/refresh.h"
 
 #include "session/executor.h"
@@ -19,7 +19,7 @@ class Refresh {
     possible = true;
     for (const PlanNode& node : run_.session().plan().main().nodes) {
       if (node.form != Form::kernel || node.is_random()) possible = false;
-      if (possible) PY_ORT_TRY(node.provider == gen::Provider::js ? tell(node, possible) : step(node, possible));
+      if (possible) PY_ORT_TRY(node.provider->on_device() ? tell(node, possible) : step(node, possible));
       if (!possible) return {};
       for (int32_t value : node.dying) run_.slot(value) = {};
     }
@@ -34,14 +34,14 @@ class Refresh {
       if (value != kOmitted) fed_[static_cast<size_t>(value)] = from_feeds;
   }
 
-  // A node on the CPU, if all that it reads is there. The shapes of the GPU's results are as they were, or the
+  // A node on the CPU, if all that it reads is there. The shapes of devices' results are as they were, or the
   // recording is not replayed: so is what follows from them alone, but not what follows from feeds as well.
   Status step(const PlanNode& node, bool& possible) {
     bool missing = false, from_feeds = false;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kOmitted) continue;
       const Slot& slot = run_.slot(node.inputs[i]);
-      const bool shape = node.uses[i] == gen::InputUse::shape, here = shape ? !slot.empty() : slot.on_cpu();
+      const bool shape = node.uses[i] == gen::InputUse::shape, here = shape ? !slot.empty() : slot.on_heap();
       missing |= !here;
       from_feeds |= fed(node.inputs[i]) && (here || !shape);
     }
@@ -60,13 +60,12 @@ class Refresh {
       const Slot& slot = run_.slot(node.inputs[i]);
       const gen::InputUse use = node.uses[i];
       // Contents that the page made, of a feed: a view, for one.
-      if (use == gen::InputUse::host && !slot.on_cpu()) possible = false;
+      if (use == gen::InputUse::host && !slot.on_heap()) possible = false;
       if (!possible) return {};
       from_feeds |= use == gen::InputUse::device;
-      // Feeds on the GPU are bound as they are.
-      if (slot.empty() || (use == gen::InputUse::device && slot.on_gpu())) continue;
-      PY_ORT_TRY(
-          given_.add(run_.session().js_kernel(node), static_cast<uint32_t>(i), use, slot, run_.name(node.inputs[i])));
+      // Feeds on the device are bound as they are.
+      if (slot.empty() || (use == gen::InputUse::device && slot.on(*node.provider))) continue;
+      PY_ORT_TRY(given_.add(node, run_.session().device_kernel(node), i, slot, run_.name(node.inputs[i])));
     }
     mark(node, from_feeds);
     return {};
@@ -79,7 +78,8 @@ class Refresh {
 
 }  // namespace
 
-Status Given::add(uint32_t kernel, uint32_t input, gen::InputUse use, const Slot& slot, std::string_view name) {
+Status Given::add(const PlanNode& node, uint32_t kernel, size_t input, const Slot& slot, std::string_view name) {
+  const gen::InputUse use = node.uses[input];
   if (!slot.is_tensor()) return runtime_error("'", name, "' is ", describe(&slot), ", not a tensor");
   const Tensor& tensor = slot.value.tensor;
   Location location = Location::none;
@@ -90,11 +90,11 @@ Status Given::add(uint32_t kernel, uint32_t input, gen::InputUse use, const Slot
     bytes = tensor.storage;
     size = tensor.size_in_bytes();
   } else if (use == gen::InputUse::device) {
-    location = Location::gpu;
-    PY_ORT_TRY(bytes_for_gpu(tensor, name, bytes, size));
+    location = Location::device;
+    PY_ORT_TRY(bytes_for_device(tensor, *node.provider, name, bytes, size));
   }
   const auto address = bytes ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bytes->data())) : 0;
-  for (size_t word : {static_cast<size_t>(kernel), static_cast<size_t>(input), static_cast<size_t>(tensor.dtype),
+  for (size_t word : {static_cast<size_t>(kernel), input, static_cast<size_t>(tensor.dtype),
                       static_cast<size_t>(location), static_cast<size_t>(address), size, tensor.dims.size()})
     words_.push_back(static_cast<uint32_t>(word));
   for (int64_t d : tensor.dims) words_.push_back(static_cast<uint32_t>(d));

@@ -11,10 +11,10 @@ namespace py_ort {
 
 class Run;
 
-// What nodes of the JS provider get that may have changed, in the words of abi.h.
+// What nodes on devices get that may have changed, in the words of abi.h.
 class Given {
  public:
-  Status add(uint32_t kernel, uint32_t input, gen::InputUse use, const Slot& slot, std::string_view name);
+  Status add(const PlanNode& node, uint32_t kernel, size_t input, const Slot& slot, std::string_view name);
   const uint32_t* words() const { return words_.data(); }
 
  private:
@@ -22,7 +22,7 @@ class Given {
   std::vector<std::shared_ptr<Storage>> kept_;  // what the words point to
 };
 
-// `possible`: false where the plan has control flow, random numbers, or values of feeds and of the GPU in one node.
+// `possible`: false where the plan has control flow, random numbers, or values of feeds and of a device in one node.
 Status refresh_run(Run& run, Given& given, bool& possible);
 
 }  // namespace py_ort

@@ -74,14 +74,18 @@ Status Run::put_feed(int32_t value, Value fed) {
   return {};
 }
 
-Status Run::feed_gpu(uint32_t input, DType dtype, Dims dims, uint32_t gpu_id) {
+Status Run::feed_device(uint32_t input, uint32_t provider, DType dtype, Dims dims, uint32_t id) {
   PY_ORT_TRY(check_feed(input, dtype, dims));
-  if (gpu_id == 0 || !has_gpu_form(dtype))
-    return invalid_argument("input ", input, " cannot be in a GPU buffer: ", dtype_name(dtype), ", id ", gpu_id);
+  const auto& providers = session_->plan().providers();
+  if (id == 0 || provider >= providers.size() || !providers[provider].takes(dtype))
+    return invalid_argument("input ", input, " cannot be on the device of provider ", provider, " of ",
+                            providers.size(), ": ", dtype_name(dtype), ", id ", id);
+  const Provider& owner = providers[provider];
   Slot& slot = this->slot(session_->plan().main().inputs[input]);
-  slot.gpu = {dtype, std::move(dims), Location::gpu, nullptr};
-  slot.gpu.storage = Storage::on_gpu(gpu_id, static_cast<size_t>(slot.gpu.count()) * gpu_element_size(dtype), nullptr);
-  if (!slot.on_cpu()) slot.value = Value::of(slot.gpu);
+  Tensor tensor{dtype, std::move(dims), Location::device, nullptr};
+  tensor.storage = Storage::on_device(owner, id, device_bytes(tensor, owner), nullptr);
+  if (!slot.on_heap()) slot.value = Value::of(tensor);
+  slot.device = std::move(tensor);
   slot.varies = true;
   return {};
 }
@@ -119,7 +123,12 @@ Status Run::finish() {
   for (int32_t value : session_->plan().main().outputs) {
     Slot& slot = this->slot(value);
     if (slot.empty()) return {ErrorCode::fail, to_text("output '", name(value), "' was not made")};
-    if (slot.varies && !slot.on_gpu()) not_replayable();  // its bytes are in the heap: no recording makes them anew
+    // The page takes outputs of one device, the plan's first.
+    if (const Provider* provider = slot.provider(); provider && provider->index > 1) {
+      PY_ORT_TRY(read_on_heap(*this, slot, name(value)));
+      slot.device = {};
+    }
+    if (slot.varies && !slot.provider()) not_replayable();  // its bytes are in the heap: no recording makes them anew
     outputs_.push_back(slot);
   }
   return {};
@@ -129,12 +138,12 @@ Status Run::describe_output(uint32_t index, const uint32_t*& words) {
   if (index >= outputs_.size()) return invalid_argument("there is no output ", index, ", or the run is not done");
   words_.clear();
   encoded_.clear();
-  const auto append = [this](const auto& self, const Value& value, const Tensor* gpu) -> Status {
+  const auto append = [this](const auto& self, const Value& value) -> Status {
     words_.push_back(value.kind == Value::Kind::sequence ? 1 : value.kind == Value::Kind::tensor ? 0 : 2);
     if (value.kind != Value::Kind::tensor) {
       words_.push_back(value.items ? static_cast<uint32_t>(value.items->size()) : 0);
       if (value.items)
-        for (const Value& item : *value.items) PY_ORT_TRY(self(self, item, nullptr));
+        for (const Value& item : *value.items) PY_ORT_TRY(self(self, item));
       return {};
     }
     const Tensor& tensor = value.tensor;
@@ -145,17 +154,16 @@ Status Run::describe_output(uint32_t index, const uint32_t*& words) {
       encoded_.push_back(bytes);
       size = bytes->size();
     }
-    const bool on_cpu = tensor.location == Location::cpu;
-    const auto data =
-        on_cpu ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bytes->data())) : gpu->storage->gpu_id();
-    if (!on_cpu) size = static_cast<size_t>(tensor.count()) * gpu_element_size(tensor.dtype);
+    const Provider* provider = bytes->provider();
+    const auto data = provider ? bytes->id() : static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bytes->data()));
+    if (provider) size = device_bytes(tensor, *provider);
     for (size_t word : {static_cast<size_t>(tensor.dtype), static_cast<size_t>(tensor.location),
                         static_cast<size_t>(data), size, tensor.dims.size()})
       words_.push_back(static_cast<uint32_t>(word));
     for (int64_t d : tensor.dims) words_.push_back(static_cast<uint32_t>(d));
     return {};
   };
-  PY_ORT_TRY(append(append, outputs_[index].value, &outputs_[index].gpu));
+  PY_ORT_TRY(append(append, outputs_[index].value));
   words = words_.data();
   return {};
 }

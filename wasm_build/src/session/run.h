@@ -15,7 +15,7 @@ class Run {
   explicit Run(std::shared_ptr<Session> session);
 
   Status feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size);  // takes over `data`
-  Status feed_gpu(uint32_t input, DType dtype, Dims dims, uint32_t gpu_id);
+  Status feed_device(uint32_t input, uint32_t provider, DType dtype, Dims dims, uint32_t id);
   Status feed_container(uint32_t input, Value::Kind kind, DType dtype);
   // Once per run. May suspend.
   Failure execute();

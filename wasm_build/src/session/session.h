@@ -25,18 +25,18 @@ class Session {
   const Plan& plan() const { return plan_; }
   bool prepared() const { return prepared_; }
   bool runs_microkernels() const;
-  // Null unless the weight is wanted on the CPU, and there is memory for it.
+  // Null unless the weight is wanted on the heap, and there is memory for it.
   void* weight_bytes(size_t index);
   // Reads the bytes of another session's weight.
   Status share_weight(size_t index, const Session& owner, size_t other);
-  Status weight_on_gpu(size_t index, uint32_t gpu_id);
+  Status weight_on_device(size_t index, uint32_t id);
   // Computes what depends on weights only, and makes the kernels. `failed` is the node whose kernel could not be made.
   Status prepare(const PlanNode*& failed);
 
   // The slots of weights and of what was computed of them; all other values are empty.
   const std::vector<Slot>& constants() const { return constants_; }
   const CpuKernel& cpu_kernel(const PlanNode& node) const { return cpu_kernels_[node.index]; }
-  uint32_t js_kernel(const PlanNode& node) const { return js_kernels_[node.index]; }
+  uint32_t device_kernel(const PlanNode& node) const { return device_kernels_[node.index]; }
   const OperandContract& contract(const PlanNode& node) const { return contracts_[node.index]; }
 
  private:
@@ -49,7 +49,8 @@ class Session {
   Plan plan_;
   std::vector<Slot> constants_;
   std::vector<CpuKernel> cpu_kernels_;
-  std::vector<uint32_t> js_kernels_;
+  // Of nodes on devices, 0 for others; by whose device it is, for the end.
+  std::vector<uint32_t> device_kernels_;
   std::vector<OperandContract> contracts_;
   bool prepared_ = false;
 };

@@ -184,8 +184,8 @@ export class Core {
   shareWeight(session: number, index: number, owner: number, other: number): void {
     this.checked(this.module._ort_session_share_weight(session, index, owner, other));
   }
-  weightOnGpu(session: number, index: number, gpuId: number): void {
-    this.checked(this.module._ort_session_weight_on_gpu(session, index, gpuId));
+  weightOnDevice(session: number, index: number, id: number): void {
+    this.checked(this.module._ort_session_weight_on_device(session, index, id));
   }
   prepareSession(session: number): void {
     this.checked(this.module._ort_session_prepare(session));
@@ -203,8 +203,10 @@ export class Core {
     const size = data.byteLength;
     this.checked(this.module._ort_run_feed(run, input, dtype, dims.length, this.dimsOfFeed(dims), address, size));
   }
-  feedGpu(run: number, input: number, dtype: DType, dims: readonly number[], gpuId: number): void {
-    this.checked(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, this.dimsOfFeed(dims), gpuId));
+  /** The feed is on the device of this provider of the plan. */
+  feedDevice(run: number, input: number, provider: number, dtype: DType, dims: readonly number[], id: number): void {
+    const { _ort_run_feed_device: feed } = this.module;
+    this.checked(feed(run, input, provider, dtype, dims.length, this.dimsOfFeed(dims), id));
   }
   /** Where the core finds them in the one call that follows: a run has many feeds, and each call one at a time. */
   private dimsOfFeed(dims: readonly number[]): number {

@@ -58,7 +58,7 @@ export interface CoreModule {
   _ort_session_runs_microkernels(session: number): number;
   _ort_session_weight(session: number, index: number): number;
   _ort_session_share_weight(session: number, index: number, owner: number, other: number): number;
-  _ort_session_weight_on_gpu(session: number, index: number, gpuId: number): number;
+  _ort_session_weight_on_device(session: number, index: number, id: number): number;
   _ort_session_prepare(session: number): number;
   _ort_session_release(session: number): void;
   _ort_run_begin(session: number): number;
@@ -71,7 +71,15 @@ export interface CoreModule {
     data: number,
     size: number,
   ): number;
-  _ort_run_feed_gpu(run: number, input: number, dtype: number, rank: number, dims: number, gpuId: number): number;
+  _ort_run_feed_device(
+    run: number,
+    input: number,
+    provider: number,
+    dtype: number,
+    rank: number,
+    dims: number,
+    id: number,
+  ): number;
   _ort_run_feed_container(run: number, input: number, kind: number, dtype: number): number;
   _ort_run_execute(run: number): number;
   _ort_run_profile(run: number): void;
@@ -86,24 +94,35 @@ export interface CoreModule {
   _ort_jsep_error(code: number, message: number): void;
 }
 
-/** The JSEP seam: what the core calls. Exceptions become the core's errors. */
+/**
+ * The JSEP seam: what the core calls, for the device of the provider with this index in the plan's list. Exceptions
+ * become the core's errors.
+ */
 export interface JsepFunctions {
-  /** A GPU buffer's id; never 0. */
-  alloc(size: number): number;
-  free(id: number): void;
+  /** The id of new memory; never 0. */
+  alloc(provider: number, size: number): number;
+  free(provider: number, id: number): void;
   /**
-   * toGpu: from the heap address `source` to buffer `target`; else from buffer to buffer, and `blocks` points to five
+   * upload: from the heap address `source` to the tensor `target`; else from tensor to tensor, and `blocks` points to five
    * words: count, source offset and step, target offset and step. So many blocks of `size` bytes are copied.
    */
-  copy(source: number, target: number, size: number, toGpu: boolean, dtype: number, blocks: number): void;
+  copy(
+    provider: number,
+    source: number,
+    target: number,
+    size: number,
+    upload: boolean,
+    dtype: number,
+    blocks: number,
+  ): void;
   /**
-   * From buffer `id` into the heap at `target`. Undefined: the bytes are there already; else the core is suspended
+   * From the tensor `id` into the heap at `target`. Undefined: the bytes are there already; else the core is suspended
    * meanwhile.
    */
-  copyAsync(id: number, target: number, size: number): Promise<void> | undefined;
+  copyAsync(provider: number, id: number, target: number, size: number): Promise<void> | undefined;
   /** 0, or an ErrorCode. */
-  createKernel(opType: string, id: number, attributes: number, size: number, domain: string): number;
-  releaseKernel(id: number): void;
+  createKernel(provider: number, opType: string, id: number, attributes: number, size: number, domain: string): number;
+  releaseKernel(provider: number, id: number): void;
   /** 0, or an ErrorCode said before with _ort_jsep_error. */
-  run(id: number, context: number): number;
+  run(provider: number, id: number, context: number): number;
 }

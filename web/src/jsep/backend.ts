@@ -21,18 +21,26 @@ export class JsepBackend implements JsepFunctions {
     core.install(this, this);
   }
 
-  alloc(size: number): number {
+  alloc(_provider: number, size: number): number {
     return this.recorder().allocate(size);
   }
 
-  free(id: number): void {
+  free(_provider: number, id: number): void {
     // Persistent buffers belong to the page; after the end of a run there is nothing left to record.
     if (id >= FIRST_VIRTUAL_ID) this.session?.recorder?.free(id);
   }
 
-  copy(source: number, target: number, size: number, toGpu: boolean, _dtype: DType, address: number): void {
+  copy(
+    _provider: number,
+    source: number,
+    target: number,
+    size: number,
+    upload: boolean,
+    _dtype: DType,
+    address: number,
+  ): void {
     const recorder = this.recorder();
-    if (toGpu) return recorder.upload(target, this.core.bytes(source, size));
+    if (upload) return recorder.upload(target, this.core.bytes(source, size));
     const words = this.core.words(address);
     const blocks = {
       size,
@@ -43,7 +51,7 @@ export class JsepBackend implements JsepFunctions {
     recorder.copy(blocks, () => this.owner().copyBlocks(blocks));
   }
 
-  copyAsync(id: number, target: number, size: number): Promise<void> | undefined {
+  copyAsync(_provider: number, id: number, target: number, size: number): Promise<void> | undefined {
     const recorder = this.recorder();
     if (this.owner().dryRun) {
       this.core.heap.fill(0, target, target + size);
@@ -65,19 +73,26 @@ export class JsepBackend implements JsepFunctions {
     await pending.finish(([bytes]) => this.core.heap.set(bytes, target));
   }
 
-  createKernel(opType: string, id: number, attributes: number, size: number, domain: string): number {
+  createKernel(
+    _provider: number,
+    opType: string,
+    id: number,
+    attributes: number,
+    size: number,
+    domain: string,
+  ): number {
     const kernel = this.owner().findKernel(opType, domain);
     const parsed = kernel.attributes?.(new Attributes(this.core.bytes(attributes, size)));
     this.owner().kernels.set(id, { kernel, attributes: parsed });
     return ErrorCode.ok;
   }
 
-  releaseKernel(id: number): void {
+  releaseKernel(_provider: number, id: number): void {
     this.session?.kernels.delete(id);
     this.session?.lastCalls.delete(id);
   }
 
-  run(id: number, context: number): number {
+  run(_provider: number, id: number, context: number): number {
     try {
       this.resolve(id, context);
       return ErrorCode.ok;
@@ -207,7 +222,7 @@ export class JsepBackend implements JsepFunctions {
 
   private callInput({ dtype, location, data, bytes, dims }: CoreTensor): CallInput | undefined {
     const { elements } = this.owner().provider;
-    if (location === Location.gpu) return { tensor: makeTensor(elements, data, dtype, dims, 'gpu') };
+    if (location === Location.device) return { tensor: makeTensor(elements, data, dtype, dims, 'gpu') };
     if (location === Location.cpu)
       return { tensor: makeTensor(elements, 0, dtype, dims, 'cpu'), bytes: this.core.bytes(data, bytes) };
     return dtype === UNDEFINED ? undefined : { tensor: makeTensor(elements, 0, dtype, dims, 'none') };

@@ -18,7 +18,7 @@ export function refresh({ runs, uploads }: Refreshable, given: readonly CoreInpu
     const before = run && inputOf(run.words, input);
     if (!before || !sameTensor(before, tensor)) return false;
     if (tensor.location === Location.cpu && !answeredAlike(run, input, tensor, core)) return false;
-    if (tensor.location !== Location.gpu || tensor.bytes === 0) continue;
+    if (tensor.location !== Location.device || tensor.bytes === 0) continue;
     const upload = uploads.get(before.data);
     const bytes = core.bytes(tensor.data, tensor.bytes);
     // What is uploaded once only is not changed here.

@@ -14,7 +14,7 @@ export function signature(inputs: readonly CoreTensor[], wants: readonly boolean
   const words = inputs.flatMap(({ dtype, location, data, dims }) => [
     dtype,
     location,
-    location === Location.gpu ? data : 0,
+    location === Location.device ? data : 0,
     dims.length,
     ...dims,
   ]);

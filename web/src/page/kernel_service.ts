@@ -95,7 +95,7 @@ export class KernelService {
     if (!found) throw invalid(`this page has no kernel ${id}`);
     const { provider, kernel, attributes } = found;
     provider.gpu.ensureAlive();
-    for (const input of inputs) if (input.location === Location.gpu) await this.checkDevice(input, provider);
+    for (const input of inputs) if (input.location === Location.device) await this.checkDevice(input, provider);
     const before = { ...provider.gpu.counters };
     const tensors = await inErrorScopes(provider.gpu, async () => {
       const wants = Array.from({ length: outputs }, () => true);

@@ -3,8 +3,9 @@
 // follows what depends on the feeds through the plan, as the core does through a run (Run::replayable). Captures are
 // ordinary recordings, closed.
 import * as flatbuffers from 'flatbuffers';
-import { ErrorCode, InputUse, type Node, Plan, Provider } from '../schema';
+import { ErrorCode, InputUse, type Node, Plan } from '../schema';
 import { RuntimeError } from '../errors';
+import { isOnDevice } from './plan';
 
 interface Obstacle {
   readonly node: string;
@@ -69,7 +70,7 @@ class Walk {
   }
 
   private kernel(node: Node): void {
-    const js = node.provider() === Provider.js;
+    const js = isOnDevice(node);
     let depends = false;
     let reads = false;
     for (let input = 0; input < node.inputsLength(); input++) {

@@ -10,7 +10,7 @@ import { cpuElementSize, elementCount } from '../contract/elements';
 import { Recorder } from '../device/recorder';
 import { Recording } from '../device/recording';
 import { Location } from '../schema';
-import type { PlanInfo } from './plan';
+import { DEVICE, type PlanInfo } from './plan';
 import type { LoadedCore, Runtime } from './runtime';
 
 /**
@@ -48,12 +48,12 @@ export async function compileEarly(
         const count = elementCount(dims!);
         if (onCpu || !onGpu) core.feed(run, i, dtype, dims!, new Uint8Array(count * cpuElementSize(dtype)!));
         const bytes = storageBytes(count * gpuSession.provider.elements.size(dtype));
-        if (onGpu) core.feedGpu(run, i, dtype, dims!, gpuSession.recorder!.feed(i, NOTHING, bytes));
+        if (onGpu) core.feedDevice(run, i, DEVICE, dtype, dims!, gpuSession.recorder!.feed(i, NOTHING, bytes));
       });
       await core.execute(run);
       plan.outputs.forEach((_, i) => {
         const output = core.output(run, i);
-        if (!('kind' in output) && output.location === Location.gpu) survivors.add(output.data);
+        if (!('kind' in output) && output.location === Location.device) survivors.add(output.data);
       });
     } catch (error) {
       runtime.log(1, 'session', `compiled only part of ${plan.modelName || 'the model'} early: ${messageOf(error)}`);

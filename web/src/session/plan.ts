@@ -1,7 +1,12 @@
 // What the page needs to know of a plan. The core reads the rest.
 import * as flatbuffers from 'flatbuffers';
-import { type DType, ErrorCode, Plan, Provider, type ValueKind } from '../schema';
+import { type DType, ErrorCode, type Node, Plan, type ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
+
+/** Of Plan.providers, the one whose device feeds and outputs may be on. */
+export const DEVICE = 1;
+/** Of the places of weights and inputs, the bit of the heap. */
+const HEAP = 1;
 
 export interface PlanWeight {
   readonly index: number;
@@ -36,7 +41,10 @@ export interface PlanNode {
   readonly name: string;
   readonly opType: string;
   readonly domain: string;
-  readonly provider: 'wasm' | 'webgpu';
+  /** Its provider's name. */
+  readonly provider: string;
+  /** Whether that has a device. */
+  readonly onDevice: boolean;
 }
 
 /** A feed that one node alone reads, and an output of the model that this node makes. */
@@ -59,7 +67,7 @@ export interface PlanInfo {
   readonly outputs: readonly string[];
   readonly weights: readonly PlanWeight[];
   readonly weightsSize: number;
-  /** Whether any node or weight wants the GPU. */
+  /** Whether any node is on a device. */
   readonly needsGpu: boolean;
   /** JSON: the user's own kernels. */
   readonly userKernels: string;
@@ -89,8 +97,8 @@ export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
       dims: list(weight.dimsLength(), (i) => weight.dims(i)!),
       offset: Number(weight.offset()),
       size: Number(weight.size()),
-      onCpu: weight.onCpu(),
-      onGpu: weight.onGpu(),
+      onCpu: (weight.places() & HEAP) !== 0,
+      onGpu: (weight.places() & ~HEAP) !== 0,
       key: weight.key() ? `${scope} ${weight.key()}` : '',
     };
   });
@@ -98,14 +106,12 @@ export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
     const value = plan.values(main.inputs(i)!)!;
     const placement = plan.inputPlacement(i);
     const dims = value.rankKnown() ? list(value.dimsLength(), (axis) => value.dims(axis)!) : undefined;
-    const [onCpu, onGpu] = [placement?.onCpu() ?? true, placement?.onGpu() ?? false];
+    const places = placement?.places() ?? HEAP;
+    const [onCpu, onGpu] = [(places & HEAP) !== 0, (places & ~HEAP) !== 0];
     const feedRank = placement?.feedRank() ?? 0;
     return { name: value.name()!, kind: value.kind(), dtype: value.dtype(), dims, onCpu, onGpu, feedRank };
   });
   let fedOutputs: FedOutput[] | undefined;
-  const nodesOnGpu = list(plan.graphsLength(), (i) => plan.graphs(i)!).some((graph) =>
-    list(graph.nodesLength(), (i) => graph.nodes(i)!).some((node) => node.provider() === Provider.js),
-  );
   return {
     modelName: plan.modelName() ?? '',
     inputs,
@@ -116,8 +122,13 @@ export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
     nodes: () => readNodes(plan),
     fedOutputs: () => (fedOutputs ??= readFedOutputs(plan)),
     makers: () => readMakers(plan),
-    needsGpu: nodesOnGpu || weights.some(({ onGpu }) => onGpu) || inputs.some(({ onGpu }) => onGpu),
+    needsGpu: plan.providersLength() > 1,
   };
+}
+
+/** The core's own kernels are the first provider. */
+export function isOnDevice(node: Node): boolean {
+  return node.provider() !== 0;
 }
 
 function readNodes(plan: Plan): PlanNode[] {
@@ -127,8 +138,14 @@ function readNodes(plan: Plan): PlanNode[] {
     for (let i = 0; i < graph.nodesLength(); i++) {
       const node = graph.nodes(i)!;
       const name = node.origin() || node.name() || node.opType()!;
-      const provider = node.provider() === Provider.js ? 'webgpu' : 'wasm';
-      nodes.push({ index: nodes.length, name, opType: node.opType()!, domain: node.domain() ?? '', provider });
+      nodes.push({
+        index: nodes.length,
+        name,
+        opType: node.opType()!,
+        domain: node.domain() ?? '',
+        provider: plan.providers(node.provider())?.name() ?? '',
+        onDevice: isOnDevice(node),
+      });
     }
   }
   return nodes;
@@ -168,7 +185,7 @@ function readFedOutputs(plan: Plan): FedOutput[] {
   let onGpu = 0;
   for (let n = 0; n < main.nodesLength(); n++) {
     const node = main.nodes(n)!;
-    if (node.provider() !== Provider.js) continue;
+    if (!isOnDevice(node)) continue;
     for (let input = 0; input < node.inputsLength(); input++) {
       const feed = feeds.get(node.inputs(input)!);
       if (feed === undefined || readers.get(node.inputs(input)!) !== 1) continue;

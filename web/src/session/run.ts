@@ -14,6 +14,7 @@ import { boundInPlace } from './bound_in_place';
 import { notCapturable } from './capture';
 import { Delivery } from './delivery';
 import type { GrowingRun } from './growing_caches';
+import { DEVICE } from './plan';
 import { RecordingCache } from './recordings';
 import { addNodeTimes, type DispatchTime, nodesOfKernels, withNodes } from './node_times';
 import type { RunInfo, RunOptions, SubmittedRun } from './run_options';
@@ -244,13 +245,13 @@ export class SessionRun {
     if (isContainer(feed)) return this.feedContainer(run, index, feed);
     if (isOnGpu(feed)) {
       this.session.provider?.buffers.get(feed.gpuId);
-      core.feedGpu(run, index, feed.dtype, feed.dims, feed.gpuId);
+      core.feedDevice(run, index, DEVICE, feed.dtype, feed.dims, feed.gpuId);
       return;
     }
     // Types that have no form on the GPU stay with the core, which says so if a kernel wants them there.
     const uploaded = onGpu && hasGpuForm(feed.dtype) ? upload?.(index, feed) : undefined;
     if (onCpu || uploaded === undefined) core.feed(run, index, feed.dtype, feed.dims, feed.data);
-    if (uploaded !== undefined) core.feedGpu(run, index, feed.dtype, feed.dims, uploaded);
+    if (uploaded !== undefined) core.feedDevice(run, index, DEVICE, feed.dtype, feed.dims, uploaded);
   }
 
   /** Sequences and optionals go to the core's heap: no GPU kernel reads one. */
@@ -268,7 +269,11 @@ export class SessionRun {
     const output = core.output(run, index);
     if ('kind' in output) return this.copied(output) as Container;
     const { dtype, dims, location, data, bytes } = output;
-    return { dtype, dims, data: location === Location.gpu ? { gpuId: data } : { bytes: this.copyOfHeap(data, bytes) } };
+    return {
+      dtype,
+      dims,
+      data: location === Location.device ? { gpuId: data } : { bytes: this.copyOfHeap(data, bytes) },
+    };
   }
 
   private copyOfHeap(address: number, size: number): Uint8Array {

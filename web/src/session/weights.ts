@@ -71,7 +71,7 @@ export class SessionWeights {
       const id = buffers.add(held.memory);
       this.onGpu.push({ index: weight.index, weight: held, id });
       this.bytes.gpu += held.memory.bytes;
-      this.core.weightOnGpu(this.session, weight.index, id);
+      this.core.weightOnDevice(this.session, weight.index, id);
     };
     const bytes = ({ dims, dtype }: PlanWeight) => elementCount(dims) * elements.size(dtype);
     const missing = weights.filter((weight) => {

@@ -77,7 +77,7 @@ export class TensorWriter {
     const dims = [...value.dims];
     if (isOnGpu(value)) {
       const size = elementCount(dims) * (cpuElementSize(value.dtype) ?? 0);
-      return new TensorDescT(name, value.dtype, dims, Location.gpu, value.gpuId, 0n, BigInt(size));
+      return new TensorDescT(name, value.dtype, dims, Location.device, value.gpuId, 0n, BigInt(size));
     }
     const { data } = value;
     const description = new TensorDescT(
@@ -102,7 +102,7 @@ export function readValue(description: TensorDescT, payload: Uint8Array): Value 
 }
 
 export function readTensor({ dtype, dims, location, gpuId, offset, size }: TensorDescT, payload: Uint8Array): Tensor {
-  if (location === Location.gpu) return { dtype, dims, gpuId };
+  if (location === Location.device) return { dtype, dims, gpuId };
   return { dtype, dims, data: readBytes({ offset, size }, payload) };
 }
 

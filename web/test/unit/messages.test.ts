@@ -36,7 +36,7 @@ test('messages: tensors on the CPU and on the GPU come back', () => {
     [a, b, c, d],
   );
   assert.equal(message!.payload.byteLength, 16 + 1);
-  assert.equal(outputs[3].location, Location.gpu);
+  assert.equal(outputs[3].location, Location.device);
   assert.equal(outputs[3].size, 4n);
 });
 

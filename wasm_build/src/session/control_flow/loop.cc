@@ -27,19 +27,19 @@ bool always_goes_on(const Run& run, const PlanGraph& body) {
       value = node.input(0);
   if (value == body.inputs[1]) return true;
   const Slot& constant = run.session().constants()[static_cast<size_t>(value)];
-  return constant.is_tensor() && constant.on_cpu() && constant.value.tensor.dtype == DType::bool_ &&
+  return constant.is_tensor() && constant.on_heap() && constant.value.tensor.dtype == DType::bool_ &&
          constant.value.tensor.count() == 1 && *constant.value.tensor.data<uint8_t>();
 }
 
-// Steps on the GPU of a loop that the trip count alone ends: recording as many takes minutes, and gigabytes.
+// Steps on devices of a loop that the trip count alone ends: recording as many takes minutes, and gigabytes.
 constexpr int64_t kMostSteps = 1 << 21;
 
 Status ends(const PlanGraph& body, int64_t trips) {
   const int64_t steps = std::count_if(body.nodes.begin(), body.nodes.end(),
-                                      [](const PlanNode& node) { return node.provider == gen::Provider::js; });
+                                      [](const PlanNode& node) { return node.provider->on_device(); });
   if (steps == 0 || trips <= kMostSteps / steps) return {};
-  return runtime_error("a loop of ", trips, " trips with ", steps, " nodes on the GPU would not end: more than ",
-                       kMostSteps, " steps; place these nodes on wasm, or make fewer trips");
+  return runtime_error("a loop of ", trips, " trips with ", steps, " nodes on a device would not end: more than ",
+                       kMostSteps, " steps; place these nodes on the CPU, or make fewer trips");
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Status run_loop(Run& run, const PlanNode& node) {
     for (size_t k = 0; k < carried_count; ++k) run.slot(body.inputs[k + 2]) = std::move(carried[k]);
     PY_ORT_TRY(run_graph(run, body));
     std::vector<Slot> made = take_outputs(run, body);
-    // Behind the last turn nothing depends on it: it may stay on the GPU.
+    // Behind the last turn nothing depends on it: it may stay on its device.
     if (!counted && i + 1 < trips) PY_ORT_TRY(read_condition(run, made[0], run.name(body.outputs[0]), condition));
     for (size_t k = 0; k < carried_count; ++k) carried[k] = std::move(made[k + 1]);
     for (size_t k = 0; k < scanned.size(); ++k)

@@ -27,7 +27,7 @@ Status run_scan(Run& run, const PlanNode& node) {
   const Choices output_axes(node, "scan_output_axes"), output_directions(node, "scan_output_directions");
 
   int64_t length = -1;
-  std::vector<Readers> readers;
+  std::vector<uint32_t> readers;
   for (size_t k = 0; k < scans; ++k) {
     const int32_t value = node.input(states + k);
     if (value == kOmitted || !run.slot(value).is_tensor()) return runtime_error("scan input ", k, " is no tensor");

@@ -41,7 +41,7 @@ Status run_sequence_map(Run& run, const PlanNode& node) {
     PY_ORT_TRY(run_graph(run, body));
     std::vector<Slot> made = take_outputs(run, body);
     for (size_t k = 0; k < made.size(); ++k) {
-      PY_ORT_TRY(read_on_cpu(run, made[k], run.name(body.outputs[k])));  // elements of a sequence live on the CPU
+      PY_ORT_TRY(read_on_heap(run, made[k], run.name(body.outputs[k])));  // elements of a sequence live on the CPU
       if (!made[k].is_tensor())
         return runtime_error("output ", k, " of the body is ", describe(&made[k]), ", not a tensor");
       results[k].value.element_dtype = made[k].value.tensor.dtype;

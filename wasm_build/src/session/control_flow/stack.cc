@@ -20,7 +20,7 @@ struct Strides {
 // `count` blocks of `size` elements, each `step` behind the one before it. Numbers of elements.
 struct Place { int64_t offset, step; };
 
-void copy_on_cpu(const Tensor& from, Place source, Tensor& to, Place target, int64_t count, int64_t elements) {
+void copy_on_heap(const Tensor& from, Place source, Tensor& to, Place target, int64_t count, int64_t elements) {
   const size_t size = byte_size(from.dtype, 1);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t read = source.offset + i * source.step, written = target.offset + i * target.step;
@@ -33,11 +33,13 @@ void copy_on_cpu(const Tensor& from, Place source, Tensor& to, Place target, int
   }
 }
 
-Status copy_on_gpu(const Tensor& from, Place source, const Tensor& to, Place target, int64_t count, int64_t elements) {
+Status copy_on_device(const Tensor& from, Place source, const Tensor& to, Place target, int64_t count,
+                      int64_t elements) {
   if (count * elements == 0) return {};
-  const size_t size = gpu_element_size(from.dtype);
+  const Provider& provider = *from.storage->provider();
+  const size_t size = provider.element_size(from.dtype);
   const auto bytes = [size](int64_t n) { return static_cast<size_t>(n) * size; };
-  return jsep::copy(from.storage->gpu_id(), to.storage->gpu_id(), from.dtype,
+  return jsep::copy(provider, from.storage->id(), to.storage->id(), from.dtype,
                     {bytes(elements), static_cast<size_t>(count), bytes(source.offset), bytes(source.step),
                      bytes(target.offset), bytes(target.step)});
 }
@@ -91,9 +93,9 @@ Status Stack::begin(const Slot& part) {
   Dims dims = first.dims;
   dims.insert(dims.begin() + axis_, length_);
   Tensor whole;
-  if (part.on_gpu()) {
-    PY_ORT_TRY(make_on_gpu(first.dtype, std::move(dims), whole));
-    whole_ = Slot::of_gpu(std::move(whole));
+  if (const Provider* provider = part.provider()) {
+    PY_ORT_TRY(make_on_device(*provider, first.dtype, std::move(dims), whole));
+    whole_ = Slot::of_device(std::move(whole));
   } else {
     PY_ORT_TRY(Tensor::make(first.dtype, std::move(dims), whole));
     whole_ = Slot::of(Value::of(std::move(whole)));
@@ -106,12 +108,12 @@ Status Stack::write(Slot& part, int64_t index) {
   const Strides strides(whole_.value.tensor.dims, axis_);
   const Place from{0, strides.inner},
       to{(reverse_ ? length_ - 1 - index : index) * strides.inner, length_ * strides.inner};
-  if (whole_.on_gpu()) {
-    PY_ORT_TRY(read_on_gpu(run_, part, run_.name(value_)));
-    return copy_on_gpu(part.gpu, from, whole_.gpu, to, strides.outer, strides.inner);
+  if (const Provider* provider = whole_.provider()) {
+    PY_ORT_TRY(read_on_device(run_, part, *provider, run_.name(value_)));
+    return copy_on_device(part.device, from, whole_.device, to, strides.outer, strides.inner);
   }
-  PY_ORT_TRY(read_on_cpu(run_, part, run_.name(value_)));
-  copy_on_cpu(part.value.tensor, from, whole_.value.tensor, to, strides.outer, strides.inner);
+  PY_ORT_TRY(read_on_heap(run_, part, run_.name(value_)));
+  copy_on_heap(part.value.tensor, from, whole_.value.tensor, to, strides.outer, strides.inner);
   return {};
 }
 
@@ -141,37 +143,32 @@ Status Stack::finish(Slot& out) {
   return {};
 }
 
-Readers readers_of(const Plan& plan, const PlanGraph& graph, int32_t value) {
-  Readers found;
-  const auto add = [&found](Readers more) {
-    found.cpu |= more.cpu;
-    found.gpu |= more.gpu;
-  };
+uint32_t readers_of(const Plan& plan, const PlanGraph& graph, int32_t value) {
+  uint32_t places = 0;
   for (const PlanNode& node : graph.nodes) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] != value || node.uses[i] == gen::InputUse::shape) continue;
-      if (node.form == Form::kernel || node.uses[i] == gen::InputUse::host) {
-        const bool gpu = node.provider == gen::Provider::js && node.uses[i] == gen::InputUse::device;
-        (gpu ? found.gpu : found.cpu) = true;
-      }
+      if (node.uses[i] == gen::InputUse::host) places |= kHeap;
+      else if (node.form == Form::kernel) places |= node.provider->place();
       for (const auto& [name, index] : node.subgraphs)
         if (const int32_t local = inside(node, plan.graphs()[index], i); local != kOmitted)
-          add(readers_of(plan, plan.graphs()[index], local));
+          places |= readers_of(plan, plan.graphs()[index], local);
     }
-    for (const auto& [name, index] : node.subgraphs) add(readers_of(plan, plan.graphs()[index], value));
+    for (const auto& [name, index] : node.subgraphs) places |= readers_of(plan, plan.graphs()[index], value);
   }
-  return found;
+  return places;
 }
 
-Status bring_to_readers(Run& run, Slot& whole, std::string_view name, Readers readers) {
-  if (readers.cpu) PY_ORT_TRY(read_on_cpu(run, whole, name));
-  if (readers.gpu) PY_ORT_TRY(read_on_gpu(run, whole, name));
-  return readers.cpu || readers.gpu || whole.on_cpu() || whole.on_gpu()
+Status bring_to_readers(Run& run, Slot& whole, std::string_view name, uint32_t places) {
+  const uint32_t device = device_of(places);
+  if (places & kHeap || (places & ~kHeap) != device) PY_ORT_TRY(read_on_heap(run, whole, name));
+  if (device) PY_ORT_TRY(read_on_device(run, whole, run.session().plan().provider_at(device), name));
+  return places || whole.on_heap() || whole.provider()
              ? Status{}
              : runtime_error("'", name, "' has no contents: only its shape is known here");
 }
 
-Status slice(const Slot& whole, int64_t axis, int64_t index, Readers readers, Slot& out) {
+Status slice(const Slot& whole, int64_t axis, int64_t index, uint32_t places, Slot& out) {
   const Tensor& tensor = whole.value.tensor;
   PY_ORT_TRY(check_whole_bytes(tensor.dtype));
   if (axis < 0) axis += tensor.rank();
@@ -179,22 +176,22 @@ Status slice(const Slot& whole, int64_t axis, int64_t index, Readers readers, Sl
   dims.erase(dims.begin() + axis);
   const Strides strides(tensor.dims, axis);
   const Place from{index * strides.inner, strides.length * strides.inner}, to{0, strides.inner};
-  const bool nobody = !readers.cpu && !readers.gpu;
   out = {};
-  if (whole.on_gpu() && (readers.gpu || nobody)) {
+  const Provider* provider = whole.provider();
+  if (provider && (!places || places & provider->place())) {
     Tensor part;
     if (strides.length == 1) {
-      part = whole.gpu.reshaped(dims);
+      part = whole.device.reshaped(dims);
     } else {
-      PY_ORT_TRY(make_on_gpu(tensor.dtype, dims, part));
-      PY_ORT_TRY(copy_on_gpu(whole.gpu, from, part, to, strides.outer, strides.inner));
+      PY_ORT_TRY(make_on_device(*provider, tensor.dtype, dims, part));
+      PY_ORT_TRY(copy_on_device(whole.device, from, part, to, strides.outer, strides.inner));
     }
-    out = Slot::of_gpu(std::move(part), whole.varies);
+    out = Slot::of_device(std::move(part), whole.varies);
   }
-  if (whole.on_cpu() && (readers.cpu || out.empty())) {
+  if (whole.on_heap() && ((places & ~device_of(places)) || out.empty())) {
     Tensor part;
     PY_ORT_TRY(Tensor::make(tensor.dtype, std::move(dims), part));
-    copy_on_cpu(tensor, from, part, to, strides.outer, strides.inner);
+    copy_on_heap(tensor, from, part, to, strides.outer, strides.inner);
     out.value = Value::of(std::move(part));
     out.varies = whole.varies;
   }

@@ -1,6 +1,6 @@
 // Taking tensors apart along an axis, and putting them together: what Loop and Scan do around their bodies, each where
-// the tensors are: on the GPU by jsepCopy between two ids, in blocks. A Scan's input is brought to where its body reads
-// the rows, once.
+// the tensors are: on a device by jsepCopy between two ids, in blocks. A Scan's input is brought to where its body
+// reads the rows, once.
 #pragma once
 
 #include "session/run.h"
@@ -33,13 +33,12 @@ class Stack {
   Slot whole_;
 };
 
-// Where a graph's kernels read a value of its own, through the graphs inside too.
-struct Readers { bool cpu = false, gpu = false; };
-Readers readers_of(const Plan& plan, const PlanGraph& graph, int32_t value);
+// The places where a graph's kernels read a value of its own, through the graphs inside too.
+uint32_t readers_of(const Plan& plan, const PlanGraph& graph, int32_t value);
 
-// Brings a tensor to where the `readers` of its slices are, if it is not there. May suspend.
-Status bring_to_readers(Run& run, Slot& whole, std::string_view name, Readers readers);
+// Brings a tensor to where its slices are read, if it is not there. May suspend.
+Status bring_to_readers(Run& run, Slot& whole, std::string_view name, uint32_t places);
 // Element `index` along `axis`, in each place where the tensor is and somebody reads it; the axis goes.
-Status slice(const Slot& whole, int64_t axis, int64_t index, Readers readers, Slot& out);
+Status slice(const Slot& whole, int64_t axis, int64_t index, uint32_t places, Slot& out);
 
 }  // namespace py_ort
