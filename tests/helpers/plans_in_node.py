@@ -29,7 +29,7 @@ def _job(model: CompiledModel, feeds: Mapping[str, np.ndarray]) -> Job:
     weights = [
         {"index": i, "offset": entry.offset, "size": entry.size}
         for i, entry in enumerate(model.weights.entries)
-        if entry.on_cpu and entry.tensor.dtype.name != "STRING"
+        if entry.places & 1 and entry.tensor.dtype.name != "STRING"
     ]
     given = []
     for value in model.inputs:

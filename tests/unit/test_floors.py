@@ -59,7 +59,7 @@ def test_faults(floors, tmp_path, added, fault):
     [
         ("ep/a.cc", '#include "core/b.h"\n', None),
         ("core/a.cc", '#include "ep/b.h"\n', "core/a.cc includes ep"),
-        ("kernels/a/b.cc", '#include <map>\n#include "plan/c.h"\n', "kernels/a/b.cc includes plan"),
+        ("kernels/a/b.cc", '#include <map>\n#include "abi/c.h"\n', "kernels/a/b.cc includes abi"),
         ("new/a.h", "", "new/a.h: in no floor"),
     ],
     ids=["down", "up", "sideways", "unknown"],
