@@ -116,6 +116,7 @@ check: build
 	$(BIN)/lint-imports --no-cache --no-logo
 	cd web && npm run --silent check
 	$(BIN)/python -m py_ort.compiler.document --check
+	$(BIN)/python -m py_ort.providers.option_code --check
 	node web/npm/reference.mjs --check
 
 format: setup
@@ -145,7 +146,7 @@ $(STAMPS)/system: .ci/packages.txt .ci/system | $(STAMPS)
 	@touch $@
 
 # The code of py_ort/schema, which is not in git; again where a folder of it was taken away.
-$(STAMPS)/schema: $(wildcard py_ort/schema/*.fbs) py_ort/schema/generate.py $(wildcard py_ort/schema/scalar_*.py) $(wildcard py_ort/schema/operand*.py) $(STAMPS)/system \
+$(STAMPS)/schema: $(wildcard py_ort/schema/*.fbs) py_ort/schema/generate.py $(wildcard py_ort/schema/scalar_*.py) $(wildcard py_ort/schema/operand*.py) $(wildcard py_ort/providers/*.py py_ort/providers/*/*.py) $(STAMPS)/system \
     $(if $(filter-out $(wildcard $(GENERATED)),$(GENERATED)),again)
 	@"$(PYTHON)" py_ort/schema/generate.py
 	@touch $@

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.lazy_imports import lazily
-from py_ort.providers.provider import Option, Provider
+from py_ort.providers.option import Option
+from py_ort.providers.provider import Provider
 
 if TYPE_CHECKING:
     from py_ort.providers.report import PlacedNode as PlacedNode

@@ -23,11 +23,11 @@ def check_options(provider: str, given: Mapping[str, Any]) -> tuple[dict[str, st
     if not isinstance(given, Mapping):
         raise InvalidArgument(f"options of a provider are a dict, not {given!r}", provider=provider)
     asked = PROVIDERS[provider]
-    known, ignored, checked = asked.options(), asked.without_effect, {}
+    known, ignored, checked = {each.key: each for each in asked.options}, asked.without_effect, {}
     for key, value in given.items():
         short = key[len(asked.prefix) :] if key.lower().startswith(asked.prefix) else key
         if short in known:
-            checked[short] = known[short].text(value)
+            checked[short] = known[short].text(value, provider)
         elif short not in ignored:
             raise InvalidArgument(f"provider {provider} has no option {key!r}{_meant(short, known)}", provider=provider)
     return checked, sorted(key for key in given if key in ignored)
@@ -54,9 +54,4 @@ def in_entries(provider: str, entries: Mapping[str, str]) -> dict[str, str]:
 
 def all_options(provider: str, given: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a provider with those that were not given."""
-    return {key: given.get(key, option.default) for key, option in PROVIDERS[provider].options().items()}
-
-
-def names_in(text: str) -> list[str]:
-    """Return the node names in forceCpuNodeNames: one on each line."""
-    return [line for line in text.split("\n") if line]
+    return {each.key: given.get(each.key, each.default) for each in PROVIDERS[provider].options}

@@ -10,9 +10,8 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import NoAdapter
-from py_ort.providers.webgpu.opening import for_adapter
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
-from py_ort.wire.json_fields import DeviceDescription, DeviceOptions
+from py_ort.wire.json_fields import DeviceDescription, DeviceOptions, Opening
 
 #: Seconds that a page has to answer, beyond those after which it gives up by itself and says what it waited for.
 _GRACE = 10.0
@@ -20,6 +19,15 @@ _GRACE = 10.0
 
 class AdapterGone(NoAdapter):
     """A browser that had a WebGPU adapter has none any more: after some crashes of its GPU process it tries no more."""
+
+
+def for_opening(browser: BrowserOptions) -> Opening:
+    """Return how the page shall look for an adapter: whether among GPUs, and for how long."""
+    told: Opening = {"timeoutMs": int(browser.launch_timeout * 1000)}
+    if browser.settled().webgpu == "hardware":
+        # "auto" takes what there is.
+        told["hardware"] = "required" if browser.webgpu == "hardware" else "expected"
+    return told
 
 
 async def ask_for_device(page: Page, device_id: int, options: DeviceOptions, timeout: float) -> DeviceDescription:
@@ -66,7 +74,8 @@ async def open_device(
     wanted = browser or lease.browser.options
     patience = wanted.launch_timeout + _GRACE if timeout is None else timeout
     try:
-        device = await ask_for_device(page, device_id, for_adapter(settings, wanted), patience)
+        options: DeviceOptions = {**for_opening(wanted), "given": settings}
+        device = await ask_for_device(page, device_id, options, patience)
     except NoAdapter as e:
         if not lease.browser.had_adapter or not lease.launcher.replaceable:
             raise

@@ -27,7 +27,7 @@ from py_ort.exceptions import (
 )
 from py_ort.log import SessionLog
 from py_ort.profiling.account import Account
-from py_ort.providers import with_cpu
+from py_ort.providers import PROVIDERS, with_cpu
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
 from py_ort.runtime.origin import Origin
@@ -263,18 +263,16 @@ def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | N
 def compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
     """Return how a session compiles its model, of its providers' options and its own."""
     from py_ort.compiler.options import CompileOptions
-    from py_ort.providers.options import names_in
 
-    given = {key: value for each in providers.values() for key, value in each.items()}
+    decided = [PROVIDERS[name].for_compiler(given) for name, given in providers.items()]
     return CompileOptions(
         graph_optimization_level=int(options.graph_optimization_level),
         free_dimension_overrides=options.free_dimensions_by_name,
         free_dimension_overrides_by_denotation=options.free_dimensions_by_denotation,
         input_shapes=options.input_shapes,
-        preferred_layout=given.get("preferredLayout"),
-        force_cpu_node_names=names_in(given.get("forceCpuNodeNames", "")),
         disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",
         wide_integers=options.config_entries.get("session.wide_integers") == "1",
+        **{field: value for each in decided for field, value in each.items()},
     )
 
 

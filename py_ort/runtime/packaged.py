@@ -9,6 +9,7 @@ from py_ort.boundary import typed_errors
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.exceptions import NotImplemented, PyOrtError
 from py_ort.log import SessionLog
+from py_ort.providers import PROVIDERS
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planned
@@ -96,7 +97,11 @@ def _decided_by_export(options: CompileOptions) -> dict[str, bool]:
         "free dimension overrides": bool(
             options.free_dimension_overrides or options.free_dimension_overrides_by_denotation
         ),
-        "preferredLayout": options.preferred_layout is not None,
-        "forceCpuNodeNames": bool(options.force_cpu_node_names),
+        **{
+            option.key: getattr(options, option.compiles) != getattr(plain, option.compiles)
+            for provider in PROVIDERS.values()
+            for option in provider.options
+            if option.compiles
+        },
         "session.wide_integers": options.wide_integers,
     }

@@ -27,10 +27,9 @@ from py_ort.exceptions import (
     WorkerEnded,
 )
 from py_ort.log import SessionLog
-from py_ort.providers import AVAILABLE, CPU, PROVIDERS, on_device, webgpu
+from py_ort.providers import AVAILABLE, CPU, PROVIDERS, on_device
 from py_ort.providers.resolution import REQUIRE, Wanted
-from py_ort.providers.webgpu.opening import for_opening
-from py_ort.runtime.devices import AdapterGone, open_device
+from py_ort.runtime.devices import AdapterGone, for_opening, open_device
 from py_ort.runtime.probe import adapter_name
 from py_ort.runtime.values.device_tensor import DeviceTensor, has_form
 from py_ort.runtime.values.feeds import Feed
@@ -196,7 +195,7 @@ class PageRuntime:
             what = f"no execution provider but {CPU} can run here (session.disable_cpu_ep_fallback is 1)"
         else:
             return
-        error = NoAdapter if list(self.dropped) == [webgpu.PROVIDER.name] else EPFail
+        error = NoAdapter if all(name in AVAILABLE and on_device(name) for name in self.dropped) else EPFail
         reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items())
         raise error(f"{what}: {reasons}", provider=next(iter(self.dropped)))
 
@@ -211,8 +210,7 @@ class PageRuntime:
         """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`)."""
         body = CreateSessionT()
         told = {name: PROVIDERS[name].for_page(self.options.get(name, {})) for name in AVAILABLE}
-        options = cast(SessionOptions, {**told, "opening": for_opening(self.wanted), **asked})
-        body.options, body.deviceId = json.dumps(options), self.device_id
+        body.options = json.dumps({"providerOptions": told, "opening": for_opening(self.wanted), **asked})
         page = self.page
 
         async def load(plan_url: str, weights_url: str, progress: Progress) -> tuple[Loaded, SessionInfo]:

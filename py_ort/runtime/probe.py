@@ -10,8 +10,7 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import NoAdapter
-from py_ort.providers.webgpu.opening import for_opening
-from py_ort.runtime.devices import ask_for_device
+from py_ort.runtime.devices import ask_for_device, for_opening
 from py_ort.wire.json_fields import DeviceOptions
 
 

@@ -1,5 +1,5 @@
 """Generate the Python, TypeScript and C++ code of the schema with flatc (Debian: flatbuffers-compiler), of the
-scalar functions, and of the operands' contracts.
+scalar functions, of the operands' contracts, and of the providers' options.
 
 It is not in git: builds and installations make it, and after an edit of a .fbs file, or in a fresh tree that is not
 built, `python -m py_ort.schema.generate` does, in a moment. Nothing but Python and flatc is needed for it.
@@ -40,6 +40,11 @@ def generate(out: Path) -> dict[Path, Path]:
     (made_for[CPP] / "operand_contracts.h").write_text(contracts)
     for file, code in runpy.run_path(str(SCHEMA / "scalar_code.py"))["code"]().items():
         (made_for[file.parent] / file.name).write_text(code)
+    sys.path.insert(0, str(ROOT))  # builds run this before the package is installed
+    options = runpy.run_module("py_ort.providers.option_code")
+    (made_for[TYPESCRIPT] / "provider_options.ts").write_text(options["typescript"]())
+    for name, code in options["c"]().items():
+        (made_for[CPP] / name).write_text(code)
     return folders
 
 

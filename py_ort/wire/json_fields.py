@@ -21,11 +21,9 @@ class Opening(TypedDict, total=False):
 
 
 class DeviceOptions(Opening, total=False):
-    """OpenDevice.options: besides, what `navigator.gpu.requestAdapter` takes, and a feature to ask for."""
+    """OpenDevice.options: besides, the options given to the provider."""
 
-    powerPreference: str
-    forceFallbackAdapter: bool
-    subgroupMatrix: bool
+    given: Mapping[str, str]
 
 
 class DeviceDescription(TypedDict):
@@ -40,21 +38,14 @@ class DeviceDescription(TypedDict):
     limits: dict[str, float]
 
 
-class CpuOptions(TypedDict, total=False):
-    """`simd`: "auto", "relaxed" or "fixed"."""
-
-    simd: str
-
-
 class SessionOptions(TypedDict, total=False):
-    """CreateSession.options: those of both providers by their names, and how many threads (0: as many as there are).
+    """CreateSession.options: options by provider, and how many threads (0: as many as there are).
 
     `tiles`: those that products take, by product. With `trace` its making and its runs are in the browser's performance
     timeline. `scope`: where the plan is from, "" for here: only there its weights' keys mean the same.
     """
 
-    webgpu: Mapping[str, str]
-    wasm: CpuOptions
+    providerOptions: Mapping[str, Mapping[str, str]]
     threads: int
     opening: Opening
     tiles: Mapping[str, str]

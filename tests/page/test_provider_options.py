@@ -35,7 +35,9 @@ def test_options_are_told_with_their_defaults(new_session):
     assert told["storageBufferCacheMode"] == "simple" and told["forceCpuNodeNames"] == "a\nb"
     assert told["uniformBufferCacheMode"] == "simple" and told["queryResolveBufferCacheMode"] == "disabled"
     assert told["defaultBufferCacheMode"] == "disabled" and told["deviceId"] == "0"
-    assert set(told) == set(PROVIDERS["webgpu"].options()) and all(isinstance(value, str) for value in told.values())
+    assert set(told) == {option.key for option in PROVIDERS["webgpu"].options} and all(
+        isinstance(value, str) for value in told.values()
+    )
     assert session.get_provider_options()["CPUExecutionProvider"] == {"simd": "auto"}
     modes = {name: cache["mode"] for name, cache in session.stats()["session"]["buffer_caches"].items()}
     assert modes == {"storage": "simple", "uniform": "simple", "queryResolve": "disabled", "default": "disabled"}

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from py_ort.providers.provider import Option, Provider
+from py_ort.providers.option import Enumeration, Option
+from py_ort.providers.provider import Provider
 
 if TYPE_CHECKING:
     from py_ort.providers.packing import Packing
 
-_NAME = "wasm"
-
-
-def _options() -> Mapping[str, Option]:
-    """Instructions of the inner loops: those of every browser, or relaxed SIMD, which may fuse steps.
-
-    The page reads it (web/src/core/microkernels.ts).
-    """
-    return {"simd": Option("simd", "choice", ("auto", "relaxed", "fixed"), "auto", _NAME)}
+_SIMD = Enumeration(
+    "Simd",
+    {
+        "auto": "relaxed where the browser has relaxed SIMD",
+        "relaxed": "relaxed SIMD, which may fuse a product and a sum",
+        "fixed": "the same results in every browser",
+    },
+)
 
 
 def _packing() -> Packing:
@@ -28,13 +27,13 @@ def _packing() -> Packing:
 
 
 PROVIDER = Provider(
-    _NAME,
+    "wasm",
     ("CPUExecutionProvider", "cpu"),
     order=9,
     default=True,
     on_device=False,
     device_names=("cpu",),
-    options=_options,
+    options=(Option("simd", "choice", "instructions of the inner loops", "auto", _SIMD),),
     without_effect=frozenset(("arena_extend_strategy", "use_arena", "enable_cpu_mem_arena", "device_id")),
     packing=_packing,
 )

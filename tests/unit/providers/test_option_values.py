@@ -13,12 +13,15 @@ from py_ort.browser import options
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument
 from py_ort.providers import PROVIDERS
-from py_ort.providers.options import all_options, check_options, names_in
+from py_ort.providers.options import all_options, check_options
 from py_ort.providers.resolution import resolve
-from py_ort.providers.webgpu.opening import for_adapter
+from py_ort.runtime.devices import for_opening
 
 WEBGPU = PROVIDERS["webgpu"]
-HEADER = Path(__file__).resolve().parents[3] / "wasm_build/include/py_ort/webgpu_provider_options.h"
+INCLUDE = Path(__file__).resolve().parents[3] / "wasm_build/include"
+HEADER = INCLUDE / "py_ort/webgpu_provider_options.h"
+GENERATED = INCLUDE / "py_ort/gen/webgpu_options_generated.h"
+OPTIONS = {option.key: option for option in WEBGPU.options}
 #: Given -> the string that it is.
 VALUES = {
     "flag, truth": ({"enableGraphCapture": True}, {"enableGraphCapture": "1"}),
@@ -53,8 +56,8 @@ def test_wrong(given, words, provider):
     assert caught.value.provider == provider
 
 
-def test_defaults_are_those_of_the_core():
-    defaults = {key: option.default for key, option in WEBGPU.options().items() if key.endswith("CacheMode")}
+def test_defaults_are_onnxruntimes():
+    defaults = {key: option.default for key, option in OPTIONS.items() if key.endswith("CacheMode")}
     assert defaults == {
         "storageBufferCacheMode": "bucket",
         "uniformBufferCacheMode": "simple",
@@ -66,16 +69,13 @@ def test_defaults_are_those_of_the_core():
 
 def test_who_is_told_what(monkeypatch):
     given = {"deviceId": "1", "preferredLayout": "NCHW", "forceCpuNodeNames": "a\n\nb", "powerPreference": "low-power"}
-    assert names_in(given["forceCpuNodeNames"]) == ["a", "b"]
+    assert WEBGPU.for_compiler(given) == {"preferred_layout": "NCHW", "force_cpu_node_names": ("a", "b")}
     assert WEBGPU.for_page(given) == {"deviceId": "1", "powerPreference": "low-power"}
-    hardware = {"hardware": "required", "timeoutMs": 5000}
     browser = BrowserOptions(webgpu="hardware", launch_timeout=5)
-    assert for_adapter({**given, "forceFallbackAdapter": "0"}, browser) == {"powerPreference": "low-power", **hardware}
-    assert for_adapter({"subgroupMatrix": "1"}, browser) == {"subgroupMatrix": True, **hardware}
-    assert for_adapter({"forceFallbackAdapter": "1"}, browser) == {"forceFallbackAdapter": True, **hardware}
-    assert for_adapter({}, BrowserOptions(webgpu="software")) == {"timeoutMs": 60_000}
+    assert for_opening(browser) == {"hardware": "required", "timeoutMs": 5000}
+    assert for_opening(BrowserOptions(webgpu="software")) == {"timeoutMs": 60_000}
     monkeypatch.setattr(options, "has_gpu", lambda: True)
-    assert for_adapter({}, BrowserOptions(webgpu="auto"))["hardware"] == "expected", "what there is will do"
+    assert for_opening(BrowserOptions(webgpu="auto"))["hardware"] == "expected", "what there is will do"
 
 
 def test_entries_of_the_session_count_and_explicit_options_win():
@@ -91,7 +91,7 @@ def test_native_options_of_the_cpu_are_named_as_ignored():
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_the_header_is_plain_c():
-    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", str(HEADER)]
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{INCLUDE}", "-x", "c", str(HEADER)]
     subprocess.run(command, check=True, timeout=60)
 
 
@@ -104,7 +104,7 @@ def test_the_header_is_plain_c():
     }.items(),
 )
 def test_numbers_of_the_header_are_places_in_the_table(prefix, key):
-    found = re.findall(rf"ORT_WEBGPU_{prefix}_(\w+) = (\d)", HEADER.read_text())
+    found = re.findall(rf"ORT_WEBGPU_{prefix}_(\w+) = (\d)", GENERATED.read_text())
     names = [name.replace("_", "").lower() for name, _ in found]
     assert [int(number) for _, number in found] == list(range(len(found)))
-    assert names == ["default", *(value.lower() for value in WEBGPU.options()[key].values)]
+    assert names == ["default", *(value.lower() for value in OPTIONS[key].values)]

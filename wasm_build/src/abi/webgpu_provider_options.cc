@@ -13,11 +13,8 @@ using Options = OrtWebGPUProviderOptions;
 
 // The texts of an enumeration.
 using Values = std::vector<std::string_view>;
-const Values kCacheModes = {"disabled", "lazyRelease", "simple", "bucket"};
-const Values kFlags = {"0", "1"};
 
 enum class Kind { number, flag, choice, text };
-constexpr std::string_view kKindNames[] = {"number", "flag", "choice", "text"};
 
 struct Option {
   std::string_view key;
@@ -32,24 +29,7 @@ struct Option {
 
 const std::vector<Option>& table() {
   static const std::vector<Option> options = {
-      {"deviceId", offsetof(Options, device_id), Kind::number, {}, "0"},
-      {"preferredLayout", offsetof(Options, preferred_layout), Kind::choice, {"NCHW", "NHWC"}, "NHWC"},
-      {"enableGraphCapture", offsetof(Options, enable_graph_capture), Kind::flag, kFlags, "0"},
-      {"storageBufferCacheMode", offsetof(Options, storage_buffer_cache_mode), Kind::choice, kCacheModes, "bucket"},
-      {"uniformBufferCacheMode", offsetof(Options, uniform_buffer_cache_mode), Kind::choice, kCacheModes, "simple"},
-      {"queryResolveBufferCacheMode", offsetof(Options, query_resolve_buffer_cache_mode), Kind::choice, kCacheModes,
-       "disabled"},
-      {"defaultBufferCacheMode", offsetof(Options, default_buffer_cache_mode), Kind::choice, kCacheModes, "disabled"},
-      {"forceCpuNodeNames", offsetof(Options, force_cpu_node_names), Kind::text, {}, ""},
-      {"validationMode",
-       offsetof(Options, validation_mode),
-       Kind::choice,
-       {"disabled", "wgpuOnly", "basic", "full"},
-       "basic"},
-      {"powerPreference", offsetof(Options, power_preference), Kind::choice, {"", "low-power", "high-performance"}, ""},
-      {"forceFallbackAdapter", offsetof(Options, force_fallback_adapter), Kind::flag, kFlags, "0"},
-      {"subgroupMatrix", offsetof(Options, subgroup_matrix), Kind::flag, kFlags, "0"},
-      {"preserveDevice", offsetof(Options, preserve_device), Kind::flag, kFlags, "0"},
+#include "py_ort/gen/webgpu_option_rows_generated.h"
   };
   return options;
 }
@@ -138,19 +118,6 @@ std::string get(const Options& options, const Option& option) {
   return std::string(i < option.values.size() ? option.values[i] : option.initial);
 }
 
-std::string table_json() {
-  std::string json = "[";
-  for (const Option& option : table()) {
-    append_json(json += json.size() > 1 ? ",{\"key\":" : "{\"key\":", option.key);
-    append_json(json += ",\"kind\":", kKindNames[static_cast<size_t>(option.kind)]);
-    json += ",\"values\":[";
-    for (size_t i = 0; i < option.values.size(); ++i) append_json(json += i ? "," : "", option.values[i]);
-    append_json(json += "],\"default\":", option.initial);
-    json += '}';
-  }
-  return json + "]";
-}
-
 }  // namespace
 }  // namespace py_ort
 
@@ -177,9 +144,4 @@ void ort_webgpu_options_release(OrtWebGPUProviderOptions* options) {
   if (!options) return;
   delete[] options->force_cpu_node_names;
   delete options;
-}
-
-const char* ort_webgpu_options_table() {
-  static const std::string json = table_json();
-  return json.c_str();
 }

@@ -2,7 +2,8 @@
 import { providers } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
-import { type WebGpuOptions, webGpuSettings } from '../providers/webgpu/options';
+import type { GivenOptions } from '../device/options';
+import { webGpuSettings } from '../providers/webgpu/options';
 import type { GpuProvider } from '../providers/webgpu/provider';
 import type { FindPart, Package } from '../package/package';
 import type { Runtime } from '../session/runtime';
@@ -16,7 +17,7 @@ export interface Choice {
   readonly number: number;
   /** Whether it is WebGPU's. */
   readonly onDevice: boolean;
-  readonly webgpu: WebGpuOptions;
+  readonly webgpu: GivenOptions;
 }
 
 export async function choosePlan(
@@ -43,7 +44,7 @@ export async function choosePlan(
       why.push(`${name}: the model was exported without it (py-ort export --provider ${name})`);
       continue;
     }
-    const webgpu = { ...common, ...(name === 'webgpu' ? options : {}) } as WebGpuOptions;
+    const webgpu = { ...common, ...(name === 'webgpu' ? options : {}) } as GivenOptions;
     if (name === 'webgpu') {
       try {
         await deviceFor(webgpu, runtime);
@@ -63,11 +64,11 @@ export async function choosePlan(
 export function deviceOf({ executionProviders, webgpu }: EngineRequest, runtime: Runtime): Promise<GpuProvider> {
   const named = executionProviders.find(isWebGpu);
   const { name: _, ...options } = typeof named === 'object' ? named : { name: '' };
-  return deviceFor({ ...webgpu, ...options } as WebGpuOptions, runtime);
+  return deviceFor({ ...webgpu, ...options } as GivenOptions, runtime);
 }
 
-async function deviceFor(webgpu: WebGpuOptions, runtime: Runtime): Promise<GpuProvider> {
-  const { deviceId, device } = webGpuSettings((await runtime.core()).core, webgpu);
+async function deviceFor(webgpu: GivenOptions, runtime: Runtime): Promise<GpuProvider> {
+  const { deviceId, device } = webGpuSettings(webgpu);
   return runtime.device(deviceId, device);
 }
 

@@ -1,20 +1,14 @@
 // How pages name execution providers.
 import type { ModelFile } from '../package/model_file';
+import type { WebGpuOptions } from '../schema/provider_options';
 
 export type ExecutionProviderName = 'webgpu' | 'wasm' | 'cpu';
 
 /** WebGPU with its options, by onnxruntime's names. */
-export interface WebGpuProvider {
+export interface WebGpuProvider extends WebGpuOptions {
   readonly name: 'webgpu';
   readonly device?: GPUDevice;
-  readonly preferredLayout?: 'NCHW' | 'NHWC';
-  readonly forceCpuNodeNames?: readonly string[];
-  readonly validationMode?: 'disabled' | 'wgpuOnly' | 'basic' | 'full';
   readonly enableRobustness?: boolean;
-  readonly storageBufferCacheMode?: 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
-  readonly uniformBufferCacheMode?: 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
-  readonly queryResolveBufferCacheMode?: 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
-  readonly defaultBufferCacheMode?: 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
   readonly [option: string]: unknown;
 }
 

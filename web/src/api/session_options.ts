@@ -4,7 +4,7 @@ import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_file';
-import type { WebGpuOptions } from '../providers/webgpu/options';
+import type { GivenOptions } from '../device/options';
 import { deviceOfPage, env, severityOf, tracing } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
@@ -200,7 +200,7 @@ export function engineRequest(
     ...(forceFallbackAdapter && !source ? { forceFallbackAdapter } : {}),
     ...(source ? { deviceId: deviceId(source) } : {}),
     ...(options.enableGraphCapture === undefined ? {} : { enableGraphCapture: options.enableGraphCapture }),
-  } as WebGpuOptions;
+  } as GivenOptions;
   const wasm = { simd: simd === true ? ('auto' as const) : simd };
   const threads = options.intraOpNumThreads ?? numThreads;
   const [first] = executionProviders;

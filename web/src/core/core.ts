@@ -130,26 +130,6 @@ export class Core {
     return this.heap.slice(address, address + size);
   }
 
-  // --- options
-  /** Reads options from strings; `use` asks for what they then are, defaults included. */
-  withWebGpuOptions<T>(entries: readonly (readonly [string, string])[], use: (get: (key: string) => string) => T): T {
-    const { module } = this;
-    const options = module._ort_webgpu_options_create();
-    try {
-      this.withTexts(
-        entries.map(([key]) => key),
-        (keys) =>
-          this.withTexts(
-            entries.map(([, value]) => value),
-            (values) => this.checked(module._ort_webgpu_options_append(options, keys, values, entries.length)),
-          ),
-      );
-      return use((key) => this.withText(key, (k) => module.UTF8ToString(module._ort_webgpu_options_get(options, k))));
-    } finally {
-      module._ort_webgpu_options_release(options);
-    }
-  }
-
   /** Bytes of all tensors in the heap, now and the most since the last call with `reset`. */
   tensorBytes(reset = false): { now: number; peak: number } {
     const words = this.module._ort_tensor_bytes(Number(reset)) >>> 2;
@@ -336,12 +316,6 @@ export class Core {
     } finally {
       this.module._ort_free(pointer);
     }
-  }
-
-  /** With an array of pointers to them. */
-  private withTexts<T>(texts: readonly string[], use: (pointers: number) => T, found: readonly number[] = []): T {
-    if (found.length === texts.length) return this.withWords(found, use);
-    return this.withText(texts[found.length], (pointer) => this.withTexts(texts, use, [...found, pointer]));
   }
 
   private withWords<T>(words: readonly number[], use: (pointer: number) => T): T {

@@ -45,10 +45,6 @@ export interface CoreModule {
   _ort_kernel_at_work(): number;
   _ort_malloc(size: number): number;
   _ort_free(pointer: number): void;
-  _ort_webgpu_options_create(): number;
-  _ort_webgpu_options_append(options: number, keys: number, values: number, count: number): number;
-  _ort_webgpu_options_get(options: number, key: number): number;
-  _ort_webgpu_options_release(options: number): void;
   _ort_microkernel_names(): number;
   _ort_microkernels_use(relaxed: number, threads: number): void;
   _ort_microkernels_warm(relaxed: number): void;

@@ -2,6 +2,7 @@
 import type * as caches from '../providers/webgpu/buffer_cache';
 import type * as cpu from '../core/microkernels';
 import type * as counters from '../device/counters';
+import type { GivenOptions } from '../device/options';
 import type * as device from '../providers/webgpu/device';
 import type * as profiler from '../device/profile';
 import type * as run from '../session/run_options';
@@ -14,7 +15,7 @@ import type * as values from '../wire/values';
 import type * as stats from './stats';
 
 /** OpenDevice.options. */
-export type DeviceOptions = device.DeviceOptions;
+export type DeviceOptions = Opening & { readonly given?: GivenOptions };
 export type Opening = NonNullable<SessionOptions['opening']>;
 
 /** DeviceOpened.info. */
@@ -23,9 +24,8 @@ export type DeviceDescription = device.DeviceDescription;
 /** CreateSession.options. */
 export type SessionOptions = Pick<
   session.SessionOptions,
-  'webgpu' | 'wasm' | 'threads' | 'opening' | 'tiles' | 'trace' | 'scope'
+  'providerOptions' | 'threads' | 'opening' | 'tiles' | 'trace' | 'scope'
 >;
-export type CpuOptions = NonNullable<SessionOptions['wasm']>;
 
 /** SessionCreated.info. */
 export type SessionInfo = state.SessionInfo;

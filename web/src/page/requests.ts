@@ -34,6 +34,7 @@ import { generatorOf } from '../generate/load';
 import type { Runtime } from '../session/runtime';
 import { ofUrls } from '../session/model_source';
 import { Session } from '../session/session';
+import { webGpuSettings } from '../providers/webgpu/options';
 import { type ReceivedMessage, readBytes, TensorWriter } from '../wire/messages';
 import { named } from '../wire/values';
 import type { Answer, Connection } from './connection';
@@ -145,22 +146,21 @@ export class Requests {
   }
 
   private async openDevice({ deviceId, options }: OpenDeviceT): Promise<Answer> {
-    const { gpu } = await this.runtime.device(deviceId, json<DeviceOptions>(options));
+    const { given, ...opening } = json<DeviceOptions>(options);
+    const { gpu } = await this.runtime.device(deviceId, { ...webGpuSettings(given).device, ...opening });
     return { type: Body.DeviceOpened, body: new DeviceOpenedT(told(gpu.description)) };
   }
 
   private async createSession(
     request: number,
-    { plan, weights, options, deviceId }: CreateSessionT,
+    { plan, weights, options }: CreateSessionT,
     payload: Uint8Array,
     signal: AbortSignal,
   ): Promise<Answer> {
-    const sessionOptions = json<SessionOptions>(options);
     const session = await Session.load(ofUrls(text(plan) || payload.slice(), text(weights)), {
-      ...sessionOptions,
+      ...json<SessionOptions>(options),
       runtime: this.runtime,
       signal,
-      webgpu: { ...sessionOptions.webgpu, deviceId },
       onProgress: (stage, done, total) => this.connection.progress(request, stage, done, total),
     });
     const id = this.nextSession++;

@@ -3,7 +3,6 @@ import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { Core } from '../core/core';
 import { type CoreFiles, filesIn } from '../core/files';
-import { webGpuSettings } from '../providers/webgpu/options';
 import type { DeviceOptions } from '../providers/webgpu/device';
 import type { GpuProvider } from '../providers/webgpu/provider';
 import { JsepBackend } from '../jsep/backend';
@@ -24,10 +23,7 @@ export interface RuntimeOptions {
 
 export class Runtime {
   private loading: Promise<LoadedCore> | undefined;
-  readonly contexts = new DeviceContexts(
-    async () => webGpuSettings((await this.core()).core).cacheModes,
-    (severity, text) => this.log(severity, 'webgpu', text),
-  );
+  readonly contexts = new DeviceContexts((severity, text) => this.log(severity, 'webgpu', text));
   private lastTurn: Promise<unknown> = Promise.resolve();
   log: LogSink = (severity, category, text) => {
     if (severity >= 2) console.warn(`${category}: ${text}`);

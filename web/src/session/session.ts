@@ -3,8 +3,8 @@
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../device/counters';
-import type { Simd } from '../core/files';
-import { webGpuSettings, type WebGpuOptions } from '../providers/webgpu/options';
+import { forTheCompiler, providerSettings, type ProviderOptions } from '../device/options';
+import { webGpuSettings } from '../providers/webgpu/options';
 import type { TileTable } from '../contract/kernel';
 import type { DeviceOptions } from '../providers/webgpu/device';
 import type { GpuProvider } from '../providers/webgpu/provider';
@@ -28,13 +28,8 @@ import { SessionWeights } from './weights';
 export interface SessionOptions {
   /** Shared with other sessions; by default the session has its own. */
   readonly runtime?: Runtime;
-  /**
-   * Options of the WebGPU provider by onnxruntime's names: deviceId, enableGraphCapture, validationMode,
-   * storageBufferCacheMode, …
-   */
-  readonly webgpu?: WebGpuOptions;
-  /** Of the CPU provider. simd: "relaxed", "fixed", or "auto" (the default): relaxed where there is relaxed SIMD. */
-  readonly wasm?: { readonly simd?: Simd | 'auto' };
+  /** Options of each provider, by onnxruntime's names: docs/options.md. */
+  readonly providerOptions?: ProviderOptions;
   /**
    * Of the CPU provider: how many share the work of a node. 0 (the default): as many as there are cores, for sessions
    * without a GPU.
@@ -60,9 +55,6 @@ export interface SessionOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Options of the provider that are Python's. */
-const FOR_THE_COMPILER = ['preferredLayout', 'forceCpuNodeNames'];
-
 export class Session extends SessionState {
   private released = false;
 
@@ -74,7 +66,8 @@ export class Session extends SessionState {
       timeline.during('wait for the core', () => runtime.core()),
       timeline.during('fetch the plan', () => source.plan()),
     ]);
-    const webgpu = webGpuSettings(loaded.core, options.webgpu);
+    const webgpu = webGpuSettings(options.providerOptions?.webgpu);
+    const { simd } = providerSettings('wasm', options.providerOptions?.wasm);
     const { deviceId, device, preserveDevice } = webgpu;
     // Before anybody reads the plan: the core alone finds what is damaged.
     const handle = loaded.core.createSession(planBytes);
@@ -84,11 +77,11 @@ export class Session extends SessionState {
     try {
       const plan = readPlan(planBytes, options.scope);
       const providing = loaded.core.microkernels.provide(
-        { simd: options.wasm?.simd, threads: options.threads },
+        { simd, threads: options.threads },
         { loops: loaded.core.runsMicrokernels(handle), threads: !plan.needsGpu },
       );
       providing.catch(() => undefined); // told below
-      const decided = FOR_THE_COMPILER.filter((key) => key in (options.webgpu ?? {}));
+      const decided = forTheCompiler(options.providerOptions);
       if (decided.length > 0)
         runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
       if (webgpu.enableGraphCapture) checkCapturable(planBytes);

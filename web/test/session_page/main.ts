@@ -23,7 +23,10 @@ const runtime = new Runtime();
 const sessions = new Map<number, Session>();
 
 async function load(plan: string, weights: string) {
-  const session = await Session.load(ofUrls(plan, weights), { runtime, webgpu: { validationMode: 'full' } });
+  const session = await Session.load(ofUrls(plan, weights), {
+    runtime,
+    providerOptions: { webgpu: { validationMode: 'full' } },
+  });
   sessions.set(session.handle, session);
   return { id: session.handle, info: session.info };
 }

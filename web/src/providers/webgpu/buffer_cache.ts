@@ -1,11 +1,12 @@
 // What becomes of GPU buffers that are no longer needed: one cache for each kind of buffer, one set of caches for all
-// sessions of a device that want the same modes (wasm_build/include/py_ort/webgpu_provider_options.h says what the
-// modes mean). Everything long-lived takes its buffers from a cache and gives them back there: Arena, BufferTable,
-// uniforms, staging, timestamps. Weights do not: they are one buffer for many.
+// sessions of a device that want the same modes (docs/options.md says what the modes mean). Everything long-lived takes
+// its buffers from a cache and gives them back there: Arena, BufferTable, uniforms, staging, timestamps. Weights do
+// not: they are one buffer for many.
 import type { Gpu } from './device';
 import { roundUp, storageBytes } from '../../device/memory_plan';
+import type { ProviderSettings } from '../../device/options';
 
-export type CacheMode = 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
+export type CacheMode = ProviderSettings<'webgpu'>['defaultBufferCacheMode'];
 
 /**
  * storage: tensors; uniform: shaders' numbers; queryResolve: timestamps; default: what bytes pass through on their way

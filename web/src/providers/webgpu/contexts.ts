@@ -3,9 +3,9 @@
 // device opened with a session's options, which goes with the last session and the last tensor in it.
 import { ErrorCode } from '../../schema';
 import { invalid, messageOf, RuntimeError } from '../../errors';
-import type { CacheModes } from './buffer_cache';
 import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from './device';
 import type { DeviceProvider } from '../../device/provider';
+import { webGpuSettings } from './options';
 import { GpuProvider } from './provider';
 
 interface Context {
@@ -21,11 +21,7 @@ export class DeviceContexts {
   private readonly contexts = new Map<number, Context>();
   private readonly registered = new Map<number, GPUDevice | GPUAdapter>();
 
-  /** @param modes of the caches for tensors that belong to no session. */
-  constructor(
-    private readonly modes: () => Promise<CacheModes>,
-    private readonly log: (severity: number, text: string) => void,
-  ) {}
+  constructor(private readonly log: (severity: number, text: string) => void) {}
 
   /** Makes a device of the page's own, or one of this adapter, the context `id`. */
   register(id: number, source: GPUDevice | GPUAdapter): void {
@@ -80,14 +76,14 @@ export class DeviceContexts {
     const source = this.registered.get(id);
     if (source && !('requestDevice' in source) && (await isLost(source)))
       throw new RuntimeError(ErrorCode.device_lost, `device ${id}, which the page registered, is lost`);
-    const [gpu, modes] = await Promise.all([this.gpu(id, options), this.modes()]);
+    const gpu = await this.gpu(id, options);
     if (options.subgroupMatrix && !gpu.traits.subgroupMatrix)
       this.log(
         2,
         `subgroupMatrix has no effect: device ${id} has no subgroup matrices of float16 with sums in float32, or no ` +
           'shader-f16',
       );
-    return new GpuProvider(gpu, modes);
+    return new GpuProvider(gpu, webGpuSettings().cacheModes); // for tensors that belong to no session
   }
 
   private gpu(id: number, options: DeviceOptions): Promise<Gpu> {

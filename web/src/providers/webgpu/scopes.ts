@@ -1,10 +1,11 @@
 // Error scopes around GPU work, and what to throw when they caught something.
 import { ErrorCode } from '../../schema';
 import { type ErrorPlace, RuntimeError } from '../../errors';
+import type { ProviderSettings } from '../../device/options';
 import type { RunErrors } from '../../device/provider';
 import { describeGpuError, type Gpu, OUT_OF_MEMORY } from './device';
 
-export type ValidationMode = 'disabled' | 'wgpuOnly' | 'basic' | 'full';
+export type ValidationMode = ProviderSettings<'webgpu'>['validationMode'];
 
 const FILTERS: readonly GPUErrorFilter[] = ['validation', 'out-of-memory', 'internal'];
 
