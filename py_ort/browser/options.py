@@ -15,6 +15,7 @@ from py_ort.boundary import public
 from py_ort.browser import find, sandbox
 from py_ort.browser.certificate import key_hash
 from py_ort.exceptions import InvalidArgument
+from py_ort.providers import PROVIDERS
 
 #: `browser=` for browsers that people open a URL in.
 CAPTURE = "capture"
@@ -58,18 +59,6 @@ NO_SANDBOX = "--no-sandbox"
 TRUSTED_KEYS = "--ignore-certificate-errors-spki-list"
 #: User and password of a URL, and its parameters.
 _SECRETS = re.compile(r"(?<=//)[^/@?#]*@|\?[^#]*")
-SOFTWARE_WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
-#: Where Vulkan's extension asks for zeros in workgroup memory, SwiftShader makes a store of each element, and compiles
-#: for seconds; without it Dawn writes a loop.
-ZEROS_BY_LOOP = "--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension"
-HARDWARE_WEBGPU = ("--enable-unsafe-webgpu", "--ignore-gpu-blocklist")
-#: Headless Chromium on Linux reaches the GPU through Vulkan only.
-LINUX_HARDWARE_WEBGPU = (
-    "--enable-features=Vulkan",
-    "--use-angle=vulkan",
-    "--disable-vulkan-surface",
-    "--disable-gpu-sandbox",
-)
 
 
 @public
@@ -203,32 +192,18 @@ class BrowserOptions:
         return [f"{TRUSTED_KEYS}={key_hash(self.certificate[0])}"] if self.certificate else []
 
     def _chosen_flags(self) -> list[str]:
-        chosen = [*QUIET]
-        webgpu = self.settled().webgpu
-        if webgpu == "software":
-            chosen += [*SOFTWARE_WEBGPU, ZEROS_BY_LOOP]
-        elif webgpu == "hardware":
-            chosen += HARDWARE_WEBGPU
-            chosen += LINUX_HARDWARE_WEBGPU if sys.platform == "linux" else ()
-        return chosen
+        device = self.settled().webgpu
+        wanted = (flag for each in PROVIDERS.values() for flag in each.needs.chromium(device))
+        return [*QUIET, *dict.fromkeys(wanted)]
 
-    def no_adapter_hint(self) -> str:
-        """Return what to try where the browser has no WebGPU adapter."""
-        family = find.family(self.browser)
+    def no_adapter_hint(self, provider: str) -> str:
+        """Return what to try where the browser has no device of a provider."""
+        hints, family = PROVIDERS[provider].needs.hints, find.family(self.browser)
         if self.browser == CAPTURE or self.browser.startswith("given:"):
-            return f"WebGPU switched on in that browser (of a Chromium without a GPU: {' '.join(SOFTWARE_WEBGPU)})"
-        if self.webgpu == "hardware" and family not in ("webkit", "qtwebengine"):
-            return "a GPU and its driver; or webgpu='software'"
-        if family == "firefox":
-            return "a Vulkan driver for Firefox (mesa-vulkan-drivers has one for the CPU)"
-        if family == "qtwebengine":
-            return "another browser, QtWebEngine is built without WebGPU"
-        if family == "webkit":
-            return "another browser, WebKitGTK has no WebGPU"
-        return (
-            "a software adapter: BrowserOptions(webgpu='software') or PY_ORT_WEBGPU=software, "
-            f"which starts Chromium with {' '.join(SOFTWARE_WEBGPU)}"
-        )
+            family = "given"
+        elif self.webgpu == "hardware" and family not in ("webkit", "qtwebengine"):
+            family = self.webgpu
+        return hints.get(family, hints.get("", "another browser"))
 
     def environment(self) -> dict[str, str]:
         """Return the environment for the browser."""

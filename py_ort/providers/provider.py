@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from py_ort.providers.needs import NOTHING, Needs
 from py_ort.providers.option import Option
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Provider:
         elements: As what elements of a type lie on its device, types as manifests name them; none elsewhere.
         device_names: Names of its device: the one that `OrtValue.device_name` gives, then those that are taken, too.
         user_kernels: Whether users' own kernels run on it.
+        needs: What a browser needs to offer it.
         options: Its options.
         c_name: Its name in C ("OrtNAMEProviderOptions"), if the core has a header of its options.
         without_effect: Options of onnxruntime's provider of the same name that do nothing here.
@@ -47,6 +49,7 @@ class Provider:
     elements: Mapping[str, str] = field(default_factory=dict)
     device_names: tuple[str, ...] = ()
     user_kernels: bool = False
+    needs: Needs = NOTHING
     options: tuple[Option, ...] = ()
     c_name: str = ""
     without_effect: frozenset[str] = frozenset()

@@ -95,7 +95,7 @@ def test_both_families_of_names(new_session):
 def test_the_hint_is_what_the_launcher_does():
     options = BrowserOptions(webgpu="software")
     line = options.command_line()
-    flags = re.findall(r"--[\w=-]+", options.no_adapter_hint())
+    flags = re.findall(r"--[\w=-]+", options.no_adapter_hint("webgpu"))
     assert flags and all(flag in line for flag in flags)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from py_ort.browser import find
 from py_ort.browser.launchers.process import Command, ProcessLauncher
+from py_ort.providers import PROVIDERS
 
 if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions
@@ -52,10 +53,10 @@ UNTHROTTLED: dict[str, Any] = {
 }
 
 
-def webgpu(options: BrowserOptions) -> dict[str, Any]:
-    """Return the preferences that put WebGPU on, or off."""
-    wanted = options.settled().webgpu != "off"
-    return {"dom.webgpu.enabled": wanted, "gfx.webgpu.ignore-blocklist": wanted}
+def devices(options: BrowserOptions) -> dict[str, Any]:
+    """Return the preferences that put the providers' devices on, or off."""
+    device = options.settled().webgpu
+    return {key: value for each in PROVIDERS.values() for key, value in each.needs.firefox(device).items()}
 
 
 class FirefoxLauncher(ProcessLauncher):
@@ -63,7 +64,7 @@ class FirefoxLauncher(ProcessLauncher):
 
     def command(self, url: str, profile: Path) -> Command:
         binary = find.binary(self.options.browser)
-        preferences = {**QUIET, **UNTHROTTLED, **webgpu(self.options)}
+        preferences = {**QUIET, **UNTHROTTLED, **devices(self.options)}
         lines = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in preferences.items())
         (profile / "user.js").write_text("".join(lines))
         headless = ["--headless"] if self.options.headless else []

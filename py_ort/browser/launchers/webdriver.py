@@ -92,7 +92,7 @@ def capabilities(options: BrowserOptions, server: URL) -> dict[str, Any]:
         headless = ["-headless"] if options.headless else []
         asked["moz:firefoxOptions"] = {
             "args": [*headless, *options.flags],
-            "prefs": {**firefox.UNTHROTTLED, **firefox.webgpu(options)},
+            "prefs": {**firefox.UNTHROTTLED, **firefox.devices(options)},
         }
     try:
         more = json.loads(server.query.get("capabilities", "{}"))

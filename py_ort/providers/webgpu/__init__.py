@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from py_ort.providers.provider import Provider
+from py_ort.providers.webgpu.needs import NEEDS
 from py_ort.providers.webgpu.options import OPTIONS
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ PROVIDER = Provider(
     elements=_ELEMENTS,
     device_names=("webgpu", "gpu", "webgpu-buffer", "gpu-buffer"),
     user_kernels=True,
+    needs=NEEDS,
     options=OPTIONS,
     c_name="WebGPU",
     packing=_packing,

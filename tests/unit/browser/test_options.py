@@ -7,7 +7,7 @@ import pytest
 
 from py_ort.browser import find, options, sandbox
 from py_ort.browser.launchers import webkit
-from py_ort.browser.options import SOFTWARE_WEBGPU, BrowserOptions
+from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import BrowserCrashed, BrowserNotFound, InvalidArgument
 
 VARIABLES = (
@@ -34,7 +34,7 @@ CASES = [(False, "auto", True), (True, "auto", False), (True, "software", True),
 def test_webgpu_flags(monkeypatch, gpu, webgpu, software):
     monkeypatch.setattr(options, "has_gpu", lambda: gpu)
     line = BrowserOptions(webgpu=webgpu).command_line()
-    assert (SOFTWARE_WEBGPU[1] in line) == software
+    assert ("--use-webgpu-adapter=swiftshader" in line) == software
     assert ("--enable-unsafe-webgpu" in line) == (webgpu != "off")
 
 
@@ -172,5 +172,9 @@ def test_webkit_has_a_sandbox_where_its_tools_are(monkeypatch, caplog, tmp_path,
 def test_what_helps_where_a_gpu_is_asked_for():
     """No driver for the CPU does."""
     for browser in ("chromium", "firefox"):
-        assert BrowserOptions(browser=browser, webgpu="hardware").no_adapter_hint().startswith("a GPU and its driver")
-    assert "mesa" in BrowserOptions(browser="firefox", webgpu="auto").no_adapter_hint()
+        assert (
+            BrowserOptions(browser=browser, webgpu="hardware")
+            .no_adapter_hint("webgpu")
+            .startswith("a GPU and its driver")
+        )
+    assert "mesa" in BrowserOptions(browser="firefox", webgpu="auto").no_adapter_hint("webgpu")

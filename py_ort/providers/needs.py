@@ -1,0 +1,36 @@
+"""What a browser needs to offer a provider."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Flags and preferences with which a browser offers a provider, and advice where the browser does not.
+
+    Attributes:
+        flags: Of Chromium, by the kind of device, "hardware" or "software"; those of one system besides by
+            "hardware linux".
+        preferences: Of Firefox: switches that are on unless devices are off.
+        hints: What helps where there is no device, by the browser's family; "given": in browsers that py_ort does not
+            start; "hardware": where a software device counts as none; "": in all others.
+    """
+
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    preferences: tuple[str, ...] = ()
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+    def chromium(self, device: str) -> tuple[str, ...]:
+        """Return Chromium's flags for a kind of device on this system."""
+        return (*self.flags.get(device, ()), *self.flags.get(f"{device} {sys.platform}", ()))
+
+    def firefox(self, device: str) -> dict[str, bool]:
+        """Return Firefox's preferences for a kind of device."""
+        return dict.fromkeys(self.preferences, device != "off")
+
+
+#: Every browser offers it.
+NOTHING = Needs()
