@@ -36,8 +36,8 @@ class Row:
         first_run_ms: The first run.
         median_ms: Of the steady runs.
         p90_ms: 90th percentile of them.
-        nodes: Where the model's nodes ran: "95 webgpu, 2 wasm"; of onnxruntime-web, which does not count them, "webgpu"
-            or "some wasm".
+        nodes: Where the model's nodes ran: "95 webgpu, 2 wasm"; of onnxruntime-web, which does not count them, the
+            provider, or "some wasm".
         max_rel_err: max |a-b| / (0.001 + |b|) against `reference` (None: there is none).
         reference: Whose outputs those of this row were compared with: "onnxruntime", or the other engine in the page
             where native onnxruntime is not installed, or does not take the model; "": nobody's.

@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from py_ort.boundary import public
@@ -100,8 +100,10 @@ class BrowserOptions:
     """
 
     browser: str = field(default_factory=lambda: os.environ.get("PY_ORT_BROWSER") or "chromium")
-    launcher: str = field(default_factory=lambda: os.environ.get("PY_ORT_LAUNCHER") or "auto")
-    webgpu: str = field(default_factory=lambda: os.environ.get("PY_ORT_WEBGPU") or "auto")
+    launcher: str = field(
+        default_factory=lambda: os.environ.get("PY_ORT_LAUNCHER") or "auto", metadata={"values": LAUNCHERS}
+    )
+    webgpu: str = field(default_factory=lambda: os.environ.get("PY_ORT_WEBGPU") or "auto", metadata={"values": WEBGPU})
     flags: tuple[str, ...] = ()
     env: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
     sandbox: bool | None = field(default_factory=lambda: _switch("PY_ORT_SANDBOX"))
@@ -116,9 +118,10 @@ class BrowserOptions:
     certificate: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        for name, allowed in (("launcher", LAUNCHERS), ("webgpu", WEBGPU)):
-            if getattr(self, name) not in allowed:
-                raise InvalidArgument(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}")
+        for each in fields(self):
+            value, allowed = getattr(self, each.name), each.metadata.get("values")
+            if allowed and value not in allowed:
+                raise InvalidArgument(f"{each.name} is one of {', '.join(allowed)}, not {value!r}")
         if not isinstance(self.browser, str):
             raise InvalidArgument(f"browser is a name, a path or a URL, not {type(self.browser).__name__}")
         if operator.index(self.pages) < 1:
@@ -143,7 +146,11 @@ class BrowserOptions:
 
     @classmethod
     def of(
-        cls, browser: str | BrowserOptions | None, launcher: str | None = None, pages: int | None = None
+        cls,
+        browser: str | BrowserOptions | None,
+        launcher: str | None = None,
+        pages: int | None = None,
+        webgpu: str | None = None,
     ) -> BrowserOptions:
         """Return options from the arguments of a session.
 
@@ -151,12 +158,14 @@ class BrowserOptions:
             browser: Options, or what they call `browser`; None: the default.
             launcher: Takes the place of that of `browser`; None: it does not.
             pages: Likewise.
+            webgpu: Likewise.
 
         Raises:
             InvalidArgument: One of them is not what it may be.
         """
         options = browser if isinstance(browser, BrowserOptions) else cls(browser=browser) if browser else cls()
-        return replace(options, launcher=launcher or options.launcher, pages=pages or options.pages)
+        launcher, pages, webgpu = launcher or options.launcher, pages or options.pages, webgpu or options.webgpu
+        return replace(options, launcher=launcher, pages=pages, webgpu=webgpu)
 
     def settled(self) -> BrowserOptions:
         """Return what "auto" means on this machine: options that start the same browser become equal."""

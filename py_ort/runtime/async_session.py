@@ -44,8 +44,8 @@ class AsyncInferenceSession(SessionBase):
         Args:
             path_or_bytes: An ONNX file, or its bytes.
             sess_options: See `SessionOptions`.
-            providers: Execution providers, best first: names, or pairs of a name and its options. Default: "webgpu",
-                then "wasm".
+            providers: Execution providers, best first: names, or pairs of a name and its options. Default:
+                WebGPU, then the CPU.
             provider_options: Options for each of `providers`, as dicts.
             browser: Which browser; see `BrowserOptions`. Default: "chromium".
             launcher: "playwright" or "process"; default: what suits the browser.

@@ -48,7 +48,7 @@ class SessionBase:
     Args:
         source: An ONNX file, or its bytes.
         options: See `SessionOptions`.
-        providers: Execution providers, best first; None: those of `options`, else "webgpu", then "wasm".
+        providers: Execution providers, best first; None: those of `options`, else WebGPU, then the CPU.
         provider_options: Options for each of `providers`, as dicts.
         browser: Where to run it.
         progress: Called with (stage, done, total) while the session is made.

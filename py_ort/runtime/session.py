@@ -50,8 +50,8 @@ class InferenceSession(NativeSessionNames, SessionBase):
     Args:
         path_or_bytes: An ONNX file, or its bytes.
         sess_options: See `SessionOptions`.
-        providers: Execution providers, best first: names, or pairs of a name and its options. Default: "webgpu", then
-            "wasm". One that cannot run in this browser is left out with a warning, unless it is the only one, or the
+        providers: Execution providers, best first: names, or pairs of a name and its options. Default: WebGPU, then
+            the CPU. One that cannot run in this browser is left out with a warning, unless it is the only one, or the
             configuration entry "session.require_providers" is "1".
         provider_options: Options for each of `providers`, as dicts.
         browser: Which browser; see `BrowserOptions`. Default: "chromium".
@@ -257,12 +257,12 @@ class InferenceSession(NativeSessionNames, SessionBase):
     def create_ortvalue_from_shape_and_type(
         self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """Return a value of zeros; on "webgpu" where this session's runs read and write it in place.
+        """Return a value of zeros; one on a provider's device is where this session's runs read and write it in place.
 
         Args:
             shape: Its dimensions, in elements.
             element_type: A numpy dtype, or ONNX's number of an element type.
-            device_type: "cpu" or "webgpu".
+            device_type: The name of a device; see `OrtDevice`.
             device_id: A device of this session's page; 0: the session's own.
             vendor_id: Must be left out: a browser's devices have none.
 

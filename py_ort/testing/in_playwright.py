@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +121,7 @@ def launch_args(browser_type: Any, webgpu: str | None, channel: str | None = Non
         channel: Which Chromium Playwright was asked for, e.g. "chrome" or "msedge", if any: no other stands in for it.
     """
     family = {"chromium": "chromium", "firefox": "firefox"}.get(browser_type.name, "webkit")
-    options = BrowserOptions(browser=family)
-    if webgpu:
-        options = replace(options, webgpu=webgpu)
+    options = BrowserOptions.of(family, webgpu=webgpu)
     args: dict[str, Any] = {}
     if family == "chromium":
         args["args"] = options.flags_for_any_page()

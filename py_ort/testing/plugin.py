@@ -19,7 +19,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,10 +107,10 @@ def ort_browser(ort_target: Target, pytestconfig: pytest.Config) -> BrowserOptio
         return remotes.browser
     # Without the option, variable PY_ORT_WEBGPU decides as it does for every session.
     webgpu = pytestconfig.getoption("--ort-webgpu")
-    chosen = {"webgpu": webgpu} if webgpu else {}
     # It is closed with Python, not between two tests; one that is lent is for the next test of any worker.
     idle = 0 if is_lent(ort_target.browser) else 3600
-    return BrowserOptions(browser=ort_target.browser, idle_timeout=idle, **chosen)
+    options = BrowserOptions(browser=ort_target.browser, idle_timeout=idle)
+    return BrowserOptions.of(options, webgpu=webgpu)
 
 
 @pytest.fixture
@@ -186,13 +185,17 @@ def _ort_wanted(request: pytest.FixtureRequest) -> Wanted:
 
 @pytest.fixture
 def _ort_place(request: pytest.FixtureRequest, _ort_wanted: Wanted) -> Iterator[Place]:
+    from py_ort import BrowserOptions
+
     wanted = _ort_wanted
     if not wanted.within:
         browser = request.getfixturevalue("ort_browser")
         remotes = Remotes.of(request.config) if browser.instance else None
-        more = {"webgpu": wanted.webgpu} if wanted.webgpu else {}
         # Another one, after a remote one could not be had.
-        yield (lambda: replace(remotes.browser if remotes else browser, **more)), (lambda text: None)
+        yield (
+            lambda: BrowserOptions.of(remotes.browser if remotes else browser, webgpu=wanted.webgpu),
+            lambda text: None,
+        )
         return
     from py_ort.testing.in_playwright import Within
 

@@ -34,13 +34,12 @@ class Remotes:
         from py_ort.testing.nodes import nodes_of
 
         certificate = config.getoption("--ort-certificate")
-        webgpu = config.getoption("--ort-webgpu")
         like = BrowserOptions(
             host=config.getoption("--ort-host"),
             certificate=certificate and tuple(certificate),
             idle_timeout=3600,
-            **({"webgpu": webgpu} if webgpu else {}),
         )
+        like = BrowserOptions.of(like, webgpu=config.getoption("--ort-webgpu"))
         nodes = nodes_of(config.getoption("--ort-remote"), like)
         worker = getattr(config, "workerinput", {"workerid": "gw0"})["workerid"]  # of pytest-xdist
         first = int(worker.removeprefix("gw")) % len(nodes)

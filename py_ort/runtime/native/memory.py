@@ -162,7 +162,7 @@ def create_and_register_allocator_v2(
 
 
 def of_place(name: str) -> OrtMemoryInfo:
-    """Return the description of "cpu" or "webgpu", with onnxruntime's names."""
+    """Return the description of a device, with onnxruntime's names."""
     if name == HEAP:
         return OrtMemoryInfo(_PLACES[0], OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
     return OrtMemoryInfo(_PLACES[1], OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)

@@ -43,7 +43,7 @@ class NativeValueNames:
         Args:
             shape: Its dimensions, in elements.
             element_type: ONNX's number of the element type.
-            device: An `OrtDevice`, "cpu" or "webgpu".
+            device: An `OrtDevice`, or its name.
         """
         return cls.ortvalue_from_shape_and_type(shape, element_type, device)  # type: ignore[attr-defined]
 

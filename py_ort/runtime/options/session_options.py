@@ -117,7 +117,8 @@ class SessionOptions:
             loads it unless it has operators that nobody else knows.
             The entry "session.optimized_model_external_initializers_file_name" names a file in its folder for
             initializers of at least "….optimized_model_external_initializers_min_size_in_bytes" (default: 1024).
-        preferred_output_location: Where `run` leaves outputs: "cpu", "webgpu" (as `OrtValue`s), or these by name.
+        preferred_output_location: Where `run` leaves outputs: the name of a device (on one but the CPU, as
+            `OrtValue`s), or names of devices by output.
         create_timeout: Seconds that reading the model, compiling it, and loading it into the page may take, each; None:
             no limit.
         run_timeout: Seconds that a run may take; None: no limit (a lost page or browser ends a run in any case).

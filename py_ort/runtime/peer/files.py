@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from py_ort.exceptions import EngineError, InvalidArgument
+from py_ort.providers import on_device
 from py_ort.runtime.peer.npm import npm_package
 
 #: The name of the engine.
@@ -45,7 +46,7 @@ def check_engine(engine: str) -> None:
 
 def flavor_of(engine: str, provider: str) -> str:
     """Return the build by which onnxruntime-web runs a provider."""
-    return "jsep" if engine.endswith(":jsep") and provider == "webgpu" else provider
+    return "jsep" if engine.endswith(":jsep") and on_device(provider) else provider
 
 
 def find_dist() -> Path:

@@ -56,11 +56,11 @@ class IOBinding(NativeBindingNames):
 
         Args:
             name: The input.
-            device_type: "cpu" or "webgpu".
+            device_type: The name of a device; see `OrtDevice`.
             device_id: The GPU device that the session runs on; 0: whichever that is.
             element_type: A numpy dtype, or ONNX's number of an element type; strings have no address.
             shape: Dimensions, in elements; these are contiguous, in C order.
-            buffer_ptr: The address of the first element; for "webgpu" the number of a GPU buffer of the session's page.
+            buffer_ptr: The address of the first element; on a GPU the number of a buffer of the session's page.
 
         Raises:
             InvalidArgument: The model has no such input, the session is on another GPU device or on none, or there is
@@ -93,12 +93,12 @@ class IOBinding(NativeBindingNames):
 
         Args:
             name: The output.
-            device_type: "cpu" or "webgpu".
+            device_type: The name of a device; see `OrtDevice`.
             device_id: The GPU device that the session runs on; 0: whichever that is.
             element_type: With `buffer_ptr`: a numpy dtype, or ONNX's number of an element type. Else not read.
             shape: With `buffer_ptr`: dimensions, in elements; these are contiguous, in C order. Else not read.
-            buffer_ptr: Where to write: the address of the first element, for "webgpu" the number of a GPU buffer of
-                the session's page. None: a new value, which `get_outputs` returns.
+            buffer_ptr: Where to write: the address of the first element, on a GPU the number of a buffer of the
+                session's page. None: a new value, which `get_outputs` returns.
 
         Raises:
             InvalidArgument: The session is on another GPU device or on none, there is no such device or type, or

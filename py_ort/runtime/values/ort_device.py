@@ -23,7 +23,7 @@ _NATIVE = {"cuda": (GPU, 0x10DE), "dml": (GPU, 0x1414), "npu": (NPU, 0), "cann":
 
 @public
 class OrtDevice:
-    """A place for tensors: "cpu" or "webgpu"; or the description of a native one ("cuda"), where none can be.
+    """A place for tensors: the CPU, or a provider's device; or the description of a native one ("cuda").
 
     Args:
         name: "cpu", "webgpu", or a synonym ("gpu", "webgpu-buffer"); of native ones "cuda", "dml", "npu", "cann".
@@ -31,7 +31,7 @@ class OrtDevice:
         vendor_id: PCI's number of the vendor; -1: the one that the name implies; a browser's devices have none.
 
     Attributes:
-        name: "cpu", "webgpu", or the native name.
+        name: The first of its names, or the native name.
 
     Raises:
         InvalidArgument: There is no such device.
@@ -48,7 +48,7 @@ class OrtDevice:
         """Return the device of a name, as the constructor does.
 
         Args:
-            ort_device_name: "cpu", "webgpu", a synonym, or the name of a native device.
+            ort_device_name: As the constructor's `name`.
             device_id: Its number among those of its kind.
             vendor_id: PCI's number of the vendor; a browser's devices have none.
 
@@ -88,7 +88,7 @@ class OrtDevice:
 
 
 def device_kind(device: str | OrtDevice) -> str:
-    """Return "cpu", "webgpu" or a further provider's device for any name of a device, or the device.
+    """Return the first name of a device, of any of its names or the device.
 
     Raises:
         InvalidArgument: It is none of them.

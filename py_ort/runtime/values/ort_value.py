@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @public
 class OrtValue(NativeValueNames):
-    """A tensor, on the CPU or in a GPU buffer of a page ("webgpu"); or a sequence, map or optional on the CPU.
+    """A tensor, on the CPU or in a GPU buffer of a page; or a sequence, map or optional on the CPU.
 
     Make one with `ortvalue_from_numpy` or `ortvalue_from_shape_and_type`, or have a session leave an output on the GPU
     (`IOBinding.bind_output`). One on the GPU belongs to its page: sessions of that page read it in place, others get a
@@ -51,8 +51,8 @@ class OrtValue(NativeValueNames):
 
         Args:
             numpy_obj: The elements, of any shape and of any dtype that ONNX has (strings on the CPU only).
-            device_type: "cpu" or "webgpu", which is the page that sessions without `browser=` share; an `OrtDevice`
-                gives the device's number, too.
+            device_type: The name of a device, in the page that sessions without `browser=` share; or an `OrtDevice`,
+                which gives the device's number, too.
             device_id: The number of the device in that page.
             vendor_id: Must be left out: a browser's devices have none.
 
@@ -99,8 +99,8 @@ class OrtValue(NativeValueNames):
         Args:
             shape: Its dimensions, in elements.
             element_type: A numpy dtype, or ONNX's number of an element type (`onnx.TensorProto.FLOAT`).
-            device_type: "cpu" or "webgpu", which is the page that sessions without `browser=` share; an `OrtDevice`
-                gives the device's number, too.
+            device_type: The name of a device, in the page that sessions without `browser=` share; or an `OrtDevice`,
+                which gives the device's number, too.
             device_id: The number of the device in that page.
             vendor_id: Must be left out: a browser's devices have none.
             memory_info: Must be left out: a browser has one kind of memory for each device.
@@ -208,7 +208,7 @@ class OrtValue(NativeValueNames):
         return TYPE_NUMBERS[name]
 
     def device_name(self) -> str:
-        """Return where the elements are: "cpu" or "webgpu"."""
+        """Return the name of the device where the elements are."""
         return HEAP if self.on_device is None else DEVICE
 
     def data_ptr(self) -> int:

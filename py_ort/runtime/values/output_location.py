@@ -20,7 +20,7 @@ OnGpu: TypeAlias = "Mapping[str, DeviceTensor | None]"
 
 
 def check_location(value: Any) -> OutputLocation:
-    """Return "cpu" or "webgpu" for any name of a place, or these by the names of outputs.
+    """Return the first name of a device for any of its names, or these by the names of outputs.
 
     Raises:
         InvalidArgument: It is not a place.

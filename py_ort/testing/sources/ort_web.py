@@ -19,11 +19,15 @@ import onnx
 from onnx import TensorProto, helper
 
 from py_ort.exceptions import InvalidArgument
+from py_ort.providers import AVAILABLE, on_device
 from py_ort.testing.case import Case, DataSet, Tolerance
 from py_ort.wire.tensors import NUMPY
 
 #: As that runner has them: near if the difference is below `atol`, or the ratio below 1 + `rtol`.
-TOLERANCE = {"webgpu": Tolerance(1e-5, 1e-3, either=True), "": Tolerance(1e-6, 1e-4, either=True)}
+TOLERANCE = {
+    **dict.fromkeys(filter(on_device, AVAILABLE), Tolerance(1e-5, 1e-3, either=True)),
+    "": Tolerance(1e-6, 1e-4, either=True),
+}
 
 _ELEM_TYPE = {
     "float32": TensorProto.FLOAT,
