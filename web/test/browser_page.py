@@ -14,14 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from py_ort.browser.options import NO_ADDRESS_BAR, NO_SANDBOX, QUIET, SOFTWARE_WEBGPU, ZEROS_BY_LOOP
+from py_ort.browser.options import NO_ADDRESS_BAR, NO_SANDBOX, QUIET
+from py_ort.providers.webgpu.needs import NEEDS, SOFTWARE
 
 WEB = Path(__file__).resolve().parents[1]
 ADAPTERS = {
-    "swiftshader": [*SOFTWARE_WEBGPU, ZEROS_BY_LOOP],
+    "swiftshader": NEEDS.flags["software"],
     "default": ["--enable-unsafe-webgpu", "--enable-features=Vulkan"],
     # A software adapter with shader-f16, where the environment names a library that gives it to Chromium.
-    "lavapipe": [*SOFTWARE_WEBGPU],
+    "lavapipe": SOFTWARE,
 }
 LAVAPIPE = "PY_ORT_LAVAPIPE"
 """The environment variable with the library to load before others for the adapter "lavapipe"."""

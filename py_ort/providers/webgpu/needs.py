@@ -2,13 +2,13 @@
 
 from py_ort.providers.needs import Needs
 
-_SOFTWARE = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
+SOFTWARE = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 NEEDS = Needs(
     flags={
         # Where Vulkan's extension asks for zeros in workgroup memory, SwiftShader makes a store of each element, and
         # compiles for seconds; without it Dawn writes a loop.
         "software": (
-            *_SOFTWARE,
+            *SOFTWARE,
             "--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension",
         ),
         "hardware": ("--enable-unsafe-webgpu", "--ignore-gpu-blocklist"),
@@ -22,12 +22,12 @@ NEEDS = Needs(
     },
     preferences=("dom.webgpu.enabled", "gfx.webgpu.ignore-blocklist"),
     hints={
-        "given": f"WebGPU switched on in that browser (of a Chromium without a GPU: {' '.join(_SOFTWARE)})",
+        "given": f"WebGPU switched on in that browser (of a Chromium without a GPU: {' '.join(SOFTWARE)})",
         "hardware": "a GPU and its driver; or webgpu='software'",
         "firefox": "a Vulkan driver for Firefox (mesa-vulkan-drivers has one for the CPU)",
         "qtwebengine": "another browser, QtWebEngine is built without WebGPU",
         "webkit": "another browser, WebKitGTK has no WebGPU",
         "": "a software adapter: BrowserOptions(webgpu='software') or PY_ORT_WEBGPU=software, "
-        f"which starts Chromium with {' '.join(_SOFTWARE)}",
+        f"which starts Chromium with {' '.join(SOFTWARE)}",
     },
 )
