@@ -10,7 +10,7 @@ import type { OnTokens } from '../generate/loop';
 import type { RunOptions, RunResult } from '../session/run_options';
 import type { Feeds } from '../session/feeds';
 import type { ExecutionProvider, ExternalFile } from './providers';
-import type { TensorKeeper } from './keeper';
+import type { TensorKeeper } from '../device/keeper';
 import type { RuntimeFiles } from './runtime_files';
 
 /** Where the runtime's files are, and what it starts with. The first session decides. */

@@ -16,7 +16,7 @@ import {
   rowsOf,
   type StartGeneration,
 } from './generation';
-import { HERE } from './keeper';
+import { HERE } from '../device/keeper';
 import { kernelsWanted, tellKernels } from './kernel_times';
 import type * as metadata from './metadata';
 import { metadataOf, type ValueMetadata } from './metadata';

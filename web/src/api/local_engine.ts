@@ -19,8 +19,8 @@ import { Session } from '../session/session';
 import { fetchedAnew, fetchedOnce } from './cache';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
 import { type Choice, choosePlan, deviceOf, partOf } from './execution_providers';
-import { LocalKeeper } from './local_keeper';
-import { HERE, type TensorKeeper } from './keeper';
+import { GpuPageTensors } from '../providers/webgpu/page_tensors';
+import { HERE, type TensorKeeper } from '../device/keeper';
 
 let shared: Runtime | undefined;
 
@@ -106,7 +106,7 @@ export class LocalEngine implements Engine {
 
   get keeper(): TensorKeeper | undefined {
     const { provider } = this.current;
-    return provider && LocalKeeper.of(provider as GpuProvider);
+    return provider && GpuPageTensors.of(provider as GpuProvider);
   }
 
   readsOnGpu(name: string): boolean {

@@ -6,7 +6,7 @@
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { elementCount, hasGpuForm } from '../contract/elements';
-import type { TensorKeeper } from './keeper';
+import type { TensorKeeper } from '../device/keeper';
 import { imageToTensor, tensorToImage } from './image_tensors';
 import { type ImageSource, pixelsOf, toPng } from './images';
 import { countOf, dtypeOfType, fromBytes, lengthOf, toData, typeOfData } from './elements';

@@ -2,7 +2,7 @@
 import { ValueKind } from '../schema';
 import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
 import type { Engine } from './engine';
-import { HERE, type Loan, type TensorKeeper } from './keeper';
+import { HERE, type Loan, type TensorKeeper } from '../device/keeper';
 import { dtypeOfType, fromBytes, toBytes, typeOfDtype } from './elements';
 import { invalid } from '../errors';
 import { isOnCpu, keptBy, keptTensor, Tensor } from './tensor';

@@ -3,7 +3,7 @@ import { ErrorCode } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { isContainer, isOnGpu, type Value } from '../wire/values';
 import type { Answer, Question } from './worker_messages';
-import type { TensorKeeper } from './keeper';
+import type { TensorKeeper } from '../device/keeper';
 import { LocalEngine, sharedRuntime } from './local_engine';
 import type { CompiledCore } from '../core/files';
 

@@ -8,7 +8,7 @@ import type { OnTokens } from '../generate/loop';
 import type { Feeds } from '../session/feeds';
 import type { RunResult } from '../session/run_options';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
-import type { TensorKeeper } from './keeper';
+import type { TensorKeeper } from '../device/keeper';
 import type { Answer, Question } from './worker_messages';
 
 type Asked = Question extends infer Q ? (Q extends Question ? Omit<Q, 'id'> : never) : never;

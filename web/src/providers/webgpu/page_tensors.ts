@@ -1,23 +1,23 @@
 // Tensors that a session of this thread left on the GPU.
-import type { DType } from '../schema';
-import { cpuElementSize, elementCount } from '../contract/elements';
-import { storageBytes } from '../device/memory_plan';
-import { PageForm, pageBytes } from '../providers/webgpu/page_form';
-import type { GpuProvider } from '../providers/webgpu/provider';
-import { invalid } from '../errors';
-import { HERE, type Loan, type TensorKeeper } from './keeper';
+import type { DType } from '../../schema';
+import { cpuElementSize, elementCount } from '../../contract/elements';
+import { storageBytes } from '../../device/memory_plan';
+import { PageForm, pageBytes } from './page_form';
+import type { GpuProvider } from './provider';
+import { invalid } from '../../errors';
+import { HERE, type Loan, type TensorKeeper } from '../../device/keeper';
 
-export class LocalKeeper implements TensorKeeper {
-  private static readonly keepers = new WeakMap<GpuProvider, LocalKeeper>();
+export class GpuPageTensors implements TensorKeeper {
+  private static readonly keepers = new WeakMap<GpuProvider, GpuPageTensors>();
   readonly thread = HERE;
   /** What the page was given of tensors whose elements lie otherwise in its buffers. From then on it is the tensor. */
   private readonly given = new Map<number, GPUBuffer>();
 
   private constructor(readonly provider: GpuProvider) {}
 
-  static of(provider: GpuProvider): LocalKeeper {
-    const keeper = LocalKeeper.keepers.get(provider) ?? new LocalKeeper(provider);
-    LocalKeeper.keepers.set(provider, keeper);
+  static of(provider: GpuProvider): GpuPageTensors {
+    const keeper = GpuPageTensors.keepers.get(provider) ?? new GpuPageTensors(provider);
+    GpuPageTensors.keepers.set(provider, keeper);
     return keeper;
   }
 
