@@ -35,7 +35,7 @@ export const smaller = {
         loader: 'ts',
       }));
     load(/[\\/]src[\\/]schema[\\/][^\\/]*\.ts$/, reader);
-    load(/[\\/]src[\\/]kernels[\\/].*\.ts$/, (text) => unindented(text.replace(FACTS, '')));
-    load(/[\\/]src[\\/](wgsl|generate|gpu|user_kernels)[\\/].*\.ts$/, unindented);
+    load(/[\\/]kernels[\\/].*\.ts$/, (text) => unindented(text.replace(FACTS, '')));
+    load(/[\\/]src[\\/](providers[\\/]\w+|generate)[\\/].*\.ts$/, unindented);
   },
 };
