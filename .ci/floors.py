@@ -11,29 +11,29 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 #: From the top down: a folder, or a file of web/src itself, imports what is below it only. Those of one floor do not
-#: know each other. A folder within another has a floor of its own where it is named.
+#: know each other. A folder within another has a floor of its own where it is named; providers' are alike.
 FLOORS = [
-    {"dev_server", "model_page", "node", "page_bench"},
+    {"dev_server", "model_page", "node", "page_bench", "virtual"},
     {"module"},
     {"index", "bare_bench", "peer", "report"},
     {"page", "api"},
+    {"providers/*/generate"},
     {"generate"},
     {"session"},
     {"jsep"},
-    {"providers/webgpu"},
-    {"providers/webgpu/kernels", "providers/webgpu/user_kernels", "virtual"},
+    {"providers/*"},
+    {"providers/*/kernels", "providers/*/user_kernels"},
+    {"providers/*/wgsl"},
+    {"device"},
     {"core"},
-    {"providers/webgpu/wgsl"},
-    {"device", "images", "package"},
+    {"images", "package"},
     {"wire"},
     {"contract"},
-    {"errors", "host", "timeline"},
+    {"errors", "host", "timeline", "turn"},
     {"schema"},
 ]
 GENERATED = "schema"
-#: Of wasm_build/src: a folder includes headers of those below it only. Among the kernels is a step of the walk.
-CORE_FLOORS = [{"abi", "kernels"}, {"session"}, {"ep"}, {"plan"}, {"core"}]
-INCLUDE = re.compile(r'^#include "([a-z_]+)/', re.MULTILINE)
+PROVIDER = re.compile(r"^providers/[^/]+")
 IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*['"](\.{1,2}(?:/[^'"]*)?)['"]""")
 COMMENT = re.compile(r"^\s*(?://|/?\*).*$", re.MULTILINE)
 
@@ -57,7 +57,8 @@ def faults(source: Path) -> list[str]:
 
     def room(path: Path) -> str:
         within = path.relative_to(source)
-        folders = [each.as_posix() for each in within.parents if each.as_posix() in floor]
+        parents = [PROVIDER.sub("providers/*", each.as_posix()) for each in within.parents]
+        folders = [each for each in parents if each in floor]
         return folders[0] if folders else within.parts[0].partition(".")[0]
 
     files = [path for path in sorted(source.rglob("*.ts")) if room(path) != GENERATED]

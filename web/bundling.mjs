@@ -1,4 +1,5 @@
 // What all bundles of web/src have in common: options of esbuild, and modules that are made while it runs.
+import { existsSync, readdirSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -22,28 +23,63 @@ async function kernelFiles(only) {
   return files.filter((file) => !only || only.includes(stem(file))).sort((a, b) => (a.source < b.source ? -1 : 1));
 }
 
+/**
+ * The providers with devices, each a folder: those of src/providers, and then those that the environment names in
+ * PY_ORT_PROVIDERS, as PATH has folders.
+ */
+function providerFolders() {
+  const own = path.join(web, 'src/providers');
+  const more = (process.env.PY_ORT_PROVIDERS ?? '').split(path.delimiter).filter(Boolean);
+  const folders = [
+    ...readdirSync(own)
+      .sort()
+      .map((name) => path.join(own, name)),
+    ...more.map((at) => path.resolve(at)),
+  ];
+  return folders.map((folder) => ({ name: path.basename(folder), folder }));
+}
+
+export const PROVIDERS = providerFolders();
+
+/** A module of what each of these has in one of its files, where it has that file: `export const NAME`, by provider. */
+function byProvider(name, providers, file) {
+  const found = providers.map(({ folder, ...each }) => ({ ...each, file: path.join(folder, file) }));
+  const those = found.filter((each) => existsSync(each.file));
+  return {
+    contents: [
+      ...those.map(({ file }, i) => `import p${i} from ${JSON.stringify(file)};`),
+      `export const ${name} = { ${those.map((each, i) => `${JSON.stringify(each.name)}: p${i}`).join(', ')} };`,
+    ].join('\n'),
+    resolveDir: web,
+    loader: 'ts',
+  };
+}
+
 /** The names of the workers' scripts in a page's assets. */
 export const PAGE_SCRIPTS = { worker: 'session_worker.mjs', thread: 'microkernel_worker.js' };
-export const ALL_PROVIDERS = ['webgpu', 'wasm'];
 
 /**
  * The modules virtual:kernels, the list of kernels and the source of each, virtual:build, what differs between builds
- * of the API, and virtual:core, the core's glue. `only`: stems of files of kernels; all if it is left out. `glue`:
- * core.mjs, where a script has it in it.
+ * of the API, virtual:generate, what providers add to generate.mjs, and virtual:core, the core's glue. `only`: stems of
+ * files of kernels; all if it is left out. `providers`: those of PROVIDERS that are in it. `glue`: core.mjs, where a
+ * script has it in it.
  */
-export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = ALL_PROVIDERS, glue } = {}) {
+export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVIDERS, glue } = {}) {
   return {
     name: 'virtual',
     setup(build) {
       build.onResolve({ filter: /^virtual:/ }, ({ path: name }) => ({ path: name, namespace: 'virtual' }));
       build.onLoad({ filter: /^virtual:build$/, namespace: 'virtual' }, () => ({
         contents: [
-          `export const providers = ${JSON.stringify(providers)};`,
+          `export const providers = ${JSON.stringify([...providers.map(({ name }) => name), 'wasm'])};`,
           ...Object.entries(scripts).map(
             ([role, name]) => `export const ${role} = { name: '${name}', url: new URL('./${name}', import.meta.url) };`,
           ),
         ].join('\n'),
       }));
+      build.onLoad({ filter: /^virtual:generate$/, namespace: 'virtual' }, () =>
+        byProvider('parts', providers, 'generate/index.ts'),
+      );
       build.onLoad({ filter: /^virtual:core$/, namespace: 'virtual' }, () => ({
         contents: glue
           ? `export { default as createCore } from ${JSON.stringify(glue)};`

@@ -2,17 +2,17 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import * as esbuild from 'esbuild';
-import { ALL_PROVIDERS, common, PAGE_SCRIPTS, virtualModules } from '../bundling.mjs';
+import { common, PAGE_SCRIPTS, PROVIDERS, virtualModules } from '../bundling.mjs';
 import { smaller } from './smaller.mjs';
 
 const web = path.dirname(import.meta.dirname);
 
 export const CORE_GLUE = path.join(web, '../py_ort/assets/core.mjs');
 
-/** All there is, and what does without WebGPU. */
+/** All there is, and what does without devices. */
 export const FLAVORS = [
-  { suffix: '', only: undefined, providers: ALL_PROVIDERS },
-  { suffix: '.wasm', only: [], providers: ['wasm'] },
+  { suffix: '', only: undefined, providers: PROVIDERS },
+  { suffix: '.wasm', only: [], providers: [] },
 ];
 
 export const pageScripts = (suffix) => ({ ...PAGE_SCRIPTS, worker: `session_worker${suffix}.mjs` });
@@ -36,7 +36,7 @@ export async function settings({ only, scripts, providers, glue, minify, sourcem
 }
 
 /**
- * Writes generate.mjs: the loops of decoders, which all builds share.
+ * Writes generate.mjs: the loops of decoders and providers' parts of them, which all builds share.
  *
  * It exports a function that is given `require` and returns what src/generate/generator.ts exports: all that these
  * modules import of others comes through src/generate/outside.ts, which is whoever's that loads the file.
@@ -45,10 +45,11 @@ export async function buildGenerate({ folder, minify, sourcemap }) {
   const outside = {
     name: 'outside',
     setup(build) {
-      build.onResolve({ filter: /^\./ }, ({ path: name, importer, kind }) => {
-        if (name === './outside') return { path: name, external: true };
-        if (kind === 'entry-point' || path.dirname(name) === '.') return undefined;
-        return { errors: [{ text: `${importer} imports ${name}, which is to come through ./outside` }] };
+      build.onResolve({ filter: /^\./ }, ({ path: name, resolveDir, kind }) => {
+        const file = path.resolve(resolveDir, name);
+        if (file === path.join(web, 'src/generate/outside')) return { path: './outside', external: true };
+        if (kind === 'entry-point' || path.basename(path.dirname(file)) === 'generate') return undefined;
+        return { errors: [{ text: `${name}: imported in ${resolveDir}, and is to come through generate/outside` }] };
       });
     },
   };
@@ -57,7 +58,7 @@ export async function buildGenerate({ folder, minify, sourcemap }) {
     minify,
     sourcemap,
     format: 'cjs',
-    plugins: [outside, smaller],
+    plugins: [outside, virtualModules(), smaller],
     banner: { js: 'export default (require) => { const module = {};' },
     footer: { js: 'return module.exports; };' },
     entryPoints: { generate: './src/generate/generator.ts' },

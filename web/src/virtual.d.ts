@@ -1,5 +1,5 @@
 // Made by build.mjs.
-/** From the files of src/kernels. */
+/** From the files of src/providers/webgpu/kernels. */
 declare module 'virtual:kernels' {
   export const kernels: readonly import('./contract/kernel').Kernel[];
 }
@@ -14,6 +14,10 @@ declare module 'virtual:build' {
   }
   export const worker: Script;
   export const thread: Script;
+}
+/** What providers do of decoders' loops, by their names. */
+declare module 'virtual:generate' {
+  export const parts: { readonly [provider: string]: import('./generate/device_part').DevicePartOf | undefined };
 }
 /** The core's glue in the script itself: in workers' scripts of pages; elsewhere core.mjs is a file of its own. */
 declare module 'virtual:core' {

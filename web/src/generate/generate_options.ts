@@ -69,7 +69,7 @@ export interface GenerateInfo {
   readonly steps: number;
   readonly seed: number;
   /** Which provider chose the tokens. */
-  readonly sampled_on: 'webgpu' | 'wasm';
+  readonly sampled_on: string;
   /** All steps together, and the last one. */
   readonly counters: Counters;
   readonly last_step: Counters;

@@ -1,5 +1,6 @@
 // The loop of a decoder, beside its session: tokens in, tokens out. One generation at a time; the next one goes on
 // where the caches of the last one hold the beginning of its prompt.
+import { parts } from 'virtual:generate';
 import type { Counters } from '../device/counters';
 import type { Session } from '../session/session';
 import { BeamLoop } from './beam_loop';
@@ -7,13 +8,12 @@ import { type Caches, HostCaches } from './caches';
 import { type DecoderForm, decoderForm } from './decoder_form';
 import type { FinishReason, GenerateInfo, GenerateOptions } from './generate_options';
 import { type Settings, settingsOf } from './settings';
-import type { GpuSession } from '../providers/webgpu/gpu_session';
-import { GpuCaches } from './gpu_caches';
+import type { DevicePart } from './device_part';
 import { Loop, type OnTokens } from './loop';
 import { Rows } from './rows';
-import { GpuRankingSteps, GpuSteps, HostRankingSteps, HostSteps, type StepContext, type Steps } from './steps';
+import { DeviceRankingSteps, DeviceSteps, HostRankingSteps, HostSteps, type StepContext, type Steps } from './steps';
 import { Stops } from './stops';
-import { ErrorCode, RuntimeError, checkRows, countersOf, invalid } from './outside';
+import { CORE_PROVIDER, ErrorCode, RuntimeError, checkRows, countersOf, invalid } from './outside';
 
 interface Held {
   readonly caches: Caches;
@@ -41,7 +41,13 @@ export class Generator {
   private held: Held | undefined;
   private lastTurn: Promise<unknown> = Promise.resolve();
 
-  private constructor(private readonly session: Session) {}
+  /** Of a session with a device whose provider has a part here. */
+  private readonly device: DevicePart | undefined;
+
+  private constructor(private readonly session: Session) {
+    const { gpuSession } = session;
+    this.device = gpuSession && parts[gpuSession.provider.name]?.(gpuSession);
+  }
 
   /** The session's: made when it is first asked for, and gone with it. */
   static of(session: Session): Generator {
@@ -95,7 +101,7 @@ export class Generator {
     settings: Settings,
     { onTokens, signal, start }: { onTokens: OnTokens; signal: AbortSignal | undefined; start: number },
   ): Promise<GenerateInfo> {
-    const { session, gpuSession } = this;
+    const { session, device } = this;
     const held = this.hold(form, prompts, settings);
     const { caches } = held;
     const reused = caches.slots;
@@ -119,22 +125,17 @@ export class Generator {
       decode_ms: times.last - times.first,
       steps: runs.length,
       seed: settings.sampling.seed,
-      sampled_on: gpuSession ? 'webgpu' : 'wasm',
+      sampled_on: device ? session.provider!.name : CORE_PROVIDER,
       counters: countersOf(runs),
       last_step: runs[runs.length - 1],
     };
   }
 
-  /** The loops on a device are WebGPU's. */
-  private get gpuSession(): GpuSession | undefined {
-    return this.session.gpuSession as GpuSession | undefined;
-  }
-
   /** Token by token; notes what the caches hold after it; if it fails, nothing of use. */
   private async follow(held: Held, context: StepContext, prompts: Tokens, onTokens: OnTokens): Promise<Outcome> {
-    const { gpuSession } = this;
+    const { device } = this;
     const { settings, signal } = context;
-    const steps: Steps = gpuSession ? new GpuSteps(context, gpuSession) : new HostSteps(context);
+    const steps: Steps = device ? new DeviceSteps(context, device) : new HostSteps(context);
     const times = { first: 0, last: 0 };
     const stops = new Stops(prompts.length, settings);
     const loop = new Loop(steps, settings, stops, (tokens) => {
@@ -155,9 +156,9 @@ export class Generator {
 
   /** By beams, whose caches are of no use to others; all tokens are told of at the end. */
   private async search(context: StepContext, prompts: Tokens, onTokens: OnTokens): Promise<Outcome> {
-    const { gpuSession } = this;
+    const { device } = this;
     const loop = new BeamLoop(context, (one) =>
-      gpuSession ? new GpuRankingSteps(one, gpuSession) : new HostRankingSteps(one),
+      device ? new DeviceRankingSteps(one, device) : new HostRankingSteps(one),
     );
     try {
       const best = await loop.run(prompts);
@@ -177,9 +178,9 @@ export class Generator {
     const batch = prompts.length;
     const [prompt] = prompts;
     if (this.held && this.held.batch !== batch) this.forget();
-    const { gpuSession } = this;
+    const { device } = this;
     this.held ??= {
-      caches: gpuSession ? new GpuCaches(form, batch, gpuSession) : new HostCaches(form, batch),
+      caches: device?.caches(form, batch) ?? new HostCaches(form, batch),
       batch,
       tokens: [],
     };

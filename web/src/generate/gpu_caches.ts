@@ -6,7 +6,7 @@ import type { RunOptions } from '../session/run_options';
 import type { TensorOnGpu, Value } from '../wire/values';
 import { cacheDims, type Caches, unchanged } from './caches';
 import type { CacheForm, DecoderForm } from './decoder_form';
-import { ErrorCode, RuntimeError, copyRows, named } from './outside';
+import { ErrorCode, RuntimeError, named } from './outside';
 
 /** Buffers are made for multiples of so many slots: a little more text needs no new ones. */
 const STEP = 256;
@@ -126,7 +126,7 @@ export class GpuCaches implements Caches {
       const cache = form.caches[i];
       const heads = { count: batch * cache.heads, rowBytes: this.rowBytes(cache) };
       const [from, to] = [buffers.get(gpuId), buffers.get(made[i].gpuId)];
-      copyRows(encoder, heads, Math.min(this.slots, room), [from, this.room], [to, room]);
+      gpu.tools.copyRows(encoder, heads, Math.min(this.slots, room), [from, this.room], [to, room]);
     });
     device.submit([encoder.finish()]);
     this.replace(made, room);

@@ -1,19 +1,13 @@
 // Rows of logits on the GPU, and a shader that makes something of each of them. Steps of one new token write them where
 // it reads; of others, the rows that count are copied there.
-import type { DType } from '../schema';
 import type { Shader, Spec } from '../contract/kernel';
 import type { GpuCommand, GpuSegment } from '../providers/webgpu/segment';
+import type { Readback } from '../providers/webgpu/readback';
 import type { ShaderBinding } from '../providers/webgpu/shader';
 import type { GpuSession } from '../providers/webgpu/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
-import { Readback, compileSegment, elementType, packUniforms, storageBytes } from './outside';
-
-/** What rows there are. */
-export interface LogitsForm {
-  readonly rows: number;
-  readonly vocabulary: number;
-  readonly dtype: DType;
-}
+import type { LogitsForm, LogitsReader } from './device_part';
+import { storageBytes } from './outside';
 
 /** A shader's buffer besides logits and states. */
 export interface Bound extends ShaderBinding {
@@ -28,7 +22,7 @@ interface Program {
   readonly floats: readonly string[];
 }
 
-export abstract class GpuLogits {
+export abstract class GpuLogits implements LogitsReader {
   private readonly buffers: number[] = [];
   private readonly logits: number;
   /** For each row which step it is, and where its logits begin, in elements. */
@@ -41,7 +35,7 @@ export abstract class GpuLogits {
     protected readonly gpu: GpuSession,
     protected readonly form: LogitsForm,
   ) {
-    this.readback = new Readback(gpu.provider.gpu, gpu.memory.caches.default, 1 << 20);
+    this.readback = new gpu.tools.Readback(gpu.provider.gpu, gpu.memory.caches.default, 1 << 20);
     // Rows may begin in the middle of a word.
     this.logits = this.buffer('logits', form.rows * (form.vocabulary + 2) * this.elementBytes);
     this.states = this.buffer('states', form.rows * 8);
@@ -83,6 +77,7 @@ export abstract class GpuLogits {
   /** Compiles the shader, which gets a workgroup for each row. */
   protected async compile({ shader, spec, bound, uniforms, floats }: Program): Promise<void> {
     const { pipelines, gpu: device, buffers } = this.gpu.provider;
+    const { compileSegment, elementType, packUniforms } = this.gpu.tools;
     const { dtype, rows, vocabulary } = this.form;
     const [storage, packing] = [device.elements.storage(dtype), device.elements.packing(dtype)];
     const packed = packing && { packing, lanes: 1 as const };
@@ -109,7 +104,6 @@ export abstract class GpuLogits {
     this.segment = await compileSegment(device, this.gpu.memory.caches.uniform, [command], (id) => buffers.get(id));
   }
 
-  /** Where runs of one new slot leave their logits: [batch, 1, vocabulary]. */
   get target(): TensorOnGpu {
     const { rows, vocabulary, dtype } = this.form;
     return { dtype, dims: [rows, 1, vocabulary], gpuId: this.logits };

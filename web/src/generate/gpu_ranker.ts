@@ -2,11 +2,12 @@
 import { RANKING_SHADER } from './ranking_shader';
 import type { GpuSession } from '../providers/webgpu/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
-import { GpuLogits, type LogitsForm } from './gpu_logits';
+import type { LogitsForm, Ranker } from './device_part';
+import { GpuLogits } from './gpu_logits';
 import { NAN, NOTHING } from './no_token';
 import { marked, type Ranked, type RankingOptions } from './ranking';
 
-export class GpuRanker extends GpuLogits {
+export class GpuRanker extends GpuLogits implements Ranker {
   private readonly found: number;
   private readonly seen: number | undefined;
   /** Of one row of what is found. */
@@ -46,12 +47,6 @@ export class GpuRanker extends GpuLogits {
     });
   }
 
-  /**
-   * Ranks logits [batch, rows, vocabulary], or those in `target`.
-   *
-   * @param last of each batch the row that counts.
-   * @param written all tokens that each row has.
-   */
   async rank(
     logits: TensorOnGpu | undefined,
     last: readonly number[],

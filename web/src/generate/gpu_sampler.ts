@@ -3,19 +3,10 @@
 import { SAMPLING_SHADER } from './sampling_shader';
 import type { GpuSession } from '../providers/webgpu/gpu_session';
 import type { TensorOnGpu } from '../wire/values';
-import type { Sampling } from './settings';
-import { GpuLogits, type LogitsForm } from './gpu_logits';
+import type { LogitsForm, Sampler, SamplerOptions } from './device_part';
+import { GpuLogits } from './gpu_logits';
 
-/** Of what a sampler is made. */
-export interface SamplerOptions {
-  readonly sampling: Sampling;
-  /** Tokens so far of each row. */
-  readonly context: readonly (readonly number[])[];
-  readonly barred: { readonly tokens: readonly number[]; readonly steps: number };
-}
-
-export class GpuSampler extends GpuLogits {
-  /** The tokens that were chosen last, one for each row. */
+export class GpuSampler extends GpuLogits implements Sampler {
   readonly ids: number;
 
   private constructor(
@@ -70,12 +61,6 @@ export class GpuSampler extends GpuLogits {
     return id;
   }
 
-  /**
-   * Chooses of logits [batch, rows, vocabulary], or of those in `target`.
-   *
-   * @param last of each batch the row that counts.
-   * @returns the tokens, once their bytes are there.
-   */
   async choose(step: number, logits: TensorOnGpu | undefined, last: readonly number[]): Promise<number[]> {
     return [...new Int32Array(await this.read(step, logits, last, { id: this.ids, bytes: this.form.rows * 4 }))];
   }

@@ -1,6 +1,5 @@
 // One step of a decoder: new tokens go in, caches go round, and of the logits a token is chosen for each row.
 import type { Counters } from '../device/counters';
-import type { GpuSession } from '../providers/webgpu/gpu_session';
 import type { RunOptions, RunResult } from '../session/run_options';
 import type { Session } from '../session/session';
 import type { TensorOnCpu, TensorOnGpu, Value } from '../wire/values';
@@ -8,9 +7,7 @@ import type { Caches } from './caches';
 import type { DecoderForm } from './decoder_form';
 import type { Settings } from './settings';
 import { BeamSearch } from './beam_search';
-import type { GpuLogits, LogitsForm } from './gpu_logits';
-import { GpuRanker } from './gpu_ranker';
-import { GpuSampler } from './gpu_sampler';
+import type { DevicePart, LogitsForm, LogitsReader, Ranker, Sampler } from './device_part';
 import { HostSampler } from './host_sampler';
 import { rank, type Ranked, type RankingOptions } from './ranking';
 import { type NewSlots, type Rows, tensor } from './rows';
@@ -142,12 +139,12 @@ export class HostRankingSteps extends HostRuns implements RankingSteps {
   }
 }
 
-abstract class GpuRuns<Reader extends GpuLogits> extends AnyRuns implements Runs {
+abstract class DeviceRuns<Reader extends LogitsReader> extends AnyRuns implements Runs {
   protected reader: Reader | undefined;
 
   constructor(
     context: StepContext,
-    protected readonly gpu: GpuSession,
+    protected readonly device: DevicePart,
   ) {
     super(context);
   }
@@ -175,7 +172,7 @@ abstract class GpuRuns<Reader extends GpuLogits> extends AnyRuns implements Runs
       this.reader ??= await this.makeReader({ rows: rows.count, vocabulary: dims[2], dtype });
       return use(this.reader, logits, this.lastRows(slots, dims));
     } finally {
-      this.gpu.provider.buffers.free(logits.gpuId);
+      this.context.session.provider!.buffers.free(logits.gpuId);
     }
   }
 
@@ -194,7 +191,7 @@ abstract class GpuRuns<Reader extends GpuLogits> extends AnyRuns implements Runs
   }
 }
 
-export class GpuSteps extends GpuRuns<GpuSampler> implements Steps {
+export class DeviceSteps extends DeviceRuns<Sampler> implements Steps {
   readonly ahead = 2;
   private step = 0;
 
@@ -205,9 +202,9 @@ export class GpuSteps extends GpuRuns<GpuSampler> implements Steps {
     }));
   }
 
-  protected makeReader(form: LogitsForm): Promise<GpuSampler> {
+  protected makeReader(form: LogitsForm): Promise<Sampler> {
     const { settings, prompts } = this.context;
-    return GpuSampler.make(this.gpu, form, {
+    return this.device.sampler(form, {
       sampling: settings.sampling,
       context: prompts,
       barred: this.barred(),
@@ -220,15 +217,15 @@ export class GpuSteps extends GpuRuns<GpuSampler> implements Steps {
   }
 }
 
-export class GpuRankingSteps extends GpuRuns<GpuRanker> implements RankingSteps {
+export class DeviceRankingSteps extends DeviceRuns<Ranker> implements RankingSteps {
   async rank(tokens: Tokens, written: Tokens): Promise<Ranked[]> {
     return await this.logitsOf(this.ids(tokens), tokens[0].length, (ranker, logits, last) =>
       ranker.rank(logits, last, written),
     );
   }
 
-  protected makeReader(form: LogitsForm): Promise<GpuRanker> {
-    return GpuRanker.make(this.gpu, form, rankingOptions(this.context.settings, form.vocabulary));
+  protected makeReader(form: LogitsForm): Promise<Ranker> {
+    return this.device.ranker(form, rankingOptions(this.context.settings, form.vocabulary));
   }
 }
 

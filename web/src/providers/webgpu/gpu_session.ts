@@ -10,18 +10,23 @@ import type { PendingReadback, RunErrors, Submission } from '../../device/provid
 import { DeviceSession } from '../../device/session';
 import type { SegmentPlan } from '../../device/segment_plan';
 import { copyCommands } from './copy_blocks';
+import { copyRows } from './copy_rows';
 import { Profiler } from './profiler';
 import type { GpuProvider } from './provider';
+import { Readback } from './readback';
 import { findKernel } from './registry';
 import { resolveKernel } from './resolve';
 import { GpuRunErrors, type ValidationMode } from './scopes';
-import { buildSegment, type GpuCommand, type GpuPlacement, type GpuSegment } from './segment';
+import { buildSegment, compileSegment, type GpuCommand, type GpuPlacement, type GpuSegment } from './segment';
 import { GpuSessionMemory } from './session_memory';
+import { elementType, packUniforms } from './shader';
 import { asPlanned } from './variants';
 
 export class GpuSession extends DeviceSession {
   declare readonly provider: GpuProvider;
   readonly memory: GpuSessionMemory;
+  /** For this provider's part of generate.mjs, a file of its own. */
+  readonly tools = { Readback, compileSegment, copyRows, elementType, packUniforms };
   private readonly mode: ValidationMode;
 
   constructor(

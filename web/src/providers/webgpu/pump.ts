@@ -1,6 +1,7 @@
 // A browser notices that the GPU is done only when it next looks: Chromium every 2 to 3 ms, Firefox every 100 ms.
 // Whatever is submitted makes it look at once, so an empty command buffer now and then brings the wait down to what the
 // GPU takes.
+import { nextTurn } from '../../turn';
 import type { Gpu } from './device';
 
 const FIREFOX = typeof navigator !== 'undefined' && /\bFirefox\//.test(navigator.userAgent);
@@ -42,33 +43,6 @@ async function pumped<T>(gpu: Gpu, promise: Promise<T>): Promise<T> {
     await (quick ? nextTurn() : pause(Math.min((now - began) / QUICK_MS, LONGEST_PAUSE_MS)));
   }
   return promise;
-}
-
-/** In Node it keeps the process alive, unless it says that it does not. */
-type Port = MessagePort & { ref?(): void; unref?(): void };
-
-let ports: { readonly heard: Port; readonly told: Port } | undefined;
-const waiting: (() => void)[] = [];
-
-function openPorts(): { readonly heard: Port; readonly told: Port } {
-  const { port1: heard, port2: told }: { port1: Port; port2: Port } = new MessageChannel();
-  heard.onmessage = () => {
-    const next = waiting.shift();
-    if (waiting.length === 0) heard.unref?.();
-    next?.();
-  };
-  return { heard, told };
-}
-
-/** Lets the event loop turn once, other messages included. */
-export function nextTurn(): Promise<void> {
-  ports ??= openPorts();
-  const { heard, told } = ports;
-  heard.ref?.();
-  return new Promise((resolve) => {
-    waiting.push(resolve);
-    told.postMessage(0);
-  });
 }
 
 function pause(milliseconds: number): Promise<void> {
