@@ -1,5 +1,5 @@
 // The keys and values that a decoder has made: what a step is fed of them, and what becomes of what it gives. On the
-// CPU they are bytes; on the GPU buffers, which stay there (gpu_caches.ts).
+// CPU they are bytes; on devices they stay there.
 import type { Feeds } from '../session/feeds';
 import type { RunOptions } from '../session/run_options';
 import type { TensorOnCpu, Value } from '../wire/values';

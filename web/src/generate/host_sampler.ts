@@ -1,5 +1,5 @@
-// Choosing tokens in JavaScript, where logits are on the CPU. The GPU does the same (gpu_sampler.ts), step by step with
-// the same roundings where a choice depends on them.
+// Choosing tokens in JavaScript, where logits are on the CPU. Devices do the same, step by step with the same roundings
+// where a choice depends on them.
 import type { Sampling } from './settings';
 import { NAN, NOTHING } from './no_token';
 import { gumbel, noiseBase } from './noise';

@@ -1,5 +1,5 @@
 // What sampling draws its chances from: a number for each token of each step, made of the seed alone. The same in
-// JavaScript and in WGSL (gpu_sampler.ts), so that a seed gives the same tokens on either provider.
+// JavaScript and in WGSL (providers/webgpu/generate), so that a seed gives the same tokens on either provider.
 
 /** A bijection of 32-bit numbers whose results look random. */
 function mix(x: number): number {

@@ -1,4 +1,4 @@
-// The likeliest next tokens of each row, for searches: here, of logits on the CPU, and in a shader (ranking_shader.ts).
+// The likeliest next tokens of each row, for searches, of logits on the CPU. Devices do the same.
 import type { Candidate } from './beam_search';
 import { NAN, NOTHING } from './no_token';
 

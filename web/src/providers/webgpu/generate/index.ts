@@ -1,9 +1,9 @@
 // WebGPU's part of generate.mjs: caches in buffers, and shaders that read logits.
 import type { DeviceSession } from '../../../device/session';
 import type { DevicePart } from '../../../generate/device_part';
-import { GpuCaches } from '../../../generate/gpu_caches';
-import { GpuRanker } from '../../../generate/gpu_ranker';
-import { GpuSampler } from '../../../generate/gpu_sampler';
+import { GpuCaches } from './caches';
+import { GpuRanker } from './ranker';
+import { GpuSampler } from './sampler';
 import type { GpuSession } from '../gpu_session';
 
 export default function part(session: DeviceSession): DevicePart {

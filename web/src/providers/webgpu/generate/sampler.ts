@@ -1,10 +1,10 @@
 // Choosing tokens on the GPU. The choice is written where the next step's tokens are read, so that only copies of it
 // come down, and nobody need wait for them before the next step.
 import { SAMPLING_SHADER } from './sampling_shader';
-import type { GpuSession } from '../providers/webgpu/gpu_session';
-import type { TensorOnGpu } from '../wire/values';
-import type { LogitsForm, Sampler, SamplerOptions } from './device_part';
-import { GpuLogits } from './gpu_logits';
+import type { GpuSession } from '../gpu_session';
+import type { TensorOnGpu } from '../../../wire/values';
+import type { LogitsForm, Sampler, SamplerOptions } from '../../../generate/device_part';
+import { GpuLogits } from './logits';
 
 export class GpuSampler extends GpuLogits implements Sampler {
   readonly ids: number;

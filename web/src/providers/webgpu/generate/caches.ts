@@ -1,12 +1,12 @@
 // Caches in GPU buffers: those that grow are new ones after each step; others are buffers with room for all that may
 // come, fed and bound as outputs at once, so that kernels write the new slots in place.
-import type { GpuSession } from '../providers/webgpu/gpu_session';
-import type { Feeds } from '../session/feeds';
-import type { RunOptions } from '../session/run_options';
-import type { TensorOnGpu, Value } from '../wire/values';
-import { cacheDims, type Caches, unchanged } from './caches';
-import type { CacheForm, DecoderForm } from './decoder_form';
-import { ErrorCode, RuntimeError, named } from './outside';
+import type { GpuSession } from '../gpu_session';
+import type { Feeds } from '../../../session/feeds';
+import type { RunOptions } from '../../../session/run_options';
+import type { TensorOnGpu, Value } from '../../../wire/values';
+import { cacheDims, type Caches, unchanged } from '../../../generate/caches';
+import type { CacheForm, DecoderForm } from '../../../generate/decoder_form';
+import { ErrorCode, RuntimeError, named } from '../../../generate/outside';
 
 /** Buffers are made for multiples of so many slots: a little more text needs no new ones. */
 const STEP = 256;

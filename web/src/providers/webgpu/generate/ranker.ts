@@ -1,11 +1,11 @@
 // The likeliest next tokens of each row, of logits on the GPU: only they come down.
 import { RANKING_SHADER } from './ranking_shader';
-import type { GpuSession } from '../providers/webgpu/gpu_session';
-import type { TensorOnGpu } from '../wire/values';
-import type { LogitsForm, Ranker } from './device_part';
-import { GpuLogits } from './gpu_logits';
-import { NAN, NOTHING } from './no_token';
-import { marked, type Ranked, type RankingOptions } from './ranking';
+import type { GpuSession } from '../gpu_session';
+import type { TensorOnGpu } from '../../../wire/values';
+import type { LogitsForm, Ranker } from '../../../generate/device_part';
+import { GpuLogits } from './logits';
+import { NAN, NOTHING } from '../../../generate/no_token';
+import { marked, type Ranked, type RankingOptions } from '../../../generate/ranking';
 
 export class GpuRanker extends GpuLogits implements Ranker {
   private readonly found: number;

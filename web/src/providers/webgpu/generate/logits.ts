@@ -1,13 +1,13 @@
 // Rows of logits on the GPU, and a shader that makes something of each of them. Steps of one new token write them where
 // it reads; of others, the rows that count are copied there.
-import type { Shader, Spec } from '../contract/kernel';
-import type { GpuCommand, GpuSegment } from '../providers/webgpu/segment';
-import type { Readback } from '../providers/webgpu/readback';
-import type { ShaderBinding } from '../providers/webgpu/shader';
-import type { GpuSession } from '../providers/webgpu/gpu_session';
-import type { TensorOnGpu } from '../wire/values';
-import type { LogitsForm, LogitsReader } from './device_part';
-import { storageBytes } from './outside';
+import type { Shader, Spec } from '../../../contract/kernel';
+import type { GpuCommand, GpuSegment } from '../segment';
+import type { Readback } from '../readback';
+import type { ShaderBinding } from '../shader';
+import type { GpuSession } from '../gpu_session';
+import type { TensorOnGpu } from '../../../wire/values';
+import type { LogitsForm, LogitsReader } from '../../../generate/device_part';
+import { storageBytes } from '../../../generate/outside';
 
 /** A shader's buffer besides logits and states. */
 export interface Bound extends ShaderBinding {

@@ -1,9 +1,9 @@
 // The shader that chooses tokens: one workgroup for each row of logits. What it chooses among is found in four passes
 // of eight bits over scores as whole numbers, likeliest first; then the largest sum of score and noise is the choice.
-import type { Shader } from '../contract/kernel';
-import { FARTHEST, LOWEST, PARTS, UNITS } from './host_sampler';
-import { NAN, NOTHING } from './no_token';
-import { NOISE_WGSL } from './noise';
+import type { Shader } from '../../../contract/kernel';
+import { FARTHEST, LOWEST, PARTS, UNITS } from '../../../generate/host_sampler';
+import { NAN, NOTHING } from '../../../generate/no_token';
+import { NOISE_WGSL } from '../../../generate/noise';
 
 export interface SamplingSpec {
   readonly [key: string]: unknown;

@@ -1,8 +1,8 @@
 // The shader that finds the likeliest tokens: one workgroup for each row of logits. Each thread has the best of every
 // so many tokens at hand; the best of all threads' is taken, and whose it was looks for its next one.
-import type { Shader } from '../contract/kernel';
-import { LOWEST } from './host_sampler';
-import { NAN, NOTHING } from './no_token';
+import type { Shader } from '../../../contract/kernel';
+import { LOWEST } from '../../../generate/host_sampler';
+import { NAN, NOTHING } from '../../../generate/no_token';
 import { IS_NAN, LARGEST } from './sampling_shader';
 
 export interface RankingSpec {
