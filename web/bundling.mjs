@@ -40,19 +40,16 @@ function providerFolders() {
 }
 
 export const PROVIDERS = providerFolders();
+const namesOf = (providers) => JSON.stringify(providers.map(({ name }) => name));
 
-/** A module of what each of these has in one of its files, where it has that file: `export const NAME`, by provider. */
+/** Text of a module: what each of these has in one of its files, where it has that, by its name. */
 function byProvider(name, providers, file) {
   const found = providers.map(({ folder, ...each }) => ({ ...each, file: path.join(folder, file) }));
   const those = found.filter((each) => existsSync(each.file));
-  return {
-    contents: [
-      ...those.map(({ file }, i) => `import p${i} from ${JSON.stringify(file)};`),
-      `export const ${name} = { ${those.map((each, i) => `${JSON.stringify(each.name)}: p${i}`).join(', ')} };`,
-    ].join('\n'),
-    resolveDir: web,
-    loader: 'ts',
-  };
+  return [
+    ...those.map(({ file }, i) => `import p${i} from ${JSON.stringify(file)};`),
+    `export const ${name} = { ${those.map((each, i) => `${JSON.stringify(each.name)}: p${i}`).join(', ')} };`,
+  ].join('\n');
 }
 
 /** The names of the workers' scripts in a page's assets. */
@@ -60,7 +57,7 @@ export const PAGE_SCRIPTS = { worker: 'session_worker.mjs', thread: 'microkernel
 
 /**
  * The modules virtual:kernels, the list of kernels and the source of each, virtual:build, what differs between builds
- * of the API, virtual:generate, what providers add to generate.mjs, and virtual:core, the core's glue. `only`: stems of
+ * of the API, virtual:providers, those with devices, virtual:parts, what providers add to generate.mjs, and virtual:core, the core's glue. `only`: stems of
  * files of kernels; all if it is left out. `providers`: those of PROVIDERS that are in it. `glue`: core.mjs, where a
  * script has it in it.
  */
@@ -71,15 +68,23 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVI
       build.onResolve({ filter: /^virtual:/ }, ({ path: name }) => ({ path: name, namespace: 'virtual' }));
       build.onLoad({ filter: /^virtual:build$/, namespace: 'virtual' }, () => ({
         contents: [
-          `export const providers = ${JSON.stringify([...providers.map(({ name }) => name), 'wasm'])};`,
+          byProvider('sides', providers, 'page.ts'),
+          `import { CORE_PROVIDER } from './src/contract/providers';`,
+          `export const providers = [...${namesOf(providers)}, CORE_PROVIDER];`,
+          `export const elsewhere = ${namesOf(PROVIDERS.filter((one) => !providers.includes(one)))};`,
           ...Object.entries(scripts).map(
-            ([role, name]) => `export const ${role} = { name: '${name}', url: new URL('./${name}', import.meta.url) };`,
+            ([role, name]) =>
+              `export const ${role} = { name: '${name}', url: /* @__PURE__ */ new URL('./${name}', import.meta.url) };`,
           ),
         ].join('\n'),
+        resolveDir: web,
+        loader: 'ts',
       }));
-      build.onLoad({ filter: /^virtual:generate$/, namespace: 'virtual' }, () =>
-        byProvider('parts', providers, 'generate/index.ts'),
-      );
+      const lists = { providers: 'index.ts', parts: 'generate/index.ts' };
+      build.onLoad({ filter: /^virtual:(providers|parts)$/, namespace: 'virtual' }, ({ path: module }) => {
+        const name = module.slice('virtual:'.length);
+        return { contents: byProvider(name, providers, lists[name]), resolveDir: web, loader: 'ts' };
+      });
       build.onLoad({ filter: /^virtual:core$/, namespace: 'virtual' }, () => ({
         contents: glue
           ? `export { default as createCore } from ${JSON.stringify(glue)};`

@@ -6,7 +6,11 @@ declare module 'virtual:kernels' {
 /** What differs between builds of the API. */
 declare module 'virtual:build' {
   /** Its execution providers, best first. */
-  export const providers: readonly ('webgpu' | 'wasm')[];
+  export const providers: readonly string[];
+  /** Those that other builds have. */
+  export const elsewhere: readonly string[];
+  /** What is known of those with devices before their code is loaded. */
+  export const sides: { readonly [provider: string]: import('./device/module').PageSide | undefined };
   /** A worker's script: its name, and where it is beside this module. */
   interface Script {
     readonly name: string;
@@ -15,8 +19,12 @@ declare module 'virtual:build' {
   export const worker: Script;
   export const thread: Script;
 }
+/** Those with devices that the build has, by their names, best first. */
+declare module 'virtual:providers' {
+  export const providers: { readonly [provider: string]: import('./device/module').ProviderModule | undefined };
+}
 /** What providers do of decoders' loops, by their names. */
-declare module 'virtual:generate' {
+declare module 'virtual:parts' {
   export const parts: { readonly [provider: string]: import('./generate/device_part').DevicePartOf | undefined };
 }
 /** The core's glue in the script itself: in workers' scripts of pages; elsewhere core.mjs is a file of its own. */

@@ -19,8 +19,9 @@ WEB = Path(__file__).parents[3] / "web"
 REQUIRED, OPTIONAL = "false", "true"
 
 
-#: What Python declares, and where the page does.
+#: What Python declares, and the files in which the page does.
 SIDES = {"page": json_fields, "peer": peer_json_fields}
+FILES = {"page": ["page/json_fields", "providers/webgpu/json_fields"], "peer": ["peer/json_fields"]}
 
 
 def types(side: str) -> Iterator[type]:
@@ -31,12 +32,13 @@ def types(side: str) -> Iterator[type]:
 
 def _problems(folder: Path, side: str, fields: dict[str, dict[str, str]]) -> str:
     """What TypeScript says if the page's types must have exactly these fields."""
-    lines = [f"import type * as page from {json.dumps(str(WEB / f'src/{side}/json_fields'))};"]
+    lines = [f"import type * as {alias} from {json.dumps(path)};" for alias, path in _files(side).items()]
     lines.append("type Fields<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? true : false };")
     lines.append("type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;")
     for name, wanted in fields.items():
         members = " ".join(f"{field}: {optional};" for field, optional in wanted.items())
-        lines.append(f"export const {name}: Same<Fields<page.{name}>, {{ {members} }}> = true;")
+        alias = next((alias for alias, path in _files(side).items() if name in _exported(path)), "page0")
+        lines.append(f"export const {name}: Same<Fields<{alias}.{name}>, {{ {members} }}> = true;")
     (folder / "fields.ts").write_text("\n".join(lines))
     config = {
         "extends": str(WEB / "tsconfig.json"),
@@ -62,9 +64,13 @@ def _optional(kind: Any, field: str) -> str:
     return OPTIONAL if left_out or field in kind.__optional_keys__ else REQUIRED
 
 
-def _exported(side: str) -> set[str]:
-    """Names of the page's types."""
-    text = (WEB / f"src/{side}/json_fields.ts").read_text()
+def _files(side: str) -> dict[str, str]:
+    return {f"page{i}": str(WEB / "src" / file) for i, file in enumerate(FILES[side])}
+
+
+def _exported(path: str) -> set[str]:
+    """Names of the types in one of them."""
+    text = Path(f"{path}.ts").read_text()
     lists = re.findall(r"^export type \{([^}]*)\}", text, re.MULTILINE)
     return {
         *re.findall(r"^export (?:type|interface) (\w+)", text, re.MULTILINE),
@@ -75,7 +81,7 @@ def _exported(side: str) -> set[str]:
 @pytest.mark.parametrize("side", SIDES)
 def test_both_sides_have_the_same_fields(tmp_path: Path, side: str) -> None:
     declared = _declared(side)
-    assert declared.keys() == _exported(side)
+    assert declared.keys() == {name for path in _files(side).values() for name in _exported(path)}
     assert _problems(tmp_path, side, declared) == ""
 
 
@@ -83,5 +89,5 @@ def test_both_sides_have_the_same_fields(tmp_path: Path, side: str) -> None:
 def test_a_difference_is_seen(tmp_path: Path, field: str) -> None:
     fields = _declared("page")
     fields["RunInfo"][field] = OPTIONAL
-    line = 4 + list(fields).index("RunInfo")
+    line = 3 + len(FILES["page"]) + list(fields).index("RunInfo")
     assert f"fields.ts({line}," in _problems(tmp_path, "page", fields)

@@ -1,6 +1,6 @@
 // What a session of the API needs of the thread where its model runs: this one, or a worker's. What goes to a worker
 // can be cloned.
-import type { GivenOptions } from '../device/options';
+import type { OptionsByProvider } from '../device/module';
 import type { Simd } from '../core/files';
 import type { NodeArgEntry } from '../package/header';
 import type { ModelFile } from '../package/model_file';
@@ -28,8 +28,9 @@ export interface EngineRequest {
   readonly model: ModelFile;
   readonly externalData?: readonly ExternalFile[];
   readonly executionProviders: readonly ExecutionProvider[];
-  readonly webgpu: GivenOptions;
-  readonly wasm: GivenOptions;
+  /** What providers' own entries in the list above add to. */
+  readonly options: OptionsByProvider;
+  readonly wasm: { readonly simd?: Simd | 'auto' };
   readonly threads: number;
   readonly trace: boolean;
   readonly freeDimensions: { readonly [name: string]: number };

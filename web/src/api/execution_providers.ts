@@ -1,53 +1,52 @@
 // Which of a file's plans a page runs: that of the first provider of the list that there is here.
-import { providers } from 'virtual:build';
+import { elsewhere, providers } from 'virtual:build';
+import { CORE_PROVIDER } from '../contract/providers';
+import { capability, type OpenDevice, type OptionsByProvider, type ProviderOptions } from '../device/module';
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
-import type { GivenOptions } from '../device/options';
-import { webGpuSettings } from '../providers/webgpu/options';
-import type { GpuProvider } from '../providers/webgpu/provider';
 import type { FindPart, Package } from '../package/package';
-import type { Runtime } from '../session/runtime';
+import { providerNamed, type Runtime } from '../session/runtime';
 import type { EngineRequest } from './engine';
-import { type ExternalFile, isWebGpu } from './providers';
+import { type ExternalFile, hasDevice, nameOf, type ExecutionProvider } from './providers';
 
-/** Providers of others that are not here, and what is. */
-const ELSEWHERE = ['webgl', 'webnn', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
+/** Providers of onnxruntime that are none of ours. */
+const OTHERS = ['webgl', 'webnn', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
 
 export interface Choice {
   readonly number: number;
-  /** Whether it is WebGPU's. */
-  readonly onDevice: boolean;
-  readonly webgpu: GivenOptions;
+  /** The provider on whose device it is. */
+  readonly onDevice: string | undefined;
+  readonly options: OptionsByProvider;
 }
 
 export async function choosePlan(
   model: Package,
   runtime: Runtime,
-  { executionProviders, webgpu: common, freeDimensions }: EngineRequest,
+  { executionProviders, options, freeDimensions }: EngineRequest,
 ): Promise<Choice> {
   const why: string[] = [];
-  if (executionProviders.length === 0) throw invalid('executionProviders is empty: name "webgpu", "wasm" or both');
+  if (executionProviders.length === 0) {
+    const names = providers.map((name) => `"${name}"`);
+    throw invalid(`executionProviders is empty: name one or several of ${names.join(', ')}`);
+  }
   for (const each of executionProviders) {
-    const { name: given, ...options } = typeof each === 'string' ? { name: each } : each;
-    const name: string = given === 'cpu' ? 'wasm' : given;
-    if (ELSEWHERE.includes(name)) {
-      why.push(`${name}: py_ort has no such provider in a page`);
-      continue;
-    }
-    if (name !== 'webgpu' && name !== 'wasm') throw invalid(`there is no execution provider "${name}"`);
+    const name = nameOf(each);
     if (!providers.includes(name)) {
-      why.push(`${name}: this build of py_ort has it not; import py-ort-web without /wasm`);
+      if (elsewhere.includes(name))
+        why.push(`${name}: this build of py_ort has it not; import py-ort-web without /${CORE_PROVIDER}`);
+      else if (OTHERS.includes(name)) why.push(`${name}: py_ort has no such provider in a page`);
+      else throw invalid(`there is no execution provider "${name}"`);
       continue;
     }
-    const number = model.find(name === 'webgpu' ? ['webgpu', 'wasm'] : ['wasm'], freeDimensions);
+    const number = model.find(hasDevice(each) ? [name, CORE_PROVIDER] : [name], freeDimensions);
     if (number === undefined) {
       why.push(`${name}: the model was exported without it (py-ort export --provider ${name})`);
       continue;
     }
-    const webgpu = { ...common, ...(name === 'webgpu' ? options : {}) } as GivenOptions;
-    if (name === 'webgpu') {
+    const own = optionsOf(each, options);
+    if (hasDevice(each)) {
       try {
-        await deviceFor(webgpu, runtime);
+        await deviceFor(name, own, runtime);
       } catch (error) {
         if (!(error instanceof RuntimeError && error.code === ErrorCode.no_adapter)) throw error;
         why.push(`${name}: ${messageOf(error)}`);
@@ -55,21 +54,38 @@ export async function choosePlan(
       }
     }
     if (why.length > 0) runtime.log(2, 'session', `left out: ${why.join('; ')}`);
-    return { number, webgpu, onDevice: name === 'webgpu' };
+    return { number, options: { ...options, [name]: own }, onDevice: hasDevice(each) ? name : undefined };
   }
   throw new RuntimeError(ErrorCode.no_adapter, `no execution provider is available: ${why.join('; ')}`);
 }
 
 /** The device of a session that is asked for, in this thread. */
-export function deviceOf({ executionProviders, webgpu }: EngineRequest, runtime: Runtime): Promise<GpuProvider> {
-  const named = executionProviders.find(isWebGpu);
-  const { name: _, ...options } = typeof named === 'object' ? named : { name: '' };
-  return deviceFor({ ...webgpu, ...options } as GivenOptions, runtime);
+export function deviceOf(request: EngineRequest, runtime: Runtime): Promise<OpenDevice> {
+  const { name, options } = deviceAsked(request);
+  return deviceFor(name, options, runtime);
 }
 
-async function deviceFor(webgpu: GivenOptions, runtime: Runtime): Promise<GpuProvider> {
-  const { deviceId, device } = webGpuSettings(webgpu);
-  return runtime.device(deviceId, device);
+/** Has such a session, in this thread, take a device of the page's own. */
+export function giveDevice(request: EngineRequest, runtime: Runtime, source: object): void {
+  const { name, options } = deviceAsked(request);
+  const devices = runtime.devices(providerNamed(name));
+  capability(devices.offer, name, 'devices that pages give').call(devices, options.deviceId as number, source);
+}
+
+function deviceAsked({ executionProviders, options }: EngineRequest): { name: string; options: ProviderOptions } {
+  const named = executionProviders.find(hasDevice) ?? providerNamed().name;
+  return { name: nameOf(named), options: optionsOf(named, options) };
+}
+
+function optionsOf(provider: ExecutionProvider, common: OptionsByProvider): ProviderOptions {
+  const { name: _, ...own } = typeof provider === 'string' ? { name: provider } : provider;
+  return { ...common[nameOf(provider)], ...own };
+}
+
+async function deviceFor(name: string, options: ProviderOptions, runtime: Runtime): Promise<OpenDevice> {
+  const provider = providerNamed(name);
+  const { deviceId, device } = provider.settings((await runtime.core()).core, options);
+  return runtime.devices(provider).open(deviceId, device);
 }
 
 /** Finds further files among those that the page gave; undefined: beside the model's URL. */

@@ -367,11 +367,11 @@ async function startHere(
   options: InferenceSessionOptions,
   listener: Listener,
 ): Promise<Engine> {
-  const { LocalEngine, deviceHere, sharedRuntime } = await import('./local_engine');
+  const { LocalEngine, deviceHere, giveDevice, sharedRuntime } = await import('./local_engine');
   const runtime = sharedRuntime(request.runtime);
   runtime.log = listener.log;
   const source = deviceSource(options);
-  if (source) runtime.contexts.offer(request.webgpu.deviceId as number, source);
+  if (source) giveDevice(request, runtime, source);
   const engine = await LocalEngine.create(request, runtime, listener);
   if (engine.keeper) noteDevice(() => deviceHere(request));
   return engine;

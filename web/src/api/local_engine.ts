@@ -13,13 +13,14 @@ import { Package } from '../package/package';
 import type { Feeds } from '../session/feeds';
 import { ofPackage } from '../session/model_source';
 import type { RunResult } from '../session/run_options';
-import type { GpuProvider } from '../providers/webgpu/provider';
 import { Runtime } from '../session/runtime';
 import { Session } from '../session/session';
 import { fetchedAnew, fetchedOnce } from './cache';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
 import { type Choice, choosePlan, deviceOf, partOf } from './execution_providers';
-import { GpuPageTensors } from '../providers/webgpu/page_tensors';
+
+export { giveDevice } from './execution_providers';
+
 import { HERE, type TensorKeeper } from '../device/keeper';
 
 let shared: Runtime | undefined;
@@ -54,7 +55,7 @@ function isOfNoUse(error: unknown): boolean {
 
 /** The device that a session is asked for on, in this thread. */
 export async function deviceHere(request: EngineRequest): Promise<GPUDevice> {
-  return (await deviceOf(request, sharedRuntime(request.runtime))).gpu.device;
+  return (await deviceOf(request, sharedRuntime(request.runtime))).native as GPUDevice;
 }
 
 export class LocalEngine implements Engine {
@@ -71,12 +72,11 @@ export class LocalEngine implements Engine {
     const openBy = (fetchFile: typeof fetchedModel) =>
       Package.open(request.model, partOf(request.externalData), (file) => openFile(file, fetchFile));
     const { onProgress, signal } = listener;
-    const load = async (model: Package, { number, webgpu, onDevice }: Choice): Promise<Session> => {
-      const { threads, trace } = request;
-      const providerOptions = { webgpu, wasm: request.wasm };
+    const load = async (model: Package, { number, options, onDevice }: Choice): Promise<Session> => {
+      const { wasm, threads, trace } = request;
       const source = ofPackage(await model.plan(number));
       const scope = scopeOf(request.model);
-      return Session.load(source, { runtime, providerOptions, onDevice, threads, trace, scope, onProgress, signal });
+      return Session.load(source, { runtime, options, onDevice, wasm, threads, trace, scope, onProgress, signal });
     };
     /** @param known what to run of it, if that is settled. */
     const make = async (fetchFile: typeof fetchedModel, known?: Choice) => {
@@ -105,8 +105,7 @@ export class LocalEngine implements Engine {
   }
 
   get keeper(): TensorKeeper | undefined {
-    const { provider } = this.current;
-    return provider && GpuPageTensors.of(provider as GpuProvider);
+    return this.current.provider?.keeper;
   }
 
   readsOnGpu(name: string): boolean {

@@ -19,7 +19,11 @@ const [SESSION, SPANS, KERNELS] = [0, 1, 2];
 export class Profile {
   readonly events: Event[] = [];
 
-  constructor({ info }: EngineDescription) {
+  /** The one whose kernels take time on a device. */
+  private readonly provider: string;
+
+  constructor({ info, providers }: EngineDescription) {
+    [this.provider] = providers;
     for (const [name, , start, end, args] of info.timeline)
       this.event(name, 'Session', SESSION, start, end - start, args);
   }
@@ -31,7 +35,7 @@ export class Profile {
       this.event(name, category === 'node' ? 'Node' : 'Session', SPANS, start, end - start, args);
     for (const { kernel, node, op_type, workgroups, start_ms, ms } of profile) {
       if (start_ms === undefined || ms === undefined) continue;
-      this.event(kernel, 'Node', KERNELS, start_ms, ms, { node, op_type, workgroups, provider: 'webgpu' });
+      this.event(kernel, 'Node', KERNELS, start_ms, ms, { node, op_type, workgroups, provider: this.provider });
     }
   }
 

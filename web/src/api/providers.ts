@@ -1,4 +1,6 @@
 // How pages name execution providers.
+import { providers } from 'virtual:build';
+import { CORE_PROVIDER } from '../contract/providers';
 import type { ModelFile } from '../package/model_file';
 import type { WebGpuOptions } from '../schema/provider_options';
 
@@ -31,6 +33,14 @@ export type FileType = ModelFile;
 export type ExternalDataFileDescription = ExternalFile;
 export type ExternalDataFileType = ExternalFile | string;
 
-export function isWebGpu(provider: ExecutionProvider): boolean {
-  return (typeof provider === 'string' ? provider : provider.name) === 'webgpu';
+/** The name that all else knows it by. */
+export function nameOf(provider: ExecutionProvider): string {
+  const name = typeof provider === 'string' ? provider : provider.name;
+  return name === 'cpu' ? CORE_PROVIDER : name;
+}
+
+/** Whether it is a provider of this build that has devices. */
+export function hasDevice(provider: ExecutionProvider): boolean {
+  const name = nameOf(provider);
+  return name !== CORE_PROVIDER && providers.includes(name);
 }

@@ -1,14 +1,14 @@
 // Options of sessions and runs, by onnxruntime-web's names: what each does here, what does nothing, what is none.
-import { providers } from 'virtual:build';
+import { providers, sides } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_file';
-import type { GivenOptions } from '../device/options';
+import type { ProviderOptions } from '../device/module';
 import { deviceOfPage, env, severityOf, tracing } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
-import { type ExecutionProvider, type ExternalDataFileType, isWebGpu } from './providers';
+import { type ExecutionProvider, type ExternalDataFileType, hasDevice, nameOf } from './providers';
 import { runtimeFiles } from './runtime_files';
 import { named } from '../wire/values';
 
@@ -119,7 +119,9 @@ export function checkedOptions(options: InferenceSessionOptions): InferenceSessi
   if (typeof options !== 'object' || options === null) throw invalid('options of a session are an object');
   const { executionProviders, graphOptimizationLevel: level, executionMode: mode } = options;
   if (executionProviders !== undefined && !Array.isArray(executionProviders))
-    throw invalid(`executionProviders is an array, such as ['webgpu', 'wasm'], not ${String(executionProviders)}`);
+    throw invalid(
+      `executionProviders is an array, such as ['${providers.join("', '")}'], not ${String(executionProviders)}`,
+    );
   for (const each of executionProviders ?? []) {
     const name: unknown = typeof each === 'object' ? (each as { name?: unknown } | null)?.name : each;
     if (typeof name !== 'string') throw invalid(`an execution provider is a name, or { name, … }, not ${String(each)}`);
@@ -193,18 +195,20 @@ export function engineRequest(
   const { simd = true, numThreads = 0 } = env.wasm;
   if (simd === false)
     throw new RuntimeError(ErrorCode.not_implemented, 'env.wasm.simd = false: py_ort has no build without SIMD');
-  const { powerPreference, forceFallbackAdapter } = env.webgpu;
   const source = deviceSource(options);
-  const webgpu = {
-    ...(powerPreference && !source ? { powerPreference } : {}),
-    ...(forceFallbackAdapter && !source ? { forceFallbackAdapter } : {}),
-    ...(source ? { deviceId: deviceId(source) } : {}),
-    ...(options.enableGraphCapture === undefined ? {} : { enableGraphCapture: options.enableGraphCapture }),
-  } as GivenOptions;
+  const { enableGraphCapture } = options;
+  const forDevices = {
+    ...(source && { deviceId: deviceId(source) }),
+    ...(enableGraphCapture === undefined ? {} : { enableGraphCapture }),
+  };
+  const optionsOf = (name: string): ProviderOptions => ({
+    ...sides[name]?.optionsOf(env[name] as object, source !== undefined),
+    ...forDevices,
+  });
   const wasm = { simd: simd === true ? ('auto' as const) : simd };
   const threads = options.intraOpNumThreads ?? numThreads;
   const [first] = executionProviders;
-  const onGpu = first !== undefined && isWebGpu(first) && globalThis.navigator?.gpu !== undefined;
+  const onDevice = first !== undefined && sides[nameOf(first)]?.isHere();
   return {
     model: located(model),
     executionProviders: executionProviders.map((each) => {
@@ -214,20 +218,20 @@ export function engineRequest(
     externalData: externalData?.map((file) =>
       typeof file === 'string' ? { path: file, data: located(file) } : { path: file.path, data: located(file.data) },
     ),
-    webgpu,
+    options: Object.fromEntries(providers.filter(hasDevice).map((name) => [name, optionsOf(name)])),
     wasm,
     threads,
     trace: tracing(),
     freeDimensions: freeDimensionOverrides,
     cache,
-    runtime: runtimeSettings(onGpu ? undefined : wasm.simd, numThreads !== 1 || threads !== 1),
+    runtime: runtimeSettings(onDevice ? undefined : wasm.simd, numThreads !== 1 || threads !== 1),
   };
 }
 
 /** The device or adapter that the page gives. */
 export function deviceSource({ executionProviders = [] }: InferenceSessionOptions): GPUDevice | GPUAdapter | undefined {
-  const given = executionProviders.find((each) => typeof each === 'object' && isWebGpu(each)) as
+  const given = executionProviders.find((each) => typeof each === 'object' && hasDevice(each)) as
     | { device?: GPUDevice }
     | undefined;
-  return given?.device ?? deviceOfPage() ?? env.webgpu.adapter;
+  return given?.device ?? (providers.some(hasDevice) ? (deviceOfPage() ?? env.webgpu.adapter) : undefined);
 }

@@ -8,6 +8,8 @@ import type { Command, CompiledSegment } from './commands';
 import type { Counters } from './counters';
 import type { Memory, MemoryCache, Placement } from './memory';
 import type { DeviceTimes } from './profile';
+import type { TensorKeeper } from './keeper';
+import type { SingleKernels } from './single';
 import type { SegmentPlan } from './segment_plan';
 
 /** How many heads there are in all batches, and the bytes of one row of one head: a multiple of 4. */
@@ -25,8 +27,16 @@ export interface DeviceProvider {
   readonly buffers: BufferTable;
   /** In bytes: the largest buffer, and the largest part of one that is bound. */
   readonly limits: { readonly buffer: number; readonly binding: number };
+  /** What people are told of it. */
+  readonly description: object;
+  /** Of tensors that belong to no session, and of what waits for a use. */
+  readonly bytes: number;
+  /** What waits for a use, where something does. */
+  readonly cacheStats?: object;
   /** Why it was lost; undefined while it is alive. */
   readonly lost: string | undefined;
+  /** Throws device_lost when it is gone. */
+  ensureAlive(): void;
   /** What to throw for what a promise of the device was rejected with. */
   failure(error: unknown): Promise<unknown>;
   /** The error to throw for what the device complained of. */
@@ -39,6 +49,15 @@ export interface DeviceProvider {
   makeMemory(label: string, bytes: number): Memory & { destroy(): void };
   /** Copies the first rows of each head from one tensor to another, each with the rows that its heads have room for. */
   copyRows(heads: Heads, rows: number, from: readonly [Placement, number], to: readonly [Placement, number]): void;
+
+  // What only some devices have: see `capability`.
+  /** Whether what is recorded of a run may be all of the next one: `enableGraphCapture`. */
+  readonly capturesGraphs?: true;
+  /** Tensors that pages hold. */
+  readonly keeper?: TensorKeeper;
+  readonly kernels?: SingleKernels;
+  /** The browser's own object. */
+  readonly native?: object;
 }
 
 /** What a device complains of in one run. */
@@ -80,6 +99,7 @@ export interface SessionMemory {
   readonly tensors: MemoryCache;
   /** Bytes that this session alone has. */
   readonly bytes: number;
+  readonly cacheStats?: object;
   /** Frees what waits for a use. */
   clear(): void;
   destroy(): void;

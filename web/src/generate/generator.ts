@@ -1,6 +1,6 @@
 // The loop of a decoder, beside its session: tokens in, tokens out. One generation at a time; the next one goes on
 // where the caches of the last one hold the beginning of its prompt.
-import { parts } from 'virtual:generate';
+import { parts } from 'virtual:parts';
 import type { Counters } from '../device/counters';
 import type { Session } from '../session/session';
 import { BeamLoop } from './beam_loop';

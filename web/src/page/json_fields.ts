@@ -1,31 +1,27 @@
 // What is JSON in messages: one type for each field. Python's are py_ort/wire/json_fields.py; a test compares them.
-import type * as caches from '../providers/webgpu/buffer_cache';
+// Those that depend on the provider are in a file of this name in its folder.
 import type * as cpu from '../core/microkernels';
 import type * as counters from '../device/counters';
-import type { GivenOptions } from '../device/options';
-import type * as device from '../providers/webgpu/device';
+import type { ProviderOptions } from '../device/module';
 import type * as profiler from '../device/profile';
 import type * as run from '../session/run_options';
 import type * as generate from '../generate/generate_options';
 import type * as times from '../session/node_times';
 import type * as session from '../session/session';
 import type * as state from '../session/state';
-import type * as user from '../providers/webgpu/user_kernels/definition';
 import type * as values from '../wire/values';
 import type * as stats from './stats';
-
-/** OpenDevice.options. */
-export type DeviceOptions = Opening & { readonly given?: GivenOptions };
-export type Opening = NonNullable<SessionOptions['opening']>;
-
-/** DeviceOpened.info. */
-export type DeviceDescription = device.DeviceDescription;
 
 /** CreateSession.options. */
 export type SessionOptions = Pick<
   session.SessionOptions,
-  'providerOptions' | 'threads' | 'opening' | 'tiles' | 'trace' | 'scope'
->;
+  'wasm' | 'threads' | 'opening' | 'tiles' | 'trace' | 'scope'
+> & {
+  /** As those of all other providers with devices: under its name. */
+  readonly webgpu?: ProviderOptions;
+};
+export type Opening = NonNullable<SessionOptions['opening']>;
+export type CpuOptions = NonNullable<SessionOptions['wasm']>;
 
 /** SessionCreated.info. */
 export type SessionInfo = state.SessionInfo;
@@ -61,13 +57,3 @@ export type MemoryUse = stats.MemoryUse;
 export type PageStats = stats.PageStats;
 export type DeviceStats = stats.DeviceStats;
 export type MicrokernelStats = cpu.MicrokernelStats;
-export type BufferCaches = caches.BufferCacheStats;
-export type CacheStats = caches.CacheStats;
-
-/** In a list Plan.user_kernels; JsepCreateKernel.user_kernel. */
-export type UserDefinition = user.UserDefinition;
-export type UserInput = user.UserInput;
-export type UserOutput = user.UserOutput;
-export type UserAttribute = user.UserAttribute;
-export type UserUniform = user.UserUniform;
-export type UserConstant = user.UserConstant;

@@ -2,24 +2,17 @@
 import { Location, type TensorDescT } from '../schema';
 import { invalid } from '../errors';
 import { type Counters, countersSince } from '../device/counters';
-import { roundUp } from '../device/memory_plan';
-import type { GpuProvider } from '../providers/webgpu/provider';
-import { inErrorScopes } from '../providers/webgpu/scopes';
-import { Attributes } from '../contract/attributes';
-import type { Kernel } from '../contract/kernel';
-import { findKernel } from '../providers/webgpu/registry';
-import { prepareSingle, type SingleInput } from '../providers/webgpu/single';
+import { capability, type OpenDevice } from '../device/module';
+import type { SingleInput, SingleKernel, SingleKernels } from '../device/single';
 import type { Runtime } from '../session/runtime';
 import type { TensorOnGpu } from '../wire/values';
-import { userKernels } from '../providers/webgpu/user_kernels';
 import { readTensor } from '../wire/messages';
 
 /** Keeps its device open. */
 interface ServedKernel {
   readonly deviceId: number;
-  readonly provider: GpuProvider;
-  readonly kernel: Kernel;
-  readonly attributes: unknown;
+  readonly device: OpenDevice;
+  readonly run: SingleKernel;
 }
 
 export class KernelService {
@@ -29,8 +22,7 @@ export class KernelService {
   constructor(private readonly runtime: Runtime) {}
 
   async alloc(deviceId: number, size: number): Promise<number> {
-    const { buffers, caches } = await this.runtime.device(deviceId);
-    return buffers.allocate(size, caches.storage, 'JsepAlloc', true);
+    return kernelsOf(await this.runtime.devices().open(deviceId)).allocate(size);
   }
 
   async free(id: number): Promise<void> {
@@ -38,26 +30,23 @@ export class KernelService {
   }
 
   async upload(id: number, bytes: Uint8Array): Promise<void> {
-    const { buffers, gpu } = await this.ownerOf(id);
-    const memory = buffers.get(id);
+    const device = await this.ownerOf(id);
+    const memory = device.buffers.get(id);
     checkSize(id, bytes.byteLength, memory.bytes);
-    gpu.write(memory.buffer, memory.offset, bytes);
+    device.write(memory, bytes);
   }
 
   async copy(source: number, target: number, size: number): Promise<void> {
-    const { buffers, gpu } = await this.ownerOf(source);
-    const [from, to] = [buffers.get(source), buffers.get(target)];
-    checkSize(source, size, from.bytes);
-    checkSize(target, size, to.bytes);
-    const encoder = gpu.device.createCommandEncoder();
-    encoder.copyBufferToBuffer(from.buffer, from.offset, to.buffer, to.offset, roundUp(size, 4));
-    gpu.submit([encoder.finish()]);
+    const device = await this.ownerOf(source);
+    checkSize(source, size, device.buffers.get(source).bytes);
+    checkSize(target, size, device.buffers.get(target).bytes);
+    kernelsOf(device).copy(source, target, size);
   }
 
   async download(id: number, size: number): Promise<Uint8Array> {
-    const provider = await this.ownerOf(id);
-    checkSize(id, size, provider.buffers.get(id).bytes);
-    return provider.read(id, size);
+    const device = await this.ownerOf(id);
+    checkSize(id, size, device.buffers.get(id).bytes);
+    return device.read(id, size);
   }
 
   async createKernel(
@@ -67,21 +56,21 @@ export class KernelService {
     attributes: Uint8Array,
     userKernel = '',
   ): Promise<number> {
-    const kernel = findKernel(opType, domain, userKernels(userKernel && `[${userKernel}]`));
-    const provider = await this.runtime.contexts.enter(deviceId, {}, false);
-    this.kernels.set(this.nextKernel, {
-      deviceId,
-      provider,
-      kernel,
-      attributes: kernel.attributes?.(new Attributes(attributes)),
-    });
+    const device = await this.runtime.devices().enter(deviceId, {}, false);
+    try {
+      const run = kernelsOf(device).make(opType, domain, attributes, userKernel);
+      this.kernels.set(this.nextKernel, { deviceId, device, run });
+    } catch (error) {
+      this.runtime.leave(deviceId, device);
+      throw error;
+    }
     return this.nextKernel++;
   }
 
   releaseKernel(id: number): void {
     const found = this.kernels.get(id);
     this.kernels.delete(id);
-    if (found) this.runtime.contexts.leave(found.deviceId, found.provider);
+    if (found) this.runtime.leave(found.deviceId, found.device);
   }
 
   /** Runs a kernel; its outputs stay on the GPU, for the caller to free. */
@@ -93,38 +82,32 @@ export class KernelService {
   ): Promise<{ tensors: TensorOnGpu[]; counters: Counters }> {
     const found = this.kernels.get(id);
     if (!found) throw invalid(`this page has no kernel ${id}`);
-    const { provider, kernel, attributes } = found;
-    provider.gpu.ensureAlive();
-    for (const input of inputs) if (input.location === Location.device) await this.checkDevice(input, provider);
-    const before = { ...provider.gpu.counters };
-    const tensors = await inErrorScopes(provider.gpu, async () => {
-      const wants = Array.from({ length: outputs }, () => true);
-      const call = await prepareSingle(
-        provider,
-        kernel,
-        attributes,
-        inputs.map((input) => readInput(input, payload)),
-        wants,
-      );
-      const encoder = call.segment.encode(provider.gpu.device.createCommandEncoder());
-      provider.gpu.submit([encoder.finish()]);
-      call.destroy();
-      return call.outputs.map((output) => output!);
-    });
-    return { tensors, counters: countersSince(before, provider.gpu.counters) };
+    const { device, run } = found;
+    device.ensureAlive();
+    for (const input of inputs) if (input.location === Location.gpu) await this.checkDevice(input, device);
+    const before = { ...device.counters };
+    const made = await run(
+      inputs.map((input) => readInput(input, payload)),
+      outputs,
+    );
+    return { tensors: [...made], counters: countersSince(before, device.counters) };
   }
 
-  private async checkDevice({ name, gpuId }: TensorDescT, provider: GpuProvider): Promise<void> {
-    if (provider.buffers.has(gpuId) || (await this.ownerOf(gpuId)) === provider) return;
+  private async checkDevice({ name, gpuId }: TensorDescT, device: OpenDevice): Promise<void> {
+    if (device.buffers.has(gpuId) || (await this.ownerOf(gpuId)) === device) return;
     throw invalid(`input ${String(name)} is on another GPU device than the kernel`);
   }
 
-  private async ownerOf(id: number): Promise<GpuProvider> {
-    const owner = await this.runtime.contexts.ownerOf(id);
-    owner?.provider.gpu.ensureAlive();
-    if (owner) return owner.provider;
+  private async ownerOf(id: number): Promise<OpenDevice> {
+    const owner = await this.runtime.ownerOf(id);
+    owner?.device.ensureAlive();
+    if (owner) return owner.device;
     throw invalid(`there is no GPU buffer ${id}: it was freed, or its device was lost`);
   }
+}
+
+function kernelsOf({ kernels, name }: OpenDevice): SingleKernels {
+  return capability(kernels, name, 'kernels without a session');
 }
 
 function readInput(description: TensorDescT, payload: Uint8Array): SingleInput | undefined {

@@ -39,8 +39,6 @@ import { type ReceivedMessage, readBytes, TensorWriter } from '../wire/messages'
 import { named } from '../wire/values';
 import type { Answer, Connection } from './connection';
 import type {
-  DeviceDescription,
-  DeviceOptions,
   GenerateInfo,
   GenerateOptions,
   PageStats,
@@ -59,8 +57,7 @@ type Text = string | Uint8Array | null;
 const text = (value: Text): string => (typeof value === 'string' ? value : '');
 const json = <T>(value: Text): T => (value ? JSON.parse(text(value)) : {}) as T;
 /** What Python is told as JSON. */
-const told = (info: DeviceDescription | SessionInfo | RunInfo | GenerateInfo | PageStats | SessionStats): string =>
-  JSON.stringify(info);
+const told = (info: SessionInfo | RunInfo | GenerateInfo | PageStats | SessionStats): string => JSON.stringify(info);
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
 
 export class Requests {
@@ -146,9 +143,8 @@ export class Requests {
   }
 
   private async openDevice({ deviceId, options }: OpenDeviceT): Promise<Answer> {
-    const { given, ...opening } = json<DeviceOptions>(options);
-    const { gpu } = await this.runtime.device(deviceId, { ...webGpuSettings(given).device, ...opening });
-    return { type: Body.DeviceOpened, body: new DeviceOpenedT(told(gpu.description)) };
+    const { description } = await this.runtime.devices().open(deviceId, json<object>(options));
+    return { type: Body.DeviceOpened, body: new DeviceOpenedT(JSON.stringify(description)) };
   }
 
   private async createSession(
@@ -157,10 +153,14 @@ export class Requests {
     payload: Uint8Array,
     signal: AbortSignal,
   ): Promise<Answer> {
+    // What is of no other name is a provider's.
+    const { wasm, threads, opening, tiles, trace, scope, ...given } = json<SessionOptions>(options);
     const session = await Session.load(ofUrls(text(plan) || payload.slice(), text(weights)), {
-      ...json<SessionOptions>(options),
+      ...{ wasm, threads, opening, tiles, trace, scope },
       runtime: this.runtime,
       signal,
+      options: given,
+      deviceId,
       onProgress: (stage, done, total) => this.connection.progress(request, stage, done, total),
     });
     const id = this.nextSession++;

@@ -1,8 +1,6 @@
 // GetStats: what a page or a session holds and has done. gpu_bytes includes what waits in caches.
 import type { MicrokernelStats } from '../core/microkernels';
-import type { BufferCacheStats } from '../providers/webgpu/buffer_cache';
-import type { GpuSession } from '../providers/webgpu/gpu_session';
-import { type Counters, newCounters } from '../device/counters';
+import { type Counters, countersOf } from '../device/counters';
 import type { Runtime } from '../session/runtime';
 import { GpuWeightStore } from '../session/weight_store';
 import type { Session } from '../session/session';
@@ -27,14 +25,14 @@ export interface SessionStats {
   readonly device_id: number;
   readonly arena_bytes: number;
   readonly memory: SessionMemory;
-  readonly buffer_caches?: BufferCacheStats;
+  readonly buffer_caches?: object;
 }
 
 /** What belongs to no session. */
 export interface DeviceStats {
   readonly tensors: number;
   readonly tensor_bytes: number;
-  readonly buffer_caches: BufferCacheStats;
+  readonly buffer_caches: object;
 }
 
 export interface PageStats {
@@ -53,10 +51,10 @@ export function sessionStats(session: Session): SessionStats {
   return {
     recordings: session.recordings?.size ?? 0,
     weights_bytes: session.plan.weights.reduce((sum, { size }) => sum + size, 0),
-    device_id: session.webgpu.deviceId,
+    device_id: session.settings?.deviceId ?? 0,
     arena_bytes: session.gpuSession?.memory.arena.bytes ?? 0,
     memory: memoryOf(session),
-    buffer_caches: (session.gpuSession as GpuSession | undefined)?.memory.caches.stats,
+    buffer_caches: session.gpuSession?.memory.cacheStats,
   };
 }
 
@@ -67,31 +65,31 @@ function memoryOf({ weights, gpuSession, heapUse }: Session): SessionMemory {
   return {
     wasm: { weights: heap + heapUse.kept, shared: sharedInHeap, arena: heapUse.peak, peak: heapUse.peak },
     ...(arena && {
-      webgpu: { weights: gpu + arena.bytesOfWeights, shared: sharedOnGpu, arena: arena.bytes, peak: arena.peak },
+      [gpuSession.provider.name]: {
+        weights: gpu + arena.bytesOfWeights,
+        shared: sharedOnGpu,
+        arena: arena.bytes,
+        peak: arena.peak,
+      },
     }),
   };
 }
 
 export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, Session>): Promise<PageStats> {
-  const contexts = await runtime.contexts.all();
-  const counters = newCounters();
+  const open = await runtime.openDevices();
   let gpu_bytes = 0;
-  for (const provider of contexts.values()) {
-    const { gpu, buffers, readback, cachedBytes } = provider;
-    for (const name of Object.keys(counters) as (keyof typeof counters)[]) counters[name] += gpu.counters[name];
-    gpu_bytes += buffers.bytes + readback.bytes + cachedBytes + GpuWeightStore.of(provider).bytes;
-  }
+  for (const { device } of open) gpu_bytes += device.bytes + GpuWeightStore.of(device).bytes;
   for (const session of sessions.values()) gpu_bytes += session.gpuSession?.memory.bytes ?? 0;
   const loaded = runtime.loadedCore;
   return {
-    counters,
+    counters: countersOf(open.map(({ device }) => device.counters)),
     heap_bytes: loaded?.core.heap.byteLength ?? 0,
     wasm: loaded?.core.microkernels.stats,
     gpu_bytes,
     devices: Object.fromEntries(
-      [...contexts].map(([id, { buffers, caches }]) => [
+      open.map(({ id, device: { buffers, cacheStats = {} } }) => [
         id,
-        { tensors: buffers.count, tensor_bytes: buffers.bytes, buffer_caches: caches.stats },
+        { tensors: buffers.count, tensor_bytes: buffers.bytes, buffer_caches: cacheStats },
       ]),
     ),
     sessions: Object.fromEntries([...sessions].map(([id, session]) => [id, sessionStats(session)])),

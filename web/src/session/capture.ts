@@ -16,27 +16,31 @@ interface Obstacle {
 const SHOWN = 5;
 
 /** Throws invalid_graph, naming the nodes that keep a model from being captured. */
-export function checkCapturable(planBytes: Uint8Array): void {
-  const found = obstacles(Plan.getRootAsPlan(new flatbuffers.ByteBuffer(planBytes)));
+export function checkCapturable(planBytes: Uint8Array, provider: string): void {
+  const found = obstacles(Plan.getRootAsPlan(new flatbuffers.ByteBuffer(planBytes)), provider);
   if (found.length === 0) return;
   const lines = found
     .slice(0, SHOWN)
     .map(({ node, opType, why }) => (opType ? `node "${node}" (${opType}) ${why}` : why));
   const more = found.length > SHOWN ? `; and ${found.length - SHOWN} more` : '';
-  throw notCapturable(`${lines.join('; ')}${more}`, found[0]);
+  throw notCapturable(`${lines.join('; ')}${more}`, provider, found[0]);
 }
 
-export function notCapturable(why: string, { node, opType }: { node?: string; opType?: string } = {}): RuntimeError {
+export function notCapturable(
+  why: string,
+  provider: string,
+  { node, opType }: { node?: string; opType?: string } = {},
+): RuntimeError {
   const message =
     `enableGraphCapture: this model cannot be captured: ${why}. ` + `Leave the option off, or change the model`;
-  return new RuntimeError(ErrorCode.invalid_graph, message, { node, opType, provider: 'webgpu' });
+  return new RuntimeError(ErrorCode.invalid_graph, message, { node, opType, provider });
 }
 
-function obstacles(plan: Plan): Obstacle[] {
+function obstacles(plan: Plan, provider: string): Obstacle[] {
   const walk = new Walk(plan);
   walk.graph(0);
   const { found, onGpu } = walk;
-  if (!onGpu && found.size === 0) return [{ node: '', opType: '', why: 'no node runs on webgpu' }];
+  if (!onGpu && found.size === 0) return [{ node: '', opType: '', why: `no node runs on ${provider}` }];
   return [...found.values()];
 }
 

@@ -29,14 +29,13 @@ function bytesOnGpu({ elements }: DeviceProvider, dtype: DType, dims: readonly n
 
 async function fetchOrFail(session: SessionState, what: string, tensor: TensorOnGpu): Promise<TensorOnCpu> {
   const { gpuId, dtype, dims } = tensor;
-  const owner = await session.runtime.contexts.ownerOf(gpuId);
+  const owner = await session.runtime.ownerOf(gpuId);
   if (!owner) throw invalid(`${what}: there is no GPU buffer ${gpuId}: it was freed, or belongs to a lost device`);
-  const { provider } = owner;
+  const { device: provider } = owner;
   if (session.provider && provider !== session.provider) {
     throw invalid(
-      `${what} is on GPU device ${owner.id}, and this session on device ${session.webgpu.deviceId}: ` +
-        'take it to the CPU first, or ' +
-        'give both the same deviceId',
+      `${what} is on GPU device ${owner.id}, and this session on device ${session.settings?.deviceId}: ` +
+        'take it to the CPU first, or give both the same deviceId',
     );
   }
   if (!fits(provider, tensor)) {

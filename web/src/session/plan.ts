@@ -1,12 +1,12 @@
 // What the page needs to know of a plan. The core reads the rest.
 import * as flatbuffers from 'flatbuffers';
-import { type DType, ErrorCode, type Node, Plan, type ValueKind } from '../schema';
+import { providers } from 'virtual:providers';
+import { type DType, ErrorCode, Plan, Provider, type ValueKind } from '../schema';
+import { CORE_PROVIDER } from '../contract/providers';
 import { RuntimeError } from '../errors';
 
-/** Of Plan.providers, the one whose device feeds and outputs may be on. */
-export const DEVICE = 1;
-/** Of the places of weights and inputs, the bit of the heap. */
-const HEAP = 1;
+/** The provider of nodes that are not the core's. */
+const [DEVICES] = Object.keys(providers);
 
 export interface PlanWeight {
   readonly index: number;
@@ -41,10 +41,7 @@ export interface PlanNode {
   readonly name: string;
   readonly opType: string;
   readonly domain: string;
-  /** Its provider's name. */
   readonly provider: string;
-  /** Whether that has a device. */
-  readonly onDevice: boolean;
 }
 
 /** A feed that one node alone reads, and an output of the model that this node makes. */
@@ -138,14 +135,8 @@ function readNodes(plan: Plan): PlanNode[] {
     for (let i = 0; i < graph.nodesLength(); i++) {
       const node = graph.nodes(i)!;
       const name = node.origin() || node.name() || node.opType()!;
-      nodes.push({
-        index: nodes.length,
-        name,
-        opType: node.opType()!,
-        domain: node.domain() ?? '',
-        provider: plan.providers(node.provider())?.name() ?? '',
-        onDevice: isOnDevice(node),
-      });
+      const provider = node.provider() === Provider.js ? DEVICES : CORE_PROVIDER;
+      nodes.push({ index: nodes.length, name, opType: node.opType()!, domain: node.domain() ?? '', provider });
     }
   }
   return nodes;

@@ -127,8 +127,8 @@ export class SessionRun {
     const { graphId } = this.options;
     const key = RecordingCache.key(this.feeds) + together;
     if (graphId === undefined) return key;
-    const { webgpu, captures } = this.session;
-    if (!webgpu.enableGraphCapture) throw invalid(`a graph id (${graphId}) is for sessions with enableGraphCapture`);
+    const { settings, captures } = this.session;
+    if (!settings?.enableGraphCapture) throw invalid(`a graph id (${graphId}) is for sessions with enableGraphCapture`);
     if (graphId !== UNCAPTURED && !(Number.isInteger(graphId) && graphId >= 0))
       throw invalid(`graph id ${graphId}: a whole number from -1`);
     if (graphId !== UNCAPTURED) {
@@ -216,9 +216,10 @@ export class SessionRun {
 
   /** What the plan could not tell: outputs that are feeds, for one. */
   private checkCaptured(closed: boolean, segments: number): void {
-    if (closed || !this.session.webgpu.enableGraphCapture || this.options.graphId === UNCAPTURED) return;
+    if (closed || !this.session.settings?.enableGraphCapture || this.options.graphId === UNCAPTURED) return;
     const once = 'an output, or what a node takes to the GPU, is made of feeds on the CPU';
-    throw notCapturable(segments > 1 ? `a run waits ${segments - 1} times for the GPU` : once);
+    const why = segments > 1 ? `a run waits ${segments - 1} times for the GPU` : once;
+    throw notCapturable(why, this.session.provider!.name);
   }
 
   /** Encodes a closed recording again. */

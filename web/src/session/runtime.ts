@@ -1,12 +1,13 @@
 // What the sessions of a page share: the core, the devices, and the turn to use the core.
+import { providers } from 'virtual:providers';
 import { ErrorCode } from '../schema';
+import { CORE_PROVIDER } from '../contract/providers';
 import { RuntimeError } from '../errors';
 import { Core } from '../core/core';
 import { type CoreFiles, filesIn } from '../core/files';
-import type { DeviceOptions } from '../providers/webgpu/device';
-import type { GpuProvider } from '../providers/webgpu/provider';
+import { capability, type Devices, type OpenDevice, type ProviderModule } from '../device/module';
+import type { DeviceProvider } from '../device/provider';
 import { JsepBackend } from '../jsep/backend';
-import { DeviceContexts } from '../providers/webgpu/contexts';
 
 /** Severities as in onnxruntime: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. */
 export type LogSink = (severity: number, category: string, text: string) => void;
@@ -21,9 +22,15 @@ export interface RuntimeOptions {
   readonly timeout?: number;
 }
 
+/** The best provider with devices that this build has, or the one of a name. @throws not_implemented */
+export function providerNamed(name?: string): ProviderModule {
+  const found = name === undefined ? Object.values(providers)[0] : providers[name];
+  return capability(found, name ?? CORE_PROVIDER, name === undefined ? 'devices' : 'code in this build of py_ort');
+}
+
 export class Runtime {
   private loading: Promise<LoadedCore> | undefined;
-  readonly contexts = new DeviceContexts((severity, text) => this.log(severity, 'webgpu', text));
+  private readonly ofProviders = new Map<string, Devices>();
   private lastTurn: Promise<unknown> = Promise.resolve();
   log: LogSink = (severity, category, text) => {
     if (severity >= 2) console.warn(`${category}: ${text}`);
@@ -55,14 +62,30 @@ export class Runtime {
     return (this.loadedCore = { core, jsep: new JsepBackend(core) });
   }
 
-  /** The device `id`, opened once; opened anew when it was lost. */
-  device(id = 0, options?: DeviceOptions): Promise<GpuProvider> {
-    return this.contexts.open(id, options);
+  /** The devices of a provider. */
+  devices({ name, devices } = providerNamed()): Devices {
+    const known = this.ofProviders.get(name);
+    if (known) return known;
+    const core = async () => (await this.core()).core;
+    const made = devices(core, (severity, text) => this.log(severity, name, text));
+    this.ofProviders.set(name, made);
+    return made;
   }
 
-  /** Makes a device of the page's own, or one of this adapter, the device `id` (above 0) of sessions that name it. */
-  registerDevice(id: number, source: GPUDevice | GPUAdapter): void {
-    this.contexts.register(id, source);
+  /** What entered this device is done with it. */
+  leave(id: number, device: DeviceProvider): void {
+    this.devices(providerNamed(device.name)).leave(id, device);
+  }
+
+  /** All that are open now. */
+  async openDevices(): Promise<{ readonly id: number; readonly device: OpenDevice }[]> {
+    const all = await Promise.all([...this.ofProviders.values()].map((devices) => devices.all()));
+    return all.flatMap((devices) => [...devices].map(([id, device]) => ({ id, device })));
+  }
+
+  /** Whose tensor this is; undefined when it is nobody's. */
+  async ownerOf(tensor: number): Promise<{ readonly id: number; readonly device: OpenDevice } | undefined> {
+    return (await this.openDevices()).find(({ device }) => device.buffers.has(tensor));
   }
 
   /** Runs `work` when all work before it is done: Asyncify allows one suspended call of the core at a time. */

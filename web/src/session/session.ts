@@ -1,35 +1,40 @@
 // A model ready to run: a plan and its weights. Works in a plain page: Session.load(ofUrls(planUrl, weightsUrl)),
 // session.run(feeds).
+import { providers } from 'virtual:providers';
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../device/counters';
-import { forTheCompiler, providerSettings, type ProviderOptions } from '../device/options';
-import { webGpuSettings } from '../providers/webgpu/options';
+import type { Simd } from '../core/files';
+import { capability, type DeviceSettings, type OpenDevice, type OptionsByProvider } from '../device/module';
+import type { DeviceSession } from '../device/session';
 import type { TileTable } from '../contract/kernel';
-import type { DeviceOptions } from '../providers/webgpu/device';
-import type { GpuProvider } from '../providers/webgpu/provider';
 import type { CompiledShader } from '../device/commands';
 import { checkCapturable } from './capture';
 import { compileEarly } from './compile_early';
-import { GpuSession } from '../providers/webgpu/gpu_session';
 import type { ModelSource } from './model_source';
 import { readPlan } from './plan';
 import { SessionRun } from './run';
 import type { RunOptions, RunResult, SubmittedRun } from './run_options';
-import { Runtime } from './runtime';
+import { providerNamed, Runtime } from './runtime';
 import { SessionState } from './state';
 import { type Feeds, orderFeeds } from './feeds';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
-import { userKernels } from '../providers/webgpu/user_kernels';
 import { Timeline } from '../timeline';
 import type { Value } from '../wire/values';
 import { SessionWeights } from './weights';
 
+export interface Opening {
+  readonly hardware?: 'expected' | 'required';
+  readonly timeoutMs?: number;
+}
+
 export interface SessionOptions {
   /** Shared with other sessions; by default the session has its own. */
   readonly runtime?: Runtime;
-  /** Options of each provider, by onnxruntime's names: docs/options.md. */
-  readonly providerOptions?: ProviderOptions;
+  /** Options of providers with devices, by onnxruntime's names: deviceId, enableGraphCapture, … */
+  readonly options?: OptionsByProvider;
+  /** Of the CPU provider. simd: "relaxed", "fixed", or "auto" (the default): relaxed where there is relaxed SIMD. */
+  readonly wasm?: { readonly simd?: Simd | 'auto' };
   /**
    * Of the CPU provider: how many share the work of a node. 0 (the default): as many as there are cores, for sessions
    * without a GPU.
@@ -37,10 +42,12 @@ export interface SessionOptions {
   readonly threads?: number;
   /** The tiles that products take on the device (DeviceTraits.tiles). */
   readonly tiles?: TileTable;
-  /** Whether it is on the device even if none of its nodes is: for tensors there that it is fed, or leaves. */
-  readonly onDevice?: boolean;
+  /** In the place of the option deviceId. */
+  readonly deviceId?: number;
+  /** The provider on whose device it is even if none of its nodes is: for tensors there that it is fed, or leaves. */
+  readonly onDevice?: string;
   /** Whether there should be a real GPU, or must be, and how long opening it may take. */
-  readonly opening?: Pick<DeviceOptions, 'hardware' | 'timeoutMs'>;
+  readonly opening?: Opening;
   /**
    * Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait
    * for them.
@@ -66,13 +73,11 @@ export class Session extends SessionState {
       timeline.during('wait for the core', () => runtime.core()),
       timeline.during('fetch the plan', () => source.plan()),
     ]);
-    const webgpu = webGpuSettings(options.providerOptions?.webgpu);
-    const { simd } = providerSettings('wasm', options.providerOptions?.wasm);
-    const { deviceId, device, preserveDevice } = webgpu;
     // Before anybody reads the plan: the core alone finds what is damaged.
     const handle = loaded.core.createSession(planBytes);
-    let provider: GpuProvider | undefined;
-    let gpuSession: GpuSession | undefined;
+    let settings: DeviceSettings | undefined;
+    let device: OpenDevice | undefined;
+    let gpuSession: DeviceSession | undefined;
     let weights: SessionWeights | undefined;
     try {
       const plan = readPlan(planBytes, options.scope);
@@ -81,21 +86,30 @@ export class Session extends SessionState {
         { loops: loaded.core.runsMicrokernels(handle), threads: !plan.needsGpu },
       );
       providing.catch(() => undefined); // told below
-      const decided = forTheCompiler(options.providerOptions);
+      const onDevice = plan.needsGpu || options.onDevice !== undefined;
+      const provider = onDevice ? providerNamed(options.onDevice) : Object.values(providers)[0];
+      const given = (provider && options.options?.[provider.name]) ?? {};
+      const { deviceId = given.deviceId ?? 0 } = options;
+      settings = provider?.settings(loaded.core, { ...given, deviceId });
+      const decided = provider?.forCompiler.filter((key) => key in given) ?? [];
       if (decided.length > 0)
         runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
-      if (webgpu.enableGraphCapture) checkCapturable(planBytes);
-      if (plan.needsGpu || options.onDevice)
-        provider = await runtime.contexts.enter(deviceId, { ...device, ...options.opening }, preserveDevice);
+      if (provider && settings?.enableGraphCapture) checkCapturable(planBytes, provider.name);
+      if (provider && settings && onDevice) {
+        const { deviceId, preserveDevice } = settings;
+        const opening = { ...settings.device, ...options.opening };
+        device = await runtime.devices(provider).enter(deviceId, opening, preserveDevice);
+        if (settings.enableGraphCapture) capability(device.capturesGraphs, provider.name, 'graph capture');
+        gpuSession = device.session(settings, plan.userKernels, options.tiles);
+      }
       const wasm = await providing;
-      const before = { ...(provider?.counters ?? newCounters()) };
-      gpuSession = provider && new GpuSession(provider, webgpu, userKernels(plan.userKernels), options.tiles);
+      const before = { ...(device?.counters ?? newCounters()) };
       const weightsStart = performance.now();
       const progress = (stage: string) => (done: number, total: number) => {
         options.signal?.throwIfAborted();
         options.onProgress?.(stage, done, total);
       };
-      weights = await SessionWeights.load(source, plan, loaded.core, handle, provider, progress('weights'));
+      weights = await SessionWeights.load(source, plan, loaded.core, handle, device, progress('weights'));
       const weights_ms = performance.now() - weightsStart;
       timeline.add('fetch the weights', 'page', weightsStart, { bytes: plan.weightsSize });
       const prepareStart = performance.now();
@@ -114,7 +128,7 @@ export class Session extends SessionState {
       options.signal?.throwIfAborted();
       const compile_ms = performance.now() - compileStart;
       timeline.add('compile shaders early', 'page', compileStart, { shaders });
-      const counters = countersSince(before, provider?.counters ?? newCounters());
+      const counters = countersSince(before, device?.counters ?? newCounters());
       const info = {
         create_ms: performance.now() - start,
         weights_ms,
@@ -130,12 +144,12 @@ export class Session extends SessionState {
           `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ` +
           `${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`,
       );
-      return new Session(plan, info, runtime, loaded, handle, gpuSession, weights, webgpu, options.trace);
+      return new Session(plan, info, runtime, loaded, handle, gpuSession, weights, settings, options.trace);
     } catch (error) {
       loaded.core.releaseSession(handle);
       weights?.release();
       gpuSession?.memory.destroy();
-      if (provider) runtime.contexts.leave(deviceId, provider);
+      if (device) runtime.leave(settings!.deviceId, device);
       throw error;
     }
   }
@@ -195,7 +209,7 @@ export class Session extends SessionState {
       this.growingCaches?.release();
       this.gpuSession?.memory.destroy();
       this.weights.release();
-      if (this.provider) this.runtime.contexts.leave(this.webgpu.deviceId, this.provider);
+      if (this.provider) this.runtime.leave(this.settings!.deviceId, this.provider);
     });
   }
 

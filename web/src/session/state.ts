@@ -1,7 +1,7 @@
 // What there is of a session from its creation to its release: what its runs work on.
 import type { CpuMeans } from '../core/microkernels';
-import type { WebGpuSettings } from '../providers/webgpu/options';
 import type { Counters } from '../device/counters';
+import type { DeviceSettings } from '../device/module';
 import type { DeviceProvider } from '../device/provider';
 import type { DeviceSession } from '../device/session';
 import type { Span } from '../timeline';
@@ -44,12 +44,13 @@ export class SessionState {
     readonly handle: number,
     readonly gpuSession: DeviceSession | undefined,
     readonly weights: SessionWeights,
-    readonly webgpu: WebGpuSettings,
+    /** Of its provider with devices, whether it is on one or not; undefined: this build has none. */
+    readonly settings: DeviceSettings | undefined,
     /** Whether its runs are marked in the browser's performance timeline. */
     readonly traced = false,
   ) {
     this.recordings = gpuSession && new RecordingCache(gpuSession.memory.arena);
-    this.growingCaches = gpuSession && !webgpu.enableGraphCapture ? GrowingCaches.of(plan, gpuSession) : undefined;
+    this.growingCaches = gpuSession && !settings?.enableGraphCapture ? GrowingCaches.of(plan, gpuSession) : undefined;
   }
 
   get provider(): DeviceProvider | undefined {

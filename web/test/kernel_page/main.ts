@@ -3,7 +3,8 @@ import { Attributes, type AttributeRecord } from '../../src/contract/attributes'
 import { cpuElementSize, dtypeOf, elementCount, typeName } from '../../src/contract/elements';
 import type { DeviceTraits, DTypeName } from '../../src/contract/kernel';
 import { findKernel } from '../../src/providers/webgpu/registry';
-import { prepareSingle, type SingleInput } from '../../src/providers/webgpu/single';
+import type { SingleInput } from '../../src/device/single';
+import { prepareSingle } from '../../src/providers/webgpu/single';
 import { shaderKey, type ShaderRequest, shaderText } from '../../src/providers/webgpu/shader';
 import { gpuError, inErrorScopes } from '../../src/providers/webgpu/scopes';
 import type { Pipeline } from '../../src/providers/webgpu/pipelines';

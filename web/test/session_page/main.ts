@@ -2,6 +2,7 @@
 import { DType } from '../../src/schema';
 import { dtypeOf, typeName } from '../../src/contract/elements';
 import type { DTypeName } from '../../src/contract/kernel';
+import type { WebGpuDevice } from '../../src/providers/webgpu/open_device';
 import { Runtime } from '../../src/session/runtime';
 import { ofUrls } from '../../src/session/model_source';
 import { Session } from '../../src/session/session';
@@ -25,7 +26,7 @@ const sessions = new Map<number, Session>();
 async function load(plan: string, weights: string) {
   const session = await Session.load(ofUrls(plan, weights), {
     runtime,
-    providerOptions: { webgpu: { validationMode: 'full' } },
+    options: { webgpu: { validationMode: 'full' } },
   });
   sessions.set(session.handle, session);
   return { id: session.handle, info: session.info };
@@ -54,20 +55,22 @@ async function release(id: number) {
   sessions.delete(id);
 }
 
+const device = async () => (await runtime.devices().open(0)) as WebGpuDevice;
+
 async function loseDevice() {
-  const { gpu } = await runtime.device();
+  const { gpu } = await device();
   gpu.device.destroy();
   await gpu.device.lost;
 }
 
 async function shaders() {
-  const { pipelines } = await runtime.device();
+  const { pipelines } = await device();
   return pipelines.list().map(({ key, compileMs }) => ({ key, compile_ms: compileMs }));
 }
 
 /** Compiles a shader with a mistake in its second line. */
 async function compileNonsense() {
-  const { pipelines } = await runtime.device();
+  const { pipelines } = await device();
   const shader = { name: 'nonsense__any', wgsl: () => '@compute @workgroup_size(1) fn main() {\n  y[0] = nobody;\n}' };
   await pipelines
     .get({ shader, spec: {}, bindings: [{ name: 'y', type: 'f32', writable: true }], uniforms: [] })
@@ -76,7 +79,7 @@ async function compileNonsense() {
 
 /** Makes an error that no error scope catches. */
 async function provokeGpuError() {
-  const { gpu } = await runtime.device();
+  const { gpu } = await device();
   gpu.device.createBuffer({ label: 'provoked', size: 16, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.STORAGE });
   await gpu.device.queue.onSubmittedWorkDone();
 }

@@ -4,39 +4,35 @@
 import { ErrorCode } from '../../schema';
 import { invalid, messageOf, RuntimeError } from '../../errors';
 import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from './device';
+import type { Devices } from '../../device/module';
 import type { DeviceProvider } from '../../device/provider';
-import { webGpuSettings } from './options';
-import { GpuProvider } from './provider';
+import { WebGpuDevice } from './open_device';
 
 interface Context {
-  readonly opening: Promise<GpuProvider>;
+  readonly opening: Promise<WebGpuDevice>;
   /** Once it is open. */
-  provider: GpuProvider | undefined;
+  provider: WebGpuDevice | undefined;
   readonly options: DeviceOptions;
   sessions: number;
   preserve: boolean;
 }
 
-export class DeviceContexts {
+export class DeviceContexts implements Devices {
   private readonly contexts = new Map<number, Context>();
   private readonly registered = new Map<number, GPUDevice | GPUAdapter>();
 
   constructor(private readonly log: (severity: number, text: string) => void) {}
 
   /** Makes a device of the page's own, or one of this adapter, the context `id`. */
-  register(id: number, source: GPUDevice | GPUAdapter): void {
+  offer(id: number, source: GPUDevice | GPUAdapter): void {
+    if (this.registered.get(id) === source) return;
     if (!Number.isInteger(id) || id <= 0) throw invalid(`device id ${id}: a context of one's own has an id above 0`);
     if (this.contexts.has(id)) throw invalid(`device ${id} is in use already: register under another id`);
     this.registered.set(id, source);
   }
 
-  /** The same for who may have registered it before. */
-  offer(id: number, source: GPUDevice | GPUAdapter): void {
-    if (this.registered.get(id) !== source) this.register(id, source);
-  }
-
   /** The device `id`, opened once; opened anew when it was lost. */
-  async open(id: number, options: DeviceOptions = {}): Promise<GpuProvider> {
+  async open(id: number, options: DeviceOptions = {}): Promise<WebGpuDevice> {
     const known = this.contexts.get(id);
     if (known) {
       const provider = await known.opening;
@@ -72,7 +68,7 @@ export class DeviceContexts {
     }
   }
 
-  private async start(id: number, options: DeviceOptions): Promise<GpuProvider> {
+  private async start(id: number, options: DeviceOptions): Promise<WebGpuDevice> {
     const source = this.registered.get(id);
     if (source && !('requestDevice' in source) && (await isLost(source)))
       throw new RuntimeError(ErrorCode.device_lost, `device ${id}, which the page registered, is lost`);
@@ -83,7 +79,7 @@ export class DeviceContexts {
         `subgroupMatrix has no effect: device ${id} has no subgroup matrices of float16 with sums in float32, or no ` +
           'shader-f16',
       );
-    return new GpuProvider(gpu, webGpuSettings().cacheModes); // for tensors that belong to no session
+    return new WebGpuDevice(gpu, modes);
   }
 
   private gpu(id: number, options: DeviceOptions): Promise<Gpu> {
@@ -102,7 +98,7 @@ export class DeviceContexts {
   }
 
   /** A session is at work on this device until it leaves. */
-  async enter(id: number, options: DeviceOptions, preserve: boolean): Promise<GpuProvider> {
+  async enter(id: number, options: DeviceOptions, preserve: boolean): Promise<WebGpuDevice> {
     for (;;) {
       const provider = await this.open(id, options);
       const context = this.contexts.get(id);
@@ -122,7 +118,7 @@ export class DeviceContexts {
     this.closeUnused(id, context.provider);
   }
 
-  private closeUnused(id: number, { buffers, gpu }: GpuProvider): void {
+  private closeUnused(id: number, { buffers, gpu }: WebGpuDevice): void {
     const context = this.contexts.get(id);
     if (id === 0 || !context || context.preserve || context.sessions > 0 || buffers.count > 0) return;
     this.contexts.delete(id);
@@ -132,16 +128,10 @@ export class DeviceContexts {
   }
 
   /** The devices that are open now. */
-  async all(): Promise<Map<number, GpuProvider>> {
+  async all(): Promise<Map<number, WebGpuDevice>> {
     return new Map(
       await Promise.all([...this.contexts].map(async ([id, { opening }]) => [id, await opening] as const)),
     );
-  }
-
-  /** Whose buffer this is: the device's id with its provider; undefined when it is nobody's. */
-  async ownerOf(buffer: number): Promise<{ id: number; provider: GpuProvider } | undefined> {
-    for (const [id, provider] of await this.all()) if (provider.buffers.has(buffer)) return { id, provider };
-    return undefined;
   }
 }
 

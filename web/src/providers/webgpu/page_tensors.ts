@@ -8,18 +8,11 @@ import { invalid } from '../../errors';
 import { HERE, type Loan, type TensorKeeper } from '../../device/keeper';
 
 export class GpuPageTensors implements TensorKeeper {
-  private static readonly keepers = new WeakMap<GpuProvider, GpuPageTensors>();
   readonly thread = HERE;
   /** What the page was given of tensors whose elements lie otherwise in its buffers. From then on it is the tensor. */
   private readonly given = new Map<number, GPUBuffer>();
 
-  private constructor(readonly provider: GpuProvider) {}
-
-  static of(provider: GpuProvider): GpuPageTensors {
-    const keeper = GpuPageTensors.keepers.get(provider) ?? new GpuPageTensors(provider);
-    GpuPageTensors.keepers.set(provider, keeper);
-    return keeper;
-  }
+  constructor(private readonly provider: GpuProvider) {}
 
   async download(gpuId: number, dtype: DType, dims: readonly number[]): Promise<Uint8Array> {
     const { gpu } = this.provider;

@@ -1,5 +1,5 @@
 // All that belongs to one open device: what a session or a single kernel needs of the GPU.
-import { BufferCaches, type CacheModes } from './buffer_cache';
+import { BufferCaches, type BufferCacheStats, type CacheModes } from './buffer_cache';
 import { BufferTable } from '../../device/buffers';
 import type { Placement } from '../../device/memory';
 import type { Counters } from '../../device/counters';
@@ -7,11 +7,13 @@ import type { DeviceProvider, Heads } from '../../device/provider';
 import type { ElementForms } from '../../contract/elements';
 import type { ErrorPlace, RuntimeError } from '../../errors';
 import { copyRows } from './copy_rows';
-import { type DeviceOptions, type Gpu, openGpu } from './device';
+import { type DeviceDescription, type DeviceOptions, type Gpu, openGpu } from './device';
 import { PipelineCache } from './pipelines';
 import { Readback } from './readback';
 import { gpuError } from './scopes';
 import type { GpuPlacement } from './segment';
+
+export const NAME = 'webgpu';
 
 type RowsAt = readonly [GpuPlacement, number];
 
@@ -27,7 +29,7 @@ const NO_CACHES: CacheModes = {
 };
 
 export class GpuProvider implements DeviceProvider {
-  readonly name = 'webgpu';
+  readonly name = NAME;
   readonly pipelines: PipelineCache;
   readonly buffers = new BufferTable<GPUBuffer>();
   /** For what belongs to no session: tensors of IO binding, single kernels. */
@@ -60,9 +62,17 @@ export class GpuProvider implements DeviceProvider {
     return made;
   }
 
-  /** Bytes that wait in any cache for a use. */
-  get cachedBytes(): number {
-    return [...this.cachesByModes.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  get bytes(): number {
+    const waiting = [...this.cachesByModes.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.buffers.bytes + this.readback.bytes + waiting;
+  }
+
+  get cacheStats(): BufferCacheStats {
+    return this.caches.stats;
+  }
+
+  get description(): DeviceDescription {
+    return this.gpu.description;
   }
 
   get counters(): Counters {
@@ -79,6 +89,10 @@ export class GpuProvider implements DeviceProvider {
 
   get lost(): string | undefined {
     return this.gpu.lost;
+  }
+
+  ensureAlive(): void {
+    this.gpu.ensureAlive();
   }
 
   failure(error: unknown): Promise<unknown> {

@@ -1,7 +1,7 @@
 // The GPU memory of one session besides its weights: shared among its runs.
 import { Arena } from '../../device/arena';
 import type { SessionMemory } from '../../device/provider';
-import type { BufferCache, BufferCaches, CacheModes } from './buffer_cache';
+import type { BufferCache, BufferCaches, BufferCacheStats, CacheModes } from './buffer_cache';
 import type { GpuProvider } from './provider';
 import { Readback } from './readback';
 
@@ -17,6 +17,10 @@ export class GpuSessionMemory implements SessionMemory {
     this.caches.enter();
     this.arena = new Arena(this.caches.storage, gpu.device.limits.maxBufferSize);
     this.readback = new Readback(gpu, this.caches.default, Infinity);
+  }
+
+  get cacheStats(): BufferCacheStats {
+    return this.caches.stats;
   }
 
   get tensors(): BufferCache {

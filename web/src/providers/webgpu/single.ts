@@ -3,25 +3,12 @@ import type { DType } from '../../schema';
 import type { GpuProvider } from './provider';
 import { planSegment } from '../../device/segment_plan';
 import { type CallInput, makeTensor } from '../../device/call';
+import type { SingleInput, SingleOutput } from '../../device/single';
 import { accessOf, type Command } from '../../device/commands';
 import { compileSegment, type GpuCommand, type GpuPlacement, type GpuSegment } from './segment';
 import { cpuElementSize, elementCount } from '../../contract/elements';
 import { type Kernel, KernelError } from '../../contract/kernel';
 import { resolveKernel } from './resolve';
-
-export interface SingleInput {
-  readonly dtype: DType;
-  readonly dims: readonly number[];
-  /** A persistent GPU buffer, or the elements of a host input. */
-  readonly data: { readonly gpuId: number } | { readonly bytes: Uint8Array };
-}
-
-export interface SingleOutput {
-  readonly dtype: DType;
-  readonly dims: readonly number[];
-  /** A new persistent buffer, the caller's to free; a view is a copy here. */
-  readonly gpuId: number;
-}
 
 /** A kernel call made ready; it may be encoded as often as one likes. */
 export interface SingleCall {

@@ -1,0 +1,70 @@
+// A provider with devices, as all others know it: `virtual:providers` lists what the folders of web/src/providers
+// export.
+import type { TileTable } from '../contract/kernel';
+import type { Core } from '../core/core';
+import { RuntimeError } from '../errors';
+import { ErrorCode } from '../schema';
+import type { DeviceProvider } from './provider';
+import type { DeviceSession } from './session';
+
+/** As a user gives them, by onnxruntime's names: strings, or what becomes the right string. */
+export type ProviderOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+/** Of providers, by their names. */
+export type OptionsByProvider = { readonly [provider: string]: ProviderOptions | undefined };
+
+/** What options mean, as far as others ask; the rest is the provider's own. */
+export interface DeviceSettings {
+  readonly deviceId: number;
+  /** What a device is opened with. */
+  readonly device: object;
+  /** Whether the device stays open without sessions. */
+  readonly preserveDevice: boolean;
+  readonly enableGraphCapture: boolean;
+}
+
+/** An open device that sessions can be made on. */
+export interface OpenDevice extends DeviceProvider {
+  /** @param userKernels JSON: see PlanInfo. */
+  session(settings: DeviceSettings, userKernels: string, tiles?: TileTable): DeviceSession;
+}
+
+/** The devices of a page or worker, by the ids that sessions name them by (`deviceId`). */
+export interface Devices {
+  /** Opened once; opened anew when it was lost. */
+  open(id: number, options?: object): Promise<OpenDevice>;
+  /** A session, or a kernel of its own, is at work on this device until it leaves. */
+  enter(id: number, options: object, preserve: boolean): Promise<OpenDevice>;
+  leave(id: number, device: DeviceProvider): void;
+  /** Those that are open now. */
+  all(): Promise<ReadonlyMap<number, OpenDevice>>;
+  /** Makes a device of the page's own the device `id`; it may be that already. */
+  offer?(id: number, source: object): void;
+}
+
+/** What the index.ts of a provider's folder exports as its default. */
+export interface ProviderModule {
+  readonly name: string;
+  /** Options that are settled when a plan is made. */
+  readonly forCompiler: readonly string[];
+  /** Throws invalid_argument for an option or a value that is none. */
+  settings(core: Core, options?: ProviderOptions): DeviceSettings;
+  /** @param core the one that sessions run with. */
+  devices(core: () => Promise<Core>, log: (severity: number, text: string) => void): Devices;
+}
+
+/**
+ * What pages know of a provider while its code is not loaded. A provider's folder may have it in page.ts, as its
+ * default export.
+ */
+export interface PageSide {
+  /** Whether there seems to be a device: sessions on one do without files that are fetched early for the others. */
+  isHere(): boolean;
+  /** Options by what `env` has under the provider's name. @param given whether the device is the page's own. */
+  optionsOf(flags: object, given: boolean): ProviderOptions;
+}
+
+/** A member that only some providers have, of one that has it. @throws not_implemented */
+export function capability<T>(member: T | undefined, provider: string, what: string): T {
+  if (member !== undefined) return member;
+  throw new RuntimeError(ErrorCode.not_implemented, `provider "${provider}" has no ${what}`, { provider });
+}

@@ -1,0 +1,30 @@
+// Kernels one by one, without a session: for what Python does with them.
+import type { DType } from '../schema';
+
+export interface SingleInput {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  /** A tensor on the device, or the elements of a host input. */
+  readonly data: { readonly gpuId: number } | { readonly bytes: Uint8Array };
+}
+
+export interface SingleOutput {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  /** A new tensor, the caller's to free; a view is a copy here. */
+  readonly gpuId: number;
+}
+
+/** A kernel with its attributes. */
+export type SingleKernel = (
+  inputs: readonly (SingleInput | undefined)[],
+  outputs: number,
+) => Promise<readonly SingleOutput[]>;
+
+export interface SingleKernels {
+  /** Zeros, until they are freed. */
+  allocate(bytes: number): number;
+  copy(source: number, target: number, bytes: number): void;
+  /** @param userKernel JSON of a user's own, if it is one. @throws not_implemented where there is none. */
+  make(op: string, domain: string, attributes: Uint8Array, userKernel: string): SingleKernel;
+}

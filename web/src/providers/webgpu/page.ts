@@ -1,0 +1,16 @@
+// WebGPU, before anything of it is loaded.
+import type { PageSide, ProviderOptions } from '../../device/module';
+
+/** Of `env.webgpu`. */
+const FROM_ENV = ['powerPreference', 'forceFallbackAdapter'];
+
+const webgpu: PageSide = {
+  isHere: () => globalThis.navigator?.gpu !== undefined,
+  // They say which device to open.
+  optionsOf: (flags, given) =>
+    Object.fromEntries(
+      Object.entries(flags).filter(([name, value]) => !given && value && FROM_ENV.includes(name)),
+    ) as ProviderOptions,
+};
+
+export default webgpu;

@@ -1,0 +1,41 @@
+// Buffers and kernels one by one.
+import { Attributes } from '../../contract/attributes';
+import { roundUp } from '../../device/memory_plan';
+import type { SingleKernel, SingleKernels } from '../../device/single';
+import type { GpuProvider } from './provider';
+import { findKernel } from './registry';
+import { inErrorScopes } from './scopes';
+import { prepareSingle } from './single';
+import { userKernels } from './user_kernels';
+
+export class GpuSingleKernels implements SingleKernels {
+  constructor(private readonly provider: GpuProvider) {}
+
+  allocate(bytes: number): number {
+    const { buffers, caches } = this.provider;
+    return buffers.allocate(bytes, caches.storage, 'JsepAlloc', true);
+  }
+
+  copy(source: number, target: number, bytes: number): void {
+    const { buffers, gpu } = this.provider;
+    const [from, to] = [buffers.get(source), buffers.get(target)];
+    const encoder = gpu.device.createCommandEncoder();
+    encoder.copyBufferToBuffer(from.buffer, from.offset, to.buffer, to.offset, roundUp(bytes, 4));
+    gpu.submit([encoder.finish()]);
+  }
+
+  make(op: string, domain: string, attributes: Uint8Array, userKernel: string): SingleKernel {
+    const { provider } = this;
+    const { gpu } = provider;
+    const kernel = findKernel(op, domain, userKernels(userKernel && `[${userKernel}]`));
+    const parsed = kernel.attributes?.(new Attributes(attributes));
+    return (inputs, outputs) =>
+      inErrorScopes(gpu, async () => {
+        const wants = Array.from({ length: outputs }, () => true);
+        const call = await prepareSingle(provider, kernel, parsed, inputs, wants);
+        gpu.submit([call.segment.encode(gpu.device.createCommandEncoder()).finish()]);
+        call.destroy();
+        return call.outputs.map((output) => output!);
+      });
+  }
+}
