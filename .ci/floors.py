@@ -1,6 +1,8 @@
 """Refuses imports of web/src, of types too, that go up or sideways between its floors, and files that form a cycle;
 includes of the C++ core likewise.
 
+What is in a provider's folder others know by virtual modules only (web/bundling.mjs).
+
 For Python, `[tool.importlinter]` of pyproject.toml says the same.
 """
 
@@ -61,6 +63,10 @@ def faults(source: Path) -> list[str]:
         folders = [each for each in parents if each in floor]
         return folders[0] if folders else within.parts[0].partition(".")[0]
 
+    def provider(path: Path) -> str | None:
+        match = PROVIDER.match(path.relative_to(source).as_posix())
+        return match and match[0]
+
     files = [path for path in sorted(source.rglob("*.ts")) if room(path) != GENERATED]
     found = [f"{name}: in no floor of .ci/floors.py" for name in sorted({room(path) for path in files} - set(floor))]
     if found:
@@ -69,6 +75,9 @@ def faults(source: Path) -> list[str]:
     for path, others in graph.items():
         for other in sorted(others):
             here, there = room(path), room(other)
+            if provider(other) not in (None, provider(path)):
+                found.append(f"{path.relative_to(source)} imports {other.relative_to(source)}: a provider's alone")
+                continue
             if here != there and floor[here] >= floor[there]:
                 found.append(f"{path.relative_to(source)} imports {other.relative_to(source)}, which is not below it")
     try:

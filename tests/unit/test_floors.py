@@ -17,7 +17,8 @@ def floors():
 
 
 SOUND = {
-    "session/run.ts": "import type { A } from '../providers/webgpu/device';\nimport { b } from '../errors';\n",
+    "session/run.ts": "import type { A } from '../device/session';\nimport { b } from '../errors';\n",
+    "device/session.ts": "",
     "providers/webgpu/device.ts": "import {\n  a,\n} from '../../schema';\n// import { c } from '../../page/page';\n",
     "providers/webgpu/index.ts": "export * from './device';\n",
     "errors.ts": "",
@@ -37,14 +38,22 @@ SOUND = {
             {"providers/webgpu/kernels/a.ts": "import { x } from '../../../jsep/b';", "jsep/b.ts": ""},
             "providers/webgpu/kernels/a.ts imports jsep/b.ts",
         ),
-        ({"errors.ts": "export type { X } from './providers/webgpu';"}, "errors.ts imports providers/webgpu/index.ts"),
+        ({"errors.ts": "export type { X } from './device/session';"}, "errors.ts imports device/session.ts"),
+        (
+            {"session/a.ts": "import type { X } from '../providers/webgpu/device';"},
+            "session/a.ts imports providers/webgpu/device.ts: a provider's alone",
+        ),
+        (
+            {"providers/mirror/index.ts": "import { x } from '../webgpu/device';"},
+            "providers/mirror/index.ts imports providers/webgpu/device.ts: a provider's alone",
+        ),
         (
             {"providers/webgpu/a.ts": "import './b';", "providers/webgpu/b.ts": "import {\n  type A,\n} from './a';"},
             "a cycle: providers/webgpu/",
         ),
         ({"new/a.ts": ""}, "new: in no floor"),
     ],
-    ids=["sound", "type", "dynamic", "sideways", "file", "cycle", "unknown"],
+    ids=["sound", "type", "dynamic", "sideways", "file", "provider", "of another", "cycle", "unknown"],
 )
 def test_faults(floors, tmp_path, added, fault):
     for name, text in {**SOUND, **added}.items():
