@@ -1,17 +1,19 @@
 // Builds py_ort/assets/: index.html and worker.js (what Python opens), peer.js (the benchmark's other engine),
 // bare_bench.js, page_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page; py_ort.wasm.mjs and its
-// worker: those without WebGPU), report_*.js (what Python writes into the pages that it makes) and kernels.webgpu.json.
-//   node build.mjs [--minify]                            the assets
+// worker: those without WebGPU), report_*.js (what Python writes into the pages that it makes) and a
+// kernels.NAME.json for each provider with devices. PY_ORT_PROVIDERS adds folders of such providers.
+//   node build.mjs [--minify] [--out DIR]                 the assets; elsewhere, without those of the core
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
 //   node build.mjs --node NAME --out DIR                  test/NAME/main.ts for Node: DIR/main.mjs
 //   node build.mjs --tests                               the unit tests, into build/web-tests/
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
 import * as esbuild from 'esbuild';
-import { common, virtualModules } from './bundling.mjs';
+import { common, PROVIDERS, virtualModules } from './bundling.mjs';
 import { buildGenerate, buildSessions, FLAVORS, pageScripts } from './npm/sessions.mjs';
 import { notices } from './notices.mjs';
 
@@ -31,14 +33,15 @@ const { values: args } = parseArgs({
 // TypeScript of py_ort/schema/scalar_functions.py.
 execFileSync(process.env.PYTHON || 'python3', [path.join(root, 'py_ort/schema/scalar_code.py')], { stdio: 'inherit' });
 
-async function manifest() {
+/** The kernels of a provider, as the file manifest.ts of its folder lists them. */
+async function manifest(folder) {
   const { outputFiles } = await esbuild.build({
     ...common,
     platform: 'neutral',
     write: false,
     plugins: [virtualModules()],
     mainFields: ['module', 'main'],
-    stdin: { contents: `export { kernels, sources } from 'virtual:kernels';`, resolveDir: web, loader: 'ts' },
+    stdin: { contents: `export * from './manifest';`, resolveDir: folder, loader: 'ts' },
   });
   const { kernels, sources } = await import(
     `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`
@@ -51,7 +54,7 @@ async function manifest() {
     types: types.map(withBfloat),
     requires,
     features,
-    source: sources[i],
+    source: sources?.[i] ?? '',
   }));
 }
 
@@ -68,7 +71,7 @@ async function buildModelPages(assets) {
     await esbuild.build({
       ...common,
       minify: args.minify,
-      plugins: [runtime],
+      plugins: [runtime, virtualModules()],
       entryPoints: [`src/model_page/${file}.ts`],
       outfile: path.join(assets, `${name}.js`),
     });
@@ -131,7 +134,7 @@ async function buildPythonPage(assets) {
 }
 
 async function buildAssets() {
-  const assets = path.join(root, 'py_ort/assets');
+  const assets = args.out ? path.resolve(args.out) : path.join(root, 'py_ort/assets');
   await mkdir(assets, { recursive: true });
   await buildPythonPage(assets);
   await esbuild.build({
@@ -161,9 +164,14 @@ async function buildAssets() {
   await buildOverlay(assets);
   await buildReports(assets);
   await writeFile(path.join(assets, 'THIRD_PARTY_NOTICES'), await notices());
-  const list = await manifest();
-  await writeFile(path.join(assets, 'kernels.webgpu.json'), `${JSON.stringify(list, null, 1)}\n`);
-  console.log(`built ${path.relative(root, assets)}: index.html, worker.js, ${list.length} WebGPU kernels`);
+  const counts = [];
+  for (const { name, folder } of PROVIDERS) {
+    if (!existsSync(path.join(folder, 'manifest.ts'))) continue;
+    const list = await manifest(folder);
+    await writeFile(path.join(assets, `kernels.${name}.json`), `${JSON.stringify(list, null, 1)}\n`);
+    counts.push(`${list.length} kernels of ${name}`);
+  }
+  console.log(`built ${path.relative(root, assets)}: index.html, worker.js, ${counts.join(', ')}`);
 }
 
 async function buildTestPage(name, folder, only) {

@@ -44,11 +44,11 @@ const namesOf = (providers) => JSON.stringify(providers.map(({ name }) => name))
 
 /** Text of a module: what each of these has in one of its files, where it has that, by its name. */
 function byProvider(name, providers, file) {
-  const found = providers.map(({ folder, ...each }) => ({ ...each, file: path.join(folder, file) }));
-  const those = found.filter((each) => existsSync(each.file));
+  const those = providers.filter(({ folder }) => existsSync(path.join(folder, file)));
+  const entries = those.map((each, i) => `${JSON.stringify(each.name)}: p${i}`);
   return [
-    ...those.map(({ file }, i) => `import p${i} from ${JSON.stringify(file)};`),
-    `export const ${name} = { ${those.map((each, i) => `${JSON.stringify(each.name)}: p${i}`).join(', ')} };`,
+    ...those.map(({ folder }, i) => `import p${i} from ${JSON.stringify(path.join(folder, file))};`),
+    `export const ${name} = { ${entries.join(', ')} };`,
   ].join('\n');
 }
 
@@ -57,9 +57,9 @@ export const PAGE_SCRIPTS = { worker: 'session_worker.mjs', thread: 'microkernel
 
 /**
  * The modules virtual:kernels, the list of kernels and the source of each, virtual:build, what differs between builds
- * of the API, virtual:providers, those with devices, virtual:parts, what providers add to generate.mjs, and virtual:core, the core's glue. `only`: stems of
- * files of kernels; all if it is left out. `providers`: those of PROVIDERS that are in it. `glue`: core.mjs, where a
- * script has it in it.
+ * of the API, virtual:providers and virtual:parts, what providers with devices are and what they add to generate.mjs,
+ * and virtual:core, the core's glue. `only`: stems of files of kernels; all if it is left out. `providers`: those of
+ * PROVIDERS that are in it. `glue`: core.mjs, where a script has it in it.
  */
 export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVIDERS, glue } = {}) {
   return {

@@ -2,6 +2,8 @@
 /** From the files of src/providers/webgpu/kernels. */
 declare module 'virtual:kernels' {
   export const kernels: readonly import('./contract/kernel').Kernel[];
+  /** The file of each, in that folder. */
+  export const sources: readonly string[];
 }
 /** What differs between builds of the API. */
 declare module 'virtual:build' {

@@ -3,6 +3,7 @@
 // `core_crashed`, and so does whatever the core is asked later. Python then has another worker take its place, as after
 // a cancelled node that goes on (Pool._renew); sessions of the API, whose GPU stays, are loaded into another core
 // (api/local_engine.ts). Either way runs that waited are done again, and the one that crashed it is not.
+import { CORE_PROVIDER } from '../contract/providers';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { CoreModule } from './module';
@@ -38,7 +39,7 @@ export function explain(error: RuntimeError, module: CoreModule): void {
     const at = module._ort_kernel_at_work() >>> 2;
     if (at !== 0) {
       const [node, opType] = [0, 1].map((i) => module.UTF8ToString(module.HEAPU32[at + i]));
-      Object.assign(error.place, { node, opType, provider: 'wasm' });
+      Object.assign(error.place, { node, opType, provider: CORE_PROVIDER });
       error.message += ` in node '${node}' (${opType})`;
     }
   } catch {

@@ -1,5 +1,10 @@
-// A provider with devices, as all others know it: `virtual:providers` lists what the folders of web/src/providers
-// export.
+// A provider with devices, as all others know it. It is a folder: in web/src/providers, or named by PY_ORT_PROVIDERS
+// when something is built. Bundles find it by virtual modules (web/bundling.mjs), and no other code imports from it.
+// Defaults that its files export:
+//   index.ts                  a ProviderModule: options, and devices on which sessions are made
+//   page.ts, if any           a PageSide: what pages know of it before its code is loaded
+//   generate/index.ts, if any a DevicePartOf (generate/device_part.ts), for generate.mjs
+// manifest.ts, if any, exports `kernels` and `sources`: kernels.NAME.json, for Python.
 import type { TileTable } from '../contract/kernel';
 import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
@@ -41,7 +46,6 @@ export interface Devices {
   offer?(id: number, source: object): void;
 }
 
-/** What the index.ts of a provider's folder exports as its default. */
 export interface ProviderModule {
   readonly name: string;
   /** Options that are settled when a plan is made. */
@@ -52,10 +56,7 @@ export interface ProviderModule {
   devices(core: () => Promise<Core>, log: (severity: number, text: string) => void): Devices;
 }
 
-/**
- * What pages know of a provider while its code is not loaded. A provider's folder may have it in page.ts, as its
- * default export.
- */
+/** What pages know of a provider while its code is not loaded. */
 export interface PageSide {
   /** Whether there seems to be a device: sessions on one do without files that are fetched early for the others. */
   isHere(): boolean;

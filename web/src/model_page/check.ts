@@ -4,7 +4,7 @@ import { dtypeOfType, fromBytes, toBytes, typeOfDtype } from '../api/elements';
 
 interface Job {
   readonly model: string;
-  readonly provider: 'webgpu' | 'wasm';
+  readonly provider: string;
   readonly dimensions: { readonly [name: string]: number };
   readonly feeds: readonly {
     readonly name: string;

@@ -1,4 +1,5 @@
 // The page that `py-ort export --page` writes: a model with its inputs, outputs, times, and where its nodes run.
+import { providers } from 'virtual:build';
 import { ErrorCode, InferenceSession, type OnnxValue, RuntimeError, type Tensor } from '../index';
 import { Package } from '../package/package';
 import { element, field, row } from './elements';
@@ -43,7 +44,7 @@ function fail(error: unknown): void {
 }
 
 /** Opens the file for the first of these providers that there is here, and notes why others are not. */
-async function open(url: URL, providers: readonly ('webgpu' | 'wasm')[]): Promise<Opened> {
+async function open(url: URL, providers: readonly string[]): Promise<Opened> {
   const leftOut: string[] = [];
   for (const provider of providers) {
     const started = performance.now();
@@ -95,12 +96,10 @@ async function run(opened: Opened, forms: readonly InputForm[]): Promise<void> {
 }
 
 /** The providers to try, as asked for, of those that the file has plans for. */
-function wanted(model: Package): readonly ('webgpu' | 'wasm')[] {
+function wanted(model: Package): readonly string[] {
   const choice = (at('provider') as HTMLSelectElement).value;
-  const known = (['webgpu', 'wasm'] as const).filter((name) =>
-    model.header.plans.some(({ providers }) => providers[0] === name),
-  );
-  return choice === 'webgpu' || choice === 'wasm' ? [choice] : known;
+  if (providers.includes(choice)) return [choice];
+  return providers.filter((name) => model.header.plans.some((plan) => plan.providers[0] === name));
 }
 
 function facts(opened: Opened, model: Package): void {
@@ -160,16 +159,16 @@ const models = field(
   'model',
   data.models.map(({ file }) => file),
 );
-const providers = field('provider', ['automatic', 'webgpu', 'wasm'], true);
-at('choices').append(models.label, providers.label);
+const choices = field('provider', ['automatic', ...providers], true);
+at('choices').append(models.label, choices.label);
 models.select.value = String(
   Math.max(
     data.models.findIndex(({ file }) => file === asked.get('model')),
     0,
   ),
 );
-if (asked.has('provider')) providers.select.value = asked.get('provider')!;
-for (const { select } of [models, providers]) select.onchange = () => void show().catch(fail);
+if (asked.has('provider')) choices.select.value = asked.get('provider')!;
+for (const { select } of [models, choices]) select.onchange = () => void show().catch(fail);
 void show()
   .then(() => asked.has('run') && at('run').click())
   .catch(fail);
