@@ -7,8 +7,11 @@ import type { DeviceProvider, DeviceWork, RunErrors, SessionMemory } from './pro
 import type { Recorder } from './recorder';
 import type { RunEvent } from './recording';
 
+/** What others than its session ask of a kernel: how it resolves a call is between the two. */
+export type DeviceKernel = Omit<Kernel, 'resolve'>;
+
 interface KernelInstance {
-  readonly kernel: Kernel;
+  readonly kernel: DeviceKernel;
   readonly attributes: unknown;
 }
 
@@ -46,7 +49,7 @@ export abstract class DeviceSession implements DeviceWork {
   ) {}
 
   /** Throws not_implemented where there is none. */
-  abstract findKernel(op: string, domain: string): Kernel;
+  abstract findKernel(op: string, domain: string): DeviceKernel;
   /** Output shapes and commands of a call; nothing runs. `wants[i]`: whether anything reads output i. */
   abstract resolve(
     instance: KernelInstance,

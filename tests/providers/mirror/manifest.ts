@@ -1,0 +1,4 @@
+import { kernels } from './kernels';
+
+export { kernels };
+export const sources = kernels.map(() => 'kernels');
