@@ -4,7 +4,9 @@ import type { NodeArgEntry } from '../package/header';
 import { named } from '../wire/values';
 import { dtypeOfType, typeInOnnx } from './elements';
 import { invalid } from '../errors';
+import { capability } from '../device/module';
 import type { Engine } from './engine';
+import { hasDevice } from './providers';
 import type { InferenceSessionOptions } from './session_options';
 
 type Locations = InferenceSessionOptions['preferredOutputLocation'];
@@ -19,7 +21,11 @@ export function checkLocations({ description, keeper }: Engine, locations: Locat
     const output = description.outputs.find((one) => one.name === name);
     if (name && !output) throw invalid(`preferredOutputLocation: the model has no output "${name}"`);
     if (location === 'cpu') continue;
-    if (!keeper) throw invalid('preferredOutputLocation: no node of this model runs on a GPU');
+    if (!keeper) {
+      const [first] = description.providers;
+      if (hasDevice(first)) capability(keeper, first, 'tensors that pages hold');
+      throw invalid('preferredOutputLocation: no node of this model runs on a GPU');
+    }
     if (output && !fits(output))
       throw invalid(`preferredOutputLocation: output "${name}" is ${output.type}, which has no form on the GPU`);
   }
