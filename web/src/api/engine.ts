@@ -1,6 +1,6 @@
 // What a session of the API needs of the thread where its model runs: this one, or a worker's. What goes to a worker
 // can be cloned.
-import type { OptionsByProvider } from '../device/module';
+import type { ProviderOptions } from '../device/options';
 import type { Simd } from '../core/files';
 import type { NodeArgEntry } from '../package/header';
 import type { ModelFile } from '../package/model_file';
@@ -29,7 +29,7 @@ export interface EngineRequest {
   readonly externalData?: readonly ExternalFile[];
   readonly executionProviders: readonly ExecutionProvider[];
   /** What providers' own entries in the list above add to. */
-  readonly options: OptionsByProvider;
+  readonly providerOptions: ProviderOptions;
   readonly wasm: { readonly simd?: Simd | 'auto' };
   readonly threads: number;
   readonly trace: boolean;

@@ -1,7 +1,8 @@
 // Which of a file's plans a page runs: that of the first provider of the list that there is here.
 import { elsewhere, providers } from 'virtual:build';
 import { CORE_PROVIDER } from '../contract/providers';
-import { capability, type OpenDevice, type OptionsByProvider, type ProviderOptions } from '../device/module';
+import { capability, type OpenDevice } from '../device/module';
+import type { GivenOptions, ProviderOptions } from '../device/options';
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import type { FindPart, Package } from '../package/package';
@@ -16,13 +17,13 @@ export interface Choice {
   readonly number: number;
   /** The provider on whose device it is. */
   readonly onDevice: string | undefined;
-  readonly options: OptionsByProvider;
+  readonly providerOptions: ProviderOptions;
 }
 
 export async function choosePlan(
   model: Package,
   runtime: Runtime,
-  { executionProviders, options, freeDimensions }: EngineRequest,
+  { executionProviders, providerOptions, freeDimensions }: EngineRequest,
 ): Promise<Choice> {
   const why: string[] = [];
   if (executionProviders.length === 0) {
@@ -43,7 +44,7 @@ export async function choosePlan(
       why.push(`${name}: the model was exported without it (py-ort export --provider ${name})`);
       continue;
     }
-    const own = optionsOf(each, options);
+    const own = optionsOf(each, providerOptions);
     if (hasDevice(each)) {
       try {
         await deviceFor(name, own, runtime);
@@ -54,7 +55,11 @@ export async function choosePlan(
       }
     }
     if (why.length > 0) runtime.log(2, 'session', `left out: ${why.join('; ')}`);
-    return { number, options: { ...options, [name]: own }, onDevice: hasDevice(each) ? name : undefined };
+    return {
+      number,
+      providerOptions: { ...providerOptions, [name]: own },
+      onDevice: hasDevice(each) ? name : undefined,
+    };
   }
   throw new RuntimeError(ErrorCode.no_adapter, `no execution provider is available: ${why.join('; ')}`);
 }
@@ -72,17 +77,17 @@ export function giveDevice(request: EngineRequest, runtime: Runtime, source: obj
   capability(devices.offer, name, 'devices that pages give').call(devices, options.deviceId as number, source);
 }
 
-function deviceAsked({ executionProviders, options }: EngineRequest): { name: string; options: ProviderOptions } {
+function deviceAsked({ executionProviders, providerOptions }: EngineRequest): { name: string; options: GivenOptions } {
   const named = executionProviders.find(hasDevice) ?? providerNamed().name;
-  return { name: nameOf(named), options: optionsOf(named, options) };
+  return { name: nameOf(named), options: optionsOf(named, providerOptions) };
 }
 
-function optionsOf(provider: ExecutionProvider, common: OptionsByProvider): ProviderOptions {
+function optionsOf(provider: ExecutionProvider, common: ProviderOptions): GivenOptions {
   const { name: _, ...own } = typeof provider === 'string' ? { name: provider } : provider;
   return { ...common[nameOf(provider)], ...own };
 }
 
-async function deviceFor(name: string, options: ProviderOptions, runtime: Runtime): Promise<OpenDevice> {
+async function deviceFor(name: string, options: GivenOptions, runtime: Runtime): Promise<OpenDevice> {
   const provider = providerNamed(name);
   const { deviceId, device } = provider.settings((await runtime.core()).core, options);
   return runtime.devices(provider).open(deviceId, device);

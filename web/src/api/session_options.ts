@@ -4,7 +4,7 @@ import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_file';
-import type { ProviderOptions } from '../device/module';
+import type { GivenOptions } from '../device/options';
 import { deviceOfPage, env, severityOf, tracing } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
@@ -201,7 +201,7 @@ export function engineRequest(
     ...(source && { deviceId: deviceId(source) }),
     ...(enableGraphCapture === undefined ? {} : { enableGraphCapture }),
   };
-  const optionsOf = (name: string): ProviderOptions => ({
+  const optionsOf = (name: string): GivenOptions => ({
     ...sides[name]?.optionsOf(env[name] as object, source !== undefined),
     ...forDevices,
   });
@@ -218,7 +218,7 @@ export function engineRequest(
     externalData: externalData?.map((file) =>
       typeof file === 'string' ? { path: file, data: located(file) } : { path: file.path, data: located(file.data) },
     ),
-    options: Object.fromEntries(providers.filter(hasDevice).map((name) => [name, optionsOf(name)])),
+    providerOptions: Object.fromEntries(providers.filter(hasDevice).map((name) => [name, optionsOf(name)])),
     wasm,
     threads,
     trace: tracing(),

@@ -9,13 +9,9 @@ import type { TileTable } from '../contract/kernel';
 import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
 import { ErrorCode } from '../schema';
+import type { GivenOptions } from './options';
 import type { DeviceProvider } from './provider';
 import type { DeviceSession } from './session';
-
-/** As a user gives them, by onnxruntime's names: strings, or what becomes the right string. */
-export type ProviderOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;
-/** Of providers, by their names. */
-export type OptionsByProvider = { readonly [provider: string]: ProviderOptions | undefined };
 
 /** What options mean, as far as others ask; the rest is the provider's own. */
 export interface DeviceSettings {
@@ -51,7 +47,7 @@ export interface ProviderModule {
   /** Options that are settled when a plan is made. */
   readonly forCompiler: readonly string[];
   /** Throws invalid_argument for an option or a value that is none. */
-  settings(core: Core, options?: ProviderOptions): DeviceSettings;
+  settings(core: Core, options?: GivenOptions): DeviceSettings;
   /** @param core the one that sessions run with. */
   devices(core: () => Promise<Core>, log: (severity: number, text: string) => void): Devices;
 }
@@ -61,7 +57,7 @@ export interface PageSide {
   /** Whether there seems to be a device: sessions on one do without files that are fetched early for the others. */
   isHere(): boolean;
   /** Options by what `env` has under the provider's name. @param given whether the device is the page's own. */
-  optionsOf(flags: object, given: boolean): ProviderOptions;
+  optionsOf(flags: object, given: boolean): GivenOptions;
 }
 
 /** A member that only some providers have, of one that has it. @throws not_implemented */

@@ -2,7 +2,7 @@
 // Those that depend on the provider are in a file of this name in its folder.
 import type * as cpu from '../core/microkernels';
 import type * as counters from '../device/counters';
-import type { ProviderOptions } from '../device/module';
+import type { GivenOptions } from '../device/options';
 import type * as profiler from '../device/profile';
 import type * as run from '../session/run_options';
 import type * as generate from '../generate/generate_options';
@@ -18,7 +18,7 @@ export type SessionOptions = Pick<
   'wasm' | 'threads' | 'opening' | 'tiles' | 'trace' | 'scope'
 > & {
   /** As those of all other providers with devices: under its name. */
-  readonly webgpu?: ProviderOptions;
+  readonly webgpu?: GivenOptions;
 };
 export type Opening = NonNullable<SessionOptions['opening']>;
 export type CpuOptions = NonNullable<SessionOptions['wasm']>;

@@ -159,7 +159,7 @@ export class Requests {
       ...{ wasm, threads, opening, tiles, trace, scope },
       runtime: this.runtime,
       signal,
-      options: given,
+      providerOptions: given,
       deviceId,
       onProgress: (stage, done, total) => this.connection.progress(request, stage, done, total),
     });

@@ -5,7 +5,8 @@ import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../device/counters';
 import type { Simd } from '../core/files';
-import { capability, type DeviceSettings, type OpenDevice, type OptionsByProvider } from '../device/module';
+import { capability, type DeviceSettings, type OpenDevice } from '../device/module';
+import type { ProviderOptions } from '../device/options';
 import type { DeviceSession } from '../device/session';
 import type { TileTable } from '../contract/kernel';
 import type { CompiledShader } from '../device/commands';
@@ -32,7 +33,7 @@ export interface SessionOptions {
   /** Shared with other sessions; by default the session has its own. */
   readonly runtime?: Runtime;
   /** Options of providers with devices, by onnxruntime's names: deviceId, enableGraphCapture, … */
-  readonly options?: OptionsByProvider;
+  readonly providerOptions?: ProviderOptions;
   /** Of the CPU provider. simd: "relaxed", "fixed", or "auto" (the default): relaxed where there is relaxed SIMD. */
   readonly wasm?: { readonly simd?: Simd | 'auto' };
   /**
@@ -88,7 +89,7 @@ export class Session extends SessionState {
       providing.catch(() => undefined); // told below
       const onDevice = plan.needsGpu || options.onDevice !== undefined;
       const provider = onDevice ? providerNamed(options.onDevice) : Object.values(providers)[0];
-      const given = (provider && options.options?.[provider.name]) ?? {};
+      const given = (provider && options.providerOptions?.[provider.name]) ?? {};
       const { deviceId = given.deviceId ?? 0 } = options;
       settings = provider?.settings(loaded.core, { ...given, deviceId });
       const decided = provider?.forCompiler.filter((key) => key in given) ?? [];

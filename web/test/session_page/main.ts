@@ -26,7 +26,7 @@ const sessions = new Map<number, Session>();
 async function load(plan: string, weights: string) {
   const session = await Session.load(ofUrls(plan, weights), {
     runtime,
-    options: { webgpu: { validationMode: 'full' } },
+    providerOptions: { webgpu: { validationMode: 'full' } },
   });
   sessions.set(session.handle, session);
   return { id: session.handle, info: session.info };

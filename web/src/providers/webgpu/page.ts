@@ -1,5 +1,6 @@
 // WebGPU, before anything of it is loaded.
-import type { PageSide, ProviderOptions } from '../../device/module';
+import type { PageSide } from '../../device/module';
+import type { GivenOptions } from '../../device/options';
 
 /** Of `env.webgpu`. */
 const FROM_ENV = ['powerPreference', 'forceFallbackAdapter'];
@@ -10,7 +11,7 @@ const webgpu: PageSide = {
   optionsOf: (flags, given) =>
     Object.fromEntries(
       Object.entries(flags).filter(([name, value]) => !given && value && FROM_ENV.includes(name)),
-    ) as ProviderOptions,
+    ) as GivenOptions,
 };
 
 export default webgpu;
