@@ -36,6 +36,9 @@ FLOORS = [
 ]
 GENERATED = "schema"
 PROVIDER = re.compile(r"^providers/[^/]+")
+#: Of wasm_build/src: a folder includes headers of those below it only. Among the kernels is a step of the walk.
+CORE_FLOORS = [{"abi", "kernels"}, {"session"}, {"ep"}, {"plan"}, {"core"}]
+INCLUDE = re.compile(r'^#include "([a-z_]+)/', re.MULTILINE)
 IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*['"](\.{1,2}(?:/[^'"]*)?)['"]""")
 COMMENT = re.compile(r"^\s*(?://|/?\*).*$", re.MULTILINE)
 

@@ -106,7 +106,8 @@ class FakeProvider {
       copyAsync: (provider, id, target, size) => this.of(provider, id).copyAsync(id, target, size),
       createKernel: (provider, opType, id, attributes, size, domain) =>
         this.of(provider).createKernel(opType, id, attributes, size, domain),
-      releaseKernel: (_provider, id) => this.log.push(`releaseKernel ${this.kernels.get(id)}`) && this.kernels.delete(id),
+      releaseKernel: (_provider, id) =>
+        this.log.push(`releaseKernel ${this.kernels.get(id)}`) && this.kernels.delete(id),
       run: (provider, id, context) => this.of(provider).run(id, context),
     });
   }

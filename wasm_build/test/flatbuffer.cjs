@@ -109,7 +109,12 @@ class Writer {
   /** The fields of a struct are alike; `length`: how many items there are. */
   vector(type, items, length = items.length) {
     const struct = this.schema.structs[type];
-    if (struct) return this.vector(struct[0].type, items.flatMap((item) => struct.map(({ name }) => item[name])), items.length);
+    if (struct)
+      return this.vector(
+        struct[0].type,
+        items.flatMap((item) => struct.map(({ name }) => item[name])),
+        items.length,
+      );
     const size = SCALARS[this.schema.enums[type] ?? type];
     const at = this.reserve(4 + items.length * (size ?? 4), Math.max(size ?? 4, 4), 4);
     this.view.setUint32(at, length, true);

@@ -80,7 +80,13 @@ test('the words of jsepRun', async () => {
   const { dims } = await runOnce(it, session, [{ data: f32(1, 2), dims: [1, 2] }]);
   assert.deepEqual(dims, [[2, 2]]);
   const [reshape, nothing] = provider.calls;
-  assert.deepEqual(reshape.inputs[0], { dtype: DTYPE.float32, location: LOCATION.device, data: 77, bytes: 16, dims: [4] });
+  assert.deepEqual(reshape.inputs[0], {
+    dtype: DTYPE.float32,
+    location: LOCATION.device,
+    data: 77,
+    bytes: 16,
+    dims: [4],
+  });
   const host = reshape.inputs[1];
   assert.deepEqual([host.dtype, host.location, host.bytes, host.dims], [DTYPE.int64, LOCATION.cpu, 16, [2]]);
   assert.deepEqual(reshape.wanted, [1]);

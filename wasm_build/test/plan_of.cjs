@@ -65,7 +65,14 @@ function planObject({ inputs = [], outputs = [], nodes = [], weights = {} }) {
   const graphs = [];
   let offset = 0;
   const table = Object.entries(weights).map(([name, { dtype, dims, ...rest }]) => {
-    const entry = { value: names.of(`${name}:${dtype}`), dtype: DTYPE[dtype], dims, offset, places: PLACE.heap, ...rest };
+    const entry = {
+      value: names.of(`${name}:${dtype}`),
+      dtype: DTYPE[dtype],
+      dims,
+      offset,
+      places: PLACE.heap,
+      ...rest,
+    };
     offset += Math.ceil((rest.size ?? 0) / 64) * 64;
     return entry;
   });

@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from py_ort.providers.packing import Packing
 
 _NAME = "webgpu"
-_ELEMENT_TYPES = "float32 float16 bfloat16 bool int64 uint64 int32 uint32 int16 uint16 int8 uint8"
+_AS_THEY_ARE = "float32 float16 bfloat16 int32 uint32 int16 uint16 int8 uint8"
+_ELEMENTS = {
+    **{dtype: dtype for dtype in _AS_THEY_ARE.split()},
+    "int64": "int32",
+    "uint64": "uint32",
+    "bool": "uint32",
+}
 
 
 def _packing() -> Packing:

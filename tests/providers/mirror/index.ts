@@ -16,8 +16,7 @@ function devices(): Devices {
 
 const mirror: ProviderModule = {
   name: 'mirror',
-  forCompiler: [],
-  settings: (_, { deviceId = 0, enableGraphCapture } = {}) => ({
+  settings: ({ deviceId = 0, enableGraphCapture } = {}) => ({
     deviceId: Number(deviceId),
     device: {},
     preserveDevice: true,

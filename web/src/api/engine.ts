@@ -30,7 +30,6 @@ export interface EngineRequest {
   readonly executionProviders: readonly ExecutionProvider[];
   /** What providers' own entries in the list above add to. */
   readonly providerOptions: ProviderOptions;
-  readonly wasm: { readonly simd?: Simd | 'auto' };
   readonly threads: number;
   readonly trace: boolean;
   readonly freeDimensions: { readonly [name: string]: number };

@@ -89,7 +89,7 @@ function optionsOf(provider: ExecutionProvider, common: ProviderOptions): GivenO
 
 async function deviceFor(name: string, options: GivenOptions, runtime: Runtime): Promise<OpenDevice> {
   const provider = providerNamed(name);
-  const { deviceId, device } = provider.settings((await runtime.core()).core, options);
+  const { deviceId, device } = provider.settings(options);
   return runtime.devices(provider).open(deviceId, device);
 }
 

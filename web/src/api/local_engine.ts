@@ -73,20 +73,10 @@ export class LocalEngine implements Engine {
       Package.open(request.model, partOf(request.externalData), (file) => openFile(file, fetchFile));
     const { onProgress, signal } = listener;
     const load = async (model: Package, { number, providerOptions, onDevice }: Choice): Promise<Session> => {
-      const { wasm, threads, trace } = request;
+      const { threads, trace } = request;
       const source = ofPackage(await model.plan(number));
       const scope = scopeOf(request.model);
-      return Session.load(source, {
-        runtime,
-        providerOptions,
-        onDevice,
-        wasm,
-        threads,
-        trace,
-        scope,
-        onProgress,
-        signal,
-      });
+      return Session.load(source, { runtime, providerOptions, onDevice, threads, trace, scope, onProgress, signal });
     };
     /** @param known what to run of it, if that is settled. */
     const make = async (fetchFile: typeof fetchedModel, known?: Choice) => {

@@ -1,6 +1,7 @@
 // Options of sessions and runs, by onnxruntime-web's names: what each does here, what does nothing, what is none.
 import { providers, sides } from 'virtual:build';
 import { ErrorCode } from '../schema';
+import { CORE_PROVIDER } from '../contract/providers';
 import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_file';
@@ -218,8 +219,10 @@ export function engineRequest(
     externalData: externalData?.map((file) =>
       typeof file === 'string' ? { path: file, data: located(file) } : { path: file.path, data: located(file.data) },
     ),
-    providerOptions: Object.fromEntries(providers.filter(hasDevice).map((name) => [name, optionsOf(name)])),
-    wasm,
+    providerOptions: {
+      [CORE_PROVIDER]: wasm,
+      ...Object.fromEntries(providers.filter(hasDevice).map((name) => [name, optionsOf(name)])),
+    },
     threads,
     trace: tracing(),
     freeDimensions: freeDimensionOverrides,

@@ -6,7 +6,6 @@
 //   generate/index.ts, if any a DevicePartOf (generate/device_part.ts), for generate.mjs
 // manifest.ts, if any, exports `kernels` and `sources`: kernels.NAME.json, for Python.
 import type { TileTable } from '../contract/kernel';
-import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
 import { ErrorCode } from '../schema';
 import type { GivenOptions } from './options';
@@ -44,12 +43,9 @@ export interface Devices {
 
 export interface ProviderModule {
   readonly name: string;
-  /** Options that are settled when a plan is made. */
-  readonly forCompiler: readonly string[];
   /** Throws invalid_argument for an option or a value that is none. */
-  settings(core: Core, options?: GivenOptions): DeviceSettings;
-  /** @param core the one that sessions run with. */
-  devices(core: () => Promise<Core>, log: (severity: number, text: string) => void): Devices;
+  settings(options?: GivenOptions): DeviceSettings;
+  devices(log: (severity: number, text: string) => void): Devices;
 }
 
 /** What pages know of a provider while its code is not loaded. */

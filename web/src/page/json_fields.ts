@@ -12,16 +12,15 @@ import type * as state from '../session/state';
 import type * as values from '../wire/values';
 import type * as stats from './stats';
 
+/** OpenDevice.options. */
+export type DeviceOptions = Opening & { readonly given?: GivenOptions };
+export type Opening = NonNullable<SessionOptions['opening']>;
+
 /** CreateSession.options. */
 export type SessionOptions = Pick<
   session.SessionOptions,
-  'wasm' | 'threads' | 'opening' | 'tiles' | 'trace' | 'scope'
-> & {
-  /** As those of all other providers with devices: under its name. */
-  readonly webgpu?: GivenOptions;
-};
-export type Opening = NonNullable<SessionOptions['opening']>;
-export type CpuOptions = NonNullable<SessionOptions['wasm']>;
+  'providerOptions' | 'threads' | 'opening' | 'tiles' | 'trace' | 'scope'
+>;
 
 /** SessionCreated.info. */
 export type SessionInfo = state.SessionInfo;

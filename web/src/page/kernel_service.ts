@@ -84,7 +84,7 @@ export class KernelService {
     if (!found) throw invalid(`this page has no kernel ${id}`);
     const { device, run } = found;
     device.ensureAlive();
-    for (const input of inputs) if (input.location === Location.gpu) await this.checkDevice(input, device);
+    for (const input of inputs) if (input.location === Location.device) await this.checkDevice(input, device);
     const before = { ...device.counters };
     const made = await run(
       inputs.map((input) => readInput(input, payload)),

@@ -31,14 +31,14 @@ import {
 import { toNumbers } from '../contract/elements';
 import { RuntimeError } from '../errors';
 import { generatorOf } from '../generate/load';
-import type { Runtime } from '../session/runtime';
+import { providerNamed, type Runtime } from '../session/runtime';
 import { ofUrls } from '../session/model_source';
 import { Session } from '../session/session';
-import { webGpuSettings } from '../providers/webgpu/options';
 import { type ReceivedMessage, readBytes, TensorWriter } from '../wire/messages';
 import { named } from '../wire/values';
 import type { Answer, Connection } from './connection';
 import type {
+  DeviceOptions,
   GenerateInfo,
   GenerateOptions,
   PageStats,
@@ -143,7 +143,10 @@ export class Requests {
   }
 
   private async openDevice({ deviceId, options }: OpenDeviceT): Promise<Answer> {
-    const { description } = await this.runtime.devices().open(deviceId, json<object>(options));
+    const { given, ...opening } = json<DeviceOptions>(options);
+    const provider = providerNamed();
+    const devices = this.runtime.devices(provider);
+    const { description } = await devices.open(deviceId, { ...provider.settings(given).device, ...opening });
     return { type: Body.DeviceOpened, body: new DeviceOpenedT(JSON.stringify(description)) };
   }
 
@@ -153,14 +156,10 @@ export class Requests {
     payload: Uint8Array,
     signal: AbortSignal,
   ): Promise<Answer> {
-    // What is of no other name is a provider's.
-    const { wasm, threads, opening, tiles, trace, scope, ...given } = json<SessionOptions>(options);
     const session = await Session.load(ofUrls(text(plan) || payload.slice(), text(weights)), {
-      ...{ wasm, threads, opening, tiles, trace, scope },
+      ...json<SessionOptions>(options),
       runtime: this.runtime,
       signal,
-      providerOptions: given,
-      deviceId,
       onProgress: (stage, done, total) => this.connection.progress(request, stage, done, total),
     });
     const id = this.nextSession++;

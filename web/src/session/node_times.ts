@@ -30,7 +30,7 @@ export function kernelIds(gpuSession: DeviceSession): number[] {
 
 /** The nodes that the kernels on the GPU are of. */
 export function nodesOfKernels(gpuSession: DeviceSession, nodes: readonly PlanNode[]): Map<number, PlanNode> {
-  const onGpu = nodes.filter(({ provider }) => provider === gpuSession.provider.name);
+  const onGpu = nodes.filter(({ onDevice }) => onDevice);
   return new Map(kernelIds(gpuSession).map((id, i) => [id, onGpu[i]]));
 }
 

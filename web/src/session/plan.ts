@@ -1,12 +1,12 @@
 // What the page needs to know of a plan. The core reads the rest.
 import * as flatbuffers from 'flatbuffers';
-import { providers } from 'virtual:providers';
-import { type DType, ErrorCode, Plan, Provider, type ValueKind } from '../schema';
-import { CORE_PROVIDER } from '../contract/providers';
+import { type DType, ErrorCode, type Node, Plan, type ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
 
-/** The provider of nodes that are not the core's. */
-const [DEVICES] = Object.keys(providers);
+/** Of Plan.providers, the one whose device feeds and outputs may be on. */
+export const DEVICE = 1;
+/** Of the places of weights and inputs, the bit of the heap. */
+const HEAP = 1;
 
 export interface PlanWeight {
   readonly index: number;
@@ -41,7 +41,10 @@ export interface PlanNode {
   readonly name: string;
   readonly opType: string;
   readonly domain: string;
+  /** Its provider's name. */
   readonly provider: string;
+  /** Whether that has a device. */
+  readonly onDevice: boolean;
 }
 
 /** A feed that one node alone reads, and an output of the model that this node makes. */
@@ -64,8 +67,8 @@ export interface PlanInfo {
   readonly outputs: readonly string[];
   readonly weights: readonly PlanWeight[];
   readonly weightsSize: number;
-  /** Whether any node is on a device. */
-  readonly needsGpu: boolean;
+  /** The provider on whose device nodes are, where any is. */
+  readonly device: string | undefined;
   /** JSON: the user's own kernels. */
   readonly userKernels: string;
   /** The nodes of all graphs, read when they are asked for. */
@@ -119,7 +122,7 @@ export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
     nodes: () => readNodes(plan),
     fedOutputs: () => (fedOutputs ??= readFedOutputs(plan)),
     makers: () => readMakers(plan),
-    needsGpu: plan.providersLength() > 1,
+    device: plan.providers(DEVICE)?.name() ?? undefined,
   };
 }
 
@@ -135,8 +138,14 @@ function readNodes(plan: Plan): PlanNode[] {
     for (let i = 0; i < graph.nodesLength(); i++) {
       const node = graph.nodes(i)!;
       const name = node.origin() || node.name() || node.opType()!;
-      const provider = node.provider() === Provider.js ? DEVICES : CORE_PROVIDER;
-      nodes.push({ index: nodes.length, name, opType: node.opType()!, domain: node.domain() ?? '', provider });
+      nodes.push({
+        index: nodes.length,
+        name,
+        opType: node.opType()!,
+        domain: node.domain() ?? '',
+        provider: plan.providers(node.provider())?.name() ?? '',
+        onDevice: isOnDevice(node),
+      });
     }
   }
   return nodes;

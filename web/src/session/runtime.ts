@@ -66,8 +66,7 @@ export class Runtime {
   devices({ name, devices } = providerNamed()): Devices {
     const known = this.ofProviders.get(name);
     if (known) return known;
-    const core = async () => (await this.core()).core;
-    const made = devices(core, (severity, text) => this.log(severity, name, text));
+    const made = devices((severity, text) => this.log(severity, name, text));
     this.ofProviders.set(name, made);
     return made;
   }

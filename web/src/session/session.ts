@@ -2,11 +2,11 @@
 // session.run(feeds).
 import { providers } from 'virtual:providers';
 import { ErrorCode } from '../schema';
+import { CORE_PROVIDER } from '../contract/providers';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../device/counters';
-import type { Simd } from '../core/files';
 import { capability, type DeviceSettings, type OpenDevice } from '../device/module';
-import type { ProviderOptions } from '../device/options';
+import { forTheCompiler, providerSettings, type ProviderOptions } from '../device/options';
 import type { DeviceSession } from '../device/session';
 import type { TileTable } from '../contract/kernel';
 import type { CompiledShader } from '../device/commands';
@@ -32,10 +32,8 @@ export interface Opening {
 export interface SessionOptions {
   /** Shared with other sessions; by default the session has its own. */
   readonly runtime?: Runtime;
-  /** Options of providers with devices, by onnxruntime's names: deviceId, enableGraphCapture, … */
+  /** Options of each provider, by onnxruntime's names: docs/options.md. */
   readonly providerOptions?: ProviderOptions;
-  /** Of the CPU provider. simd: "relaxed", "fixed", or "auto" (the default): relaxed where there is relaxed SIMD. */
-  readonly wasm?: { readonly simd?: Simd | 'auto' };
   /**
    * Of the CPU provider: how many share the work of a node. 0 (the default): as many as there are cores, for sessions
    * without a GPU.
@@ -43,8 +41,6 @@ export interface SessionOptions {
   readonly threads?: number;
   /** The tiles that products take on the device (DeviceTraits.tiles). */
   readonly tiles?: TileTable;
-  /** In the place of the option deviceId. */
-  readonly deviceId?: number;
   /** The provider on whose device it is even if none of its nodes is: for tensors there that it is fed, or leaves. */
   readonly onDevice?: string;
   /** Whether there should be a real GPU, or must be, and how long opening it may take. */
@@ -74,6 +70,7 @@ export class Session extends SessionState {
       timeline.during('wait for the core', () => runtime.core()),
       timeline.during('fetch the plan', () => source.plan()),
     ]);
+    const { simd } = providerSettings(CORE_PROVIDER, options.providerOptions?.[CORE_PROVIDER]);
     // Before anybody reads the plan: the core alone finds what is damaged.
     const handle = loaded.core.createSession(planBytes);
     let settings: DeviceSettings | undefined;
@@ -84,19 +81,17 @@ export class Session extends SessionState {
       const plan = readPlan(planBytes, options.scope);
       const providing = loaded.core.microkernels.provide(
         { simd, threads: options.threads },
-        { loops: loaded.core.runsMicrokernels(handle), threads: !plan.needsGpu },
+        { loops: loaded.core.runsMicrokernels(handle), threads: plan.device === undefined },
       );
       providing.catch(() => undefined); // told below
-      const onDevice = plan.needsGpu || options.onDevice !== undefined;
-      const provider = onDevice ? providerNamed(options.onDevice) : Object.values(providers)[0];
-      const given = (provider && options.providerOptions?.[provider.name]) ?? {};
-      const { deviceId = given.deviceId ?? 0 } = options;
-      settings = provider?.settings(loaded.core, { ...given, deviceId });
-      const decided = provider?.forCompiler.filter((key) => key in given) ?? [];
+      const onDevice = options.onDevice ?? plan.device;
+      const provider = onDevice === undefined ? Object.values(providers)[0] : providerNamed(onDevice);
+      settings = provider?.settings(options.providerOptions?.[provider.name]);
+      const decided = forTheCompiler(options.providerOptions);
       if (decided.length > 0)
         runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
       if (provider && settings?.enableGraphCapture) checkCapturable(planBytes, provider.name);
-      if (provider && settings && onDevice) {
+      if (provider && settings && onDevice !== undefined) {
         const { deviceId, preserveDevice } = settings;
         const opening = { ...settings.device, ...options.opening };
         device = await runtime.devices(provider).enter(deviceId, opening, preserveDevice);

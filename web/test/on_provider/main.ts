@@ -26,7 +26,11 @@ const url = (path: string) => pathToFileURL(path);
 const runtime = new Runtime(filesIn(url(job.core)));
 const source = ofUrls(url(job.plan).href, url(job.weights).href);
 const load = (deviceId: number, options = {}) =>
-  Session.load(source, { runtime, onDevice: job.provider, providerOptions: { [job.provider]: options }, deviceId });
+  Session.load(source, {
+    runtime,
+    onDevice: job.provider,
+    providerOptions: { [job.provider]: { ...options, deviceId } },
+  });
 const x = { dtype: DType.float32, dims: job.dims, data: new Uint8Array(Float32Array.from(job.data).buffer) };
 const floats = ({ data }: TensorOnCpu) => [...new Float32Array(data.slice().buffer)];
 const failed = async (work: Promise<unknown>) =>

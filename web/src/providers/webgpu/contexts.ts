@@ -7,6 +7,7 @@ import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } fro
 import type { Devices } from '../../device/module';
 import type { DeviceProvider } from '../../device/provider';
 import { WebGpuDevice } from './open_device';
+import { webGpuSettings } from './options';
 
 interface Context {
   readonly opening: Promise<WebGpuDevice>;
@@ -79,7 +80,7 @@ export class DeviceContexts implements Devices {
         `subgroupMatrix has no effect: device ${id} has no subgroup matrices of float16 with sums in float32, or no ` +
           'shader-f16',
       );
-    return new WebGpuDevice(gpu, modes);
+    return new WebGpuDevice(gpu, webGpuSettings().cacheModes); // for tensors that belong to no session
   }
 
   private gpu(id: number, options: DeviceOptions): Promise<Gpu> {

@@ -6,9 +6,8 @@ import { NAME } from './provider';
 
 const webgpu: ProviderModule = {
   name: NAME,
-  forCompiler: ['preferredLayout', 'forceCpuNodeNames'],
   settings: webGpuSettings,
-  devices: (core, log) => new DeviceContexts(async () => webGpuSettings(await core()).cacheModes, log),
+  devices: (log) => new DeviceContexts(log),
 };
 
 export default webgpu;

@@ -3,9 +3,6 @@ import type * as caches from './buffer_cache';
 import type * as device from './device';
 import type * as user from './user_kernels/definition';
 
-/** OpenDevice.options. */
-export type DeviceOptions = device.DeviceOptions;
-
 /** DeviceOpened.info. */
 export type DeviceDescription = device.DeviceDescription;
 
