@@ -16,6 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from py_ort.browser.options import LAUNCHERS, WEBGPU, BrowserOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.providers import AVAILABLE, CPU, DEFAULT
 
 
 class Report(Protocol):
@@ -45,12 +46,11 @@ def _provider_option(text: str) -> Callable[..., Any]:
     return click.option("--provider", "providers", multiple=True, callback=_known_providers, metavar="P", help=text)
 
 
+_PROVIDERS = f"Execution provider: {' or '.join(AVAILABLE)}"
 provider_option = _provider_option(
-    "Execution provider: webgpu or wasm; repeat it for several, best first. Default: webgpu, then wasm."
+    f"{_PROVIDERS}; repeat it for several, best first. Default: {', then '.join(DEFAULT)}."
 )
-each_provider_option = _provider_option(
-    "Execution provider: webgpu (with wasm behind it) or wasm; repeat it to run on each of several."
-)
+each_provider_option = _provider_option(f"{_PROVIDERS}, with {CPU} behind it; repeat it to run on each of several.")
 
 
 engine_option = click.option(

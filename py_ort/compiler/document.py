@@ -56,7 +56,12 @@ def document(manifests: Mapping[str, Manifest]) -> str:
         reached = {(domain, name) for name in names if not _is_replaced(domain, name)}
         counts = " and ".join(f"{len(reached & manifests[p].kernels.keys())} on {p}" for p in AVAILABLE)
         lines += [f"## {domain or 'ai.onnx'}", "", f"Kernels: {counts}.", ""]
-        lines += ["| operator | opsets | webgpu | wasm |", "|---|---|---|---|", *rows, ""]
+        lines += [
+            f"| operator | opsets | {' | '.join(AVAILABLE)} |",
+            "|---|---" + "|---" * len(AVAILABLE) + "|",
+            *rows,
+            "",
+        ]
     return "\n".join([*lines, *_lacking(manifests)])
 
 
@@ -70,14 +75,14 @@ def lacking(manifests: Mapping[str, Manifest]) -> dict[str, list[str]]:
 
 
 def _lacking(manifests: Mapping[str, Manifest]) -> list[str]:
-    native = native_operators()
+    native, ours = native_operators(), " nor on ".join(AVAILABLE)
     rows = [
         f"| {domain or 'ai.onnx'} | {len(native['operators'][domain])} | {', '.join(names) or 'none'} |"
         for domain, names in lacking(manifests).items()
     ]
     return [
         *("## What native onnxruntime has besides", ""),
-        f"Operators of the CPU provider of onnxruntime {native['onnxruntime']} that run neither on webgpu nor on wasm;",
+        f"Operators of the CPU provider of onnxruntime {native['onnxruntime']} that run neither on {ours};",
         "a model with one of them is refused (`NotImplemented`).",
         *("", "| domain | native has | lacking here |", "|---|---|---|", *rows, ""),
     ]

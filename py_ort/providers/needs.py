@@ -17,11 +17,13 @@ class Needs:
         preferences: Of Firefox: switches that are on unless devices are off.
         hints: What helps where there is no device, by the browser's family; "given": in browsers that py_ort does not
             start; "hardware": where a software device counts as none; "": in all others.
+        features: The device's feature that an element type needs, by the type's name.
     """
 
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     preferences: tuple[str, ...] = ()
     hints: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, str] = field(default_factory=dict)
 
     def chromium(self, device: str) -> tuple[str, ...]:
         """Return Chromium's flags for a kind of device on this system."""

@@ -30,6 +30,7 @@ def typescript() -> str:
     table = {
         each.name: {
             "prefix": each.prefix,
+            "ignored": sorted(each.without_effect),
             "options": {
                 option.key: {
                     "kind": option.kind,

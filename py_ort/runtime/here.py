@@ -9,7 +9,7 @@ from typing import Any
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
-from py_ort.providers import CPU, DEFAULT, on_device, onnxruntime_name
+from py_ort.providers import DEFAULT, PROVIDERS, canonical_provider, on_device, onnxruntime_name
 from py_ort.runtime.probe import probe
 
 #: With "0" no browser is started by a question, and the answers are those of a machine that has everything.
@@ -36,7 +36,9 @@ class Here:
 
     def device(self) -> str:
         """Return "CPU-WEBGPU", or "CPU" where there is no adapter."""
-        return "CPU" if self.providers() == [onnxruntime_name(CPU)] else "CPU-WEBGPU"
+        return "-".join(
+            PROVIDERS[canonical_provider(name)].device_names[0].upper() for name in reversed(self.providers())
+        )
 
     def words(self) -> str:
         """Return the browser and its adapter, as far as they are known, in words."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from py_ort.providers import DEFAULT, on_device, with_cpu
+from py_ort.providers import DEFAULT, PROVIDERS, on_device, with_cpu
 from py_ort.testing.captures import is_lent, prepare_capture
 from py_ort.testing.marks import MARKER, WITHIN, Wanted
 from py_ort.testing.remotes import ANY_REMOTE, Remotes, add_options
@@ -167,7 +167,8 @@ def ort_session(
                 raise
             if remotes:
                 request.node.user_properties.append(("ort_where", remotes.name))
-            if on_device(ort_target.provider) and (lacks := _lacks(wanted, options.get("browser") or browser())):
+            where = options.get("browser") or browser()
+            if on_device(ort_target.provider) and (lacks := _lacks(wanted, ort_target.provider, where)):
                 pytest.skip(lacks)
             ours = options.get("engine", "py_ort") == "py_ort"  # the other engine does not tell
             if ours and (told := _fallbacks(session.placement())):
@@ -208,8 +209,8 @@ def _ort_place(request: pytest.FixtureRequest, _ort_wanted: Wanted) -> Iterator[
         yield place.options, place.tell
 
 
-def _lacks(wanted: Wanted, browser: BrowserOptions) -> str:
-    """Return what the browser's WebGPU lacks of what a test wants; "" if nothing."""
+def _lacks(wanted: Wanted, provider: str, browser: BrowserOptions) -> str:
+    """Return what a provider's device lacks in a browser of what a test wants; "" if nothing."""
     if not (wanted.f16 or wanted.webgpu):
         return ""
     from py_ort.runtime.probe import probe
@@ -218,7 +219,7 @@ def _lacks(wanted: Wanted, browser: BrowserOptions) -> str:
     kind = "software" if found.get("software") else "hardware"
     if wanted.webgpu and kind != wanted.webgpu:
         return f"the adapter is of {kind}, not of {wanted.webgpu}: {found['adapter']}"
-    if wanted.f16 and "shader-f16" not in (found.get("features") or ()):
+    if wanted.f16 and PROVIDERS[provider].needs.features.get("float16") not in (found.get("features") or ()):
         return f"no float16 in shaders: {found['adapter']}"
     return ""
 

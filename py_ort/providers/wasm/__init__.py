@@ -34,6 +34,6 @@ PROVIDER = Provider(
     on_device=False,
     device_names=("cpu",),
     options=(Option("simd", "choice", "instructions of the inner loops", "auto", _SIMD),),
-    without_effect=frozenset(("arena_extend_strategy", "use_arena", "enable_cpu_mem_arena", "device_id")),
+    without_effect=frozenset(("arena_extend_strategy", "use_arena", "useArena", "enable_cpu_mem_arena", "device_id")),
     packing=_packing,
 )

@@ -38,5 +38,6 @@ PROVIDER = Provider(
     needs=NEEDS,
     options=OPTIONS,
     c_name="WebGPU",
+    without_effect=frozenset(("enableRobustness",)),
     packing=_packing,
 )

@@ -30,4 +30,5 @@ NEEDS = Needs(
         "": "a software adapter: BrowserOptions(webgpu='software') or PY_ORT_WEBGPU=software, "
         f"which starts Chromium with {' '.join(SOFTWARE)}",
     },
+    features={"float16": "shader-f16"},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from py_ort.providers import webgpu
+from py_ort.providers import on_device
 from py_ort.runtime.values.ort_device import DEVICE
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class NativeBindingNames:
 
     @property
     def _is_webgpu_session(self) -> bool:
-        return webgpu.PROVIDER.name in self._session._open().providers
+        return any(map(on_device, self._session._open().providers))
 
     @property
     def _is_webgpu_graph_capture_enabled(self) -> bool:

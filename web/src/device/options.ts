@@ -31,10 +31,12 @@ export type ProviderSettings<P extends keyof Table> = {
 /** Returns all options of a provider, defaults included; throws invalid_argument for an unknown key or value. */
 export function providerSettings<P extends keyof Table>(provider: P, given: GivenOptions = {}): ProviderSettings<P> {
   const { prefix } = PROVIDER_OPTIONS[provider];
+  const ignored: readonly string[] = PROVIDER_OPTIONS[provider].ignored;
   const rows = new Map<string, Row>(Object.entries(PROVIDER_OPTIONS[provider].options));
   const settings = new Map([...rows].map(([key, row]) => [key, read(row, row.initial)]));
   for (const [name, value] of Object.entries(given)) {
     const key = name.toLowerCase().startsWith(prefix) ? name.slice(prefix.length) : name;
+    if (ignored.includes(key)) continue;
     const row = rows.get(key);
     if (!row) throw invalid(`the ${provider} provider has no option "${name}"; it has ${[...rows.keys()].join(', ')}`);
     const text = textOf(value);

@@ -17,6 +17,7 @@ test('options are read by their kinds, with defaults for the others', () => {
   });
   assert.equal(providerSettings('webgpu', { forceCpuNodeNames: ['a', 'b'] }).forceCpuNodeNames, 'a\nb');
   assert.equal(providerSettings('wasm').simd, 'auto');
+  assert.equal(providerSettings('wasm', { useArena: true, simd: 'fixed' }).simd, 'fixed', 'an arena is ignored');
 });
 
 test('an unknown key or value is named', () => {
