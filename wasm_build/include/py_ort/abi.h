@@ -48,8 +48,8 @@ ORT_EXPORT uint32_t ort_session_create(void* plan, size_t size);
 ORT_EXPORT int ort_session_runs_microkernels(uint32_t session);
 // Where the page shall write the bytes of weight `index` (null if the heap is none of its places, and out of memory).
 ORT_EXPORT void* ort_session_weight(uint32_t session, uint32_t index);
-// Weight `index` (on the heap) is weight `other` of session `owner`, which has the same type and size: both read the same
-// bytes, and the last session to go frees them. Instead of ort_session_weight.
+// Weight `index` (on the heap) is weight `other` of session `owner`, which has the same type and size: both read the
+// same bytes, and the last session to go frees them. Instead of ort_session_weight.
 ORT_EXPORT int ort_session_share_weight(uint32_t session, uint32_t index, uint32_t owner, uint32_t other);
 // Weight `index` lies on its device, where the page put it, by this id.
 ORT_EXPORT int ort_session_weight_on_device(uint32_t session, uint32_t index, uint32_t id);
@@ -115,8 +115,8 @@ ORT_EXPORT void ort_jsep_error(int code, const char* message);
 
 // --- the JSEP seam: Module.jsepInit(backend, functions) installs what these call. With functions one by one,
 // jsepInit(backend, alloc, free, copy, copyAsync, createKernel, releaseKernel, run), they are those of onnxruntime's
-// contract, which has simpler arguments: src/ep/jsep_contract.js says which. `provider`: whose device is meant, by index
-// into the providers of the plan of the session that the core works for.
+// contract, which has simpler arguments: src/ep/jsep_contract.js says which. `provider`: whose device is meant, by
+// index into the providers of the plan of the session that the core works for.
 //   jsepAlloc(provider, size) -> id (0: failed)
 //     size: a multiple of 16, above 0
 //   jsepFree(provider, id)

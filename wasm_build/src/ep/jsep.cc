@@ -125,7 +125,8 @@ Status alloc(const Provider& provider, size_t size, uint32_t& id) {
   last_error() = {};
   id = jsep_alloc(provider.index, size);
   return id ? Status{}
-            : failure(static_cast<int>(ErrorCode::out_of_memory), to_text("no buffer of ", size, " bytes on ", provider.name));
+            : failure(static_cast<int>(ErrorCode::out_of_memory),
+                      to_text("no buffer of ", size, " bytes on ", provider.name));
 }
 
 void free(const Provider& provider, uint32_t id) { jsep_free(provider.index, id); }

@@ -99,8 +99,8 @@ export interface JsepFunctions {
   alloc(provider: number, size: number): number;
   free(provider: number, id: number): void;
   /**
-   * upload: from the heap address `source` to the tensor `target`; else from tensor to tensor, and `blocks` points to five
-   * words: count, source offset and step, target offset and step. So many blocks of `size` bytes are copied.
+   * upload: from the heap address `source` to the tensor `target`; else from tensor to tensor, and `blocks` points to
+   * five words: count, source offset and step, target offset and step. So many blocks of `size` bytes are copied.
    */
   copy(
     provider: number,

@@ -13,25 +13,25 @@ import { Attributes } from '../contract/attributes';
 import { sameContents } from '../contract/elements';
 import { answeredAlike, signature } from './signature';
 
-/** Installed once per core; `session` says for whom the core is working. */
+/** Installed once per core; `sessions` says for whom the core is working: on each device, by the provider's index. */
 export class JsepBackend implements JsepFunctions {
-  session: DeviceSession | undefined;
+  sessions: readonly (DeviceSession | undefined)[] = [];
 
   constructor(private readonly core: Core) {
     core.install(this, this);
   }
 
-  alloc(_provider: number, size: number): number {
-    return this.recorder().allocate(size);
+  alloc(provider: number, size: number): number {
+    return recorderOf(this.owner(provider)).allocate(size);
   }
 
-  free(_provider: number, id: number): void {
+  free(provider: number, id: number): void {
     // Persistent buffers belong to the page; after the end of a run there is nothing left to record.
-    if (id >= FIRST_VIRTUAL_ID) this.session?.recorder?.free(id);
+    if (id >= FIRST_VIRTUAL_ID) this.sessions[provider]?.recorder?.free(id);
   }
 
   copy(
-    _provider: number,
+    provider: number,
     source: number,
     target: number,
     size: number,
@@ -39,7 +39,8 @@ export class JsepBackend implements JsepFunctions {
     _dtype: DType,
     address: number,
   ): void {
-    const recorder = this.recorder();
+    const owner = this.owner(provider);
+    const recorder = recorderOf(owner);
     if (upload) return recorder.upload(target, this.core.bytes(source, size));
     const words = this.core.words(address);
     const blocks = {
@@ -48,12 +49,13 @@ export class JsepBackend implements JsepFunctions {
       source: { id: source, offset: words.next(), step: words.next() },
       target: { id: target, offset: words.next(), step: words.next() },
     };
-    recorder.copy(blocks, () => this.owner().copyBlocks(blocks));
+    recorder.copy(blocks, () => owner.copyBlocks(blocks));
   }
 
-  copyAsync(_provider: number, id: number, target: number, size: number): Promise<void> | undefined {
-    const recorder = this.recorder();
-    if (this.owner().dryRun) {
+  copyAsync(provider: number, id: number, target: number, size: number): Promise<void> | undefined {
+    const owner = this.owner(provider);
+    const recorder = recorderOf(owner);
+    if (owner.dryRun) {
       this.core.heap.fill(0, target, target + size);
       if (size > 0 && !recorder.bytesOf(id)) recorder.nextSegment();
       return undefined;
@@ -63,60 +65,56 @@ export class JsepBackend implements JsepFunctions {
       this.core.heap.set(known.subarray(0, size), target);
       return undefined;
     }
+    owner.provider.counters.suspensions++;
     return this.download(recorder, id, target, size);
   }
 
   private async download(recorder: Recorder, id: number, target: number, size: number): Promise<void> {
-    this.owner().provider.counters.suspensions++;
     const pending = await recorder.commit([{ id, bytes: size }]);
     recorder.nextSegment();
     await pending.finish(([bytes]) => this.core.heap.set(bytes, target));
   }
 
-  createKernel(
-    _provider: number,
-    opType: string,
-    id: number,
-    attributes: number,
-    size: number,
-    domain: string,
-  ): number {
-    const kernel = this.owner().findKernel(opType, domain);
+  createKernel(provider: number, opType: string, id: number, attributes: number, size: number, domain: string): number {
+    const owner = this.owner(provider);
+    const kernel = owner.findKernel(opType, domain);
     const parsed = kernel.attributes?.(new Attributes(this.core.bytes(attributes, size)));
-    this.owner().kernels.set(id, { kernel, attributes: parsed });
+    owner.kernels.set(id, { kernel, attributes: parsed });
     return ErrorCode.ok;
   }
 
-  releaseKernel(_provider: number, id: number): void {
-    this.session?.kernels.delete(id);
-    this.session?.lastCalls.delete(id);
+  releaseKernel(provider: number, id: number): void {
+    const owner = this.sessions[provider];
+    owner?.kernels.delete(id);
+    owner?.lastCalls.delete(id);
   }
 
-  run(_provider: number, id: number, context: number): number {
+  run(provider: number, id: number, context: number): number {
     try {
-      this.resolve(id, context);
+      this.resolve(this.owner(provider), id, context);
       return ErrorCode.ok;
     } catch (error) {
       return this.core.reject(error);
     }
   }
 
-  private resolve(id: number, context: number): void {
+  private resolve(owner: DeviceSession, id: number, context: number): void {
+    const recorder = recorderOf(owner);
     const reader = this.core.words(context);
     const [inputCount, outputCount] = [reader.next(), reader.next()];
     const inputs = Array.from({ length: inputCount }, () => reader.tensor());
     const wants = Array.from({ length: outputCount }, () => reader.next() === 1);
     const words = signature(inputs, wants);
-    const recorded = this.recorder().expect(
+    const recorded = recorder.expect(
       'run',
       (event) => event.kernel === id && sameContents(event.words, words) && this.sameHost(event, inputs),
     );
     if (recorded) for (const output of recorded.outputs) this.give(context, output);
     const event =
       recorded ??
-      this.resolveAsBefore(id, context, inputs, words) ??
-      this.resolveAnew(id, context, inputs, wants, words);
-    this.owner().checkCall?.(event, (virtual) => this.recorder().bytesOf(virtual));
+      this.resolveAsBefore(owner, id, context, inputs, words) ??
+      this.resolveAnew(owner, id, context, inputs, wants, words);
+    owner.checkCall?.(event, (virtual) => recorder.bytesOf(virtual));
   }
 
   /**
@@ -124,13 +122,14 @@ export class JsepBackend implements JsepFunctions {
    * @returns the call, if it is the same.
    */
   private resolveAsBefore(
+    owner: DeviceSession,
     id: number,
     context: number,
     inputs: readonly CoreTensor[],
     words: Uint32Array,
   ): RunEvent | undefined {
-    const { lastCalls, boundInPlace, dryRun } = this.owner();
-    const recorder = this.recorder();
+    const { lastCalls, boundInPlace, dryRun } = owner;
+    const recorder = recorderOf(owner);
     const last = lastCalls.get(id);
     if (!last || dryRun || boundInPlace.has(id) || last.firstId !== recorder.nextId) return undefined;
     const { event, ids } = last;
@@ -145,16 +144,16 @@ export class JsepBackend implements JsepFunctions {
   }
 
   private resolveAnew(
+    owner: DeviceSession,
     id: number,
     context: number,
     inputs: readonly CoreTensor[],
     wants: readonly boolean[],
     words: Uint32Array,
   ): RunEvent {
-    const owner = this.owner();
-    const { kernels, unchecked, tiles, dryRun, rowsBefore } = owner;
+    const { kernels, unchecked, tiles, dryRun, rowsBefore, lastCalls, boundInPlace } = owner;
     if (dryRun && dryRun.calls-- <= 0) throw new RuntimeError(ErrorCode.cancelled, 'it has a very long loop');
-    const recorder = this.recorder();
+    const recorder = recorderOf(owner);
     const instance = kernels.get(id);
     if (!instance) throw new RuntimeError(ErrorCode.fail, `there is no kernel ${id}`);
     const firstId = recorder.nextId;
@@ -176,7 +175,7 @@ export class JsepBackend implements JsepFunctions {
     recorder.record(event);
     const { commands, hostReads, hostTests } = owner.resolve(
       instance,
-      inputs.map((input) => this.callInput(input)),
+      inputs.map((input) => this.callInput(owner, input)),
       wants,
       {
         unchecked,
@@ -198,17 +197,13 @@ export class JsepBackend implements JsepFunctions {
           temps.push({ id: recorder.newId(), bytes, ofWeights });
           return temps[temps.length - 1].id;
         },
-        boundInPlace: (i, j) =>
-          this.owner()
-            .boundInPlace.get(id)
-            ?.some(([output, input]) => output === i && input === j) ?? false,
+        boundInPlace: (i, j) => boundInPlace.get(id)?.some(([output, input]) => output === i && input === j) ?? false,
       },
     );
     for (const command of commands) if (command.kind === 'dispatch') command.instance = id;
     event.commands.push(...commands);
     event.tests.push(...hostTests);
     for (const index of hostReads) host.set(index, this.core.bytes(inputs[index].data, inputs[index].bytes));
-    const { lastCalls, boundInPlace } = this.owner();
     if (dryRun || boundInPlace.has(id)) lastCalls.delete(id);
     else lastCalls.set(id, { event, ids, firstId, endId: recorder.nextId });
     return event;
@@ -220,8 +215,10 @@ export class JsepBackend implements JsepFunctions {
     return undefined;
   }
 
-  private callInput({ dtype, location, data, bytes, dims }: CoreTensor): CallInput | undefined {
-    const { elements } = this.owner().provider;
+  private callInput(
+    { provider: { elements } }: DeviceSession,
+    { dtype, location, data, bytes, dims }: CoreTensor,
+  ): CallInput | undefined {
     if (location === Location.device) return { tensor: makeTensor(elements, data, dtype, dims, 'gpu') };
     if (location === Location.cpu)
       return { tensor: makeTensor(elements, 0, dtype, dims, 'cpu'), bytes: this.core.bytes(data, bytes) };
@@ -232,17 +229,16 @@ export class JsepBackend implements JsepFunctions {
     return inputs.every((tensor, i) => answeredAlike(event, i, tensor, this.core));
   }
 
-  private owner(): DeviceSession {
-    if (!this.session)
-      throw new RuntimeError(ErrorCode.fail, 'the core asked for the GPU outside a session that has one');
-    return this.session;
+  private owner(provider: number): DeviceSession {
+    const owner = this.sessions[provider];
+    if (!owner) throw new RuntimeError(ErrorCode.fail, 'the core asked for a device that the session at work has not');
+    return owner;
   }
+}
 
-  private recorder(): Recorder {
-    const { recorder } = this.owner();
-    if (!recorder) throw new RuntimeError(ErrorCode.fail, 'the core asked for the GPU outside a run');
-    return recorder;
-  }
+function recorderOf({ recorder }: DeviceSession): Recorder {
+  if (!recorder) throw new RuntimeError(ErrorCode.fail, 'the core asked for a device outside a run');
+  return recorder;
 }
 
 const UNDEFINED: DType = 0;

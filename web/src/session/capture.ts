@@ -5,7 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 import { ErrorCode, InputUse, type Node, Plan } from '../schema';
 import { RuntimeError } from '../errors';
-import { isOnDevice } from './plan';
+import { DEVICE, isOnDevice } from './plan';
 
 interface Obstacle {
   readonly node: string;
@@ -40,6 +40,7 @@ function obstacles(plan: Plan, provider: string): Obstacle[] {
   const walk = new Walk(plan);
   walk.graph(0);
   const { found, onGpu } = walk;
+  if (plan.providersLength() > DEVICE + 1) return [{ node: '', opType: '', why: 'its nodes are on several devices' }];
   if (!onGpu && found.size === 0) return [{ node: '', opType: '', why: `no node runs on ${provider}` }];
   return [...found.values()];
 }

@@ -37,7 +37,7 @@ export async function compileEarly(
   await runtime.exclusive(async () => {
     const run = core.beginRun(session);
     core.microkernels.use(wasm);
-    jsep.session = gpuSession;
+    jsep.sessions = [undefined, gpuSession];
     gpuSession.recorder = new Recorder(gpuSession, recording, gpuSession.errors(true));
     gpuSession.recorder.byShapes = () => core.replayable(run);
     // A loop on the CPU calls no kernels, but pauses.

@@ -80,6 +80,17 @@ function checkTensor({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
   }
 }
 
+/** Their types and shapes, and where they are on the device. */
+export function describeFeeds(inputs: readonly PlanInput[], feeds: readonly Value[]): string {
+  return feeds
+    .map((feed, i) => {
+      if (isContainer(feed)) return inputs[i].name;
+      const where = isOnGpu(feed) ? ` in GPU buffer ${feed.gpuId}` : '';
+      return `${inputs[i].name}: ${typeName(feed.dtype)}[${feed.dims}]${where}`;
+    })
+    .join(', ');
+}
+
 function quoted(names: readonly string[]): string {
   return names.map((name) => `"${name}"`).join(', ');
 }

@@ -10,8 +10,10 @@ import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } 
 
 /** The feeds, with tensors on the GPU as this session can take them: on its device, or on the CPU if it has none. */
 export async function placeFeeds(session: SessionState, feeds: readonly Value[]): Promise<readonly Value[]> {
+  // Where no node is on a device, the core knows of none.
+  const there = session.plan.providers.length > 1 ? session.provider : undefined;
   const placed = feeds.map((feed, i) => {
-    if (isContainer(feed) || !isOnGpu(feed) || fits(session.provider, feed)) return feed;
+    if (isContainer(feed) || !isOnGpu(feed) || (there && fits(there, feed))) return feed;
     return fetchOrFail(session, `input "${session.plan.inputs[i].name}"`, feed);
   });
   return placed.some((feed) => feed instanceof Promise) ? Promise.all(placed) : (placed as Value[]);

@@ -2,7 +2,7 @@
 import type { Tiling } from '../contract/kernel';
 import type { ProfileRow } from '../device/profile';
 import type { DeviceSession } from '../device/session';
-import type { PlanNode } from './plan';
+import { DEVICE, type PlanNode } from './plan';
 import type { Timeline } from '../timeline';
 
 /** What is shorter is looking, not waiting. */
@@ -30,7 +30,7 @@ export function kernelIds(gpuSession: DeviceSession): number[] {
 
 /** The nodes that the kernels on the GPU are of. */
 export function nodesOfKernels(gpuSession: DeviceSession, nodes: readonly PlanNode[]): Map<number, PlanNode> {
-  const onGpu = nodes.filter(({ onDevice }) => onDevice);
+  const onGpu = nodes.filter(({ place }) => place === DEVICE);
   return new Map(kernelIds(gpuSession).map((id, i) => [id, onGpu[i]]));
 }
 

@@ -16,7 +16,8 @@ export interface PlanWeight {
   readonly offset: number;
   readonly size: number;
   readonly onCpu: boolean;
-  readonly onGpu: boolean;
+  /** The provider that has it on its device, by its index in the plan; 0: none. */
+  readonly device: number;
   /** Equal keys, equal bytes, as whoever wrote plans of this scope says; "": nothing is known. */
   readonly key: string;
 }
@@ -41,15 +42,14 @@ export interface PlanNode {
   readonly name: string;
   readonly opType: string;
   readonly domain: string;
-  /** Its provider's name. */
+  /** Its provider, by its index in the plan, and that one's name. */
+  readonly place: number;
   readonly provider: string;
-  /** Whether that has a device. */
-  readonly onDevice: boolean;
 }
 
 /** A feed that one node alone reads, and an output of the model that this node makes. */
 export interface FedOutput {
-  /** Among the nodes on the GPU. */
+  /** Among the nodes on the first device. */
   readonly node: number;
   /** Of the node. */
   readonly input: number;
@@ -67,8 +67,8 @@ export interface PlanInfo {
   readonly outputs: readonly string[];
   readonly weights: readonly PlanWeight[];
   readonly weightsSize: number;
-  /** The provider on whose device nodes are, where any is. */
-  readonly device: string | undefined;
+  /** The providers that nodes are on: the core's own, then those with devices. */
+  readonly providers: readonly string[];
   /** JSON: the user's own kernels. */
   readonly userKernels: string;
   /** The nodes of all graphs, read when they are asked for. */
@@ -98,7 +98,7 @@ export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
       offset: Number(weight.offset()),
       size: Number(weight.size()),
       onCpu: (weight.places() & HEAP) !== 0,
-      onGpu: (weight.places() & ~HEAP) !== 0,
+      device: 31 - Math.clz32(weight.places() & ~HEAP || 1),
       key: weight.key() ? `${scope} ${weight.key()}` : '',
     };
   });
@@ -107,7 +107,7 @@ export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
     const placement = plan.inputPlacement(i);
     const dims = value.rankKnown() ? list(value.dimsLength(), (axis) => value.dims(axis)!) : undefined;
     const places = placement?.places() ?? HEAP;
-    const [onCpu, onGpu] = [(places & HEAP) !== 0, (places & ~HEAP) !== 0];
+    const [onCpu, onGpu] = [(places & HEAP) !== 0, (places & (1 << DEVICE)) !== 0];
     const feedRank = placement?.feedRank() ?? 0;
     return { name: value.name()!, kind: value.kind(), dtype: value.dtype(), dims, onCpu, onGpu, feedRank };
   });
@@ -122,7 +122,7 @@ export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
     nodes: () => readNodes(plan),
     fedOutputs: () => (fedOutputs ??= readFedOutputs(plan)),
     makers: () => readMakers(plan),
-    device: plan.providers(DEVICE)?.name() ?? undefined,
+    providers: list(plan.providersLength(), (i) => plan.providers(i)!.name()!),
   };
 }
 
@@ -143,8 +143,8 @@ function readNodes(plan: Plan): PlanNode[] {
         name,
         opType: node.opType()!,
         domain: node.domain() ?? '',
+        place: node.provider(),
         provider: plan.providers(node.provider())?.name() ?? '',
-        onDevice: isOnDevice(node),
       });
     }
   }
@@ -185,7 +185,7 @@ function readFedOutputs(plan: Plan): FedOutput[] {
   let onGpu = 0;
   for (let n = 0; n < main.nodesLength(); n++) {
     const node = main.nodes(n)!;
-    if (!isOnDevice(node)) continue;
+    if (node.provider() !== DEVICE) continue;
     for (let input = 0; input < node.inputsLength(); input++) {
       const feed = feeds.get(node.inputs(input)!);
       if (feed === undefined || readers.get(node.inputs(input)!) !== 1) continue;

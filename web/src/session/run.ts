@@ -6,7 +6,7 @@ import { type Counters, countersSince, newCounters } from '../device/counters';
 import { gpuTime, type ProfileRow } from '../device/profile';
 import type { PendingReadback, RunErrors } from '../device/provider';
 import { storageBytes } from '../device/memory_plan';
-import { type ElementForms, hasGpuForm, typeName } from '../contract/elements';
+import { type ElementForms, hasGpuForm } from '../contract/elements';
 import { Recorder } from '../device/recorder';
 import type { ClosedOutput, Recording } from '../device/recording';
 import { refresh } from '../jsep/refresh';
@@ -14,6 +14,7 @@ import { boundInPlace } from './bound_in_place';
 import { notCapturable } from './capture';
 import { Delivery } from './delivery';
 import type { GrowingRun } from './growing_caches';
+import { describeFeeds } from './feeds';
 import { DEVICE } from './plan';
 import { RecordingCache } from './recordings';
 import { addNodeTimes, type DispatchTime, nodesOfKernels, withNodes } from './node_times';
@@ -47,6 +48,11 @@ export class SessionRun {
     this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
   }
 
+  /** Whether the run is neither captured nor replayed: what goes through the heap is another in each run. */
+  private get once(): boolean {
+    return this.options.graphId === UNCAPTURED || this.session.devices.further.length > 0;
+  }
+
   private counters(): Counters {
     return this.session.provider?.counters ?? newCounters();
   }
@@ -59,7 +65,7 @@ export class SessionRun {
   async submit(): Promise<SubmittedRun> {
     this.options.signal?.throwIfAborted();
     const { session } = this;
-    session.loaded.jsep.session = session.gpuSession;
+    session.loaded.jsep.sessions = session.devices.sessions;
     if (!session.gpuSession) return this.walk(undefined);
     const { gpuSession, recordings } = session;
     gpuSession.boundInPlace = boundInPlace(session.plan, gpuSession, this.feeds, this.options.bind);
@@ -80,7 +86,7 @@ export class SessionRun {
       },
       this.timeline,
     );
-    if (this.options.graphId === UNCAPTURED) recording.closed = recording.refreshable = undefined;
+    if (this.once) recording.closed = recording.refreshable = undefined;
     const { growing } = this;
     const known = recording.closed ?? this.refreshed(recording);
     if (known) {
@@ -132,7 +138,7 @@ export class SessionRun {
     if (graphId !== UNCAPTURED && !(Number.isInteger(graphId) && graphId >= 0))
       throw invalid(`graph id ${graphId}: a whole number from -1`);
     if (graphId !== UNCAPTURED) {
-      const inputs = this.describeFeeds();
+      const inputs = describeFeeds(this.session.plan.inputs, this.feeds);
       const known = captures.get(graphId) ?? { key, inputs };
       if (known.key !== key)
         throw invalid(
@@ -143,18 +149,6 @@ export class SessionRun {
     return RecordingCache.graphKey(graphId, key);
   }
 
-  private describeFeeds(): string {
-    const { inputs } = this.session.plan;
-    return this.feeds
-      .map((feed, i) => {
-        if (isContainer(feed)) return inputs[i].name;
-        return `${inputs[i].name}: ${typeName(feed.dtype)}[${feed.dims}]${
-          isOnGpu(feed) ? ` in GPU buffer ${feed.gpuId}` : ''
-        }`;
-      })
-      .join(', ');
-  }
-
   /** Asks the core; the recorder matches what it says with the recording, or records it. */
   private async walk(recorder: Recorder | undefined): Promise<SubmittedRun> {
     const { core } = this.session.loaded;
@@ -162,6 +156,7 @@ export class SessionRun {
     if (recorder) recorder.byShapes = () => core.replayable(run);
     core.microkernels.use(this.session.info.wasm);
     const before = core.tensorBytes(true).now;
+    const further = this.session.devices.begin();
     const cancel = () => core.cancel(run);
     this.options.signal?.addEventListener('abort', cancel);
     try {
@@ -173,6 +168,7 @@ export class SessionRun {
       if (this.timeline) core.profile(run);
       const start = performance.now();
       await core.execute(run);
+      await further.ended();
       this.timeline?.add('walk the plan', 'page', start);
       if (this.timeline) addNodeTimes(this.timeline, core.times(run), this.session.plan.nodes());
       if (this.session.gpuSession) this.counters().walks++;
@@ -186,7 +182,7 @@ export class SessionRun {
       );
       const pending = await this.commit(recorder, delivery, survivors);
       const replayed = recorder?.replaying ?? false;
-      if (recorder && this.options.graphId !== UNCAPTURED) {
+      if (recorder && !this.once) {
         const { recording } = recorder;
         if (closed) recording.closed = outputs;
         else if (segments === 1 && outputs.every(isLeftOnGpu)) recording.refreshTo(outputs);
@@ -197,6 +193,7 @@ export class SessionRun {
       // What the core frees from here on is not part of the recording.
       if (this.session.gpuSession) this.session.gpuSession.recorder = this.session.gpuSession.checkCall = undefined;
       core.endRun(run);
+      further.release();
       this.session.noteHeap(before, core.tensorBytes());
     }
   }

@@ -5,12 +5,11 @@ import { ErrorCode } from '../schema';
 import { CORE_PROVIDER } from '../contract/providers';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../device/counters';
-import { capability, type DeviceSettings, type OpenDevice } from '../device/module';
 import { forTheCompiler, providerSettings, type ProviderOptions } from '../device/options';
-import type { DeviceSession } from '../device/session';
 import type { TileTable } from '../contract/kernel';
 import type { CompiledShader } from '../device/commands';
 import { checkCapturable } from './capture';
+import { SessionDevices } from './devices';
 import { compileEarly } from './compile_early';
 import type { ModelSource } from './model_source';
 import { readPlan } from './plan';
@@ -73,31 +72,25 @@ export class Session extends SessionState {
     const { simd } = providerSettings(CORE_PROVIDER, options.providerOptions?.[CORE_PROVIDER]);
     // Before anybody reads the plan: the core alone finds what is damaged.
     const handle = loaded.core.createSession(planBytes);
-    let settings: DeviceSettings | undefined;
-    let device: OpenDevice | undefined;
-    let gpuSession: DeviceSession | undefined;
+    let devices: SessionDevices | undefined;
     let weights: SessionWeights | undefined;
     try {
       const plan = readPlan(planBytes, options.scope);
       const providing = loaded.core.microkernels.provide(
         { simd, threads: options.threads },
-        { loops: loaded.core.runsMicrokernels(handle), threads: plan.device === undefined },
+        { loops: loaded.core.runsMicrokernels(handle), threads: plan.providers.length === 1 },
       );
       providing.catch(() => undefined); // told below
-      const onDevice = options.onDevice ?? plan.device;
-      const provider = onDevice === undefined ? Object.values(providers)[0] : providerNamed(onDevice);
-      settings = provider?.settings(options.providerOptions?.[provider.name]);
+      const onDevices = plan.providers.length > 1 ? plan.providers.slice(1) : [options.onDevice ?? []].flat();
+      const provider = onDevices.length === 0 ? Object.values(providers)[0] : providerNamed(onDevices[0]);
+      const settings = provider?.settings(options.providerOptions?.[provider.name]);
       const decided = forTheCompiler(options.providerOptions);
       if (decided.length > 0)
         runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
       if (provider && settings?.enableGraphCapture) checkCapturable(planBytes, provider.name);
-      if (provider && settings && onDevice !== undefined) {
-        const { deviceId, preserveDevice } = settings;
-        const opening = { ...settings.device, ...options.opening };
-        device = await runtime.devices(provider).enter(deviceId, opening, preserveDevice);
-        if (settings.enableGraphCapture) capability(device.capturesGraphs, provider.name, 'graph capture');
-        gpuSession = device.session(settings, plan.userKernels, options.tiles);
-      }
+      devices = await SessionDevices.enter(runtime, onDevices, options, plan.userKernels);
+      const { first, sessions } = devices;
+      const device = first?.provider;
       const wasm = await providing;
       const before = { ...(device?.counters ?? newCounters()) };
       const weightsStart = performance.now();
@@ -105,21 +98,22 @@ export class Session extends SessionState {
         options.signal?.throwIfAborted();
         options.onProgress?.(stage, done, total);
       };
-      weights = await SessionWeights.load(source, plan, loaded.core, handle, device, progress('weights'));
+      const onEach = sessions.map((session) => session?.provider);
+      weights = await SessionWeights.load(source, plan, loaded.core, handle, onEach, progress('weights'));
       const weights_ms = performance.now() - weightsStart;
       timeline.add('fetch the weights', 'page', weightsStart, { bytes: plan.weightsSize });
       const prepareStart = performance.now();
       await runtime.exclusive(async () => {
         options.signal?.throwIfAborted();
-        loaded.jsep.session = gpuSession;
+        loaded.jsep.sessions = sessions;
         loaded.core.microkernels.use(wasm);
         loaded.core.prepareSession(handle);
       });
       timeline.add('make the kernels', 'page', prepareStart);
       const compileStart = performance.now();
       let shaders: CompiledShader[] = [];
-      if (gpuSession && options.compileEarly !== false) {
-        shaders = await compileEarly(plan, loaded, handle, gpuSession, wasm, runtime, progress('compiling shaders'));
+      if (first && devices.further.length === 0 && options.compileEarly !== false) {
+        shaders = await compileEarly(plan, loaded, handle, first, wasm, runtime, progress('compiling shaders'));
       }
       options.signal?.throwIfAborted();
       const compile_ms = performance.now() - compileStart;
@@ -140,12 +134,11 @@ export class Session extends SessionState {
           `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ` +
           `${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`,
       );
-      return new Session(plan, info, runtime, loaded, handle, gpuSession, weights, settings, options.trace);
+      return new Session(plan, info, runtime, loaded, handle, devices, weights, settings, options.trace);
     } catch (error) {
       loaded.core.releaseSession(handle);
       weights?.release();
-      gpuSession?.memory.destroy();
-      if (device) runtime.leave(settings!.deviceId, device);
+      devices?.leave();
       throw error;
     }
   }
@@ -199,13 +192,12 @@ export class Session extends SessionState {
     this.released = true;
     for (const giveBack of this.beforeRelease) await giveBack();
     await this.runtime.exclusive(async () => {
-      this.loaded.jsep.session = this.gpuSession;
+      this.loaded.jsep.sessions = this.devices.sessions;
       this.loaded.core.releaseSession(this.handle);
       this.recordings?.clear();
       this.growingCaches?.release();
-      this.gpuSession?.memory.destroy();
       this.weights.release();
-      if (this.provider) this.runtime.leave(this.settings!.deviceId, this.provider);
+      this.devices.leave();
     });
   }
 
@@ -214,7 +206,7 @@ export class Session extends SessionState {
     if (this.released) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
     if (this.loaded.core.crashed)
       throw new RuntimeError(ErrorCode.core_crashed, 'the core of this session has crashed: create the session again');
-    const lost = this.provider?.lost;
+    const { lost } = this.devices;
     if (lost !== undefined) {
       throw new RuntimeError(
         ErrorCode.device_lost,

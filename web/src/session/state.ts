@@ -5,6 +5,7 @@ import type { DeviceSettings } from '../device/module';
 import type { DeviceProvider } from '../device/provider';
 import type { DeviceSession } from '../device/session';
 import type { Span } from '../timeline';
+import type { SessionDevices } from './devices';
 import { GrowingCaches } from './growing_caches';
 import type { PlanInfo } from './plan';
 import { RecordingCache } from './recordings';
@@ -42,15 +43,21 @@ export class SessionState {
     readonly runtime: Runtime,
     readonly loaded: LoadedCore,
     readonly handle: number,
-    readonly gpuSession: DeviceSession | undefined,
+    readonly devices: SessionDevices,
     readonly weights: SessionWeights,
     /** Of its provider with devices, whether it is on one or not; undefined: this build has none. */
     readonly settings: DeviceSettings | undefined,
     /** Whether its runs are marked in the browser's performance timeline. */
     readonly traced = false,
   ) {
+    const { gpuSession } = this;
     this.recordings = gpuSession && new RecordingCache(gpuSession.memory.arena);
     this.growingCaches = gpuSession && !settings?.enableGraphCapture ? GrowingCaches.of(plan, gpuSession) : undefined;
+  }
+
+  /** That on the first of its devices. */
+  get gpuSession(): DeviceSession | undefined {
+    return this.devices.first;
   }
 
   get provider(): DeviceProvider | undefined {

@@ -18,7 +18,8 @@ type Sink = (offset: number, piece: Uint8Array) => void;
 const STEPS = 100;
 
 export class SessionWeights {
-  private readonly onGpu: { readonly index: number; readonly weight: GpuWeight; readonly id: number }[] = [];
+  private readonly onDevices: { readonly provider: DeviceProvider; readonly weight: GpuWeight; readonly id: number }[] =
+    [];
   /** Bytes that this session's plan reads, by place, and how many of them it found there. */
   readonly bytes = { gpu: 0, heap: 0, sharedOnGpu: 0, sharedInHeap: 0 };
 
@@ -26,26 +27,28 @@ export class SessionWeights {
     private readonly source: ModelSource,
     private readonly core: Core,
     private readonly session: number,
-    private readonly provider: DeviceProvider | undefined,
   ) {}
 
-  /** Loads the weights of a plan whose session the core has just made. */
+  /**
+   * Loads the weights of a plan whose session the core has just made.
+   * @param devices by the index of their providers in the plan.
+   */
   static async load(
     source: ModelSource,
     plan: PlanInfo,
     core: Core,
     session: number,
-    provider: DeviceProvider | undefined,
+    devices: readonly (DeviceProvider | undefined)[],
     progress: (done: number, total: number) => void,
   ): Promise<SessionWeights> {
-    const loaded = new SessionWeights(source, core, session, provider);
+    const loaded = new SessionWeights(source, core, session);
     try {
       plan.weights.forEach((weight) => ensureFits(source, weight));
       const sinks = new Map<PlanWeight, Sink[]>();
-      loaded.placeOnGpu(
-        plan.weights.filter(({ onGpu }) => onGpu && provider),
-        sinks,
-      );
+      devices.forEach((provider, i) => {
+        const there = plan.weights.filter(({ device }) => device === i);
+        if (provider && there.length > 0) loaded.placeOnDevice(provider, there, sinks);
+      });
       loaded.placeInHeap(
         plan.weights.filter(({ onCpu, size }) => onCpu && size > 0),
         sinks,
@@ -63,13 +66,16 @@ export class SessionWeights {
     }
   }
 
-  private placeOnGpu(weights: readonly PlanWeight[], sinks: Map<PlanWeight, Sink[]>): void {
-    if (weights.length === 0) return;
-    const { buffers, elements } = this.provider!;
-    const store = GpuWeightStore.of(this.provider!);
+  private placeOnDevice(
+    provider: DeviceProvider,
+    weights: readonly PlanWeight[],
+    sinks: Map<PlanWeight, Sink[]>,
+  ): void {
+    const { buffers, elements } = provider;
+    const store = GpuWeightStore.of(provider);
     const take = (weight: PlanWeight, held: GpuWeight) => {
       const id = buffers.add(held.memory);
-      this.onGpu.push({ index: weight.index, weight: held, id });
+      this.onDevices.push({ provider, weight: held, id });
       this.bytes.gpu += held.memory.bytes;
       this.core.weightOnDevice(this.session, weight.index, id);
     };
@@ -84,7 +90,7 @@ export class SessionWeights {
     const made = store.make(missing.map((weight) => ({ key: weight.key, bytes: bytes(weight) })));
     missing.forEach((weight, i) => {
       take(weight, made[i]);
-      if (weight.size > 0) addSink(sinks, weight, this.gpuSink(weight, made[i]));
+      if (weight.size > 0) addSink(sinks, weight, this.deviceSink(provider, weight, made[i]));
     });
   }
 
@@ -113,8 +119,11 @@ export class SessionWeights {
     return scatterIntoPanels(place, weight, () => this.core.view(address, weight.size));
   }
 
-  private gpuSink(weight: PlanWeight, { memory: { buffer, offset: start } }: GpuWeight): Sink {
-    const provider = this.provider!;
+  private deviceSink(
+    provider: DeviceProvider,
+    weight: PlanWeight,
+    { memory: { buffer, offset: start } }: GpuWeight,
+  ): Sink {
     const { elements } = provider;
     const place = this.source.place(weight);
     if (place.form === Form.asIs && elements.same(weight.dtype))
@@ -139,7 +148,7 @@ export class SessionWeights {
 
   /** All bytes are there. */
   private announce(weights: readonly PlanWeight[]): void {
-    for (const { weight } of this.onGpu) GpuWeightStore.of(this.provider!).announce(weight);
+    for (const { provider, weight } of this.onDevices) GpuWeightStore.of(provider).announce(weight);
     for (const { index, key, onCpu, size } of weights) {
       if (onCpu && size > 0) HeapWeightStore.of(this.core).announce(key, { session: this.session, index });
     }
@@ -147,11 +156,11 @@ export class SessionWeights {
 
   release(): void {
     HeapWeightStore.of(this.core).release(this.session);
-    for (const { weight, id } of this.onGpu) {
-      this.provider!.buffers.free(id);
-      GpuWeightStore.of(this.provider!).release(weight);
+    for (const { provider, weight, id } of this.onDevices) {
+      provider.buffers.free(id);
+      GpuWeightStore.of(provider).release(weight);
     }
-    this.onGpu.length = 0;
+    this.onDevices.length = 0;
   }
 }
 

@@ -1,0 +1,117 @@
+// The devices of a session, one for each provider with devices in its plan. Feeds, outputs and recordings are of the
+// first one; to further ones, and from there, tensors go through the core's heap.
+import { capability, type DeviceSettings, type OpenDevice } from '../device/module';
+import type { ProviderOptions } from '../device/options';
+import type { RunErrors } from '../device/provider';
+import { Recorder } from '../device/recorder';
+import { Recording } from '../device/recording';
+import type { DeviceSession } from '../device/session';
+import type { TileTable } from '../contract/kernel';
+import { providerNamed, type Runtime } from './runtime';
+
+interface Entered {
+  readonly settings: DeviceSettings;
+  readonly device: OpenDevice;
+  readonly session: DeviceSession;
+}
+
+export interface DeviceWishes {
+  readonly providerOptions?: ProviderOptions;
+  readonly opening?: object;
+  readonly tiles?: TileTable;
+}
+
+export class SessionDevices {
+  private readonly all: Entered[] = [];
+
+  private constructor(private readonly runtime: Runtime) {}
+
+  /** @param userKernels of the plan. */
+  static async enter(
+    runtime: Runtime,
+    names: readonly string[],
+    wishes: DeviceWishes,
+    userKernels: string,
+  ): Promise<SessionDevices> {
+    const devices = new SessionDevices(runtime);
+    try {
+      for (const name of names) await devices.add(name, wishes, userKernels);
+      return devices;
+    } catch (error) {
+      devices.leave();
+      throw error;
+    }
+  }
+
+  private async add(name: string, { providerOptions, opening, tiles }: DeviceWishes, userKernels: string) {
+    const provider = providerNamed(name);
+    const settings = provider.settings(providerOptions?.[name]);
+    const { deviceId, preserveDevice } = settings;
+    const how = { ...settings.device, ...opening };
+    const device = await this.runtime.devices(provider).enter(deviceId, how, preserveDevice);
+    try {
+      if (settings.enableGraphCapture) capability(device.capturesGraphs, name, 'graph capture');
+      this.all.push({ settings, device, session: device.session(settings, userKernels, tiles) });
+    } catch (error) {
+      this.runtime.leave(deviceId, device);
+      throw error;
+    }
+  }
+
+  get first(): DeviceSession | undefined {
+    return this.all[0]?.session;
+  }
+
+  /** Those behind the first one. */
+  get further(): readonly DeviceSession[] {
+    return this.all.slice(1).map(({ session }) => session);
+  }
+
+  /** By the provider's index in the plan. */
+  get sessions(): readonly (DeviceSession | undefined)[] {
+    return [undefined, ...this.all.map(({ session }) => session)];
+  }
+
+  /** Why one was lost; undefined while all are alive. */
+  get lost(): string | undefined {
+    return this.all.map(({ device }) => device.lost).find((why) => why !== undefined);
+  }
+
+  /** Begins a run on the further ones. Nothing of it is replayed. */
+  begin(): FurtherWork {
+    return new FurtherWork(this.further);
+  }
+
+  leave(): void {
+    for (const { settings, device, session } of this.all.splice(0)) {
+      session.memory.destroy();
+      this.runtime.leave(settings.deviceId, device);
+    }
+  }
+}
+
+/** What a run does on the devices behind the first one. */
+export class FurtherWork {
+  private readonly work: readonly { session: DeviceSession; recording: Recording; errors: RunErrors }[];
+
+  constructor(sessions: readonly DeviceSession[]) {
+    this.work = sessions.map((session) => ({ session, recording: new Recording(''), errors: session.errors() }));
+    for (const { session, recording, errors } of this.work) session.recorder = new Recorder(session, recording, errors);
+  }
+
+  /** The core has all that it wanted from them. Throws what they complain of. */
+  async ended(): Promise<void> {
+    for (const { session, errors } of this.work) {
+      const found = await errors.found();
+      if (found?.length) throw session.provider.complaint(found);
+    }
+  }
+
+  /** Frees what the run had there, when the core has let go of it. */
+  release(): void {
+    for (const { session, recording } of this.work) {
+      session.recorder = undefined;
+      recording.destroy(session.memory.arena);
+    }
+  }
+}
