@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
-#: The page, the core and what they say of their kernels.
-ASSETS = PACKAGE / "assets"
+#: The page, the core and what they say of their kernels; PY_ORT_ASSETS names another build's.
+ASSETS = Path(os.environ.get("PY_ORT_ASSETS") or PACKAGE / "assets")
 
 
 def user_caches() -> Path:

@@ -106,7 +106,8 @@ def compile_model(
         refuse_fallback(placement)
     with _timed(timings, "plan"):
         ranks = compilation.feed_ranks
-        writer = PlanWriter(loaded.model, compilation.placed, target.user_kernels, loaded.identified, ranks)
+        on = placement.on()
+        writer = PlanWriter(loaded.model, compilation.placed, on, target.user_kernels, loaded.identified, ranks)
         plan = writer.write()
     inputs = compilation.inputs
     outputs = _completed(compilation.outputs, inputs, loaded)

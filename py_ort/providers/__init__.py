@@ -1,9 +1,17 @@
-"""Execution providers: each is a folder here, whose `PROVIDER` says what it has; and what placement decided."""
+"""Execution providers: each is a folder here, whose `PROVIDER` says what it has; and what placement decided.
+
+Folders elsewhere are named, as in PATH, by the environment variable PY_ORT_PROVIDERS; the page and what Python knows of
+its kernels are built with the same (web/build.mjs), into the folder that PY_ORT_ASSETS names.
+"""
 
 from __future__ import annotations
 
+import os
 import pkgutil
+import sys
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py_ort.exceptions import InvalidArgument
@@ -15,8 +23,24 @@ if TYPE_CHECKING:
     from py_ort.providers.report import PlacedNode as PlacedNode
     from py_ort.providers.report import Placement as Placement
 
+
+def _loaded(folder: Path) -> Provider:
+    """Return the provider of a folder elsewhere, whose module is in this package like all others."""
+    name = f"{__name__}.{folder.name}"
+    spec = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
+    if spec is None or spec.loader is None:
+        raise InvalidArgument(f"PY_ORT_PROVIDERS names {str(folder)!r}, which is no provider's folder")
+    sys.modules[name] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: Provider = module.PROVIDER
+    return found
+
+
+#: Those elsewhere.
+FOLDERS = [Path(folder) for folder in os.environ.get("PY_ORT_PROVIDERS", "").split(os.pathsep) if folder]
 _FOUND: list[Provider] = [
-    import_module(f"{__name__}.{each.name}").PROVIDER for each in pkgutil.iter_modules(__path__) if each.ispkg
+    *(import_module(f"{__name__}.{each.name}").PROVIDER for each in pkgutil.iter_modules(__path__) if each.ispkg),
+    *map(_loaded, FOLDERS),
 ]
 #: All of them by name, the best one first.
 PROVIDERS: dict[str, Provider] = {each.name: each for each in sorted(_FOUND, key=lambda each: each.order)}
@@ -26,6 +50,8 @@ AVAILABLE: tuple[str, ...] = tuple(name for name, each in PROVIDERS.items() if n
 DEFAULT: tuple[str, ...] = tuple(name for name in AVAILABLE if PROVIDERS[name].default)
 #: The one whose tensors are in the core's heap, which takes what no other one can run.
 CPU: str = next(name for name in AVAILABLE if not PROVIDERS[name].on_device)
+#: The best of these with a device.
+FIRST_DEVICE: str = next(name for name in DEFAULT if PROVIDERS[name].on_device)
 
 
 #: The name of each by all its names, in lower case.
@@ -75,6 +101,8 @@ __all__ = [
     "AVAILABLE",
     "CPU",
     "DEFAULT",
+    "FIRST_DEVICE",
+    "FOLDERS",
     "PROVIDERS",
     "Option",
     "PlacedNode",

@@ -33,6 +33,7 @@ class Provider:
         elements: As what elements of a type lie on its device, types as manifests name them; none elsewhere.
         device_names: Names of its device: the one that `OrtValue.device_name` gives, then those that are taken, too.
         user_kernels: Whether users' own kernels run on it.
+        tiles: Whether its products take tiles of a table that was measured on the device.
         needs: What a browser needs to offer it.
         options: Its options.
         c_name: Its name in C ("OrtNAMEProviderOptions"), if the core has a header of its options.
@@ -49,11 +50,17 @@ class Provider:
     elements: Mapping[str, str] = field(default_factory=dict)
     device_names: tuple[str, ...] = ()
     user_kernels: bool = False
+    tiles: bool = False
     needs: Needs = NOTHING
     options: tuple[Option, ...] = ()
     c_name: str = ""
     without_effect: frozenset[str] = frozenset()
     packing: Callable[[], Packing] = _unpacked
+
+    @property
+    def device_name(self) -> str:
+        """The name that `OrtValue.device_name` gives of its device."""
+        return self.device_names[0]
 
     @property
     def prefix(self) -> str:

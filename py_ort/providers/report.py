@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from py_ort.providers import on_device
+from py_ort.providers import CPU, on_device
 from py_ort.typed_json import read
 
 SHAPE_ARITHMETIC = "shape arithmetic"
@@ -80,6 +80,15 @@ class Placement:
     def on_device(self) -> bool:
         """Return True if any node's tensors live outside of the core's heap."""
         return any(node.on_device for node in self.nodes)
+
+    def device(self) -> str | None:
+        """Return the provider on whose device feeds and outputs may be: the best one that has nodes on its own."""
+        return next(iter(self.on()[1:]), None)
+
+    def on(self) -> list[str]:
+        """Return the providers that nodes run on, as plans list them: the CPU, with or without nodes, then by rank."""
+        used = {node.provider for node in self.nodes}
+        return [CPU, *(name for name in self.providers if name in used and name != CPU)]
 
     def arithmetic(self) -> int:
         """Return how many nodes compute shapes."""

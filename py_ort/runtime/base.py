@@ -155,7 +155,8 @@ class SessionBase:
             on_gpu = on_gpu(opened.session.page)
         elif on_gpu is None:
             on_gpu = preferred(self._location, opened.outputs, wanted)
-        check_forms(on_gpu, opened.outputs)
+        if on_gpu and opened.session.device is not None:
+            check_forms(on_gpu, opened.outputs, opened.session.device.provider)
         timed: Timed | None = None if self._profile is None else "dispatches"
         return Run(opened, wanted, input_feed, options, timeout, log, on_gpu, timed, spent)
 

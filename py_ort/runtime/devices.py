@@ -1,10 +1,10 @@
-"""WebGPU devices of browsers: opened within a time, and in another browser where one has none any more."""
+"""Devices of providers in browsers: opened within a time, and in another browser where one has none any more."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import cast
+from typing import NamedTuple, cast
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
@@ -15,6 +15,18 @@ from py_ort.wire.json_fields import DeviceDescription, DeviceOptions, Opening
 
 #: Seconds that a page has to answer, beyond those after which it gives up by itself and says what it waited for.
 _GRACE = 10.0
+
+
+class Device(NamedTuple):
+    """A device of a worker.
+
+    Attributes:
+        provider: Whose it is.
+        number: Its number among those of that provider.
+    """
+
+    provider: str
+    number: int = 0
 
 
 class AdapterGone(NoAdapter):
@@ -30,12 +42,12 @@ def for_opening(browser: BrowserOptions) -> Opening:
     return told
 
 
-async def ask_for_device(page: Page, device_id: int, options: DeviceOptions, timeout: float) -> DeviceDescription:
-    """Have a page open a WebGPU device unless it is open; return the page's description of the device.
+async def ask_for_device(page: Page, device: Device, options: DeviceOptions, timeout: float) -> DeviceDescription:
+    """Have a page open a device unless it is open; return the page's description of the device.
 
     Args:
         page: A worker.
-        device_id: Which device of the worker.
+        device: Which one.
         options: Of the device and of its adapter.
         timeout: Seconds.
 
@@ -44,14 +56,14 @@ async def ask_for_device(page: Page, device_id: int, options: DeviceOptions, tim
         InvalidArgument: The device is open with other options.
     """
     body = OpenDeviceT()
-    body.deviceId, body.options = device_id, json.dumps(options)
+    body.provider, body.deviceId, body.options = device.provider, device.number, json.dumps(options)
     return cast(DeviceDescription, (await page.request(body, timeout=timeout)).told())
 
 
 async def open_device(
     lease: Lease,
     page: Page,
-    device_id: int,
+    device: Device,
     settings: Mapping[str, str],
     browser: BrowserOptions | None = None,
     timeout: float | None = None,
@@ -61,8 +73,8 @@ async def open_device(
     Args:
         lease: A share of a worker.
         page: The lease's worker, as it is now.
-        device_id: Which device of the worker.
-        settings: Options of the provider webgpu.
+        device: Which one.
+        settings: Options of its provider.
         browser: What was asked for, if other options may have started this browser.
         timeout: Seconds; None leaves it at `BrowserOptions.launch_timeout`.
 
@@ -75,25 +87,25 @@ async def open_device(
     patience = wanted.launch_timeout + _GRACE if timeout is None else timeout
     try:
         options: DeviceOptions = {**for_opening(wanted), "given": settings}
-        device = await ask_for_device(page, device_id, options, patience)
+        described = await ask_for_device(page, device, options, patience)
     except NoAdapter as e:
         if not lease.browser.had_adapter or not lease.launcher.replaceable:
             raise
         pool().retire(lease)
         raise AdapterGone(f"{e.message}, any more") from e
     lease.browser.had_adapter = True
-    return device
+    return described
 
 
 async def acquire_with_device(
-    browser: BrowserOptions, device_id: int = 0, settings: Mapping[str, str] | None = None
+    browser: BrowserOptions, device: Device, settings: Mapping[str, str] | None = None
 ) -> tuple[Lease, Page, DeviceDescription]:
     """Return a share of a browser, its worker, and what that says of its device; see `open_device`."""
     for last in (False, True):
         lease = await pool().acquire(browser)
         try:
             page = await pool().live(lease)
-            return lease, page, await open_device(lease, page, device_id, settings or {}, browser)
+            return lease, page, await open_device(lease, page, device, settings or {}, browser)
         except BaseException as e:
             pool().release(lease)
             if last or not isinstance(e, AdapterGone):

@@ -36,9 +36,7 @@ class Here:
 
     def device(self) -> str:
         """Return "CPU-WEBGPU", or "CPU" where there is no adapter."""
-        return "-".join(
-            PROVIDERS[canonical_provider(name)].device_names[0].upper() for name in reversed(self.providers())
-        )
+        return "-".join(PROVIDERS[canonical_provider(name)].device_name.upper() for name in reversed(self.providers()))
 
     def words(self) -> str:
         """Return the browser and its adapter, as far as they are known, in words."""

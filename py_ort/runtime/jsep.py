@@ -26,9 +26,9 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import InvalidArgument, PyOrtError, RuntimeException
 from py_ort.lazy_imports import import_whole
-from py_ort.providers import webgpu
+from py_ort.providers import FIRST_DEVICE
 from py_ort.providers.options import check_options
-from py_ort.runtime.devices import acquire_with_device
+from py_ort.runtime.devices import Device, acquire_with_device
 from py_ort.runtime.values.device_tensor import DeviceTensor
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
@@ -81,8 +81,8 @@ class JsepBackend:
         launcher: str | None = None,
     ) -> None:
         self._lease: Lease | None = None
-        checked, _ = check_options(webgpu.PROVIDER.name, options or {})
-        self.device_id = int(checked.get("deviceId", 0))
+        checked, _ = check_options(FIRST_DEVICE, options or {})
+        self._device = Device(FIRST_DEVICE, int(checked.get("deviceId", 0)))
         self._buffers: set[int] = set()
         self._kernels: dict[int, tuple[Operator, Contract | None, Mapping[str, Any]]] = {}
         import_whole("onnx_ir", "py_ort.ops", "py_ort.compiler.plan.attributes", "py_ort.user_kernels.registry")
@@ -90,14 +90,15 @@ class JsepBackend:
 
     async def _enter(self, browser: BrowserOptions, options: Mapping[str, str]) -> None:
         # Numbers mean something in this worker only.
-        self._lease, self._worker, self.device = await acquire_with_device(browser, self.device_id, options)
+        self._lease, self._worker, self.device = await acquire_with_device(browser, self._device, options)
 
     # --- buffers
 
     def alloc(self, size: int) -> int:
         """Make a GPU buffer of `size` bytes, all zeros; return its number."""
         body = JsepAllocT()
-        body.deviceId, body.size = self.device_id, -(-max(size, 1) // 16) * 16
+        body.provider, body.deviceId = self._device
+        body.size = -(-max(size, 1) // 16) * 16
         buffer: int = self._ask(body).body.id
         self._buffers.add(buffer)
         return buffer
@@ -175,7 +176,8 @@ class JsepBackend:
 
         items = [ir.convenience.convert_attribute(name, _plain(value)) for name, value in (attributes or {}).items()]
         body = JsepCreateKernelT()
-        body.deviceId, body.opType, body.domain = self.device_id, op_type, domain
+        body.provider, body.deviceId = self._device
+        body.opType, body.domain = op_type, domain
         body.attributes = list(pack_attributes(items))
         declared = operator(domain, op_type)
         if declared.kernel is not None:
@@ -225,7 +227,7 @@ class JsepBackend:
                 tensor.free()
         page = self._page()
         return [
-            OrtValue(DeviceTensor(page, out.gpuId, out.dtype, out.dims or [], device_id=self.device_id))
+            OrtValue(DeviceTensor(page, out.gpuId, out.dtype, out.dims or [], device=self._device))
             for out in answer.body.outputs
         ]
 
@@ -264,7 +266,7 @@ class JsepBackend:
             array = value.numpy() if isinstance(value, OrtValue) else np.asarray(value)
             if host:
                 return pack(name, array, layout)
-            tensor = DeviceTensor.empty(dtype_of(array), array.shape, self.device_id, self._live())
+            tensor = DeviceTensor.empty(dtype_of(array), array.shape, self._device, self._live())
             made.append(tensor)
             tensor.upload(array)
         return on_gpu(name, tensor.dtype, tensor.shape, tensor.live(f"input {index}"))

@@ -289,7 +289,9 @@ def _load_into_page(
             asked: PageOptions = {"threads": options.intra_op_num_threads, "trace": trace, "scope": compiled.scope}
             if tiles is not None:
                 asked["tiles"] = tiles
-            loading = runtime.load(compiled.plan, compiled.parts(), asked, timeout=options.create_timeout)
+            loading = runtime.load(
+                compiled.plan, compiled.parts(), asked, compiled.placement.device(), timeout=options.create_timeout
+            )
         with loading:
             for report in loading.reports():
                 progress(report.stage, report.done, report.total)

@@ -29,7 +29,7 @@ from py_ort.exceptions import (
 from py_ort.log import SessionLog
 from py_ort.providers import AVAILABLE, CPU, PROVIDERS, on_device
 from py_ort.providers.resolution import REQUIRE, Wanted
-from py_ort.runtime.devices import AdapterGone, for_opening, open_device
+from py_ort.runtime.devices import AdapterGone, Device, for_opening, open_device
 from py_ort.runtime.probe import adapter_name
 from py_ort.runtime.values.device_tensor import DeviceTensor, has_form
 from py_ort.runtime.values.feeds import Feed
@@ -69,10 +69,12 @@ class Loaded(NamedTuple):
     Attributes:
         page: The worker that it is in.
         number: What the worker calls it.
+        device: Where its feeds and outputs may be, besides the heap; None if none of its nodes is on a device.
     """
 
     page: Page
     number: int
+    device: Device | None
 
     @property
     def gone(self) -> bool:
@@ -89,7 +91,8 @@ class PageRuntime:
         page: The worker; see `reopen`.
         providers: Those that can run here, best first.
         options: Their options.
-        device: What the page says of the WebGPU device: vendor, architecture, description, software, features, limits.
+        devices: What the page says of those that are open, the best first: vendor, architecture, description,
+            software, features, limits.
         dropped: Provider -> why it cannot run here.
         log: The session's: its level is heeded for the page's messages, too.
     """
@@ -98,8 +101,7 @@ class PageRuntime:
     wanted: BrowserOptions
     log: SessionLog = field(default_factory=SessionLog)
     providers: list[str] = field(default_factory=list)
-    device_id: int = 0
-    device: DeviceDescription | None = None
+    devices: dict[Device, DeviceDescription] = field(default_factory=dict)
     options: dict[str, dict[str, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     _sessions: set[Loaded] = field(default_factory=set)
@@ -128,6 +130,7 @@ class PageRuntime:
         while True:
             await self._enter()
             self.providers, self.options, self.dropped = [], {}, dict(wanted.dropped)
+            self.devices.clear()
             try:
                 for name, settings in wanted.providers.items():
                     await self._try_provider(name, settings, timeout, wanted.required)
@@ -180,9 +183,10 @@ class PageRuntime:
 
     async def _open_provider(self, name: str, settings: Mapping[str, str], timeout: float | None) -> None:
         if on_device(name):
-            self.device_id = int(settings.get("deviceId", 0))
-            self.device = await open_device(self.lease, self.page, self.device_id, settings, self.wanted, timeout)
-            if self.device.get("software") and self.wanted.settled().webgpu == "hardware":
+            device = Device(name, int(settings.get("deviceId", 0)))
+            told = await open_device(self.lease, self.page, device, settings, self.wanted, timeout)
+            self.devices[device] = told
+            if told.get("software") and self.wanted.settled().webgpu == "hardware":
                 self.log.warning("this machine has a GPU, but WebGPU runs in software here: %s", self.adapter)
 
     def _check_providers(self, wanted: Wanted) -> None:
@@ -200,14 +204,36 @@ class PageRuntime:
         raise error(f"{what}: {reasons}", provider=next(iter(self.dropped)))
 
     @property
+    def device(self) -> DeviceDescription | None:
+        """What the page says of the best device that is open."""
+        return next(iter(self.devices.values()), None)
+
+    @property
+    def tuned_device(self) -> DeviceDescription | None:
+        """The same of that on which products take tiles of a table."""
+        return next((told for device, told in self.devices.items() if PROVIDERS[device.provider].tiles), None)
+
+    def number_of(self, provider: str | None) -> int:
+        """Return the number of the session's own device of a provider; 0 if it has none."""
+        return next((device.number for device in self.devices if device.provider == provider), 0)
+
+    @property
     def adapter(self) -> str:
-        """The WebGPU adapter in words; "" without one."""
+        """The adapter of the device in words; "" without one."""
         return adapter_name(self.device) if self.device else ""
 
     def load(
-        self, plan: bytes, weights: Sequence[Part], asked: SessionOptions, *, timeout: float | None
+        self, plan: bytes, weights: Sequence[Part], asked: SessionOptions, on: str | None, *, timeout: float | None
     ) -> Loading[tuple[Loaded, SessionInfo]]:
-        """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`)."""
+        """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`).
+
+        Args:
+            plan: The plan.
+            weights: Of it.
+            asked: What the page is told besides.
+            on: The provider on whose device feeds and outputs may be.
+            timeout: Seconds, or None.
+        """
         body = CreateSessionT()
         told = {name: PROVIDERS[name].for_page(self.options.get(name, {})) for name in AVAILABLE}
         body.options = json.dumps({"providerOptions": told, "opening": for_opening(self.wanted), **asked})
@@ -218,7 +244,8 @@ class PageRuntime:
             unwanted = lambda answer: page.release(answer.body.session)  # noqa: E731
             sent, size = ([], 0) if plan_url else ([plan], len(plan))
             answer = await page.request(body, sent, size, timeout=timeout, progress=progress, unwanted=unwanted)
-            loaded = Loaded(page, answer.body.session)
+            device = None if on is None else Device(on, self.number_of(on))
+            loaded = Loaded(page, answer.body.session, device)
             # From here on it goes with all that is here, whoever waits for it.
             self._sessions.add(loaded)
             if self._released:
@@ -268,7 +295,7 @@ class PageRuntime:
         key = session, tuple(outputs), left, graph_id, profile, tuple(there)
         message = self._prepared.of(key, session.number, own, whole, layout.size, future)
         # Outputs that are left on the GPU are freed with the tensors that are made of them.
-        unwanted = (lambda answer: self.outputs_of(session.page, answer, outputs, on_gpu)) if on_gpu else None
+        unwanted = (lambda answer: self.outputs_of(session, answer, outputs, on_gpu)) if on_gpu else None
         buffers, url, http = layout.buffers, "", self.lease.http
         if layout.size >= FETCHED:
             buffers, url = [], http.new_url()
@@ -300,7 +327,7 @@ class PageRuntime:
         return session.page.start(body, layout.buffers, layout.size, timeout=timeout, tokens=tokens)
 
     def outputs_of(
-        self, page: Page, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None
+        self, session: Loaded, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None
     ) -> tuple[list[Any], RunInfo]:
         """Return the outputs in a page's answer, in this order, and `RunResult.info`.
 
@@ -310,28 +337,21 @@ class PageRuntime:
         by_name: dict[str, Any] = {name: tensor for name, tensor in (on_gpu or {}).items() if tensor is not None}
         for description in answer.body.outputs or ():
             if description.name not in by_name:
-                by_name[description.name] = self._output(page, description, answer.payload)
+                by_name[description.name] = _output(session, description, answer.payload)
         if missing := [name for name in names if name not in by_name]:
             raise ProtocolError(f"the page's answer to a run lacks output {missing[0]!r}")
         return [by_name[name] for name in names], cast(RunInfo, answer.told())
-
-    def _output(self, page: Page, description: Any, payload: memoryview) -> Any:
-        if description.location != Location.device:
-            return value_of(description, payload)
-        if not has_form(description.dtype):
-            raise ProtocolError(f"output {description.name!r} of type {description.dtype} is said to be on the GPU")
-        dims = description.dims or []
-        return DeviceTensor(page, description.gpuId, description.dtype, dims, device_id=self.device_id)
 
     def tensor_at(self, buffer: int, dtype: int, shape: Sequence[int]) -> DeviceTensor:
         """Return a GPU buffer of this page as a tensor that does not own it.
 
         Raises:
-            InvalidArgument: This session has no WebGPU device.
+            InvalidArgument: This session has no device.
         """
-        if not self.device:
-            raise InvalidArgument("this session has no WebGPU device, so nothing of its page is there")
-        return DeviceTensor(self.page, buffer, dtype, shape, owned=False, device_id=self.device_id)
+        device = next(iter(self.devices), None)
+        if device is None:
+            raise InvalidArgument("this session has no device, so nothing of its page is there")
+        return DeviceTensor(self.page, buffer, dtype, shape, owned=False, device=device)
 
     def session_stats(self, session: Loaded) -> SessionStats:
         """Ask the page for a session's recordings and memory."""
@@ -368,6 +388,15 @@ class PageRuntime:
         self._leave()
         self._release_sessions(end_runs=end_runs)
         pool().release(self.lease)
+
+
+def _output(session: Loaded, description: Any, payload: memoryview) -> Any:
+    if description.location != Location.device:
+        return value_of(description, payload)
+    device = session.device
+    if device is None or not has_form(device.provider, description.dtype):
+        raise ProtocolError(f"output {description.name!r} of type {description.dtype} is said to be on a device")
+    return DeviceTensor(session.page, description.gpuId, description.dtype, description.dims or [], device=device)
 
 
 def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: Timed | None) -> str:

@@ -10,7 +10,8 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import NoAdapter
-from py_ort.runtime.devices import ask_for_device, for_opening
+from py_ort.providers import FIRST_DEVICE
+from py_ort.runtime.devices import Device, ask_for_device, for_opening
 from py_ort.wire.json_fields import DeviceOptions
 
 
@@ -51,7 +52,7 @@ async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
             told: DeviceOptions = {**for_opening(options), "timeoutMs": int(timeout * 1000)}
             if told.get("hardware") == "required":
                 told["hardware"] = "expected"  # what there is instead is worth knowing
-            device = await ask_for_device(page, 0, told, timeout + 10)
+            device = await ask_for_device(page, Device(FIRST_DEVICE), told, timeout + 10)
         except NoAdapter as e:
             return {**found, "no_adapter": e.message}
         found["adapter"] = adapter_name(device)

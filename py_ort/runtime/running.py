@@ -77,8 +77,8 @@ class Run:
         self.future: Future[Answer] = Future()
         self._waits = Waiting(self.future)
         self._runtime, self._names = opened.runtime, names
-        main = opened.session
-        page = self._page = main.page
+        main = self._session = opened.session
+        page = main.page
         self._maps = {arg.name: arg for arg in opened.outputs if arg.keys is not None}
         self._sparse = {arg.name for arg in opened.outputs if arg.type.startswith(SPARSE)}
         self._options, self._log, self._on_gpu = run_options, log, on_gpu
@@ -177,7 +177,7 @@ class Run:
             if from_handler(e):
                 raise
             raise Cancelled("the run was ended by run_options.terminate") from None
-        return self._runtime.outputs_of(self._page, answer, self._names, self._on_gpu)
+        return self._runtime.outputs_of(self._session, answer, self._names, self._on_gpu)
 
     @property
     def times(self) -> RunTimes:

@@ -21,7 +21,7 @@ from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.running import in_thread
 from py_ort.runtime.values.io_binding import IOBinding
-from py_ort.runtime.values.ort_device import DEVICES
+from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
 from py_ort.runtime.values.ort_value import OrtValue, as_values, make_value
 from py_ort.runtime.values.output_location import OnGpu
 
@@ -273,7 +273,8 @@ class InferenceSession(NativeSessionNames, SessionBase):
             NotImplemented: It is a device of native onnxruntime ("cuda").
         """
         runtime = self._ready().runtime
-        return make_value(shape, element_type, device_type, device_id or runtime.device_id, vendor_id, runtime.lease)
+        own = runtime.number_of(PROVIDER_OF[device_kind(device_type)])
+        return make_value(shape, element_type, device_type, device_id or own, vendor_id, runtime.lease)
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
         """Forget what runs captured with this "gpu_graph_id"; with 0 also what they captured without one.

@@ -175,7 +175,7 @@ def tiles_for(entries: Mapping[str, str], runtime: PageRuntime) -> Mapping[str, 
     asked = entries[ENTRY] if ENTRY in entries else "0" if entries.get("session.plan_cache") == "0" else "1"
     if asked not in ("0", "1"):
         return _of_file(Path(asked))
-    told = runtime.device
+    told = runtime.tuned_device
     tables = TileTables.default() if asked == "1" and told else None
     if tables is None or told is None:
         return None

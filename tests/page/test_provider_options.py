@@ -72,13 +72,13 @@ def test_sessions_of_one_id_share_a_device(new_session):
     assert {"21", "22"} <= set(one.stats()["page"]["devices"])
     value = one.create_ortvalue_from_shape_and_type([2, 3], np.float32, "webgpu")
     assert two.run(None, {"x": value, "scale": SCALE})[0].tolist() == [SCALE.tolist()] * 2
-    with pytest.raises(InvalidArgument, match='input "x" is on GPU device 21, and this session on device 22'):
+    with pytest.raises(InvalidArgument, match='input "x" is on device 21 of webgpu, and this session on device 22'):
         other.run(None, {"x": value, "scale": SCALE})
     binding = other.io_binding()
     for name, array in feeds(2).items():
         binding.bind_cpu_input(name, array)
     binding.bind_ortvalue_output("y", value)
-    with pytest.raises(InvalidArgument, match='bound to output "y" is on GPU device 21'):
+    with pytest.raises(InvalidArgument, match='bound to output "y" is on device 21'):
         other.run_with_iobinding(binding)
     with pytest.raises(InvalidArgument, match="on GPU device 22: nothing of device 21"):
         binding.bind_output("y", "webgpu", 21)

@@ -33,9 +33,7 @@ WEIGHT_ALIGNMENT = 64
 class PlanBuilder:
     """A plan of a model as it is: no passes, everything on the CPU."""
 
-    def __init__(
-        self, proto: ModelProto, uses: Mapping[str, Sequence[int]] | None = None
-    ) -> None:
+    def __init__(self, proto: ModelProto, uses: Mapping[str, Sequence[int]] | None = None) -> None:
         self.values: list[ValueT] = []
         self.weights: list[WeightT] = []
         self.graphs: list[GraphT] = [GraphT()]

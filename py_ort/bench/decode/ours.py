@@ -78,7 +78,7 @@ class Loop:
     def __init__(
         self, decoder: Decoder, provider: str, in_place: bool, browser: BrowserOptions, threads: int, timeout: float
     ) -> None:
-        self._decoder, self._device = decoder, PROVIDERS[provider].device_names[0]
+        self._decoder, self._device = decoder, PROVIDERS[provider].device_name
         self._session = _open(decoder, provider, browser, threads, timeout)
         self.in_place = in_place
         self.loop = "in place" if in_place else "growing"

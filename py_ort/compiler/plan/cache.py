@@ -36,6 +36,7 @@ from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument
 from py_ort.folders import ASSETS, PACKAGE, user_caches
 from py_ort.ir.operators import REGISTERED
+from py_ort.providers import FOLDERS
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel, CompileOptions
@@ -303,7 +304,8 @@ def _user_kernels() -> list[UserDefinition]:
 @cache
 def _version() -> Any:
     """All that may change a plan but the model and the options: our own code and kernels, and what we compile with."""
-    files = [*PACKAGE.rglob("*.py"), *ASSETS.glob("kernels.*.json")]
-    stamps = sorted((str(f.relative_to(PACKAGE)), f.stat().st_size, f.stat().st_mtime_ns) for f in files)
+    sources = (file for folder in (PACKAGE, *FOLDERS) for file in folder.rglob("*.py"))
+    files = [*sources, *ASSETS.glob("kernels.*.json")]
+    stamps = sorted((os.path.relpath(f, PACKAGE), f.stat().st_size, f.stat().st_mtime_ns) for f in files)
     ours = hashlib.sha256(repr(stamps).encode()).hexdigest()
     return [ours, *(importlib.metadata.version(name) for name in ("onnx", "onnx-ir", "numpy"))]

@@ -18,7 +18,7 @@ from py_ort.ir.graph import origins
 from py_ort.ir.operators import UserKernel, operator
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.control import declared_shapes, handed_in
-from py_ort.providers import CPU, PROVIDERS, PlacedNode
+from py_ort.providers import PROVIDERS, PlacedNode
 from py_ort.providers.manifest import dtype_name
 from py_ort.schema.gen import ElementForm, Graph, InputPlacement, Node, Plan, Provider, Subgraph, Value, Weight
 from py_ort.schema.gen.InputUse import InputUse
@@ -33,6 +33,7 @@ _DTYPES = {dtype_name(dtype): int(dtype) for dtype in ir.DataType}
 _HEAP = 1  # of places, the bit of the core's own
 _USES = {"device": InputUse.device, "host": InputUse.host, "shape": InputUse.shape}
 
+
 @dataclass
 class PlanWriter:
     """Collects values and graphs, then packs them.
@@ -40,6 +41,7 @@ class PlanWriter:
     Attributes:
         model: The placed model.
         placed: Where each node runs.
+        providers: Those that nodes run on, the core's own first, then in the order that was asked for.
         user_kernels: Users' kernels by (domain, op_type).
         keys: Tell by which keys pages may share the constants.
         feed_ranks: See `plan.scalar_feeds`.
@@ -48,6 +50,7 @@ class PlanWriter:
 
     model: ir.Model
     placed: Mapping[ir.Node, PlacedNode]
+    providers: Sequence[str]
     user_kernels: Mapping[tuple[str, str], UserKernel] = field(default_factory=dict)
     keys: bool = False
     feed_ranks: Mapping[ir.Value, int] = field(default_factory=dict)
@@ -55,15 +58,12 @@ class PlanWriter:
     _values: dict[ir.Value, int] = field(default_factory=dict)
     _graphs: list[ir.Graph] = field(default_factory=list)
     _wanted: dict[ir.Value, int] = field(default_factory=dict)  # the places where a value is read, a bit for each
-    _providers: list[str] = field(default_factory=list)  # the core's own first
     _declared: dict[ir.Value, Any] = field(default_factory=dict)  # what the model says of a body's outputs
     _handed: list[tuple[ir.Value, ir.Value]] = field(default_factory=list)  # to a body, which reads it where it likes
 
     def write(self) -> bytes:
         """Return the plan; `weights` is filled."""
-        used = {placed.provider for placed in self.placed.values()}
-        self._providers = [CPU, *(name for name in PROVIDERS if name in used and name != CPU)]
-        self.weights.providers = self._providers
+        self.weights.providers = [*self.providers]
         self._collect(self.model.graph)
         for outer, inner in reversed(self._handed):  # the innermost bodies first
             self._wanted[outer] |= self._wanted.get(inner, 0)
@@ -72,7 +72,7 @@ class PlanWriter:
             tensor: Any = value.const_value
             self.weights.add(value.name or "", tensor, self._places(value))
         builder = flatbuffers.Builder(1 << 16)
-        providers = _table_vector(builder, [_provider(builder, name) for name in self._providers])
+        providers = _table_vector(builder, [_provider(builder, name) for name in self.providers])
         values = _table_vector(builder, [_value(builder, v, self._declared.get(v)) for v in self._values])
         graphs = _table_vector(builder, [self._graph(builder, g) for g in self._graphs])
         placements = _table_vector(builder, [self._input_placement(builder, v) for v in self.model.graph.inputs])
@@ -133,7 +133,7 @@ class PlanWriter:
         return [kernel.definition for kernel in found if kernel is not None]
 
     def _provider(self, node: ir.Node) -> int:
-        return self._providers.index(self.placed[node].provider)
+        return self.providers.index(self.placed[node].provider)
 
     def _places(self, value: ir.Value) -> int:
         """Return where a weight or a feed shall be: on one device at most; others have it from the heap.

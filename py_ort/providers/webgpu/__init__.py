@@ -35,6 +35,7 @@ PROVIDER = Provider(
     elements=_ELEMENTS,
     device_names=("webgpu", "gpu", "webgpu-buffer", "gpu-buffer"),
     user_kernels=True,
+    tiles=True,
     needs=NEEDS,
     options=OPTIONS,
     c_name="WebGPU",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from py_ort.providers import FIRST_DEVICE
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.session import InferenceSession
 from py_ort.runtime.values.ort_device import OrtDevice
@@ -121,4 +122,4 @@ class NativeSession:
 
     def webgpu_context_id(self) -> int:
         """Return the number of the GPU's device in the session's page."""
-        return self.session._open().runtime.device_id
+        return self.session._open().runtime.number_of(FIRST_DEVICE)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from py_ort.exceptions import Fail, NotImplemented
-from py_ort.runtime.values.ort_device import DEVICE, HEAP
+from py_ort.providers import PROVIDERS
+from py_ort.runtime.values.ort_device import HEAP
 
 if TYPE_CHECKING:
     from py_ort.runtime.native.assignment import OrtEpAssignedSubgraph
@@ -95,7 +96,9 @@ class NativeSessionNames:
 
         outputs = self._self().get_outputs()
         on_gpu = preferred(self._self()._location, outputs, [arg.name for arg in outputs])
-        return [of_place(DEVICE if arg.name in on_gpu else HEAP) for arg in outputs]
+        provider = self._self().placement().device()
+        device = HEAP if provider is None else PROVIDERS[provider].device_name
+        return [of_place(device if arg.name in on_gpu else HEAP) for arg in outputs]
 
     def get_input_epdevices(self) -> list[None]:
         """Return None for each input: a browser does not list its devices."""

@@ -1,4 +1,4 @@
-"""A tensor in a GPU buffer of a page."""
+"""A tensor on a device of a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument, ProtocolError, WorkerEnded
-from py_ort.runtime.devices import acquire_with_device, open_device
+from py_ort.providers import PROVIDERS
+from py_ort.runtime.devices import Device, acquire_with_device, open_device
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
 from py_ort.schema.gen.JsepCopy import JsepCopyT
 from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
@@ -22,21 +23,17 @@ from py_ort.schema.gen.JsepFree import JsepFreeT
 from py_ort.wire import Answer
 from py_ort.wire.tensors import NUMPY, dtype_name, dtype_of
 
-#: How elements lie in GPU buffers where that differs from numpy (docs/internals.md, section 5).
-_OTHERWISE = {"int64": np.dtype(np.int32), "uint64": np.dtype(np.uint32), "bool": np.dtype(np.uint32)}
-_AS_IT_IS = ("float32", "float16", "int32", "uint32", "int16", "uint16", "int8", "uint8", "bfloat16")
-
 
 class DeviceTensor:
-    """A GPU buffer with a type and a shape. It is freed with this object, or by `free`, if it owns it.
+    """Memory of a device with a type and a shape. It is freed with this object, or by `free`, if it owns it.
 
     Attributes:
         page: The page it is in.
         id: Its number there.
         dtype: The `DType` of its elements.
         shape: Its dimensions.
-        stored: The numpy type of its elements as they lie in the buffer.
-        device_id: Of the WebGPU device that the buffer is on.
+        stored: The numpy type of its elements as they lie there.
+        device: Where it is.
         fits: The input that it was last found to fit.
     """
 
@@ -48,35 +45,38 @@ class DeviceTensor:
         shape: Sequence[int],
         lease: Lease | None = None,
         owned: bool = True,
-        device_id: int = 0,
+        *,
+        device: Device,
     ) -> None:
         self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(map(int, shape))
-        self.stored = _storage(dtype)
+        self.stored = _storage(device.provider, dtype)
         self._lease = lease  # if it keeps the browser alive by itself
-        self._owned, self.device_id = owned, device_id
+        self._owned, self.device = owned, device
         self.fits: NodeArg | None = None
 
     @classmethod
-    def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0, shared: Lease | None = None) -> DeviceTensor:
-        """Allocate a buffer in the page of `shared`, or of the default browser."""
-        _check_form(dtype)
-        size = max(int(np.prod(shape, dtype=np.int64)) * _storage(dtype).itemsize, 1)
+    def empty(cls, dtype: int, shape: Sequence[int], device: Device, shared: Lease | None = None) -> DeviceTensor:
+        """Allocate one in the page of `shared`, or of the default browser."""
+        size = max(int(np.prod(shape, dtype=np.int64)) * _storage(device.provider, dtype).itemsize, 1)
         body = JsepAllocT()
-        body.deviceId, body.size = device_id, -(-size // 16) * 16
-        return loop_thread().call(cls._allocated(body, dtype, shape, shared))
+        body.provider, body.deviceId = device
+        body.size = -(-size // 16) * 16
+        return loop_thread().call(cls._allocated(body, dtype, shape, device, shared))
 
     @classmethod
-    async def _allocated(cls, body: JsepAllocT, dtype: int, shape: Sequence[int], shared: Lease | None) -> DeviceTensor:
+    async def _allocated(
+        cls, body: JsepAllocT, dtype: int, shape: Sequence[int], device: Device, shared: Lease | None
+    ) -> DeviceTensor:
         if shared is None:
-            lease, _, _ = await acquire_with_device(BrowserOptions(), body.deviceId)
+            lease, _, _ = await acquire_with_device(BrowserOptions(), device)
         else:
             lease = pool().share(shared)
         while True:
             try:
                 page = await pool().live(lease)
-                await open_device(lease, page, body.deviceId, {})
+                await open_device(lease, page, device, {})
                 answer = await page.request(body, unwanted=partial(_unwanted, page))
-                return cls(page, answer.body.id, dtype, shape, lease, device_id=body.deviceId)
+                return cls(page, answer.body.id, dtype, shape, lease, device=device)
             except WorkerEnded:
                 continue
             except BaseException:
@@ -84,9 +84,9 @@ class DeviceTensor:
                 raise
 
     @classmethod
-    def from_numpy(cls, array: np.ndarray, device_id: int = 0) -> DeviceTensor:
+    def from_numpy(cls, array: np.ndarray, device: Device) -> DeviceTensor:
         """Upload an array to the page of the default browser."""
-        made = cls.empty(dtype_of(array), array.shape, device_id)
+        made = cls.empty(dtype_of(array), array.shape, device)
         made.upload(array)
         return made
 
@@ -102,7 +102,7 @@ class DeviceTensor:
             )
         wide = np.ascontiguousarray(array).astype(self.stored, copy=False)
         if array.dtype.itemsize > self.stored.itemsize and not np.array_equal(wide, array):
-            raise InvalidArgument(f"an integer of {array.dtype} beyond 32 bits cannot be on the GPU")
+            raise InvalidArgument(f"an integer of {array.dtype} beyond 32 bits cannot be on {self.device.provider}")
         data = wide.tobytes()
         data += bytes(-len(data) % 4)
         body = JsepCopyT()
@@ -169,20 +169,18 @@ class DeviceTensor:
 
 
 @cache
-def has_form(dtype: int) -> bool:
-    """Whether elements of a `DType` can be on the GPU."""
-    return dtype_name(dtype) in (*_AS_IT_IS, *_OTHERWISE)
-
-
-def _check_form(dtype: int) -> None:
-    if not has_form(dtype):
-        raise InvalidArgument(f"{dtype_name(dtype)} has no form on the GPU")
+def has_form(provider: str, dtype: int) -> bool:
+    """Whether elements of a `DType` can be on a provider's device."""
+    return dtype_name(dtype) in PROVIDERS[provider].elements
 
 
 @cache
-def _storage(dtype: int) -> np.dtype[Any]:
-    _check_form(dtype)
-    return _OTHERWISE.get(dtype_name(dtype), NUMPY[dtype])
+def _storage(provider: str, dtype: int) -> np.dtype[Any]:
+    """Return how elements lie there."""
+    if not has_form(provider, dtype):
+        raise InvalidArgument(f"{dtype_name(dtype)} has no form on {provider}")
+    stored = PROVIDERS[provider].elements[dtype_name(dtype)]
+    return NUMPY[dtype] if stored == dtype_name(dtype) else np.dtype(stored)
 
 
 def _unwanted(page: Page, answer: Answer) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, WrongType
 from py_ort.runtime.native.value_names import NativeBindingNames
-from py_ort.runtime.values.ort_device import DEVICES, device_kind
+from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
 from py_ort.runtime.values.ort_value import OrtValue, copy_tensors
 from py_ort.runtime.values.ort_value_vector import OrtValueVector
 
@@ -175,9 +175,15 @@ class IOBinding(NativeBindingNames):
         self._results = results
 
     def _check_device(self, device_type: str, device_id: int) -> None:
-        own = self._session._open().runtime.device_id
-        if device_kind(device_type) in DEVICES and device_id not in (0, own):
-            raise InvalidArgument(f"this session is on GPU device {own}: nothing of device {device_id} can be bound")
+        kind, opened = device_kind(device_type), self._session._open()
+        if kind not in DEVICES:
+            return
+        own = opened.session.device or next(iter(opened.runtime.devices), None)
+        if own is not None and (PROVIDER_OF[kind] != own.provider or device_id not in (0, own.number)):
+            raise InvalidArgument(
+                f"this session is on device {own.number} of {own.provider}: nothing of device {device_id} of "
+                f"{PROVIDER_OF[kind]} can be bound"
+            )
 
     def _bind_input(self, name: str, value: OrtValue) -> None:
         self._session._check_input_name(name)

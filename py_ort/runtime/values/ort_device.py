@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.providers import CPU, DEFAULT, PROVIDERS, on_device
+from py_ort.providers import AVAILABLE, CPU, FIRST_DEVICE, PROVIDERS
 
-_NAMES = {name: each.device_names[0] for each in PROVIDERS.values() for name in each.device_names}
+_NAMES = {name: each.device_name for each in PROVIDERS.values() for name in each.device_names}
+#: The provider of each device.
+PROVIDER_OF = {PROVIDERS[name].device_name: name for name in AVAILABLE}
 #: The device of the core's heap; all others are a provider's own.
-HEAP = PROVIDERS[CPU].device_names[0]
+HEAP = PROVIDERS[CPU].device_name
 #: These.
 DEVICES = frozenset(_NAMES.values()) - {HEAP}
 #: The one that sessions use which name none.
-DEVICE = next(PROVIDERS[name].device_names[0] for name in DEFAULT if on_device(name))
+DEVICE = PROVIDERS[FIRST_DEVICE].device_name
 #: onnxruntime's numbers of the kinds of devices, and PCI's of the vendors that a name implies.
 CPU_TYPE, GPU, FPGA, NPU, DML = range(5)
 _NUMBERS = {name: (CPU_TYPE if name == HEAP else GPU, 0) for name in _NAMES.values()}

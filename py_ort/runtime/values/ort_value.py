@@ -9,12 +9,14 @@ import numpy as np
 
 from py_ort.boundary import public, public_function
 from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
+from py_ort.providers import PROVIDERS
 from py_ort.runtime.native.value_names import NativeValueNames
-from py_ort.runtime.values.ort_device import DEVICE, HEAP, OrtDevice, device_kind
+from py_ort.runtime.values.ort_device import HEAP, PROVIDER_OF, OrtDevice, device_kind
 from py_ort.runtime.values.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from py_ort.browser.pool import Lease
+    from py_ort.runtime.devices import Device
     from py_ort.runtime.values.device_tensor import DeviceTensor
 
 
@@ -71,7 +73,7 @@ class OrtValue(NativeValueNames):
             return OrtValue(array)
         from py_ort.runtime.values.device_tensor import DeviceTensor
 
-        return OrtValue(DeviceTensor.from_numpy(array, _number(device_type, device_id)))
+        return OrtValue(DeviceTensor.from_numpy(array, _device(device_type, device_id)))
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
@@ -209,7 +211,7 @@ class OrtValue(NativeValueNames):
 
     def device_name(self) -> str:
         """Return the name of the device where the elements are."""
-        return HEAP if self.on_device is None else DEVICE
+        return HEAP if self.on_device is None else PROVIDERS[self.on_device.device.provider].device_name
 
     def data_ptr(self) -> int:
         """Return the address of the first element, or the number of the GPU buffer; for `IOBinding.bind_input`."""
@@ -329,7 +331,7 @@ def make_value(
         return OrtValue(zeros)
     from py_ort.runtime.values.device_tensor import DeviceTensor
 
-    return OrtValue(DeviceTensor.empty(dtype_of(zeros), shape, _number(device_type, device_id), lease))
+    return OrtValue(DeviceTensor.empty(dtype_of(zeros), shape, _device(device_type, device_id), lease))
 
 
 @public_function
@@ -364,11 +366,14 @@ def _copy(source: OrtValue, target: OrtValue) -> None:
 def _on_cpu(device_type: str | OrtDevice, vendor_id: int) -> bool:
     if vendor_id > 0:
         raise InvalidArgument(f"a browser's devices have no vendor id; got {vendor_id}")
-    return device_kind(device_type) == "cpu"
+    return device_kind(device_type) == HEAP
 
 
-def _number(device_type: str | OrtDevice, device_id: int) -> int:
-    return device_type.device_id() if isinstance(device_type, OrtDevice) else device_id
+def _device(device_type: str | OrtDevice, device_id: int) -> Device:
+    from py_ort.runtime.devices import Device
+
+    number = device_type.device_id() if isinstance(device_type, OrtDevice) else device_id
+    return Device(PROVIDER_OF[device_kind(device_type)], number)
 
 
 def _numpy_type(element_type: int) -> np.dtype[Any]:

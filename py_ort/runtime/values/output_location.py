@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.runtime.values.ort_device import DEVICES, device_kind
+from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
 
 if TYPE_CHECKING:
     from py_ort.compiler.plan.node_arg import NodeArg
@@ -40,38 +40,43 @@ def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequ
         InvalidArgument: There is no output of a name, or its type has no form on the GPU.
     """
     if isinstance(location, str):
-        return dict.fromkeys(arg.name for arg in outputs if location in DEVICES and arg.name in wanted and _fits(arg))
+        if location not in DEVICES:
+            return {}
+        fitting = (arg.name for arg in outputs if _fits(arg, PROVIDER_OF[location]))
+        return dict.fromkeys(name for name in fitting if name in wanted)
     known = [arg.name for arg in outputs]
     for name in location:
         if name not in known:
             raise InvalidArgument(
                 f"preferred_output_location: the model has no output {name!r}: it has {', '.join(map(repr, known))}"
             )
-    check_forms([name for name, place in location.items() if place in DEVICES], outputs)
+    for name, place in location.items():
+        if place in DEVICES:
+            check_forms([name], outputs, PROVIDER_OF[place])
     return dict.fromkeys(name for name in wanted if location.get(name) in DEVICES)
 
 
-def check_forms(names: Collection[str], outputs: Sequence[NodeArg]) -> None:
-    """Refuse outputs that are to be left on the GPU by their names, and cannot be there.
+def check_forms(names: Collection[str], outputs: Sequence[NodeArg], provider: str) -> None:
+    """Refuse outputs that are to be left on a provider's device by their names, and cannot be there.
 
     Raises:
         InvalidArgument: The type of one has no form there; says which.
     """
     for arg in outputs:
-        if arg.name in names and not _fits(arg):
+        if arg.name in names and not _fits(arg, provider):
             raise InvalidArgument(
-                f"output {arg.name!r} is {arg.type}, which has no form on the GPU: have it on the CPU"
+                f"output {arg.name!r} is {arg.type}, which has no form on {provider}: have it on the CPU"
             )
 
 
-def _fits(arg: NodeArg) -> bool:
-    return arg.keys is None and _has_form(arg.type)
+def _fits(arg: NodeArg, provider: str) -> bool:
+    return arg.keys is None and _has_form(arg.type, provider)
 
 
 @cache
-def _has_form(type_text: str) -> bool:
+def _has_form(type_text: str, provider: str) -> bool:
     from py_ort.runtime.values.device_tensor import has_form
     from py_ort.wire.tensors import TYPE_NUMBERS
 
     element = type_text.removeprefix("tensor(").removesuffix(")")
-    return element in TYPE_NUMBERS and has_form(TYPE_NUMBERS[element])
+    return element in TYPE_NUMBERS and has_form(provider, TYPE_NUMBERS[element])

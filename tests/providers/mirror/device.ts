@@ -54,6 +54,10 @@ export class MirrorDevice implements OpenDevice {
     at(place, bytes.length).set(bytes);
   }
 
+  allocate(bytes: number): number {
+    return this.buffers.allocate(bytes, this.memory);
+  }
+
   makeMemory(_label: string, bytes: number): Block {
     this.counters.buffers++;
     return new Block(bytes);

@@ -73,7 +73,7 @@ export function deviceOf(request: EngineRequest, runtime: Runtime): Promise<Open
 /** Has such a session, in this thread, take a device of the page's own. */
 export function giveDevice(request: EngineRequest, runtime: Runtime, source: object): void {
   const { name, options } = deviceAsked(request);
-  const devices = runtime.devices(providerNamed(name));
+  const devices = runtime.devices(name);
   capability(devices.offer, name, 'devices that pages give').call(devices, options.deviceId as number, source);
 }
 
@@ -90,7 +90,7 @@ function optionsOf(provider: ExecutionProvider, common: ProviderOptions): GivenO
 async function deviceFor(name: string, options: GivenOptions, runtime: Runtime): Promise<OpenDevice> {
   const provider = providerNamed(name);
   const { deviceId, device } = provider.settings(options);
-  return runtime.devices(provider).open(deviceId, device);
+  return runtime.devices(provider.name).open(deviceId, device);
 }
 
 /** Finds further files among those that the page gave; undefined: beside the model's URL. */

@@ -45,6 +45,8 @@ export interface DeviceProvider {
   read(id: number, bytes: number): Promise<Uint8Array>;
   /** Writes bytes whose number need not be a multiple of 4; the memory must have room for the rounding up. */
   write(place: Placement, bytes: Uint8Array): void;
+  /** A tensor of zeros that belongs to no session, until it is freed. */
+  allocate(bytes: number): number;
   /** Memory of weights, until `free`. */
   makeMemory(label: string, bytes: number): Memory & { destroy(): void };
   /** Copies the first rows of each head from one tensor to another, each with the rows that its heads have room for. */

@@ -21,8 +21,8 @@ export class KernelService {
 
   constructor(private readonly runtime: Runtime) {}
 
-  async alloc(deviceId: number, size: number): Promise<number> {
-    return kernelsOf(await this.runtime.devices().open(deviceId)).allocate(size);
+  async alloc(provider: string, deviceId: number, size: number): Promise<number> {
+    return (await this.runtime.devices(provider).open(deviceId)).allocate(size);
   }
 
   async free(id: number): Promise<void> {
@@ -50,13 +50,14 @@ export class KernelService {
   }
 
   async createKernel(
+    provider: string,
     deviceId: number,
     opType: string,
     domain: string,
     attributes: Uint8Array,
     userKernel = '',
   ): Promise<number> {
-    const device = await this.runtime.devices().enter(deviceId, {}, false);
+    const device = await this.runtime.devices(provider).enter(deviceId, {}, false);
     try {
       const run = kernelsOf(device).make(opType, domain, attributes, userKernel);
       this.kernels.set(this.nextKernel, { deviceId, device, run });

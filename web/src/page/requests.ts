@@ -142,10 +142,10 @@ export class Requests {
     }
   }
 
-  private async openDevice({ deviceId, options }: OpenDeviceT): Promise<Answer> {
+  private async openDevice({ provider: name, deviceId, options }: OpenDeviceT): Promise<Answer> {
     const { given, ...opening } = json<DeviceOptions>(options);
-    const provider = providerNamed();
-    const devices = this.runtime.devices(provider);
+    const provider = providerNamed(text(name));
+    const devices = this.runtime.devices(provider.name);
     const { description } = await devices.open(deviceId, { ...provider.settings(given).device, ...opening });
     return { type: Body.DeviceOpened, body: new DeviceOpenedT(JSON.stringify(description)) };
   }
@@ -236,8 +236,9 @@ export class Requests {
     return { type: Body.Stats, body: new StatsT(told(stats)) };
   }
 
-  private async jsepAlloc({ deviceId, size }: JsepAllocT): Promise<Answer> {
-    return { type: Body.JsepBuffer, body: new JsepBufferT(await this.kernelService.alloc(deviceId, Number(size))) };
+  private async jsepAlloc({ provider, deviceId, size }: JsepAllocT): Promise<Answer> {
+    const id = await this.kernelService.alloc(text(provider), deviceId, Number(size));
+    return { type: Body.JsepBuffer, body: new JsepBufferT(id) };
   }
 
   private async jsepFree({ id, others }: JsepFreeT): Promise<Answer> {
@@ -258,6 +259,7 @@ export class Requests {
   }
 
   private async jsepCreateKernel({
+    provider,
     deviceId,
     opType,
     domain,
@@ -265,6 +267,7 @@ export class Requests {
     userKernel,
   }: JsepCreateKernelT): Promise<Answer> {
     const id = await this.kernelService.createKernel(
+      text(provider),
       deviceId,
       text(opType),
       text(domain),

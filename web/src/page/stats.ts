@@ -1,4 +1,5 @@
 // GetStats: what a page or a session holds and has done. gpu_bytes includes what waits in caches.
+import { providers } from 'virtual:providers';
 import type { MicrokernelStats } from '../core/microkernels';
 import { type Counters, countersOf } from '../device/counters';
 import type { Runtime } from '../session/runtime';
@@ -40,7 +41,7 @@ export interface PageStats {
   readonly heap_bytes: number;
   readonly wasm?: MicrokernelStats;
   readonly gpu_bytes: number;
-  /** By device id. */
+  /** By device id, with its name before it if the provider is not the build's first one with devices. */
   readonly devices: { readonly [id: string]: DeviceStats };
   readonly sessions: { readonly [id: string]: SessionStats };
   /** The JSEP functions in which the core was ever suspended. */
@@ -81,14 +82,15 @@ export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, 
   for (const { device } of open) gpu_bytes += device.bytes + GpuWeightStore.of(device).bytes;
   for (const session of sessions.values()) gpu_bytes += session.gpuSession?.memory.bytes ?? 0;
   const loaded = runtime.loadedCore;
+  const [first] = Object.keys(providers);
   return {
     counters: countersOf(open.map(({ device }) => device.counters)),
     heap_bytes: loaded?.core.heap.byteLength ?? 0,
     wasm: loaded?.core.microkernels.stats,
     gpu_bytes,
     devices: Object.fromEntries(
-      open.map(({ id, device: { buffers, cacheStats = {} } }) => [
-        id,
+      open.map(({ id, device: { name, buffers, cacheStats = {} } }) => [
+        name === first ? id : `${name} ${id}`,
         { tensors: buffers.count, tensor_bytes: buffers.bytes, buffer_caches: cacheStats },
       ]),
     ),

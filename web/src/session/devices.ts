@@ -48,7 +48,7 @@ export class SessionDevices {
     const settings = provider.settings(providerOptions?.[name]);
     const { deviceId, preserveDevice } = settings;
     const how = { ...settings.device, ...opening };
-    const device = await this.runtime.devices(provider).enter(deviceId, how, preserveDevice);
+    const device = await this.runtime.devices(name).enter(deviceId, how, preserveDevice);
     try {
       if (settings.enableGraphCapture) capability(device.capturesGraphs, name, 'graph capture');
       this.all.push({ settings, device, session: device.session(settings, userKernels, tiles) });

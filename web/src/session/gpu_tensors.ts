@@ -29,15 +29,22 @@ function bytesOnGpu({ elements }: DeviceProvider, dtype: DType, dims: readonly n
   return storageBytes(elementCount(dims) * elements.size(dtype));
 }
 
-async function fetchOrFail(session: SessionState, what: string, tensor: TensorOnGpu): Promise<TensorOnCpu> {
+/** A tensor of no device, or of another provider's, as one in the heap; where a `place` is wanted, there is none. */
+async function fetchOrFail(
+  session: SessionState,
+  what: string,
+  tensor: TensorOnGpu,
+  place = false,
+): Promise<TensorOnCpu> {
   const { gpuId, dtype, dims } = tensor;
   const owner = await session.runtime.ownerOf(gpuId);
   if (!owner) throw invalid(`${what}: there is no GPU buffer ${gpuId}: it was freed, or belongs to a lost device`);
   const { device: provider } = owner;
-  if (session.provider && provider !== session.provider) {
+  const own = session.provider;
+  if (own && provider !== own && (place || provider.name === own.name)) {
     throw invalid(
-      `${what} is on GPU device ${owner.id}, and this session on device ${session.settings?.deviceId}: ` +
-        'take it to the CPU first, or give both the same deviceId',
+      `${what} is on device ${owner.id} of ${provider.name}, and this session on device ` +
+        `${session.settings?.deviceId} of ${own.name}: take it to the CPU first, or give both the same deviceId`,
     );
   }
   if (!fits(provider, tensor)) {
@@ -47,7 +54,6 @@ async function fetchOrFail(session: SessionState, what: string, tensor: TensorOn
         `and GPU buffer ${gpuId} has ${room}`,
     );
   }
-  // No node of this session runs on a GPU.
   const bytes = await provider.read(gpuId, elementCount(dims) * provider.elements.size(dtype));
   return { dtype, dims, data: provider.elements.narrow(dtype, bytes) };
 }
@@ -63,7 +69,7 @@ export async function checkPlaces(
   for (const [name, place] of Object.entries(places)) {
     if (!session.provider)
       throw invalid(`output "${name}" is bound to a GPU buffer, and no node of this session runs on a GPU`);
-    if (!fits(session.provider, place)) await fetchOrFail(session, `the place bound to output "${name}"`, place);
+    if (!fits(session.provider, place)) await fetchOrFail(session, `the place bound to output "${name}"`, place, true);
   }
 }
 

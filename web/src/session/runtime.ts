@@ -62,18 +62,18 @@ export class Runtime {
     return (this.loadedCore = { core, jsep: new JsepBackend(core) });
   }
 
-  /** The devices of a provider. */
-  devices({ name, devices } = providerNamed()): Devices {
+  /** The devices of the provider of this name. */
+  devices(name: string): Devices {
     const known = this.ofProviders.get(name);
     if (known) return known;
-    const made = devices((severity, text) => this.log(severity, name, text));
+    const made = providerNamed(name).devices((severity, text) => this.log(severity, name, text));
     this.ofProviders.set(name, made);
     return made;
   }
 
   /** What entered this device is done with it. */
   leave(id: number, device: DeviceProvider): void {
-    this.devices(providerNamed(device.name)).leave(id, device);
+    this.devices(device.name).leave(id, device);
   }
 
   /** All that are open now. */

@@ -8,7 +8,7 @@ import { codeOf, messageOf } from '../../src/errors';
 import { filesIn } from '../../src/core/files';
 import { sessionStats } from '../../src/page/stats';
 import { ofUrls } from '../../src/session/model_source';
-import { providerNamed, Runtime } from '../../src/session/runtime';
+import { Runtime } from '../../src/session/runtime';
 import { Session } from '../../src/session/session';
 import type { TensorOnCpu, TensorOnGpu } from '../../src/wire/values';
 
@@ -51,7 +51,7 @@ const again = (await first.run({ x: left })).outputs.y as TensorOnCpu;
 const elsewhere = await failed(second.run({ x: left }));
 const { memory } = sessionStats(first);
 const capture = await failed(load(0, { enableGraphCapture: true }));
-const device = await runtime.devices(providerNamed(job.provider)).open(0);
+const device = await runtime.devices(job.provider).open(0);
 Object.assign(device, { lost: 'it fell' });
 const lost = await failed(first.run({ x }));
 const other = await failed(second.run({ x }));

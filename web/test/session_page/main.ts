@@ -55,7 +55,7 @@ async function release(id: number) {
   sessions.delete(id);
 }
 
-const device = async () => (await runtime.devices().open(0)) as WebGpuDevice;
+const device = async () => (await runtime.devices('webgpu').open(0)) as WebGpuDevice;
 
 async function loseDevice() {
   const { gpu } = await device();

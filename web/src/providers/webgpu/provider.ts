@@ -107,6 +107,10 @@ export class GpuProvider implements DeviceProvider {
     this.gpu.write(buffer as GPUBuffer, offset, bytes);
   }
 
+  allocate(bytes: number): number {
+    return this.buffers.allocate(bytes, this.caches.storage, 'JsepAlloc', true);
+  }
+
   makeMemory(label: string, size: number): GPUBuffer {
     const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
     return this.gpu.createBuffer({ label, size, usage });

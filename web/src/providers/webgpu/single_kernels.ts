@@ -11,11 +11,6 @@ import { userKernels } from './user_kernels';
 export class GpuSingleKernels implements SingleKernels {
   constructor(private readonly provider: GpuProvider) {}
 
-  allocate(bytes: number): number {
-    const { buffers, caches } = this.provider;
-    return buffers.allocate(bytes, caches.storage, 'JsepAlloc', true);
-  }
-
   copy(source: number, target: number, bytes: number): void {
     const { buffers, gpu } = this.provider;
     const [from, to] = [buffers.get(source), buffers.get(target)];
