@@ -12,7 +12,8 @@ from typing import Any
 
 from py_ort.exceptions import NoSuchSession, ProtocolError
 from py_ort.providers import on_device
-from py_ort.runtime.page_runtime import Loaded, PageRuntime
+from py_ort.runtime.loaded import Loaded
+from py_ort.runtime.page_runtime import PageRuntime
 
 Memory = dict[str, dict[str, int]]
 _KEYS = {"weights", "shared", "arena", "peak"}

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from py_ort.compiler.load import ModelMetadata
     from py_ort.providers import Placement
     from py_ort.providers.resolution import Wanted
-    from py_ort.runtime.page_runtime import Loaded, PageRuntime
+    from py_ort.runtime.loaded import Loaded
+    from py_ort.runtime.page_runtime import PageRuntime
 
 T = TypeVar("T")
 AnyPlanner: TypeAlias = "Planner | PackagedPlans"

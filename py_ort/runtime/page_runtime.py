@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
 from py_ort.browser.loading import Loading
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
-from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.browser.request import Progress
 from py_ort.exceptions import (
@@ -30,14 +29,14 @@ from py_ort.log import SessionLog
 from py_ort.providers import AVAILABLE, CPU, PROVIDERS, on_device
 from py_ort.providers.resolution import REQUIRE, Wanted
 from py_ort.runtime.devices import AdapterGone, Device, for_opening, open_device
+from py_ort.runtime.loaded import Loaded
 from py_ort.runtime.probe import adapter_name
-from py_ort.runtime.values.device_tensor import DeviceTensor, has_form
+from py_ort.runtime.values.device_tensor import DeviceTensor
 from py_ort.runtime.values.feeds import Feed
 from py_ort.runtime.values.output_location import OnGpu
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.Generate import GenerateT
 from py_ort.schema.gen.GetStats import GetStatsT
-from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
 from py_ort.schema.gen.Run import RunT
 from py_ort.wire import Answer, Layout
@@ -57,29 +56,10 @@ from py_ort.wire.parts import Part
 from py_ort.wire.prepared_runs import PreparedRuns
 from py_ort.wire.tensors import on_gpu as describe_on_gpu
 from py_ort.wire.tensors import pack
-from py_ort.wire.values import pack_value, value_of
+from py_ort.wire.values import pack_value
 
 #: From this size on, pages fetch what runs are fed: several ranges at once are quicker than a websocket.
 FETCHED = 4 << 20
-
-
-class Loaded(NamedTuple):
-    """A session in a page.
-
-    Attributes:
-        page: The worker that it is in.
-        number: What the worker calls it.
-        device: Where its feeds and outputs may be, besides the heap; None if none of its nodes is on a device.
-    """
-
-    page: Page
-    number: int
-    device: Device | None
-
-    @property
-    def gone(self) -> bool:
-        """Whether the worker was ended, so that the session must be loaded into the next one."""
-        return isinstance(self.page.lost, WorkerEnded)
 
 
 @dataclass
@@ -337,7 +317,7 @@ class PageRuntime:
         by_name: dict[str, Any] = {name: tensor for name, tensor in (on_gpu or {}).items() if tensor is not None}
         for description in answer.body.outputs or ():
             if description.name not in by_name:
-                by_name[description.name] = _output(session, description, answer.payload)
+                by_name[description.name] = session.value(description, answer.payload)
         if missing := [name for name in names if name not in by_name]:
             raise ProtocolError(f"the page's answer to a run lacks output {missing[0]!r}")
         return [by_name[name] for name in names], cast(RunInfo, answer.told())
@@ -388,15 +368,6 @@ class PageRuntime:
         self._leave()
         self._release_sessions(end_runs=end_runs)
         pool().release(self.lease)
-
-
-def _output(session: Loaded, description: Any, payload: memoryview) -> Any:
-    if description.location != Location.device:
-        return value_of(description, payload)
-    device = session.device
-    if device is None or not has_form(device.provider, description.dtype):
-        raise ProtocolError(f"output {description.name!r} of type {description.dtype} is said to be on a device")
-    return DeviceTensor(session.page, description.gpuId, description.dtype, description.dims or [], device=device)
 
 
 def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: Timed | None) -> str:

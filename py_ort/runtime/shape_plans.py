@@ -22,8 +22,8 @@ from py_ort.exceptions import PyOrtError, WorkerEnded
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompileOptions, NodeArg
+    from py_ort.runtime.loaded import Loaded
     from py_ort.runtime.packaged import PackagedPlans
-    from py_ort.runtime.page_runtime import Loaded
     from py_ort.runtime.planning import Planned, Planner
 
 _log = logging.getLogger("py_ort")

@@ -86,7 +86,7 @@ export const cases = {
     await fails(() => session.run({ x: feed, scale }, { y: upright }), 'bound to it is float32.3,1.');
     const other = await create('add', { preferredOutputLocation: 'gpu-buffer' });
     const { y: elsewhere } = await other.run({ x, scale });
-    await fails(() => session.run({ x: elsewhere, scale }), 'is on device 0 of webgpu, and this session on device [0-9]');
+    await fails(() => session.run({ x: elsewhere, scale }), 'is on device 0 of webgpu, and this session on');
     const second = await create('add', { ...mine, preferredOutputLocation: 'gpu-buffer' });
     const { y: sibling } = await second.run({ x, scale });
     equal((await session.run({ x: sibling, scale })).y.data, [21, 42, 63]);
