@@ -19,7 +19,7 @@ const SCALARS = {
 };
 const SCHEMA = path.join(__dirname, '../../py_ort/schema');
 
-/** {tables, structs: {name: [{name, type, list}]}, enums: {name: base}, values: {enum: {name: number}}} of .fbs files. */
+/** {tables, structs: {name: [{name, type, list}]}, enums: {name: base}, values: {enum: {name: number}}}, of files. */
 function readSchema(...files) {
   const text = files.map((file) => fs.readFileSync(path.join(SCHEMA, file), 'utf8').replace(/\/\/.*/g, '')).join('\n');
   const schema = { tables: {}, structs: {}, enums: {}, values: {} };
