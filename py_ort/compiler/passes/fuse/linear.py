@@ -23,8 +23,9 @@ class Linear(Pass):
     """x @ w + b."""
 
     def __init__(self, target: Target) -> None:
-        """`target` tells whether the kernels of MatMul take a bias."""
+        """`target` tells whether the kernels of MatMul take a bias, and whether who runs it runs Gemm, too."""
         self._matmul_bias = target.matmul_bias
+        self._gemm = target.has("", "Gemm") is True or target.has("", "MatMul") is not True
 
     def call(self, model: ir.Model) -> int:
         """Take each product's factors, then each Add of a vector to a product."""
@@ -57,7 +58,9 @@ class Linear(Pass):
     def _takes(self, product: ir.Node, columns: int) -> bool:
         """Whether a MatMul may have a bias of so many columns."""
         weights, known = array(product.inputs[1]), rank(product.inputs[0]) or 0
-        if len(product.inputs) > 2 or has_epilogue(product) or known < 2 or (known > 2 and not self._matmul_bias):
+        if len(product.inputs) > 2 or has_epilogue(product) or known < 2:
+            return False
+        if not (self._gemm if known == 2 else self._matmul_bias):
             return False
         return weights is not None and weights.ndim == 2 and weights.shape[1] == columns
 
