@@ -36,6 +36,8 @@ function providerFolders() {
       .map((name) => path.join(own, name)),
     ...more.map((at) => path.resolve(at)),
   ];
+  const missing = folders.find((folder) => !existsSync(path.join(folder, 'index.ts')));
+  if (missing) throw new Error(`${missing} is no provider: it has no index.ts`);
   return folders.map((folder) => ({ name: path.basename(folder), folder }));
 }
 

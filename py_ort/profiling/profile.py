@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from py_ort.browser.loop import loop_thread
 from py_ort.profiling.clock import PageClock
 from py_ort.profiling.trace import Trace
-from py_ort.providers import DEFAULT, PROVIDERS, on_device, onnxruntime_name
+from py_ort.providers import PROVIDERS, on_device, onnxruntime_name
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
@@ -144,7 +144,7 @@ class Profile:
 
     def _add_kernels(self, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
         if rows and rows[0].get("ms") is None:
-            self.note("the adapter has no timestamp-query, so there are no times of GPU kernels")
+            self.note("the device tells no times of single launches (of WebGPU: the adapter has no timestamp-query)")
             return
         for _, group in groupby(rows, lambda row: row.get("node_index")):
             kernels = list(group)
@@ -153,7 +153,7 @@ class Profile:
             node = {
                 **about,
                 "op_name": op,
-                "provider": onnxruntime_name(first.get("provider", DEFAULT[0])),
+                "provider": onnxruntime_name(first["provider"]),
                 "node_index": str(first.get("node_index", "")),
             }
             end = self.clock.seconds(last["start_ms"] + last["ms"])

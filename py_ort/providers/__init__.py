@@ -28,11 +28,13 @@ def _loaded(folder: Path) -> Provider:
     """Return the provider of a folder elsewhere, whose module is in this package like all others."""
     name = f"{__name__}.{folder.name}"
     spec = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
-    if spec is None or spec.loader is None:
-        raise InvalidArgument(f"PY_ORT_PROVIDERS names {str(folder)!r}, which is no provider's folder")
+    if spec is None or spec.loader is None or not (folder / "__init__.py").is_file():
+        raise InvalidArgument(f"PY_ORT_PROVIDERS names {str(folder)!r}, which has no __init__.py")
     sys.modules[name] = module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: Provider = module.PROVIDER
+    found = getattr(module, "PROVIDER", None)
+    if not isinstance(found, Provider) or found.name != folder.name:
+        raise InvalidArgument(f"{folder / '__init__.py'} has no PROVIDER of the name {folder.name!r}")
     return found
 
 

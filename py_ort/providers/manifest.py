@@ -13,7 +13,7 @@ import onnx_ir as ir
 from py_ort.exceptions import EngineError
 from py_ort.folders import ASSETS
 from py_ort.ir.graph import attribute
-from py_ort.providers import AVAILABLE, on_device
+from py_ort.providers import AVAILABLE, FOLDERS, on_device
 
 _DTYPE_NAMES = {"float": "float32", "double": "float64", "string_": "string", "bool_": "bool"}
 
@@ -156,7 +156,6 @@ def load_manifests() -> dict[str, Manifest]:
         try:
             found[provider] = Manifest.of(provider, json.loads(path.read_text()))
         except FileNotFoundError as e:
-            raise EngineError(
-                f"{path.name} is missing: the page and the core are not built (run `make build` in a clone)"
-            ) from e
+            how = "node web/build.mjs --out of PY_ORT_ASSETS" if FOLDERS else "make build"
+            raise EngineError(f"{path} is missing: the page and the core are not built (run `{how}` in a clone)") from e
     return found

@@ -19,7 +19,7 @@ _seed: int | None = None
 
 
 def get_available_providers() -> list[str]:
-    """Return the providers that run in this machine's browser, best first.
+    """Return the providers that sessions take by themselves and that run in this machine's browser, best first.
 
     It is asked, once in a process, and lives on for the sessions to come; with the variable PY_ORT_PROBE=0 it is not,
     and the list is that of all providers with kernels.

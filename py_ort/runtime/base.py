@@ -24,7 +24,8 @@ from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.origin import Origin, Source
 from py_ort.runtime.running import Run, output_names
 from py_ort.runtime.values.feeds import check_mapping
-from py_ort.runtime.values.output_location import OnGpu, OutputLocation, check_forms, preferred
+from py_ort.runtime.values.ort_device import HEAP
+from py_ort.runtime.values.output_location import OnGpu, OutputLocation, check_forms, impossible, preferred
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
@@ -120,11 +121,10 @@ class SessionBase:
     def _output_location(self, opened: Opened) -> OutputLocation:
         """Where outputs go: the CPU if nothing of this model runs on a GPU here."""
         location = self._options.preferred_output_location
-        if location == "cpu" or opened.placement.on_device():
-            preferred(location, opened.outputs, [])  # its names are to be those of outputs
-            return location
-        self._log.warning("preferred_output_location: no node runs on a GPU, so outputs stay on the CPU")
-        return "cpu"
+        preferred(location, opened.outputs, [])  # its names are to be those of outputs
+        if why := impossible(location, opened.session.device):
+            self._log.warning("preferred_output_location: %s, so outputs stay on the CPU", why)
+        return HEAP if why else location
 
     # --- running
 
@@ -144,9 +144,8 @@ class SessionBase:
         wanted = output_names(self._open(), names)
         check_mapping(input_feed)
         input_feed = options.feeds(input_feed)
-        opened, timeout = self._for_run(wanted, input_feed, options), self._options.run_timeout
-        if options.timeout is not None:
-            timeout = options.timeout
+        opened = self._for_run(wanted, input_feed, options)
+        timeout = self._options.run_timeout if options.timeout is None else options.timeout
         if opened.session.gone:
             began = time.perf_counter()
             self._ready(opened, None if timeout is None else max(timeout - spent, 0.0))

@@ -155,7 +155,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
                     raise
                 lost = e
                 break
-        self._log.warning("the GPU is lost, so the session goes on with %s: %s", CPU, lost.message)
+        self._log.warning("the device is lost, so the session goes on with %s: %s", CPU, lost.message)
         self.set_providers([CPU])
         return self._run(names, input_feed, run_options)
 

@@ -177,6 +177,7 @@ class Dispatch(TypedDict):
     """A dispatch of a profiled run; without timestamps there are no times, and without a table no tilings."""
 
     kernel: str
+    provider: str
     workgroups: Sequence[int]
     ms: NotRequired[float]
     start_ms: NotRequired[float]

@@ -12,7 +12,7 @@ from py_ort import BrowserOptions, SessionOptions
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import has_gpu
 from py_ort.exceptions import EPFail, InvalidArgument, NoAdapter, PyOrtError
-from py_ort.runtime.devices import ask_for_device
+from py_ort.runtime.devices import Device, ask_for_device
 
 #: A Chromium without WebGPU.
 WITHOUT = BrowserOptions(webgpu="off", idle_timeout=300)
@@ -119,7 +119,7 @@ def test_an_adapter_on_the_cpu_is_no_hardware(new_session):
     told = {"hardware": "required", "timeoutMs": 10_000}
     for device_id in (0, 1):
         with pytest.raises(NoAdapter, match=r"only a software adapter here \(google swiftshader\)"):
-            loop_thread().call(ask_for_device(lease.page, device_id, told, 30))
+            loop_thread().call(ask_for_device(lease.page, Device("webgpu", device_id), told, 30))
     assert session._opened.runtime.device["software"]
 
 

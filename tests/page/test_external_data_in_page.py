@@ -104,6 +104,6 @@ def test_what_fails_in_the_server_is_in_the_exception(new_session, tmp_path: Pat
     at = {"the first part": 0, "a later part": 3 << 20, "the last part": size - 64}[place]
     parts = [bytes(at), LazyPart(64, _fails), bytes(size - at - 64)]
     with caplog.at_level(logging.CRITICAL, "py_ort"), pytest.raises(Fail, match="ValueError: the disk went away"):
-        session._opened.runtime.load(compiled.plan, parts, {"threads": 0, "trace": False}, timeout=60).result()
+        session._opened.runtime.load(compiled.plan, parts, {"threads": 0, "trace": False}, None, timeout=60).result()
     x = np.ones((1, size // 256), np.float32)
     assert session.run(None, {"x": x})[0].shape == (64, size // 256)  # the page goes on

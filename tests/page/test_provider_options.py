@@ -80,7 +80,7 @@ def test_sessions_of_one_id_share_a_device(new_session):
     binding.bind_ortvalue_output("y", value)
     with pytest.raises(InvalidArgument, match='bound to output "y" is on device 21'):
         other.run_with_iobinding(binding)
-    with pytest.raises(InvalidArgument, match="on GPU device 22: nothing of device 21"):
+    with pytest.raises(InvalidArgument, match="on device 22 of webgpu: nothing of device 21"):
         binding.bind_output("y", "webgpu", 21)
     np.testing.assert_array_equal(other.run(None, feeds(1))[0], feeds(1)["x"] + SCALE)
     value.release()

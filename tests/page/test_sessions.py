@@ -189,7 +189,7 @@ def test_values_on_the_gpu(dtype):
 
 def test_values_that_cannot_be_on_the_gpu():
     for array in (np.zeros(2), np.array(["a"]), np.array([2**40])):
-        with pytest.raises(InvalidArgument, match="on the GPU"):
+        with pytest.raises(InvalidArgument, match="on webgpu"):
             OrtValue.ortvalue_from_numpy(array, "webgpu")
 
 

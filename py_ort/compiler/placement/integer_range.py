@@ -15,6 +15,8 @@ import onnx_ir as ir
 from py_ort.ir.graph import all_nodes, array, attribute, dims, ints, subgraphs
 from py_ort.ir.operators import INTERNAL, NHWC, operator
 from py_ort.ir.rules import Rules
+from py_ort.providers import PROVIDERS
+from py_ort.providers.manifest import dtype_name
 
 Interval = tuple[int, int]
 
@@ -50,19 +52,24 @@ class IntegerRanges:
             for i, value in enumerate(body.inputs)
         }
 
-    def refusal(self, node: ir.Node) -> str | None:
-        """Say which 64-bit integers of a node are not known to fit the GPU; None when all are."""
+    def refusal(self, node: ir.Node, provider: str) -> str | None:
+        """Say which 64-bit integers of a node are not known to fit where a provider has 32 bits; None when all are."""
         if node.domain == INTERNAL:
             return None  # made of nodes that were placed before
         declared = operator(node.domain, node.op_type)
         # What does not fit 32 bits names no place there is, and is refused when it is uploaded.
         indices = declared.indices
+        narrowed = {each for each, stored in PROVIDERS[provider].elements.items() if each != stored}
+
+        def refused(value: ir.Value) -> bool:
+            return value.dtype is not None and dtype_name(value.dtype) in narrowed and not self.fits(value)
+
         for i, value in enumerate(node.inputs):
-            if value is not None and declared.use(node, i) == "device" and i not in indices and not self.fits(value):
-                return _reason(value, f"input {i}")
+            if value is not None and declared.use(node, i) == "device" and i not in indices and refused(value):
+                return _reason(value, f"input {i}", provider)
         for i, value in enumerate(node.outputs):
-            if (value.uses() or value.is_graph_output()) and not self.fits(value):
-                return _reason(value, f"output {i}")
+            if (value.uses() or value.is_graph_output()) and refused(value):
+                return _reason(value, f"output {i}", provider)
         return None
 
     def fits(self, value: ir.Value) -> bool:
@@ -135,9 +142,9 @@ rule = Rules[Rule](("", NHWC))  # where a name is ONNX's; com.microsoft's operat
 """The interval of an output, by its index; what moves elements needs none."""
 
 
-def _reason(value: ir.Value, place: str) -> str:
+def _reason(value: ir.Value, place: str, provider: str) -> str:
     dtype = "int64" if value.dtype == ir.DataType.INT64 else "uint64"
-    return f"{dtype} {place} is not known to fit the 32 bits that it has on the GPU"
+    return f"{dtype} {place} is not known to fit the 32 bits that it has on {provider}"
 
 
 def _union(*intervals: Interval) -> Interval:

@@ -182,9 +182,9 @@ def _refusal(
     for value in (*(v for i, v in enumerate(node.inputs) if on_device[i] is not None), *node.outputs):
         if value is None or value.dtype is None:
             continue
-        if asked.on_device and dtype_name(value.dtype) not in asked.elements:
-            return f"{value.dtype.name.lower()} has no form on the GPU"
-    return integers.refusal(node)
+        if dtype_name(value.dtype) not in asked.elements:
+            return f"{dtype_name(value.dtype)} has no form on {provider}"
+    return integers.refusal(node, provider)
 
 
 def _lacking(node: ir.Node, manifest: Manifest) -> str | None:

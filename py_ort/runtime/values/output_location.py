@@ -11,6 +11,7 @@ from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
 
 if TYPE_CHECKING:
     from py_ort.compiler.plan.node_arg import NodeArg
+    from py_ort.runtime.devices import Device
     from py_ort.runtime.values.device_tensor import DeviceTensor
 
 #: For all outputs, or by name; names that are not there stay on the CPU.
@@ -54,6 +55,14 @@ def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequ
         if place in DEVICES:
             check_forms([name], outputs, PROVIDER_OF[place])
     return dict.fromkeys(name for name in wanted if location.get(name) in DEVICES)
+
+
+def impossible(location: OutputLocation, own: Device | None) -> str:
+    """Return why a session on this device, or on none, cannot leave outputs there; or ""."""
+    places = {location} if isinstance(location, str) else set(location.values())
+    if all(own is not None and PROVIDER_OF[place] == own.provider for place in places & DEVICES):
+        return ""
+    return "no node runs on a device" if own is None else f"the session's device is that of {own.provider}"
 
 
 def check_forms(names: Collection[str], outputs: Sequence[NodeArg], provider: str) -> None:

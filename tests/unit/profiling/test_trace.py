@@ -66,6 +66,7 @@ def profile(rows: list[dict[str, Any]]) -> Profile:
 ROWS = [
     {
         "kernel": "relu__a",
+        "provider": "webgpu",
         "workgroups": [1, 1, 1],
         "ms": 0.25,
         "start_ms": 2006.0,
@@ -75,6 +76,7 @@ ROWS = [
     },
     {
         "kernel": "relu__b",
+        "provider": "webgpu",
         "workgroups": [2, 1, 1],
         "ms": 0.75,
         "start_ms": 2006.25,
@@ -138,7 +140,18 @@ def test_runs_timed_as_a_whole_are_no_rows() -> None:
 
 
 def test_without_timestamps_it_says_so() -> None:
-    made = profile([{"kernel": "relu__a", "workgroups": [1, 1, 1], "node": "relu", "op_type": "Relu", "node_index": 0}])
+    made = profile(
+        [
+            {
+                "kernel": "relu__a",
+                "provider": "webgpu",
+                "workgroups": [1, 1, 1],
+                "node": "relu",
+                "op_type": "Relu",
+                "node_index": 0,
+            }
+        ]
+    )
     trace = made.trace()
     assert not list(trace.spans("Kernel"))
     (note,) = trace.notes()

@@ -160,7 +160,7 @@ def test_what_a_kernel_requires_of_a_node_decides_too(
     assert manifest.refusal("", "Resize", [ir.DataType[dtype]] * inputs, node) == reason
 
 
-WIDE = "int64 {} is not known to fit the 32 bits that it has on the GPU"
+WIDE = "int64 {} is not known to fit the 32 bits that it has on webgpu"
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_name_in_a_domain_of_the_users_means_what_the_user_says() -> None:
         graph = ir.Graph([x], [position.outputs[0], gather.outputs[0]], nodes=[position, unknown, gather])
         ranges = IntegerRanges(graph)
         for node, place in ((position, found), (gather, lookup)):
-            refusal = ranges.refusal(node)
+            refusal = ranges.refusal(node, "webgpu")
             assert refusal == (None if place is None else WIDE.format(place))
 
 

@@ -47,7 +47,7 @@ export interface DeviceProvider {
   write(place: Placement, bytes: Uint8Array): void;
   /** A tensor of zeros that belongs to no session, until it is freed. */
   allocate(bytes: number): number;
-  /** Memory of weights, until `free`. */
+  /** Memory of weights, until `destroy`. */
   makeMemory(label: string, bytes: number): Memory & { destroy(): void };
   /** Copies the first rows of each head from one tensor to another, each with the rows that its heads have room for. */
   copyRows(heads: Heads, rows: number, from: readonly [Placement, number], to: readonly [Placement, number]): void;

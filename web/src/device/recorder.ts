@@ -106,7 +106,7 @@ export class Recorder {
     if (this.segment.events.length > MOST_EVENTS)
       throw new RuntimeError(
         ErrorCode.out_of_memory,
-        `a run of more than ${MOST_EVENTS} steps on the GPU has no end, or no memory: place the loop's nodes on wasm`,
+        `a run of more than ${MOST_EVENTS} steps on a device has no end, or no memory: place its nodes on the CPU`,
       );
   }
 

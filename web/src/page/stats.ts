@@ -60,19 +60,19 @@ export function sessionStats(session: Session): SessionStats {
 }
 
 /** Bytes, by provider. What a run needs in the heap is given back after it: its room there is its peak. */
-function memoryOf({ weights, gpuSession, heapUse }: Session): SessionMemory {
-  const { gpu, heap, sharedOnGpu, sharedInHeap } = weights.bytes;
-  const arena = gpuSession?.memory.arena;
+function memoryOf({ weights, devices, heapUse }: Session): SessionMemory {
+  const { heap, sharedInHeap } = weights.bytes;
   return {
     wasm: { weights: heap + heapUse.kept, shared: sharedInHeap, arena: heapUse.peak, peak: heapUse.peak },
-    ...(arena && {
-      [gpuSession.provider.name]: {
-        weights: gpu + arena.bytesOfWeights,
-        shared: sharedOnGpu,
-        arena: arena.bytes,
-        peak: arena.peak,
-      },
-    }),
+    ...Object.fromEntries(
+      devices.sessions.flatMap((session) => {
+        if (!session) return [];
+        const { provider, memory } = session;
+        const { bytes, shared } = weights.on(provider);
+        const { bytesOfWeights, bytes: arena, peak } = memory.arena;
+        return [[provider.name, { weights: bytes + bytesOfWeights, shared, arena, peak }]];
+      }),
+    ),
   };
 }
 
@@ -80,7 +80,8 @@ export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, 
   const open = await runtime.openDevices();
   let gpu_bytes = 0;
   for (const { device } of open) gpu_bytes += device.bytes + GpuWeightStore.of(device).bytes;
-  for (const session of sessions.values()) gpu_bytes += session.gpuSession?.memory.bytes ?? 0;
+  for (const { devices } of sessions.values())
+    for (const session of devices.sessions) gpu_bytes += session?.memory.bytes ?? 0;
   const loaded = runtime.loadedCore;
   const [first] = Object.keys(providers);
   return {

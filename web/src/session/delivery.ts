@@ -51,9 +51,9 @@ export class Delivery {
     const bound = named(this.options.bind, name);
     if (!isContainer(output)) {
       if (bound) checkOutputFits(name, bound, output.dtype, output.dims);
-      if (this.leaves(name) && !this.session.provider) throw invalid('this session has no GPU to leave outputs on');
+      if (this.leaves(name) && !this.session.provider) throw invalid('this session has no device to leave outputs on');
     } else if (this.leaves(name)) {
-      throw invalid(`output "${name}" is no tensor: it cannot be left on the GPU`);
+      throw invalid(`output "${name}" is no tensor: it cannot be left on a device`);
     }
   }
 

@@ -7,7 +7,10 @@ import { Recorder } from '../device/recorder';
 import { Recording } from '../device/recording';
 import type { DeviceSession } from '../device/session';
 import type { TileTable } from '../contract/kernel';
+import { type DispatchTime, withNodes } from './node_times';
+import { DEVICE, type PlanNode } from './plan';
 import { providerNamed, type Runtime } from './runtime';
+import type { Timeline } from '../timeline';
 
 interface Entered {
   readonly settings: DeviceSettings;
@@ -72,14 +75,15 @@ export class SessionDevices {
     return [undefined, ...this.all.map(({ session }) => session)];
   }
 
-  /** Why one was lost; undefined while all are alive. */
-  get lost(): string | undefined {
-    return this.all.map(({ device }) => device.lost).find((why) => why !== undefined);
+  /** Of the first one that was lost, why; undefined while all are alive. */
+  get lost(): { readonly provider: string; readonly why: string } | undefined {
+    const found = this.all.find(({ device }) => device.lost !== undefined)?.device;
+    return found && { provider: found.name, why: found.lost! };
   }
 
   /** Begins a run on the further ones. Nothing of it is replayed. */
-  begin(): FurtherWork {
-    return new FurtherWork(this.further);
+  begin(timeline?: Timeline): FurtherWork {
+    return new FurtherWork(this.further, timeline);
   }
 
   leave(): void {
@@ -92,11 +96,29 @@ export class SessionDevices {
 
 /** What a run does on the devices behind the first one. */
 export class FurtherWork {
-  private readonly work: readonly { session: DeviceSession; recording: Recording; errors: RunErrors }[];
+  private readonly work: readonly {
+    readonly session: DeviceSession;
+    readonly recording: Recording;
+    readonly errors: RunErrors;
+    readonly recorder: Recorder;
+  }[];
 
-  constructor(sessions: readonly DeviceSession[]) {
-    this.work = sessions.map((session) => ({ session, recording: new Recording(''), errors: session.errors() }));
-    for (const { session, recording, errors } of this.work) session.recorder = new Recorder(session, recording, errors);
+  constructor(sessions: readonly DeviceSession[], timeline?: Timeline) {
+    this.work = sessions.map((session) => {
+      const [recording, errors] = [new Recording(''), session.errors()];
+      const recorder = new Recorder(session, recording, errors, undefined, timeline);
+      session.recorder = recorder;
+      return { session, recording, errors, recorder };
+    });
+  }
+
+  /** Of a profiled run. */
+  async dispatches(nodes: readonly PlanNode[]): Promise<DispatchTime[]> {
+    const all = this.work.map(async ({ session, recorder }, i) => {
+      const rows = await Promise.all(recorder.profilers.map((one) => one.dispatches()));
+      return withNodes(rows.flat(), session, nodes, DEVICE + 1 + i);
+    });
+    return (await Promise.all(all)).flat();
   }
 
   /** The core has all that it wanted from them. Throws what they complain of. */

@@ -68,7 +68,7 @@ export async function checkPlaces(
 ): Promise<void> {
   for (const [name, place] of Object.entries(places)) {
     if (!session.provider)
-      throw invalid(`output "${name}" is bound to a GPU buffer, and no node of this session runs on a GPU`);
+      throw invalid(`output "${name}" is bound to a tensor on a device, and no node of this session runs on one`);
     if (!fits(session.provider, place)) await fetchOrFail(session, `the place bound to output "${name}"`, place, true);
   }
 }

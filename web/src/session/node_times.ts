@@ -28,14 +28,19 @@ export function kernelIds(gpuSession: DeviceSession): number[] {
   return [...gpuSession.kernels.keys()].sort((a, b) => a - b);
 }
 
-/** The nodes that the kernels on the GPU are of. */
-export function nodesOfKernels(gpuSession: DeviceSession, nodes: readonly PlanNode[]): Map<number, PlanNode> {
-  const onGpu = nodes.filter(({ place }) => place === DEVICE);
-  return new Map(kernelIds(gpuSession).map((id, i) => [id, onGpu[i]]));
+/** The nodes that the kernels on a device are of. @param place its provider's in the plan. */
+export function nodesOfKernels(
+  session: DeviceSession,
+  nodes: readonly PlanNode[],
+  place = DEVICE,
+): Map<number, PlanNode> {
+  const there = nodes.filter((node) => node.place === place);
+  return new Map(kernelIds(session).map((id, i) => [id, there[i]]));
 }
 
 /** A dispatch of a profiled run. */
 export interface DispatchTime extends Omit<ProfileRow, 'tiling'> {
+  readonly provider: string;
   /** Of a product, in sessions with a table of tiles. */
   readonly tiling?: ProductTiling;
 }
@@ -44,16 +49,19 @@ export interface ProductTiling extends Omit<Tiling, 'choices'> {
   readonly choices: readonly string[];
 }
 
-/** The rows of a profile, with the node that each dispatch was made for. */
+/** The rows of a profile, with the node that each dispatch was made for. @param place the provider's in the plan. */
 export function withNodes(
   rows: readonly ProfileRow[],
-  gpuSession: DeviceSession,
+  session: DeviceSession,
   nodes: readonly PlanNode[],
+  place = DEVICE,
 ): DispatchTime[] {
-  const owner = nodesOfKernels(gpuSession, nodes);
+  const owner = nodesOfKernels(session, nodes, place);
+  const provider = session.provider.name;
   return rows.map(({ instance, tiling, ...rest }) => {
     const node = instance === undefined ? undefined : owner.get(instance);
-    const row = tiling ? { ...rest, tiling: { ...tiling, choices: tiling.choices() } } : rest;
+    const told = { ...rest, provider };
+    const row = tiling ? { ...told, tiling: { ...tiling, choices: tiling.choices() } } : told;
     return node ? { ...row, node: node.name, op_type: node.opType, node_index: node.index } : row;
   });
 }

@@ -15,6 +15,7 @@ import { notCapturable } from './capture';
 import { Delivery } from './delivery';
 import type { GrowingRun } from './growing_caches';
 import { describeFeeds } from './feeds';
+import type { FurtherWork } from './devices';
 import { DEVICE } from './plan';
 import { RecordingCache } from './recordings';
 import { addNodeTimes, type DispatchTime, nodesOfKernels, withNodes } from './node_times';
@@ -31,6 +32,7 @@ const UNREAD = 1;
 export class SessionRun {
   private readonly before: Counters;
   private readonly timeline: Timeline | undefined;
+  private further: FurtherWork | undefined;
   private readonly names: readonly string[];
   /** Of a session with nodes on the GPU. */
   private readonly errors: RunErrors | undefined;
@@ -156,7 +158,7 @@ export class SessionRun {
     if (recorder) recorder.byShapes = () => core.replayable(run);
     core.microkernels.use(this.session.info.wasm);
     const before = core.tensorBytes(true).now;
-    const further = this.session.devices.begin();
+    const further = (this.further = this.session.devices.begin(this.timeline));
     const cancel = () => core.cancel(run);
     this.options.signal?.addEventListener('abort', cancel);
     try {
@@ -341,12 +343,16 @@ export class SessionRun {
       return { gpu: gpuTime(passes.flat()), timeline };
     }
     const rows = await Promise.all(profilers.map((one) => one.dispatches()));
-    return { profile: this.dispatches(rows.flat()), timeline };
+    const others = (await this.further?.dispatches(this.session.plan.nodes())) ?? [];
+    return { profile: this.marked([...this.ofFirst(rows.flat()), ...others]), timeline };
   }
 
-  private dispatches(rows: readonly ProfileRow[]): DispatchTime[] {
+  private ofFirst(rows: readonly ProfileRow[]): DispatchTime[] {
     const { gpuSession, plan } = this.session;
-    const profile = gpuSession ? withNodes(rows, gpuSession, plan.nodes()) : [];
+    return gpuSession ? withNodes(rows, gpuSession, plan.nodes()) : [];
+  }
+
+  private marked(profile: DispatchTime[]): DispatchTime[] {
     for (const { kernel, start_ms, ms, ...args } of profile)
       if (start_ms !== undefined && ms !== undefined)
         this.timeline!.mark(kernel, 'kernels', start_ms, start_ms + ms, args);

@@ -210,7 +210,8 @@ export class Session extends SessionState {
     if (lost !== undefined) {
       throw new RuntimeError(
         ErrorCode.device_lost,
-        `the GPU device of this session was lost (${lost}): create the session again`,
+        `the device of this session was lost (${lost.why}): create the session again`,
+        { provider: lost.provider },
       );
     }
   }

@@ -20,8 +20,9 @@ const STEPS = 100;
 export class SessionWeights {
   private readonly onDevices: { readonly provider: DeviceProvider; readonly weight: GpuWeight; readonly id: number }[] =
     [];
-  /** Bytes that this session's plan reads, by place, and how many of them it found there. */
-  readonly bytes = { gpu: 0, heap: 0, sharedOnGpu: 0, sharedInHeap: 0 };
+  /** Bytes in the heap that this session's plan reads, and how many of them it found there. */
+  readonly bytes = { heap: 0, sharedInHeap: 0 };
+  private readonly onDevice = new Map<DeviceProvider, { bytes: number; shared: number }>();
 
   private constructor(
     private readonly source: ModelSource,
@@ -66,6 +67,11 @@ export class SessionWeights {
     }
   }
 
+  /** The same on a device. */
+  on(provider: DeviceProvider): { readonly bytes: number; readonly shared: number } {
+    return this.onDevice.get(provider) ?? { bytes: 0, shared: 0 };
+  }
+
   private placeOnDevice(
     provider: DeviceProvider,
     weights: readonly PlanWeight[],
@@ -73,10 +79,12 @@ export class SessionWeights {
   ): void {
     const { buffers, elements } = provider;
     const store = GpuWeightStore.of(provider);
+    const use = { bytes: 0, shared: 0 };
+    this.onDevice.set(provider, use);
     const take = (weight: PlanWeight, held: GpuWeight) => {
       const id = buffers.add(held.memory);
       this.onDevices.push({ provider, weight: held, id });
-      this.bytes.gpu += held.memory.bytes;
+      use.bytes += held.memory.bytes;
       this.core.weightOnDevice(this.session, weight.index, id);
     };
     const bytes = ({ dims, dtype }: PlanWeight) => elementCount(dims) * elements.size(dtype);
@@ -84,7 +92,7 @@ export class SessionWeights {
       const held = store.share(weight.key, bytes(weight));
       if (!held) return true;
       take(weight, held);
-      this.bytes.sharedOnGpu += held.memory.bytes;
+      use.shared += held.memory.bytes;
       return false;
     });
     const made = store.make(missing.map((weight) => ({ key: weight.key, bytes: bytes(weight) })));
