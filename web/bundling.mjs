@@ -1,5 +1,5 @@
 // What all bundles of web/src have in common: options of esbuild, and modules that are made while it runs.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -23,16 +23,18 @@ async function kernelFiles(only) {
   return files.filter((file) => !only || only.includes(stem(file))).sort((a, b) => (a.source < b.source ? -1 : 1));
 }
 
+const { ranks, defaults } = JSON.parse(readFileSync(path.join(web, 'src/schema/providers.json'), 'utf8'));
+
 /**
- * The providers with devices, each a folder: those of src/providers, and then those that the environment names in
- * PY_ORT_PROVIDERS, as PATH has folders.
+ * The providers with devices, each a folder, the best one first as Python ranks them: those of src/providers, and then
+ * those that the environment names in PY_ORT_PROVIDERS, as PATH has folders.
  */
 function providerFolders() {
   const own = path.join(web, 'src/providers');
   const more = (process.env.PY_ORT_PROVIDERS ?? '').split(path.delimiter).filter(Boolean);
   const folders = [
     ...readdirSync(own)
-      .sort()
+      .sort((a, b) => ranks.indexOf(a) - ranks.indexOf(b))
       .map((name) => path.join(own, name)),
     ...more.map((at) => path.resolve(at)),
   ];
@@ -73,6 +75,7 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVI
           byProvider('sides', providers, 'page.ts'),
           `import { CORE_PROVIDER } from './src/contract/providers';`,
           `export const providers = [...${namesOf(providers)}, CORE_PROVIDER];`,
+          `export const defaults = providers.filter((name) => ${JSON.stringify(defaults)}.includes(name));`,
           `export const elsewhere = ${namesOf(PROVIDERS.filter((one) => !providers.includes(one)))};`,
           ...Object.entries(scripts).map(
             ([role, name]) =>

@@ -16,7 +16,7 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease
 from py_ort.exceptions import PyOrtError
-from py_ort.providers import CPU, on_device
+from py_ort.providers import CPU, FIRST_DEVICE
 from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.session import InferenceSession
 
@@ -136,7 +136,8 @@ class Floors:
         key = f"{lease.launcher.description} {session.adapter}", provider, threads
         if key not in self._devices:
             try:
-                self._devices[key] = _gpu(lease) if on_device(provider) else _cpu(lease, threads, browser)
+                measured = {FIRST_DEVICE: lambda: _gpu(lease), CPU: lambda: _cpu(lease, threads, browser)}
+                self._devices[key] = measured.get(provider, lambda: None)()
             except PyOrtError:
                 self._devices[key] = None
         return self._devices[key]

@@ -125,16 +125,16 @@ def _timed(timings: dict[str, float], stage: str) -> Iterator[None]:
 
 
 def refuse_fallback(placement: Placement) -> None:
-    """See that the first provider runs all nodes but shape arithmetic.
+    """See that no node but shape arithmetic is left to the CPU by a provider before it.
 
     Raises:
         NotImplemented: It does not.
     """
-    strays = placement.fallbacks()
+    strays = [node for node in placement.fallbacks() if not node.on_device]
     if strays:
-        first = strays[0]
+        first, places = strays[0], " nor on ".join(placement.providers[:-1])
         error = NotImplemented(
-            f"disable_cpu_fallback is set, and {len(strays)} nodes do not run on {placement.providers[0]}: "
+            f"disable_cpu_fallback is set, and {len(strays)} nodes do not run on {places}: "
             + "; ".join(f"{node.name or node.op_type} ({node.op_type}): {node.reason}" for node in strays[:5]),
             node=first.name,
             op_type=first.op_type,

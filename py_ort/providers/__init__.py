@@ -44,6 +44,8 @@ _FOUND: list[Provider] = [
     *(import_module(f"{__name__}.{each.name}").PROVIDER for each in pkgutil.iter_modules(__path__) if each.ispkg),
     *map(_loaded, FOLDERS),
 ]
+if len({each.name for each in _FOUND}) < len(_FOUND):
+    raise InvalidArgument(f"PY_ORT_PROVIDERS names a provider that there is: {', '.join(each.name for each in _FOUND)}")
 #: All of them by name, the best one first.
 PROVIDERS: dict[str, Provider] = {each.name: each for each in sorted(_FOUND, key=lambda each: each.order)}
 #: Those that there are kernels of.

@@ -24,6 +24,13 @@ def dtype_name(dtype: ir.DataType) -> str:
     return _DTYPE_NAMES.get(name, name)
 
 
+_MOST_AXES = 64
+
+
+def _input(node: ir.Node, index: int) -> ir.Value | None:
+    return node.inputs[index] if index < len(node.inputs) else None
+
+
 @dataclass(frozen=True)
 class Requirement:
     """What a node must be like besides its inputs' dtypes: Requirement in web/src/contract/kernel.ts."""
@@ -33,6 +40,8 @@ class Requirement:
     values: frozenset[Any] = frozenset()
     no_input: int | None = None
     no_output: int | None = None
+    constant: int | None = None
+    rank: tuple[int, int, int] | None = None  # an input, and how many axes it has at least and at most
     of: frozenset[str] = frozenset()
 
     @classmethod
@@ -44,6 +53,10 @@ class Requirement:
             frozenset(entry.get("values", ())),
             entry.get("noInput"),
             entry.get("noOutput"),
+            entry.get("constant"),
+            None
+            if (axes := entry.get("rank")) is None
+            else (axes["input"], axes.get("min", 0), axes.get("max", _MOST_AXES)),
             frozenset(entry.get("of", ())),
         )
 
@@ -57,6 +70,16 @@ class Requirement:
                 return False
         if self.no_input is not None and len(node.inputs) > self.no_input and node.inputs[self.no_input] is not None:
             return False
+        if (
+            self.constant is not None
+            and (given := _input(node, self.constant)) is not None
+            and given.const_value is None
+        ):
+            return False
+        if self.rank is not None and (given := _input(node, self.rank[0])) is not None:
+            axes = None if given.shape is None else len(given.shape)
+            if axes is None or not self.rank[1] <= axes <= self.rank[2]:
+                return False
         outputs = node.outputs[self.no_output : self.no_output + 1] if self.no_output is not None else ()
         return not any(output.uses() or output.is_graph_output() for output in outputs)
 

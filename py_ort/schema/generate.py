@@ -43,6 +43,7 @@ def generate(out: Path) -> dict[Path, Path]:
     sys.path.insert(0, str(ROOT))  # builds run this before the package is installed
     options = runpy.run_module("py_ort.providers.option_code")
     (made_for[TYPESCRIPT] / "provider_options.ts").write_text(options["typescript"]())
+    (made_for[TYPESCRIPT] / "providers.json").write_text(options["ranks"]())
     for name, code in options["c"]().items():
         (made_for[CPP] / name).write_text(code)
     return folders

@@ -9,6 +9,8 @@ declare module 'virtual:kernels' {
 declare module 'virtual:build' {
   /** Its execution providers, best first. */
   export const providers: readonly string[];
+  /** Those of them that sessions have which name none. */
+  export const defaults: readonly string[];
   /** Those that other builds have. */
   export const elsewhere: readonly string[];
   /** What is known of those with devices before their code is loaded. */

@@ -120,6 +120,10 @@ class Package:
         plan = bytes(self._content(entry.offset, entry.size))
         try:
             placement = Placement.from_json(json.loads(bytes(self._content(*entry.placement))))
+            table = Plan.GetRootAs(plan)
+            named = [bytes(table.Providers(i).Name()).decode() for i in range(table.ProvidersLength())]
+            if named != placement.on() or not {*named[1:]} <= {*entry.providers}:
+                raise ValueError(f"its plan has nodes on {', '.join(named)}")
             parts = list(self._parts(plan, entry.weights))
         except InvalidProtobuf:
             raise

@@ -163,6 +163,8 @@ def _refusal(
     manifest, asked = target.manifests[provider], PROVIDERS[provider]
     if not asked.user_kernels and (node.domain, node.op_type) in target.user_kernels:
         return f"a user kernel runs on {' and '.join(n for n, each in PROVIDERS.items() if each.user_kernels)} only"
+    if not manifest.has(node.domain, node.op_type):
+        return "no kernel"
     if (feature := _lacking(node, manifest)) is not None:
         return f"the kernel lacks {feature!r}, which passes gave to the node"
     if not asked.on_device:

@@ -357,7 +357,7 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any =
 
 def _copy(source: OrtValue, target: OrtValue) -> None:
     there, here = source.on_device, target.on_device
-    if there is not None and here is not None and there.page is here.page:
+    if there is not None and here is not None and (there.page, there.device) == (here.page, here.device):
         here.copy_from(there)
     else:
         target.update_inplace(source.numpy())

@@ -58,6 +58,10 @@ export class MirrorDevice implements OpenDevice {
     return this.buffers.allocate(bytes, this.memory);
   }
 
+  async copy(source: number, target: number, bytes: number): Promise<void> {
+    this.write(this.buffers.get(target), at(this.buffers.get(source), bytes));
+  }
+
   makeMemory(_label: string, bytes: number): Block {
     this.counters.buffers++;
     return new Block(bytes);

@@ -1,12 +1,12 @@
 // A session on the mirror. Its commands run in order when they are submitted.
 import { elementCount } from '../../../web/src/contract/elements';
 import { Arena } from '../../../web/src/device/arena';
-import type { Blocks } from '../../../web/src/device/blocks';
+import { type Blocks, copiesOf } from '../../../web/src/device/blocks';
 import type { CallInput, Host, Resolved } from '../../../web/src/device/call';
 import type { Command, CompiledSegment, Program } from '../../../web/src/device/commands';
 import type { Placement } from '../../../web/src/device/memory';
 import { storageBytes } from '../../../web/src/device/memory_plan';
-import type { RunErrors, SessionMemory, Submission } from '../../../web/src/device/provider';
+import { errorsAtOnce, type RunErrors, type SessionMemory, type Submission } from '../../../web/src/device/provider';
 import { type DeviceKernel, DeviceSession } from '../../../web/src/device/session';
 import { RuntimeError } from '../../../web/src/errors';
 import { ErrorCode } from '../../../web/src/schema';
@@ -65,17 +65,8 @@ export class MirrorSession extends DeviceSession {
     return { commands: [{ ...command, workgroups: [1, 1, 1] }], hostReads: new Set(), hostTests: [] };
   }
 
-  copyBlocks({ size, count, source, target }: Blocks): readonly Command[] {
-    const part = ({ id, offset, step }: Blocks['source'], i: number) => ({
-      id,
-      offset: offset + i * step,
-      bytes: size,
-    });
-    return Array.from({ length: count }, (_, i) => ({
-      kind: 'copy' as const,
-      source: part(source, i),
-      target: part(target, i),
-    }));
+  copyBlocks(blocks: Blocks): readonly Command[] {
+    return copiesOf(blocks);
   }
 
   asPlanned(commands: readonly Command[]): Command[] {
@@ -104,14 +95,6 @@ export class MirrorSession extends DeviceSession {
   }
 
   errors(): RunErrors {
-    return {
-      untold: false,
-      during: (_, work) => work(),
-      found: () => {
-        this.provider.ensureAlive();
-        return undefined;
-      },
-      foundLate: async () => [],
-    };
+    return errorsAtOnce(this.provider);
   }
 }

@@ -150,6 +150,7 @@ def sliced(told: dict) -> list[int]:
         lambda told: told["checksums"].pop(0),
         lambda told: sliced(told).__setitem__(3, 7),
         lambda told: sliced(told).__setitem__(3, -4),
+        lambda told: told.update(plans=[{**plan, "providers": WASM} for plan in told["plans"]]),
     ],
 )
 def test_damaged(exported: Path, change: Callable[[dict], object]) -> None:

@@ -1,5 +1,5 @@
 // Which of a file's plans a page runs: that of the first provider of the list that there is here.
-import { elsewhere, providers } from 'virtual:build';
+import { elsewhere, providers, sides } from 'virtual:build';
 import { CORE_PROVIDER } from '../contract/providers';
 import { capability, type OpenDevice } from '../device/module';
 import type { GivenOptions, ProviderOptions } from '../device/options';
@@ -78,8 +78,13 @@ export function giveDevice(request: EngineRequest, runtime: Runtime, source: obj
 }
 
 function deviceAsked({ executionProviders, providerOptions }: EngineRequest): { name: string; options: GivenOptions } {
-  const named = executionProviders.find(hasDevice) ?? providerNamed().name;
+  const named = executionProviders.filter(hasDevice).find(takesDevices) ?? providerNamed().name;
   return { name: nameOf(named), options: optionsOf(named, providerOptions) };
+}
+
+/** Whether it knows what to do with a device of the page's own: the side of it that is always there says so. */
+function takesDevices(provider: ExecutionProvider): boolean {
+  return Object.hasOwn(sides, nameOf(provider));
 }
 
 function optionsOf(provider: ExecutionProvider, common: ProviderOptions): GivenOptions {

@@ -76,7 +76,9 @@ export class LocalEngine implements Engine {
       const { threads, trace } = request;
       const source = ofPackage(await model.plan(number));
       const scope = scopeOf(request.model);
-      return Session.load(source, { runtime, providerOptions, onDevice, threads, trace, scope, onProgress, signal });
+      const allowed = model.header.plans[number].providers;
+      const given = { runtime, providerOptions, onDevice, allowed, threads, trace, scope };
+      return Session.load(source, { ...given, onProgress, signal });
     };
     /** @param known what to run of it, if that is settled. */
     const make = async (fetchFile: typeof fetchedModel, known?: Choice) => {

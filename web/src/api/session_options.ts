@@ -1,5 +1,5 @@
 // Options of sessions and runs, by onnxruntime-web's names: what each does here, what does nothing, what is none.
-import { providers, sides } from 'virtual:build';
+import { defaults, providers, sides } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { CORE_PROVIDER } from '../contract/providers';
 import { invalid, RuntimeError } from '../errors';
@@ -192,7 +192,7 @@ export function engineRequest(
   options: InferenceSessionOptions,
   deviceId: (device: GPUDevice | GPUAdapter) => number,
 ): EngineRequest {
-  const { executionProviders = providers, externalData, cache = false, freeDimensionOverrides = {} } = options;
+  const { executionProviders = defaults, externalData, cache = false, freeDimensionOverrides = {} } = options;
   const { simd = true, numThreads = 0 } = env.wasm;
   if (simd === false)
     throw new RuntimeError(ErrorCode.not_implemented, 'env.wasm.simd = false: py_ort has no build without SIMD');
@@ -203,13 +203,13 @@ export function engineRequest(
     ...(enableGraphCapture === undefined ? {} : { enableGraphCapture }),
   };
   const optionsOf = (name: string): GivenOptions => ({
-    ...sides[name]?.optionsOf(env[name] as object, source !== undefined),
+    ...sideOf(name)?.optionsOf(env[name] as object, source !== undefined),
     ...forDevices,
   });
   const wasm = { simd: simd === true ? ('auto' as const) : simd };
   const threads = options.intraOpNumThreads ?? numThreads;
   const [first] = executionProviders;
-  const onDevice = first !== undefined && sides[nameOf(first)]?.isHere();
+  const onDevice = first !== undefined && sideOf(nameOf(first))?.isHere();
   return {
     model: located(model),
     executionProviders: executionProviders.map((each) => {
@@ -230,6 +230,8 @@ export function engineRequest(
     runtime: runtimeSettings(onDevice ? undefined : wasm.simd, numThreads !== 1 || threads !== 1),
   };
 }
+
+const sideOf = (name: string) => (Object.hasOwn(sides, name) ? sides[name] : undefined);
 
 /** The device or adapter that the page gives. */
 export function deviceSource({ executionProviders = [] }: InferenceSessionOptions): GPUDevice | GPUAdapter | undefined {

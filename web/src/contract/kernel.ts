@@ -232,6 +232,10 @@ export interface Requirement {
   /** An input or an output that must not be there. */
   readonly noInput?: number;
   readonly noOutput?: number;
+  /** An input that must be a constant, if it is there. */
+  readonly constant?: number;
+  /** How many axes an input must have at least, and at most. */
+  readonly rank?: { readonly input: number; readonly min?: number; readonly max?: number };
   /** Asked only of nodes whose input 0 has one of these dtypes. */
   readonly of?: readonly DTypeName[];
   /** Told to users: "BitCast from float32 to …". */

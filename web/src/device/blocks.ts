@@ -1,4 +1,5 @@
 // Blocks of bytes that are copied between tensors: rows that Loop and Scan take out of a tensor, or put into one.
+import type { CopyCommand } from './commands';
 
 /** In bytes: where the first block lies in a tensor, and how far behind each other the blocks are. */
 export interface BlocksAt {
@@ -18,4 +19,10 @@ export interface Blocks {
 export function sameBlocks(a: Blocks, b: Blocks): boolean {
   const same = (x: BlocksAt, y: BlocksAt) => x.id === y.id && x.offset === y.offset && x.step === y.step;
   return a.size === b.size && a.count === b.count && same(a.source, b.source) && same(a.target, b.target);
+}
+
+/** The same as copies one by one. */
+export function copiesOf({ size, count, source, target }: Blocks): CopyCommand[] {
+  const part = ({ id, offset, step }: Blocks['source'], i: number) => ({ id, offset: offset + i * step, bytes: size });
+  return Array.from({ length: count }, (_, i) => ({ kind: 'copy', source: part(source, i), target: part(target, i) }));
 }

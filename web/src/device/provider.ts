@@ -49,6 +49,8 @@ export interface DeviceProvider {
   allocate(bytes: number): number;
   /** Memory of weights, until `destroy`. */
   makeMemory(label: string, bytes: number): Memory & { destroy(): void };
+  /** Between tensors of this device, when all work before is done. */
+  copy(source: number, target: number, bytes: number): Promise<void>;
   /** Copies the first rows of each head from one tensor to another, each with the rows that its heads have room for. */
   copyRows(heads: Heads, rows: number, from: readonly [Placement, number], to: readonly [Placement, number]): void;
 
@@ -72,6 +74,19 @@ export interface RunErrors {
   found(): Promise<string[]> | undefined;
   /** The same for a run that failed: errors that are told late are its own, and not the next one's. */
   foundLate(): Promise<string[]>;
+}
+
+/** Of a device that throws what is wrong: it tells nothing late. */
+export function errorsAtOnce(device: DeviceProvider): RunErrors {
+  return {
+    untold: false,
+    during: (_, work) => work(),
+    found: () => {
+      device.ensureAlive();
+      return undefined;
+    },
+    foundLate: async () => [],
+  };
 }
 
 export interface Download extends Placement {

@@ -22,7 +22,6 @@ export type SingleKernel = (
 ) => Promise<readonly SingleOutput[]>;
 
 export interface SingleKernels {
-  copy(source: number, target: number, bytes: number): void;
   /** @param userKernel JSON of a user's own, if it is one. @throws not_implemented where there is none. */
   make(op: string, domain: string, attributes: Uint8Array, userKernel: string): SingleKernel;
 }

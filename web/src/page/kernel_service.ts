@@ -39,8 +39,9 @@ export class KernelService {
   async copy(source: number, target: number, size: number): Promise<void> {
     const device = await this.ownerOf(source);
     checkSize(source, size, device.buffers.get(source).bytes);
+    if (!device.buffers.has(target)) throw invalid(`tensors ${source} and ${target} are on two devices`);
     checkSize(target, size, device.buffers.get(target).bytes);
-    kernelsOf(device).copy(source, target, size);
+    await device.copy(source, target, size);
   }
 
   async download(id: number, size: number): Promise<Uint8Array> {

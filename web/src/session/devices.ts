@@ -7,8 +7,12 @@ import { Recorder } from '../device/recorder';
 import { Recording } from '../device/recording';
 import type { DeviceSession } from '../device/session';
 import type { TileTable } from '../contract/kernel';
+import { cpuElementSize, hasGpuForm, typeName } from '../contract/elements';
+import { RuntimeError } from '../errors';
+import { ErrorCode } from '../schema';
+import { notCapturable } from './capture';
 import { type DispatchTime, withNodes } from './node_times';
-import { DEVICE, type PlanNode } from './plan';
+import { DEVICE, type PlanInfo, type PlanNode } from './plan';
 import { providerNamed, type Runtime } from './runtime';
 import type { Timeline } from '../timeline';
 
@@ -29,16 +33,19 @@ export class SessionDevices {
 
   private constructor(private readonly runtime: Runtime) {}
 
-  /** @param userKernels of the plan. */
+  /** @param names those of the plan, or what a plan without nodes on devices is to have. */
   static async enter(
     runtime: Runtime,
     names: readonly string[],
     wishes: DeviceWishes,
-    userKernels: string,
+    { userKernels, forms }: PlanInfo,
   ): Promise<SessionDevices> {
     const devices = new SessionDevices(runtime);
     try {
       for (const name of names) await devices.add(name, wishes, userKernels);
+      devices.all.forEach(({ device }, i) => checkForms(device, forms[DEVICE + i] ?? []));
+      const capturing = devices.all.find(({ settings }) => settings.enableGraphCapture);
+      if (capturing && names.length > 1) throw notCapturable('its nodes are on several devices', capturing.device.name);
       return devices;
     } catch (error) {
       devices.leave();
@@ -81,6 +88,11 @@ export class SessionDevices {
     return found && { provider: found.name, why: found.lost! };
   }
 
+  /** What to throw for a failure when one was lost; undefined while all are alive. */
+  failure(error: unknown): Promise<unknown> | undefined {
+    return this.all.find(({ device }) => device.lost !== undefined)?.device.failure(error);
+  }
+
   /** Begins a run on the further ones. Nothing of it is replayed. */
   begin(timeline?: Timeline): FurtherWork {
     return new FurtherWork(this.further, timeline);
@@ -91,6 +103,22 @@ export class SessionDevices {
       session.memory.destroy();
       this.runtime.leave(settings.deviceId, device);
     }
+  }
+}
+
+/** The core moves elements by what the plan says of them. */
+function checkForms({ name, elements }: OpenDevice, forms: PlanInfo['forms'][number]): void {
+  for (const [dtype, stored] of forms) {
+    const fits =
+      hasGpuForm(dtype) &&
+      elements.same(dtype) === (dtype === stored) &&
+      elements.size(dtype) === cpuElementSize(stored);
+    if (!fits)
+      throw new RuntimeError(
+        ErrorCode.invalid_graph,
+        `the plan has ${typeName(dtype)} on ${name} as ${typeName(stored)}: it was made for another version`,
+        { provider: name },
+      );
   }
 }
 

@@ -69,6 +69,8 @@ export interface PlanInfo {
   readonly weightsSize: number;
   /** The providers that nodes are on: the core's own, then those with devices. */
   readonly providers: readonly string[];
+  /** Of each, as what elements of a type lie on its device. */
+  readonly forms: readonly (readonly (readonly [dtype: DType, stored: DType])[])[];
   /** JSON: the user's own kernels. */
   readonly userKernels: string;
   /** The nodes of all graphs, read when they are asked for. */
@@ -123,6 +125,10 @@ export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
     fedOutputs: () => (fedOutputs ??= readFedOutputs(plan)),
     makers: () => readMakers(plan),
     providers: list(plan.providersLength(), (i) => plan.providers(i)!.name()!),
+    forms: list(plan.providersLength(), (i) => {
+      const provider = plan.providers(i)!;
+      return list(provider.formsLength(), (k) => [provider.forms(k)!.dtype(), provider.forms(k)!.stored()] as const);
+    }),
   };
 }
 

@@ -320,7 +320,8 @@ export class SessionRun {
     const { gpuSession, plan, provider } = this.session;
     const errors = await this.errors!.foundLate();
     if (error === this.session.loaded.core.crashed) return error;
-    if (provider!.lost !== undefined) return provider!.failure(error);
+    const lost = this.session.devices.failure(error);
+    if (lost) return lost;
     if (errors.length === 0 || this.options.signal?.aborted) return error;
     const instance = await recorder.refused();
     const node = instance === undefined ? undefined : nodesOfKernels(gpuSession!, plan.nodes()).get(instance);
@@ -342,14 +343,13 @@ export class SessionRun {
       const passes = await Promise.all(profilers.map((one) => one.passes()));
       return { gpu: gpuTime(passes.flat()), timeline };
     }
-    const rows = await Promise.all(profilers.map((one) => one.dispatches()));
-    const others = (await this.further?.dispatches(this.session.plan.nodes())) ?? [];
-    return { profile: this.marked([...this.ofFirst(rows.flat()), ...others]), timeline };
+    const rows = (await Promise.all(profilers.map((one) => one.dispatches()))).flat();
+    const others = await this.further?.dispatches(this.session.plan.nodes());
+    return { profile: this.marked([...this.ofFirst(rows), ...(others ?? [])]), timeline };
   }
 
   private ofFirst(rows: readonly ProfileRow[]): DispatchTime[] {
-    const { gpuSession, plan } = this.session;
-    return gpuSession ? withNodes(rows, gpuSession, plan.nodes()) : [];
+    return rows.length > 0 ? withNodes(rows, this.session.gpuSession!, this.session.plan.nodes()) : [];
   }
 
   private marked(profile: DispatchTime[]): DispatchTime[] {

@@ -4,6 +4,7 @@ import { ErrorCode } from '../schema';
 import { CORE_PROVIDER } from '../contract/providers';
 import { RuntimeError } from '../errors';
 import { Core } from '../core/core';
+import { named } from '../wire/values';
 import { type CoreFiles, filesIn } from '../core/files';
 import { capability, type Devices, type OpenDevice, type ProviderModule } from '../device/module';
 import type { DeviceProvider } from '../device/provider';
@@ -24,7 +25,7 @@ export interface RuntimeOptions {
 
 /** The best provider with devices that this build has, or the one of a name. @throws not_implemented */
 export function providerNamed(name?: string): ProviderModule {
-  const found = name === undefined ? Object.values(providers)[0] : providers[name];
+  const found = name === undefined ? Object.values(providers)[0] : named(providers, name);
   return capability(found, name ?? CORE_PROVIDER, name === undefined ? 'devices' : 'code in this build of py_ort');
 }
 

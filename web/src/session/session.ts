@@ -40,6 +40,8 @@ export interface SessionOptions {
   readonly threads?: number;
   /** The tiles that products take on the device (DeviceTraits.tiles). */
   readonly tiles?: TileTable;
+  /** The providers that nodes may be on. */
+  readonly allowed?: readonly string[];
   /** The provider on whose device it is even if none of its nodes is: for tensors there that it is fed, or leaves. */
   readonly onDevice?: string;
   /** Whether there should be a real GPU, or must be, and how long opening it may take. */
@@ -76,6 +78,9 @@ export class Session extends SessionState {
     let weights: SessionWeights | undefined;
     try {
       const plan = readPlan(planBytes, options.scope);
+      const strange = plan.providers.slice(1).find((name) => options.allowed && !options.allowed.includes(name));
+      if (strange !== undefined)
+        throw new RuntimeError(ErrorCode.invalid_graph, `the file is damaged: its plan has nodes on ${strange}`);
       const providing = loaded.core.microkernels.provide(
         { simd, threads: options.threads },
         { loops: loaded.core.runsMicrokernels(handle), threads: plan.providers.length === 1 },
@@ -88,7 +93,7 @@ export class Session extends SessionState {
       if (decided.length > 0)
         runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
       if (provider && settings?.enableGraphCapture) checkCapturable(planBytes, provider.name);
-      devices = await SessionDevices.enter(runtime, onDevices, options, plan.userKernels);
+      devices = await SessionDevices.enter(runtime, onDevices, options, plan);
       const { first, sessions } = devices;
       const device = first?.provider;
       const wasm = await providing;

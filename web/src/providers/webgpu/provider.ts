@@ -1,4 +1,5 @@
 // All that belongs to one open device: what a session or a single kernel needs of the GPU.
+import { roundUp } from '../../device/memory_plan';
 import { BufferCaches, type BufferCacheStats, type CacheModes } from './buffer_cache';
 import { BufferTable } from '../../device/buffers';
 import type { Placement } from '../../device/memory';
@@ -109,6 +110,13 @@ export class GpuProvider implements DeviceProvider {
 
   allocate(bytes: number): number {
     return this.buffers.allocate(bytes, this.caches.storage, 'JsepAlloc', true);
+  }
+
+  async copy(source: number, target: number, bytes: number): Promise<void> {
+    const [from, to] = [this.buffers.get(source), this.buffers.get(target)];
+    const encoder = this.gpu.device.createCommandEncoder();
+    encoder.copyBufferToBuffer(from.buffer, from.offset, to.buffer, to.offset, roundUp(bytes, 4));
+    this.gpu.submit([encoder.finish()]);
   }
 
   makeMemory(label: string, size: number): GPUBuffer {

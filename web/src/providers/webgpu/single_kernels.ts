@@ -1,6 +1,5 @@
 // Buffers and kernels one by one.
 import { Attributes } from '../../contract/attributes';
-import { roundUp } from '../../device/memory_plan';
 import type { SingleKernel, SingleKernels } from '../../device/single';
 import type { GpuProvider } from './provider';
 import { findKernel } from './registry';
@@ -10,14 +9,6 @@ import { userKernels } from './user_kernels';
 
 export class GpuSingleKernels implements SingleKernels {
   constructor(private readonly provider: GpuProvider) {}
-
-  copy(source: number, target: number, bytes: number): void {
-    const { buffers, gpu } = this.provider;
-    const [from, to] = [buffers.get(source), buffers.get(target)];
-    const encoder = gpu.device.createCommandEncoder();
-    encoder.copyBufferToBuffer(from.buffer, from.offset, to.buffer, to.offset, roundUp(bytes, 4));
-    gpu.submit([encoder.finish()]);
-  }
 
   make(op: string, domain: string, attributes: Uint8Array, userKernel: string): SingleKernel {
     const { provider } = this;
