@@ -13,7 +13,7 @@ from py_ort.compiler.load.digest import FileStamp
 from py_ort.compiler.plan.cache import PlanCache, cache_key
 from py_ort.compiler.plan.cached import CachedModel
 from py_ort.compiler.saved.target import SavedModel
-from py_ort.exceptions import InvalidGraph, PyOrtError, Timeout
+from py_ort.exceptions import InvalidGraph, NotImplemented, PyOrtError, Timeout
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.origin import Origin
 from py_ort.uninterrupted import time_limit

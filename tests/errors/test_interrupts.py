@@ -174,8 +174,8 @@ sys.unraisablehook = lambda told: dropped.append(getattr(told.object, "__qualnam
 rng = random.Random(int(os.environ["SEED"]))
 for work in [run] * 40 + [bound] * 20 + [create, close] * 5:
     for kind in (TimeoutError, Late, RuntimeError, KeyError):
-        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, 0.03), 5)
         try:
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, 0.03), 5)
             work()
         except kind as e:
             signal.setitimer(signal.ITIMER_REAL, 0)
