@@ -128,7 +128,9 @@ class Planner:
 
         What a provider refuses because of its options is a sound plan, and any other of the model would be, too.
         """
-        by_option = isinstance(why, (InvalidGraph, NotImplemented)) and bool(why.provider) and not why.node
+        by_option = bool(why.provider) and (
+            isinstance(why, InvalidGraph) or (isinstance(why, NotImplemented) and not why.node)
+        )
         if by_option or not isinstance(planned, CachedModel) or self._cache is None:
             return False
         self._cache.reject(planned.file, why)
