@@ -6,11 +6,11 @@ import path from 'node:path';
 const web = import.meta.dirname;
 
 /**
- * The files of src/providers/webgpu/kernels that default-export an array of kernels, by family: each with its path
- * there as its source ("matmul/gemm", "convolution/conv"), whose last part is its stem.
+ * The files of a folder of src/providers that default-export an array of kernels, by family: each with its path there as
+ * its source ("matmul/gemm", "convolution/conv"), whose last part is its stem.
  */
-async function kernelFiles(only) {
-  const folder = path.join(web, 'src/providers/webgpu/kernels');
+async function kernelFiles(within, only) {
+  const folder = path.join(web, 'src/providers', within);
   const files = [];
   for (const name of await readdir(folder, { recursive: true })) {
     const file = path.join(folder, name);
@@ -56,6 +56,9 @@ function byProvider(name, providers, file) {
   ].join('\n');
 }
 
+/** Those of the module that names no folder. */
+const OWN_KERNELS = 'webgpu/kernels';
+
 /** The names of the workers' scripts in a page's assets. */
 export const PAGE_SCRIPTS = { worker: 'session_worker.mjs', thread: 'microkernel_worker.js' };
 
@@ -96,8 +99,9 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVI
           : 'export const createCore = undefined;',
         resolveDir: web,
       }));
-      build.onLoad({ filter: /^virtual:kernels$/, namespace: 'virtual' }, async () => {
-        const files = await kernelFiles(only);
+      build.onLoad({ filter: /^virtual:kernels/, namespace: 'virtual' }, async ({ path: module }) => {
+        const within = module.slice('virtual:kernels/'.length);
+        const files = await kernelFiles(within || OWN_KERNELS, within ? undefined : only);
         const imports = files.map(({ file }, i) => `import k${i} from ${JSON.stringify(file)};`);
         const list = files.map((_, i) => `...k${i}`);
         const sources = files.map(({ source }, i) => `...k${i}.map(() => ${JSON.stringify(source)})`);

@@ -1,4 +1,10 @@
 // Made by build.mjs.
+/** From the files of src/providers/webnn/operators. */
+declare module 'virtual:kernels/webnn/operators' {
+  export const kernels: readonly import('./providers/webnn/operator').MlOperator[];
+  export const sources: readonly string[];
+}
+
 /** From the files of src/providers/webgpu/kernels. */
 declare module 'virtual:kernels' {
   export const kernels: readonly import('./contract/kernel').Kernel[];

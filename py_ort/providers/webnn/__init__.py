@@ -1,5 +1,29 @@
-"""WebNN: a name so far."""
+"""WebNN: the browser's own operators, on the CPU, a GPU or an NPU; all nodes of a segment are one graph."""
 
+from py_ort.providers.needs import Needs
+from py_ort.providers.option import Enumeration, Option
 from py_ort.providers.provider import Provider
 
-PROVIDER = Provider("webnn", ("WebNNExecutionProvider",), order=1, unavailable="py_ort has no WebNN backend yet")
+_FLAG = "--enable-features=WebMachineLearningNeuralNetwork"
+_TYPES = Enumeration(
+    "DeviceType", {"cpu": "the processor", "gpu": "a GPU", "npu": "a processor for neural networks"}
+)
+_POWER = Enumeration("PowerPreference", {"default": "", "high-performance": "", "low-power": ""})
+_ELEMENTS = "float32 float16 int64 uint64 int32 uint32 int8 uint8 bool"
+
+PROVIDER = Provider(
+    "webnn",
+    ("WebNNExecutionProvider",),
+    order=1,
+    elements={dtype: dtype for dtype in _ELEMENTS.split()},
+    device_names=("webnn", "ml-tensor"),
+    needs=Needs(
+        flags={"software": (_FLAG,), "hardware": (_FLAG,)},
+        hints={"": f"a Chromium that was built with WebNN, and {_FLAG}"},
+    ),
+    options=(
+        Option("deviceId", "number", "Which context of the page; sessions that name the same share it."),
+        Option("deviceType", "choice", "What the context computes on.", "cpu", _TYPES),
+        Option("powerPreference", "choice", "Whether speed or energy counts more.", "default", _POWER),
+    ),
+)

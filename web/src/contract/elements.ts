@@ -102,6 +102,9 @@ export function toNumbers(dtype: DType, bytes: Uint8Array): number[] {
   });
 }
 
+/** The same, of whatever device. */
+export type Forms = Pick<ElementForms, keyof ElementForms>;
+
 /** How elements lie on one device, and the way there and back. Its owner is the device: Gpu.elements. */
 export class ElementForms {
   /** Without f16 float16 is packed: to shaders an f32, in memory a float16 all the same. */

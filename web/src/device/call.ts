@@ -1,5 +1,5 @@
 // A call of a kernel, as those ask for it who give it its memory, and what comes of it.
-import { type ElementForms, elementCount, hasGpuForm } from '../contract/elements';
+import { type Forms, elementCount, hasGpuForm } from '../contract/elements';
 import type { Tensor, TileTable } from '../contract/kernel';
 import type { DType } from '../schema';
 import type { Command } from './commands';
@@ -45,7 +45,7 @@ export interface HostTest {
 }
 
 export function makeTensor(
-  forms: ElementForms,
+  forms: Forms,
   id: number,
   dtype: DType,
   dims: readonly number[],

@@ -1,5 +1,5 @@
 // What sessions need of a device, whatever kind it is: a provider has one of these for each device that is open.
-import type { ElementForms } from '../contract/elements';
+import type { Forms } from '../contract/elements';
 import type { ErrorPlace, RuntimeError } from '../errors';
 import type { Timed } from '../timeline';
 import type { Arena } from './arena';
@@ -23,7 +23,7 @@ export interface DeviceProvider {
   /** Its provider's, as sessions are told it. */
   readonly name: string;
   readonly counters: Counters;
-  readonly elements: ElementForms;
+  readonly elements: Forms;
   readonly buffers: BufferTable;
   /** In bytes: the largest buffer, and the largest part of one that is bound. */
   readonly limits: { readonly buffer: number; readonly binding: number };
@@ -132,7 +132,15 @@ export interface DeviceWork {
     plan: Pick<SegmentPlan, 'inPlace' | 'aliased'>,
     kept: ReadonlySet<number>,
   ): Command[];
-  /** `once`: the commands whose results stay, by index. Their programs are compiled. */
-  build(commands: readonly Command[], placeOf: (id: number) => Placement, once?: ReadonlySet<number>): CompiledSegment;
+  /**
+   * `once`: the commands whose results stay, by index; `outside`: the tensors that the segment makes and that are read
+   * when it is over. Programs are compiled.
+   */
+  build(
+    commands: readonly Command[],
+    placeOf: (id: number) => Placement,
+    once?: ReadonlySet<number>,
+    outside?: ReadonlySet<number>,
+  ): CompiledSegment;
   submit(submission: Submission): { readonly pending: PendingReadback; readonly times?: DeviceTimes };
 }

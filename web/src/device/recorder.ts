@@ -184,7 +184,7 @@ export class Recorder {
       const start = performance.now();
       const shaders = await compilePrograms(commands, this.compiling);
       segment.compiled = errors.during(true, () =>
-        this.session.build(commands, (id) => this.place(id), segment.fixed?.once),
+        this.session.build(commands, (id) => this.place(id), segment.fixed?.once, segment.outside),
       );
       this.compileMs += performance.now() - start;
       this.timeline?.add('compile shaders', 'page', start, { shaders });

@@ -77,6 +77,8 @@ export class Segment {
   places = new Map<number, ArenaPlace>();
   /** What is done in its first run only. */
   fixed: FixedPart | undefined;
+  /** What it makes and others read. */
+  outside: ReadonlySet<number> | undefined;
 
   commands(): Command[] {
     return this.events.flatMap(commandsOf);
@@ -175,6 +177,8 @@ export class Recording {
     const fixed = fixedPart(tensors, accesses, { isWeight, ...contents }, arena.roomToKeep(largestSum(tensors)));
     const { places, plan } = arena.place(tensors, accesses, held, fixed.kept, contents.ofWeights);
     segment.places = places;
+    const stays = survivors ?? { has: (id: number) => !freedAt.has(id) };
+    segment.outside = new Set(tensors.flatMap(({ id }) => (stays.has(id) ? [id] : [])));
     segment.fixed = fixed;
     for (const { slot } of places.values()) this.keep(slot);
     return session.asPlanned(commands, plan, fixed.kept);

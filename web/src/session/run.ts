@@ -6,7 +6,7 @@ import { type Counters, countersSince, newCounters } from '../device/counters';
 import { gpuTime, type ProfileRow } from '../device/profile';
 import type { PendingReadback, RunErrors } from '../device/provider';
 import { storageBytes } from '../device/memory_plan';
-import { type ElementForms, hasGpuForm } from '../contract/elements';
+import { type Forms, hasGpuForm } from '../contract/elements';
 import { Recorder } from '../device/recorder';
 import type { ClosedOutput, Recording } from '../device/recording';
 import { refresh } from '../jsep/refresh';
@@ -60,7 +60,7 @@ export class SessionRun {
   }
 
   /** Asked only of what is on the GPU, or goes there. */
-  private elements(): ElementForms {
+  private elements(): Forms {
     return this.session.provider!.elements;
   }
 

@@ -1,0 +1,74 @@
+// The WebNN contexts of a page, by the ids that sessions name them by (`deviceId`).
+import { invalid, messageOf, RuntimeError } from '../../errors';
+import { ErrorCode } from '../../schema';
+import type { Devices } from '../../device/module';
+import type { DeviceProvider } from '../../device/provider';
+import { MlDevice, NAME } from './device';
+import { navigatorMl } from './ml';
+
+interface Options {
+  readonly deviceType?: string;
+  readonly powerPreference?: string;
+}
+
+interface Open {
+  readonly opening: Promise<MlDevice>;
+  readonly options: string;
+  sessions: number;
+}
+
+export class MlContexts implements Devices {
+  private readonly contexts = new Map<number, Open>();
+
+  async open(id: number, { deviceType, powerPreference }: Options = {}): Promise<MlDevice> {
+    const options = JSON.stringify([deviceType, powerPreference]);
+    const known = this.contexts.get(id);
+    if (known) {
+      const device = await known.opening;
+      if (device.lost === undefined) {
+        if (known.options !== options && deviceType !== undefined)
+          throw invalid(`WebNN context ${id} is open with other options: give another deviceId`);
+        return device;
+      }
+    }
+    const opening = openContext({ deviceType, powerPreference });
+    this.contexts.set(id, { opening, options, sessions: 0 });
+    try {
+      return await opening;
+    } catch (error) {
+      this.contexts.delete(id);
+      throw error;
+    }
+  }
+
+  async enter(id: number, options: Options): Promise<MlDevice> {
+    const device = await this.open(id, options);
+    this.contexts.get(id)!.sessions++;
+    return device;
+  }
+
+  leave(id: number, device: DeviceProvider): void {
+    const context = this.contexts.get(id);
+    if (!context) return;
+    void context.opening.then((open) => {
+      if (open === device) context.sessions--;
+    });
+  }
+
+  async all(): Promise<ReadonlyMap<number, MlDevice>> {
+    const open = await Promise.all([...this.contexts].map(async ([id, { opening }]) => [id, await opening] as const));
+    return new Map(open.filter(([, { lost }]) => lost === undefined));
+  }
+}
+
+async function openContext({ deviceType, powerPreference }: Options): Promise<MlDevice> {
+  const ml = navigatorMl();
+  if (!ml) throw new RuntimeError(ErrorCode.no_adapter, 'this browser has no WebNN (navigator.ml)', { provider: NAME });
+  const asked = { ...(deviceType && { deviceType }), ...(powerPreference && { powerPreference }) };
+  try {
+    const context = await ml.createContext(asked);
+    return new MlDevice(context, { description: `WebNN on ${deviceType || 'the default device'}`, ...asked });
+  } catch (error) {
+    throw new RuntimeError(ErrorCode.no_adapter, `WebNN gives no context: ${messageOf(error)}`, { provider: NAME });
+  }
+}

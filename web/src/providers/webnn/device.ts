@@ -1,0 +1,159 @@
+// A WebNN context as a device.
+import type { Forms } from '../../contract/elements';
+import { cpuElementSize } from '../../contract/elements';
+import { BufferTable } from '../../device/buffers';
+import { newCounters } from '../../device/counters';
+import { roundUp } from '../../device/memory_plan';
+import type { MemoryCache, Placement } from '../../device/memory';
+import type { DeviceSettings, OpenDevice } from '../../device/module';
+import { messageOf, RuntimeError } from '../../errors';
+import { type DType, ErrorCode } from '../../schema';
+import { Block, blockAt } from './memory';
+import type { MlContext, MlDescriptor, MlTensor } from './ml';
+import { MlSession } from './session';
+
+export const NAME = 'webnn';
+
+/** Elements lie in tensors as they do in the heap. */
+class HeapForms implements Forms {
+  storage = () => 'f32' as const;
+  packing = () => undefined;
+  size = (dtype: DType) => cpuElementSize(dtype)!;
+  same = () => true;
+  widen = (_dtype: DType, bytes: Uint8Array) => bytes;
+  narrow = (_dtype: DType, bytes: Uint8Array) => bytes;
+}
+
+export class MlDevice implements OpenDevice {
+  readonly name = NAME;
+  readonly counters = newCounters();
+  readonly elements = new HeapForms();
+  readonly buffers = new BufferTable<Block>();
+  readonly limits = { buffer: 2 ** 31 - 1, binding: 2 ** 31 - 1 };
+  readonly memory: MemoryCache<Block> = {
+    acquire: (bytes) => this.makeMemory('', bytes),
+    acquireZeros: (bytes) => this.makeMemory('', bytes),
+    release: (block) => block.destroy(),
+  };
+  lost: string | undefined;
+  private readonly spare = new Map<string, MlTensor[]>();
+  private last: Promise<unknown> | undefined;
+
+  constructor(
+    readonly context: MlContext,
+    readonly description: object,
+  ) {
+    void context.lost.then(({ message }) => {
+      this.lost = message || 'the browser did not say why';
+    });
+  }
+
+  get bytes(): number {
+    return this.buffers.bytes;
+  }
+
+  session(_settings: DeviceSettings): MlSession {
+    return new MlSession(this);
+  }
+
+  ensureAlive(): void {
+    if (this.lost !== undefined)
+      throw new RuntimeError(ErrorCode.device_lost, `the WebNN context was lost: ${this.lost}`, { provider: NAME });
+  }
+
+  async failure(error: unknown): Promise<unknown> {
+    this.ensureAlive();
+    return error;
+  }
+
+  complaint(messages: readonly string[]): RuntimeError {
+    return new RuntimeError(ErrorCode.runtime_exception, messages.join('; '), { provider: NAME });
+  }
+
+  /** After all work before it; at once where there is none. */
+  inOrder<T>(work: () => T | Promise<T>): T | Promise<T> {
+    if (!this.last) {
+      const done = work();
+      if (done instanceof Promise) this.wait(done);
+      return done;
+    }
+    const done = this.last.then(work);
+    this.wait(done);
+    return done;
+  }
+
+  private wait(work: Promise<unknown>): void {
+    const last = work
+      .catch(() => undefined)
+      .then(() => {
+        if (this.last === last) this.last = undefined;
+      });
+    this.last = last;
+  }
+
+  async read(id: number, bytes: number): Promise<Uint8Array> {
+    return this.readAt(this.buffers.get(id), bytes);
+  }
+
+  /** What is at a place when all work before is done. */
+  async readAt(place: Placement, bytes: number): Promise<Uint8Array> {
+    return this.inOrder(() => this.readNow(place, bytes));
+  }
+
+  /** The same, where the work before was given to the context. */
+  readNow(place: Placement, bytes: number): Promise<Uint8Array> | Uint8Array {
+    const { buffer, offset } = blockAt(place);
+    const tensor = buffer.tensor(offset);
+    if (!tensor) return buffer.bytes(offset, bytes).slice();
+    return this.context.readTensor(tensor).then((read) => new Uint8Array(read, 0, bytes));
+  }
+
+  write(place: Placement, bytes: Uint8Array): void {
+    const { buffer, offset } = blockAt(place);
+    buffer.write(offset, bytes);
+  }
+
+  allocate(bytes: number): number {
+    return this.buffers.allocate(bytes, this.memory);
+  }
+
+  makeMemory(_label: string, bytes: number): Block {
+    this.counters.buffers++;
+    return new Block(roundUp(bytes, 16), (tensor) => this.giveBack(tensor));
+  }
+
+  copyRows(): never {
+    throw new RuntimeError(ErrorCode.not_implemented, 'provider "webnn" has no caches that grow', { provider: NAME });
+  }
+
+  /** A tensor for inputs and outputs of graphs. */
+  async tensor(descriptor: MlDescriptor): Promise<MlTensor> {
+    const known = this.spare.get(keyOf(descriptor))?.pop();
+    if (known) return known;
+    try {
+      return await this.context.createTensor({ ...descriptor, readable: true, writable: true });
+    } catch (error) {
+      this.ensureAlive();
+      const what = `${descriptor.dataType}[${descriptor.shape}]`;
+      throw new RuntimeError(ErrorCode.out_of_memory, `no tensor of ${what} in WebNN: ${messageOf(error)}`);
+    }
+  }
+
+  giveBack(tensor: MlTensor): void {
+    const key = keyOf(tensor);
+    const spare = this.spare.get(key) ?? [];
+    this.spare.set(key, spare);
+    if (spare.length < SPARE) spare.push(tensor);
+    else tensor.destroy();
+  }
+
+  close(): void {
+    this.lost ??= 'it was closed';
+    this.context.destroy();
+  }
+}
+
+/** Tensors of one type and shape that wait for a use. */
+const SPARE = 4;
+
+const keyOf = ({ dataType, shape }: MlDescriptor) => `${dataType} ${shape}`;

@@ -1,0 +1,189 @@
+// A segment as one graph. It is built when its first run is given to the context, and kept.
+import type { Command, CompiledSegment, Program } from '../../device/commands';
+import { FIRST_VIRTUAL_ID } from '../../device/buffers';
+import type { Placement } from '../../device/memory';
+import type { Submission } from '../../device/provider';
+import { messageOf, RuntimeError } from '../../errors';
+import { ErrorCode } from '../../schema';
+import type { MlDevice } from './device';
+import { blockAt } from './memory';
+import { type MlBuilder, type MlDescriptor, type MlGraph, type MlOperand, type MlTensor, newBuilder } from './ml';
+import type { Emit } from './operator';
+
+export interface MlProgram extends Program {
+  readonly emit: Emit;
+  /** Of inputs on the device, which tensors they are, as what the node reads them. */
+  readonly read: readonly ({ readonly id: number; readonly descriptor: MlDescriptor } | undefined)[];
+  /** The tensors that it makes; -1: nobody reads it. */
+  readonly made: readonly number[];
+}
+
+interface Port {
+  readonly name: string;
+  readonly place: Placement;
+  readonly descriptor: MlDescriptor;
+  /** Undefined until there is one: outputs give theirs away when they are kept. */
+  tensor: MlTensor | undefined;
+}
+
+/** A build that never ends must not end the page. */
+const BUILD_MS = 60_000;
+
+export class MlSegment implements CompiledSegment {
+  settled = false;
+  private graph: MlGraph | undefined;
+  private readonly inputs: Port[] = [];
+  private readonly outputs: Port[] = [];
+  private destroyed = false;
+
+  constructor(
+    private readonly device: MlDevice,
+    private readonly commands: readonly Command<MlProgram>[],
+    private readonly placeOf: (id: number) => Placement,
+    /** Of the tensors that it makes, those that are read from outside. */
+    private readonly outside: ReadonlySet<number> | undefined,
+  ) {
+    if (commands.some(({ kind }) => kind === 'copy'))
+      throw new RuntimeError(ErrorCode.not_implemented, 'Loop and Scan cannot take tensors of webnn apart yet');
+  }
+
+  /** Gives a run to the context; the parts that are read, when they are there. */
+  run(keep: Submission['keep'], read: Submission['read']): Promise<Uint8Array[]> {
+    const ready = this.graph && this.outputs.every(({ tensor }) => tensor);
+    // What was written may be written anew before the context is ready.
+    const contents = this.inputs.map(({ place, descriptor }) => this.contentOf(place, descriptor));
+    const work = () => this.give(contents, keep, read);
+    const done = this.device.inOrder(() => (ready ? work() : this.prepare().then(work)));
+    return Promise.resolve(done).then((parts) => Promise.all(parts));
+  }
+
+  private contentOf(place: Placement, { shape, dataType }: MlDescriptor): MlTensor | Uint8Array {
+    const { buffer, offset } = blockAt(place);
+    const tensor = buffer.tensor(offset);
+    if (tensor && tensor.dataType === dataType && `${tensor.shape}` === `${shape}`) return tensor;
+    return buffer.bytes(offset, sizeOf({ shape, dataType }));
+  }
+
+  private give(
+    contents: readonly (MlTensor | Uint8Array)[],
+    keep: Submission['keep'],
+    read: Submission['read'],
+  ): (Promise<Uint8Array> | Uint8Array)[] {
+    const { context, counters } = this.device;
+    const inputs = this.inputs.map((port, i) => {
+      const content = contents[i] ?? this.contentOf(port.place, port.descriptor);
+      if (!(content instanceof Uint8Array)) return [port.name, content] as const;
+      context.writeTensor(port.tensor!, content);
+      return [port.name, port.tensor!] as const;
+    });
+    counters.dispatches++;
+    context.dispatch(
+      this.graph!,
+      Object.fromEntries(inputs),
+      Object.fromEntries(this.outputs.map(({ name, tensor }) => [name, tensor!])),
+    );
+    for (const { place, tensor } of this.outputs) blockAt(place).buffer.hold(place.offset, tensor!);
+    const parts = read.map((place) => this.device.readNow(place, place.bytes));
+    for (const { source, target, bytes } of keep) this.keep(source, target, bytes);
+    return parts;
+  }
+
+  /** The target has what the source has; an output's own tensor goes with it. */
+  private keep(source: Placement, target: Placement, bytes: number): void {
+    const { buffer, offset } = blockAt(source);
+    const tensor = buffer.tensor(offset);
+    const output = this.outputs.find((port) => port.tensor === tensor);
+    if (tensor && output) {
+      blockAt(target).buffer.hold(target.offset, tensor, true);
+      output.tensor = undefined;
+    } else if (!tensor) {
+      blockAt(target).buffer.write(target.offset, buffer.bytes(offset, bytes));
+    } else {
+      throw new RuntimeError(ErrorCode.not_implemented, 'an output of webnn that is kept twice');
+    }
+  }
+
+  private async prepare(): Promise<void> {
+    if (!this.graph) await this.build();
+    for (const port of [...this.inputs, ...this.outputs]) port.tensor ??= await this.device.tensor(port.descriptor);
+  }
+
+  private async build(): Promise<void> {
+    const builder = newBuilder(this.device.context);
+    const known = new Map<number, MlOperand>();
+    for (const { program } of this.commands as readonly { readonly program: MlProgram }[]) {
+      const x = program.read.map((one) => one && this.operand(builder, known, one.id, one.descriptor));
+      const made = [program.emit(builder, x as MlOperand[])].flat();
+      program.made.forEach((id, i) => known.set(id, made[i]));
+    }
+    const wanted = new Set(this.commands.flatMap((one) => (one as { program: MlProgram }).program.made));
+    for (const id of wanted) {
+      if (id < 0 || (this.outside && !this.outside.has(id))) continue;
+      const { dataType, shape } = known.get(id)!;
+      const port = { name: `o${id}`, place: this.placeOf(id), descriptor: { dataType, shape }, tensor: undefined };
+      this.outputs.push(port);
+    }
+    const outputs = this.outputs.map(({ name }) => [
+      name,
+      builder.identity(known.get(Number(name.slice(1)))! as never),
+    ]);
+    const building = builder.build(Object.fromEntries(outputs) as { [name: string]: MlOperand });
+    this.graph = await within(BUILD_MS, building);
+    this.device.counters.pipelines++;
+    if (this.destroyed) this.graph.destroy();
+  }
+
+  private operand(
+    builder: MlBuilder,
+    known: Map<number, MlOperand>,
+    id: number,
+    { dataType, shape }: MlDescriptor,
+  ): MlOperand {
+    let operand = known.get(id);
+    if (!operand) {
+      const place = this.placeOf(id);
+      const weight = id < FIRST_VIRTUAL_ID && this.device.buffers.get(id).constant;
+      const descriptor = { dataType, shape };
+      if (weight) {
+        operand = builder.constant(descriptor, blockAt(place).buffer.bytes(place.offset, sizeOf(descriptor)));
+      } else {
+        operand = builder.input(`i${id}`, descriptor);
+        this.inputs.push({ name: `i${id}`, place, descriptor, tensor: undefined });
+      }
+      known.set(id, operand);
+    }
+    if (`${operand.shape}` === `${shape}`) return operand;
+    return builder.reshape(operand as never, [...shape] as never) as MlOperand;
+  }
+
+  async refused(): Promise<number | undefined> {
+    return undefined;
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+    this.graph?.destroy();
+    for (const { tensor } of [...this.inputs, ...this.outputs]) if (tensor) this.device.giveBack(tensor);
+    this.inputs.length = this.outputs.length = 0;
+  }
+}
+
+const BYTES: { readonly [type: string]: number } = { float16: 2, int64: 8, uint64: 8, int8: 1, uint8: 1 };
+
+function sizeOf({ dataType, shape }: MlDescriptor): number {
+  return shape.reduce((product, size) => product * size, BYTES[dataType] ?? 4);
+}
+
+async function within(ms: number, building: Promise<MlGraph>): Promise<MlGraph> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the browser did not build it within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([building, late]);
+  } catch (error) {
+    throw new RuntimeError(ErrorCode.shader, `WebNN refuses the graph: ${messageOf(error)}`);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,72 @@
+// WebNN's interfaces, as far as this provider uses them: TypeScript has no declarations of them yet.
+// https://www.w3.org/TR/webnn/
+
+export type MlDataType =
+  | 'float32'
+  | 'float16'
+  | 'int64'
+  | 'uint64'
+  | 'int32'
+  | 'uint32'
+  | 'int8'
+  | 'uint8'
+  | 'int4'
+  | 'uint4';
+
+export interface MlDescriptor {
+  readonly dataType: MlDataType;
+  readonly shape: readonly number[];
+}
+
+export interface MlOperand extends MlDescriptor {
+  readonly __operand?: never;
+}
+
+export interface MlTensor extends MlDescriptor {
+  destroy(): void;
+}
+
+export interface MlGraph {
+  destroy(): void;
+}
+
+/** Limits of one operand of an operator. */
+export interface MlLimits {
+  readonly dataTypes?: readonly MlDataType[];
+  readonly rankRange?: { readonly min: number; readonly max: number };
+}
+
+export interface MlContext {
+  readonly lost: Promise<{ readonly message: string }>;
+  createTensor(descriptor: MlDescriptor & { readable?: boolean; writable?: boolean }): Promise<MlTensor>;
+  writeTensor(tensor: MlTensor, bytes: Uint8Array): void;
+  readTensor(tensor: MlTensor): Promise<ArrayBuffer>;
+  dispatch(
+    graph: MlGraph,
+    inputs: { readonly [name: string]: MlTensor },
+    outputs: { readonly [name: string]: MlTensor },
+  ): void;
+  opSupportLimits(): { readonly [op: string]: unknown };
+  destroy(): void;
+}
+
+/** Its other methods, one for each operator, take operands, and options last. */
+export interface MlBuilder {
+  input(name: string, descriptor: MlDescriptor): MlOperand;
+  constant(descriptor: MlDescriptor, bytes: Uint8Array): MlOperand;
+  build(outputs: { readonly [name: string]: MlOperand }): Promise<MlGraph>;
+  readonly [op: string]: (...args: never[]) => unknown;
+}
+
+interface Ml {
+  createContext(options?: object): Promise<MlContext>;
+}
+
+export function navigatorMl(): Ml | undefined {
+  return (globalThis.navigator as { readonly ml?: Ml } | undefined)?.ml;
+}
+
+export function newBuilder(context: MlContext): MlBuilder {
+  const { MLGraphBuilder } = globalThis as unknown as { MLGraphBuilder: new (context: MlContext) => MlBuilder };
+  return new MLGraphBuilder(context);
+}
