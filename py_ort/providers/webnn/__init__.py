@@ -5,9 +5,7 @@ from py_ort.providers.option import Enumeration, Option
 from py_ort.providers.provider import Provider
 
 _FLAG = "--enable-features=WebMachineLearningNeuralNetwork"
-_TYPES = Enumeration(
-    "DeviceType", {"cpu": "the processor", "gpu": "a GPU", "npu": "a processor for neural networks"}
-)
+_TYPES = Enumeration("DeviceType", {"cpu": "the processor", "gpu": "a GPU", "npu": "a processor for neural networks"})
 _POWER = Enumeration("PowerPreference", {"default": "", "high-performance": "", "low-power": ""})
 _ELEMENTS = "float32 float16 int64 uint64 int32 uint32 int8 uint8 bool"
 
