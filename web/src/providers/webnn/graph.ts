@@ -32,6 +32,8 @@ const BUILD_MS = 60_000;
 export class MlSegment implements CompiledSegment {
   settled = false;
   private graph: MlGraph | undefined;
+  /** Nobody reads what it makes: there is no graph. */
+  private idle = false;
   private readonly inputs: Port[] = [];
   private readonly outputs: Port[] = [];
   private destroyed = false;
@@ -49,7 +51,7 @@ export class MlSegment implements CompiledSegment {
 
   /** Gives a run to the context; the parts that are read, when they are there. */
   run(keep: Submission['keep'], read: Submission['read']): Promise<Uint8Array[]> {
-    const ready = this.graph && this.outputs.every(({ tensor }) => tensor);
+    const ready = (this.graph ?? this.idle) && this.outputs.every(({ tensor }) => tensor);
     // What was written may be written anew before the context is ready.
     const contents = this.inputs.map(({ place, descriptor }) => this.contentOf(place, descriptor));
     const work = () => this.give(contents, keep, read);
@@ -76,12 +78,14 @@ export class MlSegment implements CompiledSegment {
       context.writeTensor(port.tensor!, content);
       return [port.name, port.tensor!] as const;
     });
-    counters.dispatches++;
-    context.dispatch(
-      this.graph!,
-      Object.fromEntries(inputs),
-      Object.fromEntries(this.outputs.map(({ name, tensor }) => [name, tensor!])),
-    );
+    if (this.graph) {
+      counters.dispatches++;
+      context.dispatch(
+        this.graph,
+        Object.fromEntries(inputs),
+        Object.fromEntries(this.outputs.map(({ name, tensor }) => [name, tensor!])),
+      );
+    }
     for (const { place, tensor } of this.outputs) blockAt(place).buffer.hold(place.offset, tensor!);
     const parts = read.map((place) => this.device.readNow(place, place.bytes));
     for (const { source, target, bytes } of keep) this.keep(source, target, bytes);
@@ -104,7 +108,7 @@ export class MlSegment implements CompiledSegment {
   }
 
   private async prepare(): Promise<void> {
-    if (!this.graph) await this.build();
+    if (!this.graph && !this.idle) await this.build();
     for (const port of [...this.inputs, ...this.outputs]) port.tensor ??= await this.device.tensor(port.descriptor);
   }
 
@@ -123,6 +127,8 @@ export class MlSegment implements CompiledSegment {
       const port = { name: `o${id}`, place: this.placeOf(id), descriptor: { dataType, shape }, tensor: undefined };
       this.outputs.push(port);
     }
+    this.idle = this.outputs.length === 0;
+    if (this.idle) return;
     const outputs = this.outputs.map(({ name }) => [
       name,
       builder.identity(known.get(Number(name.slice(1)))! as never),
