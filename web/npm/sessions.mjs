@@ -9,10 +9,15 @@ const web = path.dirname(import.meta.dirname);
 
 export const CORE_GLUE = path.join(web, '../py_ort/assets/core.mjs');
 
-/** All there is, and what does without devices. */
+/** Providers that only a build of their own has: few pages want them. */
+const APART = ['webnn'];
+const apart = ({ name }) => APART.includes(name);
+
+/** What most pages want, what does without devices, and those apart. */
 export const FLAVORS = [
-  { suffix: '', only: undefined, providers: PROVIDERS },
+  { suffix: '', only: undefined, providers: PROVIDERS.filter((one) => !apart(one)) },
   { suffix: '.wasm', only: [], providers: [] },
+  ...PROVIDERS.filter(apart).map((one) => ({ suffix: `.${one.name}`, only: [], providers: [one] })),
 ];
 
 export const pageScripts = (suffix) => ({ ...PAGE_SCRIPTS, worker: `session_worker${suffix}.mjs` });

@@ -34,7 +34,9 @@ export class MlContexts implements Devices {
     const opening = openContext({ deviceType, powerPreference });
     this.contexts.set(id, { opening, options, sessions: 0 });
     try {
-      return await opening;
+      const device = await opening;
+      device.buffers.onEmpty = () => this.closeUnused(id, device);
+      return device;
     } catch (error) {
       this.contexts.delete(id);
       throw error;
@@ -49,10 +51,19 @@ export class MlContexts implements Devices {
 
   leave(id: number, device: DeviceProvider): void {
     const context = this.contexts.get(id);
-    if (!context) return;
-    void context.opening.then((open) => {
-      if (open === device) context.sessions--;
+    void context?.opening.then((open) => {
+      if (open !== device) return;
+      context.sessions--;
+      this.closeUnused(id, open);
     });
+  }
+
+  /** Without sessions and tensors it goes. */
+  private closeUnused(id: number, device: MlDevice): void {
+    const context = this.contexts.get(id);
+    if (!context || context.sessions > 0 || device.buffers.count > 0) return;
+    this.contexts.delete(id);
+    device.close();
   }
 
   async all(): Promise<ReadonlyMap<number, MlDevice>> {

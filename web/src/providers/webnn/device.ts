@@ -117,6 +117,10 @@ export class MlDevice implements OpenDevice {
     return this.buffers.allocate(bytes, this.memory);
   }
 
+  async copy(source: number, target: number, bytes: number): Promise<void> {
+    this.write(this.buffers.get(target), await this.read(source, bytes));
+  }
+
   makeMemory(_label: string, bytes: number): Block {
     this.counters.buffers++;
     return new Block(roundUp(bytes, 16), (tensor) => this.giveBack(tensor));

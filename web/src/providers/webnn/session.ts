@@ -4,12 +4,12 @@ import { Attributes } from '../../contract/attributes';
 import { dtypeOf, elementCount, toNumbers } from '../../contract/elements';
 import type { DTypeName } from '../../contract/kernel';
 import { Arena } from '../../device/arena';
-import type { Blocks } from '../../device/blocks';
+import { type Blocks, copiesOf } from '../../device/blocks';
 import type { CallInput, Host, Resolved } from '../../device/call';
 import type { Command } from '../../device/commands';
 import type { Placement } from '../../device/memory';
 import { storageBytes } from '../../device/memory_plan';
-import type { RunErrors, SessionMemory, Submission } from '../../device/provider';
+import { errorsAtOnce, type RunErrors, type SessionMemory, type Submission } from '../../device/provider';
 import { type DeviceKernel, DeviceSession } from '../../device/session';
 import { messageOf, RuntimeError } from '../../errors';
 import { DType, ErrorCode } from '../../schema';
@@ -95,17 +95,8 @@ export class MlSession extends DeviceSession {
     }
   }
 
-  copyBlocks({ size, count, source, target }: Blocks): readonly Command[] {
-    const part = ({ id, offset, step }: Blocks['source'], i: number) => ({
-      id,
-      offset: offset + i * step,
-      bytes: size,
-    });
-    return Array.from({ length: count }, (_, i) => ({
-      kind: 'copy' as const,
-      source: part(source, i),
-      target: part(target, i),
-    }));
+  copyBlocks(blocks: Blocks): readonly Command[] {
+    return copiesOf(blocks);
   }
 
   asPlanned(commands: readonly Command[]): Command[] {
@@ -128,15 +119,7 @@ export class MlSession extends DeviceSession {
   }
 
   errors(): RunErrors {
-    return {
-      untold: false,
-      during: (_, work) => work(),
-      found: () => {
-        this.provider.ensureAlive();
-        return undefined;
-      },
-      foundLate: async () => [],
-    };
+    return errorsAtOnce(this.provider);
   }
 }
 
