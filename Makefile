@@ -17,6 +17,7 @@
 # make onnx121                                the same with onnx 1.21
 # make browsers                               the tests of Firefox, WebKitGTK, QtWebEngine and fleets, with those installed, and
 #                                             ONNX's cases there; commands ended by each signal
+# make webnn                                  sessions and ONNX's cases in a Chromium that has WebNN, which is fetched
 # make build                                  the page and the core, into py_ort/assets/
 # make docs                                   the documentation as a site, in build/docs; fails on links that lead nowhere
 # make wheel, make clean
@@ -49,8 +50,8 @@ BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
-.PHONY: docs run test kernels fuzz bounds large libraries numpy1 onnx121 browsers matrix check format conformance build setup \
-  wheel npm clean again
+.PHONY: docs run test kernels fuzz bounds large libraries numpy1 onnx121 browsers webnn matrix check format conformance build \
+  setup wheel npm clean again
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -75,6 +76,15 @@ browsers: build $(STAMPS)/qt
 	  tests/page/test_other_browsers.py tests/page/test_node_cases_elsewhere.py \
 	  tests/page/test_javascript_in_other_browsers.py tests/page/test_fleets.py tests/page/test_grid.py \
 	  tests/errors/test_exit.py -rs $(ARGS)
+
+# npm's package is a headless Chromium that is built with WebNN (on the CPU, by TFLite): 75 MB to fetch, 200 MB unpacked.
+webnn: build build/webnn/chromium
+	$(BIN)/python $(PYTEST) tests/providers/test_webnn.py -rs $(ARGS)
+
+build/webnn/chromium:
+	@mkdir -p build/webnn
+	npm install --silent --no-save --ignore-scripts --prefix build/webnn @sparticuz/chromium@153.0.0
+	cd build/webnn && TMPDIR=$$PWD node -e "import('@sparticuz/chromium').then((it) => it.default.executablePath())" >/dev/null
 
 # Where a browser has no WebGPU, as WebKitGTK, its cases are skipped, with the reason.
 matrix: build

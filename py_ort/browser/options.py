@@ -56,6 +56,7 @@ NO_ADDRESS_BAR = "--disable-features=" + ",".join((
     "WebUIOmniboxPopup",
 ))  # fmt: skip
 NO_SANDBOX = "--no-sandbox"
+_FEATURES = "--enable-features="
 TRUSTED_KEYS = "--ignore-certificate-errors-spki-list"
 #: User and password of a URL, and its parameters.
 _SECRETS = re.compile(r"(?<=//)[^/@?#]*@|\?[^#]*")
@@ -189,12 +190,12 @@ class BrowserOptions:
         flags = [*(chosen if own is None else shlex.split(own)), *self.flags]
         if NO_SANDBOX not in flags and sandbox.off(self.browser, self.sandbox, obstacle=sandbox.root()):
             flags.insert(0, NO_SANDBOX)
-        return flags
+        return _together(flags)
 
     def flags_elsewhere(self) -> list[str]:
         """Return the flags for a Chromium that another machine starts, about whose user nothing is known here."""
         own = [NO_ADDRESS_BAR, *self._trust(), *self._chosen_flags()]
-        return [*([NO_SANDBOX] if self.sandbox is False else []), *own, *self.flags]
+        return [*([NO_SANDBOX] if self.sandbox is False else []), *_together([*own, *self.flags])]
 
     def _trust(self) -> list[str]:
         """Return the flag with which Chromium takes our own certificate, whoever signed it, and no other."""
@@ -220,6 +221,13 @@ class BrowserOptions:
         if libraries := os.environ.get("CHROMIUM_LD"):
             env["LD_LIBRARY_PATH"] = libraries
         return env
+
+
+def _together(flags: list[str]) -> list[str]:
+    """Return the flags with all features in one: of several such flags Chromium heeds the last."""
+    features = [flag.partition("=")[2] for flag in flags if flag.startswith(_FEATURES)]
+    others = [flag for flag in flags if not flag.startswith(_FEATURES)]
+    return [*others, _FEATURES + ",".join(dict.fromkeys(features))] if features else flags
 
 
 def _switch(variable: str) -> bool | None:

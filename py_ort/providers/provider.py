@@ -30,6 +30,8 @@ class Provider:
         default: Whether sessions want it that name no provider.
         unavailable: Why there are no kernels of it, if there are none.
         on_device: Whether its tensors live outside of the core's heap.
+        whole_graphs: Whether it wants whole graphs: nodes in bodies of control flow are left to others.
+        empty_tensors: Whether it knows tensors without elements.
         elements: As what elements of a type lie on its device, types as manifests name them; none elsewhere.
         device_names: Names of its device: the one that `OrtValue.device_name` gives, then those that are taken, too.
         user_kernels: Whether users' own kernels run on it.
@@ -47,6 +49,8 @@ class Provider:
     default: bool = False
     unavailable: str = ""
     on_device: bool = True
+    whole_graphs: bool = False
+    empty_tensors: bool = True
     elements: Mapping[str, str] = field(default_factory=dict)
     device_names: tuple[str, ...] = ()
     user_kernels: bool = False

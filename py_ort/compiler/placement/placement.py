@@ -169,6 +169,8 @@ def _refusal(
         return f"the kernel lacks {feature!r}, which passes gave to the node"
     if not asked.on_device:
         return manifest.refusal(node.domain, node.op_type, dtypes, node)
+    if asked.whole_graphs and isinstance(node.graph, ir.Graph) and node.graph.parent_node is not None:
+        return "in a body of control flow"
     declared = operator(node.domain, node.op_type)
     on_device = [
         None if v is None or declared.use(node, i) != "device" else dtypes[i] for i, v in enumerate(node.inputs)
@@ -186,6 +188,8 @@ def _refusal(
             continue
         if dtype_name(value.dtype) not in asked.elements:
             return f"{dtype_name(value.dtype)} has no form on {provider}"
+        if not asked.empty_tensors and 0 in (dims(value) or ()):
+            return "a tensor without elements"
     return integers.refusal(node, provider)
 
 

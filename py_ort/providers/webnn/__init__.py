@@ -13,6 +13,8 @@ PROVIDER = Provider(
     "webnn",
     ("WebNNExecutionProvider",),
     order=1,
+    whole_graphs=True,
+    empty_tensors=False,
     elements={dtype: dtype for dtype in _ELEMENTS.split()},
     device_names=("webnn", "ml-tensor"),
     needs=Needs(

@@ -103,7 +103,7 @@ export class MlDevice implements OpenDevice {
   /** The same, where the work before was given to the context. */
   readNow(place: Placement, bytes: number): Promise<Uint8Array> | Uint8Array {
     const { buffer, offset } = blockAt(place);
-    const tensor = buffer.tensor(offset);
+    const tensor = buffer.holder(offset)?.tensor;
     if (!tensor) return buffer.bytes(offset, bytes).slice();
     return this.context.readTensor(tensor).then((read) => new Uint8Array(read, 0, bytes));
   }

@@ -6,7 +6,7 @@ import type { Submission } from '../../device/provider';
 import { messageOf, RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import type { MlDevice } from './device';
-import { blockAt } from './memory';
+import { blockAt, type Holder } from './memory';
 import { type MlBuilder, type MlDescriptor, type MlGraph, type MlOperand, type MlTensor, newBuilder } from './ml';
 import type { Emit } from './operator';
 
@@ -18,12 +18,10 @@ export interface MlProgram extends Program {
   readonly made: readonly number[];
 }
 
-interface Port {
+interface Port extends Holder {
   readonly name: string;
   readonly place: Placement;
   readonly descriptor: MlDescriptor;
-  /** Undefined until there is one: outputs give theirs away when they are kept. */
-  tensor: MlTensor | undefined;
 }
 
 /** A build that never ends must not end the page. */
@@ -61,7 +59,7 @@ export class MlSegment implements CompiledSegment {
 
   private contentOf(place: Placement, { shape, dataType }: MlDescriptor): MlTensor | Uint8Array {
     const { buffer, offset } = blockAt(place);
-    const tensor = buffer.tensor(offset);
+    const tensor = buffer.holder(offset)?.tensor;
     if (tensor && tensor.dataType === dataType && `${tensor.shape}` === `${shape}`) return tensor;
     return buffer.bytes(offset, sizeOf({ shape, dataType }));
   }
@@ -86,24 +84,23 @@ export class MlSegment implements CompiledSegment {
         Object.fromEntries(this.outputs.map(({ name, tensor }) => [name, tensor!])),
       );
     }
-    for (const { place, tensor } of this.outputs) blockAt(place).buffer.hold(place.offset, tensor!);
+    for (const port of this.outputs) blockAt(port.place).buffer.hold(port.place.offset, port);
     const parts = read.map((place) => this.device.readNow(place, place.bytes));
     for (const { source, target, bytes } of keep) this.keep(source, target, bytes);
     return parts;
   }
 
-  /** The target has what the source has; an output's own tensor goes with it. */
+  /** The target has what the source has: an output's own tensor, or a copy. */
   private keep(source: Placement, target: Placement, bytes: number): void {
-    const { buffer, offset } = blockAt(source);
-    const tensor = buffer.tensor(offset);
-    const output = this.outputs.find((port) => port.tensor === tensor);
-    if (tensor && output) {
-      blockAt(target).buffer.hold(target.offset, tensor, true);
-      output.tensor = undefined;
-    } else if (!tensor) {
-      blockAt(target).buffer.write(target.offset, buffer.bytes(offset, bytes));
+    const [from, to] = [blockAt(source), blockAt(target)];
+    const holder = from.buffer.holder(from.offset);
+    if (holder?.tensor && isPort(holder)) {
+      to.buffer.take(to.offset, holder.tensor);
+      holder.tensor = undefined;
     } else {
-      throw new RuntimeError(ErrorCode.not_implemented, 'an output of webnn that is kept twice');
+      const read = this.device.readNow(source, bytes);
+      if (read instanceof Uint8Array) to.buffer.write(to.offset, read);
+      else void this.device.inOrder(() => read.then((contents) => to.buffer.write(to.offset, contents)));
     }
   }
 
@@ -193,3 +190,5 @@ async function within(ms: number, building: Promise<MlGraph>): Promise<MlGraph> 
     clearTimeout(timer);
   }
 }
+
+const isPort = (holder: Holder): holder is Port => 'descriptor' in holder;

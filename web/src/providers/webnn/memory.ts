@@ -4,9 +4,15 @@
 import type { Memory, Placement } from '../../device/memory';
 import type { MlTensor } from './ml';
 
+/** Who has a tensor. It may be given away, and another one takes its place. */
+export interface Holder {
+  tensor: MlTensor | undefined;
+}
+
 export class Block implements Memory {
   private memory: Uint8Array | undefined;
-  private readonly tensors = new Map<number, MlTensor>();
+  private readonly holders = new Map<number, Holder>();
+  private own: MlTensor | undefined;
 
   constructor(
     readonly size: number,
@@ -19,28 +25,31 @@ export class Block implements Memory {
     return this.memory.subarray(offset, offset + count);
   }
 
-  /** The tensor that has what is at this place; undefined: the bytes have it. */
-  tensor(offset: number): MlTensor | undefined {
-    return this.tensors.get(offset);
+  /** Who has what is at this place; undefined: the bytes have it. */
+  holder(offset: number): Holder | undefined {
+    return this.holders.get(offset);
   }
 
   write(offset: number, bytes: Uint8Array): void {
-    this.tensors.delete(offset);
+    this.holders.delete(offset);
     this.bytes(offset, bytes.byteLength).set(bytes);
   }
 
-  /** What is at this place is in a tensor from now on; `own`: it goes with this block. */
-  hold(offset: number, tensor: MlTensor, own = false): void {
-    this.tensors.set(offset, tensor);
-    if (own) this.own = tensor;
+  hold(offset: number, holder: Holder): void {
+    this.holders.set(offset, holder);
   }
 
-  private own: MlTensor | undefined;
+  /** Takes a tensor over: what is at this place is in it from now on. */
+  take(offset: number, tensor: MlTensor): void {
+    if (this.own) this.giveBack(this.own);
+    this.own = tensor;
+    this.hold(offset, { tensor });
+  }
 
   destroy(): void {
     if (this.own) this.giveBack(this.own);
     this.own = undefined;
-    this.tensors.clear();
+    this.holders.clear();
     this.memory = undefined;
   }
 }
