@@ -42,6 +42,7 @@ class IntegerRanges:
     """
 
     def __init__(self, graph: ir.Graph, wide_inputs: bool = False) -> None:
+        self.main = graph
         self._wide_inputs = wide_inputs
         self._known: dict[ir.Value, Interval] = {}
         self._places: dict[ir.Value, tuple[ir.Node, int]] = {

@@ -169,7 +169,7 @@ def _refusal(
         return f"the kernel lacks {feature!r}, which passes gave to the node"
     if not asked.on_device:
         return manifest.refusal(node.domain, node.op_type, dtypes, node)
-    if asked.whole_graphs and isinstance(node.graph, ir.Graph) and node.graph.parent_node is not None:
+    if asked.whole_graphs and node.graph is not integers.main:
         return "in a body of control flow"
     declared = operator(node.domain, node.op_type)
     on_device = [

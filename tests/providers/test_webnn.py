@@ -1,0 +1,131 @@
+"""WebNN: sessions and ONNX's cases in a Chromium that has it (`make webnn` fetches one), and words where none is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from click.testing import CliRunner
+from numpy.testing import assert_allclose
+from onnx import TensorProto, helper, numpy_helper
+
+import py_ort
+from py_ort import BrowserOptions
+from py_ort.cli import cli
+from py_ort.exceptions import InvalidArgument, NoAdapter
+
+pytestmark = pytest.mark.browser
+CHROMIUM = Path(__file__).parents[2] / "build/webnn/chromium"
+RNG = np.random.default_rng(5)
+needs_webnn = pytest.mark.skipif(not CHROMIUM.exists(), reason="no Chromium with WebNN is there (make webnn)")
+
+
+def weights(*shape: int) -> np.ndarray:
+    return (RNG.normal(size=shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+
+
+def network() -> bytes:
+    """Convolution, pool and product for WebNN; Det between them for the CPU."""
+    made = {"w": weights(8, 3, 3, 3), "b": weights(8), "m": weights(8, 4)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], name="conv"),
+        helper.make_node("Relu", ["c"], ["r"], name="relu"),
+        helper.make_node("GlobalAveragePool", ["r"], ["p"], name="pool"),
+        helper.make_node("Flatten", ["p"], ["f"], name="flat"),
+        helper.make_node("MatMul", ["f", "m"], ["y"], name="product"),
+        helper.make_node("Det", ["r"], ["d"], name="det"),
+        helper.make_node("Tanh", ["d"], ["z"], name="tanh"),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 6, 6])
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "yz"]
+    constants = [numpy_helper.from_array(array, name) for name, array in made.items()]
+    graph = helper.make_graph(nodes, "net", [x], outputs, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
+MODEL = network()
+NATIVE = onnxruntime.InferenceSession(MODEL)
+
+
+def check(got: list[np.ndarray], x: np.ndarray) -> None:
+    for a, b in zip(got, NATIVE.run(None, {"x": x}), strict=True):
+        assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[py_ort.InferenceSession]:
+    with py_ort.InferenceSession(MODEL, providers=["webnn"], browser=str(CHROMIUM)) as session:
+        yield session
+
+
+@needs_webnn
+def test_graphs_of_any_shape(session: py_ort.InferenceSession) -> None:
+    assert session.get_providers() == ["WebNNExecutionProvider", "CPUExecutionProvider"]
+    assert {node.op_type: node.provider for node in session.placement().nodes}["Det"] == "wasm"
+    for size in (1, 2, 1, 2):
+        x = RNG.normal(size=(size, 3, 6, 6)).astype(np.float32)
+        check(session.run(None, {"x": x}), x)
+
+
+@needs_webnn
+def test_values_stay_there(session: py_ort.InferenceSession) -> None:
+    x = RNG.normal(size=(1, 3, 6, 6)).astype(np.float32)
+    binding = session.io_binding()
+    value = session.create_ortvalue_from_shape_and_type(x.shape, np.float32, "webnn")
+    for _ in range(3):
+        x = x + 1
+        value.update_inplace(x)
+        binding.bind_ortvalue_input("x", value)
+        binding.bind_output("y", "webnn")
+        binding.bind_output("z")
+        session.run_with_iobinding(binding)
+        y, z = binding.get_outputs()
+        assert (y.device_name(), z.device_name()) == ("webnn", "cpu")
+        check([y.numpy(), z.numpy()], x)
+
+
+@needs_webnn
+def test_options() -> None:
+    asked = [("webnn", {"deviceType": "gpu", "powerPreference": "low-power", "deviceId": 3})]
+    with py_ort.InferenceSession(MODEL, providers=asked, browser=str(CHROMIUM)) as session:
+        x = RNG.normal(size=(1, 3, 6, 6)).astype(np.float32)
+        check(session.run(None, {"x": x}), x)
+    with pytest.raises(InvalidArgument, match="deviceType of webnn is one of cpu, gpu, npu"):
+        py_ort.InferenceSession(MODEL, providers=[("webnn", {"deviceType": "tpu"})], browser=str(CHROMIUM))
+
+
+@needs_webnn
+def test_exported(tmp_path: Path) -> None:
+    [file] = py_ort.export(MODEL, tmp_path / "net.pyort", providers=["webnn", "wasm"])
+    with py_ort.InferenceSession(file, providers=["webnn"], browser=str(CHROMIUM)) as session:
+        x = RNG.normal(size=(2, 3, 6, 6)).astype(np.float32)
+        check(session.run(None, {"x": x}), x)
+
+
+@needs_webnn
+def test_node_cases() -> None:
+    """One in twelve of ONNX's: nothing is wrong, whatever is left to the CPU."""
+    cases = [
+        "conformance",
+        "onnx-node",
+        "--provider",
+        "webnn",
+        "--browser",
+        str(CHROMIUM),
+        "--sample",
+        "12",
+        "--jobs",
+        "1",
+    ]
+    done = CliRunner().invoke(cli, cases)
+    assert done.exit_code == 0, done.output
+
+
+def test_a_browser_without_it_says_so() -> None:
+    with pytest.raises(NoAdapter, match="WebNN") as told:
+        py_ort.InferenceSession(MODEL, providers=["webnn"], browser=BrowserOptions(webgpu="off"))
+    assert told.value.provider == "webnn"
+    assert "built with WebNN" in str(told.value)
