@@ -126,9 +126,10 @@ export class MlSegment implements CompiledSegment {
     }
     this.idle = this.outputs.length === 0;
     if (this.idle) return;
-    const outputs = this.outputs.map(({ name }) => [
+    // An output may be no input, nor another output; identity has fewer types than this.
+    const outputs = this.outputs.map(({ name, descriptor }) => [
       name,
-      builder.identity(known.get(Number(name.slice(1)))! as never),
+      builder.reshape(known.get(Number(name.slice(1)))! as never, [...descriptor.shape] as never),
     ]);
     const building = builder.build(Object.fromEntries(outputs) as { [name: string]: MlOperand });
     this.graph = await within(BUILD_MS, building);
