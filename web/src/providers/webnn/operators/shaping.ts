@@ -1,6 +1,6 @@
 // What moves elements.
 import type { DTypeName } from '../../../contract/kernel';
-import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
+import type { Call, Emit, MlOperator } from '../operator';
 
 const ANY: readonly DTypeName[] = ['float32', 'float16', 'int32', 'uint32', 'int64', 'int8', 'uint8', 'bool'];
 
@@ -25,15 +25,8 @@ function transpose({ inputs, attributes }: Call): Emit {
   return (builder, [x]) => builder.transpose(x as never, { permutation } as never) as never;
 }
 
-function softmax({ inputs, attributes }: Call): Emit {
-  const axis = attributes.integer('axis', -1);
-  const along = axis < 0 ? axis + inputs[0]!.dims.length : axis;
-  return (builder, [x]) => builder.softmax(x as never, along as never) as never;
-}
-
 export default [
   { op: 'Reshape', types: [ANY], emit: reshape },
   { op: 'Concat', types: [ANY], emit: concat },
   { op: 'Transpose', types: [ANY], emit: transpose },
-  { op: 'Softmax', types: [FLOATS], emit: softmax },
 ] satisfies MlOperator[];
