@@ -1,0 +1,65 @@
+// Steps of integers, and back.
+import type { DTypeName } from '../../../contract/kernel';
+import { DType } from '../../../schema';
+import type { MlOperand } from '../ml';
+import { FLOATS, type MlOperator } from '../operator';
+import { axesUpTo, axisOf, type Formula, formula } from './shared/formula';
+
+const BYTES: readonly DTypeName[] = ['uint8', 'int8'];
+
+/** A scale or zero point with as many axes as x: of all, of an axis, or of blocks along it. */
+function spread(f: Formula, given: MlOperand, { shape }: MlOperand, axis: number): MlOperand {
+  const count = given.shape.reduce((product, d) => product * d, 1);
+  if (given.shape.length === shape.length && shape.length > 1) return given;
+  return f.reshape(
+    given,
+    shape.map((_, i) => (i === axis && count > 1 ? count : 1)),
+  );
+}
+
+/** Blocks must be whole. */
+const emitted = (method: string, zeroType: (f: Formula, x: MlOperand, asked: number) => MlOperand['dataType']) =>
+  formula((f, [x, scale, zero], call) => {
+    const axis = axisOf(call, 1);
+    const steps = spread(f, scale, x, axis);
+    const type = zeroType(f, x, call.attributes.integer('output_dtype', 0));
+    const zeros = zero
+      ? spread(f, zero, x, axis)
+      : f.constant(type, new Array<number>(steps.shape.reduce((product, d) => product * d, 1)).fill(0), steps.shape);
+    return f.plain(method, method === 'quantizeLinear' ? f.cast(x, scale.dataType) : x, steps, zeros);
+  });
+
+const between = (f: Formula, x: MlOperand) => f.of('min', f.of('max', f.of('roundEven', x), 0), 255);
+
+export default [
+  {
+    op: 'QuantizeLinear',
+    types: [FLOATS, FLOATS, BYTES],
+    requires: [
+      ...axesUpTo(5, 0),
+      { attribute: 'output_dtype', values: [0, DType.uint8, DType.int8], otherwise: 'this type of result' },
+    ],
+    emit: emitted('quantizeLinear', (_, __, asked) => (asked === DType.int8 ? 'int8' : 'uint8')),
+  },
+  {
+    op: 'DequantizeLinear',
+    types: [[...BYTES, 'int32'], FLOATS],
+    requires: axesUpTo(5, 0),
+    emit: emitted('dequantizeLinear', (_, x) => x.dataType),
+  },
+  {
+    op: 'DynamicQuantizeLinear',
+    types: [['float32']],
+    requires: axesUpTo(5, 0),
+    emit: formula((f, [x]) => {
+      const axes = { axes: x.shape.map((_, i) => i) };
+      const least = f.of('min', f.plain('reduceMin', x, axes), 0);
+      const most = f.of('max', f.plain('reduceMax', x, axes), 0);
+      const width = f.of('div', f.of('sub', most, least), 255);
+      const step = f.of('where', f.of('equal', width, 0), f.number(x, 1), width);
+      const zero = between(f, f.of('neg', f.of('div', least, step)));
+      const y = f.of('min', f.of('max', f.of('add', f.of('roundEven', f.of('div', x, step)), zero), 0), 255);
+      return [f.cast(y, 'uint8'), width, f.cast(zero, 'uint8')];
+    }),
+  },
+] satisfies MlOperator[];
