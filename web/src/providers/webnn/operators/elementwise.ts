@@ -30,6 +30,12 @@ const plus1Log: OfOne = (f, x) => {
 };
 const signed = (f: Formula, x: MlOperand, magnitude: MlOperand) => f.of('mul', f.of('sign', x), magnitude);
 
+/** Halves have no room for it. */
+const inFloats =
+  (of: OfOne): OfOne =>
+  (f, x) =>
+    f.cast(of(f, f.cast(x, 'float32')), x.dataType);
+
 /** e^|x| overflows before its half does. */
 const cosh: OfOne = (f, x) => {
   const root = f.of('exp', f.of('mul', f.of('abs', x), 0.5));
@@ -62,27 +68,28 @@ const FUNCTIONS: Rows<readonly [Rows<number>, OfOne]> = {
   Sinh: [{}, (f, x) => f.of('mul', f.of('tanh', x), cosh(f, x))],
   Asinh: [
     {},
-    (f, x) => {
+    inFloats((f, x) => {
       const size = f.of('abs', x);
-      const root = f.of('sqrt', f.of('add', f.of('mul', x, x), 1));
-      const ratio = f.of('div', size, f.of('add', root, 1));
+      const bounded = f.of('min', size, 1e9);
+      const root = f.of('sqrt', f.of('add', f.of('mul', bounded, bounded), 1));
+      const ratio = f.of('div', bounded, f.of('add', root, 1));
       return signed(f, x, plus1Log(f, f.of('add', size, f.of('mul', size, ratio))));
-    },
+    }),
   ],
   Acosh: [
     {},
-    (f, x) => {
+    inFloats((f, x) => {
       const less = f.of('sub', x, 1);
       return plus1Log(f, f.of('add', less, f.of('mul', f.of('sqrt', less), f.of('sqrt', f.of('add', x, 1)))));
-    },
+    }),
   ],
   Atanh: [
     {},
-    (f, x) => {
+    inFloats((f, x) => {
       const size = f.of('abs', x);
       const odds = f.of('div', f.of('mul', size, 2), f.of('sub', f.number(x, 1), size));
       return signed(f, x, f.of('mul', plus1Log(f, odds), 0.5));
-    },
+    }),
   ],
 };
 
@@ -132,14 +139,7 @@ const clip: MlOperator['emit'] = (call) => {
   const [least, most] = [1, 2].map((i) => call.data(i)?.[0]);
   return formula((f, [x, low, high]) => {
     const [minValue, maxValue] = [least ?? low, most ?? high];
-    const given = [minValue, maxValue].map((bound) => (typeof bound === 'number' ? Math.abs(bound) : 0));
-    if (
-      isFloat(x) &&
-      !low &&
-      !high &&
-      given.every((size) => size < 3e38) &&
-      !((least ?? -Infinity) > (most ?? Infinity))
-    )
+    if (isFloat(x) && !low && !high && !((least ?? -Infinity) > (most ?? Infinity)))
       return f.flat(x, (one) =>
         f.plain('clamp', one, { ...(least !== undefined && { minValue }), ...(most !== undefined && { maxValue }) }),
       );

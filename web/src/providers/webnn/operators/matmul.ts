@@ -1,16 +1,10 @@
 // Products of matrices.
+import type { DTypeName } from '../../../contract/kernel';
 import type { MlOperand } from '../ml';
 import { FLOATS, type MlOperator } from '../operator';
+import { einsum } from './shared/einsum';
 import { axesUpTo, type Formula, formula } from './shared/formula';
-
-/** A vector is a row on the left and a column on the right, and its axis is not the result's. */
-function product(f: Formula, a: MlOperand, b: MlOperand): MlOperand {
-  const left = a.shape.length === 1 ? f.reshape(a, [1, ...a.shape]) : a;
-  const right = b.shape.length === 1 ? f.reshape(b, [...b.shape, 1]) : b;
-  const y = f.plain('matmul', left, right);
-  const batch = y.shape.slice(0, -2);
-  return f.reshape(y, [...batch, ...(a === left ? [y.shape.at(-2)!] : []), ...(b === right ? [y.shape.at(-1)!] : [])]);
-}
+import { product } from './shared/product';
 
 /** `batch`: the first axis comes before the last one; `last`: the last two change places. */
 function turned(f: Formula, x: MlOperand, batch: boolean, last: boolean): MlOperand {
@@ -20,6 +14,38 @@ function turned(f: Formula, x: MlOperand, batch: boolean, last: boolean): MlOper
   const permutation = last ? [...read.slice(0, -2), read.at(-1), read.at(-2)] : read;
   return f.plain('transpose', x, { permutation });
 }
+
+/** Products and sums in float32 are exact up to this. */
+const EXACT = 2 ** 24;
+
+/**
+ * The product of integers up to `mosts`: where sums could be larger, that of their upper and that of their lower bits.
+ */
+function exact(f: Formula, [a, b]: readonly MlOperand[], mosts: readonly number[], depth: number): MlOperand {
+  if (mosts[0] * mosts[1] * depth <= EXACT) return f.cast(product(f, a, b), 'int32');
+  const wider = mosts[0] >= mosts[1] ? 0 : 1;
+  const x = wider ? b : a;
+  const upper = f.of('floor', f.of('mul', x, 1 / 16));
+  const part = (of: MlOperand, most: number) =>
+    exact(f, wider ? [a, of] : [of, b], wider ? [mosts[0], most] : [most, mosts[1]], depth);
+  const lower = part(f.of('sub', x, f.of('mul', upper, 16)), 15);
+  return f.of('add', f.of('mul', part(upper, Math.ceil(mosts[wider] / 16)), 16), lower);
+}
+
+/** Of bytes less their zero points, which are all's, or rows' of the left matrix and columns' of the right one. */
+function integers(f: Formula, pair: readonly MlOperand[], zeros: readonly (MlOperand | undefined)[]): MlOperand {
+  const shifted = pair.map((x, i) => {
+    const zero = zeros[i];
+    const wide = f.cast(x, 'float32');
+    return zero ? f.of('sub', wide, column(f, f.cast(zero, 'float32'), i === 0)) : wide;
+  });
+  return exact(f, shifted, [255, 255], pair[0].shape.at(-1)!);
+}
+
+const column = (f: Formula, x: MlOperand, left: boolean) =>
+  left && x.shape.length === 1 ? f.reshape(x, [...x.shape, 1]) : x;
+
+const BYTES: readonly DTypeName[] = ['uint8', 'int8'];
 
 export default [
   {
@@ -55,5 +81,32 @@ export default [
         ...(c && { c }),
       }),
     ),
+  },
+  {
+    op: 'MatMulInteger',
+    types: [BYTES],
+    requires: axesUpTo(5, 0, 1),
+    emit: formula((f, [a, b, ...zeros]) => integers(f, [a, b], zeros)),
+  },
+  {
+    op: 'QLinearMatMul',
+    types: [BYTES, FLOATS, BYTES, BYTES, FLOATS, BYTES, FLOATS, BYTES],
+    requires: axesUpTo(5, 0, 3),
+    emit: formula((f, [a, aScale, aZero, b, bScale, bZero, yScale, yZero]) => {
+      const [left, right, result] = [aScale, bScale, yScale].map((scale, i) =>
+        column(f, f.cast(scale, 'float32'), i !== 1),
+      );
+      const steps = f.of('div', f.of('mul', left, right), result);
+      const y = f.of('roundEven', f.of('mul', f.cast(integers(f, [a, b], [aZero, bZero]), 'float32'), steps));
+      const [least, most] = yZero.dataType === 'int8' ? [-128, 127] : [0, 255];
+      const moved = f.of('add', y, column(f, f.cast(yZero, 'float32'), true));
+      return f.cast(f.of('min', f.of('max', moved, least), most), yZero.dataType);
+    }),
+  },
+  {
+    op: 'Einsum',
+    types: [FLOATS],
+    requires: axesUpTo(5, 0, 1, 2),
+    emit: formula((f, x, { attributes }) => einsum(f, x, attributes.text('equation', ''))),
   },
 ] satisfies MlOperator[];

@@ -8,23 +8,34 @@ import { axesUpTo, axisOf, type Formula, formula } from './shared/formula';
 const BYTES: readonly DTypeName[] = ['uint8', 'int8'];
 
 /** A scale or zero point with as many axes as x: of all, of an axis, or of blocks along it. */
-function spread(f: Formula, given: MlOperand, { shape }: MlOperand, axis: number): MlOperand {
-  const count = given.shape.reduce((product, d) => product * d, 1);
-  if (given.shape.length === shape.length && shape.length > 1) return given;
-  return f.reshape(
-    given,
-    shape.map((_, i) => (i === axis && count > 1 ? count : 1)),
-  );
+function spread(f: Formula, given: MlOperand, { shape }: MlOperand, axis: number, block: number): MlOperand {
+  const [count, all] = [given.shape.reduce((product, d) => product * d, 1), shape[axis]];
+  if (!block)
+    return f.reshape(
+      given,
+      shape.map((_, i) => (i === axis && count > 1 ? count : 1)),
+    );
+  if (all % block === 0) return given;
+  // WebNN's blocks are whole.
+  const [before, along, behind] = [given.shape.slice(0, axis), given.shape[axis], given.shape.slice(axis + 1)];
+  const each = f.plain('expand', f.reshape(given, [...before, along, 1, ...behind]), [
+    ...before,
+    along,
+    block,
+    ...behind,
+  ]);
+  const zeros = shape.map(() => 0);
+  return f.plain('slice', f.reshape(each, [...before, along * block, ...behind]), zeros, [...shape]);
 }
 
-/** Blocks must be whole. */
 const emitted = (method: string, zeroType: (f: Formula, x: MlOperand, asked: number) => MlOperand['dataType']) =>
   formula((f, [x, scale, zero], call) => {
     const axis = axisOf(call, 1);
-    const steps = spread(f, scale, x, axis);
+    const block = call.attributes.integer('block_size', 0);
+    const steps = spread(f, scale, x, axis, block);
     const type = zeroType(f, x, call.attributes.integer('output_dtype', 0));
     const zeros = zero
-      ? spread(f, zero, x, axis)
+      ? spread(f, zero, x, axis, block)
       : f.constant(type, new Array<number>(steps.shape.reduce((product, d) => product * d, 1)).fill(0), steps.shape);
     return f.plain(method, method === 'quantizeLinear' ? f.cast(x, scale.dataType) : x, steps, zeros);
   });
@@ -43,7 +54,7 @@ export default [
   },
   {
     op: 'DequantizeLinear',
-    types: [[...BYTES, 'int32'], FLOATS],
+    types: [[...BYTES, 'int32'], FLOATS, [...BYTES, 'int32']],
     requires: axesUpTo(5, 0),
     emit: emitted('dequantizeLinear', (_, x) => x.dataType),
   },
@@ -59,7 +70,7 @@ export default [
       const step = f.of('where', f.of('equal', width, 0), f.number(x, 1), width);
       const zero = between(f, f.of('neg', f.of('div', least, step)));
       const y = f.of('min', f.of('max', f.of('add', f.of('roundEven', f.of('div', x, step)), zero), 0), 255);
-      return [f.cast(y, 'uint8'), width, f.cast(zero, 'uint8')];
+      return [f.cast(y, 'uint8'), step, f.cast(zero, 'uint8')];
     }),
   },
 ] satisfies MlOperator[];

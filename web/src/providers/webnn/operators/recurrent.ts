@@ -8,6 +8,7 @@ import { type Formula, formula } from './shared/formula';
 
 const REQUIRES: readonly Requirement[] = [
   { noInput: 4, otherwise: 'lengths of sequences' },
+  { noInput: 7, otherwise: 'peepholes, which browsers compute otherwise' },
   { attribute: 'clip', values: [], otherwise: 'a clip' },
   { attribute: 'input_forget', values: [0], otherwise: 'coupled gates' },
   { attribute: 'activations', values: ['Sigmoid', 'Tanh', 'Relu'], otherwise: 'these activations' },
@@ -30,7 +31,7 @@ function layer(f: Formula, method: 'lstm' | 'gru', x: readonly MlOperand[], call
   const turned = (one: MlOperand, permutation: readonly number[]) =>
     attributes.integer('layout', 0) ? f.plain('transpose', one, { permutation: [...permutation] }) : one;
   const input = turned(x[0], [1, 0, 2]);
-  const [, weight, recurrent, bias, , hidden, cell, peepholes] = x;
+  const [, weight, recurrent, bias, , hidden, cell] = x;
   const hiddenSize = recurrent.shape[2];
   const half = (start: number) =>
     f.plain('slice', bias, [0, start * weight.shape[1]], [weight.shape[0], weight.shape[1]]);
@@ -39,7 +40,6 @@ function layer(f: Formula, method: 'lstm' | 'gru', x: readonly MlOperand[], call
     ...(bias && { bias: half(0), recurrentBias: half(1) }),
     ...(hidden && { initialHiddenState: turned(hidden, [1, 0, 2]) }),
     ...(cell && { initialCellState: turned(cell, [1, 0, 2]) }),
-    ...(peepholes && { peepholeWeight: peepholes }),
     ...(activations && { activations }),
     ...(method === 'gru' && { resetAfter: attributes.integer('linear_before_reset', 0) === 1 }),
     layout: method === 'lstm' ? 'iofg' : 'zrn',
