@@ -1,5 +1,5 @@
 // Elementwise operators: most are WebNN's by another name.
-import type { DTypeName } from '../../../contract/kernel';
+import { type DTypeName, MICROSOFT_DOMAIN } from '../../../contract/kernel';
 import { DType } from '../../../schema';
 import type { MlDataType, MlOperand } from '../ml';
 import { FLOATS, type MlOperator } from '../operator';
@@ -281,7 +281,7 @@ export default [
     ),
   },
   ...rows({ QuickGelu: 1.702 }, (_, alpha) => ({
-    domain: 'com.microsoft',
+    domain: MICROSOFT_DOMAIN,
     types: [FLOATS],
     emit: formula((f, [x], { attributes }) =>
       f.of(
@@ -292,7 +292,7 @@ export default [
     ),
   })),
   ...rows({ Gelu: 'gelu', BiasGelu: 'gelu', FastGelu: '' }, (_, name) => ({
-    domain: 'com.microsoft',
+    domain: MICROSOFT_DOMAIN,
     types: [FLOATS],
     requires: axesUpTo(6, 0),
     emit: formula((f, [x, bias]) => {

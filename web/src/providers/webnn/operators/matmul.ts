@@ -1,5 +1,5 @@
 // Products of matrices.
-import type { DTypeName } from '../../../contract/kernel';
+import { type DTypeName, MICROSOFT_DOMAIN } from '../../../contract/kernel';
 import type { MlOperand } from '../ml';
 import { FLOATS, type MlOperator } from '../operator';
 import { einsum } from './shared/einsum';
@@ -56,7 +56,7 @@ export default [
   },
   {
     op: 'FusedMatMul',
-    domain: 'com.microsoft',
+    domain: MICROSOFT_DOMAIN,
     types: [FLOATS],
     requires: axesUpTo(5, 0, 1),
     emit: formula((f, [a, b], { attributes }) => {

@@ -1,9 +1,8 @@
 // Normalizations.
+import { MICROSOFT_DOMAIN, NHWC_DOMAIN } from '../../../contract/kernel';
 import type { MlOperand } from '../ml';
 import { type Call, FLOATS, type MlOperator } from '../operator';
 import { axesUpTo, axisOf, type Formula, formula } from './shared/formula';
-
-const MICROSOFT = 'com.microsoft';
 
 /** x * scale + shift, of what broadcasts to x. */
 function scaled(f: Formula, x: MlOperand, scale?: MlOperand, shift?: MlOperand): MlOperand {
@@ -13,7 +12,7 @@ function scaled(f: Formula, x: MlOperand, scale?: MlOperand, shift?: MlOperand):
 
 interface Norm {
   readonly x: MlOperand;
-  readonly axis: number;
+  readonly axes: readonly number[];
   readonly centered: boolean;
   readonly epsilon: number;
   readonly scale?: MlOperand;
@@ -21,11 +20,11 @@ interface Norm {
 }
 
 /** The result, the mean and the inverse deviation, in float32: halves' squares are no halves. */
-function normalized(f: Formula, { x: given, axis, centered, epsilon, scale, shift }: Norm, statistics: boolean) {
+function normalized(f: Formula, { x: given, axes: over, centered, epsilon, scale, shift }: Norm, statistics: boolean) {
   const x = f.cast(given, 'float32');
-  const axes = x.shape.map((_, i) => i).slice(axis);
+  const axes = [...over];
   if (centered && !statistics) {
-    const whole = [scale, shift].every((one) => !one || `${one.shape}` === `${x.shape.slice(axis)}`);
+    const whole = [scale, shift].every((one) => !one || `${one.shape}` === `${axes.map((axis) => x.shape[axis])}`);
     const factors = {
       ...(whole && scale && { scale: f.cast(scale, 'float32') }),
       ...(whole && shift && { bias: f.cast(shift, 'float32') }),
@@ -34,10 +33,10 @@ function normalized(f: Formula, { x: given, axis, centered, epsilon, scale, shif
     const y = f.cast(whole ? plain : scaled(f, plain, scale, shift), given.dataType);
     return { y, mean: y, inverse: y };
   }
-  const over = { axes, keepDimensions: true };
-  const mean = f.plain('reduceMean', x, over);
+  const options = { axes, keepDimensions: true };
+  const mean = f.plain('reduceMean', x, options);
   const from = centered ? f.of('sub', x, mean) : x;
-  const squares = f.plain('reduceMean', f.of('mul', from, from), over);
+  const squares = f.plain('reduceMean', f.of('mul', from, from), options);
   const inverse = f.of('reciprocal', f.of('sqrt', f.of('add', squares, epsilon)));
   return { y: f.cast(scaled(f, f.of('mul', from, inverse), scale, shift), given.dataType), mean, inverse };
 }
@@ -50,7 +49,14 @@ const rows = (op: string, centered: boolean, domain?: string): MlOperator => ({
   emit: formula((f, [x, scale, shift], call) => {
     const epsilon = call.attributes.number('epsilon', 1e-5);
     const statistics = call.wants.slice(1).some((wanted) => wanted);
-    const norm = { x, scale, shift: centered ? shift : undefined, centered, epsilon, axis: axisOf(call, -1) };
+    const norm = {
+      x,
+      scale,
+      shift: centered ? shift : undefined,
+      centered,
+      epsilon,
+      axes: places(x).slice(axisOf(call, -1)),
+    };
     const { y, mean, inverse } = normalized(f, norm, statistics);
     return (centered ? [y, mean, inverse] : [y, inverse]).slice(0, call.wants.length);
   }),
@@ -59,14 +65,14 @@ const rows = (op: string, centered: boolean, domain?: string): MlOperator => ({
 /** The rows of x + skip + bias. */
 const skipping = (op: string, centered: boolean): MlOperator => ({
   op,
-  domain: MICROSOFT,
+  domain: MICROSOFT_DOMAIN,
   types: [FLOATS],
   requires: axesUpTo(5, 0),
   emit: formula((f, [x, skip, scale, ...rest], call) => {
     const [shift, bias] = centered ? rest : [undefined, rest[0]];
     const sum = scaled(f, f.of('add', x, skip), undefined, bias);
     const epsilon = call.attributes.number('epsilon', 1e-12);
-    const norm = { x: sum, scale, shift, centered, epsilon, axis: sum.shape.length - 1 };
+    const norm = { x: sum, scale, shift, centered, epsilon, axes: [sum.shape.length - 1] };
     const { y, mean, inverse } = normalized(
       f,
       norm,
@@ -76,36 +82,55 @@ const skipping = (op: string, centered: boolean): MlOperator => ({
   }),
 });
 
+type Layout = 'nchw' | 'nhwc';
+
 /** Each group of channels of an image by its own; scale and shift are channels'. */
-function grouped(f: Formula, [x, scale, shift]: readonly MlOperand[], groups: number, epsilon: number): MlOperand {
-  const [images, channels, ...space] = x.shape;
-  const size = (channels / groups) * space.reduce((product, d) => product * d, 1);
-  const flat = f.reshape(x, [images, groups, size]);
-  const { y } = normalized(f, { x: flat, axis: 2, centered: true, epsilon }, false);
-  const [by, plus] = [scale, shift].map((one) => f.reshape(one, [channels, ...space.map(() => 1)]));
-  return scaled(f, f.reshape(y, x.shape), by, plus);
-}
+const grouped =
+  (layout: Layout, groupsOf: (call: Call) => number): MlOperator['emit'] =>
+  (call) => {
+    const groups = groupsOf(call);
+    const epsilon = call.attributes.number('epsilon', 1e-5);
+    return formula((f, [x, scale, shift]) => {
+      const last = layout === 'nhwc';
+      const images = x.shape[0];
+      const channels = scale.shape[0];
+      const pixels = sizeOf(x.shape) / images / channels;
+      const shape = last ? [images, pixels, groups, channels / groups] : [images, groups, (channels / groups) * pixels];
+      const axes = last ? [1, 3] : [2];
+      const { y } = normalized(f, { x: f.reshape(x, shape), axes, centered: true, epsilon }, false);
+      const [by, plus] = [scale, shift].map((one) =>
+        f.reshape(one, [channels, ...(last ? [] : x.shape.slice(2).map(() => 1))]),
+      );
+      return scaled(f, f.reshape(y, x.shape), by, plus);
+    })(call);
+  };
 
-function across(f: Formula, x: MlOperand, { attributes }: Call): MlOperand {
-  const size = attributes.integer('size', 1);
-  const [images, channels, ...space] = x.shape;
-  const squares = f.reshape(f.of('mul', x, x), [images, 1, channels, space.reduce((product, d) => product * d, 1)]);
-  const before = (size - 1) >> 1;
-  const padded = size > 1 ? f.plain('pad', squares, [0, 0, before, 0], [0, 0, size - 1 - before, 0]) : squares;
-  const means = f.reshape(f.plain('averagePool2d', padded, { windowDimensions: [size, 1] }), x.shape);
-  const base = f.of('add', f.of('mul', means, attributes.number('alpha', 1e-4)), attributes.number('bias', 1));
-  return f.of('div', x, f.of('pow', base, attributes.number('beta', 0.75)));
-}
+/** Means of squares of the channels around each are those of a pool. */
+const across = (layout: Layout) =>
+  formula((f, [x], { attributes }) => {
+    const size = attributes.integer('size', 1);
+    const last = layout === 'nhwc';
+    const [images, channels] = [x.shape[0], x.shape[last ? x.shape.length - 1 : 1]];
+    const pixels = sizeOf(x.shape) / images / channels;
+    const shape = last ? [1, images * pixels, channels, 1] : [images, channels, 1, pixels];
+    const before = (size - 1) >> 1;
+    const around = (count: number) => [0, last ? 0 : count, last ? count : 0, 0];
+    const squares = f.reshape(f.of('mul', x, x), shape);
+    const padded = size > 1 ? f.plain('pad', squares, around(before), around(size - 1 - before)) : squares;
+    const window = { layout: 'nhwc', windowDimensions: last ? [1, size] : [size, 1] };
+    const means = f.reshape(f.plain('averagePool2d', padded, window), x.shape);
+    const base = f.of('add', f.of('mul', means, attributes.number('alpha', 1e-4)), attributes.number('bias', 1));
+    return f.of('div', x, f.of('pow', base, attributes.number('beta', 0.75)));
+  });
 
-export default [
-  rows('LayerNormalization', true),
-  rows('RMSNormalization', false),
-  rows('SimplifiedLayerNormalization', false),
-  rows('SimplifiedLayerNormalization', false, MICROSOFT),
-  skipping('SkipLayerNormalization', true),
-  skipping('SkipSimplifiedLayerNormalization', false),
+const sizeOf = (shape: readonly number[]) => shape.reduce((product, d) => product * d, 1);
+const places = ({ shape }: MlOperand) => shape.map((_, i) => i);
+
+/** What knows where the channels are, in ONNX's order or with channels last. */
+const ofImages = (layout: Layout, domain?: string): MlOperator[] => [
   {
     op: 'BatchNormalization',
+    domain,
     types: [FLOATS],
     requires: [
       { rank: { input: 0, min: 2, max: 5 }, otherwise: 'these axes' },
@@ -113,30 +138,42 @@ export default [
     ],
     emit: formula((f, [x, ...given], { attributes }) => {
       const [scale, bias, mean, variance] = given.map((one) => f.cast(one, x.dataType));
-      const epsilon = attributes.number('epsilon', 1e-5);
-      return f.plain('batchNormalization', x, mean, variance, { scale, bias, axis: 1, epsilon });
+      const options = { axis: layout === 'nhwc' ? x.shape.length - 1 : 1, epsilon: attributes.number('epsilon', 1e-5) };
+      return f.plain('batchNormalization', x, mean, variance, { scale, bias, ...options });
     }),
   },
   {
     op: 'InstanceNormalization',
+    domain,
     types: [FLOATS],
     requires: axesUpTo(5, 0),
-    emit: formula((f, x, { attributes }) => grouped(f, x, x[0].shape[1], attributes.number('epsilon', 1e-5))),
+    emit: grouped(layout, ({ inputs }) => inputs[1]!.dims[0]),
   },
   {
     op: 'GroupNormalization',
+    domain,
     types: [FLOATS],
     requires: axesUpTo(5, 0),
-    emit: formula((f, x, { attributes }) =>
-      grouped(f, x, attributes.integer('num_groups', 1), attributes.number('epsilon', 1e-5)),
-    ),
+    emit: grouped(layout, ({ attributes }) => attributes.integer('num_groups', 1)),
   },
   {
     op: 'LRN',
+    domain,
     types: [FLOATS],
     requires: [{ rank: { input: 0, min: 2, max: 4 }, otherwise: 'more than 4 axes' }],
-    emit: formula((f, [x], call) => across(f, x, call)),
+    emit: across(layout),
   },
+];
+
+export default [
+  rows('LayerNormalization', true),
+  rows('RMSNormalization', false),
+  rows('SimplifiedLayerNormalization', false),
+  rows('SimplifiedLayerNormalization', false, MICROSOFT_DOMAIN),
+  skipping('SkipLayerNormalization', true),
+  skipping('SkipSimplifiedLayerNormalization', false),
+  ...ofImages('nchw'),
+  ...ofImages('nhwc', NHWC_DOMAIN),
   {
     op: 'LpNormalization',
     types: [FLOATS],
