@@ -63,7 +63,22 @@ const reduce =
     })(call);
   };
 
-export function softmaxLog(f: Formula, x: MlOperand, axis: number): MlOperand {
+/**
+ * Of rows of another rank: Chromium takes transposes before and behind a softmax for each other's inverse, and away, as
+ * if it had no axis.
+ */
+function softmax(f: Formula, x: MlOperand, axis: number): MlOperand {
+  const { length } = x.shape;
+  const permutation = x.shape.map((_, i) => (i === axis ? length - 1 : i === length - 1 ? axis : i));
+  const last = axis === length - 1;
+  const turned = last ? x : f.plain('transpose', x, { permutation });
+  const rows = [x.shape.reduce((product, d) => product * d, 1) / x.shape[axis], x.shape[axis]];
+  const shape = length === 2 ? [1, ...rows] : rows;
+  const y = f.reshape(f.plain('softmax', f.reshape(turned, shape), shape.length - 1), turned.shape);
+  return last ? y : f.plain('transpose', y, { permutation });
+}
+
+function softmaxLog(f: Formula, x: MlOperand, axis: number): MlOperand {
   const options = { axes: [axis], keepDimensions: true };
   const less = f.of('sub', x, f.plain('reduceMax', x, options));
   return f.of('sub', less, f.of('log', f.plain('reduceSum', f.of('exp', less), options)));
@@ -104,7 +119,7 @@ export default [
     op: 'Softmax',
     types: [FLOATS],
     requires: axesUpTo(6, 0),
-    emit: formula((f, [x], call) => f.plain('softmax', x, axisOf(call, -1))),
+    emit: formula((f, [x], call) => softmax(f, x, axisOf(call, -1))),
   },
   {
     op: 'LogSoftmax',
