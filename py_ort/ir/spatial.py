@@ -1,6 +1,6 @@
 """Arithmetic of sliding windows: pads and sizes of convolutions and pools, wherever a model's sizes are known.
 
-Sizes that only a run knows are worked out by `web/src/providers/webgpu/kernels/shared/window.ts` and
+Sizes that only a run knows are worked out by `web/src/contract/window.ts` and
 `wasm_build/src/kernels/shared/spatial.cc`, and nowhere else; a test holds the three together.
 """
 

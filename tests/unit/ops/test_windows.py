@@ -22,7 +22,7 @@ from py_ort.ir.spatial import conv_transpose_output, explicit_pads, fill_spatial
 
 ROOT = Path(__file__).parents[3]
 WEB = ROOT / "web"
-WINDOW = WEB / "src/providers/webgpu/kernels/shared/window.ts"
+WINDOW = WEB / "src/contract/window.ts"
 sys.path.insert(0, str(ROOT / "wasm_build/test"))
 
 Window = dict[str, Any]

@@ -4,7 +4,7 @@ import type { Context, Dispatch, Shader, Spec, StorageType, Tensor, Uniforms } f
 import { computeType, inLanes, laneAliases, type Lanes, laneType, load, stored } from './lanes';
 import { bindsWhole, partsAlong, rowSize } from './large';
 import { linearMain, linearWorkgroups } from './linear';
-import { broadcastDims, broadcastStrides, foldWalk, wideWalk, type Walk } from './shape';
+import { broadcastDims, broadcastStrides, foldWalk, wideWalk, type Walk } from '../../../contract/shape';
 import { walkIndices, walkUniforms } from './walk';
 
 /** How an operand is read at output index i: its element i, its element 0, or the element of its own walk. */

@@ -8,7 +8,7 @@ export * from './large';
 export * from './linear';
 export * from './math';
 export * from './order';
-export * from './shape';
+export * from '../../../contract/shape';
 export * from './strided_copy';
 export * from './team';
 export * from './walk';

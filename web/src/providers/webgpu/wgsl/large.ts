@@ -2,7 +2,7 @@
 // windows is quickest so; any other is bound in several windows at once (windows.ts).
 import { storageSize } from '../../../contract/elements';
 import type { Context, DeviceTraits, Tensor } from '../../../contract/kernel';
-import { sizeOf } from './shape';
+import { sizeOf } from '../../../contract/shape';
 
 /** What bindings begin at multiples of, in bytes. */
 const BINDING_ALIGNMENT = 256;

@@ -4,7 +4,7 @@ import type { Context, Shader, Spec, StorageType, Tensor } from '../../../contra
 import { inLanes, type Lanes } from './lanes';
 import { bindable, bindsWhole, windowStep } from './large';
 import { linearMain, linearWorkgroups } from './linear';
-import { foldWalk, sizeOf, stridesOf, wideWalk, type Walk } from './shape';
+import { foldWalk, sizeOf, stridesOf, wideWalk, type Walk } from '../../../contract/shape';
 import { walkIndices, walkUniforms } from './walk';
 
 /** Where a walk of some shape steps through a tensor. Strides may be negative, or 0 to repeat. */

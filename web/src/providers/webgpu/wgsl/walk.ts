@@ -1,6 +1,6 @@
 // WGSL of a walk over several tensors: from one linear index to the element that each of them has there.
 import type { Uniforms } from '../../../contract/kernel';
-import type { Walk } from './shape';
+import type { Walk } from '../../../contract/shape';
 
 /**
  * Uniforms of a walk: `PREFIXdims_k`, and `NAME_k` for each tensor. Negative strides wrap around in u32, as they

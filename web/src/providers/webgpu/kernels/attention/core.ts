@@ -2,7 +2,7 @@
 // softmax, and the weighted sum of values one after another.
 import { DType } from '../../../../schema';
 import type { Context, Tensor } from '../../../../contract/kernel';
-import { foldWalk } from '../../wgsl/shape';
+import { foldWalk } from '../../../../contract/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
 import { multiply, readsTransposed } from '../matmul/product/multiply';
 import { attentionSoftmax } from './softmax';

@@ -1,6 +1,6 @@
 // Tensors that mask scores, in the shapes that operators allow them.
 import { KernelError, type Tensor } from '../../../../contract/kernel';
-import { broadcastStrides } from '../../wgsl/shape';
+import { broadcastStrides } from '../../../../contract/shape';
 
 /**
  * A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers masks a key out where it is 0, one of

@@ -2,8 +2,8 @@
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../../../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import { sizeOf } from '../../wgsl/shape';
-import { readWindow, slide, type WindowAttributes } from '../shared/window';
+import { sizeOf } from '../../../../contract/shape';
+import { readWindow, slide, type WindowAttributes } from '../../../../contract/window';
 
 interface Col2ImSpec extends Spec {
   readonly axes: number;

@@ -3,7 +3,7 @@
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../../../../contract/kernel';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import { readWindow, slide, type WindowAttributes, windowUniforms } from '../shared/window';
+import { readWindow, slide, type WindowAttributes, windowUniforms } from '../../../../contract/window';
 
 interface DeformSpec extends Spec {
   readonly bias: boolean;

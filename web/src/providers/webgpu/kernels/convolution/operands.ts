@@ -1,7 +1,7 @@
 import type { Tensor } from '../../../../contract/kernel';
 import type { Program } from '../../wgsl/program';
 import type { Columns } from '../shared/columns';
-import type { Geometry } from '../shared/window';
+import type { Geometry } from '../../../../contract/window';
 
 /**
  * What a convolution of any kind works on: x and y are [images, height, width, channels] unless it says otherwise; so

@@ -11,7 +11,7 @@ import {
 } from '../../../../contract/kernel';
 import { computeType, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import { sizeOf, stridesOf } from '../../wgsl/shape';
+import { sizeOf, stridesOf } from '../../../../contract/shape';
 import { permuted, permuteInto } from '../shared/permute';
 import { multiply } from './product/multiply';
 

@@ -4,7 +4,7 @@ import type { Attributes } from '../../../../contract/attributes';
 import { type Context, type Kernel, KernelError, MICROSOFT_DOMAIN } from '../../../../contract/kernel';
 import { epilogueOf, readEpilogue, residualOf } from '../../wgsl/epilogue';
 import type { Program } from '../../wgsl/program';
-import { broadcastStrides } from '../../wgsl/shape';
+import { broadcastStrides } from '../../../../contract/shape';
 import { permuted } from '../shared/permute';
 import { multiply, readsTransposed } from './product/multiply';
 

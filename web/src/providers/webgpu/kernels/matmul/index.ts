@@ -13,7 +13,7 @@ import {
 import { readEpilogue, residualOf } from '../../wgsl/epilogue';
 import type { Program } from '../../wgsl/program';
 import { bindsWhole } from '../../wgsl/large';
-import { foldWalk, stridesOf } from '../../wgsl/shape';
+import { foldWalk, stridesOf } from '../../../../contract/shape';
 import { wordsOf } from '../shared/byte_words';
 import { permuted, permuteInto } from '../shared/permute';
 import { matrixShapes, multiplyInParts, multiplyMatrices, type Stack, stackOf } from './product/matrices';

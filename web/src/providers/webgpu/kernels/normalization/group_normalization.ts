@@ -11,7 +11,7 @@ import {
   type Tensor,
 } from '../../../../contract/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../../wgsl/lanes';
-import { normalizeAxis, sizeOf } from '../../wgsl/shape';
+import { normalizeAxis, sizeOf } from '../../../../contract/shape';
 import { aroundAxis, type RowLayout, rowMain, rowsOf, SPREAD } from '../shared/rows';
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];

@@ -17,7 +17,7 @@ import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readEpilogue } fro
 import { inLanes, type Lanes, stored } from '../../wgsl/lanes';
 import { inBatches } from '../../wgsl/large';
 import type { Instruction, Program } from '../../wgsl/program';
-import { normalizeAxis, sizeOf } from '../../wgsl/shape';
+import { normalizeAxis, sizeOf } from '../../../../contract/shape';
 import { wordsOf, wordText } from '../shared/byte_words';
 import { expanded } from '../shared/expand';
 import { type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD } from '../shared/rows';

@@ -3,7 +3,7 @@ import { type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType } fr
 import { inLanes, type Lanes, laneType, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { orNan } from '../../wgsl/math';
-import { sizeOf } from '../../wgsl/shape';
+import { sizeOf } from '../../../../contract/shape';
 
 interface LrnSpec extends Spec {
   /** Pixels at a time. */

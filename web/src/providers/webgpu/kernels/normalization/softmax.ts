@@ -5,7 +5,7 @@ import { inLanes, laneType, load, stored } from '../../wgsl/lanes';
 import { inBatches } from '../../wgsl/large';
 import { orNan } from '../../wgsl/math';
 import type { Instruction, Program } from '../../wgsl/program';
-import { normalizeAxis } from '../../wgsl/shape';
+import { normalizeAxis } from '../../../../contract/shape';
 import { aroundAxis, type RowLayout, rowMain, type RowPhase, rowsOf } from '../shared/rows';
 
 interface SoftmaxSpec extends Spec {

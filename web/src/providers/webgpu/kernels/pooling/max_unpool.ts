@@ -1,7 +1,7 @@
 // MaxUnpool: elements go back to where MaxPool found them; everywhere else there are zeros.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../../../../contract/kernel';
 import { FLOATS, HOST, linearMain, linearWorkgroups, stridedCopy, stridesOf } from '../../wgsl';
-import { readWindow, slideTransposed, type WindowAttributes } from '../shared/window';
+import { readWindow, slideTransposed, type WindowAttributes } from '../../../../contract/window';
 
 const ZERO: Shader<{ readonly storage: StorageType }> = {
   name: 'max_unpool__zero',

@@ -17,9 +17,9 @@ import { inBatches } from '../../wgsl/large';
 import { poolImages } from './global_pool';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { mathFunctions, orNan } from '../../wgsl/math';
-import { sizeOf } from '../../wgsl/shape';
+import { sizeOf } from '../../../../contract/shape';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../shared/columns';
-import { type Geometry, readWindow, slide, type WindowAttributes } from '../shared/window';
+import { type Geometry, readWindow, slide, type WindowAttributes } from '../../../../contract/window';
 
 interface PoolKind {
   readonly types: readonly DTypeName[];

@@ -13,7 +13,7 @@ import {
 import { DType } from '../../../../schema';
 import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import { stridesOf } from '../../wgsl/shape';
+import { stridesOf } from '../../../../contract/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
 import { permuted, permuteInto } from '../shared/permute';
 import { multiply } from '../matmul/product/multiply';

@@ -1,6 +1,6 @@
 // A tensor repeated to a larger shape, for kernels that index it plainly.
 import { type Context, KernelError, type Tensor } from '../../../../contract/kernel';
-import { broadcastDims, broadcastStrides, sizeOf, stridesOf } from '../../wgsl/shape';
+import { broadcastDims, broadcastStrides, sizeOf, stridesOf } from '../../../../contract/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
 
 /** `x` broadcast to `dims` (as in ONNX Expand): itself, seen so, where nothing repeats. */

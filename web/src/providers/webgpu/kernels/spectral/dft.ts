@@ -11,7 +11,7 @@ import {
 import { laneAliases, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { mathFunctions } from '../../wgsl/math';
-import { normalizeAxis, sizeOf } from '../../wgsl/shape';
+import { normalizeAxis, sizeOf } from '../../../../contract/shape';
 
 interface DftSpec extends Spec {
   readonly complex: boolean;

@@ -5,7 +5,7 @@ import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readsResidual, sha
 import type { Instruction } from '../../../wgsl/program';
 import { inLanes, laneType, stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
-import { type Geometry, windowUniforms } from '../../shared/window';
+import { type Geometry, windowUniforms } from '../../../../../contract/window';
 import type { ChannelsLast } from '../operands';
 import { repeated } from '../../../wgsl/repeated';
 

@@ -12,7 +12,7 @@ import {
 import { epilogueOf, readEpilogue, residualFirst, residualOf } from '../../../wgsl/epilogue';
 import type { Program } from '../../../wgsl/program';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../../shared/columns';
-import { readWindow, slide, type WindowAttributes } from '../../shared/window';
+import { readWindow, slide, type WindowAttributes } from '../../../../../contract/window';
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../../shared/permute';
 import { type ByteSteps, readSteps } from '../../quantization/blocks/byte_rows';
 import { convolveDirectly } from './direct';

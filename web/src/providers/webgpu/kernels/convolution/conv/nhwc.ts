@@ -2,7 +2,7 @@
 // window a channel.
 import { type Context, KernelError, type Tensor } from '../../../../../contract/kernel';
 import { inBatches } from '../../../wgsl/large';
-import { windowUniforms } from '../../shared/window';
+import { windowUniforms } from '../../../../../contract/window';
 import { multipliesBytes, multiply } from '../../matmul/product/multiply';
 import type { Product } from '../../matmul/product/product';
 import { type ByteSteps, byteRows } from '../../quantization/blocks/byte_rows';

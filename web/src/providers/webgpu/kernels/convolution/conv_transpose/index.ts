@@ -7,7 +7,7 @@ import type { Program } from '../../../wgsl/program';
 import { inBatches } from '../../../wgsl/large';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../../shared/columns';
 import type { ChannelsLast } from '../operands';
-import { readWindow, slideTransposed, windowUniforms, type WindowAttributes } from '../../shared/window';
+import { readWindow, slideTransposed, windowUniforms, type WindowAttributes } from '../../../../../contract/window';
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../../shared/permute';
 import { convolveDirectly } from '../conv/direct';
 import { multiply } from '../../matmul/product/multiply';

@@ -4,7 +4,7 @@ import type { Context, Tensor } from '../../../../../contract/kernel';
 import type { Program } from '../../../wgsl/program';
 import { stridedCopy } from '../../../wgsl/strided_copy';
 import type { Columns } from '../../shared/columns';
-import type { Geometry } from '../../shared/window';
+import type { Geometry } from '../../../../../contract/window';
 import { permuted } from '../../shared/permute';
 import { multiply } from '../../matmul/product/multiply';
 

@@ -1,7 +1,7 @@
 // Products of stacks of matrices whose leading axes broadcast, as numpy's matmul has them.
 import { type Context, KernelError, type Tensor } from '../../../../../contract/kernel';
 import type { Program } from '../../../wgsl/program';
-import { broadcastDims, broadcastStrides, foldWalk, stridesOf } from '../../../wgsl/shape';
+import { broadcastDims, broadcastStrides, foldWalk, stridesOf } from '../../../../../contract/shape';
 import { DType } from '../../../../../schema';
 import { multiply, partsOf } from './multiply';
 

@@ -15,8 +15,8 @@ import type { Attributes } from '../../../../../contract/attributes';
 import { elementwise, elementwiseShader } from '../../../wgsl/elementwise';
 import { inLanes } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
-import { sizeOf } from '../../../wgsl/shape';
-import { readWindow, slide, type WindowAttributes } from '../../shared/window';
+import { sizeOf } from '../../../../../contract/shape';
+import { readWindow, slide, type WindowAttributes } from '../../../../../contract/window';
 import {
   byteRange,
   type Factor,

@@ -3,8 +3,8 @@
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../../../../contract/kernel';
 import { load, stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
-import { sizeOf } from '../../../wgsl/shape';
-import type { Axis, ResizeAttributes } from './axes';
+import { sizeOf } from '../../../../../contract/shape';
+import type { Axis, ResizeAttributes } from '../../../../../contract/resizing';
 
 interface AntialiasSpec extends Spec {
   readonly cubic: boolean;

@@ -1,5 +1,6 @@
 // Resize over any axes: nearest, linear, cubic. One thread for each output, or for 4 where the last axis stays as it
 // is.
+import type { Attributes } from '../../../../../contract/attributes';
 import {
   type Context,
   type DTypeName,
@@ -10,11 +11,19 @@ import {
 import { type Division, division, divisionText, quotient } from '../../../wgsl/division';
 import { inLanes, type Lanes, laneType, load, stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
-import { sizeOf } from '../../../wgsl/shape';
-import { columnsOf, outputColumns } from '../../shared/columns';
+import { sizeOf } from '../../../../../contract/shape';
+import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../../shared/columns';
 import { antialiased } from './antialias';
-import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes, STAYS } from './axes';
-import { OUTSIDE, tableOf, written } from './places';
+import {
+  type Axis,
+  type Mode,
+  OUTSIDE,
+  readResize,
+  resizeAxes,
+  type ResizeAttributes,
+  STAYS,
+} from '../../../../../contract/resizing';
+import { tableOf, written } from './places';
 
 interface ResizeSpec extends Division {
   readonly mode: Mode;
@@ -40,7 +49,13 @@ const NEAREST: { readonly [mode: string]: string } = {
   ceil: 'ceil(p)',
 };
 
-function resolve(ctx: Context, r: ResizeAttributes): void {
+interface ColumnsOfResize extends ResizeAttributes {
+  readonly columns: ColumnAttributes;
+}
+
+const attributes = (given: Attributes): ColumnsOfResize => ({ ...readResize(given), columns: readColumns(given) });
+
+function resolve(ctx: Context, r: ColumnsOfResize): void {
   const x = ctx.input(0);
   const from = columnsOf(x, r.columns.x);
   const all = resizeAxes(ctx, r, r.columns.x.length > 0 ? [...x.dims.slice(0, -1), from.count] : x.dims);
@@ -255,7 +270,7 @@ ${
 }`;
 
 const INTEGERS: readonly DTypeName[] = ['int32', 'int8', 'uint8'];
-const resize: Kernel<ResizeAttributes> = {
+const resize: Kernel<ColumnsOfResize> = {
   op: 'Resize',
   features: ['columns'],
   types: [['float32', 'float16', ...INTEGERS], [], [], []],

@@ -1,7 +1,7 @@
 // Sliding windows, of convolutions and pools and what undoes them: attributes, pads, output sizes. Nowhere else in the
 // page are they worked out.
-import type { Attributes } from '../../../../contract/attributes';
-import { KernelError } from '../../../../contract/kernel';
+import type { Attributes } from './attributes';
+import { KernelError } from './kernel';
 
 /** Of each number of a window and of its padded image: shaders count their places in 32 bits, pads below 0. */
 const LARGEST = 2 ** 31 - 1;

@@ -1,5 +1,5 @@
 // Shapes, axes and strides on the JavaScript side. Strides count elements.
-import { KernelError } from '../../../contract/kernel';
+import { KernelError } from './kernel';
 
 export function sizeOf(dims: readonly number[]): number {
   return dims.reduce((product, dim) => product * dim, 1);

@@ -1,8 +1,7 @@
 // What Resize does along each axis: sizes, scales, and where an output position lies in the input.
-import type { Attributes } from '../../../../../contract/attributes';
-import { type Context, KernelError } from '../../../../../contract/kernel';
-import { normalizeAxes } from '../../../wgsl/shape';
-import { type ColumnAttributes, readColumns } from '../../shared/columns';
+import type { Attributes } from './attributes';
+import { type Context, KernelError } from './kernel';
+import { normalizeAxes } from './shape';
 
 export type Mode = 'nearest' | 'linear' | 'cubic';
 
@@ -16,10 +15,9 @@ export interface ResizeAttributes {
   readonly excludeOutside: boolean;
   readonly extrapolation: number;
   readonly antialias: boolean;
-  readonly columns: ColumnAttributes;
 }
 
-export function attributes(a: Attributes): ResizeAttributes {
+export function readResize(a: Attributes): ResizeAttributes {
   const mode = a.text('mode', 'nearest');
   if (mode !== 'nearest' && mode !== 'linear' && mode !== 'cubic') throw new KernelError(`Resize in mode ${mode}`);
   return {
@@ -32,7 +30,6 @@ export function attributes(a: Attributes): ResizeAttributes {
     excludeOutside: a.integer('exclude_outside', 0) !== 0,
     extrapolation: a.number('extrapolation_value', 0),
     antialias: a.integer('antialias', 0) !== 0,
-    columns: readColumns(a),
   };
 }
 
@@ -53,7 +50,7 @@ export interface Axis {
 }
 
 /** The axes of an input 0 of shape `dims`, from the host inputs roi, scales and sizes. */
-export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly number[]): Axis[] {
+export function resizeAxes(ctx: Pick<Context, 'data'>, r: ResizeAttributes, dims: readonly number[]): Axis[] {
   const rank = dims.length;
   const chosen = r.axes.length > 0 ? normalizeAxes(r.axes, rank) : dims.map((_, axis) => axis);
   const nonEmpty = (i: number) => {
@@ -143,4 +140,52 @@ function coordinate(
     default:
       throw new KernelError(`Resize with coordinate_transformation_mode ${coordinates}`);
   }
+}
+
+/** In place of an element: a position outside of the input, which extrapolates. */
+export const OUTSIDE = 0xffffffff;
+
+const f = Math.fround;
+
+/** The element that nearest takes, by onnxruntime's arithmetic: floats, and doubles of half_pixel_symmetric. */
+export function nearestOf(i: number, axis: Axis, r: ResizeAttributes): number {
+  return elementAt(native(i, axis, r), axis, r);
+}
+
+function native(i: number, { input, output, factor, crop: [start, end] }: Axis, r: ResizeAttributes): number {
+  const [scale, last] = [f(factor), input - 1];
+  const halfPixel = f(f((i + 0.5) / scale) - 0.5);
+  switch (r.coordinates) {
+    case 'half_pixel_symmetric': {
+      const adjustment = f(1 - f(output / f(scale * input)));
+      return f(f((input / 2) * adjustment) + (i + 0.5) / scale - 0.5);
+    }
+    case 'pytorch_half_pixel':
+      return output > 1 ? halfPixel : 0;
+    case 'align_corners':
+      return output > 1 ? f(f(i * last) / (output - 1)) : 0;
+    case 'asymmetric':
+      return f(i / scale);
+    case 'tf_half_pixel_for_nn':
+      return f((i + 0.5) / scale);
+    case 'tf_crop_and_resize':
+      if (output <= 1) return f(f(0.5 * f(start + end)) * last);
+      return f(f(start * last) + f(f(f(i * f(end - start)) * last) / (output - 1)));
+    default:
+      return halfPixel;
+  }
+}
+
+export function elementAt(place: number, { input }: Axis, r: ResizeAttributes): number {
+  if (r.coordinates === 'tf_crop_and_resize' && (place < 0 || place > input - 1)) return OUTSIDE;
+  return Math.min(Math.max(rounded(place, r.nearest), 0), input - 1);
+}
+
+function rounded(place: number, nearest: string): number {
+  if (nearest === 'floor') return Math.floor(place);
+  if (nearest === 'ceil') return Math.ceil(place);
+  // As near to the border between two elements as onnxruntime calls it a tie.
+  const border = Math.floor(place) + 0.5;
+  const settled = f(Math.abs(place - border)) <= f(1e-6) ? border : place;
+  return nearest === 'round_prefer_floor' ? Math.ceil(f(settled - 0.5)) : Math.floor(f(settled + 0.5));
 }
