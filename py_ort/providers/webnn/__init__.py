@@ -1,13 +1,27 @@
 """WebNN: the browser's own operators, on the CPU, a GPU or an NPU; all nodes of a segment are one graph."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from py_ort.providers.needs import Needs
 from py_ort.providers.option import Enumeration, Option
 from py_ort.providers.provider import Provider
+
+if TYPE_CHECKING:
+    from py_ort.providers.packing import Packing
 
 _FLAG = "--enable-features=WebMachineLearningNeuralNetwork"
 _TYPES = Enumeration("DeviceType", {"cpu": "the processor", "gpu": "a GPU", "npu": "a processor for neural networks"})
 _POWER = Enumeration("PowerPreference", {"default": "", "high-performance": "", "low-power": ""})
 _ELEMENTS = "float32 float16 int64 uint64 int32 uint32 int8 uint8 bool"
+
+
+def _packing() -> Packing:
+    from py_ort.providers.webnn.packing import Filters
+
+    return Filters()
+
 
 PROVIDER = Provider(
     "webnn",
@@ -26,4 +40,5 @@ PROVIDER = Provider(
         Option("deviceType", "choice", "What the context computes on.", "cpu", _TYPES),
         Option("powerPreference", "choice", "Whether speed or energy counts more.", "default", _POWER),
     ),
+    packing=_packing,
 )

@@ -1,23 +1,95 @@
-// Convolutions over two axes.
+// Convolutions over one and two axes.
+import { NHWC_DOMAIN } from '../../../contract/kernel';
+import { sizeOf } from '../../../contract/shape';
+import { readWindow, slide, slideTransposed } from '../../../contract/window';
+import type { MlBuilder, MlOperand } from '../ml';
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
-import type { MlOperand } from '../ml';
-import { windowOf } from './shared/windows';
+import { asBefore, firstSpatial, inTwo, type Layout, overTwo, padImage, paddingOf, spatialOf } from './shared/images';
+import { padded, part, put, reshaped } from './shared/nodes';
 
-function convolution(layout: 'nchw' | 'nhwc') {
-  return (call: Call): Emit => {
-    const { attributes } = call;
-    const [x, w] = call.inputs;
-    const spatial = layout === 'nhwc' ? x!.dims.slice(1, 3) : x!.dims.slice(2);
-    const kernel = layout === 'nhwc' ? w!.dims.slice(1, 3) : w!.dims.slice(2);
-    const options = {
-      ...windowOf(attributes, spatial, kernel),
-      groups: attributes.integer('group', 1),
-      inputLayout: layout,
-      filterLayout: layout === 'nhwc' ? 'ohwi' : 'oihw',
-    };
-    return (builder, [input, filter, bias]: readonly MlOperand[]) =>
-      builder.conv2d(input as never, filter as never, { ...options, ...(bias && { bias }) } as never) as MlOperand;
-  };
+/** Of weights in an order of layout/packing.py, else in ONNX's: where their first spatial axis is. */
+const KERNEL_AT: { readonly [layout: string]: number } = { ohwi: 1, ihwo: 1 };
+
+function weightsOf({ attributes, inputs }: Call, plain: string) {
+  const filterLayout = attributes.text('weight_layout', plain).toLowerCase();
+  const at = KERNEL_AT[filterLayout] ?? 2;
+  return { filterLayout, at, kernel: inputs[1]!.dims.slice(at, at + inputs[1]!.dims.length - 2) };
 }
 
-export default [{ op: 'Conv', types: [FLOATS], emit: convolution('nchw') }] satisfies MlOperator[];
+const convolution =
+  (layout: Layout) =>
+  (call: Call): Emit => {
+    const spatial = spatialOf(call.inputs[0]!.dims, layout);
+    const { filterLayout, at, kernel } = weightsOf(call, 'oihw');
+    const { strides, dilations, begins, ends } = overTwo(slide(readWindow(call.attributes), spatial, kernel));
+    const groups = call.attributes.integer('group', 1);
+    const padding = paddingOf(begins, ends);
+    const options = { strides, dilations, padding, groups, inputLayout: layout, filterLayout };
+    return (builder, [x, w, bias]) => {
+      const [image, filter] = [inTwo(builder, x, firstSpatial(layout)), inTwo(builder, w, at)];
+      const y = put(builder, 'conv2d', image, filter, { ...options, ...(bias && { bias }) });
+      return asBefore(builder, y, spatial.length, layout);
+    };
+  };
+
+/** TFLite has no dilations, groups and pads here: zeros between weights, parts, and a cut or longer image. */
+const transposed =
+  (layout: Layout) =>
+  (call: Call): Emit => {
+    const { attributes, inputs } = call;
+    const spatial = spatialOf(inputs[0]!.dims, layout);
+    const { filterLayout, at, kernel } = weightsOf(call, 'iohw');
+    const [outputShape, outputPadding] = [attributes.integers('output_shape'), attributes.integers('output_padding')];
+    const geometry = slideTransposed(readWindow(attributes), spatial, kernel, { outputShape, outputPadding });
+    const { input, kernel: taps, strides, dilations, begins, output } = overTwo(geometry);
+    const reached = input.map((size, i) => (size - 1) * strides[i] + (taps[i] - 1) * dilations[i] + 1);
+    const before = begins.map((begin) => Math.max(-begin, 0));
+    const after = output.map((size, i) => Math.max(begins[i] + size - reached[i], 0));
+    const grows = [...before, ...after].some((count) => count > 0);
+    const groups = attributes.integer('group', 1);
+    const channels = layout === 'nhwc' ? 3 : 1;
+    const options = { strides, inputLayout: layout, filterLayout };
+    return (builder, [x, w, bias]) => {
+      const image = inTwo(builder, x, firstSpatial(layout));
+      const filter = [0, 1].reduce((one, i) => spread(builder, one, at + i, dilations[i]), inTwo(builder, w, at));
+      const images = inParts(builder, image, channels, groups);
+      const filters = inParts(builder, filter, at === 1 ? 3 : 0, groups);
+      const inside = bias && !grows && groups === 1;
+      const parts = images.map((one, i) =>
+        put(builder, 'convTranspose2d', one, filters[i], { ...options, ...(inside && { bias }) }),
+      );
+      const whole = groups === 1 ? parts[0] : put(builder, 'concat', parts, channels);
+      const grown = padImage(builder, whole, layout, before, after);
+      const y = [0, 1].reduce(
+        (one, i) => part(builder, one, firstSpatial(layout) + i, Math.max(begins[i], 0), output[i]),
+        grown,
+      );
+      const summed = layout === 'nhwc' || !bias ? bias : reshaped(builder, bias, [...bias.shape, 1, 1]);
+      const sum = summed && !inside ? put(builder, 'add', y, summed) : y;
+      return asBefore(builder, sum, spatial.length, layout);
+    };
+  };
+
+function inParts(builder: MlBuilder, x: MlOperand, axis: number, count: number): readonly MlOperand[] {
+  if (count === 1) return [x];
+  return builder.split(x as never, count as never, { axis } as never) as readonly MlOperand[];
+}
+
+/** Zeros between what is along an axis. */
+function spread(builder: MlBuilder, x: MlOperand, axis: number, step: number): MlOperand {
+  const size = x.shape[axis];
+  if (step === 1 || size === 1) return x;
+  const [outer, inner] = [x.shape.slice(0, axis), x.shape.slice(axis + 1)];
+  const apart = reshaped(builder, x, [sizeOf(outer), size, 1, sizeOf(inner)]);
+  const zeros = padded(builder, apart, [0, 0, 0, 0], [0, 0, step - 1, 0]);
+  return part(builder, reshaped(builder, zeros, [...outer, size * step, ...inner]), axis, 0, (size - 1) * step + 1);
+}
+
+const OVER_TWO = { rank: { input: 0, min: 3, max: 4 }, otherwise: 'more than two spatial axes' };
+
+export default [
+  { op: 'Conv', types: [FLOATS], requires: [OVER_TWO], emit: convolution('nchw') },
+  { op: 'ConvTranspose', types: [FLOATS], requires: [OVER_TWO], emit: transposed('nchw') },
+  { op: 'Conv', domain: NHWC_DOMAIN, types: [FLOATS], emit: convolution('nhwc') },
+  { op: 'ConvTranspose', domain: NHWC_DOMAIN, types: [FLOATS], emit: transposed('nhwc') },
+] satisfies MlOperator[];

@@ -1,30 +1,158 @@
-// Pools over two axes.
+// Pools over one and two axes, and global ones over any number.
+import type { Attributes } from '../../../contract/attributes';
+import { type DTypeName, NHWC_DOMAIN, type Requirement } from '../../../contract/kernel';
+import { type Geometry, readWindow, slide } from '../../../contract/window';
+import { DType } from '../../../schema';
+import type { MlBuilder, MlOperand } from '../ml';
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
-import { windowOf } from './shared/windows';
+import { asBefore, firstSpatial, inTwo, type Layout, overTwo, padImage, paddingOf, spatialOf } from './shared/images';
+import { constant, part, put } from './shared/nodes';
 
-function pool(name: string) {
-  return (call: Call): Emit => {
-    const { attributes } = call;
-    const windowDimensions = attributes.integers('kernel_shape');
-    const rounded = attributes.integer('ceil_mode', 0) ? 'ceil' : 'floor';
-    const window = windowOf(attributes, call.inputs[0]!.dims.slice(2), windowDimensions);
-    const options = { ...window, windowDimensions, outputShapeRounding: rounded, roundingType: rounded };
-    return (builder, [x]) => builder[name](x as never, options as never) as never;
-  };
+/** How a pool comes of WebNN's. */
+interface Kind {
+  readonly method: 'maxPool2d' | 'averagePool2d';
+  /** Whether its pads are no elements: else zeros are, or -Infinity. */
+  readonly skipsPads: boolean;
+  /** By how much what is at each place along an axis grows; undefined: nowhere. */
+  readonly factors?: (geometry: Geometry, axis: number) => readonly number[];
+  readonly before?: (builder: MlBuilder, x: MlOperand) => MlOperand;
+  readonly after?: (builder: MlBuilder, y: MlOperand) => MlOperand;
 }
 
-const global =
-  (name: string) =>
-  (): Emit =>
-  (builder, [x]) =>
-    builder[name](x as never) as never;
+const power = (builder: MlBuilder, x: MlOperand, exponent: number): MlOperand =>
+  exponent === 1 ? x : put(builder, 'pow', x, constant(builder, [exponent], [], x.dataType));
 
-const FOUR_AXES = { noOutput: 1, otherwise: 'indices' };
-const UNPADDED = { attribute: 'count_include_pad', values: [0], otherwise: 'averages that count what is padded' };
+/** Means are of all taps: of those that count, or sums. */
+const ofCounted =
+  (whole: boolean) =>
+  ({ input, kernel, strides, dilations, begins, ends, output }: Geometry, axis: number): number[] => {
+    const [least, end] = whole ? [-begins[axis], input[axis] + ends[axis]] : [0, input[axis]];
+    return Array.from({ length: output[axis] }, (_, i) => {
+      const first = i * strides[axis] - begins[axis];
+      const taps = Array.from({ length: kernel[axis] }, (_, tap) => first + tap * dilations[axis]);
+      return kernel[axis] / Math.max(taps.filter((at) => at >= least && at < end).length, 1);
+    });
+  };
+
+const sums = ({ kernel, output }: Geometry, axis: number) => new Array<number>(output[axis]).fill(kernel[axis]);
+
+const KINDS: { readonly [op: string]: (attributes: Attributes) => Kind } = {
+  MaxPool: () => ({ method: 'maxPool2d', skipsPads: true }),
+  AveragePool: (attributes) => {
+    const whole = attributes.integer('count_include_pad', 0) === 1;
+    return { method: 'averagePool2d', skipsPads: !whole, factors: ofCounted(whole) };
+  },
+  LpPool: (attributes) => {
+    const p = attributes.integer('p', 2);
+    return {
+      method: 'averagePool2d',
+      skipsPads: false,
+      factors: sums,
+      before: (builder, x) => power(builder, put(builder, 'abs', x), p),
+      after: (builder, y) => power(builder, y, 1 / p),
+    };
+  },
+};
+
+const pool =
+  (op: string, layout: Layout) =>
+  ({ attributes, inputs }: Call): Emit => {
+    const kind = KINDS[op](attributes);
+    const spatial = spatialOf(inputs[0]!.dims, layout);
+    const window = readWindow(attributes);
+    const along = slide(window, spatial, window.kernelShape, true);
+    const floats = [DType.float32, DType.float16].includes(inputs[0]!.dtype);
+    const spread = along.dilations.some((step, i) => step > 1 && along.kernel[i] > 1);
+    const byTaps = spread || spatial.length > 2 || !floats;
+    const geometry = byTaps ? along : overTwo(along);
+    const { input, kernel, strides, dilations, begins, output } = geometry;
+    const reach = kernel.map((taps, i) => (taps - 1) * dilations[i] + 1);
+    // To the end of the last window.
+    const ends = output.map((size, i) => Math.max((size - 1) * strides[i] + reach[i] - input[i] - begins[i], 0));
+    const own = kind.skipsPads && !byTaps && isSame(geometry, ends);
+    const options = { windowDimensions: kernel, strides, layout, ...(own && { padding: paddingOf(begins, ends) }) };
+    return (builder, [x]) => {
+      let image = kind.before?.(builder, x) ?? x;
+      if (!byTaps) image = inTwo(builder, image, firstSpatial(layout));
+      const least = floats ? -Infinity : 0;
+      if (!own) image = padImage(builder, image, layout, begins, ends, kind.method === 'maxPool2d' ? least : 0);
+      let y = byTaps ? slid(builder, image, geometry, kind, layout) : put(builder, kind.method, image, options);
+      if (kind.factors && !own) y = grown(builder, y, kind.factors, geometry, layout);
+      return asBefore(builder, kind.after?.(builder, y) ?? y, byTaps ? 2 : spatial.length, layout);
+    };
+  };
+
+/** TFLite leaves out pads of this form only; all others are zeros to it. */
+function isSame({ input, strides, kernel, begins, output }: Geometry, ends: readonly number[]): boolean {
+  return output.every((size, i) => {
+    const all = Math.max((size - 1) * strides[i] + kernel[i] - input[i], 0);
+    return size === Math.ceil(input[i] / strides[i]) && begins[i] === all >> 1 && ends[i] === all - begins[i];
+  });
+}
+
+/** Windows that TFLite has not: one tap after the other, along each axis. */
+function slid(builder: MlBuilder, x: MlOperand, geometry: Geometry, { method }: Kind, layout: Layout): MlOperand {
+  const { kernel, strides, dilations, output } = geometry;
+  return kernel.reduce((image, count, i) => {
+    const size = (output[i] - 1) * strides[i] + 1;
+    const taps = Array.from({ length: count }, (_, tap) =>
+      part(builder, image, firstSpatial(layout) + i, tap * dilations[i], size, strides[i]),
+    );
+    if (method === 'maxPool2d') return taps.reduce((a, b) => put(builder, 'max', a, b));
+    const sum = taps.reduce((a, b) => put(builder, 'add', a, b));
+    return put(builder, 'mul', sum, constant(builder, [1 / count], [], sum.dataType));
+  }, x);
+}
+
+function grown(
+  builder: MlBuilder,
+  y: MlOperand,
+  factors: NonNullable<Kind['factors']>,
+  geometry: Geometry,
+  layout: Layout,
+): MlOperand {
+  const all = geometry.output.reduce(
+    (outer, _, axis) => outer.flatMap((one) => factors(geometry, axis).map((other) => one * other)),
+    [1],
+  );
+  if (all.every((factor) => factor === 1)) return y;
+  const alike = all.every((factor) => factor === all[0]);
+  const shape = layout === 'nhwc' ? [1, ...geometry.output, 1] : [1, 1, ...geometry.output];
+  return put(builder, 'mul', y, constant(builder, alike ? [all[0]] : all, alike ? [] : shape, y.dataType));
+}
+
+const REDUCTIONS: { readonly [op: string]: (attributes: Attributes) => readonly [string, number] } = {
+  GlobalAveragePool: () => ['reduceMean', 1],
+  GlobalMaxPool: () => ['reduceMax', 1],
+  GlobalLpPool: (attributes) => ['reduceSum', attributes.integer('p', 2)],
+};
+
+const global =
+  (op: string, layout: Layout) =>
+  ({ attributes, inputs }: Call): Emit => {
+    const [method, p] = REDUCTIONS[op](attributes);
+    const axes = spatialOf(inputs[0]!.dims, layout).map((_, i) => firstSpatial(layout) + i);
+    const options = { axes, keepDimensions: true };
+    return (builder, [x]) => {
+      if (method !== 'reduceSum') return put(builder, method, x, options);
+      return power(builder, put(builder, method, power(builder, put(builder, 'abs', x), p), options), 1 / p);
+    };
+  };
+
+const WINDOWS: readonly Requirement[] = [
+  { rank: { input: 0, min: 3, max: 5 }, otherwise: 'more than three spatial axes' },
+  { noOutput: 1, otherwise: 'indices of the largest' },
+];
+
+const typesOf = (op: string): readonly (readonly DTypeName[])[] => [op === 'MaxPool' ? [...FLOATS, 'uint8'] : FLOATS];
 
 export default [
-  { op: 'MaxPool', types: [FLOATS], requires: [FOUR_AXES], emit: pool('maxPool2d') },
-  { op: 'AveragePool', types: [FLOATS], requires: [UNPADDED], emit: pool('averagePool2d') },
-  { op: 'GlobalAveragePool', types: [FLOATS], emit: global('averagePool2d') },
-  { op: 'GlobalMaxPool', types: [FLOATS], emit: global('maxPool2d') },
+  ...Object.keys(KINDS).flatMap((op): MlOperator[] => [
+    { op, types: typesOf(op), requires: WINDOWS, emit: pool(op, 'nchw') },
+    { op, domain: NHWC_DOMAIN, types: typesOf(op), requires: WINDOWS, emit: pool(op, 'nhwc') },
+  ]),
+  ...Object.keys(REDUCTIONS).flatMap((op): MlOperator[] => [
+    { op, types: [FLOATS], emit: global(op, 'nchw') },
+    { op, domain: NHWC_DOMAIN, types: [FLOATS], emit: global(op, 'nhwc') },
+  ]),
 ] satisfies MlOperator[];

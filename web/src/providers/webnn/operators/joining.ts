@@ -1,0 +1,121 @@
+// What cuts and joins along axes.
+import type { DTypeName } from '../../../contract/kernel';
+import { normalizeAxes } from '../../../contract/shape';
+import type { MlOperand } from '../ml';
+import type { Call, Emit, MlOperator } from '../operator';
+import { axisOf, cast, constant, padded, part, picked, put } from './shared/nodes';
+import { MOVED } from './shared/types';
+
+function concat({ inputs, attributes }: Call): Emit {
+  const axis = axisOf(attributes.integer('axis', 0), inputs[0]!.dims);
+  return (builder, x) => put(builder, 'concat', [...x], axis);
+}
+
+function split({ inputs, attributes, data }: Call): Emit {
+  const { dims } = inputs[0]!;
+  const axis = axisOf(attributes.integer('axis', 0), dims);
+  const count = attributes.integer('num_outputs', 1);
+  const each = Math.ceil(dims[axis] / count);
+  const sizes = data(1) ?? Array.from({ length: count }, (_, i) => Math.min(each, dims[axis] - i * each));
+  return (builder, [x]) => builder.split(x as never, [...sizes] as never, { axis } as never) as readonly MlOperand[];
+}
+
+const within = (place: number, least: number, most: number) => Math.min(Math.max(place, least), most);
+
+/** TFLite slices up to five axes, forwards; else the places are picked. */
+const SLICED = 5;
+
+function slice({ inputs, data }: Call): Emit {
+  const { dims } = inputs[0]!;
+  const [starts, ends, , steps] = [1, 2, 3, 4].map(data);
+  const axes = normalizeAxes(data(3) ?? starts!.map((_, i) => i), dims.length);
+  const cuts = axes.map((axis, i) => {
+    const [size, step] = [dims[axis], steps?.[i] ?? 1];
+    const [least, most] = step > 0 ? [0, size] : [-1, size - 1];
+    const [start, end] = [starts![i], ends![i]].map((place) => within(place < 0 ? place + size : place, least, most));
+    return { axis, start, step, count: Math.max(Math.ceil((end - start) / step), 0) };
+  });
+  return (builder, [x]) =>
+    cuts.reduce((y, { axis, start, step, count }) => {
+      if (step > 0 && dims.length <= SLICED) return part(builder, y, axis, start, (count - 1) * step + 1, step);
+      const places = Array.from({ length: count }, (_, i) => start + i * step);
+      return picked(builder, y, axis, places);
+    }, x);
+}
+
+/** Where an element beside an axis comes from. */
+const BESIDE: { readonly [mode: string]: (place: number, size: number) => number } = {
+  edge: (place, size) => within(place, 0, size - 1),
+  wrap: (place, size) => ((place % size) + size) % size,
+  reflect: (place, size) => {
+    const period = Math.max(2 * (size - 1), 1);
+    const at = ((place % period) + period) % period;
+    return at < size ? at : period - at;
+  },
+};
+
+function pad({ inputs, attributes, data }: Call): Emit {
+  const { dims } = inputs[0]!;
+  const pads = data(1)!;
+  const axes = data(3)?.map((axis) => axisOf(axis, dims)) ?? dims.map((_, i) => i);
+  const beside = BESIDE[attributes.text('mode', 'constant')];
+  const around = (end: 0 | 1) =>
+    dims.map((_, axis) => (axes.includes(axis) ? pads[axes.indexOf(axis) + end * axes.length] : 0));
+  const [before, after] = [around(0), around(1)];
+  const cut = (counts: readonly number[]) => counts.map((count) => Math.max(-count, 0));
+  const [first, last] = [cut(before), cut(after)];
+  const added = (counts: readonly number[]) => counts.map((count) => Math.max(count, 0));
+  const value = data(2)?.[0] ?? 0;
+  return (builder, [x]) => {
+    const kept = dims.reduce(
+      (y, size, axis) => part(builder, y, axis, first[axis], size - first[axis] - last[axis]),
+      x,
+    );
+    if (!beside) return padded(builder, kept, added(before), added(after), value);
+    return kept.shape.reduce((y, size, axis) => {
+      const [begin, end] = [added(before)[axis], added(after)[axis]];
+      if (begin + end === 0) return y;
+      const places = Array.from({ length: begin + size + end }, (_, i) => beside(i - begin, size));
+      return picked(builder, y, axis, places);
+    }, kept);
+  };
+}
+
+/** The rows of two axes, of which `time` runs backwards up to a length. */
+function reverseSequence({ inputs, attributes }: Call): Emit {
+  const { dims } = inputs[0]!;
+  const time = attributes.integer('time_axis', 0);
+  const [times, batch] = [dims[time], dims[1 - time]];
+  const range = (count: number) => Array.from({ length: count }, (_, i) => i);
+  const shaped = (count: number, axis: number) => (axis === 0 ? [count, 1] : [1, count]);
+  return (builder, [x, lengths]) => {
+    const at = constant(builder, range(times), shaped(times, time));
+    const lane = constant(builder, range(batch), shaped(batch, 1 - time));
+    const length = put(builder, 'reshape', cast(builder, lengths, 'int32'), shaped(batch, 1 - time));
+    const backwards = put(builder, 'sub', put(builder, 'sub', length, constant(builder, [1])), at);
+    const from = put(builder, 'where', put(builder, 'lesser', at, length), backwards, at);
+    const [row, column] = time === 0 ? [from, lane] : [lane, from];
+    const places = put(builder, 'add', put(builder, 'mul', row, constant(builder, [dims[1]])), column);
+    const rows = put(builder, 'reshape', x, [times * batch, ...dims.slice(2)]);
+    const y = put(builder, 'gather', rows, put(builder, 'reshape', places, [times * batch]), { axis: 0 });
+    return put(builder, 'reshape', y, dims);
+  };
+}
+
+const PADDED: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'uint8', 'bool'];
+
+export default [
+  { op: 'Concat', types: [[...MOVED, 'uint32']], emit: concat },
+  { op: 'Split', types: [MOVED], emit: split },
+  { op: 'Slice', types: [MOVED], emit: slice },
+  {
+    op: 'Pad',
+    types: [PADDED],
+    requires: [
+      { constant: 2, otherwise: 'a value that is computed' },
+      { rank: { input: 0, max: SLICED }, otherwise: `more than ${SLICED} axes` },
+    ],
+    emit: pad,
+  },
+  { op: 'ReverseSequence', types: [MOVED, []], emit: reverseSequence },
+] satisfies MlOperator[];

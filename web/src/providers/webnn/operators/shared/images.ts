@@ -1,0 +1,57 @@
+// Images and what slides over them: WebNN has two axes where ONNX has one or two, and pads of its own only where its
+// backends agree on them.
+import type { Geometry } from '../../../../contract/window';
+import type { MlBuilder, MlOperand } from '../../ml';
+import { padded, reshaped } from './nodes';
+
+export type Layout = 'nchw' | 'nhwc';
+
+export const firstSpatial = (layout: Layout): number => (layout === 'nhwc' ? 1 : 2);
+
+export const spatialOf = (dims: readonly number[], layout: Layout): readonly number[] =>
+  layout === 'nhwc' ? dims.slice(1, -1) : dims.slice(2);
+
+/** An axis of one element before the only spatial one, which is at `axis`. */
+export const inTwo = (builder: MlBuilder, x: MlOperand, axis: number): MlOperand =>
+  x.shape.length === 4 ? x : reshaped(builder, x, [...x.shape.slice(0, axis), 1, ...x.shape.slice(axis)]);
+
+/** Without it again. */
+export const asBefore = (builder: MlBuilder, y: MlOperand, axes: number, layout: Layout): MlOperand =>
+  axes === 2
+    ? y
+    : reshaped(
+        builder,
+        y,
+        y.shape.filter((_, i) => i !== firstSpatial(layout)),
+      );
+
+/** The same over two axes. */
+export function overTwo(geometry: Geometry): Geometry {
+  if (geometry.input.length === 2) return geometry;
+  const { input, kernel, strides, dilations, begins, ends, output } = geometry;
+  return {
+    input: [1, ...input],
+    kernel: [1, ...kernel],
+    strides: [1, ...strides],
+    dilations: [1, ...dilations],
+    begins: [0, ...begins],
+    ends: [0, ...ends],
+    output: [1, ...output],
+  };
+}
+
+/** As WebNN has pads: begin and end of each axis. */
+export const paddingOf = (begins: readonly number[], ends: readonly number[]): number[] =>
+  begins.flatMap((begin, i) => [begin, ends[i]]);
+
+export function padImage(
+  builder: MlBuilder,
+  x: MlOperand,
+  layout: Layout,
+  begins: readonly number[],
+  ends: readonly number[],
+  value = 0,
+): MlOperand {
+  const around = (counts: readonly number[]) => (layout === 'nhwc' ? [0, ...counts, 0] : [0, 0, ...counts]);
+  return padded(builder, x, around(begins), around(ends), value);
+}
