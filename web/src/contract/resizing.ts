@@ -1,6 +1,6 @@
 // What Resize does along each axis: sizes, scales, and where an output position lies in the input.
 import type { Attributes } from './attributes';
-import { type Context, KernelError } from './kernel';
+import { KernelError } from './kernel';
 import { normalizeAxes } from './shape';
 
 export type Mode = 'nearest' | 'linear' | 'cubic';
@@ -50,7 +50,11 @@ export interface Axis {
 }
 
 /** The axes of an input 0 of shape `dims`, from the host inputs roi, scales and sizes. */
-export function resizeAxes(ctx: Pick<Context, 'data'>, r: ResizeAttributes, dims: readonly number[]): Axis[] {
+export function resizeAxes(
+  ctx: { data(input: number): readonly number[] | undefined },
+  r: ResizeAttributes,
+  dims: readonly number[],
+): Axis[] {
   const rank = dims.length;
   const chosen = r.axes.length > 0 ? normalizeAxes(r.axes, rank) : dims.map((_, axis) => axis);
   const nonEmpty = (i: number) => {

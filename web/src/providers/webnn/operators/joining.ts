@@ -1,7 +1,7 @@
 // What cuts and joins along axes.
 import type { DTypeName } from '../../../contract/kernel';
 import { normalizeAxes } from '../../../contract/shape';
-import type { MlOperand } from '../ml';
+import type { MlBuilder, MlOperand } from '../ml';
 import type { Call, Emit, MlOperator } from '../operator';
 import { axisOf, cast, constant, padded, part, picked, put } from './shared/nodes';
 import { MOVED } from './shared/types';
@@ -27,8 +27,8 @@ const SLICED = 5;
 
 function slice({ inputs, data }: Call): Emit {
   const { dims } = inputs[0]!;
-  const [starts, ends, , steps] = [1, 2, 3, 4].map(data);
-  const axes = normalizeAxes(data(3) ?? starts!.map((_, i) => i), dims.length);
+  const [starts, ends, named, steps] = [1, 2, 3, 4].map(data);
+  const axes = normalizeAxes(named ?? starts!.map((_, i) => i), dims.length);
   const cuts = axes.map((axis, i) => {
     const [size, step] = [dims[axis], steps?.[i] ?? 1];
     const [least, most] = step > 0 ? [0, size] : [-1, size - 1];
@@ -59,18 +59,19 @@ function pad({ inputs, attributes, data }: Call): Emit {
   const pads = data(1)!;
   const axes = data(3)?.map((axis) => axisOf(axis, dims)) ?? dims.map((_, i) => i);
   const beside = BESIDE[attributes.text('mode', 'constant')];
-  const around = (end: 0 | 1) =>
+  const padsOf = (end: 0 | 1) =>
     dims.map((_, axis) => (axes.includes(axis) ? pads[axes.indexOf(axis) + end * axes.length] : 0));
-  const [before, after] = [around(0), around(1)];
+  const [before, after] = [padsOf(0), padsOf(1)];
   const cut = (counts: readonly number[]) => counts.map((count) => Math.max(-count, 0));
   const [first, last] = [cut(before), cut(after)];
   const added = (counts: readonly number[]) => counts.map((count) => Math.max(count, 0));
   const value = data(2)?.[0] ?? 0;
-  return (builder, [x]) => {
+  return (builder, [x, , computed]) => {
     const kept = dims.reduce(
       (y, size, axis) => part(builder, y, axis, first[axis], size - first[axis] - last[axis]),
       x,
     );
+    if (!beside && computed) return around(builder, kept, added(before), added(after), computed);
     if (!beside) return padded(builder, kept, added(before), added(after), value);
     return kept.shape.reduce((y, size, axis) => {
       const [begin, end] = [added(before)[axis], added(after)[axis]];
@@ -78,6 +79,34 @@ function pad({ inputs, attributes, data }: Call): Emit {
       const places = Array.from({ length: begin + size + end }, (_, i) => beside(i - begin, size));
       return picked(builder, y, axis, places);
     }, kept);
+  };
+}
+
+/** With a value that only a run knows. */
+function around(
+  builder: MlBuilder,
+  x: MlOperand,
+  before: readonly number[],
+  after: readonly number[],
+  value: MlOperand,
+): MlOperand {
+  const ones = put(builder, 'expand', constant(builder, [1], []), x.shape);
+  const inside = cast(builder, padded(builder, ones, before, after), 'uint8');
+  const type = x.dataType === 'uint8' ? 'int32' : x.dataType;
+  const [all, other] = [padded(builder, x, before, after), put(builder, 'reshape', value, [])];
+  return cast(builder, put(builder, 'where', inside, cast(builder, all, type), cast(builder, other, type)), x.dataType);
+}
+
+function centerCropPad({ inputs, attributes, data }: Call): Emit {
+  const { dims } = inputs[0]!;
+  const axes = normalizeAxes(attributes.integers('axes', [...dims.keys()]), dims.length);
+  const more = dims.map((size, axis) => (axes.includes(axis) ? data(1)![axes.indexOf(axis)] - size : 0));
+  const before = more.map((count) => Math.max(count, 0) >> 1);
+  const after = more.map((count, axis) => Math.max(count, 0) - before[axis]);
+  return (builder, [x]) => {
+    const less = more.map((count) => Math.max(-count, 0));
+    const cut = less.reduce((y, count, axis) => part(builder, y, axis, count >> 1, dims[axis] - count), x);
+    return padded(builder, cut, before, after);
   };
 }
 
@@ -104,6 +133,8 @@ function reverseSequence({ inputs, attributes }: Call): Emit {
 
 const PADDED: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'uint8', 'bool'];
 
+const UP_TO_FIVE = [{ rank: { input: 0, max: SLICED }, otherwise: `more than ${SLICED} axes` }];
+
 export default [
   { op: 'Concat', types: [[...MOVED, 'uint32']], emit: concat },
   { op: 'Split', types: [MOVED], emit: split },
@@ -111,11 +142,9 @@ export default [
   {
     op: 'Pad',
     types: [PADDED],
-    requires: [
-      { constant: 2, otherwise: 'a value that is computed' },
-      { rank: { input: 0, max: SLICED }, otherwise: `more than ${SLICED} axes` },
-    ],
+    requires: UP_TO_FIVE,
     emit: pad,
   },
+  { op: 'CenterCropPad', types: [PADDED], requires: UP_TO_FIVE, emit: centerCropPad },
   { op: 'ReverseSequence', types: [MOVED, []], emit: reverseSequence },
 ] satisfies MlOperator[];

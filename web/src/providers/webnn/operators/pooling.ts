@@ -1,12 +1,13 @@
 // Pools over one and two axes, and global ones over any number.
 import type { Attributes } from '../../../contract/attributes';
 import { type DTypeName, NHWC_DOMAIN, type Requirement } from '../../../contract/kernel';
+import { sizeOf } from '../../../contract/shape';
 import { type Geometry, readWindow, slide } from '../../../contract/window';
 import { DType } from '../../../schema';
 import type { MlBuilder, MlOperand } from '../ml';
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
 import { asBefore, firstSpatial, inTwo, type Layout, overTwo, padImage, paddingOf, spatialOf } from './shared/images';
-import { constant, part, put } from './shared/nodes';
+import { constant, part, put, reshaped } from './shared/nodes';
 
 /** How a pool comes of WebNN's. */
 interface Kind {
@@ -19,8 +20,12 @@ interface Kind {
   readonly after?: (builder: MlBuilder, y: MlOperand) => MlOperand;
 }
 
-const power = (builder: MlBuilder, x: MlOperand, exponent: number): MlOperand =>
-  exponent === 1 ? x : put(builder, 'pow', x, constant(builder, [exponent], [], x.dataType));
+/** Of up to four axes, to WebNN. */
+function power(builder: MlBuilder, x: MlOperand, exponent: number): MlOperand {
+  if (exponent === 1) return x;
+  const row = reshaped(builder, x, [sizeOf(x.shape)]);
+  return reshaped(builder, put(builder, 'pow', row, constant(builder, [exponent], [], x.dataType)), x.shape);
+}
 
 /** Means are of all taps: of those that count, or sums. */
 const ofCounted =
