@@ -126,10 +126,10 @@ export class MlSegment implements CompiledSegment {
     }
     this.idle = this.outputs.length === 0;
     if (this.idle) return;
-    // An output may be no input, nor another output; identity has fewer types than this.
-    const outputs = this.outputs.map(({ name, descriptor }) => [
+    // What an operator made, an input or another output may be, too. Identity knows fewer types.
+    const outputs = this.outputs.map(({ name, descriptor: { shape } }) => [
       name,
-      builder.reshape(known.get(Number(name.slice(1)))! as never, [...descriptor.shape] as never),
+      builder.reshape(known.get(Number(name.slice(1)))! as never, [...shape] as never),
     ]);
     const building = builder.build(Object.fromEntries(outputs) as { [name: string]: MlOperand });
     this.graph = await within(BUILD_MS, building);
