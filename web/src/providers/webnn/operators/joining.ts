@@ -32,7 +32,9 @@ function slice({ inputs, data }: Call): Emit {
   const cuts = axes.map((axis, i) => {
     const [size, step] = [dims[axis], steps?.[i] ?? 1];
     const [least, most] = step > 0 ? [0, size] : [-1, size - 1];
-    const [start, end] = [starts![i], ends![i]].map((place) => within(place < 0 ? place + size : place, least, most));
+    const [start, end] = [starts![i], ends![i]].map((place, which) =>
+      within(place < 0 ? place + size : place, which === 0 ? 0 : least, most),
+    );
     return { axis, start, step, count: Math.max(Math.ceil((end - start) / step), 0) };
   });
   return (builder, [x]) =>
