@@ -1,7 +1,7 @@
 // Made by build.mjs.
-/** From the files of src/providers/webnn/operators. */
+/** From the files of src/providers/webnn/operators; what they are, only that folder knows. */
 declare module 'virtual:kernels/webnn/operators' {
-  export const kernels: readonly import('./providers/webnn/operator').MlOperator[];
+  export const kernels: readonly unknown[];
   export const sources: readonly string[];
 }
 

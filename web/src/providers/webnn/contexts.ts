@@ -3,8 +3,9 @@ import { invalid, messageOf, RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import type { Devices } from '../../device/module';
 import type { DeviceProvider } from '../../device/provider';
-import { MlDevice, NAME } from './device';
-import { navigatorMl } from './ml';
+import { MlDevice } from './device';
+import { NAME, navigatorMl } from './ml';
+import { MlSession } from './session';
 
 interface Options {
   readonly deviceType?: string;
@@ -78,7 +79,8 @@ async function openContext({ deviceType, powerPreference }: Options): Promise<Ml
   const asked = { ...(deviceType && { deviceType }), ...(powerPreference && { powerPreference }) };
   try {
     const context = await ml.createContext(asked);
-    return new MlDevice(context, { description: `WebNN on ${deviceType || 'the default device'}`, ...asked });
+    const description = { description: `WebNN on ${deviceType || 'the default device'}`, ...asked };
+    return new MlDevice(context, description, (device) => new MlSession(device));
   } catch (error) {
     throw new RuntimeError(ErrorCode.no_adapter, `WebNN gives no context: ${messageOf(error)}`, { provider: NAME });
   }

@@ -5,14 +5,12 @@ import { BufferTable } from '../../device/buffers';
 import { newCounters } from '../../device/counters';
 import { roundUp } from '../../device/memory_plan';
 import type { MemoryCache, Placement } from '../../device/memory';
-import type { DeviceSettings, OpenDevice } from '../../device/module';
+import type { OpenDevice } from '../../device/module';
+import type { DeviceSession } from '../../device/session';
 import { messageOf, RuntimeError } from '../../errors';
 import { type DType, ErrorCode } from '../../schema';
 import { Block, blockAt } from './memory';
-import type { MlContext, MlDescriptor, MlTensor } from './ml';
-import { MlSession } from './session';
-
-export const NAME = 'webnn';
+import { type MlContext, type MlDescriptor, type MlTensor, NAME } from './ml';
 
 /** Elements lie in tensors as they do in the heap. */
 class HeapForms implements Forms {
@@ -42,6 +40,7 @@ export class MlDevice implements OpenDevice {
   constructor(
     readonly context: MlContext,
     readonly description: object,
+    private readonly newSession: (device: MlDevice) => DeviceSession,
   ) {
     void context.lost.then(({ message }) => {
       this.lost = message || 'the browser did not say why';
@@ -52,8 +51,8 @@ export class MlDevice implements OpenDevice {
     return this.buffers.bytes;
   }
 
-  session(_settings: DeviceSettings): MlSession {
-    return new MlSession(this);
+  session(): DeviceSession {
+    return this.newSession(this);
   }
 
   ensureAlive(): void {

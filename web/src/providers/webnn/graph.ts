@@ -7,7 +7,7 @@ import { messageOf, RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import type { MlDevice } from './device';
 import { blockAt, type Holder } from './memory';
-import { type MlBuilder, type MlDescriptor, type MlGraph, type MlOperand, type MlTensor, newBuilder } from './ml';
+import { type MlBuilder, type MlDescriptor, type MlGraph, type MlOperand, type MlTensor, NAME, newBuilder } from './ml';
 import type { Emit } from './operator';
 
 export interface MlProgram extends Program {
@@ -186,7 +186,7 @@ async function within(ms: number, building: Promise<MlGraph>): Promise<MlGraph> 
   try {
     return await Promise.race([building, late]);
   } catch (error) {
-    throw new RuntimeError(ErrorCode.shader, `WebNN refuses the graph: ${messageOf(error)}`);
+    throw new RuntimeError(ErrorCode.shader, `WebNN refuses the graph: ${messageOf(error)}`, { provider: NAME });
   } finally {
     clearTimeout(timer);
   }

@@ -2,7 +2,7 @@
 import type { ProviderModule } from '../../device/module';
 import { providerSettings } from '../../device/options';
 import { MlContexts } from './contexts';
-import { NAME } from './device';
+import { NAME } from './ml';
 
 const webnn: ProviderModule = {
   name: NAME,

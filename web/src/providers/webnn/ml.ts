@@ -1,6 +1,8 @@
 // WebNN's interfaces, as far as this provider uses them: TypeScript has no declarations of them yet.
 // https://www.w3.org/TR/webnn/
 
+export const NAME = 'webnn';
+
 export type MlDataType =
   | 'float32'
   | 'float16'

@@ -4,7 +4,7 @@ import { RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import type { MlOperator } from './operator';
 
-const all = new Map(kernels.map((one) => [keyOf(one.op, one.domain ?? ''), one]));
+const all = new Map((kernels as readonly MlOperator[]).map((one) => [keyOf(one.op, one.domain ?? ''), one]));
 
 export function findOperator(op: string, domain: string): MlOperator {
   const found = all.get(keyOf(op, domain));
