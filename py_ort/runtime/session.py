@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
-from py_ort.exceptions import DeviceLost, NotImplemented, WorkerEnded
-from py_ort.providers import CPU
+from py_ort.exceptions import DeviceLost, NotImplemented, ShaderError, WorkerEnded
+from py_ort.providers import CPU, PROVIDERS
 from py_ort.runtime.base import SessionBase
 from py_ort.runtime.keywords import Keywords
 from py_ort.runtime.native.session_names import NativeSessionNames
@@ -153,11 +153,27 @@ class InferenceSession(NativeSessionNames, SessionBase):
             except DeviceLost as e:
                 if not self._fallback:
                     raise
-                lost = e
+                self._log.warning("the device is lost, so the session goes on with %s: %s", CPU, e.message)
+                left = [CPU]
                 break
-        self._log.warning("the device is lost, so the session goes on with %s: %s", CPU, lost.message)
-        self.set_providers([CPU])
+            except (ShaderError, NotImplemented) as e:
+                left = self._without(e.provider)
+                if not left:
+                    raise
+                words = "%s refuses a graph, so the session goes on with %s: %s"
+                self._log.warning(words, e.provider, " and ".join(left), e)
+                break
+        self.set_providers(left)
         return self._run(names, input_feed, run_options)
+
+    def _without(self, provider: str) -> list[str]:
+        """Return the session's other providers, if one may be given up: what takes whole graphs tells late of one."""
+        may = (
+            provider in PROVIDERS
+            and PROVIDERS[provider].whole_graphs
+            and self._options.config_entries.get("session.disable_cpu_ep_fallback") != "1"
+        )
+        return [name for name in self._open().providers if name != provider] if may else []
 
     def run_async(
         self,
