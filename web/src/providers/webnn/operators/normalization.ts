@@ -1,5 +1,6 @@
 // Normalizations.
 import { MICROSOFT_DOMAIN, NHWC_DOMAIN } from '../../../contract/kernel';
+import { sizeOf } from '../../../contract/shape';
 import type { MlOperand } from '../ml';
 import { type Call, FLOATS, type MlOperator } from '../operator';
 import { axesUpTo, axisOf, type Formula, formula } from './shared/formula';
@@ -123,7 +124,6 @@ const across = (layout: Layout) =>
     return f.of('div', x, f.of('pow', base, attributes.number('beta', 0.75)));
   });
 
-const sizeOf = (shape: readonly number[]) => shape.reduce((product, d) => product * d, 1);
 const places = ({ shape }: MlOperand) => shape.map((_, i) => i);
 
 /** What knows where the channels are, in ONNX's order or with channels last. */

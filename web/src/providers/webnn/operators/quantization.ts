@@ -1,6 +1,7 @@
 // Steps of integers, and back.
 import type { DTypeName } from '../../../contract/kernel';
 import { DType } from '../../../schema';
+import { sizeOf } from '../../../contract/shape';
 import type { MlOperand } from '../ml';
 import { FLOATS, type MlOperator } from '../operator';
 import { axesUpTo, axisOf, type Formula, formula } from './shared/formula';
@@ -9,7 +10,7 @@ const BYTES: readonly DTypeName[] = ['uint8', 'int8'];
 
 /** A scale or zero point with as many axes as x: of all, of an axis, or of blocks along it. */
 function spread(f: Formula, given: MlOperand, { shape }: MlOperand, axis: number, block: number): MlOperand {
-  const [count, all] = [given.shape.reduce((product, d) => product * d, 1), shape[axis]];
+  const [count, all] = [sizeOf(given.shape), shape[axis]];
   if (!block)
     return f.reshape(
       given,
@@ -36,7 +37,7 @@ const emitted = (method: string, zeroType: (f: Formula, x: MlOperand, asked: num
     const type = zeroType(f, x, call.attributes.integer('output_dtype', 0));
     const zeros = zero
       ? spread(f, zero, x, axis, block)
-      : f.constant(type, new Array<number>(steps.shape.reduce((product, d) => product * d, 1)).fill(0), steps.shape);
+      : f.constant(type, new Array<number>(sizeOf(steps.shape)).fill(0), steps.shape);
     return f.plain(method, method === 'quantizeLinear' ? f.cast(x, scale.dataType) : x, steps, zeros);
   });
 

@@ -50,7 +50,59 @@ function layer(f: Formula, method: 'lstm' | 'gru', x: readonly MlOperand[], call
   return [wants[0] ? turned(made.at(-1)!, [2, 0, 1, 3]) : states[0], ...states].slice(0, wants.length);
 }
 
+/** A step after the other: WebNN has no plain recurrence. */
+function plainLayer(f: Formula, x: readonly MlOperand[], { attributes, wants }: Call): readonly MlOperand[] {
+  const first = attributes.integer('layout', 0) ? 1 : 0;
+  const turned = (one: MlOperand, permutation: readonly number[]) =>
+    first ? f.plain('transpose', one, { permutation: [...permutation] }) : one;
+  const input = turned(x[0], [1, 0, 2]);
+  const initial = x[5] && turned(x[5], [1, 0, 2]);
+  const [steps, batch, width] = input.shape;
+  const [count, hidden] = x[2].shape;
+  const direction = attributes.text('direction', 'forward');
+  const names = attributes.texts('activations');
+  const part = (of: MlOperand, at: readonly number[], shape: readonly number[]) =>
+    f.reshape(
+      f.plain('slice', of, [...at, ...of.shape.slice(at.length).map(() => 0)], [1, ...shape].slice(-of.shape.length)),
+      shape,
+    );
+  const each = Array.from({ length: count }, (_, d) => {
+    const weights = part(x[1], [d], [hidden, width]);
+    const recurrent = part(x[2], [d], [hidden, hidden]);
+    const [own, old] = [0, hidden].map((start) => x[3] && part(x[3], [d, start], [hidden]));
+    const backwards = direction === 'reverse' || d === 1;
+    let state = initial
+      ? part(initial, [d], [batch, hidden])
+      : f.constant(input.dataType, new Array<number>(batch * hidden).fill(0), [batch, hidden]);
+    const states = new Array<MlOperand>(steps);
+    for (let i = 0; i < steps; i++) {
+      const t = backwards ? steps - 1 - i : i;
+      const product = f.plain('gemm', part(input, [t], [batch, width]), weights, {
+        bTranspose: true,
+        ...(own && { c: own }),
+      });
+      const before = f.plain('gemm', state, recurrent, { bTranspose: true, ...(old && { c: old }) });
+      state = f.of((names[d] ?? 'Tanh').toLowerCase(), f.of('add', product, before));
+      states[t] = state;
+    }
+    return { states, last: state };
+  });
+  const stacked = (all: readonly MlOperand[], shape: readonly number[]) =>
+    f.reshape(f.plain('concat', [...all], 0), [all.length, ...shape]);
+  const last = stacked(
+    each.map((one) => one.last),
+    [batch, hidden],
+  );
+  const whole = stacked(Array.from({ length: steps }, (_, t) => each.map(({ states }) => states[t])).flat(), [
+    batch,
+    hidden,
+  ]);
+  const y = turned(f.reshape(whole, [steps, count, batch, hidden]), [2, 0, 1, 3]);
+  return [y, turned(last, [1, 0, 2])].slice(0, wants.length);
+}
+
 export default [
+  { op: 'RNN', types: [FLOATS], requires: REQUIRES, emit: formula(plainLayer) },
   { op: 'LSTM', types: [FLOATS], requires: REQUIRES, emit: formula((f, x, call) => layer(f, 'lstm', x, call)) },
   { op: 'GRU', types: [FLOATS], requires: REQUIRES, emit: formula((f, x, call) => layer(f, 'gru', x, call)) },
 ] satisfies MlOperator[];

@@ -3,6 +3,7 @@ import type { DTypeName } from '../../../contract/kernel';
 import type { MlOperand } from '../ml';
 import { type Call, FLOATS, type MlOperator } from '../operator';
 import { axesUpTo, axisOf, type Formula, formula } from './shared/formula';
+import { softmax, softmaxLog } from './shared/softmax';
 
 const NUMBERS: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'uint32', 'int8', 'uint8'];
 
@@ -62,27 +63,6 @@ const reduce =
       return f.cast(f.reshape(after ? after(f, reduced) : reduced, shape), x.dataType);
     })(call);
   };
-
-/**
- * Of rows of another rank: Chromium takes transposes before and behind a softmax for each other's inverse, and away, as
- * if it had no axis.
- */
-function softmax(f: Formula, x: MlOperand, axis: number): MlOperand {
-  const { length } = x.shape;
-  const permutation = x.shape.map((_, i) => (i === axis ? length - 1 : i === length - 1 ? axis : i));
-  const last = axis === length - 1;
-  const turned = last ? x : f.plain('transpose', x, { permutation });
-  const rows = [x.shape.reduce((product, d) => product * d, 1) / x.shape[axis], x.shape[axis]];
-  const shape = length === 2 ? [1, ...rows] : rows;
-  const y = f.reshape(f.plain('softmax', f.reshape(turned, shape), shape.length - 1), turned.shape);
-  return last ? y : f.plain('transpose', y, { permutation });
-}
-
-function softmaxLog(f: Formula, x: MlOperand, axis: number): MlOperand {
-  const options = { axes: [axis], keepDimensions: true };
-  const less = f.of('sub', x, f.plain('reduceMax', x, options));
-  return f.of('sub', less, f.of('log', f.plain('reduceSum', f.of('exp', less), options)));
-}
 
 /** Without its keepDimensions, which browsers do not keep. */
 const extreme = (f: Formula, name: string, x: MlOperand, axis: number) =>

@@ -1,4 +1,5 @@
 // Einsum by products of matrices: axes have labels.
+import { sizeOf } from '../../../../contract/shape';
 import type { MlOperand } from '../../ml';
 import type { Formula } from './formula';
 import { product } from './product';
@@ -70,13 +71,12 @@ function joined(f: Formula, a: Labelled, b: Labelled, kept: readonly string[]): 
     ordered(f, right, [...batch, ...inner, ...columns]).x,
   ];
   const n = batch.length;
-  const size = (shape: readonly number[]) => shape.reduce((count, d) => count * d, 1);
   const [m, k] = [p.shape.slice(n, n + rows.length), p.shape.slice(n + rows.length)];
   const out = q.shape.slice(n + inner.length);
   const y = product(
     f,
-    f.reshape(p, [...p.shape.slice(0, n), size(m), size(k)]),
-    f.reshape(q, [...q.shape.slice(0, n), size(k), size(out)]),
+    f.reshape(p, [...p.shape.slice(0, n), sizeOf(m), sizeOf(k)]),
+    f.reshape(q, [...q.shape.slice(0, n), sizeOf(k), sizeOf(out)]),
   );
   return { x: f.reshape(y, [...y.shape.slice(0, n), ...m, ...out]), labels: [...batch, ...rows, ...columns] };
 }

@@ -1,5 +1,6 @@
 // Operators made of several of WebNN's.
 import type { Requirement } from '../../../../contract/kernel';
+import { normalizeAxis, sizeOf } from '../../../../contract/shape';
 import type { MlBuilder, MlDataType, MlOperand } from '../../ml';
 import type { Call, Emit } from '../../operator';
 
@@ -44,7 +45,7 @@ export class Formula {
   /** Operators on single elements: some want few axes. */
   flat(x: MlOperand, of: (x: MlOperand) => MlOperand): MlOperand {
     if (x.shape.length <= 4) return of(x);
-    return this.reshape(of(this.reshape(x, [x.shape.reduce((product, size) => product * size, 1)])), x.shape);
+    return this.reshape(of(this.reshape(x, [sizeOf(x.shape)])), x.shape);
   }
 }
 
@@ -75,7 +76,5 @@ export const formula =
 export const axesUpTo = (max: number, ...inputs: readonly number[]): Requirement[] =>
   inputs.map((input) => ({ rank: { input, max }, otherwise: `more than ${max} axes` }));
 
-export const axisOf = ({ attributes, inputs }: Call, otherwise: number): number => {
-  const axis = attributes.integer('axis', otherwise);
-  return axis < 0 ? axis + inputs[0]!.dims.length : axis;
-};
+export const axisOf = ({ attributes, inputs }: Call, otherwise: number): number =>
+  normalizeAxis(attributes.integer('axis', otherwise), inputs[0]!.dims.length);
