@@ -51,7 +51,7 @@ COLUMNS = {("", "Resize"), ("", "Concat"), *((NHWC, name) for name in WINDOWS[:5
 def manifests(
     *, matmul_bias: bool = True, chains: bool = False, columns: bool = False, integers: bool = False
 ) -> dict[str, Manifest]:
-    """Return manifests of a small webgpu provider and of a wasm provider that runs every operator of ONNX.
+    """Return manifests of a small webgpu, a smaller webnn, and a wasm that runs every operator of ONNX.
 
     Args:
         matmul_bias: MatMul takes a bias, and a residual.
@@ -125,4 +125,7 @@ def manifests(
     for entry in gpu if columns else ():
         if (entry["domain"], entry["op_type"]) in COLUMNS:
             entry["features"] = [*entry.get("features", ()), "columns"]
-    return {"webgpu": Manifest.of("webgpu", gpu), "wasm": Manifest.of("wasm", wasm)}
+    webnn = [{"domain": domain, "op_type": name, "types": [FLOATS]} for name in WINDOWS for domain in ("", NHWC)]
+    webnn += [{"domain": "", "op_type": name, "types": [FLOATS]} for name in ("Transpose", "Add")]
+    entries = {"webgpu": gpu, "webnn": webnn, "wasm": wasm}
+    return {provider: Manifest.of(provider, given) for provider, given in entries.items()}

@@ -87,15 +87,13 @@ def unpack_conv(w: np.ndarray, node: ir.Node) -> np.ndarray:
     if layout is None:
         return w
     kh, kw = get(node, "kernel_shape")
+    if layout != "panel8":
+        return np.einsum(f"{layout.lower()}->{'oihw' if node.op_type == 'Conv' else 'iohw'}", w)
     if node.op_type == "Conv":
-        if layout == "HWIO":
-            return np.einsum("hwio->oihw", w)
         out = get(node, "out_channels")
         flat = unpack_panels(w, out // group)  # [group, kh * kw * inner, out / group]
         inner = flat.shape[1] // (kh * kw)
         return np.einsum("ghwio->goihw", flat.reshape(group, kh, kw, inner, out // group)).reshape(out, inner, kh, kw)
-    if layout == "HWIO":
-        return np.einsum("hwco->cohw", w)
     each = get(node, "out_channels") // group
     flat = unpack_panels(w, kh * kw * each)  # [group, C / group, kh * kw * each]
     return np.einsum("gchwo->gcohw", flat.reshape(group, -1, kh, kw, each)).reshape(-1, each, kh, kw)

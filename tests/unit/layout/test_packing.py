@@ -79,6 +79,10 @@ def test_transposed_panels(group: int) -> None:
         ("webgpu", 1, (5, 4, 3, 3), "HWIO", (3, 3, 4, 5)),
         ("webgpu", 2, (6, 2, 3, 3), "HWIO", (3, 3, 2, 6)),
         ("webgpu", 4, (4, 1, 3, 3), "HWIO", (3, 3, 1, 4)),
+        ("webnn", 1, (5, 4, 3, 3), "OHWI", (5, 3, 3, 4)),
+        ("webnn", 2, (6, 2, 3, 3), "OHWI", (6, 3, 3, 2)),
+        ("webnn", 4, (4, 1, 3, 3), "IHWO", (1, 3, 3, 4)),
+        ("webnn", 4, (8, 1, 3, 3), "OHWI", (8, 3, 3, 1)),
         ("wasm", 1, (5, 4, 3, 3), "panel8", (1, 1, 36, 8)),
         ("wasm", 2, (6, 2, 3, 3), "panel8", (2, 1, 18, 8)),
         ("wasm", 4, (4, 1, 3, 3), "HWIO", (3, 3, 1, 4)),
@@ -96,8 +100,21 @@ def test_each_provider_gets_its_order(
     (node,) = [n for n in result.model.graph if n.op_type == "Conv"]
     assert node.attributes["weight_layout"].value == layout
     assert tuple(node.inputs[1].const_value.numpy().shape) == shape
-    if layout == "panel8":
+    if layout != "HWIO":
         assert node.attributes["out_channels"].value == weights[0]
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_transposed_weights_of_webnn(group: int) -> None:
+    model = parse(
+        f"g (float[1,4,6,6] x) => (float[a,b,c,d] y) {{ y = ConvTranspose<group={group}>(x, w) }}",
+        {"w": RNG.standard_normal((4, 3, 2, 2)).astype(np.float32)},
+    )
+    result = check_equal(model, compiled(model, providers=["webnn"]))
+    (node,) = [n for n in result.model.graph if n.op_type == "ConvTranspose"]
+    assert node.attributes["weight_layout"].value == "OHWI"
+    assert tuple(node.inputs[1].const_value.numpy().shape) == (3, 2, 2, 4)
+    assert node.attributes["out_channels"].value == 3 * group
 
 
 def test_weights_that_two_nodes_share_are_packed_once() -> None:
