@@ -4,7 +4,17 @@ import { sizeOf } from '../../../contract/shape';
 import { readWindow, slide, slideTransposed } from '../../../contract/window';
 import type { MlBuilder, MlOperand } from '../ml';
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
-import { asBefore, firstSpatial, inTwo, type Layout, overTwo, padImage, paddingOf, spatialOf } from './shared/images';
+import {
+  asBefore,
+  endsEarly,
+  firstSpatial,
+  inTwo,
+  type Layout,
+  overTwo,
+  padImage,
+  paddingOf,
+  spatialOf,
+} from './shared/images';
 import { padded, part, put, reshaped } from './shared/nodes';
 
 /** Of weights in an order of layout/packing.py, else in ONNX's: where their first spatial axis is. */
@@ -21,13 +31,16 @@ const convolution =
   (call: Call): Emit => {
     const spatial = spatialOf(call.inputs[0]!.dims, layout);
     const { filterLayout, at, kernel } = weightsOf(call, 'oihw');
-    const { strides, dilations, begins, ends } = overTwo(slide(readWindow(call.attributes), spatial, kernel));
+    const geometry = overTwo(slide(readWindow(call.attributes), spatial, kernel));
+    const { strides, dilations, begins, ends } = geometry;
     const groups = call.attributes.integer('group', 1);
-    const padding = paddingOf(begins, ends);
+    const apart = endsEarly(geometry);
+    const padding = apart ? [0, 0, 0, 0] : paddingOf(begins, ends);
     const options = { strides, dilations, padding, groups, inputLayout: layout, filterLayout };
     return (builder, [x, w, bias]) => {
       const [image, filter] = [inTwo(builder, x, firstSpatial(layout)), inTwo(builder, w, at)];
-      const y = put(builder, 'conv2d', image, filter, { ...options, ...(bias && { bias }) });
+      const whole = apart ? padImage(builder, image, layout, begins, ends) : image;
+      const y = put(builder, 'conv2d', whole, filter, { ...options, ...(bias && { bias }) });
       return asBefore(builder, y, spatial.length, layout);
     };
   };

@@ -44,6 +44,10 @@ export function overTwo(geometry: Geometry): Geometry {
 export const paddingOf = (begins: readonly number[], ends: readonly number[]): number[] =>
   begins.flatMap((begin, i) => [begin, ends[i]]);
 
+/** Where windows end before the image does along an axis, TFLite makes zeros of all with pads along another. */
+export const endsEarly = ({ input, kernel, strides, dilations, output }: Geometry): boolean =>
+  output.some((size, i) => (size - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1 < input[i]);
+
 export function padImage(
   builder: MlBuilder,
   x: MlOperand,
