@@ -6,8 +6,8 @@ import path from 'node:path';
 const web = import.meta.dirname;
 
 /**
- * The files of a folder of src/providers that default-export an array of kernels, by family: each with its path there as
- * its source ("matmul/gemm", "convolution/conv"), whose last part is its stem.
+ * The files of a folder of src/providers that default-export an array of kernels, by family: each with its path there
+ * as its source ("matmul/gemm", "convolution/conv"), whose last part is its stem.
  */
 async function kernelFiles(within, only) {
   const folder = path.join(web, 'src/providers', within);
