@@ -10,7 +10,7 @@ all, and of a MatMul or MatMulNBits the instruction Bias: its bias, which is add
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -147,9 +147,3 @@ _ENDS = frozenset(row.name for row in FUNCTIONS.values() if row.ends)
 def has_epilogue(node: ir.Node) -> bool:
     """Whether anything is done to a product behind its bias."""
     return "epilogue" in node.attributes
-
-
-def epilogue_of_activation(activation: str, numbers: Iterable[float], residual: bool) -> Epilogue:
-    """Return what com.microsoft's fused operators do: a residual is added before their activation."""
-    epilogue = Epilogue().plus_residual() if residual else Epilogue()
-    return epilogue.then(activation, list(numbers)) if activation not in ("", "Identity") else epilogue

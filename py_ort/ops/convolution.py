@@ -8,10 +8,10 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.epilogue import epilogue_of_activation
 from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, NHWC, Operator, in_parts, lowering
 from py_ort.ir.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
+from py_ort.ops.activations import activated
 
 
 def _infer_conv(node: ir.Node) -> None:
@@ -67,15 +67,13 @@ def nhwc_conv(node: ir.Node, build: Builder) -> Any:
 
 @lowering("FusedConv", domain=MICROSOFT, replaces=True)
 def fused_conv(node: ir.Node, build: Builder) -> Any:
-    """com.microsoft's fused convolution is our Conv with an epilogue."""
+    """com.microsoft's fused convolution in its parts, which passes join where a kernel does them in one."""
     kept = {name: item for name, item in attributes_of(node).items() if not name.startswith("activation")}
-    residual = len(node.inputs) > 3 and node.inputs[3] is not None
-    numbers = attribute(node, "activation_params", ())
-    epilogue = epilogue_of_activation(attribute(node, "activation", ""), numbers, residual)
-    result = build.op("Conv", *node.inputs, epilogue=epilogue.program or None, **kept)
-    made = result.producer()
-    conv(made, build)
-    return result
+    x, w, bias, residual = [*node.inputs, None, None][:4]
+    result = build.op("Conv", x, w, bias, **kept)
+    conv(result.producer(), build)
+    summed = result if residual is None else build.op("Add", result, residual)
+    return activated(summed, attribute(node, "activation", ""), attribute(node, "activation_params", ()), build)
 
 
 @lowering("ConvTranspose")

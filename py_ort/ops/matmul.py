@@ -7,11 +7,11 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.epilogue import epilogue_of_activation
 from py_ort.ir.graph import attribute, attributes_of, dims, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import wider
 from py_ort.ir.value_types import like
+from py_ort.ops.activations import activated
 
 
 def _infer_packed(node: ir.Node) -> None:
@@ -70,12 +70,11 @@ def legacy_gemm(node: ir.Node, build: Builder) -> None:
 
 @lowering("FusedGemm", domain=MICROSOFT, replaces=True)
 def fused_gemm(node: ir.Node, build: Builder) -> Any:
-    """com.microsoft's fused product is our Gemm with an epilogue."""
+    """com.microsoft's fused product in its parts, which passes join where a kernel does them in one."""
     kept = {name: item for name, item in attributes_of(node).items() if not name.startswith("activation")}
     parameters = [
         attribute(node, name)
         for name in ("activation_alpha", "activation_beta", "activation_gamma")
         if name in node.attributes
     ]
-    epilogue = epilogue_of_activation(attribute(node, "activation", ""), parameters, residual=False)
-    return build.op("Gemm", *node.inputs, epilogue=epilogue.program or None, **kept)
+    return activated(build.op("Gemm", *node.inputs, **kept), attribute(node, "activation", ""), parameters, build)

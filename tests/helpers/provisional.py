@@ -126,6 +126,6 @@ def manifests(
         if (entry["domain"], entry["op_type"]) in COLUMNS:
             entry["features"] = [*entry.get("features", ()), "columns"]
     webnn = [{"domain": domain, "op_type": name, "types": [FLOATS]} for name in WINDOWS for domain in ("", NHWC)]
-    webnn += [{"domain": "", "op_type": name, "types": [FLOATS]} for name in ("Transpose", "Add")]
+    webnn += [{"domain": "", "op_type": name, "types": [FLOATS]} for name in ("Transpose", "Add", "Relu")]
     entries = {"webgpu": gpu, "webnn": webnn, "wasm": wasm}
     return {provider: Manifest.of(provider, given) for provider, given in entries.items()}

@@ -273,6 +273,15 @@ def test_no_kernel_of_the_core_is_for_what_is_always_replaced() -> None:
     assert operators(compiled(parse(text), providers=["wasm"])) == {"nhwc.Conv": 1, "Transpose": 2}
 
 
+def test_a_fused_convolution_where_kernels_fuse_nothing() -> None:
+    text = """g (float[1,2,4,4] x, float[2,2,1,1] w, float[1,2,4,4] z) => (float[1,2,4,4] y) {
+        y = com.microsoft.FusedConv<activation = "Relu">(x, w, , z)
+    }"""
+    result = compiled(parse(text), providers=["webnn"], disable_cpu_fallback=True)
+    found = operators(result)
+    assert (found["nhwc.Conv"], found["Add"], found["Relu"]) == (1, 1, 1)
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.int16])
 def test_a_range_without_steps(kind: type[np.number]) -> None:
     """Of com.microsoft, whose third input may be left out."""
