@@ -86,6 +86,28 @@ function scatterElements({ inputs, attributes }: Call): Emit {
   };
 }
 
+/** Rows of a cache, from a place of each batch on; in a ring, or up to its end. */
+function tensorScatter({ inputs, attributes }: Call): Emit {
+  const [{ dims }, { dims: added }] = [inputs[0]!, inputs[1]!];
+  const axis = axisOf(attributes.integer('axis', -2), dims);
+  const [batch, outer, inner] = [dims[0], sizeOf(dims.slice(1, axis)), dims.slice(axis + 1)];
+  const [rows, count] = [dims[axis], added[axis]];
+  const range = (size: number, step = 1) => Array.from({ length: size }, (_, i) => i * step);
+  return (builder, [x, updates, firsts]) => {
+    const steps = constant(builder, range(count), [1, 1, count]);
+    const first = firsts
+      ? put(builder, 'reshape', cast(builder, firsts, 'int32'), [batch, 1, 1])
+      : constant(builder, [0], [1, 1, 1]);
+    const at = put(builder, 'add', first, steps);
+    const around = put(builder, 'sub', at, constant(builder, [rows]));
+    const row = put(builder, 'where', put(builder, 'lesser', at, constant(builder, [rows])), at, around);
+    const starts = constant(builder, range(batch * outer, rows), [batch, outer, 1]);
+    const places = put(builder, 'reshape', put(builder, 'add', row, starts), [batch * outer * count, 1]);
+    const flat = (one: MlOperand, size: number) => put(builder, 'reshape', one, [batch * outer * size, ...inner]);
+    return put(builder, 'reshape', scattered(builder, flat(x, rows), places, flat(updates, count)), dims);
+  };
+}
+
 function oneHot({ inputs, attributes, data }: Call): Emit {
   const { dims } = inputs[0]!;
   const depth = data(1)![0];
@@ -114,5 +136,6 @@ export default [
   { op: 'GatherND', types: [MOVED, INDICES], emit: gatherND },
   { op: 'ScatterElements', types: [MOVED, INDICES, MOVED], requires: ASSIGNED, emit: scatterElements },
   { op: 'ScatterND', types: [MOVED, INDICES, MOVED], requires: ASSIGNED, emit: scatterND },
+  { op: 'TensorScatter', types: [MOVED, MOVED, INDICES], emit: tensorScatter },
   { op: 'OneHot', types: [['float32', ...INDICES], [], MOVED], emit: oneHot },
 ] satisfies MlOperator[];
