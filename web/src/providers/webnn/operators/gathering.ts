@@ -4,12 +4,18 @@ import type { DTypeName } from '../../../contract/kernel';
 import { sizeOf, stridesOf } from '../../../contract/shape';
 import type { MlBuilder, MlOperand } from '../ml';
 import type { Call, Emit, MlOperator } from '../operator';
-import { axisOf, cast, constant, part, put } from './shared/nodes';
+import { axisOf, cast, constant, part, put, reshaped } from './shared/nodes';
 import { MOVED } from './shared/types';
 
 function gather({ inputs, attributes }: Call): Emit {
   const axis = axisOf(attributes.integer('axis', 0), inputs[0]!.dims);
-  return (builder, [x, indices]) => put(builder, 'gather', x, indices, { axis });
+  const { dims } = inputs[0]!;
+  return (builder, [x, indices]) => {
+    // Indices of five axes end the browser's own process.
+    const flat = indices.shape.length > 4 ? reshaped(builder, indices, [sizeOf(indices.shape)]) : indices;
+    const y = put(builder, 'gather', x, flat, { axis });
+    return reshaped(builder, y, [...dims.slice(0, axis), ...indices.shape, ...dims.slice(axis + 1)]);
+  };
 }
 
 /** Indices of int32 from 0: those below count from the end. */
