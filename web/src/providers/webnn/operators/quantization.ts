@@ -31,8 +31,9 @@ function spread(f: Formula, given: MlOperand, { shape }: MlOperand, axis: number
 
 const emitted = (method: string, zeroType: (f: Formula, x: MlOperand, asked: number) => MlOperand['dataType']) =>
   formula((f, [x, scale, zero], call) => {
-    const axis = axisOf(call, 1);
     const block = call.attributes.integer('block_size', 0);
+    // One scale for all has no axis, and its default may be outside.
+    const axis = block || sizeOf(scale.shape) > 1 ? axisOf(call, 1) : 0;
     const steps = spread(f, scale, x, axis, block);
     const type = zeroType(f, x, call.attributes.integer('output_dtype', 0));
     const zeros = zero

@@ -69,10 +69,16 @@ const extreme = (f: Formula, name: string, x: MlOperand, axis: number) =>
   f.plain(name, x, axis, { outputDataType: 'int64' });
 
 export default [
-  ...Object.entries(REDUCTIONS).map(([op, row]) => ({ op, types: [row.types], emit: reduce(row) })),
+  ...Object.entries(REDUCTIONS).map(([op, row]) => ({
+    op,
+    types: [row.types],
+    requires: axesUpTo(row.by === 'reduceLogSumExp' ? 5 : 6, 0),
+    emit: reduce(row),
+  })),
   ...['ArgMax', 'ArgMin'].map((op) => ({
     op,
     types: [['float32', 'float16', 'int32', 'int8', 'uint8'] as const],
+    requires: axesUpTo(6, 0),
     emit: formula((f, [x], call) => {
       const axis = axisOf(call, 0);
       const shape = x.shape.flatMap((d, i) => (i !== axis ? [d] : call.attributes.integer('keepdims', 1) ? [1] : []));
