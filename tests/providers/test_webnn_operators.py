@@ -70,7 +70,7 @@ def test_axes_between_others(op: str, axis: int) -> None:
     """Browsers put transposes around images, and take them away; what an operator makes is another's operand."""
     ends = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
     nodes = [
-        node("Resize", "x  s", "a", **ends),
+        node("Resize", "x s", "a", **ends),
         node(op, "a", "b", axis=axis),
         node("Cast", "b", "c", to=1),
         node("Resize", "c  s", **ends),
@@ -107,6 +107,13 @@ def test_steps(form: str) -> None:
     fed = {"x": floats(3, 4, 50), "s": np.asarray(np.abs(floats(*shape)) + np.float32(0.01))}
     nodes = [node("QuantizeLinear", "x s", "q", **attributes), node("DequantizeLinear", "q s", "y", **attributes)]
     compare(nodes, fed, outputs="q y")
+
+
+def test_steps_of_an_image() -> None:
+    resize = node("Resize", "x k", "a", mode="linear")
+    resize.input.insert(1, "")
+    kept = {"k": np.array([1, 1, 2, 2], np.float32), "s": np.array(0.1, np.float32), "z": np.array(9, np.uint8)}
+    compare([resize, node("QuantizeLinear", "a s z")], {"x": floats(2, 5, 6, 7)}, kept)
 
 
 def test_steps_of_zeros() -> None:

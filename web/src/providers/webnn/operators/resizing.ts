@@ -3,6 +3,7 @@ import { type Axis, nearestOf, readResize, resizeAxes, type ResizeAttributes } f
 import { DType } from '../../../schema';
 import type { MlBuilder, MlOperand } from '../ml';
 import type { Call, Emit, MlOperator } from '../operator';
+import { apart } from './shared/images';
 import { constant, picked, put, reshaped } from './shared/nodes';
 import { MOVED } from './shared/types';
 
@@ -88,7 +89,7 @@ function resize({ inputs, attributes, data }: Call): Emit {
 const resampled =
   (mode: string, pair: readonly number[], axes: readonly Axis[]): Emit =>
   (builder, [x]) =>
-    put(builder, 'resample2d', x, { mode, axes: pair, sizes: pair.map((i) => axes[i].output) });
+    apart(builder, put(builder, 'resample2d', x, { mode, axes: pair, sizes: pair.map((i) => axes[i].output) }));
 
 export default [
   {

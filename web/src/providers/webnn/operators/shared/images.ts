@@ -2,7 +2,7 @@
 // backends agree on them.
 import type { Geometry } from '../../../../contract/window';
 import type { MlBuilder, MlOperand } from '../../ml';
-import { padded, reshaped } from './nodes';
+import { padded, put, reshaped } from './nodes';
 
 export type Layout = 'nchw' | 'nhwc';
 
@@ -15,15 +15,22 @@ export const spatialOf = (dims: readonly number[], layout: Layout): readonly num
 export const inTwo = (builder: MlBuilder, x: MlOperand, axis: number): MlOperand =>
   x.shape.length === 4 ? x : reshaped(builder, x, [...x.shape.slice(0, axis), 1, ...x.shape.slice(axis)]);
 
+/**
+ * What a graph makes of images whose channels come first: Chromium's page crashes where quantizeLinear follows an
+ * operator that it gives transposes.
+ */
+export const apart = (builder: MlBuilder, y: MlOperand): MlOperand => put(builder, 'identity', y);
+
 /** Without it again. */
-export const asBefore = (builder: MlBuilder, y: MlOperand, axes: number, layout: Layout): MlOperand =>
-  axes === 2
-    ? y
-    : reshaped(
-        builder,
-        y,
-        y.shape.filter((_, i) => i !== firstSpatial(layout)),
-      );
+export function asBefore(builder: MlBuilder, y: MlOperand, axes: number, layout: Layout): MlOperand {
+  if (axes === 2) return layout === 'nchw' ? apart(builder, y) : y;
+  const at = firstSpatial(layout);
+  return reshaped(
+    builder,
+    y,
+    y.shape.filter((_, i) => i !== at),
+  );
+}
 
 /** The same over two axes. */
 export function overTwo(geometry: Geometry): Geometry {
