@@ -9,6 +9,7 @@ import type { MlDevice } from './device';
 import { blockAt, type Holder } from './memory';
 import { type MlBuilder, type MlDescriptor, type MlGraph, type MlOperand, type MlTensor, NAME, newBuilder } from './ml';
 import type { Emit } from './operator';
+import { Uses } from './uses';
 
 export interface MlProgram extends Program {
   readonly emit: Emit;
@@ -110,7 +111,8 @@ export class MlSegment implements CompiledSegment {
   }
 
   private async build(): Promise<void> {
-    const builder = newBuilder(this.device.context);
+    const uses = new Uses();
+    const builder = uses.followed(newBuilder(this.device.context));
     const known = new Map<number, MlOperand>();
     for (const { program } of this.commands as readonly { readonly program: MlProgram }[]) {
       const x = program.read.map((one) => one && this.operand(builder, known, one.id, one.descriptor));
@@ -131,6 +133,10 @@ export class MlSegment implements CompiledSegment {
       name,
       builder.reshape(known.get(Number(name.slice(1)))! as never, [...shape] as never),
     ]);
+    // A browser's graph knows no input that nothing of it reads.
+    const read = uses.reached(outputs.map(([, operand]) => operand as MlOperand));
+    const unread = this.inputs.filter(({ name }) => !read.has(known.get(Number(name.slice(1)))!));
+    for (const port of unread) this.inputs.splice(this.inputs.indexOf(port), 1);
     const building = builder.build(Object.fromEntries(outputs) as { [name: string]: MlOperand });
     this.graph = await within(BUILD_MS, building);
     this.device.counters.pipelines++;
