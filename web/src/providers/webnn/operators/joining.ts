@@ -135,10 +135,13 @@ function reverseSequence({ inputs, attributes }: Call): Emit {
 
 const PADDED: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'uint8', 'bool'];
 
-const UP_TO_FIVE = [{ rank: { input: 0, max: SLICED }, otherwise: `more than ${SLICED} axes` }];
+const upTo = (max: number) => [{ rank: { input: 0, max }, otherwise: `more than ${max} axes` }];
+const UP_TO_FIVE = upTo(SLICED);
+/** TFLite's; its limits say more. */
+const CONCATENATED = 6;
 
 export default [
-  { op: 'Concat', types: [[...MOVED, 'uint32']], emit: concat },
+  { op: 'Concat', types: [[...MOVED, 'uint32']], requires: upTo(CONCATENATED), emit: concat },
   { op: 'Split', types: [MOVED], emit: split },
   { op: 'Slice', types: [MOVED], emit: slice },
   {
