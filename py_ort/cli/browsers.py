@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,7 @@ def _probe(options: BrowserOptions) -> dict[str, Any]:
     from py_ort.runtime.probe import probe
 
     try:
-        return probe(options)
+        return probe(options, others=True)
     except PyOrtError as e:
         return {"error": f"{type(e).__name__}: {in_flags(str(e))}"}
 
@@ -77,7 +77,7 @@ def _probe(options: BrowserOptions) -> dict[str, Any]:
 def _print(found: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    columns = ("--browser", "version", "path", "threads", "WebGPU adapter", "features")
+    columns = ("--browser", "version", "path", "threads", "WebGPU adapter", "features", "other devices")
     table = Table(*columns, box=None, header_style="bold")
     for column in table.columns:
         column.overflow = "fold"
@@ -85,5 +85,13 @@ def _print(found: list[dict[str, Any]]) -> None:
         threads = {True: "yes", False: "no"}.get(entry.get("cross_origin_isolated"), "")  # type: ignore[arg-type]
         adapter = entry.get("adapter") or entry.get("error") or ("" if "adapter" not in entry else "none")
         features = ", ".join(entry.get("features", []))
-        table.add_row(entry["name"], entry["version"], entry["path"], threads, adapter, features)
+        others = ", ".join(_device(*each) for each in entry.get("devices", {}).items())
+        table.add_row(entry["name"], entry["version"], entry["path"], threads, adapter, features, others)
     out.print(table)
+
+
+def _device(provider: str, described: Mapping[str, Any]) -> str:
+    if "none" in described:
+        return f"{provider}: none"
+    operators = sum(isinstance(limits, dict) and "output" in limits for limits in described.get("limits", {}).values())
+    return f"{provider}: {described['description']}, {operators} operators"

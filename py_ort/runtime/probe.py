@@ -8,25 +8,30 @@ from typing import Any
 
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
+from py_ort.browser.page import Page
 from py_ort.browser.pool import pool
 from py_ort.exceptions import NoAdapter
-from py_ort.providers import FIRST_DEVICE
+from py_ort.providers import AVAILABLE, FIRST_DEVICE, PROVIDERS
 from py_ort.runtime.devices import Device, ask_for_device, for_opening
 from py_ort.wire.json_fields import DeviceOptions
 
 
-def probe(options: BrowserOptions, timeout: float = 60.0, *, close: bool = True) -> dict[str, Any]:
+def probe(
+    options: BrowserOptions, timeout: float = 60.0, *, close: bool = True, others: bool = False
+) -> dict[str, Any]:
     """Return what a browser started with these options says of itself.
 
     Args:
         options: Of the browser.
         timeout: Seconds that looking for an adapter may take.
         close: Whether it ends at once, if nobody else uses it, and not after its `idle_timeout`.
+        others: Whether devices of other providers are looked for, too.
 
     Keys: `browser`, `user_agent`, `cross_origin_isolated`, `hardware_concurrency`, and of WebGPU `adapter` (None
-    without one; then `no_adapter` says why), `software`, `features`, `limits`.
+    without one; then `no_adapter` says why), `software`, `features`, `limits`; `devices`: if asked for, by the
+    names of other providers what there is of them, with the `limits` of what it takes, or why there is `none`.
     """
-    return loop_thread().call(_probe(replace(options, idle_timeout=0.0) if close else options, timeout))
+    return loop_thread().call(_probe(replace(options, idle_timeout=0.0) if close else options, timeout, others))
 
 
 def adapter_name(device: Mapping[str, Any]) -> str:
@@ -35,7 +40,7 @@ def adapter_name(device: Mapping[str, Any]) -> str:
     return " ".join(dict.fromkeys(word for word in words if word)) or "unnamed"
 
 
-async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
+async def _probe(options: BrowserOptions, timeout: float, others: bool) -> dict[str, Any]:
     lease = await pool().acquire(options)
     try:
         page = await pool().live(lease)
@@ -47,15 +52,27 @@ async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
             "hardware_concurrency": hello.hardwareConcurrency,
             "adapter": None,
         }
-        try:
-            # The page itself says which step took too long.
-            told: DeviceOptions = {**for_opening(options), "timeoutMs": int(timeout * 1000)}
-            if told.get("hardware") == "required":
-                told["hardware"] = "expected"  # what there is instead is worth knowing
-            device = await ask_for_device(page, Device(FIRST_DEVICE), told, timeout + 10)
-        except NoAdapter as e:
-            return {**found, "no_adapter": e.message}
+        if others:
+            found["devices"] = {name: await _ask(page, name, options, timeout) for name in _OTHERS}
+        device = await _ask(page, FIRST_DEVICE, options, timeout)
+        if "none" in device:
+            return {**found, "no_adapter": device["none"]}
         found["adapter"] = adapter_name(device)
         return {**found, **{key: device.get(key) for key in ("software", "features", "limits")}}
     finally:
         pool().release(lease)
+
+
+_OTHERS = [name for name in AVAILABLE if PROVIDERS[name].on_device and name != FIRST_DEVICE]
+
+
+async def _ask(page: Page, provider: str, options: BrowserOptions, timeout: float) -> Mapping[str, Any]:
+    """Return what the page says of a provider's first device, or why there is `none`."""
+    # The page itself says which step took too long.
+    told: DeviceOptions = {**for_opening(options), "timeoutMs": int(timeout * 1000)}
+    if told.get("hardware") == "required":
+        told["hardware"] = "expected"  # what there is instead is worth knowing
+    try:
+        return await ask_for_device(page, Device(provider), told, timeout + 10)
+    except NoAdapter as e:
+        return {"none": e.message}

@@ -79,7 +79,8 @@ async function openContext({ deviceType, powerPreference }: Options): Promise<Ml
   const asked = { ...(deviceType && { deviceType }), ...(powerPreference && { powerPreference }) };
   try {
     const context = await ml.createContext(asked);
-    const description = { description: `WebNN on ${deviceType || 'the default device'}`, ...asked };
+    const where = `WebNN on ${deviceType || 'the default device'}`;
+    const description = { description: where, ...asked, limits: context.opSupportLimits() };
     return new MlDevice(context, description, (device) => new MlSession(device));
   } catch (error) {
     throw new RuntimeError(ErrorCode.no_adapter, `WebNN gives no context: ${messageOf(error)}`, { provider: NAME });
