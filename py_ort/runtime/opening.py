@@ -266,6 +266,9 @@ def compile_options(providers: Mapping[str, Mapping[str, Any]], options: Session
     from py_ort.compiler.options import CompileOptions
 
     decided = [PROVIDERS[name].for_compiler(given) for name, given in providers.items()]
+    fields = {field: value for each in decided for field, value in each.items()}
+    if options._refused:
+        fields["force_cpu_node_names"] = {*fields.get("force_cpu_node_names", ()), *options._refused}
     return CompileOptions(
         graph_optimization_level=int(options.graph_optimization_level),
         free_dimension_overrides=options.free_dimensions_by_name,
@@ -273,7 +276,7 @@ def compile_options(providers: Mapping[str, Mapping[str, Any]], options: Session
         input_shapes=options.input_shapes,
         disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",
         wide_integers=options.config_entries.get("session.wide_integers") == "1",
-        **{field: value for each in decided for field, value in each.items()},
+        **fields,
     )
 
 

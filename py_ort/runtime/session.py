@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
-from py_ort.exceptions import DeviceLost, NotImplemented, ShaderError, WorkerEnded
+from py_ort.exceptions import DeviceLost, NotImplemented, PyOrtError, ShaderError, WorkerEnded
 from py_ort.providers import CPU, PROVIDERS
 from py_ort.runtime.base import SessionBase
 from py_ort.runtime.keywords import Keywords
@@ -37,6 +37,10 @@ OURS = "py_ort"
 def _without_self(method: Callable[..., Any]) -> inspect.Signature:
     signature = inspect.signature(method)
     return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+#: After as many refused nodes a session does without the provider.
+_MOST_REFUSED = 8
 
 
 @public
@@ -154,26 +158,34 @@ class InferenceSession(NativeSessionNames, SessionBase):
                 if not self._fallback:
                     raise
                 self._log.warning("the device is lost, so the session goes on with %s: %s", CPU, e.message)
-                left = [CPU]
+                self.set_providers([CPU])
                 break
             except (ShaderError, NotImplemented) as e:
-                left = self._without(e.provider)
-                if not left:
+                if not self._may_give_up(e.provider):
                     raise
-                words = "%s refuses a graph, so the session goes on with %s: %s"
-                self._log.warning(words, e.provider, " and ".join(left), e)
+                self._give_up(e)
                 break
-        self.set_providers(left)
         return self._run(names, input_feed, run_options)
 
-    def _without(self, provider: str) -> list[str]:
-        """Return the session's other providers, if one may be given up: what takes whole graphs tells late of one."""
-        may = (
-            provider in PROVIDERS
-            and PROVIDERS[provider].whole_graphs
-            and self._options.config_entries.get("session.disable_cpu_ep_fallback") != "1"
-        )
-        return [name for name in self._open().providers if name != provider] if may else []
+    def _may_give_up(self, provider: str) -> bool:
+        """Tell whether others may do what a provider refuses: what takes whole graphs tells late of one."""
+        strict = self._options.config_entries.get("session.disable_cpu_ep_fallback") == "1"
+        return not strict and provider in PROVIDERS and PROVIDERS[provider].whole_graphs
+
+    def _give_up(self, refusal: PyOrtError) -> None:
+        """Load the model again: the CPU gets the node that was refused, or others all that this provider had."""
+        opened, refused = self._open(), self._options._refused
+        left = opened.providers
+        if refusal.node and refusal.node not in refused and len(refused) < _MOST_REFUSED:
+            refused.add(refusal.node)
+            self._log.warning(
+                "%s refuses node %r, which %s runs from now on: %s", refusal.provider, refusal.node, CPU, refusal
+            )
+        else:
+            left = [name for name in left if name != refusal.provider]
+            words = "%s refuses a graph, so the session goes on with %s: %s"
+            self._log.warning(words, refusal.provider, " and ".join(left), refusal)
+        self.set_providers([(name, opened.runtime.options.get(name, {})) for name in left])
 
     def run_async(
         self,

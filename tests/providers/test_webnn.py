@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 import py_ort
 from py_ort import BrowserOptions
 from py_ort.cli import cli
-from py_ort.exceptions import InvalidArgument, NoAdapter
+from py_ort.exceptions import InvalidArgument, NoAdapter, NotImplemented
 
 pytestmark = pytest.mark.browser
 CHROMIUM = Path(__file__).parents[2] / "build/webnn/chromium"
@@ -95,6 +96,47 @@ def test_options() -> None:
         check(session.run(None, {"x": x}), x)
     with pytest.raises(InvalidArgument, match="deviceType of webnn is one of cpu, gpu, npu"):
         py_ort.InferenceSession(MODEL, providers=[("webnn", {"deviceType": "tpu"})], browser=str(CHROMIUM))
+
+
+def cut() -> bytes:
+    """Rows from s to e of x, before x: WebNN has no operand without rows."""
+    value = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], name="relu"),
+        helper.make_node("Slice", ["r", "s", "e"], ["t"], name="cut"),
+        helper.make_node("Concat", ["t", "r"], ["y"], axis=0, name="join"),
+    ]
+    inputs = [value("x", TensorProto.FLOAT, [4, 3]), *(value(name, TensorProto.INT64, [1]) for name in "se")]
+    graph = helper.make_graph(nodes, "cut", inputs, [value("y", TensorProto.FLOAT, ["n", 3])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
+@needs_webnn
+def test_what_the_browser_refuses_goes_to_the_next_provider() -> None:
+    x = np.abs(RNG.normal(size=(4, 3))).astype(np.float32)
+
+    def run(session: py_ort.InferenceSession, start: int, end: int) -> np.ndarray:
+        return session.run(None, {"x": x, "s": np.array([start]), "e": np.array([end])})[0]
+
+    with py_ort.InferenceSession(cut(), providers=["webnn"], browser=str(CHROMIUM)) as session:
+        for start, end in ((1, 3), (5, 9), (0, 2)):
+            assert_allclose(run(session, start, end), np.concatenate([x[start:end], x]))
+        placed = {node.name: node.provider for node in session.placement().nodes}
+        assert (placed["cut"], placed["relu"]) == ("wasm", "webnn")
+    strict = py_ort.SessionOptions()
+    strict.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    with py_ort.InferenceSession(cut(), strict, providers=["webnn"], browser=str(CHROMIUM)) as session:
+        with pytest.raises(NotImplemented, match="WebNN takes no Slice like this") as told:
+            run(session, 5, 9)
+        assert (told.value.node, told.value.provider) == ("cut", "webnn")
+        assert_allclose(run(session, 1, 3), np.concatenate([x[1:3], x]))
+
+
+@needs_webnn
+def test_limits_are_listed() -> None:
+    done = CliRunner().invoke(cli, ["browsers", "--browser", str(CHROMIUM), "--json"])
+    [found] = json.loads(done.stdout)
+    assert "float32" in found["devices"]["webnn"]["limits"]["conv2d"]["input"]["dataTypes"]
 
 
 @needs_webnn

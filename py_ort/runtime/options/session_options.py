@@ -158,6 +158,7 @@ class SessionOptions:
         self._external_initializers: dict[str, OrtValue] = {}
         self._files: dict[str, memoryview] = {}
         self._providers: dict[str, Mapping[str, str]] = {}
+        self._refused: set[str] = set()  # names of nodes that a provider of whole graphs took, and the browser did not
         self._load_cancelled = [False]  # shared with the copies that sessions make
         for name, value in _DEFAULTS.items():
             setattr(self, name, value)
@@ -322,7 +323,15 @@ class SessionOptions:
     def _copy(self) -> SessionOptions:
         """What a session keeps: later changes are not for it."""
         made = copy(self)
-        for name in ("_config", "_input_shapes", "_initializers", "_external_initializers", "_files", "_providers"):
+        for name in (
+            "_config",
+            "_input_shapes",
+            "_initializers",
+            "_external_initializers",
+            "_files",
+            "_providers",
+            "_refused",
+        ):
             object.__setattr__(made, name, copy(getattr(self, name)))
         made._free_dimensions = {kind: dict(found) for kind, found in self._free_dimensions.items()}
         return made
