@@ -24,6 +24,8 @@ ENVIRONMENTS: dict[str, str | None] = {
 }
 LEVELS = ("disabled", "basic", "extended", "layout", "all")
 IO_BINDINGS = ("none", "gpu-tensor", "gpu-location", "ml-tensor", "ml-location")
+#: Whose devices I/O bindings name.
+_BOUND = {"gpu": "webgpu", "ml": "webnn"}
 SEVERITIES = ("verbose", "info", "warning", "error")
 #: The fields of `ort.env` that may be set, and whether they mean something here.
 ENV_FIELDS = {
@@ -70,13 +72,14 @@ class Arguments:
     severity: str
     chromium_flags: tuple[str, ...]
     test_data: str
+    webnn_device_type: str = ""
     env: dict[str, str] = field(default_factory=dict)
     without_effect: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def bound(self) -> str:
-        """The I/O binding that there is here: none for those of WebNN."""
-        return self.io_binding if self.io_binding.startswith("gpu-") else "none"
+    def bound(self, backend: str) -> str:
+        """The I/O binding of a backend, named as the GPU's; none if another one's was asked for."""
+        device, _, what = self.io_binding.partition("-")
+        return f"gpu-{what}" if _BOUND.get(device) == backend else "none"
 
 
 def parse(arguments: Sequence[str]) -> Arguments:
@@ -112,6 +115,7 @@ def parse(arguments: Sequence[str]) -> Arguments:
         severity=next((name for name in SEVERITIES if getattr(given, name) is not None), "error"),
         chromium_flags=tuple(given.chromium_flags),
         test_data=given.test_data,
+        webnn_device_type=given.webnn_device_type or "",
         env=env,
     )
     if given.no_sandbox:
@@ -177,8 +181,6 @@ def _without_effect(given: Any, env: dict[str, str]) -> dict[str, str]:
         "--trace": given.trace and "profiles (-p) have what it adds",
         "--file-cache": given.file_cache and "tensors do not go through files here",
         "--user-data-dir": given.user_data_dir and "the browser has a profile of its own, made anew",
-        "--webnn-device-type": given.webnn_device_type and "there is no WebNN provider",
-        f"--io-binding={given.io_binding}": given.io_binding.startswith("ml-") and "there is no WebNN provider",
     }
     for name in SEVERITIES:
         if categories := getattr(given, name):

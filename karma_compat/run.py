@@ -62,8 +62,8 @@ def run(arguments: Arguments, console: Console) -> int:
         console.print(where, markup=False)
         for backend in arguments.backends:
             console.print(f"\n[bold]{backend}[/]")
-            if arguments.bound != "none" and backend != "webgpu":
-                console.print(f"[yellow]--io-binding={arguments.bound} has no effect on {backend}[/]")
+            if arguments.io_binding != "none" and arguments.bound(backend) == "none":
+                console.print(f"[yellow]--io-binding={arguments.io_binding} has no effect on {backend}[/]")
             for group in groups(arguments, backend, where):
                 run_group(arguments, backend, browser, group, report, console)
     report.end(time.perf_counter() - began)
@@ -107,7 +107,8 @@ def runner_options(arguments: Arguments, backend: str, browser: BrowserOptions) 
         jobs=1 if arguments.debug or arguments.mode == "op" else 0,
         timeout=1e6 if arguments.debug else _TIMEOUT,
         session=session_settings(arguments),
-        io_binding=arguments.bound,
+        entries=entries(arguments),
+        io_binding=arguments.bound(backend),
     )
 
 
@@ -123,14 +124,15 @@ def time_case(
     settings = SessionOptions()
     for name, value in session_settings(arguments).items():
         setattr(settings, name, value)
-    settings.add_session_config_entry(REQUIRE, "1")
+    for name, entry in {**entries(arguments), REQUIRE: "1"}.items():
+        settings.add_session_config_entry(name, entry)
     began = time.perf_counter()
     with InferenceSession(case.model, settings, with_cpu(canonical_provider(backend)), browser=browser) as session:
         init = (time.perf_counter() - began) * 1000
         runs = []
         for _ in range(arguments.perf + 1):
             began = time.perf_counter()
-            run_once(session, case.data_sets[0], arguments.bound)
+            run_once(session, case.data_sets[0], arguments.bound(backend))
             runs.append((time.perf_counter() - began) * 1000)
     performance(console, case.id, init, runs)
     report.count(backend, case.id, Outcome(PASSED))
@@ -147,6 +149,12 @@ def session_settings(arguments: Arguments) -> dict[str, object]:
     if threads := arguments.env.get("wasm.numThreads"):
         settings["intra_op_num_threads"] = int(threads)
     return settings
+
+
+def entries(arguments: Arguments) -> dict[str, str]:
+    """Return the configuration entries of the `SessionOptions`."""
+    device = arguments.webnn_device_type
+    return {f"{PROVIDERS['webnn'].prefix}deviceType": device} if device else {}
 
 
 _ENABLE = {

@@ -20,12 +20,11 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import EPFail, InvalidArgument, PyOrtError
-from py_ort.providers import CPU, DEFAULT, Placement, canonical_provider, onnxruntime_name
+from py_ort.providers import DEFAULT, PROVIDERS, Placement, Provider, canonical_provider
 from py_ort.providers.resolution import REQUIRE, Wanted, resolve
 from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.page_runtime import PageRuntime
 from py_ort.runtime.session import InferenceSession
-from py_ort.runtime.values.ort_device import DEVICE
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.testing.case import Case, DataSet, difference
 from py_ort.testing.results import FAILED, OURS, PASSED, SKIPPED, Outcome, Results
@@ -34,7 +33,6 @@ from py_ort.testing.worker_pool import WorkerPool
 #: Cases per task: enough to hide the hand-over, few enough to share them out evenly.
 _CHUNK = 20
 #: Types that onnxruntime-web has GPU tensors of.
-_GPU_TYPES = ("float32", "float16", "int32", "uint32", "uint8", "bool", "int64", "uint64")
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,14 @@ class RunnerOptions:
             there is a core for each.
         timeout: Seconds for each creation and each run.
         session: Attributes of the `SessionOptions`.
+        entries: Its configuration entries.
         dims: Numbers for dimensions of models that have a name.
         shapes: Shapes of inputs whose dimensions are open.
         feeds: What is fed in place of the cases' own inputs of these names.
         engine: What runs the cases.
-        io_binding: Where tensors are on WebGPU: "none" (fed and returned as arrays), "gpu-tensor" (inputs and outputs
-            are GPU tensors made before the run) or "gpu-location" (inputs likewise, outputs are left on the GPU).
+        io_binding: Where tensors are, if the first provider has a device: "none" (fed and returned as arrays),
+            "gpu-tensor" (inputs and outputs are tensors on it, made before the run) or "gpu-location" (inputs likewise,
+            outputs are left there).
     """
 
     providers: tuple[str, ...] = DEFAULT
@@ -68,6 +68,7 @@ class RunnerOptions:
     jobs: int = 0
     timeout: float = 120.0
     session: Mapping[str, Any] = field(default_factory=dict)
+    entries: Mapping[str, str] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     feeds: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -208,6 +209,8 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
     settings.create_timeout = settings.run_timeout = options.timeout
     for name, value in options.session.items():
         setattr(settings, name, value)
+    for name, entry in options.entries.items():
+        settings.add_session_config_entry(name, entry)
     for name, size in options.dims.items():
         settings.add_free_dimension_override_by_name(name, size)
     for name, shape in options.shapes.items():
@@ -238,28 +241,29 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
 def run_once(session: InferenceSession, data: DataSet, io_binding: str = "none") -> list[Any]:
     """Run a session on one data set and return its outputs, as arrays; for `io_binding` see `RunnerOptions`."""
     names = list(data.names) or [arg.name for arg in session.get_outputs()]
-    if io_binding == "none" or session.get_providers() == [onnxruntime_name(CPU)]:
+    first = PROVIDERS[canonical_provider(session.get_providers()[0])]
+    if io_binding == "none" or not first.on_device:
         return session.run(names, data.feeds)
     binding = session.io_binding()
     for name, value in data.feeds.items():
-        if _on_gpu(value):
-            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, DEVICE)
+        if _may_be_on(first, value):
+            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, first.device_name)
             tensor.update_inplace(value)
             binding.bind_ortvalue_input(name, tensor)
         else:
             binding.bind_ortvalue_input(name, OrtValue(value))
     for name, value in zip(names, data.outputs, strict=True):
-        if not _on_gpu(value):
+        if not _may_be_on(first, value):
             binding.bind_output(name)
         elif io_binding == "gpu-tensor":
-            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, DEVICE)
+            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, first.device_name)
             binding.bind_ortvalue_output(name, tensor)
         else:
-            binding.bind_output(name, DEVICE)
+            binding.bind_output(name, first.device_name)
     session.run_with_iobinding(binding)
     return binding.copy_outputs_to_cpu()
 
 
-def _on_gpu(value: Any) -> bool:
-    """Whether a value is a tensor of a type that can be on the GPU."""
-    return isinstance(value, np.ndarray) and value.dtype.name in _GPU_TYPES
+def _may_be_on(provider: Provider, value: Any) -> bool:
+    """Whether a value is a tensor of a type that can be on a provider's device."""
+    return isinstance(value, np.ndarray) and value.dtype.name in provider.elements

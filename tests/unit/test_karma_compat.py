@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from karma_compat.arguments import parse
-from karma_compat.run import main
+from karma_compat.run import entries, main
 from karma_compat.suite import groups, matches
 from py_ort.exceptions import InvalidArgument
 
@@ -62,6 +62,9 @@ def test_flags():
     assert found.browser == "firefox" and found.perf == 3 and found.profile
     assert found.env["wasm.numThreads"] == "2" and found.chromium_flags == ("--a",)
     assert "--webgl.pack" in found.without_effect
+    found = parse(["op", "add", "-b=webnn,webgpu", "-i=ml-location", "--webnn-device-type=npu"])
+    assert (found.bound("webnn"), found.bound("webgpu")) == ("gpu-location", "none")
+    assert entries(found) == {"ep.webnnexecutionprovider.deviceType": "npu"}
 
 
 @pytest.mark.parametrize(
