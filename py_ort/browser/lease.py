@@ -22,7 +22,7 @@ class Browser:
         launcher: What started it.
         host: The browser's page, which starts and ends workers.
         leases: Its workers.
-        had_adapter: Whether WebGPU had an adapter in it.
+        had_devices: The providers that had a device in it.
         idle: While it has no sessions.
         tasks: Which watch it, or replace something of it.
     """
@@ -33,7 +33,7 @@ class Browser:
     launcher: Launcher
     host: Page
     leases: list[Lease] = field(default_factory=list)
-    had_adapter: bool = False
+    had_devices: set[str] = field(default_factory=set)
     idle: asyncio.TimerHandle | None = None
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 

@@ -30,7 +30,7 @@ class Device(NamedTuple):
 
 
 class AdapterGone(NoAdapter):
-    """A browser that had a WebGPU adapter has none any more: after some crashes of its GPU process it tries no more."""
+    """A browser that had a device has none any more: after some crashes of its GPU process it tries no more."""
 
 
 def for_opening(browser: BrowserOptions) -> Opening:
@@ -89,11 +89,11 @@ async def open_device(
         options: DeviceOptions = {**for_opening(wanted), "given": settings}
         described = await ask_for_device(page, device, options, patience)
     except NoAdapter as e:
-        if not lease.browser.had_adapter or not lease.launcher.replaceable:
+        if device.provider not in lease.browser.had_devices or not lease.launcher.replaceable:
             raise
         pool().retire(lease)
         raise AdapterGone(f"{e.message}, any more") from e
-    lease.browser.had_adapter = True
+    lease.browser.had_devices.add(device.provider)
     return described
 
 

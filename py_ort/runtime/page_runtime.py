@@ -154,7 +154,9 @@ class PageRuntime:
         except NoAdapter as e:
             if isinstance(e, AdapterGone):
                 raise
-            self.dropped[name] = f"{e.message}. What helps: {self.wanted.no_adapter_hint(name)}; or providers={[CPU]}"
+            self.dropped[name] = (
+                f"{e.message.rstrip('.')}. What helps: {self.wanted.no_adapter_hint(name)}; or providers={[CPU]}"
+            )
         except PyOrtError as e:
             lost = isinstance(e, BrowserError) and not isinstance(e, DeviceLost)
             if isinstance(e, (InvalidArgument, WorkerEnded)) or lost or required:

@@ -281,8 +281,8 @@ export const cases = {
     });
     said.stop();
     equal(said, [
-      'py_ort: session: left out: webnn: py_ort has no such provider in a page; webgpu: the model was exported ' +
-        'without it (py-ort export --provider webgpu)',
+      'py_ort: session: left out: webnn: this build of py_ort is without it; import py-ort-web/webnn; webgpu: the ' +
+        'model was exported without it (py-ort export --provider webgpu)',
     ]);
     await session.release();
     await fails(

@@ -152,7 +152,7 @@ def test_without_webgpu_tests_are_skipped_if_asked(project):
 def test_a_provider_that_is_named_in_the_test_is_not_left_out_either(doubles):
     result = run(doubles, "--ort-provider", "wasm", "-k", "own_choice or named")
     result.assert_outcomes(passed=1, failed=1, deselected=3)
-    result.stdout.fnmatch_lines(["*EPFail: *webnn: *"])
+    result.stdout.fnmatch_lines(["*NoAdapter: *webnn: *"])
 
 
 def test_nodes_that_fall_back_are_told(doubles):

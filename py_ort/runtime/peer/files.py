@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from py_ort.exceptions import EngineError, InvalidArgument
-from py_ort.providers import on_device
 from py_ort.runtime.peer.npm import npm_package
 
 #: The name of the engine.
@@ -29,6 +28,7 @@ FLAVORS = {
     "wasm": Flavor("ort.wasm.min.mjs", "ort-wasm-simd-threaded", "wasm"),
     "webgpu": Flavor("ort.webgpu.min.mjs", "ort-wasm-simd-threaded.asyncify", "webgpu"),
     "jsep": Flavor("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webgpu"),
+    "webnn": Flavor("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webnn"),
 }
 #: What may be asked for as an engine.
 ENGINES = ("py_ort", PEER, f"{PEER}:jsep")
@@ -45,8 +45,9 @@ def check_engine(engine: str) -> None:
 
 
 def flavor_of(engine: str, provider: str) -> str:
-    """Return the build by which onnxruntime-web runs a provider."""
-    return "jsep" if engine.endswith(":jsep") and on_device(provider) else provider
+    """Return the build by which onnxruntime-web runs a provider, if it has it: a key of `FLAVORS`."""
+    asked = engine.rpartition(":")[2]
+    return asked if asked in FLAVORS and FLAVORS[asked].provider == provider else provider
 
 
 def find_dist() -> Path:

@@ -33,8 +33,8 @@ from py_ort.runtime.values.ort_value import OrtValue
 if TYPE_CHECKING:
     from py_ort.providers import Placement
 
-#: What it says where its provider is not there.
-_NO_BACKEND = "no available backend found"
+#: What it, or WebNN, says where its provider is not there.
+_NO_BACKEND = ("no available backend found", "Failed to execute 'createContext'")
 _LEVELS = {0: "disabled", 1: "basic", 2: "extended", 3: "layout", 99: "all"}
 
 
@@ -86,6 +86,8 @@ class PeerSession(InferenceSession):
             providers = list(self._options._providers.items())
         wanted = resolve(providers, provider_options, self._options.config_entries)
         flavors = {name: flavor_of(engine, name) for name in wanted.providers}
+        unknown = {name: f"{engine} has no such provider" for name, flavor in flavors.items() if flavor not in FLAVORS}
+        flavors = {name: flavor for name, flavor in flavors.items() if name not in unknown}
         self._origin = Origin(path_or_bytes, "")
         report = progress or (lambda stage, done, total: None)
         report("reading the model", 0, 0)
@@ -95,7 +97,7 @@ class PeerSession(InferenceSession):
         self._last_run: dict[str, Any] = {}
         try:
             self._lease = loop_thread().call(pool().acquire(self._browser))
-            self._begin(model, flavors, dict(wanted.dropped), wanted.required, not wanted.cpu_may_stand_in)
+            self._begin(model, flavors, {**wanted.dropped, **unknown}, wanted.required, not wanted.cpu_may_stand_in)
         except BaseException:
             self.close()
             raise
@@ -133,7 +135,7 @@ class PeerSession(InferenceSession):
                 )
             except PyOrtError as e:
                 self._worker.forget()
-                if _NO_BACKEND not in e.message:
+                if not any(words in e.message for words in _NO_BACKEND):
                     raise
                 left_out[name] = e.message
                 if required:

@@ -11,7 +11,7 @@ import type { EngineRequest } from './engine';
 import { type ExternalFile, hasDevice, nameOf, type ExecutionProvider } from './providers';
 
 /** Providers of onnxruntime that are none of ours. */
-const OTHERS = ['webgl', 'webnn', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
+const OTHERS = ['webgl', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
 
 export interface Choice {
   readonly number: number;
@@ -33,8 +33,7 @@ export async function choosePlan(
   for (const each of executionProviders) {
     const name = nameOf(each);
     if (!providers.includes(name)) {
-      if (elsewhere.includes(name))
-        why.push(`${name}: this build of py_ort has it not; import py-ort-web without /${CORE_PROVIDER}`);
+      if (elsewhere.includes(name)) why.push(`${name}: this build of py_ort is without it; import py-ort-web/${name}`);
       else if (OTHERS.includes(name)) why.push(`${name}: py_ort has no such provider in a page`);
       else throw invalid(`there is no execution provider "${name}"`);
       continue;
