@@ -9,7 +9,7 @@ from typing import Any
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
-from py_ort.providers import AVAILABLE, DEFAULT, PROVIDERS, canonical_provider, on_device, onnxruntime_name
+from py_ort.providers import DEFAULT, PROVIDERS, canonical_provider, on_device, onnxruntime_name
 from py_ort.runtime.probe import probe
 
 #: With "0" no browser is started by a question, and the answers are those of a machine that has everything.
@@ -32,8 +32,7 @@ class Here:
         """Return onnxruntime's names of the providers that sessions take by themselves, and that run there."""
         found = self._found()
         there = found is None or bool(found.get("adapter"))
-        known = AVAILABLE if found is None else DEFAULT
-        return [onnxruntime_name(name) for name in known if there or not on_device(name)]
+        return [onnxruntime_name(name) for name in DEFAULT if there or not on_device(name)]
 
     def device(self) -> str:
         """Return "CPU-WEBGPU", or "CPU" where there is no adapter."""
