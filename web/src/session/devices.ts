@@ -84,13 +84,17 @@ export class SessionDevices {
 
   /** Of the first one that was lost, why; undefined while all are alive. */
   get lost(): { readonly provider: string; readonly why: string } | undefined {
-    const found = this.all.find(({ device }) => device.lost !== undefined)?.device;
+    const found = this.firstLost();
     return found && { provider: found.name, why: found.lost! };
   }
 
   /** What to throw for a failure when one was lost; undefined while all are alive. */
   failure(error: unknown): Promise<unknown> | undefined {
-    return this.all.find(({ device }) => device.lost !== undefined)?.device.failure(error);
+    return this.firstLost()?.failure(error);
+  }
+
+  private firstLost(): OpenDevice | undefined {
+    return this.all.find(({ device }) => device.lost !== undefined)?.device;
   }
 
   /** Begins a run on the further ones. Nothing of it is replayed. */

@@ -4,72 +4,44 @@
 import { ErrorCode } from '../../schema';
 import { invalid, messageOf, RuntimeError } from '../../errors';
 import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from './device';
-import type { Devices } from '../../device/module';
-import type { DeviceProvider } from '../../device/provider';
+import { OpenDevices } from '../../device/open_devices';
 import { WebGpuDevice } from './open_device';
 import { webGpuSettings } from './options';
 
-interface Context {
-  readonly opening: Promise<WebGpuDevice>;
-  /** Once it is open. */
-  provider: WebGpuDevice | undefined;
-  readonly options: DeviceOptions;
-  sessions: number;
-  preserve: boolean;
-}
-
-export class DeviceContexts implements Devices {
-  private readonly contexts = new Map<number, Context>();
+export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions> {
   private readonly registered = new Map<number, GPUDevice | GPUAdapter>();
 
-  constructor(private readonly log: (severity: number, text: string) => void) {}
+  constructor(private readonly log: (severity: number, text: string) => void) {
+    super();
+  }
 
   /** Makes a device of the page's own, or one of this adapter, the context `id`. */
   offer(id: number, source: GPUDevice | GPUAdapter): void {
     if (this.registered.get(id) === source) return;
     if (!Number.isInteger(id) || id <= 0) throw invalid(`device id ${id}: a context of one's own has an id above 0`);
-    if (this.contexts.has(id)) throw invalid(`device ${id} is in use already: register under another id`);
+    if (this.has(id)) throw invalid(`device ${id} is in use already: register under another id`);
     this.registered.set(id, source);
   }
 
-  /** The device `id`, opened once; opened anew when it was lost. */
-  async open(id: number, options: DeviceOptions = {}): Promise<WebGpuDevice> {
-    const known = this.contexts.get(id);
-    if (known) {
-      const provider = await known.opening;
-      if (provider.gpu.lost === undefined) {
-        checkSame(id, known.options, options);
-        checkHardware(options, provider.gpu.description);
-        return provider;
-      }
-      // Another caller may have been quicker.
-      if (this.contexts.get(id) !== known) return this.open(id, options);
-    }
-    const opening = this.start(id, options);
-    const context: Context = { opening, provider: undefined, options, sessions: 0, preserve: false };
-    this.contexts.set(id, context);
-    try {
-      const provider = await opening;
-      context.provider = provider;
-      const { vendor, architecture, description, features } = provider.gpu.description;
-      this.log(
-        1,
-        `device ${id}: ${[vendor, architecture, description].filter(Boolean).join(' ') || 'unnamed'} ` +
-          `(${features.join(', ')})`,
-      );
-      provider.gpu.onUncapturedError = (message) => this.log(3, message);
-      provider.buffers.onEmpty = () => this.closeUnused(id, provider);
-      void provider.gpu.device.lost.then(({ message }) => {
-        if (!provider.gpu.closed) this.log(3, `device ${id} was lost: ${message}`);
-      });
-      return provider;
-    } catch (error) {
-      this.contexts.delete(id);
-      throw error;
-    }
+  protected check(id: number, { gpu }: WebGpuDevice, has: DeviceOptions, wanted: DeviceOptions): void {
+    checkSame(id, has, wanted);
+    checkHardware(wanted, gpu.description);
   }
 
-  private async start(id: number, options: DeviceOptions): Promise<WebGpuDevice> {
+  protected override opened(id: number, { gpu }: WebGpuDevice): void {
+    const { vendor, architecture, description, features } = gpu.description;
+    this.log(
+      1,
+      `device ${id}: ${[vendor, architecture, description].filter(Boolean).join(' ') || 'unnamed'} ` +
+        `(${features.join(', ')})`,
+    );
+    gpu.onUncapturedError = (message) => this.log(3, message);
+    void gpu.device.lost.then(({ message }) => {
+      if (!gpu.closed) this.log(3, `device ${id} was lost: ${message}`);
+    });
+  }
+
+  protected async start(id: number, options: DeviceOptions): Promise<WebGpuDevice> {
     const source = this.registered.get(id);
     if (source && !('requestDevice' in source) && (await isLost(source)))
       throw new RuntimeError(ErrorCode.device_lost, `device ${id}, which the page registered, is lost`);
@@ -98,41 +70,14 @@ export class DeviceContexts implements Devices {
     });
   }
 
-  /** A session is at work on this device until it leaves. */
-  async enter(id: number, options: DeviceOptions, preserve: boolean): Promise<WebGpuDevice> {
-    for (;;) {
-      const provider = await this.open(id, options);
-      const context = this.contexts.get(id);
-      // Its last session may have gone just now, and the device with it.
-      if (context?.provider !== provider) continue;
-      context.sessions++;
-      context.preserve ||= preserve;
-      return provider;
-    }
+  protected override stays(id: number): boolean {
+    return id === 0;
   }
 
-  leave(id: number, provider: DeviceProvider): void {
-    const context = this.contexts.get(id);
-    // It was lost, and is another one by now.
-    if (!context?.provider || context.provider !== provider) return;
-    context.sessions--;
-    this.closeUnused(id, context.provider);
-  }
-
-  private closeUnused(id: number, { buffers, gpu }: WebGpuDevice): void {
-    const context = this.contexts.get(id);
-    if (id === 0 || !context || context.preserve || context.sessions > 0 || buffers.count > 0) return;
-    this.contexts.delete(id);
+  protected close(id: number, { gpu }: WebGpuDevice): void {
     // The page's own device stays the page's.
     const source = this.registered.get(id);
     if (!source || 'requestDevice' in source) gpu.close();
-  }
-
-  /** The devices that are open now. */
-  async all(): Promise<Map<number, WebGpuDevice>> {
-    return new Map(
-      await Promise.all([...this.contexts].map(async ([id, { opening }]) => [id, await opening] as const)),
-    );
   }
 }
 
