@@ -6,10 +6,10 @@ import type { Submission } from '../../device/provider';
 import { messageOf, RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import type { MlDevice } from './device';
+import { Formula } from './formula';
 import { blockAt, type Holder } from './memory';
-import { type MlBuilder, type MlDescriptor, type MlGraph, type MlOperand, type MlTensor, NAME, newBuilder } from './ml';
+import { bytesOf, type MlDescriptor, type MlGraph, type MlOperand, type MlTensor, NAME } from './ml';
 import type { Emit } from './operator';
-import { Uses } from './uses';
 
 export interface MlProgram extends Program {
   readonly emit: Emit;
@@ -62,7 +62,7 @@ export class MlSegment implements CompiledSegment {
     const { buffer, offset } = blockAt(place);
     const tensor = buffer.holder(offset)?.tensor;
     if (tensor && tensor.dataType === dataType && `${tensor.shape}` === `${shape}`) return tensor;
-    return buffer.bytes(offset, sizeOf({ shape, dataType }));
+    return buffer.bytes(offset, bytesOf({ shape, dataType }));
   }
 
   private give(
@@ -111,12 +111,11 @@ export class MlSegment implements CompiledSegment {
   }
 
   private async build(): Promise<void> {
-    const uses = new Uses();
-    const builder = uses.followed(newBuilder(this.device.context));
+    const f = new Formula(this.device.context);
     const known = new Map<number, MlOperand>();
     for (const { program } of this.commands as readonly { readonly program: MlProgram }[]) {
-      const x = program.read.map((one) => one && this.operand(builder, known, one.id, one.descriptor));
-      const made = [program.emit(builder, x as MlOperand[])].flat();
+      const x = program.read.map((one) => one && this.operand(f, known, one.id, one.descriptor));
+      const made = [program.emit(f, x as MlOperand[])].flat();
       program.made.forEach((id, i) => known.set(id, made[i]));
     }
     const wanted = new Set(this.commands.flatMap((one) => (one as { program: MlProgram }).program.made));
@@ -131,39 +130,33 @@ export class MlSegment implements CompiledSegment {
     // What an operator made, an input or another output may be, too. Identity knows fewer types.
     const outputs = this.outputs.map(({ name, descriptor: { shape } }) => [
       name,
-      builder.reshape(known.get(Number(name.slice(1)))! as never, [...shape] as never),
+      f.plain('reshape', known.get(Number(name.slice(1)))!, [...shape]),
     ]);
     // A browser's graph knows no input that nothing of it reads.
-    const read = uses.reached(outputs.map(([, operand]) => operand as MlOperand));
+    const read = f.reached(outputs.map(([, operand]) => operand as MlOperand));
     const unread = this.inputs.filter(({ name }) => !read.has(known.get(Number(name.slice(1)))!));
     for (const port of unread) this.inputs.splice(this.inputs.indexOf(port), 1);
-    const building = builder.build(Object.fromEntries(outputs) as { [name: string]: MlOperand });
+    const building = f.builder.build(Object.fromEntries(outputs) as { [name: string]: MlOperand });
     this.graph = await within(BUILD_MS, building);
     this.device.counters.pipelines++;
     if (this.destroyed) this.graph.destroy();
   }
 
-  private operand(
-    builder: MlBuilder,
-    known: Map<number, MlOperand>,
-    id: number,
-    { dataType, shape }: MlDescriptor,
-  ): MlOperand {
+  private operand(f: Formula, known: Map<number, MlOperand>, id: number, { dataType, shape }: MlDescriptor): MlOperand {
     let operand = known.get(id);
     if (!operand) {
       const place = this.placeOf(id);
       const weight = id < FIRST_VIRTUAL_ID && this.device.buffers.get(id).constant;
       const descriptor = { dataType, shape };
       if (weight) {
-        operand = builder.constant(descriptor, blockAt(place).buffer.bytes(place.offset, sizeOf(descriptor)));
+        operand = f.builder.constant(descriptor, blockAt(place).buffer.bytes(place.offset, bytesOf(descriptor)));
       } else {
-        operand = builder.input(`i${id}`, descriptor);
+        operand = f.builder.input(`i${id}`, descriptor);
         this.inputs.push({ name: `i${id}`, place, descriptor, tensor: undefined });
       }
       known.set(id, operand);
     }
-    if (`${operand.shape}` === `${shape}`) return operand;
-    return builder.reshape(operand as never, [...shape] as never) as MlOperand;
+    return f.reshape(operand, shape);
   }
 
   async refused(): Promise<number | undefined> {
@@ -176,12 +169,6 @@ export class MlSegment implements CompiledSegment {
     for (const { tensor } of [...this.inputs, ...this.outputs]) if (tensor) this.device.giveBack(tensor);
     this.inputs.length = this.outputs.length = 0;
   }
-}
-
-const BYTES: { readonly [type: string]: number } = { float16: 2, int64: 8, uint64: 8, int8: 1, uint8: 1 };
-
-function sizeOf({ dataType, shape }: MlDescriptor): number {
-  return shape.reduce((product, size) => product * size, BYTES[dataType] ?? 4);
 }
 
 async function within(ms: number, building: Promise<MlGraph>): Promise<MlGraph> {

@@ -1,6 +1,8 @@
 // WebNN's interfaces, as far as this provider uses them: TypeScript has no declarations of them yet.
 // https://www.w3.org/TR/webnn/
 
+import { sizeOf } from '../../contract/shape';
+
 export const NAME = 'webnn';
 
 export type MlDataType =
@@ -58,6 +60,12 @@ export interface MlBuilder {
   constant(descriptor: MlDescriptor, bytes: Uint8Array): MlOperand;
   build(outputs: { readonly [name: string]: MlOperand }): Promise<MlGraph>;
   readonly [op: string]: (...args: never[]) => unknown;
+}
+
+const BYTES: { readonly [type in MlDataType]?: number } = { float16: 2, int64: 8, uint64: 8, int8: 1, uint8: 1 };
+
+export function bytesOf({ dataType, shape }: MlDescriptor): number {
+  return sizeOf(shape) * (BYTES[dataType] ?? 4);
 }
 
 interface Ml {

@@ -2,7 +2,8 @@
 import type { Attributes } from '../../contract/attributes';
 import type { DTypeName, Requirement, Tensor } from '../../contract/kernel';
 import type { DType } from '../../schema';
-import type { MlBuilder, MlOperand } from './ml';
+import type { Formula } from './formula';
+import type { MlOperand } from './ml';
 
 /** A node with the types and shapes of its inputs. */
 export interface Call {
@@ -15,7 +16,7 @@ export interface Call {
 }
 
 /** Adds to a graph what the node computes; `x`: of its inputs those on the device. */
-export type Emit = (builder: MlBuilder, x: readonly MlOperand[]) => MlOperand | readonly MlOperand[];
+export type Emit = (f: Formula, x: readonly MlOperand[]) => MlOperand | readonly MlOperand[];
 
 export interface MlOperator {
   readonly op: string;

@@ -14,8 +14,9 @@ import { type DeviceKernel, DeviceSession } from '../../device/session';
 import { messageOf, RuntimeError } from '../../errors';
 import { DType, ErrorCode } from '../../schema';
 import type { MlDevice } from './device';
+import { Formula } from './formula';
 import { type MlProgram, MlSegment } from './graph';
-import { type MlDataType, type MlDescriptor, type MlOperand, newBuilder } from './ml';
+import { bytesOf, type MlDataType, type MlDescriptor, type MlOperand } from './ml';
 import type { Call } from './operator';
 import { findOperator } from './registry';
 
@@ -74,7 +75,7 @@ export class MlSession extends DeviceSession {
       made: outputs.map(({ id }) => id),
     };
     const bindings = [
-      ...read.flatMap((one) => (one ? [{ id: one.id, bytes: bytesOf(one.descriptor) }] : [])),
+      ...read.flatMap((one) => (one ? [{ id: one.id, bytes: storageBytes(bytesOf(one.descriptor)) }] : [])),
       ...outputs.flatMap(({ id, bytes }) => (id < 0 ? [] : [{ id, bytes }])),
     ];
     const written = outputs.filter(({ id }) => id >= 0).length;
@@ -85,9 +86,9 @@ export class MlSession extends DeviceSession {
   /** Types and shapes of what a node makes, as the browser has them. */
   private shapes(op: string, emit: MlProgram['emit'], read: MlProgram['read']): readonly MlDescriptor[] {
     try {
-      const builder = newBuilder(this.provider.context);
-      const operands = read.map((one, i) => one && builder.input(`i${i}`, one.descriptor));
-      return [emit(builder, operands as MlOperand[])].flat().map(({ dataType, shape }) => ({ dataType, shape }));
+      const f = new Formula(this.provider.context);
+      const operands = read.map((one, i) => one && f.builder.input(`i${i}`, one.descriptor));
+      return [emit(f, operands as MlOperand[])].flat().map(({ dataType, shape }) => ({ dataType, shape }));
     } catch (error) {
       this.provider.ensureAlive();
       if (error instanceof RuntimeError) throw error;
@@ -134,12 +135,6 @@ export function descriptorOf({
 }): MlDescriptor {
   const dataType = dtype === DType.bool_ ? BOOL : (DType[dtype] as MlDataType);
   return { dataType, shape: dims };
-}
-
-const BYTES: { readonly [type: string]: number } = { float16: 2, int64: 8, uint64: 8, int8: 1, uint8: 1 };
-
-function bytesOf({ dataType, shape }: MlDescriptor): number {
-  return storageBytes(elementCount(shape) * (BYTES[dataType] ?? 4));
 }
 
 /** What moves elements of bool makes bool. */

@@ -1,21 +1,19 @@
 // A convolution of each channel by itself, behind what a state kept of earlier positions.
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
-import { padded, part, put, reshaped } from './shared/nodes';
 
 function convolve({ attributes, inputs, wants }: Call): Emit {
   const [channels, , taps] = inputs[1]!.dims;
   const swish = ['silu', 'swish'].includes(attributes.text('activation', 'none'));
   const before = taps - 1;
-  return (builder, [x, w, bias, past]) => {
-    const joined =
-      past && before > 0 ? put(builder, 'concat', [past, x], 2) : padded(builder, x, [0, 0, before], [0, 0, 0]);
+  return (f, [x, w, bias, past]) => {
+    const joined = past && before > 0 ? f.plain('concat', [past, x], 2) : f.padded(x, [0, 0, before], [0, 0, 0]);
     const [batch, , positions] = joined.shape;
-    const image = reshaped(builder, joined, [batch, channels, 1, positions]);
-    const filter = reshaped(builder, w, [channels, 1, 1, taps]);
-    const made = put(builder, 'conv2d', image, filter, { groups: channels, ...(bias && { bias }) });
-    const y = reshaped(builder, made, x.shape);
-    const out = swish ? put(builder, 'mul', y, put(builder, 'sigmoid', y)) : y;
-    return wants[1] ? [out, part(builder, joined, 2, positions - before, before)] : out;
+    const image = f.reshape(joined, [batch, channels, 1, positions]);
+    const filter = f.reshape(w, [channels, 1, 1, taps]);
+    const made = f.plain('conv2d', image, filter, { groups: channels, ...(bias && { bias }) });
+    const y = f.reshape(made, x.shape);
+    const out = swish ? f.plain('mul', y, f.plain('sigmoid', y)) : y;
+    return wants[1] ? [out, f.part(joined, 2, positions - before, before)] : out;
   };
 }
 

@@ -2,7 +2,8 @@
 import { NHWC_DOMAIN } from '../../../contract/kernel';
 import { sizeOf } from '../../../contract/shape';
 import { readWindow, slide, slideTransposed } from '../../../contract/window';
-import type { MlBuilder, MlOperand } from '../ml';
+import type { Formula } from '../formula';
+import type { MlOperand } from '../ml';
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
 import {
   asBefore,
@@ -15,7 +16,6 @@ import {
   paddingOf,
   spatialOf,
 } from './shared/images';
-import { padded, part, put, reshaped } from './shared/nodes';
 
 /** Of weights in an order of layout/packing.py, else in ONNX's: where their first spatial axis is. */
 const KERNEL_AT: { readonly [layout: string]: number } = { ohwi: 1, ihwo: 1 };
@@ -37,11 +37,11 @@ const convolution =
     const apart = endsEarly(geometry);
     const padding = apart ? [0, 0, 0, 0] : paddingOf(begins, ends);
     const options = { strides, dilations, padding, groups, inputLayout: layout, filterLayout };
-    return (builder, [x, w, bias]) => {
-      const [image, filter] = [inTwo(builder, x, firstSpatial(layout)), inTwo(builder, w, at)];
-      const whole = apart ? padImage(builder, image, layout, begins, ends) : image;
-      const y = put(builder, 'conv2d', whole, filter, { ...options, ...(bias && { bias }) });
-      return asBefore(builder, y, spatial.length, layout);
+    return (f, [x, w, bias]) => {
+      const [image, filter] = [inTwo(f, x, firstSpatial(layout)), inTwo(f, w, at)];
+      const whole = apart ? padImage(f, image, layout, begins, ends) : image;
+      const y = f.plain('conv2d', whole, filter, { ...options, ...(bias && { bias }) });
+      return asBefore(f, y, spatial.length, layout);
     };
   };
 
@@ -62,40 +62,40 @@ const transposed =
     const groups = attributes.integer('group', 1);
     const channels = layout === 'nhwc' ? 3 : 1;
     const options = { strides, inputLayout: layout, filterLayout };
-    return (builder, [x, w, bias]) => {
-      const image = inTwo(builder, x, firstSpatial(layout));
-      const filter = [0, 1].reduce((one, i) => spread(builder, one, at + i, dilations[i]), inTwo(builder, w, at));
-      const images = inParts(builder, image, channels, groups);
-      const filters = inParts(builder, filter, at === 1 ? 3 : 0, groups);
+    return (f, [x, w, bias]) => {
+      const image = inTwo(f, x, firstSpatial(layout));
+      const filter = [0, 1].reduce((one, i) => spread(f, one, at + i, dilations[i]), inTwo(f, w, at));
+      const images = inParts(f, image, channels, groups);
+      const filters = inParts(f, filter, at === 1 ? 3 : 0, groups);
       const inside = bias && !grows && groups === 1;
       const parts = images.map((one, i) =>
-        put(builder, 'convTranspose2d', one, filters[i], { ...options, ...(inside && { bias }) }),
+        f.plain('convTranspose2d', one, filters[i], { ...options, ...(inside && { bias }) }),
       );
-      const whole = groups === 1 ? parts[0] : put(builder, 'concat', parts, channels);
-      const grown = padImage(builder, whole, layout, before, after);
+      const whole = groups === 1 ? parts[0] : f.plain('concat', parts, channels);
+      const grown = padImage(f, whole, layout, before, after);
       const y = [0, 1].reduce(
-        (one, i) => part(builder, one, firstSpatial(layout) + i, Math.max(begins[i], 0), output[i]),
+        (one, i) => f.part(one, firstSpatial(layout) + i, Math.max(begins[i], 0), output[i]),
         grown,
       );
-      const summed = layout === 'nhwc' || !bias ? bias : reshaped(builder, bias, [...bias.shape, 1, 1]);
-      const sum = summed && !inside ? put(builder, 'add', y, summed) : y;
-      return asBefore(builder, sum, spatial.length, layout);
+      const summed = layout === 'nhwc' || !bias ? bias : f.reshape(bias, [...bias.shape, 1, 1]);
+      const sum = summed && !inside ? f.plain('add', y, summed) : y;
+      return asBefore(f, sum, spatial.length, layout);
     };
   };
 
-function inParts(builder: MlBuilder, x: MlOperand, axis: number, count: number): readonly MlOperand[] {
+function inParts(f: Formula, x: MlOperand, axis: number, count: number): readonly MlOperand[] {
   if (count === 1) return [x];
-  return builder.split(x as never, count as never, { axis } as never) as readonly MlOperand[];
+  return f.several('split', x, count, { axis });
 }
 
 /** Zeros between what is along an axis. */
-function spread(builder: MlBuilder, x: MlOperand, axis: number, step: number): MlOperand {
+function spread(f: Formula, x: MlOperand, axis: number, step: number): MlOperand {
   const size = x.shape[axis];
   if (step === 1 || size === 1) return x;
   const [outer, inner] = [x.shape.slice(0, axis), x.shape.slice(axis + 1)];
-  const apart = reshaped(builder, x, [sizeOf(outer), size, 1, sizeOf(inner)]);
-  const zeros = padded(builder, apart, [0, 0, 0, 0], [0, 0, step - 1, 0]);
-  return part(builder, reshaped(builder, zeros, [...outer, size * step, ...inner]), axis, 0, (size - 1) * step + 1);
+  const apart = f.reshape(x, [sizeOf(outer), size, 1, sizeOf(inner)]);
+  const zeros = f.padded(apart, [0, 0, 0, 0], [0, 0, step - 1, 0]);
+  return f.part(f.reshape(zeros, [...outer, size * step, ...inner]), axis, 0, (size - 1) * step + 1);
 }
 
 const OVER_TWO = { rank: { input: 0, min: 3, max: 4 }, otherwise: 'more than two spatial axes' };

@@ -1,11 +1,11 @@
 // Elementwise operators: most are WebNN's by another name.
 import { type DTypeName, MICROSOFT_DOMAIN } from '../../../contract/kernel';
 import { DType } from '../../../schema';
+import type { Formula } from '../formula';
 import type { MlDataType, MlOperand } from '../ml';
 import { FLOATS, type MlOperator } from '../operator';
-import { axesUpTo, type Formula, formula } from './shared/formula';
-
-const NUMBERS: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'uint32', 'int8', 'uint8'];
+import { axesUpTo, formula } from './shared/calls';
+import { NUMBERS } from './shared/types';
 const DIVISIBLE: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int8', 'uint8'];
 const BOOL: readonly DTypeName[] = ['bool'];
 const isFloat = ({ dataType }: MlOperand) => dataType.startsWith('float');

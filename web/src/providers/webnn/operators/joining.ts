@@ -1,23 +1,24 @@
 // What cuts and joins along axes.
 import type { DTypeName } from '../../../contract/kernel';
-import { normalizeAxes } from '../../../contract/shape';
-import type { MlBuilder, MlOperand } from '../ml';
+import { normalizeAxes, normalizeAxis } from '../../../contract/shape';
+import type { Formula } from '../formula';
+import type { MlOperand } from '../ml';
 import type { Call, Emit, MlOperator } from '../operator';
-import { axisOf, cast, constant, padded, part, picked, put } from './shared/nodes';
+import { axesUpTo, range } from './shared/calls';
 import { MOVED } from './shared/types';
 
 function concat({ inputs, attributes }: Call): Emit {
-  const axis = axisOf(attributes.integer('axis', 0), inputs[0]!.dims);
-  return (builder, x) => put(builder, 'concat', [...x], axis);
+  const axis = normalizeAxis(attributes.integer('axis', 0), inputs[0]!.dims.length);
+  return (f, x) => f.plain('concat', [...x], axis);
 }
 
 function split({ inputs, attributes, data }: Call): Emit {
   const { dims } = inputs[0]!;
-  const axis = axisOf(attributes.integer('axis', 0), dims);
+  const axis = normalizeAxis(attributes.integer('axis', 0), dims.length);
   const count = attributes.integer('num_outputs', 1);
   const each = Math.ceil(dims[axis] / count);
   const sizes = data(1) ?? Array.from({ length: count }, (_, i) => Math.min(each, dims[axis] - i * each));
-  return (builder, [x]) => builder.split(x as never, [...sizes] as never, { axis } as never) as readonly MlOperand[];
+  return (f, [x]) => f.several('split', x, [...sizes], { axis });
 }
 
 const within = (place: number, least: number, most: number) => Math.min(Math.max(place, least), most);
@@ -37,11 +38,10 @@ function slice({ inputs, data }: Call): Emit {
     );
     return { axis, start, step, count: Math.max(Math.ceil((end - start) / step), 0) };
   });
-  return (builder, [x]) =>
+  return (f, [x]) =>
     cuts.reduce((y, { axis, start, step, count }) => {
-      if (step > 0 && dims.length <= SLICED) return part(builder, y, axis, start, (count - 1) * step + 1, step);
-      const places = Array.from({ length: count }, (_, i) => start + i * step);
-      return picked(builder, y, axis, places);
+      if (step > 0 && dims.length <= SLICED) return f.part(y, axis, start, (count - 1) * step + 1, step);
+      return f.picked(y, axis, range(count, start, step));
     }, x);
 }
 
@@ -59,7 +59,7 @@ const BESIDE: { readonly [mode: string]: (place: number, size: number) => number
 function pad({ inputs, attributes, data }: Call): Emit {
   const { dims } = inputs[0]!;
   const pads = data(1)!;
-  const axes = data(3)?.map((axis) => axisOf(axis, dims)) ?? dims.map((_, i) => i);
+  const axes = data(3)?.map((axis) => normalizeAxis(axis, dims.length)) ?? dims.map((_, i) => i);
   const beside = BESIDE[attributes.text('mode', 'constant')];
   const padsOf = (end: 0 | 1) =>
     dims.map((_, axis) => (axes.includes(axis) ? pads[axes.indexOf(axis) + end * axes.length] : 0));
@@ -68,35 +68,32 @@ function pad({ inputs, attributes, data }: Call): Emit {
   const [first, last] = [cut(before), cut(after)];
   const added = (counts: readonly number[]) => counts.map((count) => Math.max(count, 0));
   const value = data(2)?.[0] ?? 0;
-  return (builder, [x, , computed]) => {
-    const kept = dims.reduce(
-      (y, size, axis) => part(builder, y, axis, first[axis], size - first[axis] - last[axis]),
-      x,
-    );
-    if (!beside && computed) return around(builder, kept, added(before), added(after), computed);
-    if (!beside) return padded(builder, kept, added(before), added(after), value);
+  return (f, [x, , computed]) => {
+    const kept = dims.reduce((y, size, axis) => f.part(y, axis, first[axis], size - first[axis] - last[axis]), x);
+    if (!beside && computed) return around(f, kept, added(before), added(after), computed);
+    if (!beside) return f.padded(kept, added(before), added(after), value);
     return kept.shape.reduce((y, size, axis) => {
       const [begin, end] = [added(before)[axis], added(after)[axis]];
       if (begin + end === 0) return y;
       const places = Array.from({ length: begin + size + end }, (_, i) => beside(i - begin, size));
-      return picked(builder, y, axis, places);
+      return f.picked(y, axis, places);
     }, kept);
   };
 }
 
 /** With a value that only a run knows. */
 function around(
-  builder: MlBuilder,
+  f: Formula,
   x: MlOperand,
   before: readonly number[],
   after: readonly number[],
   value: MlOperand,
 ): MlOperand {
-  const ones = put(builder, 'expand', constant(builder, [1], []), x.shape);
-  const inside = cast(builder, padded(builder, ones, before, after), 'uint8');
+  const ones = f.plain('expand', f.constant([1], []), x.shape);
+  const inside = f.cast(f.padded(ones, before, after), 'uint8');
   const type = x.dataType === 'uint8' ? 'int32' : x.dataType;
-  const [all, other] = [padded(builder, x, before, after), put(builder, 'reshape', value, [])];
-  return cast(builder, put(builder, 'where', inside, cast(builder, all, type), cast(builder, other, type)), x.dataType);
+  const [all, other] = [f.padded(x, before, after), f.plain('reshape', value, [])];
+  return f.cast(f.plain('where', inside, f.cast(all, type), f.cast(other, type)), x.dataType);
 }
 
 function centerCropPad({ inputs, attributes, data }: Call): Emit {
@@ -105,10 +102,10 @@ function centerCropPad({ inputs, attributes, data }: Call): Emit {
   const more = dims.map((size, axis) => (axes.includes(axis) ? data(1)![axes.indexOf(axis)] - size : 0));
   const before = more.map((count) => Math.max(count, 0) >> 1);
   const after = more.map((count, axis) => Math.max(count, 0) - before[axis]);
-  return (builder, [x]) => {
+  return (f, [x]) => {
     const less = more.map((count) => Math.max(-count, 0));
-    const cut = less.reduce((y, count, axis) => part(builder, y, axis, count >> 1, dims[axis] - count), x);
-    return padded(builder, cut, before, after);
+    const cut = less.reduce((y, count, axis) => f.part(y, axis, count >> 1, dims[axis] - count), x);
+    return f.padded(cut, before, after);
   };
 }
 
@@ -117,31 +114,29 @@ function reverseSequence({ inputs, attributes }: Call): Emit {
   const { dims } = inputs[0]!;
   const time = attributes.integer('time_axis', 0);
   const [times, batch] = [dims[time], dims[1 - time]];
-  const range = (count: number) => Array.from({ length: count }, (_, i) => i);
   const shaped = (count: number, axis: number) => (axis === 0 ? [count, 1] : [1, count]);
-  return (builder, [x, lengths]) => {
-    const at = constant(builder, range(times), shaped(times, time));
-    const lane = constant(builder, range(batch), shaped(batch, 1 - time));
-    const length = put(builder, 'reshape', cast(builder, lengths, 'int32'), shaped(batch, 1 - time));
-    const backwards = put(builder, 'sub', put(builder, 'sub', length, constant(builder, [1])), at);
-    const from = put(builder, 'where', put(builder, 'lesser', at, length), backwards, at);
+  return (f, [x, lengths]) => {
+    const at = f.constant(range(times), shaped(times, time));
+    const lane = f.constant(range(batch), shaped(batch, 1 - time));
+    const length = f.plain('reshape', f.cast(lengths, 'int32'), shaped(batch, 1 - time));
+    const backwards = f.plain('sub', f.plain('sub', length, f.constant([1])), at);
+    const from = f.plain('where', f.plain('lesser', at, length), backwards, at);
     const [row, column] = time === 0 ? [from, lane] : [lane, from];
-    const places = put(builder, 'add', put(builder, 'mul', row, constant(builder, [dims[1]])), column);
-    const rows = put(builder, 'reshape', x, [times * batch, ...dims.slice(2)]);
-    const y = put(builder, 'gather', rows, put(builder, 'reshape', places, [times * batch]), { axis: 0 });
-    return put(builder, 'reshape', y, dims);
+    const places = f.plain('add', f.plain('mul', row, f.constant([dims[1]])), column);
+    const rows = f.plain('reshape', x, [times * batch, ...dims.slice(2)]);
+    const y = f.plain('gather', rows, f.plain('reshape', places, [times * batch]), { axis: 0 });
+    return f.plain('reshape', y, dims);
   };
 }
 
 const PADDED: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'uint8', 'bool'];
 
-const upTo = (max: number) => [{ rank: { input: 0, max }, otherwise: `more than ${max} axes` }];
-const UP_TO_FIVE = upTo(SLICED);
+const UP_TO_FIVE = axesUpTo(SLICED, 0);
 /** TFLite's; its limits say more. */
 const CONCATENATED = 6;
 
 export default [
-  { op: 'Concat', types: [[...MOVED, 'uint32']], requires: upTo(CONCATENATED), emit: concat },
+  { op: 'Concat', types: [[...MOVED, 'uint32']], requires: axesUpTo(CONCATENATED, 0), emit: concat },
   { op: 'Split', types: [MOVED], emit: split },
   { op: 'Slice', types: [MOVED], emit: slice },
   {

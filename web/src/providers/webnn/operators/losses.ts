@@ -1,12 +1,10 @@
-// Losses of classes.
-import type { DTypeName } from '../../../contract/kernel';
 import { sizeOf } from '../../../contract/shape';
+import type { Formula } from '../formula';
 import type { MlOperand } from '../ml';
 import { type Call, FLOATS, type MlOperator } from '../operator';
-import { axesUpTo, type Formula, formula } from './shared/formula';
+import { axesUpTo, formula, range } from './shared/calls';
 import { softmaxLog } from './shared/softmax';
-
-const INDICES: readonly DTypeName[] = ['int32', 'int64'];
+import { INDICES } from './shared/types';
 
 /**
  * x: logarithms [batch, classes, …]; what is to be ignored weighs nothing. Elements are found by comparing classes, as
@@ -16,11 +14,7 @@ function likelihood(f: Formula, [x, target, weights]: readonly MlOperand[], { at
   const [batch, classes, ...space] = x.shape;
   const pixels = sizeOf(space);
   const named = f.reshape(target, [batch, 1, pixels]);
-  const all = f.constant(
-    named.dataType,
-    Array.from({ length: classes }, (_, i) => i),
-    [1, classes, 1],
-  );
+  const all = f.constant(range(classes), [1, classes, 1], named.dataType);
   const hit = f.of('equal', named, all);
   const zero = f.number(x, 0);
   const options = { axes: [1], keepDimensions: true };

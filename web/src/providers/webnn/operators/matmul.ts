@@ -1,10 +1,12 @@
 // Products of matrices.
-import { type DTypeName, MICROSOFT_DOMAIN } from '../../../contract/kernel';
+import { MICROSOFT_DOMAIN } from '../../../contract/kernel';
+import type { Formula } from '../formula';
 import type { MlOperand } from '../ml';
 import { FLOATS, type MlOperator } from '../operator';
+import { axesUpTo, formula } from './shared/calls';
 import { einsum } from './shared/einsum';
-import { axesUpTo, type Formula, formula } from './shared/formula';
 import { product } from './shared/product';
+import { BYTES } from './shared/types';
 
 /** `batch`: the first axis comes before the last one; `last`: the last two change places. */
 function turned(f: Formula, x: MlOperand, batch: boolean, last: boolean): MlOperand {
@@ -44,8 +46,6 @@ function integers(f: Formula, pair: readonly MlOperand[], zeros: readonly (MlOpe
 
 const column = (f: Formula, x: MlOperand, left: boolean) =>
   left && x.shape.length === 1 ? f.reshape(x, [...x.shape, 1]) : x;
-
-const BYTES: readonly DTypeName[] = ['uint8', 'int8'];
 
 export default [
   {

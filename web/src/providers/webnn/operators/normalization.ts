@@ -1,9 +1,11 @@
 // Normalizations.
 import { MICROSOFT_DOMAIN, NHWC_DOMAIN } from '../../../contract/kernel';
 import { sizeOf } from '../../../contract/shape';
+import type { Formula } from '../formula';
 import type { MlOperand } from '../ml';
 import { type Call, FLOATS, type MlOperator } from '../operator';
-import { axesUpTo, axisOf, type Formula, formula } from './shared/formula';
+import { axesUpTo, axisOf, formula } from './shared/calls';
+import type { Layout } from './shared/images';
 
 /** x * scale + shift, of what broadcasts to x. */
 function scaled(f: Formula, x: MlOperand, scale?: MlOperand, shift?: MlOperand): MlOperand {
@@ -82,8 +84,6 @@ const skipping = (op: string, centered: boolean): MlOperator => ({
     return [y, mean, inverse, sum].slice(0, call.wants.length);
   }),
 });
-
-type Layout = 'nchw' | 'nhwc';
 
 /** Each group of channels of an image by its own; scale and shift are channels'. */
 const grouped =

@@ -4,10 +4,10 @@ import { type DTypeName, NHWC_DOMAIN, type Requirement } from '../../../contract
 import { sizeOf } from '../../../contract/shape';
 import { type Geometry, readWindow, slide } from '../../../contract/window';
 import { DType } from '../../../schema';
-import type { MlBuilder, MlOperand } from '../ml';
+import type { Formula } from '../formula';
+import type { MlOperand } from '../ml';
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
 import { asBefore, firstSpatial, inTwo, type Layout, overTwo, padImage, paddingOf, spatialOf } from './shared/images';
-import { constant, part, put, reshaped } from './shared/nodes';
 
 /** How a pool comes of WebNN's. */
 interface Kind {
@@ -16,15 +16,15 @@ interface Kind {
   readonly skipsPads: boolean;
   /** By how much what is at each place along an axis grows; undefined: nowhere. */
   readonly factors?: (geometry: Geometry, axis: number) => readonly number[];
-  readonly before?: (builder: MlBuilder, x: MlOperand) => MlOperand;
-  readonly after?: (builder: MlBuilder, y: MlOperand) => MlOperand;
+  readonly before?: (f: Formula, x: MlOperand) => MlOperand;
+  readonly after?: (f: Formula, y: MlOperand) => MlOperand;
 }
 
 /** Of up to four axes, to WebNN. */
-function power(builder: MlBuilder, x: MlOperand, exponent: number): MlOperand {
+function power(f: Formula, x: MlOperand, exponent: number): MlOperand {
   if (exponent === 1) return x;
-  const row = reshaped(builder, x, [sizeOf(x.shape)]);
-  return reshaped(builder, put(builder, 'pow', row, constant(builder, [exponent], [], x.dataType)), x.shape);
+  const row = f.reshape(x, [sizeOf(x.shape)]);
+  return f.reshape(f.plain('pow', row, f.constant([exponent], [], x.dataType)), x.shape);
 }
 
 /** Means are of all taps: of those that count, or sums. */
@@ -53,8 +53,8 @@ const KINDS: { readonly [op: string]: (attributes: Attributes) => Kind } = {
       method: 'averagePool2d',
       skipsPads: false,
       factors: sums,
-      before: (builder, x) => power(builder, put(builder, 'abs', x), p),
-      after: (builder, y) => power(builder, y, 1 / p),
+      before: (f, x) => power(f, f.plain('abs', x), p),
+      after: (f, y) => power(f, y, 1 / p),
     };
   },
 };
@@ -76,14 +76,14 @@ const pool =
     const ends = output.map((size, i) => Math.max((size - 1) * strides[i] + reach[i] - input[i] - begins[i], 0));
     const own = kind.skipsPads && !byTaps && isSame(geometry, ends);
     const options = { windowDimensions: kernel, strides, layout, ...(own && { padding: paddingOf(begins, ends) }) };
-    return (builder, [x]) => {
-      let image = kind.before?.(builder, x) ?? x;
-      if (!byTaps) image = inTwo(builder, image, firstSpatial(layout));
+    return (f, [x]) => {
+      let image = kind.before?.(f, x) ?? x;
+      if (!byTaps) image = inTwo(f, image, firstSpatial(layout));
       const least = floats ? -Infinity : 0;
-      if (!own) image = padImage(builder, image, layout, begins, ends, kind.method === 'maxPool2d' ? least : 0);
-      let y = byTaps ? slid(builder, image, geometry, kind, layout) : put(builder, kind.method, image, options);
-      if (kind.factors && !own) y = grown(builder, y, kind.factors, geometry, layout);
-      return asBefore(builder, kind.after?.(builder, y) ?? y, byTaps ? 2 : spatial.length, layout);
+      if (!own) image = padImage(f, image, layout, begins, ends, kind.method === 'maxPool2d' ? least : 0);
+      let y = byTaps ? slid(f, image, geometry, kind, layout) : f.plain(kind.method, image, options);
+      if (kind.factors && !own) y = grown(f, y, kind.factors, geometry, layout);
+      return asBefore(f, kind.after?.(f, y) ?? y, byTaps ? 2 : spatial.length, layout);
     };
   };
 
@@ -96,21 +96,21 @@ function isSame({ input, strides, kernel, begins, output }: Geometry, ends: read
 }
 
 /** Windows that TFLite has not: one tap after the other, along each axis. */
-function slid(builder: MlBuilder, x: MlOperand, geometry: Geometry, { method }: Kind, layout: Layout): MlOperand {
+function slid(f: Formula, x: MlOperand, geometry: Geometry, { method }: Kind, layout: Layout): MlOperand {
   const { kernel, strides, dilations, output } = geometry;
   return kernel.reduce((image, count, i) => {
     const size = (output[i] - 1) * strides[i] + 1;
     const taps = Array.from({ length: count }, (_, tap) =>
-      part(builder, image, firstSpatial(layout) + i, tap * dilations[i], size, strides[i]),
+      f.part(image, firstSpatial(layout) + i, tap * dilations[i], size, strides[i]),
     );
-    if (method === 'maxPool2d') return taps.reduce((a, b) => put(builder, 'max', a, b));
-    const sum = taps.reduce((a, b) => put(builder, 'add', a, b));
-    return put(builder, 'mul', sum, constant(builder, [1 / count], [], sum.dataType));
+    if (method === 'maxPool2d') return taps.reduce((a, b) => f.plain('max', a, b));
+    const sum = taps.reduce((a, b) => f.plain('add', a, b));
+    return f.plain('mul', sum, f.constant([1 / count], [], sum.dataType));
   }, x);
 }
 
 function grown(
-  builder: MlBuilder,
+  f: Formula,
   y: MlOperand,
   factors: NonNullable<Kind['factors']>,
   geometry: Geometry,
@@ -123,7 +123,7 @@ function grown(
   if (all.every((factor) => factor === 1)) return y;
   const alike = all.every((factor) => factor === all[0]);
   const shape = layout === 'nhwc' ? [1, ...geometry.output, 1] : [1, 1, ...geometry.output];
-  return put(builder, 'mul', y, constant(builder, alike ? [all[0]] : all, alike ? [] : shape, y.dataType));
+  return f.plain('mul', y, f.constant(alike ? [all[0]] : all, alike ? [] : shape, y.dataType));
 }
 
 const REDUCTIONS: { readonly [op: string]: (attributes: Attributes) => readonly [string, number] } = {
@@ -138,9 +138,9 @@ const global =
     const [method, p] = REDUCTIONS[op](attributes);
     const axes = spatialOf(inputs[0]!.dims, layout).map((_, i) => firstSpatial(layout) + i);
     const options = { axes, keepDimensions: true };
-    return (builder, [x]) => {
-      if (method !== 'reduceSum') return put(builder, method, x, options);
-      return power(builder, put(builder, method, power(builder, put(builder, 'abs', x), p), options), 1 / p);
+    return (f, [x]) => {
+      if (method !== 'reduceSum') return f.plain(method, x, options);
+      return power(f, f.plain(method, power(f, f.plain('abs', x), p), options), 1 / p);
     };
   };
 

@@ -1,12 +1,10 @@
-// Steps of integers, and back.
-import type { DTypeName } from '../../../contract/kernel';
-import { DType } from '../../../schema';
 import { sizeOf } from '../../../contract/shape';
+import { DType } from '../../../schema';
+import type { Formula } from '../formula';
 import type { MlOperand } from '../ml';
 import { FLOATS, type MlOperator } from '../operator';
-import { axesUpTo, axisOf, type Formula, formula } from './shared/formula';
-
-const BYTES: readonly DTypeName[] = ['uint8', 'int8'];
+import { axesUpTo, axisOf, formula } from './shared/calls';
+import { BYTES } from './shared/types';
 
 /** A scale or zero point with as many axes as x: of all, of an axis, or of blocks along it. */
 function spread(f: Formula, given: MlOperand, { shape }: MlOperand, axis: number, block: number): MlOperand {
@@ -38,7 +36,7 @@ const emitted = (method: string, zeroType: (f: Formula, x: MlOperand, asked: num
     const type = zeroType(f, x, call.attributes.integer('output_dtype', 0));
     const zeros = zero
       ? spread(f, zero, x, axis, block)
-      : f.constant(type, new Array<number>(sizeOf(steps.shape)).fill(0), steps.shape);
+      : f.constant(new Array<number>(sizeOf(steps.shape)).fill(0), steps.shape, type);
     return f.plain(method, method === 'quantizeLinear' ? f.cast(x, scale.dataType) : x, steps, zeros);
   });
 

@@ -2,9 +2,10 @@
 import type { Requirement } from '../../../contract/kernel';
 import { RuntimeError } from '../../../errors';
 import { ErrorCode } from '../../../schema';
+import type { Formula } from '../formula';
 import type { MlOperand } from '../ml';
 import { type Call, FLOATS, type MlOperator } from '../operator';
-import { type Formula, formula } from './shared/formula';
+import { formula } from './shared/calls';
 
 const REQUIRES: readonly Requirement[] = [
   { noInput: 4, otherwise: 'lengths of sequences' },
@@ -36,7 +37,7 @@ function layer(f: Formula, method: 'lstm' | 'gru', x: readonly MlOperand[], call
   const half = (start: number) =>
     f.plain('slice', bias, [0, start * weight.shape[1]], [weight.shape[0], weight.shape[1]]);
   const activations = activationsOf(call, method === 'lstm' ? 3 : 2);
-  const made = f.plain(method, input, weight, recurrent, input.shape[0], hiddenSize, {
+  const made = f.several(method, input, weight, recurrent, input.shape[0], hiddenSize, {
     ...(bias && { bias: half(0), recurrentBias: half(1) }),
     ...(hidden && { initialHiddenState: turned(hidden, [1, 0, 2]) }),
     ...(cell && { initialCellState: turned(cell, [1, 0, 2]) }),
@@ -45,7 +46,7 @@ function layer(f: Formula, method: 'lstm' | 'gru', x: readonly MlOperand[], call
     layout: method === 'lstm' ? 'iofg' : 'zrn',
     direction: DIRECTIONS[attributes.text('direction', 'forward')] ?? 'forward',
     returnSequence: wants[0],
-  }) as unknown as readonly MlOperand[];
+  });
   const states = made.slice(0, method === 'lstm' ? 2 : 1).map((state) => turned(state, [1, 0, 2]));
   return [wants[0] ? turned(made.at(-1)!, [2, 0, 1, 3]) : states[0], ...states].slice(0, wants.length);
 }
@@ -73,7 +74,7 @@ function plainLayer(f: Formula, x: readonly MlOperand[], { attributes, wants }: 
     const backwards = direction === 'reverse' || d === 1;
     let state = initial
       ? part(initial, [d], [batch, hidden])
-      : f.constant(input.dataType, new Array<number>(batch * hidden).fill(0), [batch, hidden]);
+      : f.constant(new Array<number>(batch * hidden).fill(0), [batch, hidden], input.dataType);
     const states = new Array<MlOperand>(steps);
     for (let i = 0; i < steps; i++) {
       const t = backwards ? steps - 1 - i : i;

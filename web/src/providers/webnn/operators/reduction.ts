@@ -1,11 +1,12 @@
 // Reductions, and what goes along an axis.
 import type { DTypeName } from '../../../contract/kernel';
+import { normalizeAxes, normalizeAxis } from '../../../contract/shape';
+import type { Formula } from '../formula';
 import type { MlOperand } from '../ml';
 import { type Call, FLOATS, type MlOperator } from '../operator';
-import { axesUpTo, axisOf, type Formula, formula } from './shared/formula';
+import { axesUpTo, axisOf, formula, range } from './shared/calls';
 import { softmax, softmaxLog } from './shared/softmax';
-
-const NUMBERS: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'uint32', 'int8', 'uint8'];
+import { NUMBERS } from './shared/types';
 
 type Step = (f: Formula, x: MlOperand) => MlOperand;
 interface Row {
@@ -32,11 +33,11 @@ const REDUCTIONS: { readonly [op: string]: Row } = {
   ReduceSumSquare: { by: 'reduceSum', types: NUMBERS, before: square },
 };
 
-/** Undefined: none are given, and nothing is reduced then. */
+/** Without any all, or none: nothing is reduced then. */
 function axesOf({ attributes, inputs, data }: Call): readonly number[] {
   const rank = inputs[0]!.dims.length;
   const given = data(1) ?? [];
-  if (given.length > 0) return given.map((axis) => (axis < 0 ? axis + rank : axis));
+  if (given.length > 0) return normalizeAxes(given, rank);
   return attributes.integer('noop_with_empty_axes', 0) ? [] : inputs[0]!.dims.map((_, i) => i);
 }
 
@@ -97,7 +98,7 @@ export default [
         exclusive: call.attributes.integer('exclusive', 0) === 1,
         reversed: call.attributes.integer('reverse', 0) === 1,
       };
-      const along = axis < 0 ? axis + call.inputs[0]!.dims.length : axis;
+      const along = normalizeAxis(axis, call.inputs[0]!.dims.length);
       return formula((f, [x]) => f.plain('cumulativeSum', x, along, options))(call);
     },
   },
@@ -120,11 +121,7 @@ export default [
     emit: formula((f, [x], call) => {
       const axis = axisOf(call, -1);
       const places = x.shape.map((d, i) => (i === axis ? d : 1));
-      const counted = f.constant(
-        'float32',
-        Array.from({ length: x.shape[axis] }, (_, i) => i),
-        places,
-      );
+      const counted = f.constant(range(x.shape[axis]), places, 'float32');
       const most = f.cast(extreme(f, 'argMax', x, axis), 'float32');
       return f.cast(
         f.of(

@@ -1,16 +1,16 @@
 // Resize: WebNN's own where it computes the same, else elements that are picked, or sums by the weights of an axis.
 import { type Axis, nearestOf, readResize, resizeAxes, type ResizeAttributes } from '../../../contract/resizing';
+import { sizeOf } from '../../../contract/shape';
 import { DType } from '../../../schema';
-import type { MlBuilder, MlOperand } from '../ml';
+import type { Formula } from '../formula';
+import type { MlOperand } from '../ml';
 import type { Call, Emit, MlOperator } from '../operator';
+import { range } from './shared/calls';
 import { apart } from './shared/images';
-import { constant, picked, put, reshaped } from './shared/nodes';
 import { MOVED } from './shared/types';
 
 /** Of an output position: elements and their weights, which may come twice. */
 type Taps = readonly (readonly [place: number, weight: number])[];
-
-const range = (count: number, first = 0) => Array.from({ length: count }, (_, i) => first + i);
 
 function cubic(d: number, a: number): number {
   if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
@@ -51,13 +51,12 @@ const halfPixel = ({ input, output, ...axis }: Axis): Axis => {
 const alike = (a: readonly number[], b: readonly number[]) => a.every((one, i) => Math.abs(one - b[i]) < 1e-6);
 
 /** Along an axis, sums by a matrix [output, input]. */
-function summed(builder: MlBuilder, x: MlOperand, axis: number, weights: readonly number[], size: number): MlOperand {
+function summed(f: Formula, x: MlOperand, axis: number, weights: readonly number[], size: number): MlOperand {
   const dims = x.shape;
   const [outer, inner] = [dims.slice(0, axis), dims.slice(axis + 1)];
-  const count = (all: readonly number[]) => all.reduce((product, dim) => product * dim, 1);
-  const image = reshaped(builder, x, [count(outer), dims[axis], count(inner)]);
-  const matrix = constant(builder, weights, [1, size, dims[axis]], x.dataType);
-  return reshaped(builder, put(builder, 'matmul', matrix, image), [...outer, size, ...inner]);
+  const image = f.reshape(x, [sizeOf(outer), dims[axis], sizeOf(inner)]);
+  const matrix = f.constant(weights, [1, size, dims[axis]], x.dataType);
+  return f.reshape(f.plain('matmul', matrix, image), [...outer, size, ...inner]);
 }
 
 function resize({ inputs, attributes, data }: Call): Emit {
@@ -77,19 +76,19 @@ function resize({ inputs, attributes, data }: Call): Emit {
       places[k].every((place, at) => place === Math.floor(((at + 0.5) * axes[i].input) / axes[i].output)),
     );
     if (pair && same) return resampled('nearest-neighbor', pair, axes);
-    return (builder, [x]) => changed.reduce((y, i, k) => picked(builder, y, i, places[k]), x);
+    return (f, [x]) => changed.reduce((y, i, k) => f.picked(y, i, places[k]), x);
   }
   const matrices = changed.map((i) => matrixOf(axes[i], r));
   const plain: ResizeAttributes = { ...r, mode: 'linear', antialias: false };
   if (pair && changed.every((i, k) => alike(matrices[k], matrixOf(halfPixel(axes[i]), plain))))
     return resampled('linear', pair, axes);
-  return (builder, [x]) => changed.reduce((y, i, k) => summed(builder, y, i, matrices[k], axes[i].output), x);
+  return (f, [x]) => changed.reduce((y, i, k) => summed(f, y, i, matrices[k], axes[i].output), x);
 }
 
 const resampled =
   (mode: string, pair: readonly number[], axes: readonly Axis[]): Emit =>
-  (builder, [x]) =>
-    apart(builder, put(builder, 'resample2d', x, { mode, axes: pair, sizes: pair.map((i) => axes[i].output) }));
+  (f, [x]) =>
+    apart(f, f.plain('resample2d', x, { mode, axes: pair, sizes: pair.map((i) => axes[i].output) }));
 
 export default [
   {

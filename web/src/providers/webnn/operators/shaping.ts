@@ -1,9 +1,9 @@
 // What gives elements another shape or order.
 import { type DTypeName, NHWC_DOMAIN } from '../../../contract/kernel';
-import { broadcastDims, sizeOf } from '../../../contract/shape';
+import { broadcastDims, sizeOf, normalizeAxis, normalizeAxes } from '../../../contract/shape';
 import type { Call, Emit, MlOperator } from '../operator';
+import { axesUpTo } from './shared/calls';
 import type { Layout } from './shared/images';
-import { axisOf, cast, put, reshaped } from './shared/nodes';
 import { MOVED } from './shared/types';
 
 const ANY: readonly DTypeName[] = [...MOVED, 'uint32'];
@@ -13,7 +13,7 @@ const view =
   (shapeOf: (call: Call) => readonly number[]) =>
   (call: Call): Emit => {
     const shape = shapeOf(call);
-    return (builder, [x]) => put(builder, 'reshape', x, shape);
+    return (f, [x]) => f.plain('reshape', x, shape);
   };
 
 function asked({ inputs, attributes, data }: Call): number[] {
@@ -33,7 +33,7 @@ function flattened({ inputs, attributes }: Call): number[] {
 
 function squeezed({ inputs, data }: Call): number[] {
   const { dims } = inputs[0]!;
-  const axes = data(1)?.map((axis) => axisOf(axis, dims));
+  const axes = data(1)?.map((axis) => normalizeAxis(axis, dims.length));
   return dims.filter((dim, i) => (axes ? !axes.includes(i) : dim !== 1));
 }
 
@@ -41,38 +41,34 @@ function unsqueezed({ inputs, data }: Call): number[] {
   const rest = [...inputs[0]!.dims];
   const given = data(1)!;
   const rank = rest.length + given.length;
-  const axes = given.map((axis) => (axis < 0 ? axis + rank : axis));
+  const axes = normalizeAxes(given, rank);
   return Array.from({ length: rank }, (_, i) => (axes.includes(i) ? 1 : rest.shift()!));
 }
 
 function transpose({ inputs, attributes }: Call): Emit {
   const backwards = inputs[0]!.dims.map((_, i, all) => all.length - 1 - i);
   const permutation = attributes.integers('perm', backwards);
-  return (builder, [x]) => put(builder, 'transpose', x, { permutation });
+  return (f, [x]) => f.plain('transpose', x, { permutation });
 }
 
 function expand({ inputs, data }: Call): Emit {
   const shape = broadcastDims(inputs[0]!.dims, data(1)!);
-  return (builder, [x]) => put(builder, 'expand', x, shape);
+  return (f, [x]) => f.plain('expand', x, shape);
 }
 
 const tile =
   ({ data }: Call): Emit =>
-  (builder, [x]) =>
-    put(builder, 'tile', x, data(1)!);
+  (f, [x]) =>
+    f.plain('tile', x, data(1)!);
 
 function trilu({ inputs, attributes, data }: Call): Emit {
   const { dims } = inputs[0]!;
   const most = dims[dims.length - 2] + dims[dims.length - 1];
   const diagonal = Math.min(Math.max(data(1)?.[0] ?? 0, -most), most);
   const options = { upper: attributes.integer('upper', 1) === 1, diagonal };
-  return (builder, [x]) => {
+  return (f, [x]) => {
     const byte = x.dataType === 'uint8' || x.dataType === 'int8';
-    return cast(
-      builder,
-      put(builder, 'triangular', cast(builder, x, byte ? 'int32' : x.dataType), options),
-      x.dataType,
-    );
+    return f.cast(f.plain('triangular', f.cast(x, byte ? 'int32' : x.dataType), options), x.dataType);
   };
 }
 
@@ -84,30 +80,15 @@ interface Blocks {
 
 /** By mode and layout: the axes of [batch, …] in blocks, in which order they go, and what they are then. */
 const depthToSpace = (layout: Layout, [n, ...rest]: readonly number[], b: number, byRows: boolean): Blocks => {
+  const [h, w, c] = layout === 'nhwc' ? rest : [...rest.slice(1), rest[0]];
+  const depth = c / b / b;
+  const parts = byRows ? [b, b, depth] : [depth, b, b];
   if (layout === 'nhwc') {
-    const [h, w, c] = rest;
-    const [parts, permutation] = byRows
-      ? [
-          [b, b, c / b / b],
-          [0, 1, 3, 2, 4, 5],
-        ]
-      : [
-          [c / b / b, b, b],
-          [0, 1, 4, 2, 5, 3],
-        ];
-    return { parts: [n, h, w, ...parts], permutation, shape: [n, h * b, w * b, c / b / b] };
+    const permutation = byRows ? [0, 1, 3, 2, 4, 5] : [0, 1, 4, 2, 5, 3];
+    return { parts: [n, h, w, ...parts], permutation, shape: [n, h * b, w * b, depth] };
   }
-  const [c, h, w] = rest;
-  const [parts, permutation] = byRows
-    ? [
-        [b, b, c / b / b],
-        [0, 3, 4, 1, 5, 2],
-      ]
-    : [
-        [c / b / b, b, b],
-        [0, 1, 4, 2, 5, 3],
-      ];
-  return { parts: [n, ...parts, h, w], permutation, shape: [n, c / b / b, h * b, w * b] };
+  const permutation = byRows ? [0, 3, 4, 1, 5, 2] : [0, 1, 4, 2, 5, 3];
+  return { parts: [n, ...parts, h, w], permutation, shape: [n, depth, h * b, w * b] };
 };
 
 const spaceToDepth = (layout: Layout, [n, ...rest]: readonly number[], b: number, byRows: boolean): Blocks => {
@@ -126,25 +107,22 @@ const blocks =
   ({ inputs, attributes }: Call): Emit => {
     const byRows = attributes.text('mode', 'DCR') === 'DCR';
     const { parts, permutation, shape } = of(layout, inputs[0]!.dims, attributes.integer('blocksize', 1), byRows);
-    return (builder, [x]) =>
-      reshaped(builder, put(builder, 'transpose', reshaped(builder, x, parts), { permutation }), shape);
+    return (f, [x]) => f.reshape(f.plain('transpose', f.reshape(x, parts), { permutation }), shape);
   };
-
-const upTo = (max: number) => ({ rank: { input: 0, max }, otherwise: `more than ${max} axes` });
 
 export default [
   ...Object.entries({ Reshape: asked, Flatten: flattened, Squeeze: squeezed, Unsqueeze: unsqueezed }).map(
-    ([op, shapeOf]): MlOperator => ({ op, types: [ANY], requires: [upTo(8)], emit: view(shapeOf) }),
+    ([op, shapeOf]): MlOperator => ({ op, types: [ANY], requires: axesUpTo(8, 0), emit: view(shapeOf) }),
   ),
-  { op: 'Transpose', types: [MOVED], requires: [upTo(6)], emit: transpose },
-  { op: 'Expand', types: [ANY], requires: [upTo(8)], emit: expand },
+  { op: 'Transpose', types: [MOVED], requires: axesUpTo(6, 0), emit: transpose },
+  { op: 'Expand', types: [ANY], requires: axesUpTo(8, 0), emit: expand },
   {
     op: 'Tile',
     types: [['float32', 'float16', 'int32', 'int64', 'uint8', 'bool']],
-    requires: [upTo(8)],
+    requires: axesUpTo(8, 0),
     emit: tile,
   },
-  { op: 'Trilu', types: [ANY], requires: [upTo(6)], emit: trilu },
+  { op: 'Trilu', types: [ANY], requires: axesUpTo(6, 0), emit: trilu },
   ...Object.entries({ DepthToSpace: depthToSpace, SpaceToDepth: spaceToDepth }).flatMap(([op, of]): MlOperator[] => [
     { op, types: [MOVED], emit: blocks(of, 'nchw') },
     { op, domain: NHWC_DOMAIN, types: [MOVED], emit: blocks(of, 'nhwc') },

@@ -1,7 +1,7 @@
 // Einsum by products of matrices: axes have labels.
 import { sizeOf } from '../../../../contract/shape';
 import type { MlOperand } from '../../ml';
-import type { Formula } from './formula';
+import type { Formula } from '../../formula';
 import { product } from './product';
 
 interface Labelled {
@@ -39,7 +39,7 @@ function diagonal(f: Formula, { x, labels }: Labelled): Labelled {
   const size = x.shape[again];
   const places = x.shape.map((_, i) => (i === again || labels[i] === labels[again] ? size : 1));
   const same = Array.from({ length: size * size }, (_, i) => (i % (size + 1) ? 0 : 1));
-  const kept = f.of('where', f.constant('uint8', same, places), x, f.number(x, 0));
+  const kept = f.of('where', f.constant(same, places, 'uint8'), x, f.number(x, 0));
   const reduced = f.plain('reduceSum', kept, { axes: [again], keepDimensions: false });
   return diagonal(f, { x: reduced, labels: labels.filter((_, i) => i !== again) });
 }

@@ -1,8 +1,8 @@
 // Images and what slides over them: WebNN has two axes where ONNX has one or two, and pads of its own only where its
 // backends agree on them.
 import type { Geometry } from '../../../../contract/window';
-import type { MlBuilder, MlOperand } from '../../ml';
-import { padded, put, reshaped } from './nodes';
+import type { MlOperand } from '../../ml';
+import type { Formula } from '../../formula';
 
 export type Layout = 'nchw' | 'nhwc';
 
@@ -12,21 +12,20 @@ export const spatialOf = (dims: readonly number[], layout: Layout): readonly num
   layout === 'nhwc' ? dims.slice(1, -1) : dims.slice(2);
 
 /** An axis of one element before the only spatial one, which is at `axis`. */
-export const inTwo = (builder: MlBuilder, x: MlOperand, axis: number): MlOperand =>
-  x.shape.length === 4 ? x : reshaped(builder, x, [...x.shape.slice(0, axis), 1, ...x.shape.slice(axis)]);
+export const inTwo = (f: Formula, x: MlOperand, axis: number): MlOperand =>
+  x.shape.length === 4 ? x : f.reshape(x, [...x.shape.slice(0, axis), 1, ...x.shape.slice(axis)]);
 
 /**
  * What a graph makes of images whose channels come first: Chromium's page crashes where quantizeLinear follows an
  * operator that it gives transposes.
  */
-export const apart = (builder: MlBuilder, y: MlOperand): MlOperand => put(builder, 'identity', y);
+export const apart = (f: Formula, y: MlOperand): MlOperand => f.plain('identity', y);
 
 /** Without it again. */
-export function asBefore(builder: MlBuilder, y: MlOperand, axes: number, layout: Layout): MlOperand {
-  if (axes === 2) return layout === 'nchw' ? apart(builder, y) : y;
+export function asBefore(f: Formula, y: MlOperand, axes: number, layout: Layout): MlOperand {
+  if (axes === 2) return layout === 'nchw' ? apart(f, y) : y;
   const at = firstSpatial(layout);
-  return reshaped(
-    builder,
+  return f.reshape(
     y,
     y.shape.filter((_, i) => i !== at),
   );
@@ -56,7 +55,7 @@ export const endsEarly = ({ input, kernel, strides, dilations, output }: Geometr
   output.some((size, i) => (size - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1 < input[i]);
 
 export function padImage(
-  builder: MlBuilder,
+  f: Formula,
   x: MlOperand,
   layout: Layout,
   begins: readonly number[],
@@ -64,5 +63,5 @@ export function padImage(
   value = 0,
 ): MlOperand {
   const around = (counts: readonly number[]) => (layout === 'nhwc' ? [0, ...counts, 0] : [0, 0, ...counts]);
-  return padded(builder, x, around(begins), around(ends), value);
+  return f.padded(x, around(begins), around(ends), value);
 }

@@ -1,5 +1,5 @@
 import type { MlOperand } from '../../ml';
-import type { Formula } from './formula';
+import type { Formula } from '../../formula';
 
 /** A vector is a row on the left and a column on the right, and its axis is not the result's. */
 export function product(f: Formula, a: MlOperand, b: MlOperand): MlOperand {

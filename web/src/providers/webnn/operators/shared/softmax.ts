@@ -1,6 +1,6 @@
 import { sizeOf } from '../../../../contract/shape';
 import type { MlOperand } from '../../ml';
-import type { Formula } from './formula';
+import type { Formula } from '../../formula';
 
 /**
  * Of rows of another rank: Chromium takes transposes before and behind a softmax for each other's inverse, and away, as
