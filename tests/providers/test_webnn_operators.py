@@ -20,7 +20,14 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason="no Chromium with WebNN is there (make webnn)"),
 ]
 RNG = np.random.default_rng(7)
+STATE = RNG.bit_generator.state
 Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture(autouse=True)
+def drawn_alike() -> None:
+    """Draw the same for a test whichever others came before it."""
+    RNG.bit_generator.state = STATE
 
 
 def floats(*shape: int) -> Array:
