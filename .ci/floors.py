@@ -52,7 +52,7 @@ def imports(path: Path) -> Iterator[Path]:
 
 
 def faults(source: Path) -> list[str]:
-    """What is wrong in this folder.
+    """Return the faults of this folder, in words.
 
     Args:
         source: web/src.
@@ -91,7 +91,7 @@ def faults(source: Path) -> list[str]:
 
 
 def core_faults(source: Path) -> list[str]:
-    """What is wrong in this folder.
+    """Return the faults of this folder, in words.
 
     Args:
         source: wasm_build/src.

@@ -1,4 +1,4 @@
-"""What a browser needs to offer a provider."""
+"""Flags, preferences and hints of browsers that offer a provider."""
 
 from __future__ import annotations
 

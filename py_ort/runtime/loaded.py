@@ -28,7 +28,7 @@ class Loaded(NamedTuple):
 
     @property
     def gone(self) -> bool:
-        """Whether the worker was ended, so that the session must be loaded into the next one."""
+        """True if the worker was ended: the session must be loaded into the next one."""
         return isinstance(self.page.lost, WorkerEnded)
 
     def value(self, description: TensorDescT, payload: memoryview) -> Any:

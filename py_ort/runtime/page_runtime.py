@@ -187,7 +187,7 @@ class PageRuntime:
 
     @property
     def device(self) -> DeviceDescription | None:
-        """What the page says of the best device that is open."""
+        """The best device that is open, as the page describes it."""
         return next(iter(self.devices.values()), None)
 
     @property

@@ -265,5 +265,5 @@ def run_once(session: InferenceSession, data: DataSet, io_binding: str = "none")
 
 
 def _may_be_on(provider: Provider, value: Any) -> bool:
-    """Whether a value is a tensor of a type that can be on a provider's device."""
+    """Return True for a tensor of a type that can be on a provider's device."""
     return isinstance(value, np.ndarray) and value.dtype.name in provider.elements

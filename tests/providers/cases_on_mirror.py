@@ -120,7 +120,7 @@ def test_profile(tmp_path: Path) -> None:
 
 
 def asked(*arguments: object) -> str:
-    """What a command prints."""
+    """Return the standard output of a command."""
     done = CliRunner().invoke(cli, list(map(str, arguments)))
     assert done.exit_code == 0, done.output
     return done.output

@@ -1,4 +1,4 @@
-"""What browsers need to offer WebGPU."""
+"""Flags, preferences and hints of browsers with WebGPU."""
 
 from py_ort.providers.needs import Needs
 

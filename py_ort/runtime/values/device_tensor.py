@@ -170,7 +170,7 @@ class DeviceTensor:
 
 @cache
 def has_form(provider: str, dtype: int) -> bool:
-    """Whether elements of a `DType` can be on a provider's device."""
+    """Return True if elements of a `DType` can be on a provider's device."""
     return dtype_name(dtype) in PROVIDERS[provider].elements
 
 
