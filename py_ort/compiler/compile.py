@@ -14,6 +14,7 @@ from py_ort.boundary import typed_errors
 from py_ort.compiler.load import LoadedModel, ModelMetadata, check_model, load_model
 from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.passes.pass_base import PassReport, run_passes
+from py_ort.compiler.placement.devices import Devices
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.compiler.plan.weights import Weights
 from py_ort.compiler.plan.writer import PlanWriter
@@ -72,6 +73,7 @@ def compile_model(
     options: CompileOptions | None = None,
     manifests: Mapping[str, Manifest] | None = None,
     optimized: SavedModel | None = None,
+    devices: Devices | None = None,
 ) -> CompiledModel:
     """Compile a model.
 
@@ -81,6 +83,7 @@ def compile_model(
         options: See `CompileOptions`.
         manifests: The providers' kernels; those of the built page and core by default.
         optimized: Where to write the optimized graph to, as ONNX, and in which form.
+        devices: Those of the page that runs the plan, if it is known.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph: The model cannot be read, or is wrong.
@@ -88,7 +91,8 @@ def compile_model(
         InvalidArgument: An option is wrong.
     """
     options = options or CompileOptions()
-    target = Target.of(providers, manifests, forced=bool(options.force_cpu_node_names))
+    forced = bool(options.force_cpu_node_names or options.refused)
+    target = Target.of(providers, manifests, forced=forced, devices=devices)
     options.nhwc()  # whether they are options at all
     timings: dict[str, float] = {}
     with _timed(timings, "load"):

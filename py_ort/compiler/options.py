@@ -41,6 +41,7 @@ class CompileOptions:
         force_cpu_node_names: Nodes to run on wasm, by name.
         disable_cpu_fallback: Refuse a plan in which a node runs on another provider than the first one, shape
             arithmetic aside.
+        refused: Nodes that a browser did not take in a run: by name the provider, and the reason.
         wide_integers: Integers that are fed may need 64 bits: what reads them runs on the CPU.
     """
 
@@ -51,6 +52,7 @@ class CompileOptions:
     preferred_layout: str | None = None
     force_cpu_node_names: Collection[str] = ()
     disable_cpu_fallback: bool = False
+    refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     wide_integers: bool = False
 
     def level(self) -> Level:

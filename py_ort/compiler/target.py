@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
@@ -11,6 +12,9 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.ir.operators import INTERNAL, NHWC, REGISTERED, UserKernel, operator
 from py_ort.providers import CPU, PROVIDERS, canonical_provider
 from py_ort.providers.manifest import Manifest, load_manifests
+
+if TYPE_CHECKING:
+    from py_ort.compiler.placement.devices import Devices
 
 
 @dataclass(frozen=True)
@@ -21,18 +25,25 @@ class Target:
         providers: Canonical names, the preferred one first.
         manifests: The kernels of each, by name; those of users are in that of a provider that runs them.
         user_kernels: Users' kernels by (domain, op_type).
-        forced: Whether the user wants nodes on the CPU, which may be any: nothing is made then that only kernels of the
-            first provider know.
+        forced: Whether some nodes shall not run on the first provider, which may be any: nothing is made then that only
+            kernels of the first provider know.
+        devices: Asked by placement what they take.
     """
 
     providers: tuple[str, ...]
     manifests: Mapping[str, Manifest]
     user_kernels: Mapping[tuple[str, str], UserKernel] = field(default_factory=dict)
     forced: bool = False
+    devices: Devices | None = None
 
     @classmethod
     def of(
-        cls, providers: Sequence[str], manifests: Mapping[str, Manifest] | None = None, *, forced: bool = False
+        cls,
+        providers: Sequence[str],
+        manifests: Mapping[str, Manifest] | None = None,
+        *,
+        forced: bool = False,
+        devices: Devices | None = None,
     ) -> Target:
         """Describe what there is now.
 
@@ -40,6 +51,7 @@ class Target:
             providers: Names of the providers that may run nodes, the preferred one first.
             manifests: The providers' kernels; those of the built page and core by default.
             forced: See the attribute.
+            devices: Those of the page that runs the plan, if it is known.
 
         Raises:
             InvalidArgument: There is no such provider.
@@ -53,7 +65,7 @@ class Target:
         kernels = {key: kernel.input_types for key, kernel in own.items()}
         for name in (name for name in known if own and PROVIDERS[name].user_kernels):
             known[name] = replace(known[name], kernels={**known[name].kernels, **kernels})
-        return cls(names, known, own, forced)
+        return cls(names, known, own, forced, devices)
 
     @property
     def first(self) -> str:

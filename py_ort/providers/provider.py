@@ -31,6 +31,7 @@ class Provider:
         unavailable: Why there are no kernels of it, if there are none.
         on_device: Whether its tensors live outside of the core's heap.
         whole_graphs: Whether it wants whole graphs: nodes in bodies of control flow are left to others.
+        asked: Whether placement asks its device about each node: browsers differ in the calls of a kernel they take.
         empty_tensors: Whether it knows tensors without elements.
         elements: As what elements of a type lie on its device, types as manifests name them; none elsewhere.
         device_names: Names of its device: the one that `OrtValue.device_name` gives, then those that are taken, too.
@@ -50,6 +51,7 @@ class Provider:
     unavailable: str = ""
     on_device: bool = True
     whole_graphs: bool = False
+    asked: bool = False
     empty_tensors: bool = True
     elements: Mapping[str, str] = field(default_factory=dict)
     device_names: tuple[str, ...] = ()

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import NamedTuple, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
 
+from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import NoAdapter
+from py_ort.providers import PROVIDERS
+from py_ort.schema.gen.AskDevice import AskDeviceT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
+from py_ort.wire import Layout
 from py_ort.wire.json_fields import DeviceDescription, DeviceOptions, Opening
+
+if TYPE_CHECKING:
+    from py_ort.compiler.placement.devices import Devices
+    from py_ort.schema.gen.Call import CallT
 
 #: Seconds that a page has to answer, beyond those after which it gives up by itself and says what it waited for.
 _GRACE = 10.0
@@ -95,6 +103,32 @@ async def open_device(
         raise AdapterGone(f"{e.message}, any more") from e
     lease.browser.had_devices.add(device.provider)
     return described
+
+
+def devices_to_ask(
+    opened: Mapping[Device, DeviceDescription], browser: str, page: Callable[[], Page]
+) -> Devices | None:
+    """Return those of a session's open devices that placement asks what they take.
+
+    Args:
+        opened: The devices, with the page's descriptions.
+        browser: The browser and its version.
+        page: Returns the session's worker, as it is then.
+    """
+    asked = {device: told for device, told in opened.items() if PROVIDERS[device.provider].asked}
+    if not asked:
+        return None
+    from py_ort.compiler.placement.devices import Devices
+
+    numbers = {device.provider: device.number for device in asked}
+
+    def ask(provider: str, calls: Sequence[CallT], layout: Layout) -> Sequence[str]:
+        body = AskDeviceT()
+        body.provider, body.deviceId, body.calls = provider, numbers[provider], [*calls]
+        answer = loop_thread().call(page().request(body, layout.buffers, layout.size))
+        return [str(refusal or "") for refusal in answer.body.refusals]
+
+    return Devices(json.dumps([browser, *([*device, told] for device, told in asked.items())], sort_keys=True), ask)
 
 
 async def acquire_with_device(

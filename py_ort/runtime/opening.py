@@ -196,9 +196,10 @@ class Opening:
     def _load(self, runtime: PageRuntime, planner: AnyPlanner, began: float) -> Opened:
         """Bring the model into the page."""
         options = self.options
-        saved = SavedModel.of(
-            options.optimized_model_filepath, options.config_entries, int(options.graph_optimization_level)
-        )
+        level = int(options.graph_optimization_level)
+        saved = SavedModel.of(options.optimized_model_filepath, options.config_entries, level)
+        if isinstance(planner, Planner):
+            planner.devices = runtime.devices_to_ask()
         names, settled = with_cpu(*runtime.providers), compile_options(runtime.options, options)
         tiles = tiles_for(options.config_entries, runtime)  # a wrong entry is no plan's fault
         self._stage("compiling the model")
@@ -267,14 +268,13 @@ def compile_options(providers: Mapping[str, Mapping[str, Any]], options: Session
 
     decided = [PROVIDERS[name].for_compiler(given) for name, given in providers.items()]
     fields = {field: value for each in decided for field, value in each.items()}
-    if options._refused:
-        fields["force_cpu_node_names"] = {*fields.get("force_cpu_node_names", ()), *options._refused}
     return CompileOptions(
         graph_optimization_level=int(options.graph_optimization_level),
         free_dimension_overrides=options.free_dimensions_by_name,
         free_dimension_overrides_by_denotation=options.free_dimensions_by_denotation,
         input_shapes=options.input_shapes,
         disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",
+        refused=options._refused,
         wide_integers=options.config_entries.get("session.wide_integers") == "1",
         **fields,
     )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from py_ort.exceptions import (
 from py_ort.log import SessionLog
 from py_ort.providers import AVAILABLE, CPU, PROVIDERS, on_device
 from py_ort.providers.resolution import REQUIRE, Wanted
-from py_ort.runtime.devices import AdapterGone, Device, for_opening, open_device
+from py_ort.runtime.devices import AdapterGone, Device, devices_to_ask, for_opening, open_device
 from py_ort.runtime.loaded import Loaded
 from py_ort.runtime.probe import adapter_name
 from py_ort.runtime.values.device_tensor import DeviceTensor
@@ -57,6 +57,9 @@ from py_ort.wire.prepared_runs import PreparedRuns
 from py_ort.wire.tensors import on_gpu as describe_on_gpu
 from py_ort.wire.tensors import pack
 from py_ort.wire.values import pack_value
+
+if TYPE_CHECKING:
+    from py_ort.compiler.placement.devices import Devices
 
 #: From this size on, pages fetch what runs are fed: several ranges at once are quicker than a websocket.
 FETCHED = 4 << 20
@@ -203,6 +206,10 @@ class PageRuntime:
     def adapter(self) -> str:
         """The adapter of the device in words; "" without one."""
         return adapter_name(self.device) if self.device else ""
+
+    def devices_to_ask(self) -> Devices | None:
+        """Return those of the devices that placement asks what they take."""
+        return devices_to_ask(self.devices, self.lease.launcher.description, lambda: self.page)
 
     def load(
         self, plan: bytes, weights: Sequence[Part], asked: SessionOptions, on: str | None, *, timeout: float | None

@@ -21,6 +21,7 @@ from py_ort.uninterrupted import time_limit
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel, CompileOptions, NodeArg
     from py_ort.compiler.load import LoadedModel, ModelMetadata
+    from py_ort.compiler.placement.devices import Devices
     from py_ort.providers import Placement
     from py_ort.wire.parts import Part
 
@@ -53,6 +54,9 @@ class Planner:
         changes: Made in the model each time it was read.
         cache: Where plans are kept, None: nowhere.
         limit: Seconds that reading the model, and making a plan, may take each; None: no limit.
+
+    Attributes:
+        devices: Those that plans are made for, once they are open.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class Planner:
         cache: PlanCache | None = None,
         limit: float | None = None,
     ) -> None:
+        self.devices: Devices | None = None
         self._origin = origin
         self._limit = limit
         self._changes = changes or ModelChanges()
@@ -109,7 +114,9 @@ class Planner:
         from py_ort.compiler import compile_model
 
         loaded, self._loaded = self._loaded or self._load(), None  # compiling changes it
-        compiled = compile_model(loaded, providers=providers, options=options, optimized=optimized)
+        compiled = compile_model(
+            loaded, providers=providers, options=options, optimized=optimized, devices=self.devices
+        )
         if key is not None and self._unchanged():
             self._to_store = key, compiled, loaded
         return compiled
@@ -165,7 +172,7 @@ class Planner:
                 return None  # loading it says what is wrong
         if self._cache is None or self._digest is None:
             return None
-        return cache_key(self._digest, providers, options)
+        return cache_key(self._digest, providers, options, self.devices.key if self.devices else "")
 
     def _look_up(self, key: str | None) -> bool:
         if key is None or self._cache is None or self._distrusts_cache:

@@ -173,13 +173,16 @@ class InferenceSession(NativeSessionNames, SessionBase):
         return not strict and provider in PROVIDERS and PROVIDERS[provider].whole_graphs
 
     def _give_up(self, refusal: PyOrtError) -> None:
-        """Load the model again: the CPU gets the node that was refused, or others all that this provider had."""
+        """Load the model again: others get the node that was refused, or all that this provider had."""
         opened, refused = self._open(), self._options._refused
         left = opened.providers
         if refusal.node and refusal.node not in refused and len(refused) < _MOST_REFUSED:
-            refused.add(refusal.node)
+            refused[refusal.node] = refusal.provider, refusal.message
             self._log.warning(
-                "%s refuses node %r, which %s runs from now on: %s", refusal.provider, refusal.node, CPU, refusal
+                "%s refuses node %r, which another provider runs from now on: %s",
+                refusal.provider,
+                refusal.node,
+                refusal,
             )
         else:
             left = [name for name in left if name != refusal.provider]

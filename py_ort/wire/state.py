@@ -16,6 +16,7 @@ from py_ort.wire.messages import Prepared, Received, decode, encode
 #: What answers a request if it does not fail; all others are answered by Ack.
 _ANSWERS = {
     "OpenDevice": "DeviceOpened",
+    "AskDevice": "DeviceAnswer",
     "CreateSession": "SessionCreated",
     "Run": "RunResult",
     "Generate": "Generated",

@@ -123,6 +123,8 @@ def test_what_the_browser_refuses_goes_to_the_next_provider() -> None:
             assert_allclose(run(session, start, end), np.concatenate([x[start:end], x]))
         placed = {node.name: node.provider for node in session.placement().nodes}
         assert (placed["cut"], placed["relu"]) == ("wasm", "webnn")
+        [reason] = [node.reason for node in session.placement().nodes if node.name == "cut"]
+        assert reason.startswith("webnn: WebNN takes no Slice like this")
     strict = py_ort.SessionOptions()
     strict.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     with py_ort.InferenceSession(cut(), strict, providers=["webnn"], browser=str(CHROMIUM)) as session:
@@ -171,3 +173,28 @@ def test_a_browser_without_it_says_so() -> None:
         py_ort.InferenceSession(MODEL, providers=["webnn"], browser=BrowserOptions(webgpu="off"))
     assert told.value.provider == "webnn"
     assert "built with WebNN" in str(told.value)
+
+
+@needs_webnn
+def test_the_browser_is_asked_before_a_node_is_placed() -> None:
+    value = helper.make_tensor_value_info
+    shape = [2] * 9  # more axes than it knows
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], name="relu"),
+        helper.make_node("Reshape", ["r", "s"], ["f"], name="view"),
+        helper.make_node("Tanh", ["f"], ["y"], name="tanh"),
+    ]
+    inputs, outputs = [value("x", TensorProto.FLOAT, shape)], [value("y", TensorProto.FLOAT, [8, 64])]
+    graph = helper.make_graph(nodes, "wide", inputs, outputs, [numpy_helper.from_array(np.array([8, 64]), "s")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    for _ in range(2):  # compiled, then from the cache
+        with py_ort.InferenceSession(model, providers=["webnn"], browser=str(CHROMIUM)) as session:
+            placed = {node.name: node for node in session.placement().nodes}
+            assert (placed["relu"].provider, placed["tanh"].provider) == ("wasm", "webnn")
+            assert "maximum rank" in placed["relu"].reason
+            x = RNG.normal(size=shape).astype(np.float32)
+            assert_allclose(session.run(None, {"x": x})[0], np.tanh(np.maximum(x, 0)).reshape(8, 64), rtol=1e-5)
+    strict = py_ort.SessionOptions()
+    strict.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    with pytest.raises(NotImplemented, match="maximum rank"):
+        py_ort.InferenceSession(model, strict, providers=["webnn"], browser=str(CHROMIUM))

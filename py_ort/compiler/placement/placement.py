@@ -7,8 +7,9 @@ turn's number or of constants) too, since the executor reads them there, and so 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -35,6 +36,8 @@ from py_ort.providers.report import (
     PlacedNode,
 )
 
+#: By node and provider why the node cannot run there, where kernels alone do not tell.
+_Refused: TypeAlias = dict[tuple[ir.Node, str], str]
 _SMALL = 1024  # elements: what the CPU computes for shapes is at most this big
 
 
@@ -52,21 +55,24 @@ def place(model: ir.Model, target: Target, options: CompileOptions) -> dict[ir.N
     """
     providers = target.providers
     arithmetic = shape_arithmetic(model.graph) if target.has_cpu and target.launches else set()
-    placed: dict[ir.Node, PlacedNode] = {}
     integers = IntegerRanges(model.graph, options.wide_integers)
-    nowhere: dict[ir.Node, dict[str, str]] = {}
-    for node in all_nodes(model.graph):
-        found = _place_node(node, target, node in arithmetic, options.force_cpu_node_names, integers)
-        if isinstance(found, PlacedNode):
-            placed[node] = found
-        else:
-            nowhere[node] = found
+    nodes = pending = list(all_nodes(model.graph))
+    refused = _refused_in_runs(nodes, options)
+    found: dict[ir.Node, PlacedNode | dict[str, str]] = {}
+    while pending:
+        for node in pending:
+            found[node] = _place_node(node, target, node in arithmetic, options, integers, refused)
+        asked = _refused_by_devices({node: found[node] for node in pending}, target)
+        refused |= asked
+        pending = [node for node, _ in asked]
+    placed = {node: where for node, where in found.items() if isinstance(where, PlacedNode)}
+    nowhere = {node: reasons for node, reasons in found.items() if not isinstance(reasons, PlacedNode)}
     if nowhere:
         raise _no_kernels(nowhere, providers)
     if CPU in providers[1:]:
 
         def on_cpu_too(node: ir.Node) -> bool:
-            return _refusal(node, CPU, target, _dtypes(node), integers) is None
+            return _refusal(node, CPU, target, _dtypes(node), integers, refused) is None
 
         if not options.disable_cpu_fallback:
             for node in placed:
@@ -83,8 +89,9 @@ def _place_node(
     node: ir.Node,
     target: Target,
     arithmetic: bool,
-    force_cpu: Collection[str],
+    options: CompileOptions,
     integers: IntegerRanges,
+    refused: _Refused,
 ) -> PlacedNode | dict[str, str]:
     """Return where a node goes; if nowhere, why, by provider."""
     names, providers = origins(node), target.providers
@@ -100,15 +107,37 @@ def _place_node(
     dtypes = _dtypes(node)
     reasons: dict[str, str] = {}
     if target.has_cpu:
+        force_cpu = options.force_cpu_node_names
         forced = bool(force_cpu) and not {node.name, *names}.isdisjoint(force_cpu)
-        if (arithmetic or forced) and _refusal(node, CPU, target, dtypes, integers) is None:
+        if (arithmetic or forced) and _refusal(node, CPU, target, dtypes, integers, refused) is None:
             return placed(CPU, FORCED if forced else SHAPE_ARITHMETIC)
     for provider in providers:
-        refusal = _refusal(node, provider, target, dtypes, integers)
+        refusal = _refusal(node, provider, target, dtypes, integers, refused)
         if refusal is None:
             return placed(provider, _joined(reasons))
         reasons[provider] = refusal
     return reasons
+
+
+def _refused_in_runs(nodes: Iterable[ir.Node], options: CompileOptions) -> _Refused:
+    if not options.refused:
+        return {}
+    known = {name: node for node in nodes for name in (*origins(node), node.name or "")}
+    return {(known[name], provider): why for name, (provider, why) in options.refused.items() if name in known}
+
+
+def _refused_by_devices(found: Mapping[ir.Node, PlacedNode | dict[str, str]], target: Target) -> _Refused:
+    if target.devices is None:
+        return {}
+    asked: dict[str, list[ir.Node]] = {}
+    for node, where in found.items():
+        if isinstance(where, PlacedNode) and PROVIDERS[where.provider].asked:
+            asked.setdefault(where.provider, []).append(node)
+    return {
+        (node, provider): why
+        for provider, nodes in asked.items()
+        for node, why in target.devices.refusals(provider, nodes).items()
+    }
 
 
 def _joined(reasons: Mapping[str, str]) -> str:
@@ -159,8 +188,11 @@ def _refusal(
     target: Target,
     dtypes: Sequence[ir.DataType | None],
     integers: IntegerRanges,
+    refused: _Refused,
 ) -> str | None:
     manifest, asked = target.manifests[provider], PROVIDERS[provider]
+    if (node, provider) in refused:
+        return refused[node, provider]
     if not asked.user_kernels and (node.domain, node.op_type) in target.user_kernels:
         return f"a user kernel runs on {' and '.join(n for n, each in PROVIDERS.items() if each.user_kernels)} only"
     if not manifest.has(node.domain, node.op_type):

@@ -271,15 +271,16 @@ def _shared(folder: Path, max_bytes: int) -> PlanCache:
     return PlanCache(folder, max_bytes)
 
 
-def cache_key(model: str, providers: Sequence[str], options: CompileOptions) -> str:
+def cache_key(model: str, providers: Sequence[str], options: CompileOptions, devices: str = "") -> str:
     """Return the key of a plan.
 
     Args:
         model: Hash of the model's file.
         providers: Canonical names, in order.
         options: How it is compiled.
+        devices: Key of the devices that it is made for, if they were asked; see `placement.devices`.
     """
-    told = json.dumps([model, list(providers), options.to_json(), _user_kernels(), _version()], sort_keys=True)
+    told = json.dumps([model, list(providers), options.to_json(), devices, _user_kernels(), _version()], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
 
 

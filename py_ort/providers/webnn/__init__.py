@@ -28,6 +28,7 @@ PROVIDER = Provider(
     ("WebNNExecutionProvider",),
     order=1,
     whole_graphs=True,
+    asked=True,
     empty_tensors=False,
     elements={dtype: dtype for dtype in _ELEMENTS.split()},
     device_names=("webnn", "ml-tensor"),

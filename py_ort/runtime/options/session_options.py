@@ -158,7 +158,7 @@ class SessionOptions:
         self._external_initializers: dict[str, OrtValue] = {}
         self._files: dict[str, memoryview] = {}
         self._providers: dict[str, Mapping[str, str]] = {}
-        self._refused: set[str] = set()  # names of nodes that a provider of whole graphs took, and the browser did not
+        self._refused: dict[str, tuple[str, str]] = {}  # see `CompileOptions.refused`
         self._load_cancelled = [False]  # shared with the copies that sessions make
         for name, value in _DEFAULTS.items():
             setattr(self, name, value)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir as ir
 import pytest
 from graphs import compiled, parse
 
 from py_ort.compiler import CompiledModel, CompileOptions, compile_model
+from py_ort.compiler.placement.devices import Devices
 from py_ort.compiler.placement.integer_range import IntegerRanges
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.providers import canonical_provider, onnxruntime_name
 from py_ort.providers.manifest import Manifest
+from py_ort.schema.gen.Call import CallT
+from py_ort.wire import Layout
 
 I64 = np.int64
 
@@ -309,3 +314,29 @@ def test_what_passes_gave_a_node_stays_where_its_kernel_knows_it() -> None:
     )
     where = _where(compile_model(model.SerializeToString(), providers=["webgpu", "wasm"]))
     assert where["LayerNormalization"][0] == "webgpu" and where["ElementwiseChain"][0] == "webgpu"
+
+
+def test_devices_are_asked_and_answer_once() -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def ask(provider: str, calls: Sequence[CallT], layout: Layout) -> list[str]:
+        asked.append((provider, [call.opType for call in calls]))
+        return ["not with two axes" if call.opType == "Relu" else "" for call in calls]
+
+    devices = Devices("one", ask)
+    text = """g (float[2,3] x, float[n,3] u) => (float[2,3] y, float[n,3] v) {
+        a = Relu(x) b = Tanh(a) y = Relu(b) v = Relu(u)
+    }"""
+    for _ in range(2):
+        result = compile_model(parse(text).SerializeToString(), providers=["webnn", "webgpu", "wasm"], devices=devices)
+        found = {node.op_type + str(i): (node.provider, node.reason) for i, node in enumerate(result.placement.nodes)}
+        assert found["Relu0"] == found["Relu2"] == ("webgpu", "webnn: not with two axes")
+        assert found["Tanh1"] == found["Relu3"] == ("webnn", "")  # sizes that are not known are told by the run
+    assert asked == [("webnn", ["Relu", "Tanh"])]
+
+
+def test_what_a_run_refused_goes_to_the_next() -> None:
+    options = CompileOptions(refused={"first": ("webnn", "the browser says no")})
+    model = parse("g (float[2,3] x) => (float[2,3] y) { [first] a = Relu(x) [second] y = Tanh(a) }")
+    result = compile_model(model.SerializeToString(), providers=["webnn", "wasm"], options=options)
+    assert _where(result) == {"Relu": ("wasm", "webnn: the browser says no"), "Tanh": ("webnn", "")}

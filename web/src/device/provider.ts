@@ -9,7 +9,7 @@ import type { Counters } from './counters';
 import type { Memory, MemoryCache, Placement } from './memory';
 import type { DeviceTimes } from './profile';
 import type { TensorKeeper } from './keeper';
-import type { SingleKernels } from './single';
+import type { AskedCall, SingleKernels } from './single';
 import type { SegmentPlan } from './segment_plan';
 
 /** How many heads there are in all batches, and the bytes of one row of one head: a multiple of 4. */
@@ -60,6 +60,8 @@ export interface DeviceProvider {
   /** Tensors that pages hold. */
   readonly keeper?: TensorKeeper;
   readonly kernels?: SingleKernels;
+  /** Returns the reason why the device does not take a call; undefined: it does. For placement. */
+  refusal?(call: AskedCall): string | undefined;
   /** The browser's own object. */
   readonly native?: object;
 }

@@ -8,6 +8,15 @@ export interface SingleInput {
   readonly data: { readonly gpuId: number } | { readonly bytes: Uint8Array };
 }
 
+/** A call of a kernel, as it would be in a session. Undefined inputs are omitted. */
+export interface AskedCall {
+  readonly op: string;
+  readonly domain: string;
+  readonly attributes: Uint8Array;
+  readonly inputs: readonly (SingleInput | undefined)[];
+  readonly outputs: number;
+}
+
 export interface SingleOutput {
   readonly dtype: DType;
   readonly dims: readonly number[];

@@ -1,5 +1,5 @@
 // Buffers and kernels used one by one from Python: the JSEP calls as messages, without a session.
-import { Location, type TensorDescT } from '../schema';
+import { type CallT, Location, type TensorDescT } from '../schema';
 import { invalid } from '../errors';
 import { type Counters, countersSince } from '../device/counters';
 import { capability, type OpenDevice } from '../device/module';
@@ -67,6 +67,21 @@ export class KernelService {
       throw error;
     }
     return this.nextKernel++;
+  }
+
+  /** Reasons why a device does not take calls; "": it does. */
+  async refusals(provider: string, deviceId: number, calls: readonly CallT[], payload: Uint8Array): Promise<string[]> {
+    const device = await this.runtime.devices(provider).open(deviceId);
+    const refusal = capability(device.refusal?.bind(device), device.name, 'limits of its own');
+    return calls.map(({ opType, domain, attributes, inputs, outputs }) => {
+      const call = {
+        op: String(opType),
+        domain: String(domain ?? ''),
+        attributes: Uint8Array.from(attributes),
+        outputs,
+      };
+      return refusal({ ...call, inputs: inputs.map((input) => readInput(input, payload)) }) ?? '';
+    });
   }
 
   releaseKernel(id: number): void {

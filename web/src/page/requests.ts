@@ -1,9 +1,11 @@
 // What Python may ask of a worker: one handler per message of the schema.
 import {
   AckT,
+  type AskDeviceT,
   Body,
   type CancelT,
   type CreateSessionT,
+  DeviceAnswerT,
   DeviceOpenedT,
   GeneratedT,
   type GenerateT,
@@ -101,6 +103,8 @@ export class Requests {
     switch (type) {
       case Body.OpenDevice:
         return this.openDevice(body as OpenDeviceT);
+      case Body.AskDevice:
+        return this.askDevice(body as AskDeviceT, payload);
       case Body.CreateSession:
         return this.createSession(id, body as CreateSessionT, payload, signal);
       case Body.ReleaseSession:
@@ -148,6 +152,11 @@ export class Requests {
     const devices = this.runtime.devices(provider.name);
     const { description } = await devices.open(deviceId, { ...provider.settings(given).device, ...opening });
     return { type: Body.DeviceOpened, body: new DeviceOpenedT(JSON.stringify(description)) };
+  }
+
+  private async askDevice({ provider, deviceId, calls }: AskDeviceT, payload: Uint8Array): Promise<Answer> {
+    const refusals = await this.kernelService.refusals(text(provider), deviceId, calls, payload);
+    return { type: Body.DeviceAnswer, body: new DeviceAnswerT(refusals) };
   }
 
   private async createSession(

@@ -7,10 +7,12 @@ import { roundUp } from '../../device/memory_plan';
 import type { MemoryCache, Placement } from '../../device/memory';
 import type { OpenDevice } from '../../device/module';
 import type { DeviceSession } from '../../device/session';
+import type { AskedCall } from '../../device/single';
 import { messageOf, RuntimeError } from '../../errors';
 import { type DType, ErrorCode } from '../../schema';
 import { Block, blockAt } from './memory';
 import { type MlContext, type MlDescriptor, type MlTensor, NAME } from './ml';
+import { refusalOf } from './trial';
 
 /** Elements lie in tensors as they do in the heap. */
 class HeapForms implements Forms {
@@ -58,6 +60,11 @@ export class MlDevice implements OpenDevice {
   ensureAlive(): void {
     if (this.lost !== undefined)
       throw new RuntimeError(ErrorCode.device_lost, `the WebNN context was lost: ${this.lost}`, { provider: NAME });
+  }
+
+  refusal(call: AskedCall): string | undefined {
+    this.ensureAlive();
+    return refusalOf(this.context, this.elements, call);
   }
 
   async failure(error: unknown): Promise<unknown> {

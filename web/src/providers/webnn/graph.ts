@@ -10,11 +10,12 @@ import { Formula } from './formula';
 import { blockAt, type Holder } from './memory';
 import { bytesOf, type MlDescriptor, type MlGraph, type MlOperand, type MlTensor, NAME } from './ml';
 import type { Emit } from './operator';
+import type { Read } from './trial';
 
 export interface MlProgram extends Program {
   readonly emit: Emit;
   /** Of inputs on the device, which tensors they are, as what the node reads them. */
-  readonly read: readonly ({ readonly id: number; readonly descriptor: MlDescriptor } | undefined)[];
+  readonly read: readonly (Read | undefined)[];
   /** The tensors that it makes; -1: nobody reads it. */
   readonly made: readonly number[];
 }

@@ -1,7 +1,7 @@
 // A session on a WebNN context. A node adds a command, which says what it puts into a graph; all commands of a segment
 // are one graph.
-import { Attributes } from '../../contract/attributes';
-import { dtypeOf, elementCount, toNumbers } from '../../contract/elements';
+import type { Attributes } from '../../contract/attributes';
+import { dtypeOf, elementCount } from '../../contract/elements';
 import type { DTypeName } from '../../contract/kernel';
 import { Arena } from '../../device/arena';
 import { type Blocks, copiesOf } from '../../device/blocks';
@@ -14,11 +14,11 @@ import { type DeviceKernel, DeviceSession } from '../../device/session';
 import { messageOf, RuntimeError } from '../../errors';
 import { DType, ErrorCode } from '../../schema';
 import type { MlDevice } from './device';
-import { Formula } from './formula';
 import { type MlProgram, MlSegment } from './graph';
-import { bytesOf, type MlDataType, type MlDescriptor, type MlOperand } from './ml';
+import { bytesOf, type MlDataType, type MlDescriptor } from './ml';
 import type { Call } from './operator';
 import { findOperator } from './registry';
+import { BOOL_AS, callOf, readsOf, shapesOf } from './trial';
 
 type Instance = { readonly kernel: DeviceKernel; readonly attributes: unknown };
 
@@ -43,22 +43,11 @@ export class MlSession extends DeviceSession {
     wants: readonly boolean[],
     host: Host,
   ): Resolved {
-    const operator = findOperator(kernel.op, kernel.domain ?? '');
     const hostReads = new Set<number>();
-    const call: Call = {
-      attributes: (attributes as Attributes | undefined) ?? new Attributes({}),
-      inputs: inputs.map((input) => input?.tensor),
-      wants,
-      data: (i) => {
-        const input = inputs[i];
-        if (!input?.bytes) return undefined;
-        hostReads.add(i);
-        return toNumbers(input.tensor.dtype, input.bytes);
-      },
-    };
+    const call = callOf(attributes as Attributes | undefined, inputs, wants, (i) => hostReads.add(i));
+    const operator = findOperator(kernel.op, kernel.domain ?? '');
     const emit = operator.emit(call);
-    const given = call.inputs.map((tensor) => (tensor?.location === 'gpu' ? tensor : undefined));
-    const read = given.map((tensor) => tensor && { id: tensor.id, descriptor: descriptorOf(tensor) });
+    const read = readsOf(call);
     const made = this.shapes(kernel.op, emit, read);
     const outputs = made.map(({ shape, dataType }, i) => {
       const dtype = operator.result?.(call) ?? resultOf(call, dataType);
@@ -83,12 +72,9 @@ export class MlSession extends DeviceSession {
     return { commands: [{ ...command, workgroups: [1, 1, 1] }], hostReads, hostTests: [] };
   }
 
-  /** Types and shapes of what a node makes, as the browser has them. */
   private shapes(op: string, emit: MlProgram['emit'], read: MlProgram['read']): readonly MlDescriptor[] {
     try {
-      const f = new Formula(this.provider.context);
-      const operands = read.map((one, i) => one && f.builder.input(`i${i}`, one.descriptor));
-      return [emit(f, operands as MlOperand[])].flat().map(({ dataType, shape }) => ({ dataType, shape }));
+      return shapesOf(this.provider.context, emit, read);
     } catch (error) {
       this.provider.ensureAlive();
       if (error instanceof RuntimeError) throw error;
@@ -124,21 +110,8 @@ export class MlSession extends DeviceSession {
   }
 }
 
-const BOOL = 'uint8';
-
-export function descriptorOf({
-  dtype,
-  dims,
-}: {
-  readonly dtype: DType;
-  readonly dims: readonly number[];
-}): MlDescriptor {
-  const dataType = dtype === DType.bool_ ? BOOL : (DType[dtype] as MlDataType);
-  return { dataType, shape: dims };
-}
-
 /** What moves elements of bool makes bool. */
 function resultOf({ inputs }: Call, dataType: MlDataType): DType {
-  if (dataType === BOOL && inputs.some((tensor) => tensor?.dtype === DType.bool_)) return DType.bool_;
+  if (dataType === BOOL_AS && inputs.some((tensor) => tensor?.dtype === DType.bool_)) return DType.bool_;
   return dtypeOf(dataType as DTypeName);
 }
