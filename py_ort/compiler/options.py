@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from py_ort.exceptions import InvalidArgument
+from py_ort.providers.provider import Crossing
 
 
 class Level(enum.IntEnum):
@@ -41,6 +42,7 @@ class CompileOptions:
         force_cpu_node_names: Nodes to run on wasm, by name.
         disable_cpu_fallback: Refuse a plan in which a node runs on another provider than the first one, shape
             arithmetic aside.
+        crossings: The prices of pieces, of providers whose options change them; see `Provider.crossing`.
         refused: Nodes that a browser did not take in a run: by name the provider, and the reason.
         wide_integers: Integers that are fed may need 64 bits: what reads them runs on the CPU.
     """
@@ -52,6 +54,7 @@ class CompileOptions:
     preferred_layout: str | None = None
     force_cpu_node_names: Collection[str] = ()
     disable_cpu_fallback: bool = False
+    crossings: Mapping[str, Crossing] = field(default_factory=dict)
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     wide_integers: bool = False
 

@@ -20,6 +20,21 @@ def _unpacked() -> Packing:
 
 
 @dataclass(frozen=True)
+class Crossing:
+    """The price of a piece of a graph on a device between nodes on the CPU, and what the piece saves there.
+
+    Attributes:
+        ms: Milliseconds that a piece costs besides its work.
+        ms_per_mb: Milliseconds for each MB that goes to the piece or back.
+        gain: The share of the CPU's time for a piece that the device saves.
+    """
+
+    ms: float
+    ms_per_mb: float
+    gain: float
+
+
+@dataclass(frozen=True)
 class Provider:
     """An execution provider.
 
@@ -42,6 +57,7 @@ class Provider:
         c_name: Its name in C ("OrtNAMEProviderOptions"), if the core has a header of its options.
         without_effect: Options of onnxruntime's provider of the same name that do nothing here.
         packing: In which order its kernels read constant weights.
+        crossing: Returns the price of its pieces by the options given to it; None: it is not looked at.
     """
 
     name: str
@@ -62,6 +78,7 @@ class Provider:
     c_name: str = ""
     without_effect: frozenset[str] = frozenset()
     packing: Callable[[], Packing] = _unpacked
+    crossing: Callable[[Mapping[str, str]], Crossing | None] = lambda given: None
 
     @property
     def device_name(self) -> str:

@@ -14,6 +14,7 @@ SHAPE_ARITHMETIC = "shape arithmetic"
 CONTROL = "control flow"
 FORCED = "force_cpu_node_names"
 SMALL_PARTITION = "between nodes on the CPU"
+SMALL_PIECE = "between nodes on the CPU, and its piece of the graph saves less than bringing tensors there costs"
 LENGTHS = "lengths of feeds"
 COUNTED_THERE = "its result's shape depends on data, and the CPU has them or is as quick"
 #: Kernels that only look at their input under another shape: nothing is launched for them.
@@ -101,7 +102,7 @@ class Placement:
     def fallbacks(self) -> list[PlacedNode]:
         """Return the nodes that the first provider cannot run, or was not to; those of control flow aside."""
         first = self.providers[0] if self.providers else ""
-        willing = (SHAPE_ARITHMETIC, CONTROL, SMALL_PARTITION, COUNTED_THERE, LENGTHS)
+        willing = (SHAPE_ARITHMETIC, CONTROL, SMALL_PARTITION, SMALL_PIECE, COUNTED_THERE, LENGTHS)
         return [node for node in self.nodes if node.provider != first and node.reason not in willing]
 
     def on_first(self) -> list[PlacedNode]:

@@ -17,6 +17,7 @@ from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.placement.integer_range import IntegerRanges
 from py_ort.compiler.placement.lengths import counting_nodes
 from py_ort.compiler.placement.partitions import small_partitions
+from py_ort.compiler.placement.pieces import small_pieces
 from py_ort.compiler.target import Target
 from py_ort.exceptions import MissingKernel, NotImplemented
 from py_ort.ir.epilogue import Epilogue, has_epilogue
@@ -33,6 +34,7 @@ from py_ort.providers.report import (
     LENGTHS,
     SHAPE_ARITHMETIC,
     SMALL_PARTITION,
+    SMALL_PIECE,
     PlacedNode,
 )
 
@@ -82,6 +84,11 @@ def place(model: ir.Model, target: Target, options: CompileOptions) -> dict[ir.N
                 placed[node] = replace(placed[node], provider=CPU, reason=LENGTHS)
         for node in small_partitions(model.graph, placed, on_cpu_too):
             placed[node] = replace(placed[node], provider=CPU, reason=SMALL_PARTITION)
+        for provider in () if options.disable_cpu_fallback else providers:
+            if (price := options.crossings.get(provider) or PROVIDERS[provider].crossing({})) is None:
+                continue
+            for node in small_pieces(model.graph, placed, provider, price, on_cpu_too):
+                placed[node] = replace(placed[node], provider=CPU, reason=SMALL_PIECE)
     return placed
 
 

