@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from onnx import NodeProto, helper, numpy_helper
 
 import py_ort
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "ops")]
+
+from case import Case  # noqa: E402
+from tables import SHARED  # noqa: E402
 
 CHROMIUM = Path(__file__).parents[2] / "build/webnn/chromium"
 pytestmark = [
@@ -51,17 +57,21 @@ def model(nodes: Sequence[NodeProto], fed: dict[str, Array], kept: dict[str, Arr
     results = [helper.make_empty_tensor_value_info(name) for name in outputs.split()]
     constants = [numpy_helper.from_array(array, name) for name, array in kept.items()]
     graph = helper.make_graph(nodes, "net", inputs, results, constants)
-    opsets = [helper.make_opsetid("", 22), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", 23), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+
+
+def strict_session(made: bytes) -> py_ort.InferenceSession:
+    options = py_ort.SessionOptions()
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    return py_ort.InferenceSession(made, options, providers=["webnn"], browser=str(CHROMIUM))
 
 
 def compare(
     nodes: Sequence[NodeProto], fed: dict[str, Array], kept: dict[str, Array] | None = None, outputs: str = "y"
 ) -> None:
     made = model(nodes, fed, kept or {}, outputs)
-    options = py_ort.SessionOptions()
-    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    with py_ort.InferenceSession(made, options, providers=["webnn"], browser=str(CHROMIUM)) as session:
+    with strict_session(made) as session:
         got = session.run(None, fed)
     for a, b in zip(got, onnxruntime.InferenceSession(made).run(None, fed), strict=True):
         assert a.dtype == b.dtype
@@ -171,3 +181,28 @@ def test_large_numbers() -> None:
     big = np.array([[1000.0, 999, -1000], [-1000, -2000, -1000.5]], np.float32)
     nodes = [node("ReduceLogSumExp", "x a", "l"), node("LogSoftmax", "x", "s"), node("Asinh", "x", "h")]
     compare(nodes, {"x": big}, {"a": np.array([1])}, "l s h")
+
+
+ATTENTIONS = [
+    case
+    for table in ("attention/microsoft", "attention/standard")
+    for case in SHARED[table]
+    if case.op in ("RotaryEmbedding", "MultiHeadAttention", "GroupQueryAttention", "Attention")
+    and not {"cache", "cache-empty", "beams"}.intersection([case.name])
+]
+
+
+@pytest.mark.parametrize("constants", [False, True], ids=["fed", "constant"])
+@pytest.mark.parametrize("case", ATTENTIONS, ids=[case.id for case in ATTENTIONS])
+def test_attentions(case: Case, constants: bool) -> None:
+    """The tables of tests/ops, once with all inputs fed and once with all but the first as constants."""
+    arrays = case.arrays()
+    names = [f"x{i}" if array is not None else "" for i, array in enumerate(arrays)]
+    given = {name: array for name, array in zip(names, arrays, strict=True) if array is not None}
+    kept = {name: array for name, array in given.items() if constants and name != "x0"}
+    outputs = [f"y{i}" for i in range(case.outputs)]
+    made = helper.make_node(case.op, names, outputs, domain=case.domain, **case.attributes)
+    fed = {name: array for name, array in given.items() if name not in kept}
+    with strict_session(model([made], fed, kept, " ".join(outputs))) as session:
+        for a, b in zip(session.run(None, fed), case.expectation(arrays), strict=True):
+            assert_allclose(a, b, rtol=1e-4, atol=1e-5)
