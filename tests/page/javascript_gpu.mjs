@@ -176,7 +176,7 @@ export const cases = {
     equal(await (await here.run({ x: far, scale })).y.getData(true), [21, 42, 63]);
     equal((await own.run({ x: y, scale })).y.data, [21, 42, 63]);
     equal((await own.run({ x: far, scale })).y.data, [21, 42, 63]);
-    await fails(() => here.run({ x, scale }, { y: far }), 'on the GPU of another thread');
+    await fails(() => here.run({ x, scale }, { y: far }), 'on a device of another thread');
     const runs = await Promise.all([1, 2].map(() => there.run({ x: y, scale })));
     for (const each of runs) equal(await each.y.getData(true), [21, 42, 63]);
     said.stop();

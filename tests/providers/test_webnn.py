@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
+import processes
 import pytest
+import small_models
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
 from onnx import TensorProto, helper, numpy_helper
@@ -16,7 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 import py_ort
 from py_ort import BrowserOptions
 from py_ort.cli import cli
-from py_ort.exceptions import InvalidArgument, NoAdapter, NotImplemented
+from py_ort.exceptions import DeviceLost, InvalidArgument, NoAdapter, NotImplemented, PyOrtError
 
 pytestmark = pytest.mark.browser
 CHROMIUM = Path(__file__).parents[2] / "build/webnn/chromium"
@@ -86,6 +91,58 @@ def test_values_stay_there(session: py_ort.InferenceSession) -> None:
         y, z = binding.get_outputs()
         assert (y.device_name(), z.device_name()) == ("webnn", "cpu")
         check([y.numpy(), z.numpy()], x)
+
+
+@needs_webnn
+def test_values_are_written_in_place() -> None:
+    """Also a value that is fed, as a cache is, and the output that is an input."""
+    feeds = [small_models.floats("x", [1, 3]), small_models.floats("w", [3])]
+    nodes = [helper.make_node("Add", ["x", "w"], ["y"]), helper.make_node("Identity", ["x"], ["z"])]
+    model = small_models.model(nodes, feeds, [small_models.floats(name, [1, 3]) for name in "yz"])
+    with py_ort.InferenceSession(model, providers=["webnn"], browser=str(CHROMIUM)) as session:
+        x, y = (session.create_ortvalue_from_shape_and_type((1, 3), np.float32, "webnn") for _ in range(2))
+        w = np.array([10, 20, 30], np.float32)
+        binding = session.io_binding()
+        binding.bind_cpu_input("w", w)
+        for place in (y, y, x, x):
+            x.update_inplace(np.ones((1, 3), np.float32))
+            binding.bind_ortvalue_input("x", x)
+            binding.bind_ortvalue_output("y", place)
+            binding.bind_output("z", "webnn")
+            for times in (1, 2):
+                session.run_with_iobinding(binding)
+                fed = 1 + (times - 1) * w if place is x else np.ones(3)
+                _, z = binding.get_outputs()
+                assert_allclose(place.numpy(), [fed + w])
+                assert_allclose(z.numpy(), [fed])
+
+
+@needs_webnn
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_a_context_that_is_lost() -> None:
+    """The session says so, and the next one, in the same page, has a new context."""
+    flag = f"--py-ort-test={uuid.uuid4().hex}"
+    options = BrowserOptions(browser=str(CHROMIUM), flags=(flag,), idle_timeout=0.1)
+    x = RNG.normal(size=(1, 3, 6, 6)).astype(np.float32)
+    with py_ort.InferenceSession(MODEL, providers=["webnn"], browser=options) as session:
+        check(session.run(None, {"x": x}), x)
+        value = session.create_ortvalue_from_shape_and_type(x.shape, np.float32, "webnn")
+        killed = processes.children(flag, "gpu-process")
+        processes.kill(killed)
+        while set(killed) & set(processes.command_lines()):
+            time.sleep(0.05)
+        for _ in range(2):
+            with pytest.raises(DeviceLost, match="lost") as told:
+                session.run(None, {"x": x})
+            assert told.value.provider == "webnn"
+        with py_ort.InferenceSession(MODEL, providers=["webnn"], browser=options) as fresh:
+            assert fresh.get_providers()[0] == "WebNNExecutionProvider"
+            check(fresh.run(None, {"x": x}), x)
+            with pytest.raises(PyOrtError, match="lost device"):
+                fresh.run(None, {"x": value})
+        session.enable_fallback()
+        check(session.run(None, {"x": x}), x)
+        assert session.get_providers() == ["CPUExecutionProvider"]
 
 
 @needs_webnn

@@ -43,10 +43,11 @@ PROVIDER = Provider(
         hints={"": f"a Chromium that was built with WebNN, and {_FLAG}"},
     ),
     options=(
-        Option("deviceId", "number", "Which context of the page; sessions that name the same share it."),
-        Option("deviceType", "choice", "What the context computes on.", "cpu", _TYPES),
-        Option("powerPreference", "choice", "Whether speed or energy counts more.", "default", _POWER),
+        Option("deviceId", "number", "which context of the page; sessions that name the same share it."),
+        Option("deviceType", "choice", "what the context computes on", "cpu", _TYPES),
+        Option("powerPreference", "choice", "whether speed or energy counts more", "default", _POWER),
     ),
+    without_effect=frozenset(("numThreads",)),
     packing=_packing,
     crossing=_crossing,
 )

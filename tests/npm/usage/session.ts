@@ -16,6 +16,15 @@ const options: InferenceSession.SessionOptions = {
 const session: InferenceSession = await InferenceSession.create('model.onnx', options);
 const fromBytes = await ort.InferenceSession.create(new Uint8Array(8), { executionProviders: ['wasm'] });
 
+declare const context: InferenceSession.WebNNOptionsWithMLContext['context'];
+const webnn: InferenceSession.WebNNExecutionProviderOption = { name: 'webnn', deviceType: 'gpu', context };
+const own: InferenceSession.WebNNContextOptions = { deviceType: 'npu', powerPreference: 'low-power', numThreads: 2 };
+const onContext = await InferenceSession.create('model.onnx', {
+  executionProviders: [webnn, { name: 'webnn', ...own }],
+  preferredOutputLocation: 'ml-tensor',
+});
+await onContext.release();
+
 const feeds: Record<string, ort.Tensor> = {};
 feeds[session.inputNames[0]] = new ort.Tensor('float32', new Float32Array(12), [3, 4]);
 feeds.mask = new Tensor('int64', [1n, 2n], [2]);

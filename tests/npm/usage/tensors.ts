@@ -12,5 +12,10 @@ const back: Float32Array = (await onGpu.getData(true)) as Float32Array;
 const place: Tensor.DataLocation = onGpu.location;
 const given: GPUBuffer = onGpu.gpuBuffer as GPUBuffer;
 const shape: readonly number[] = same.dims;
+
+declare const mlTensor: Tensor.MLTensorType;
+const inGraphs = Tensor.fromMLTensor(mlTensor, { dataType: 'int64', dims: [4], dispose: () => mlTensor.destroy() });
+const sameTensor: Tensor.MLTensorType = inGraphs.mlTensor;
+const elements: BigInt64Array = (await inGraphs.getData(true)) as BigInt64Array;
 onGpu.dispose();
-export { back, data, given, place, shape, url };
+export { back, data, elements, given, place, sameTensor, shape, url };

@@ -51,7 +51,7 @@ export interface Engine {
   readonly description: EngineDescription;
   /** Where it runs: see TensorKeeper. */
   readonly thread: object;
-  /** Of outputs left on the GPU; undefined where there is none. */
+  /** Of outputs left on the device; undefined where there is none. */
   readonly keeper: TensorKeeper | undefined;
   /** Whether nodes on the GPU read this input; not asked of a worker's. */
   readsOnGpu?(input: string): boolean;

@@ -43,7 +43,7 @@ export declare namespace Env {
 
 const SEVERITIES: readonly LogLevel[] = ['verbose', 'info', 'warning', 'error', 'fatal'];
 
-let ownDevice: GPUDevice | undefined;
+let devicePut: GPUDevice | undefined;
 let openDevice: (() => Promise<GPUDevice>) | undefined;
 /** The same, where sessions are in a worker: one of the page's own, for tensors of the page. */
 let openOther: (() => Promise<GPUDevice>) | undefined;
@@ -56,7 +56,7 @@ export const env: Env = {
   webgpu: {
     profiling: {},
     get device(): Promise<GPUDevice> {
-      if (ownDevice) return Promise.resolve(ownDevice);
+      if (devicePut) return Promise.resolve(devicePut);
       const open = openDevice ?? openOther;
       if (open) return open();
       const text = 'env.webgpu.device: no session of this page runs on WebGPU yet';
@@ -66,14 +66,14 @@ export const env: Env = {
       return none;
     },
     set device(value: GPUDevice | undefined) {
-      ownDevice = value;
+      devicePut = value;
     },
   },
 };
 
 /** The device that the page set. */
-export function deviceOfPage(): GPUDevice | undefined {
-  return ownDevice;
+export function ownDevice(): GPUDevice | undefined {
+  return devicePut;
 }
 
 /** What `env.webgpu.device` is from now on. */

@@ -8,7 +8,7 @@ import { invalid, messageOf, RuntimeError } from '../errors';
 import type { FindPart, Package } from '../package/package';
 import { providerNamed, type Runtime } from '../session/runtime';
 import type { EngineRequest } from './engine';
-import { type ExternalFile, hasDevice, nameOf, type ExecutionProvider } from './providers';
+import { type ExecutionProvider, type ExternalFile, hasDevice, nameOf, type PageDevice } from './providers';
 
 /** Providers of onnxruntime that are none of ours. */
 const OTHERS = ['webgl', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
@@ -65,20 +65,21 @@ export async function choosePlan(
 
 /** The device of a session that is asked for, in this thread. */
 export function deviceOf(request: EngineRequest, runtime: Runtime): Promise<OpenDevice> {
-  const { name, options } = deviceAsked(request);
-  return deviceFor(name, options, runtime);
+  const { executionProviders, providerOptions } = request;
+  const asked = executionProviders.filter(hasDevice).find(takesDevices) ?? providerNamed().name;
+  return deviceFor(nameOf(asked), optionsOf(asked, providerOptions), runtime);
 }
 
-/** Has such a session, in this thread, take a device of the page's own. */
-export function giveDevice(request: EngineRequest, runtime: Runtime, source: object): void {
-  const { name, options } = deviceAsked(request);
-  const devices = runtime.devices(name);
-  capability(devices.offer, name, 'devices that pages give').call(devices, options.deviceId as number, source);
-}
-
-function deviceAsked({ executionProviders, providerOptions }: EngineRequest): { name: string; options: GivenOptions } {
-  const named = executionProviders.filter(hasDevice).find(takesDevices) ?? providerNamed().name;
-  return { name: nameOf(named), options: optionsOf(named, providerOptions) };
+/** Has sessions of this thread take a device of the page's own. */
+export function giveDevice(
+  { executionProviders, providerOptions }: EngineRequest,
+  runtime: Runtime,
+  { provider, source }: PageDevice,
+): void {
+  const asked = executionProviders.find((each) => nameOf(each) === provider) ?? provider;
+  const { deviceId } = providerNamed(provider).settings(optionsOf(asked, providerOptions));
+  const devices = runtime.devices(provider);
+  capability(devices.offer, provider, 'devices that pages give').call(devices, deviceId, source);
 }
 
 /** Whether it knows what to do with a device of the page's own: the side of it that is always there says so. */

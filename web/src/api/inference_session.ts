@@ -2,11 +2,10 @@
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { checkKeys, checkRows, OPTIONS } from '../generate/generate_options';
-import { host } from '../host';
 import type { ModelFile } from '../package/model_file';
 import type { RunInfo } from '../session/run_options';
-import type { Engine, EngineRequest, Listener } from './engine';
-import { env, noteDevice, offerDevice, severityOf, withoutEffect } from './env';
+import type { Engine, Listener } from './engine';
+import { withoutEffect } from './env';
 import { exportedOf } from './exported';
 import {
   Generation,
@@ -20,30 +19,35 @@ import { HERE } from '../device/keeper';
 import { kernelsWanted, tellKernels } from './kernel_times';
 import type * as metadata from './metadata';
 import { metadataOf, type ValueMetadata } from './metadata';
-import { checkLocations, onGpuAmong } from './output_location';
+import { checkLocations, onDeviceAmong } from './output_location';
 import { Profile } from './profile';
 import type * as providers from './providers';
 import type { ExecutionProvider } from './providers';
 import {
   checkedOptions,
-  deviceSource,
-  engineRequest,
   type InferenceRunOptions,
   type InferenceSessionOptions,
   runOptionsWithoutEffect,
   sessionOptionsWithoutEffect,
   severityFor,
 } from './session_options';
+import { startEngine } from './start_engine';
 import { Tensor } from './tensor';
 import { named } from '../wire/values';
-import { fetched, isFetched, Loans, type OnnxValue, type OnnxValues, onGpuOf, result, threadOf } from './values';
-import { WorkerEngine, WorkerFailed } from './worker_engine';
+import {
+  fetched,
+  isFetched,
+  Loans,
+  type OnnxValue,
+  type OnnxValues,
+  onDeviceOf,
+  result,
+  settled,
+  threadOf,
+} from './values';
 
 /** Names of outputs; or tensors to write them into, null where the session makes one. */
 export type Fetches = readonly string[] | { readonly [name: string]: Tensor | null };
-
-/** The numbers of devices that pages gave. 0 is the runtime's own. */
-const devices: (GPUDevice | GPUAdapter)[] = [];
 
 export class InferenceSession {
   /** What the last run made and how long it took. */
@@ -147,7 +151,7 @@ export class InferenceSession {
     if (options.terminate) throw new RuntimeError(ErrorCode.cancelled, 'the run was given terminate: true');
     const names = Array.isArray(fetches) ? (fetches as readonly string[]) : Object.keys(fetches);
     const targets = Array.isArray(fetches) ? {} : (fetches as { readonly [name: string]: Tensor | null });
-    const wanted = onGpuOf([...Object.values(feeds), ...Object.values(targets)]).map(threadOf);
+    const wanted = onDeviceOf([...Object.values(feeds), ...Object.values(targets)]).map(threadOf);
     if (wanted.includes(HERE) && this.engine.thread !== HERE && this.engine.keeper) await this.moveHere();
     const { engine } = this;
     const waits = Object.entries(feeds).some(([name, value]) => isFetched(engine, name, value));
@@ -159,7 +163,7 @@ export class InferenceSession {
         signal: this.until(options.signal),
         graphId: options.graphId,
         outputs: names,
-        outputsOnGpu: onGpuAmong(
+        outputsOnGpu: onDeviceAmong(
           names.filter((name) => !named(targets, name)),
           engine,
           this.options.preferredOutputLocation,
@@ -173,6 +177,7 @@ export class InferenceSession {
       tellKernels(info);
       // A device that was lost is another one by now, and so is who holds its tensors.
       const holder = engine.keeper;
+      await settled(Object.values(outputs), holder);
       return Object.fromEntries(
         names.map((name) => [name, result(named(outputs, name)!, name, holder, named(targets, name) ?? undefined)]),
       );
@@ -243,12 +248,12 @@ export class InferenceSession {
     return events;
   }
 
-  /** To the GPU buffers of the page. */
+  /** To the device memory of the page. */
   private async moveHere(): Promise<void> {
     this.moving ??= (async () => {
       const there = this.engine;
       this.warn(
-        'the model is loaded again, in the thread of the page, whose GPU tensors it is given; with ' +
+        'the model is loaded again, in the thread of the page, whose tensors on a device it is given; with ' +
           'env.wasm.proxy = false it is there from the beginning',
       );
       this.engine = await this.here();
@@ -301,6 +306,12 @@ export declare namespace InferenceSession {
   type ExecutionProviderName = providers.ExecutionProviderName;
   type ExecutionProviderOption = { readonly name: string };
   type WebGpuExecutionProviderOption = providers.WebGpuProvider;
+  type WebNNContextOptions = providers.WebNNContextOptions;
+  type WebNNExecutionProviderName = providers.WebNNExecutionProviderName;
+  type WebNNExecutionProviderOption = providers.WebNNExecutionProviderOption;
+  type WebNNOptionsWithMLContext = providers.WebNNOptionsWithMLContext;
+  type WebNNOptionsWithoutMLContext = providers.WebNNOptionsWithoutMLContext;
+  type WebNNOptionsWebGpu = providers.WebNNOptionsWebGpu;
   type WebAssemblyExecutionProviderOption = { readonly name: 'wasm' };
   type CpuExecutionProviderOption = { readonly name: 'cpu' };
   type ValueMetadata = metadata.ValueMetadata;
@@ -331,61 +342,6 @@ function listenerOf(options: InferenceSessionOptions): Listener {
     onProgress: options.onProgress,
     signal: options.signal,
   };
-}
-
-/** In a worker, if there can be one and nothing speaks against it. */
-async function startEngine(
-  model: ModelFile,
-  options: InferenceSessionOptions,
-  listener: Listener,
-): Promise<{ readonly engine: Engine; readonly here: () => Promise<Engine> }> {
-  severityOf(env.logLevel);
-  const request = engineRequest(model, options, (device) => {
-    const known = devices.indexOf(device);
-    return known < 0 ? devices.push(device) : known + 1;
-  });
-  const start = () => startHere(request, options, listener);
-  const why = mustBeHere(options);
-  if (!why && env.wasm.proxy !== false) {
-    const script = new URL(request.runtime.files.worker);
-    try {
-      const engine = await WorkerEngine.create(request, script, listener);
-      if (engine.keeper) offerDevice(async () => (await import('./local_engine')).deviceHere(request));
-      return { engine, here: start };
-    } catch (error) {
-      if (!(error instanceof WorkerFailed)) throw error;
-      listener.log(2, 'session', `${error.message}: the session runs in the page's own thread`);
-    }
-  } else if (why && env.wasm.proxy) {
-    listener.log(2, 'session', `env.wasm.proxy: the session runs in this thread, because ${why}`);
-  }
-  return { engine: await start(), here: start };
-}
-
-async function startHere(
-  request: EngineRequest,
-  options: InferenceSessionOptions,
-  listener: Listener,
-): Promise<Engine> {
-  const { LocalEngine, deviceHere, giveDevice, sharedRuntime } = await import('./local_engine');
-  const runtime = sharedRuntime(request.runtime);
-  runtime.log = listener.log;
-  const source = deviceSource(options);
-  if (source) giveDevice(request, runtime, source);
-  const engine = await LocalEngine.create(request, runtime, listener);
-  if (engine.keeper) noteDevice(() => deviceHere(request));
-  return engine;
-}
-
-/** Why a session cannot run in a worker; undefined where it can. */
-function mustBeHere(options: InferenceSessionOptions): string | undefined {
-  const without = host.withoutProxy(env.wasm.proxy === true);
-  if (without) return without;
-  if (deviceSource(options)) return 'it uses a GPU device of the page';
-  const { preferredOutputLocation: locations } = options;
-  const all = typeof locations === 'object' ? Object.values(locations) : [locations];
-  if (env.wasm.proxy !== true && all.includes('gpu-buffer')) return 'it leaves outputs on the GPU, for the page';
-  return undefined;
 }
 
 async function fetchedFeeds(engine: Engine, feeds: OnnxValues): Promise<OnnxValues> {

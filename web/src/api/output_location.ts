@@ -5,9 +5,12 @@ import { named } from '../wire/values';
 import { dtypeOfType, typeInOnnx } from './elements';
 import { invalid } from '../errors';
 import { capability } from '../device/module';
+import type { TensorKeeper } from '../device/keeper';
 import type { Engine } from './engine';
 import { hasDevice } from './providers';
-import type { InferenceSessionOptions } from './session_options';
+import type { InferenceSessionOptions, OutputLocation } from './session_options';
+
+const LOCATIONS: readonly OutputLocation[] = ['cpu', 'gpu-buffer', 'ml-tensor'];
 
 type Locations = InferenceSessionOptions['preferredOutputLocation'];
 
@@ -15,9 +18,8 @@ type Locations = InferenceSessionOptions['preferredOutputLocation'];
 export function checkLocations({ description, keeper }: Engine, locations: Locations): void {
   const given = typeof locations === 'object' ? locations : { '': locations ?? 'cpu' };
   for (const [name, location] of Object.entries(given)) {
-    if (location !== 'cpu' && location !== 'gpu-buffer') {
-      throw invalid(`preferredOutputLocation is "cpu" or "gpu-buffer", not "${String(location)}"`);
-    }
+    if (!LOCATIONS.includes(location))
+      throw invalid(`preferredOutputLocation is one of "${LOCATIONS.join('", "')}", not "${String(location)}"`);
     const output = description.outputs.find((one) => one.name === name);
     if (name && !output) throw invalid(`preferredOutputLocation: the model has no output "${name}"`);
     if (location === 'cpu') continue;
@@ -26,20 +28,29 @@ export function checkLocations({ description, keeper }: Engine, locations: Locat
       if (hasDevice(first)) capability(keeper, first, 'tensors that pages hold');
       throw invalid('preferredOutputLocation: no node of this model runs on a GPU');
     }
-    if (output && !fits(output))
-      throw invalid(`preferredOutputLocation: output "${name}" is ${output.type}, which has no form on the GPU`);
+    if (location !== keeper.location)
+      throw invalid(
+        `preferredOutputLocation: this session leaves outputs as "${keeper.location}", not as "${location}"`,
+      );
+    if (output && !fits(output, keeper))
+      throw invalid(`preferredOutputLocation: output "${name}" is ${output.type}, which has no form on the device`);
   }
 }
 
-/** Which of these outputs go to the GPU. Where all shall go, those that cannot be there stay away. */
-export function onGpuAmong(names: readonly string[], { description }: Engine, locations: Locations): string[] {
+/** Which of these outputs stay on the device. Where all shall, those that cannot be there go to the CPU. */
+export function onDeviceAmong(
+  names: readonly string[],
+  { description, keeper }: Engine,
+  locations: Locations,
+): string[] {
   return names.filter((name) => {
-    if (typeof locations === 'object') return named(locations, name) === 'gpu-buffer';
-    return locations === 'gpu-buffer' && description.outputs.some((one) => one.name === name && fits(one));
+    const location = typeof locations === 'object' ? named(locations, name) : locations;
+    if (!keeper || location !== keeper.location) return false;
+    return typeof locations === 'object' || description.outputs.some((one) => one.name === name && fits(one, keeper));
   });
 }
 
-function fits({ type, keys }: NodeArgEntry): boolean {
+function fits({ type, keys }: NodeArgEntry, { holds = hasGpuForm }: TensorKeeper): boolean {
   const found = typeInOnnx(type);
-  return !keys && found !== undefined && hasGpuForm(dtypeOfType(found));
+  return !keys && found !== undefined && holds(dtypeOfType(found));
 }

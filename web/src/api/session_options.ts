@@ -5,15 +5,16 @@ import { CORE_PROVIDER } from '../contract/providers';
 import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_file';
+import type { DeviceLocation } from '../device/keeper';
 import type { GivenOptions } from '../device/options';
-import { deviceOfPage, env, severityOf, tracing } from './env';
+import { env, ownDevice, severityOf, tracing } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
-import { type ExecutionProvider, type ExternalDataFileType, hasDevice, nameOf } from './providers';
+import { type ExecutionProvider, type ExternalDataFileType, hasDevice, nameOf, type PageDevice } from './providers';
 import { runtimeFiles } from './runtime_files';
 import { named } from '../wire/values';
 
-export type OutputLocation = 'cpu' | 'gpu-buffer';
+export type OutputLocation = 'cpu' | DeviceLocation;
 /** By onnxruntime-web's name. */
 export type OnnxValueDataLocation = OutputLocation;
 
@@ -190,32 +191,29 @@ function located(file: ModelFile): string | Blob {
 export function engineRequest(
   model: EngineRequest['model'],
   options: InferenceSessionOptions,
-  deviceId: (device: GPUDevice | GPUAdapter) => number,
+  deviceId: (device: object) => number,
 ): EngineRequest {
   const { executionProviders = defaults, externalData, cache = false, freeDimensionOverrides = {} } = options;
   const { simd = true, numThreads = 0 } = env.wasm;
   if (simd === false)
     throw new RuntimeError(ErrorCode.not_implemented, 'env.wasm.simd = false: py_ort has no build without SIMD');
-  const source = deviceSource(options);
+  const device = deviceOfPage(options);
   const { enableGraphCapture } = options;
-  const forDevices = {
-    ...(source && { deviceId: deviceId(source) }),
-    ...(enableGraphCapture === undefined ? {} : { enableGraphCapture }),
+  const optionsOf = (name: string): GivenOptions => {
+    const given = device?.provider === name;
+    return {
+      ...sideOf(name)?.optionsOf(env[name] as object | undefined, given),
+      ...(given && { deviceId: deviceId(device.source) }),
+      ...(enableGraphCapture === undefined ? {} : { enableGraphCapture }),
+    };
   };
-  const optionsOf = (name: string): GivenOptions => ({
-    ...sideOf(name)?.optionsOf(env[name] as object, source !== undefined),
-    ...forDevices,
-  });
   const wasm = { simd: simd === true ? ('auto' as const) : simd };
   const threads = options.intraOpNumThreads ?? numThreads;
   const [first] = executionProviders;
   const onDevice = first !== undefined && sideOf(nameOf(first))?.isHere();
   return {
     model: located(model),
-    executionProviders: executionProviders.map((each) => {
-      if (typeof each === 'string') return each;
-      return Object.fromEntries(Object.entries(each).filter(([key]) => key !== 'device')) as ExecutionProvider & object;
-    }),
+    executionProviders: executionProviders.map(withoutObjects),
     externalData: externalData?.map((file) =>
       typeof file === 'string' ? { path: file, data: located(file) } : { path: file.path, data: located(file.data) },
     ),
@@ -233,10 +231,26 @@ export function engineRequest(
 
 const sideOf = (name: string) => (Object.hasOwn(sides, name) ? sides[name] : undefined);
 
-/** The device or adapter that the page gives. */
-export function deviceSource({ executionProviders = [] }: InferenceSessionOptions): GPUDevice | GPUAdapter | undefined {
-  const given = executionProviders.find((each) => typeof each === 'object' && hasDevice(each)) as
-    | { device?: GPUDevice }
-    | undefined;
-  return given?.device ?? (providers.some(hasDevice) ? (deviceOfPage() ?? env.webgpu.adapter) : undefined);
+/** An entry as a worker can be given it: with options only, and those of providers that are here. */
+function withoutObjects(provider: ExecutionProvider): ExecutionProvider {
+  if (typeof provider === 'string') return provider;
+  const { name } = provider;
+  if (!providers.includes(nameOf(provider))) return { name };
+  const objects = sideOf(name)?.objects ?? [];
+  return { name, ...Object.fromEntries(Object.entries(provider).filter(([key]) => !objects.includes(key))) };
+}
+
+/** The device, adapter or context that the page gives: with a provider, or by `env`. */
+export function deviceOfPage({ executionProviders = [] }: InferenceSessionOptions): PageDevice | undefined {
+  const entries = executionProviders.filter((each) => typeof each === 'object');
+  const ofEnv = { device: ownDevice(), adapter: env.webgpu.adapter };
+  const given = [
+    ...entries.map((each) => [each.name, { ...each }] as const),
+    ...Object.keys(sides).map((name) => [name, ofEnv] as const),
+  ];
+  for (const [provider, members] of given) {
+    const source = sideOf(provider)?.sourceOf(members);
+    if (source) return { provider, source };
+  }
+  return undefined;
 }

@@ -1,12 +1,12 @@
-// Tensors as onnxruntime-web has them, on the CPU or in a GPU buffer.
+// Tensors as onnxruntime-web has them, on the CPU, in a GPU buffer or in an MLTensor.
 //
-// Whose the memory is: what a session left on the GPU is its tensor's, until `dispose` or `getData(true)`. A buffer
-// given to fromGpuBuffer stays the caller's; dispose then only calls what the caller gave for that. No tensor is freed
-// by a run that it is fed to.
+// Whose the memory is: what a session left on a device is its tensor's, until `dispose` or `getData(true)`. What
+// fromGpuBuffer or fromMLTensor is given stays the caller's; dispose then only calls what the caller gave for that. No
+// tensor is freed by a run that it is fed to.
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { elementCount, hasGpuForm } from '../contract/elements';
-import type { TensorKeeper } from '../device/keeper';
+import type { DeviceLocation, TensorKeeper } from '../device/keeper';
 import { imageToTensor, tensorToImage } from './image_tensors';
 import { type ImageSource, pixelsOf, toPng } from './images';
 import { countOf, dtypeOfType, fromBytes, lengthOf, toData, typeOfData } from './elements';
@@ -19,7 +19,7 @@ type Parameters =
   | types.GpuBufferConstructorParameters
   | types.MLTensorConstructorParameters;
 
-/** A tensor that a session left on the GPU: who holds it, and the number it has there. */
+/** A tensor that a session left on a device: who holds it, and the number it has there. */
 export interface Kept {
   readonly keeper: TensorKeeper;
   readonly gpuId: number;
@@ -28,6 +28,7 @@ export interface Kept {
 /** Where the elements are if not on the CPU, and how to get at them. */
 interface Resource {
   readonly gpuBuffer?: types.GpuBuffer;
+  readonly mlTensor?: types.MLTensorHandle;
   readonly texture?: WebGLTexture;
   readonly kept?: Kept;
   readonly download?: () => Promise<TensorData>;
@@ -48,7 +49,7 @@ class AnyTensor implements TypedTensor<TensorType> {
       this.dims = checkedDims(dims);
       this.place = location;
       if (location === 'cpu-pinned') this.elements = this.checked(toData(type, first.data));
-      else this.resource = resourceOf(first);
+      else this.resource = checkedResource(first);
       return;
     }
     const [type, data, dims] =
@@ -97,9 +98,10 @@ class AnyTensor implements TypedTensor<TensorType> {
 
   static fromMLTensor(
     mlTensor: types.MLTensorHandle,
-    { dataType: type = 'float32', dims }: types.TensorFromMLTensorOptions<types.MLTensorDataTypes>,
+    options: types.TensorFromMLTensorOptions<types.MLTensorDataTypes>,
   ): AnyTensor {
-    return new AnyTensor({ location: 'ml-tensor', type, dims, mlTensor });
+    const { dataType: type = 'float32', dims, download, dispose } = options;
+    return new AnyTensor({ location: 'ml-tensor', type, dims, mlTensor, download, dispose });
   }
 
   static fromPinnedBuffer(type: Exclude<TensorType, 'string'>, data: TensorData, dims?: readonly number[]): AnyTensor {
@@ -107,14 +109,14 @@ class AnyTensor implements TypedTensor<TensorType> {
     return new AnyTensor({ location: 'cpu-pinned', type, data: elements, dims: dims ?? [countOf(type, elements)] });
   }
 
-  /** What a session left on the GPU. */
+  /** What a session left on a device. */
   static kept(type: TensorType, dims: readonly number[], keeper: TensorKeeper, gpuId: number): AnyTensor {
     const dtype = dtypeOfType(type);
     const tensor = Object.create(AnyTensor.prototype) as AnyTensor;
     return Object.assign(tensor, {
       type,
       dims: [...dims],
-      place: 'gpu-buffer',
+      place: keeper.location,
       resource: {
         kept: { keeper, gpuId },
         download: async () => fromBytes(type, await keeper.download(gpuId, dtype, dims)),
@@ -134,18 +136,26 @@ class AnyTensor implements TypedTensor<TensorType> {
   get data(): TensorData {
     this.ensureValid();
     if (this.elements) return this.elements;
-    throw invalid(`this tensor is on the GPU, in a ${this.place}: await getData()`);
+    throw invalid(`this tensor is on a device, in a ${this.place}: await getData()`);
   }
 
   get gpuBuffer(): types.GpuBuffer {
+    return this.onDevice('gpu-buffer', this.resource.gpuBuffer, 'GPU buffer') as types.GpuBuffer;
+  }
+
+  get mlTensor(): types.MLTensorHandle {
+    return this.onDevice('ml-tensor', this.resource.mlTensor, 'MLTensor') as types.MLTensorHandle;
+  }
+
+  private onDevice(location: DeviceLocation, own: object | undefined, what: string): object {
     this.ensureValid();
-    const { kept, gpuBuffer } = this.resource;
-    if (!kept && !gpuBuffer) throw this.isNotIn('GPU buffer');
-    if (!kept) return gpuBuffer!;
-    if (kept.keeper.buffer) return kept.keeper.buffer(kept.gpuId, dtypeOfType(this.type), this.dims);
+    if (own) return own;
+    const { kept } = this.resource;
+    if (kept?.keeper.location !== location) throw this.isNotIn(what);
+    if (kept.keeper.resource) return kept.keeper.resource(kept.gpuId, dtypeOfType(this.type), this.dims);
     throw new RuntimeError(
       ErrorCode.not_implemented,
-      'the session of this tensor runs in a worker, whose GPU buffers the page cannot have: await getData(), ' +
+      `the session of this tensor runs in a worker, whose ${what}s the page cannot have: await getData(), ` +
         'feed the tensor to the session, or set env.wasm.proxy = false before the session is created, which makes it ' +
         'run in the page',
     );
@@ -157,14 +167,9 @@ class AnyTensor implements TypedTensor<TensorType> {
     throw this.isNotIn('WebGL texture');
   }
 
-  get mlTensor(): never {
-    this.ensureValid();
-    throw this.isNotIn('MLTensor');
-  }
-
   /** Undefined on the CPU, and for a buffer of the caller's. */
   get kept(): Kept | undefined {
-    return this.place === 'gpu-buffer' ? this.resource.kept : undefined;
+    return isOnDevice(this) ? this.resource.kept : undefined;
   }
 
   async getData(releaseData = false): Promise<TensorData> {
@@ -172,7 +177,8 @@ class AnyTensor implements TypedTensor<TensorType> {
     if (!this.elements) {
       const { download } = this.resource;
       if (!download) {
-        const made = this.place === 'texture' ? 'fromTexture' : 'fromGpuBuffer';
+        const makers = { texture: 'fromTexture', 'gpu-buffer': 'fromGpuBuffer', 'ml-tensor': 'fromMLTensor' } as const;
+        const made = makers[this.place as keyof typeof makers];
         throw invalid(`getData of a ${this.place} of your own needs the option \`download\` of ${made}`);
       }
       const data = this.checked(toData(this.type, await download()));
@@ -204,7 +210,9 @@ class AnyTensor implements TypedTensor<TensorType> {
     if (elementCount(wanted) !== this.size)
       throw invalid(`${this.type}[${this.dims}] has ${this.size} elements, and [${dims}] ${elementCount(wanted)}`);
     if (!this.elements && this.resource.dispose)
-      throw invalid('reshape of a tensor that owns GPU memory: await getData() first, and reshape it on the CPU');
+      throw invalid(
+        'reshape of a tensor that owns memory of a device: await getData() first, and reshape it on the CPU',
+      );
     const tensor = Object.create(AnyTensor.prototype) as AnyTensor;
     return Object.assign(tensor, {
       type: this.type,
@@ -252,14 +260,23 @@ export declare namespace Tensor {
   type MLTensorDataTypes = types.MLTensorDataTypes;
 }
 
-/** A tensor that a session left on the GPU. */
+/** A tensor that a session left on a device. */
 export function keptTensor(type: TensorType, dims: readonly number[], keeper: TensorKeeper, gpuId: number): Tensor {
   return AnyTensor.kept(type, dims, keeper, gpuId);
 }
 
-/** Who holds a tensor on the GPU; undefined for one on the CPU, and for a buffer of the caller's. */
+/** Who holds a tensor on a device; undefined for one on the CPU, and for the caller's own memory. */
 export function keptBy(tensor: Tensor): Kept | undefined {
   return (tensor as AnyTensor).kept;
+}
+
+export function isOnDevice({ location }: Pick<Tensor, 'location'>): boolean {
+  return location === 'gpu-buffer' || location === 'ml-tensor';
+}
+
+/** The browser's object of a tensor on a device. */
+export function resourceOf(tensor: Tensor): object {
+  return tensor.location === 'ml-tensor' ? tensor.mlTensor : tensor.gpuBuffer;
 }
 
 /** Whether a run reads or writes its elements by `data`. */
@@ -271,22 +288,18 @@ function isParameters(first: unknown): first is Parameters {
   return typeof first === 'object' && first !== null && 'location' in first;
 }
 
-function resourceOf(parameters: Exclude<Parameters, { readonly location: 'cpu-pinned' }>): Resource {
+function checkedResource(parameters: Exclude<Parameters, { readonly location: 'cpu-pinned' }>): Resource {
   const { location, type } = parameters;
   const dtype = dtypeOfType(type);
   switch (location) {
     case 'gpu-buffer':
+    case 'ml-tensor':
       if (!hasGpuForm(dtype))
-        throw new RuntimeError(ErrorCode.not_implemented, `${type} has no form on the GPU: keep the tensor on the CPU`);
+        throw new RuntimeError(ErrorCode.not_implemented, `${type} has no form on devices: keep the tensor on the CPU`);
       return parameters;
     case 'texture':
       if (type !== 'float32') throw invalid(`a texture holds float32, not ${type}`);
       return parameters;
-    case 'ml-tensor':
-      throw new RuntimeError(
-        ErrorCode.not_implemented,
-        'there is no WebNN here: read the MLTensor with MLContext.readTensor, and make a tensor on the CPU of it',
-      );
     default:
       throw invalid(`there is no location "${String(location)}" to make a tensor in`);
   }

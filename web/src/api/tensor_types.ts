@@ -8,6 +8,7 @@ export type GpuBuffer = Global<'GPUBuffer', { readonly size: number; readonly ma
 /** A Float16Array, where the host's types know it. */
 type Float16 = Global<'Float16Array', never>;
 export type MLTensorHandle = Global<'MLTensor', { destroy(): void }>;
+export type MLContextHandle = Global<'MLContext', object>;
 
 /**
  * The array that holds a tensor's elements, by type. int4 and uint4 are packed as in ONNX, two to a byte, the first
@@ -221,6 +222,7 @@ export interface TypedTensor<T extends TensorType> extends ConversionUtils {
    * of fromGpuBuffer.
    */
   readonly gpuBuffer: GpuBuffer;
+  /** The MLTensor, of a tensor in one whose session runs in this thread; else an error. */
   readonly mlTensor: MLTensorHandle;
   /**
    * The elements. Those that are not on the CPU are brought there, and the tensor's location is "cpu" from then on.
@@ -277,7 +279,12 @@ export interface TensorFactory {
     buffer: GpuBuffer,
     options: TensorFromGpuBufferOptions<T>,
   ): TypedTensor<T>;
-  /** Not implemented: there is no WebNN here. */
+  /**
+   * A tensor in an MLTensor of the caller's, of the context that the session is on (`executionProviders: [{ name:
+   * 'webnn', context }]`). It stays the caller's, has the same shape, and elements of the same type, of bool uint8. A
+   * session reads and writes it in place; nodes on the CPU read one that is `readable`, and write one that is
+   * `writable`.
+   */
   fromMLTensor<T extends MLTensorDataTypes>(
     tensor: MLTensorHandle,
     options: TensorFromMLTensorOptions<T>,

@@ -5,13 +5,13 @@ import type { Engine } from './engine';
 import { HERE, type Loan, type TensorKeeper } from '../device/keeper';
 import { dtypeOfType, fromBytes, toBytes, typeOfDtype } from './elements';
 import { invalid } from '../errors';
-import { isOnCpu, keptBy, keptTensor, Tensor } from './tensor';
+import { isOnCpu, isOnDevice, keptBy, keptTensor, resourceOf, Tensor } from './tensor';
 
 /** An array for a sequence, null for an optional without an element. */
 export type OnnxValue = Tensor | readonly OnnxValue[] | null;
 export type OnnxValues = { readonly [name: string]: OnnxValue };
 
-/** What one run lends to its session: tensors of the caller's on the GPU. */
+/** What one run lends to its session: tensors of the caller's on a device. */
 export class Loans {
   private readonly lent: Loan[] = [];
 
@@ -23,11 +23,11 @@ export class Loans {
     return Object.fromEntries(given.map(([name, value]) => [name, this.feed(`input "${name}"`, value)]));
   }
 
-  /** The places of outputs on the GPU. */
+  /** The places of outputs on the device. */
   places(targets: { readonly [name: string]: Tensor | null }): { [name: string]: TensorOnGpu } {
     const found = Object.entries(targets).filter(([, tensor]) => tensor && !isOnCpu(tensor));
     return Object.fromEntries(
-      found.map(([name, tensor]) => [name, this.onGpu(`the tensor for output "${name}"`, tensor!, true)]),
+      found.map(([name, tensor]) => [name, this.onDevice(`the tensor for output "${name}"`, tensor!, true)]),
     );
   }
 
@@ -41,36 +41,37 @@ export class Loans {
   }
 
   private feed(what: string, value: OnnxValue): Value {
-    if (value instanceof Tensor) {
-      return value.location === 'gpu-buffer' ? this.onGpu(what, value, false) : onCpu(what, value);
-    }
+    if (value instanceof Tensor) return isOnDevice(value) ? this.onDevice(what, value, false) : onCpu(what, value);
     if (!Array.isArray(value)) throw invalid(`${what} takes a Tensor, or an array of them`);
     const items = (value as readonly OnnxValue[]).map((item, i) => this.feed(`${what}[${i}]`, item));
     return { kind: ValueKind.sequence, dtype: items[0]?.dtype ?? 0, items };
   }
 
   /** @param written whether the run writes it, rather than reads it. */
-  private onGpu(what: string, tensor: Tensor, written: boolean): TensorOnGpu {
+  private onDevice(what: string, tensor: Tensor, written: boolean): TensorOnGpu {
     const { type, dims } = tensor;
     const dtype = dtypeOfType(type);
     const kept = keptBy(tensor);
     const { keeper, thread } = this.engine;
     if (kept && kept.keeper.thread !== thread)
-      throw invalid(`${what} is on the GPU of another thread, by env.wasm.proxy: take it to the CPU with getData`);
-    if (!kept && !keeper?.lend) throw invalid(`${what} is a buffer of your own, and this session is on no GPU`);
+      throw invalid(`${what} is on a device of another thread, by env.wasm.proxy: take it to the CPU with getData`);
+    if (!kept && !(keeper?.lend && keeper.location === tensor.location)) {
+      const takes = keeper ? `takes none but a ${keeper.location}` : 'is on no device';
+      throw invalid(`${what} is a ${tensor.location} of your own, and this session ${takes}`);
+    }
     const loan = kept
       ? { gpuId: kept.gpuId, ...kept.keeper.use?.(kept.gpuId, dtype, dims, written) }
-      : keeper!.lend!(tensor.gpuBuffer, dtype, dims, written, `${what}: ${type}[${dims}]`);
+      : keeper!.lend!(resourceOf(tensor), dtype, dims, written, `${what}: ${type}[${dims}]`);
     this.lent.push(loan);
     return { dtype, dims, gpuId: loan.gpuId };
   }
 }
 
-/** The GPU tensors among what a run is given. */
-export function onGpuOf(values: readonly OnnxValue[]): Tensor[] {
+/** The tensors on devices among what a run is given. */
+export function onDeviceOf(values: readonly OnnxValue[]): Tensor[] {
   return values.flatMap((value) => {
-    if (value instanceof Tensor) return value.location === 'gpu-buffer' ? [value] : [];
-    return Array.isArray(value) ? onGpuOf(value) : [];
+    if (value instanceof Tensor) return isOnDevice(value) ? [value] : [];
+    return Array.isArray(value) ? onDeviceOf(value) : [];
   });
 }
 
@@ -80,11 +81,11 @@ export function threadOf(tensor: Tensor): object {
 }
 
 /**
- * Whether a run has to wait for a feed's elements: they are on the GPU of another thread, or in a buffer of the page's
+ * Whether a run has to wait for a feed's elements: they are on a device of another thread, or in a buffer of the page's
  * as 64-bit integers, which nodes on the CPU read whole.
  */
 export function isFetched(engine: Engine, name: string, value: OnnxValue): boolean {
-  return onGpuOf([value]).some((tensor) => {
+  return onDeviceOf([value]).some((tensor) => {
     if (threadOf(tensor) !== engine.thread) return true;
     return !keptBy(tensor) && /^u?int64$/.test(tensor.type) && engine.readsOnGpu?.(name) === false;
   });
@@ -99,8 +100,14 @@ export async function fetched(engine: Engine, name: string, value: OnnxValue): P
   const kept = keptBy(value);
   const bytes = kept
     ? kept.keeper.download(kept.gpuId, dtype, dims)
-    : engine.keeper?.fetch?.(value.gpuBuffer, dtype, dims, `input "${name}": ${type}[${dims}]`);
+    : engine.keeper?.fetch?.(resourceOf(value), dtype, dims, `input "${name}": ${type}[${dims}]`);
   return bytes ? new Tensor(type, fromBytes(type, await bytes), dims) : value;
+}
+
+/** Waits until the page can have the outputs that were left on the device. */
+export async function settled(outputs: readonly Value[], keeper: TensorKeeper | undefined): Promise<void> {
+  const left = outputs.filter((value): value is TensorOnGpu => !isContainer(value) && isOnGpu(value));
+  await Promise.all(left.map(({ gpuId, dtype, dims }) => keeper?.settle?.(gpuId, dtype, dims)));
 }
 
 /** An output as a tensor; written into `target`, if there is one. */

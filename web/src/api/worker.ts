@@ -34,7 +34,7 @@ async function answer(question: Question, signal: AbortSignal): Promise<{ value:
         onProgress: (stage, done, total) => say({ tell: 'progress', id, stage, done, total }),
       });
       engines.set(id, engine);
-      return { value: { description: engine.description, onGpu: engine.keeper !== undefined } };
+      return { value: { description: engine.description, location: engine.keeper?.location } };
     }
     case 'run': {
       const result = await engineOf(question.session).run(question.feeds, { ...question.options, signal });

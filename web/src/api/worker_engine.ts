@@ -8,7 +8,7 @@ import type { OnTokens } from '../generate/loop';
 import type { Feeds } from '../session/feeds';
 import type { RunResult } from '../session/run_options';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
-import type { TensorKeeper } from '../device/keeper';
+import type { DeviceLocation, TensorKeeper } from '../device/keeper';
 import type { Answer, Question } from './worker_messages';
 
 type Asked = Question extends infer Q ? (Q extends Question ? Omit<Q, 'id'> : never) : never;
@@ -128,18 +128,19 @@ export class WorkerEngine implements Engine {
   /** @param url of the worker's script. @throws WorkerFailed where there can be none, or it ends meanwhile. */
   static async create(request: EngineRequest, url: URL, listener: Listener): Promise<WorkerEngine> {
     const worker = sharedWorker(url, request.runtime);
-    const { id, answer } = worker.ask<{ description: EngineDescription; onGpu: boolean }>(
+    const { id, answer } = worker.ask<{ description: EngineDescription; location?: DeviceLocation }>(
       { ask: 'create', request },
       listener,
     );
-    const { description, onGpu } = await answer;
-    const keeper: TensorKeeper = {
+    const { description, location } = await answer;
+    const keeper: TensorKeeper | undefined = location && {
       thread: worker,
+      location,
       download: (gpuId: number, dtype: DType, dims: readonly number[]) =>
         worker.ask<Uint8Array>({ ask: 'download', session: id, gpuId, dtype, dims }).answer,
       free: (gpuId: number) => void worker.ask({ ask: 'free', session: id, gpuId }).answer.catch(() => undefined),
     };
-    return new WorkerEngine(worker, id, description, onGpu ? keeper : undefined);
+    return new WorkerEngine(worker, id, description, keeper);
   }
 
   run(feeds: Feeds, { signal, ...options }: EngineRunOptions): Promise<RunResult> {

@@ -53,7 +53,11 @@ export interface PageSide {
   /** Whether there seems to be a device: sessions on one do without files that are fetched early for the others. */
   isHere(): boolean;
   /** Options by what `env` has under the provider's name. @param given whether the device is the page's own. */
-  optionsOf(flags: object, given: boolean): GivenOptions;
+  optionsOf(flags: object | undefined, given: boolean): GivenOptions;
+  /** The members of its entry in `executionProviders` that are objects of the page's own, not options. */
+  readonly objects: readonly string[];
+  /** The page's own device among the members of such an entry, or of `env`. */
+  sourceOf(given: { readonly [member: string]: unknown }): object | undefined;
 }
 
 /** A member that only some providers have, of one that has it. @throws not_implemented */

@@ -1,4 +1,6 @@
 // The devices of a provider by the ids that sessions name them by (`deviceId`).
+import { invalid, RuntimeError } from '../errors';
+import { ErrorCode } from '../schema';
 import type { Devices, OpenDevice } from './module';
 import type { DeviceProvider } from './provider';
 
@@ -11,8 +13,14 @@ interface Entry<D, O> {
   preserve: boolean;
 }
 
-export abstract class OpenDevices<D extends OpenDevice, O extends object> implements Devices {
+/** An object of the page's own that a device is made of; adapters are never lost. */
+type Source = object & { readonly lost?: Promise<unknown> };
+
+export abstract class OpenDevices<D extends OpenDevice, O extends object, S extends Source = Source>
+  implements Devices
+{
   private readonly entries = new Map<number, Entry<D, O>>();
+  private readonly offered = new Map<number, S>();
 
   protected abstract start(id: number, options: O): Promise<D>;
 
@@ -29,8 +37,24 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object> implem
     return false;
   }
 
-  protected has(id: number): boolean {
-    return this.entries.has(id);
+  offer(id: number, source: S): void {
+    if (this.offered.get(id) === source) return;
+    if (!Number.isInteger(id) || id <= 0) throw invalid(`device id ${id}: a context of one's own has an id above 0`);
+    if (this.entries.has(id)) throw invalid(`device ${id} is in use already: register under another id`);
+    this.offered.set(id, source);
+  }
+
+  /** The page's own object for the device `id`, if it gave one. */
+  protected given(id: number): S | undefined {
+    return this.offered.get(id);
+  }
+
+  /** The same for a device that is to be opened. @throws device_lost where it was lost. */
+  protected async usable(id: number): Promise<S | undefined> {
+    const source = this.offered.get(id);
+    if (source?.lost && (await isOver(source.lost)))
+      throw new RuntimeError(ErrorCode.device_lost, `device ${id}, which the page registered, is lost`);
+    return source;
   }
 
   /** The device `id`, opened once; opened anew when it was lost. */
@@ -92,4 +116,11 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object> implem
   async all(): Promise<ReadonlyMap<number, D>> {
     return new Map(await Promise.all([...this.entries].map(async ([id, { opening }]) => [id, await opening] as const)));
   }
+}
+
+function isOver(lost: Promise<unknown>): Promise<boolean> {
+  const soon = new Promise<boolean>((resolve) => {
+    setTimeout(() => resolve(false));
+  });
+  return Promise.race([lost.then(() => true), soon]);
 }

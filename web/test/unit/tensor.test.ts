@@ -110,12 +110,12 @@ test('tensor: in memory that is there already', async () => {
   assert.deepEqual(Tensor.fromPinnedBuffer('float32', data).dims, [2]);
   refused(() => Tensor.fromPinnedBuffer('float32', data, [3]), /has 3 elements/);
   refused(() => new Any({ location: 'moon', type: 'float32', dims: [1] }), /no location "moon"/);
-  refused(() => Tensor.fromMLTensor({} as never, { dims: [1] }), /no WebNN/, ErrorCode.not_implemented);
-  refused(
-    () => new Any({ location: 'gpu-buffer', type: 'int4', gpuBuffer: {}, dims: [1] }),
-    /int4 has no form on the GPU/,
-    ErrorCode.not_implemented,
-  );
+  for (const location of ['gpu-buffer', 'ml-tensor'])
+    refused(
+      () => new Any({ location, type: 'int4', gpuBuffer: {}, mlTensor: {}, dims: [1] }),
+      /int4 has no form on devices/,
+      ErrorCode.not_implemented,
+    );
   refused(() => new Any({ location: 'texture', type: 'int8', texture: {}, dims: [1] }), /holds float32, not int8/);
 });
 
@@ -141,24 +141,44 @@ test('tensor: textures, with what reads them', async () => {
   await assert.rejects(short.getData(), /float32\[1,1,1,4\] has 4 elements, and the data has 8/);
 });
 
+test('tensor: in an MLTensor of the caller', async () => {
+  const mlTensor = { destroy() {} };
+  let disposals = 0;
+  const options = {
+    dims: [2],
+    download: async () => Float32Array.of(1, 2),
+    dispose: () => {
+      disposals++;
+    },
+  };
+  const tensor = Tensor.fromMLTensor(mlTensor, options);
+  assert.deepEqual([tensor.location, tensor.type, tensor.mlTensor === mlTensor], ['ml-tensor', 'float32', true]);
+  refused(() => tensor.gpuBuffer, /in no GPU buffer: its location is "ml-tensor"/);
+  assert.deepEqual(await tensor.getData(true), Float32Array.of(1, 2));
+  assert.deepEqual([tensor.location, disposals], ['cpu', 1]);
+  await assert.rejects(Tensor.fromMLTensor(mlTensor, { dims: [2] }).getData(), /option `download` of fromMLTensor/);
+});
+
 test('tensor: kept by a session, here or in a worker', async () => {
   const freed: number[] = [];
   const keeper = {
     thread: {},
+    location: 'gpu-buffer' as const,
     download: async () => new Uint8Array(Float32Array.of(1, 2).buffer),
     free: (id: number) => void freed.push(id),
   };
   const tensor = keptTensor('float32', [2], keeper, 7);
   assert.deepEqual(keptBy(tensor), { keeper, gpuId: 7 });
   refused(() => tensor.gpuBuffer, /runs in a worker.*env.wasm.proxy = false/, ErrorCode.not_implemented);
-  refused(() => tensor.reshape([1, 2]), /owns GPU memory/);
+  refused(() => tensor.mlTensor, /in no MLTensor: its location is "gpu-buffer"/);
+  refused(() => tensor.reshape([1, 2]), /owns memory of a device/);
   assert.deepEqual(await tensor.getData(), Float32Array.of(1, 2));
   assert.deepEqual([tensor.location, keptBy(tensor), freed], ['cpu', undefined, []]);
   tensor.dispose();
   assert.deepEqual([tensor.location, freed], ['none', [7]]);
   refused(() => tensor.data, /disposed of/);
   const buffer = {} as GPUBuffer;
-  assert.equal(keptTensor('float32', [2], { ...keeper, buffer: () => buffer }, 8).gpuBuffer, buffer);
+  assert.equal(keptTensor('float32', [2], { ...keeper, resource: () => buffer }, 8).gpuBuffer, buffer);
 });
 
 test('tensor: reshape shares the elements', () => {

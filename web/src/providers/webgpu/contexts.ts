@@ -1,26 +1,15 @@
 // The WebGPU devices of a page, by the ids that sessions name them by (`deviceId`). 0 is the default context, opened
 // when it is first wanted and kept. The others are the user's: a device or an adapter registered by the page, or a
 // device opened with a session's options, which goes with the last session and the last tensor in it.
-import { ErrorCode } from '../../schema';
-import { invalid, messageOf, RuntimeError } from '../../errors';
+import { invalid, messageOf } from '../../errors';
 import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from './device';
 import { OpenDevices } from '../../device/open_devices';
 import { WebGpuDevice } from './open_device';
 import { webGpuSettings } from './options';
 
-export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions> {
-  private readonly registered = new Map<number, GPUDevice | GPUAdapter>();
-
+export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions, GPUDevice | GPUAdapter> {
   constructor(private readonly log: (severity: number, text: string) => void) {
     super();
-  }
-
-  /** Makes a device of the page's own, or one of this adapter, the context `id`. */
-  offer(id: number, source: GPUDevice | GPUAdapter): void {
-    if (this.registered.get(id) === source) return;
-    if (!Number.isInteger(id) || id <= 0) throw invalid(`device id ${id}: a context of one's own has an id above 0`);
-    if (this.has(id)) throw invalid(`device ${id} is in use already: register under another id`);
-    this.registered.set(id, source);
   }
 
   protected check(id: number, { gpu }: WebGpuDevice, has: DeviceOptions, wanted: DeviceOptions): void {
@@ -42,10 +31,7 @@ export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions> {
   }
 
   protected async start(id: number, options: DeviceOptions): Promise<WebGpuDevice> {
-    const source = this.registered.get(id);
-    if (source && !('requestDevice' in source) && (await isLost(source)))
-      throw new RuntimeError(ErrorCode.device_lost, `device ${id}, which the page registered, is lost`);
-    const gpu = await this.gpu(id, options);
+    const gpu = await this.gpu(id, options, await this.usable(id));
     if (options.subgroupMatrix && !gpu.traits.subgroupMatrix)
       this.log(
         2,
@@ -55,8 +41,7 @@ export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions> {
     return new WebGpuDevice(gpu, webGpuSettings().cacheModes); // for tensors that belong to no session
   }
 
-  private gpu(id: number, options: DeviceOptions): Promise<Gpu> {
-    const source = this.registered.get(id);
+  private gpu(id: number, options: DeviceOptions, source: GPUDevice | GPUAdapter | undefined): Promise<Gpu> {
     if (!source) return openGpu(options);
     if (options.powerPreference || options.forceFallbackAdapter) {
       throw invalid(`device ${id} is registered by the page: powerPreference and forceFallbackAdapter are not for it`);
@@ -76,7 +61,7 @@ export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions> {
 
   protected close(id: number, { gpu }: WebGpuDevice): void {
     // The page's own device stays the page's.
-    const source = this.registered.get(id);
+    const source = this.given(id);
     if (!source || 'requestDevice' in source) gpu.close();
   }
 }
@@ -87,11 +72,4 @@ function checkSame(id: number, has: DeviceOptions, wanted: DeviceOptions): void 
     const said = has[key] === undefined ? `without ${key}` : `with ${key} ${String(has[key])}`;
     throw invalid(`device ${id} was opened ${said}: for ${String(wanted[key])} give another deviceId, above 0`);
   }
-}
-
-function isLost(device: GPUDevice): Promise<boolean> {
-  const soon = new Promise<boolean>((resolve) => {
-    setTimeout(() => resolve(false));
-  });
-  return Promise.race([device.lost.then(() => true), soon]);
 }

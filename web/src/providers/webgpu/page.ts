@@ -10,8 +10,10 @@ const webgpu: PageSide = {
   // They say which device to open.
   optionsOf: (flags, given) =>
     Object.fromEntries(
-      Object.entries(flags).filter(([name, value]) => !given && value && FROM_ENV.includes(name)),
+      Object.entries(flags ?? {}).filter(([name, value]) => !given && value && FROM_ENV.includes(name)),
     ) as GivenOptions,
+  objects: ['device'],
+  sourceOf: ({ device, adapter }) => (device ?? adapter) as object | undefined,
 };
 
 export default webgpu;

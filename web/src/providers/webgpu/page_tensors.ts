@@ -9,6 +9,7 @@ import { HERE, type Loan, type TensorKeeper } from '../../device/keeper';
 
 export class GpuPageTensors implements TensorKeeper {
   readonly thread = HERE;
+  readonly location = 'gpu-buffer';
   /** What the page was given of tensors whose elements lie otherwise in its buffers. From then on it is the tensor. */
   private readonly given = new Map<number, GPUBuffer>();
 
@@ -28,7 +29,7 @@ export class GpuPageTensors implements TensorKeeper {
     this.provider.buffers.free(gpuId);
   }
 
-  buffer(gpuId: number, dtype: DType, dims: readonly number[]): GPUBuffer {
+  resource(gpuId: number, dtype: DType, dims: readonly number[]): GPUBuffer {
     const { buffer } = this.provider.buffers.get(gpuId);
     const { gpu } = this.provider;
     const known = gpu.elements.same(dtype) ? buffer : this.given.get(gpuId);

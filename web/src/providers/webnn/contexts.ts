@@ -1,42 +1,49 @@
-// The WebNN contexts of a page, by the ids that sessions name them by (`deviceId`).
+// The WebNN contexts of a page, by the ids that sessions name them by (`deviceId`): the page's own, and those that are
+// made with a session's options.
 import { invalid, messageOf, RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import { OpenDevices } from '../../device/open_devices';
-import { MlDevice } from './device';
-import { NAME, navigatorMl } from './ml';
-import { MlSession } from './session';
+import { type MlContext, NAME, navigatorMl } from './ml';
+import { OpenContext } from './open_device';
 
 interface Options {
   readonly deviceType?: string;
   readonly powerPreference?: string;
 }
 
-export class MlContexts extends OpenDevices<MlDevice, Options> {
-  protected start(_id: number, options: Options): Promise<MlDevice> {
-    return openContext(options);
+export class MlContexts extends OpenDevices<OpenContext, Options, MlContext> {
+  protected async start(id: number, options: Options): Promise<OpenContext> {
+    const given = this.given(id);
+    if (given && typeof given.createTensor !== 'function')
+      throw invalid(
+        'the `context` of webnn is no MLContext: give it what `await navigator.ml.createContext()` returns',
+      );
+    const own = await this.usable(id);
+    if (own) return newDevice(own, { description: "an MLContext of the page's own" });
+    const ml = navigatorMl();
+    if (!ml)
+      throw new RuntimeError(ErrorCode.no_adapter, 'this browser has no WebNN (navigator.ml)', { provider: NAME });
+    const { deviceType, powerPreference } = options;
+    const asked = { ...(deviceType && { deviceType }), ...(powerPreference && { powerPreference }) };
+    try {
+      const description = `WebNN on ${deviceType || 'the default device'}`;
+      return newDevice(await ml.createContext(asked), { description, ...asked });
+    } catch (error) {
+      throw new RuntimeError(ErrorCode.no_adapter, `WebNN gives no context: ${messageOf(error)}`, { provider: NAME });
+    }
   }
 
-  protected check(id: number, _device: MlDevice, has: Options, wanted: Options): void {
+  protected check(id: number, _device: OpenContext, has: Options, wanted: Options): void {
     const same = has.deviceType === wanted.deviceType && has.powerPreference === wanted.powerPreference;
-    if (!same && wanted.deviceType !== undefined)
+    if (!same && wanted.deviceType !== undefined && !this.given(id))
       throw invalid(`WebNN context ${id} is open with other options: give another deviceId`);
   }
 
-  protected close(_id: number, device: MlDevice): void {
+  protected close(id: number, device: OpenContext): void {
     device.close();
+    if (!this.given(id)) device.context.destroy();
   }
 }
 
-async function openContext({ deviceType, powerPreference }: Options): Promise<MlDevice> {
-  const ml = navigatorMl();
-  if (!ml) throw new RuntimeError(ErrorCode.no_adapter, 'this browser has no WebNN (navigator.ml)', { provider: NAME });
-  const asked = { ...(deviceType && { deviceType }), ...(powerPreference && { powerPreference }) };
-  try {
-    const context = await ml.createContext(asked);
-    const where = `WebNN on ${deviceType || 'the default device'}`;
-    const description = { description: where, ...asked, limits: context.opSupportLimits() };
-    return new MlDevice(context, description, (device) => new MlSession(device));
-  } catch (error) {
-    throw new RuntimeError(ErrorCode.no_adapter, `WebNN gives no context: ${messageOf(error)}`, { provider: NAME });
-  }
-}
+const newDevice = (context: MlContext, description: object) =>
+  new OpenContext(context, { ...description, limits: context.opSupportLimits() });

@@ -5,13 +5,12 @@ import { BufferTable } from '../../device/buffers';
 import { newCounters } from '../../device/counters';
 import { roundUp } from '../../device/memory_plan';
 import type { MemoryCache, Placement } from '../../device/memory';
-import type { OpenDevice } from '../../device/module';
-import type { DeviceSession } from '../../device/session';
+import type { DeviceProvider } from '../../device/provider';
 import type { AskedCall } from '../../device/single';
-import { messageOf, RuntimeError } from '../../errors';
+import { invalid, messageOf, RuntimeError } from '../../errors';
 import { type DType, ErrorCode } from '../../schema';
-import { Block, blockAt } from './memory';
-import { type MlContext, type MlDescriptor, type MlTensor, NAME } from './ml';
+import { Block, blockAt, type Tensors } from './memory';
+import { bytesOf, type MlContext, type MlDescriptor, type MlTensor, NAME } from './ml';
 import { refusalOf } from './trial';
 
 /** Elements lie in tensors as they do in the heap. */
@@ -24,7 +23,10 @@ class HeapForms implements Forms {
   narrow = (_dtype: DType, bytes: Uint8Array) => bytes;
 }
 
-export class MlDevice implements OpenDevice {
+/** The browser may tell of a lost context after what that fails. */
+const LOSS_DELAY_MS = 100;
+
+export class MlDevice implements DeviceProvider, Tensors {
   readonly name = NAME;
   readonly counters = newCounters();
   readonly elements = new HeapForms();
@@ -42,10 +44,9 @@ export class MlDevice implements OpenDevice {
   constructor(
     readonly context: MlContext,
     readonly description: object,
-    private readonly newSession: (device: MlDevice) => DeviceSession,
   ) {
     void context.lost.then(({ message }) => {
-      this.lost = message || 'the browser did not say why';
+      this.lost ??= message || 'the browser did not say why';
     });
   }
 
@@ -53,13 +54,8 @@ export class MlDevice implements OpenDevice {
     return this.buffers.bytes;
   }
 
-  session(): DeviceSession {
-    return this.newSession(this);
-  }
-
   ensureAlive(): void {
-    if (this.lost !== undefined)
-      throw new RuntimeError(ErrorCode.device_lost, `the WebNN context was lost: ${this.lost}`, { provider: NAME });
+    if (this.lost !== undefined) throw this.lossError();
   }
 
   refusal(call: AskedCall): string | undefined {
@@ -68,8 +64,22 @@ export class MlDevice implements OpenDevice {
   }
 
   async failure(error: unknown): Promise<unknown> {
-    this.ensureAlive();
-    return error;
+    await Promise.race([this.context.lost, new Promise((resolve) => setTimeout(resolve, LOSS_DELAY_MS))]);
+    return this.lost === undefined ? error : this.lossError();
+  }
+
+  private lossError(): RuntimeError {
+    return new RuntimeError(ErrorCode.device_lost, `the WebNN context was lost: ${this.lost}`, { provider: NAME });
+  }
+
+  /** The error for a call that the browser refused: MLTensors of the page's own are to blame where there are some. */
+  blamed(error: unknown, lentAs: readonly (string | undefined)[]): unknown {
+    const lent = lentAs.filter((what) => what !== undefined);
+    if (lent.length === 0) return error;
+    return invalid(
+      `WebNN does not take an MLTensor of the page, given as ${lent.join(' or ')}: ${messageOf(error)} It must be ` +
+        "of the session's own MLContext, alive, and, for nodes on the CPU, `readable` or `writable`",
+    );
   }
 
   complaint(messages: readonly string[]): RuntimeError {
@@ -103,7 +113,11 @@ export class MlDevice implements OpenDevice {
 
   /** What is at a place when all work before is done. */
   async readAt(place: Placement, bytes: number): Promise<Uint8Array> {
-    return this.inOrder(() => this.readNow(place, bytes));
+    try {
+      return await this.inOrder(() => this.readNow(place, bytes));
+    } catch (error) {
+      throw await this.failure(error);
+    }
   }
 
   /** The same, where the work before was given to the context. */
@@ -111,7 +125,23 @@ export class MlDevice implements OpenDevice {
     const { buffer, offset } = blockAt(place);
     const tensor = buffer.holder(offset)?.tensor;
     if (!tensor) return buffer.bytes(offset, bytes).slice();
-    return this.context.readTensor(tensor).then((read) => new Uint8Array(read, 0, bytes));
+    return this.contents(tensor, buffer.lentAs).then((read) => read.subarray(0, bytes));
+  }
+
+  async contents(tensor: MlTensor, lentAs?: string): Promise<Uint8Array> {
+    try {
+      return new Uint8Array(await this.context.readTensor(tensor));
+    } catch (error) {
+      throw this.blamed(error, [lentAs]);
+    }
+  }
+
+  put(tensor: MlTensor, bytes: Uint8Array, lentAs?: string): void {
+    try {
+      this.context.writeTensor(tensor, bytes.subarray(0, bytesOf(tensor)));
+    } catch (error) {
+      throw this.blamed(error, [lentAs]);
+    }
   }
 
   write(place: Placement, bytes: Uint8Array): void {
@@ -129,7 +159,7 @@ export class MlDevice implements OpenDevice {
 
   makeMemory(_label: string, bytes: number): Block {
     this.counters.buffers++;
-    return new Block(roundUp(bytes, 16), (tensor) => this.giveBack(tensor));
+    return new Block(roundUp(bytes, 16), this);
   }
 
   copyRows(): never {
@@ -143,9 +173,8 @@ export class MlDevice implements OpenDevice {
     try {
       return await this.context.createTensor({ ...descriptor, readable: true, writable: true });
     } catch (error) {
-      this.ensureAlive();
-      const what = `${descriptor.dataType}[${descriptor.shape}]`;
-      throw new RuntimeError(ErrorCode.out_of_memory, `no tensor of ${what} in WebNN: ${messageOf(error)}`);
+      const what = `no tensor of ${descriptor.dataType}[${descriptor.shape}] in WebNN: ${messageOf(error)}`;
+      throw new RuntimeError(ErrorCode.out_of_memory, what);
     }
   }
 
@@ -157,9 +186,11 @@ export class MlDevice implements OpenDevice {
     else tensor.destroy();
   }
 
+  /** Gives up what waits for a use. */
   close(): void {
     this.lost ??= 'it was closed';
-    this.context.destroy();
+    for (const tensor of [...this.spare.values()].flat()) tensor.destroy();
+    this.spare.clear();
   }
 }
 

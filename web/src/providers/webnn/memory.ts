@@ -2,22 +2,35 @@
 // memory, and knows which tensor has what was last written to a place of it. What came from the heap is in its bytes
 // until a graph wants it.
 import type { Memory, Placement } from '../../device/memory';
-import type { MlTensor } from './ml';
+import { hasForm, type MlDescriptor, type MlTensor } from './ml';
 
 /** Who has a tensor. It may be given away, and another one takes its place. */
 export interface Holder {
   tensor: MlTensor | undefined;
 }
 
+/** What blocks do with tensors: the device's. */
+export interface Tensors {
+  giveBack(tensor: MlTensor): void;
+  put(tensor: MlTensor, bytes: Uint8Array, lentAs?: string): void;
+}
+
 export class Block implements Memory {
+  /** For errors: the feed or output as which the page last lent its tensor. */
+  lentAs: string | undefined;
   private memory: Uint8Array | undefined;
   private readonly holders = new Map<number, Holder>();
-  private own: MlTensor | undefined;
+  /** The page has the tensor: writes go into it, and it is never reused. */
+  private shown: boolean;
 
   constructor(
     readonly size: number,
-    private readonly giveBack: (tensor: MlTensor) => void,
-  ) {}
+    private readonly tensors: Tensors,
+    private own?: MlTensor,
+  ) {
+    this.shown = own !== undefined;
+    if (own) this.hold(0, { tensor: own });
+  }
 
   /** Made when it is first needed: outputs of graphs need none. */
   bytes(offset: number, count: number): Uint8Array {
@@ -31,6 +44,10 @@ export class Block implements Memory {
   }
 
   write(offset: number, bytes: Uint8Array): void {
+    if (this.shown) {
+      this.tensors.put(this.own!, bytes, this.lentAs);
+      return;
+    }
     this.holders.delete(offset);
     this.bytes(offset, bytes.byteLength).set(bytes);
   }
@@ -39,16 +56,35 @@ export class Block implements Memory {
     this.holders.set(offset, holder);
   }
 
-  /** Takes a tensor over: what is at this place is in it from now on. */
-  take(offset: number, tensor: MlTensor): void {
-    if (this.own) this.giveBack(this.own);
-    this.own = tensor;
+  /** The tensor that a graph can write an output of this form into. */
+  target(form: MlDescriptor): MlTensor | undefined {
+    return this.own && hasForm(this.own, form) ? this.own : undefined;
+  }
+
+  /** Takes a tensor over, which has what is at this place from now on; false where the block has to keep its own. */
+  take(offset: number, tensor: MlTensor): boolean {
+    if (tensor !== this.own) {
+      if (this.shown) return false;
+      if (this.own) this.tensors.giveBack(this.own);
+      this.own = tensor;
+    }
     this.hold(offset, { tensor });
+    return true;
+  }
+
+  /** The tensor, for the page. */
+  show(): MlTensor | undefined {
+    const tensor = this.holder(0) && this.own;
+    this.shown ||= tensor !== undefined;
+    this.lentAs ??= 'an output that a session left';
+    return tensor;
   }
 
   destroy(): void {
-    if (this.own) this.giveBack(this.own);
+    if (this.own && this.shown) this.own.destroy();
+    else if (this.own) this.tensors.giveBack(this.own);
     this.own = undefined;
+    this.shown = false;
     this.holders.clear();
     this.memory = undefined;
   }

@@ -2,6 +2,7 @@
 // https://www.w3.org/TR/webnn/
 
 import { sizeOf } from '../../contract/shape';
+import { DType } from '../../schema';
 
 export const NAME = 'webnn';
 
@@ -66,6 +67,34 @@ const BYTES: { readonly [type in MlDataType]?: number } = { float16: 2, int64: 8
 
 export function bytesOf({ dataType, shape }: MlDescriptor): number {
   return sizeOf(shape) * (BYTES[dataType] ?? 4);
+}
+
+export const hasForm = (tensor: MlDescriptor, { dataType, shape }: MlDescriptor) =>
+  tensor.dataType === dataType && `${tensor.shape}` === `${shape}`;
+
+/** The types that a tensor may have, but for those of less than a byte. */
+const TYPES: { readonly [dtype: number]: MlDataType } = {
+  [DType.float32]: 'float32',
+  [DType.float16]: 'float16',
+  [DType.int64]: 'int64',
+  [DType.uint64]: 'uint64',
+  [DType.int32]: 'int32',
+  [DType.uint32]: 'uint32',
+  [DType.int8]: 'int8',
+  [DType.uint8]: 'uint8',
+  [DType.bool_]: 'uint8',
+};
+
+export const hasMlType = (dtype: DType) => TYPES[dtype] !== undefined;
+
+export function descriptorOf({
+  dtype,
+  dims,
+}: {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+}): MlDescriptor {
+  return { dataType: TYPES[dtype], shape: dims };
 }
 
 interface Ml {

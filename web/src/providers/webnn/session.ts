@@ -5,6 +5,7 @@ import { dtypeOf, elementCount } from '../../contract/elements';
 import type { DTypeName } from '../../contract/kernel';
 import { Arena } from '../../device/arena';
 import { type Blocks, copiesOf } from '../../device/blocks';
+import { FIRST_VIRTUAL_ID } from '../../device/buffers';
 import type { CallInput, Host, Resolved } from '../../device/call';
 import type { Command } from '../../device/commands';
 import type { Placement } from '../../device/memory';
@@ -13,8 +14,9 @@ import { errorsAtOnce, type RunErrors, type SessionMemory, type Submission } fro
 import { type DeviceKernel, DeviceSession } from '../../device/session';
 import { messageOf, RuntimeError } from '../../errors';
 import { DType, ErrorCode } from '../../schema';
+import { Graphs, type MlProgram, Sketch } from './build';
 import type { MlDevice } from './device';
-import { type MlProgram, MlSegment } from './graph';
+import { MlSegment } from './graph';
 import { bytesOf, type MlDataType, type MlDescriptor } from './ml';
 import type { Call } from './operator';
 import { findOperator } from './registry';
@@ -25,9 +27,13 @@ type Instance = { readonly kernel: DeviceKernel; readonly attributes: unknown };
 export class MlSession extends DeviceSession {
   declare readonly provider: MlDevice;
   readonly memory: SessionMemory;
+  private readonly graphs: Graphs;
+  /** Numbers of kernels, in the order of their first calls. */
+  private readonly numbers = new Map<Instance, number>();
 
   constructor(provider: MlDevice) {
     super(provider, true);
+    this.graphs = new Graphs(provider);
     const arena = new Arena(provider.memory, provider.limits.buffer);
     this.memory = { arena, tensors: provider.memory, bytes: 0, clear() {}, destroy: () => arena.destroy() };
   }
@@ -38,11 +44,12 @@ export class MlSession extends DeviceSession {
   }
 
   resolve(
-    { kernel, attributes }: Instance,
+    instance: Instance,
     inputs: readonly (CallInput | undefined)[],
     wants: readonly boolean[],
     host: Host,
   ): Resolved {
+    const { kernel, attributes } = instance;
     const hostReads = new Set<number>();
     const call = callOf(attributes as Attributes | undefined, inputs, wants, (i) => hostReads.add(i));
     const operator = findOperator(kernel.op, kernel.domain ?? '');
@@ -59,6 +66,7 @@ export class MlSession extends DeviceSession {
       label: kernel.op,
       ready: true,
       compile: async () => undefined,
+      form: this.form(instance, inputs, wants, hostReads),
       emit,
       read,
       made: outputs.map(({ id }) => id),
@@ -72,6 +80,24 @@ export class MlSession extends DeviceSession {
     return { commands: [{ ...command, workgroups: [1, 1, 1] }], hostReads, hostTests: [] };
   }
 
+  /** See MlProgram. */
+  private form(
+    instance: Instance,
+    inputs: readonly (CallInput | undefined)[],
+    wants: readonly boolean[],
+    hostReads: ReadonlySet<number>,
+  ): string {
+    const number = this.numbers.get(instance) ?? this.numbers.size;
+    this.numbers.set(instance, number);
+    const given = inputs.map((input, i) => {
+      if (!input) return '';
+      const { dtype, dims, location } = input.tensor;
+      return `${dtype}[${dims}]${location}${hostReads.has(i) ? `=${input.bytes}` : ''}`;
+    });
+    return `${number}: ${wants} ${given.join(' ')}`;
+  }
+
+  /** Types and shapes of what a node makes, as the browser has them. */
   private shapes(op: string, emit: MlProgram['emit'], read: MlProgram['read']): readonly MlDescriptor[] {
     try {
       return shapesOf(this.provider.context, emit, read);
@@ -96,12 +122,20 @@ export class MlSession extends DeviceSession {
     _once?: ReadonlySet<number>,
     outside?: ReadonlySet<number>,
   ): MlSegment {
-    return new MlSegment(this.provider, commands as Command<MlProgram>[], placeOf, outside);
+    const programs = commands.map((command) => {
+      if (command.kind === 'dispatch') return command.program as MlProgram;
+      throw new RuntimeError(ErrorCode.not_implemented, 'Loop and Scan cannot take tensors of webnn apart yet');
+    });
+    const { buffers } = this.provider;
+    const isWeight = (id: number) => id < FIRST_VIRTUAL_ID && buffers.get(id).constant === true;
+    return new MlSegment(this.provider, this.graphs, new Sketch(programs, isWeight, outside), placeOf);
   }
 
   submit({ segment, keep, read }: Submission) {
     this.provider.counters.submits++;
     const parts = (segment as MlSegment).run(keep, read);
+    // `finish` tells of a failure.
+    parts.catch(() => undefined);
     return { pending: { finish: async <T>(use: (parts: Uint8Array[]) => T) => use(await parts) } };
   }
 

@@ -5,9 +5,8 @@ import type { Tensor } from '../../contract/kernel';
 import { makeTensor } from '../../device/call';
 import type { AskedCall } from '../../device/single';
 import { messageOf } from '../../errors';
-import { DType } from '../../schema';
 import { Formula } from './formula';
-import type { MlContext, MlDataType, MlDescriptor, MlOperand } from './ml';
+import { descriptorOf, type MlContext, type MlDescriptor, type MlOperand } from './ml';
 import type { Call, Emit } from './operator';
 import { findOperator } from './registry';
 
@@ -72,8 +71,3 @@ export function refusalOf(context: MlContext, elements: Forms, asked: AskedCall)
 }
 
 export const BOOL_AS = 'uint8';
-
-function descriptorOf({ dtype, dims }: Tensor): MlDescriptor {
-  const dataType = dtype === DType.bool_ ? BOOL_AS : (DType[dtype] as MlDataType);
-  return { dataType, shape: dims };
-}
