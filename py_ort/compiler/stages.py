@@ -62,6 +62,7 @@ from py_ort.compiler.passes.fuse.quantized_operators import QuantizedOperators
 from py_ort.compiler.passes.fuse.residual import Residual
 from py_ort.compiler.passes.fuse.round_trips import RoundTrips
 from py_ort.compiler.passes.fuse.scale_shift import ScaleShift
+from py_ort.compiler.passes.fuse.signed_bytes import SignedBytes
 from py_ort.compiler.passes.fuse.transposed_products import TransposedProducts
 from py_ort.compiler.passes.norms.group_norm import GroupNorm
 from py_ort.compiler.passes.norms.instance_norm import InstanceNorm
@@ -187,6 +188,7 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
         return []
     integers: list[Pass] = [
         Identity(),
+        SignedBytes(target),
         ByteTables(target),
         Quantized(target),
         RoundTrips(target),

@@ -121,3 +121,14 @@ _between("Sigmoid", (0,), 3)
 _between("LeakyRelu", (0,), 3)
 _between("AveragePool", (0,), 3)
 _between("GlobalAveragePool", (0,), 3)
+
+
+@in_floats("QLinearConcat")
+def qlinear_concat(node: ir.Node, build: Builder) -> Any:
+    """The result's scale and zero point, then each tensor with its own."""
+    places = range(2, len(node.inputs), 3)
+    given, y = [_steps(node, index + 1) for index in places], _steps(node, 0)
+    if y is None or any(each is None for each in given):
+        return None
+    parts = [each.undo(build, node.inputs[i]) for each, i in zip(given, places, strict=True) if each is not None]
+    return y.make(build, build.op("Concat", *parts, **attributes_of(node)), _dtype(node.inputs[2]))

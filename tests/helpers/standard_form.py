@@ -60,7 +60,12 @@ def unpack_panels(packed: np.ndarray, columns: int) -> np.ndarray:
 
 
 def unpack_integers(w: np.ndarray, node: ir.Node) -> np.ndarray:
-    """Return 8-bit weights in panels, [group…, panels, fours, 8, 4], as ONNX has them, but for int8."""
+    """Return 8-bit weights in panels [group…, panels, fours, 8, 4], OHWI or [N, K] as ONNX has them, but for int8."""
+    layout = get(node, "weight_layout")
+    if layout in ("OHWI", "IHWO"):
+        return unpack_conv(w, node)
+    if w.ndim == 2:
+        return w.T
     *lead, count, fours, width, four = w.shape
     whole = np.moveaxis(w, (-3, -1), (-4, -3)).reshape(*lead, fours * four, count * width)
     if not lead:
@@ -88,7 +93,7 @@ def unpack_conv(w: np.ndarray, node: ir.Node) -> np.ndarray:
         return w
     kh, kw = get(node, "kernel_shape")
     if layout != "panel8":
-        return np.einsum(f"{layout.lower()}->{'oihw' if node.op_type == 'Conv' else 'iohw'}", w)
+        return np.einsum(f"{layout.lower()}->{'iohw' if node.op_type == 'ConvTranspose' else 'oihw'}", w)
     if node.op_type == "Conv":
         out = get(node, "out_channels")
         flat = unpack_panels(w, out // group)  # [group, kh * kw * inner, out / group]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from graphs import parse
 
+from py_ort import InferenceSession
 from py_ort.compiler import compile_model
 from py_ort.compiler.passes.fuse import quantized_operators
 from py_ort.exceptions import PyOrtError
 from py_ort.testing.native_model import NativeModel
 
+WEBNN = Path(__file__).parents[2] / "build/webnn/chromium"
 _RNG = np.random.default_rng(3)
 
 
@@ -95,6 +98,7 @@ CASES = {
         "q = com.microsoft.QLinearGlobalAveragePool<channels_last=1>(p, sx, zx, less, zy)",
         "less, zy",
     ),
+    "concat": ("q = com.microsoft.QLinearConcat<axis=1>(sy, zy, p, sx, zx, p, sx, zx)", "sy, zy"),
     "what is moved": (
         """t = Transpose<perm=[0,2,3,1]>(p)  a, b = Split<axis=1>(t, halves)
         q = com.microsoft.QLinearAdd(a, sx, zx, b, sx, zx, sp, zy)""",
@@ -136,6 +140,19 @@ def test_equal_native_within_one_step(new_session, case: str) -> None:
     step = float(np.ravel(_CONSTANTS[scale])[0]) if scale else 1e-3
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1.001 * step)
     assert (np.abs(found - wanted) > step / 2).mean() < 0.01 or case == "pool"
+
+
+@pytest.mark.skipif(not WEBNN.exists(), reason="no Chromium with WebNN is there (make webnn)")
+@pytest.mark.parametrize("worth", [0, quantized_operators._WORTH], ids=["taken apart", "as they are"])
+@pytest.mark.parametrize("case", CASES)
+def test_equal_native_on_webnn(monkeypatch: pytest.MonkeyPatch, case: str, worth: int) -> None:
+    monkeypatch.setattr(quantized_operators, "_WORTH", worth)
+    data, x = _model(case), _RNG.normal(0, 1.5, (2, 4, 6, 8)).astype(np.float32)
+    scale = CASES[case][1].partition(",")[0]
+    step = float(np.ravel(_CONSTANTS[scale])[0]) if scale else 1e-3
+    with InferenceSession(data, providers=["webnn"], browser=str(WEBNN)) as session:
+        (found,), (wanted,) = session.run(None, {"x": x}), NativeModel(data).run({"x": x})
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1.001 * step)
 
 
 @pytest.mark.usefixtures("worth")

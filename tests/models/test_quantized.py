@@ -12,12 +12,13 @@ import pytest
 from bert import bert
 from onnx import TensorProto, helper, numpy_helper
 
-from py_ort import SessionOptions
+from py_ort import InferenceSession, SessionOptions
 from py_ort.testing.native_model import NativeModel
 
 quantization = pytest.importorskip("onnxruntime.quantization")
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType  # noqa: E402
 
+WEBNN = Path(__file__).parents[2] / "build/webnn/chromium"
 UNSIGNED = {"activation_type": QuantType.QUInt8}
 QOPERATOR = {"quant_format": QuantFormat.QOperator}
 FORMS: dict[str, dict[str, Any] | None] = {
@@ -125,6 +126,20 @@ def test_equals_onnxruntime_on_webgpu(new_session, folder: Path, name: str):
     for seed in (10, 11):
         (found,), (wanted,) = session.run(None, {"x": images(seed)}), native.run({"x": images(seed)})
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1 / 255 + 1e-6)
+
+
+@pytest.mark.skipif(not WEBNN.exists(), reason="no Chromium with WebNN is there (make webnn)")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FORMS)
+def test_equals_onnxruntime_on_webnn(folder: Path, name: str):
+    """Within two steps of the probabilities: the browser rounds halves its own way."""
+    native = NativeModel(folder / f"{name}.onnx")
+    with InferenceSession(folder / f"{name}.onnx", providers=["webnn"], browser=str(WEBNN)) as session:
+        operators = [node.op_type for node in session.placement().nodes]
+        assert ("QLinearConv" in operators) is (name not in ("qdq-all-unsigned", "qdq-16-bits", "dynamic"))
+        for seed in (10, 11):
+            (found,), (wanted,) = session.run(None, {"x": images(seed)}), native.run({"x": images(seed)})
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=2 / 255 + 1e-6)
 
 
 def test_round_trips_take_no_launches_of_their_own(new_session, folder: Path):

@@ -206,3 +206,10 @@ def test_attentions(case: Case, constants: bool) -> None:
     with strict_session(model([made], fed, kept, " ".join(outputs))) as session:
         for a, b in zip(session.run(None, fed), case.expectation(arrays), strict=True):
             assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("equation", ["ab,bc,ca->", "ab,bc,ca->ac"])
+def test_constants_whose_axes_change_places(equation: str) -> None:
+    """A browser that turns a constant and then reshapes it must not take its axes for those before."""
+    fed, kept = {"x": floats(2, 3)}, {"b": floats(3, 4), "c": floats(4, 2)}
+    compare([node("Einsum", "x b c", equation=equation)], fed, kept)

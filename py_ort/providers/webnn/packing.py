@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.graph import attribute
+from py_ort.ir.graph import array, attribute
+from py_ort.ir.operators import NHWC
 from py_ort.providers.packing import Packed, Packing
 
 
@@ -23,3 +25,27 @@ class Filters(Packing):
             return Packed("ihwo", lambda w: w.transpose(1, 2, 3, 0), (1, kh, kw, first), attributes)
         attributes = {"weight_layout": "OHWI", "out_channels": first}
         return Packed("ohwi", lambda w: w.transpose(0, 2, 3, 1), (first, kh, kw, second), attributes)
+
+    def integers(self, node: ir.Node, shape: tuple[int, ...]) -> Packed | None:
+        """Of int8 without zero points, between tensors that each have one scale: images' as floats'; [N, K]."""
+        if node.op_type not in ("QLinearConv", "QLinearMatMul", "QGemm") or not _is_signed(node):
+            return None
+        if node.domain == NHWC:
+            return self.convolution(node, shape)
+        if node.op_type == "QLinearConv" or len(shape) != _MATRIX:
+            return None
+        rows, columns = shape
+        return Packed("columns", np.transpose, (columns, rows), {"packed_n": columns})
+
+
+_MATRIX = 2
+_WEIGHTS, _ZERO = 3, 5
+
+
+def _is_signed(node: ir.Node) -> bool:
+    """Return True if the weights are int8 without zero points, and each tensor beside them has one scale."""
+    weights, zeros = node.inputs[_WEIGHTS], array(node.inputs[_ZERO])
+    if weights is None or weights.dtype != ir.DataType.INT8 or zeros is None or zeros.any():
+        return False
+    scales = [array(node.inputs[index]) for index in ((1, 6) if node.op_type == "QLinearMatMul" else (1,))]
+    return all(scale is not None and scale.size == 1 for scale in scales)

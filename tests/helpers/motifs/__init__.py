@@ -14,5 +14,6 @@ ELSEWHERE = {
     "index_grids": "tests/unit/passes/test_index_grids.py",
     "packed_gates": "tests/unit/passes/test_packed_projections.py",
     "quantized_operators": "tests/models/test_operators_in_floats.py",
+    "signed_bytes": "tests/unit/passes/test_signed_bytes.py",
     "wide_halves": "tests/unit/passes/test_wide_halves.py",
 }

@@ -251,7 +251,8 @@ export interface Requirement {
  * MatMul, bias: input 2 is added to the product. Of MatMulNBits and convolutions, bytes: it is told of rows, or pixels
  * and weights, of 8 bits. Of MatMulNBits, norm: input 6 is the scale of a normalization of its rows; gate: half of its
  * columns are a gate of the others; residual: input 7. parts: a product leaves the sums of parts of k as they are, and
- * what reads it adds them up (passes/placed/product_parts.py).
+ * what reads it adds them up (passes/placed/product_parts.py). Of operators on quantized tensors, signed: they work on
+ * integers only where all bytes are int8 and weights are constants without zero points (passes/fuse/signed_bytes.py).
  */
 export type Feature =
   | 'columns'
@@ -264,6 +265,7 @@ export type Feature =
   | 'gate'
   | 'parts'
   | 'perm'
+  | 'signed'
   | 'words';
 
 /**

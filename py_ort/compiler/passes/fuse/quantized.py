@@ -7,7 +7,7 @@ exactly between two steps, and which way it goes depends on how it was computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, remove, replace_value, scalar
-from py_ort.ir.operators import MICROSOFT, op_types
+from py_ort.ir.operators import MICROSOFT, op_types, operator
 from py_ort.ir.rules import Rules
 
 BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
@@ -83,6 +83,8 @@ class Quantized(Pass):
         op_type, domain, inputs, attributes = made
         if self._target.has(domain, op_type) is not True:
             return False
+        if is_signed(self._target) and not _reads_signed(op_type, domain, inputs):
+            return False
         value = build.op(op_type, *inputs, domain=domain, **attributes)
         value.type = behind.outputs[0].type
         if value.shape is None:
@@ -91,6 +93,32 @@ class Quantized(Pass):
         remove(behind)
         remove(node)
         return True
+
+
+def is_signed(target: Target) -> bool:
+    """Return True if the first provider computes with quantized tensors of int8 only, and weights without zero points.
+
+    It is the feature "signed" of its products.
+    """
+    return target.offers("signed", "QLinearConv")
+
+
+def _reads_signed(op_type: str, domain: str, inputs: Sequence[ir.Value | None]) -> bool:
+    """Return True if all bytes are signed, and weights are constant images' or matrices' without zero points."""
+    if any(value is not None and value.dtype == ir.DataType.UINT8 for value in inputs):
+        return False
+    places = operator(domain, op_type).integer_weights
+    if places is None:
+        return True
+    weights, zeros = (inputs[index] for index in places)
+    axes = 4 if op_type == "QLinearConv" else 2
+    found = None if zeros is None else array(zeros)
+    return (
+        weights is not None
+        and weights.const_value is not None
+        and rank(weights) == axes
+        and (found is not None and not found.any())
+    )
 
 
 def quantization(node: ir.Node, integers: ir.Value | None) -> QuantizedValue | None:
@@ -204,7 +232,9 @@ def _gemm(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None
     if c is not None and (bias is None or attribute(node, "beta", 1.0) != 1):
         return None
     if transposed:
-        b = b._replace(data=build.op("Transpose", b.data, perm=[1, 0]))
+        columns = array(b.data)
+        data = build.op("Transpose", b.data, perm=[1, 0]) if columns is None else build.constant(columns.T)
+        b = b._replace(data=data)
     return "QGemm", MICROSOFT, [*a, *b, bias, result.scale, result.zero_point], {}
 
 

@@ -195,14 +195,14 @@ def _repeated(node: ir.Node) -> bool:
 def _moved(value: ir.Value | None) -> tuple[ir.Value | None, list[ir.Node]]:
     """The elements of a value as they were made, and what only moved them since, the last first."""
     moves: list[ir.Node] = []
-    while value is not None and (maker := value.producer()) is not None and _is_move(maker):
+    while value is not None and (maker := value.producer()) is not None and is_move(maker):
         moves.append(maker)
         value = maker.inputs[0]
     return value, moves
 
 
-def _is_move(node: ir.Node) -> bool:
-    """Whether what it gives has elements of its first input only, in order of size where it compares them."""
+def is_move(node: ir.Node) -> bool:
+    """Whether what a node gives has elements of its first input only, in order of size where it compares them."""
     moving = {"MaxPool", *op_types("moves"), *op_types("view")}
     return (
         node.domain in ("", NHWC)

@@ -108,7 +108,7 @@ async function build(device: MlDevice, sketch: Sketch): Promise<BuiltGraph> {
   const operandOf = (id: number, descriptor: MlDescriptor): MlOperand => {
     if (sketch.isWeight(id)) {
       const { buffer, offset } = blockAt(device.buffers.get(id));
-      return f.builder.constant(descriptor, buffer.bytes(offset, bytesOf(descriptor)));
+      return f.known(descriptor, buffer.bytes(offset, bytesOf(descriptor)));
     }
     const number = sketch.number(id);
     inputs.push({ name: `i${number}`, id: number, descriptor });

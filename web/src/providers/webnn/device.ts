@@ -125,7 +125,7 @@ export class MlDevice implements DeviceProvider, Tensors {
     const { buffer, offset } = blockAt(place);
     const tensor = buffer.holder(offset)?.tensor;
     if (!tensor) return buffer.bytes(offset, bytes).slice();
-    return this.contents(tensor, buffer.lentAs).then((read) => read.subarray(0, bytes));
+    return this.contents(tensor, buffer.lentAs).then((read) => ofSize(read, bytes));
   }
 
   async contents(tensor: MlTensor, lentAs?: string): Promise<Uint8Array> {
@@ -196,5 +196,13 @@ export class MlDevice implements DeviceProvider, Tensors {
 
 /** Tensors of one type and shape that wait for a use. */
 const SPARE = 4;
+
+/** A tensor of few bytes is shorter than its place. */
+function ofSize(read: Uint8Array, bytes: number): Uint8Array {
+  if (read.length >= bytes) return read.subarray(0, bytes);
+  const whole = new Uint8Array(bytes);
+  whole.set(read);
+  return whole;
+}
 
 const keyOf = ({ dataType, shape }: MlDescriptor) => `${dataType} ${shape}`;

@@ -1,13 +1,40 @@
 // How operators are put into a graph, and of which operands it is made.
-import { sizeOf } from '../../contract/shape';
-import { type MlBuilder, type MlContext, type MlDataType, type MlOperand, newBuilder } from './ml';
+import { sizeOf, stridesOf } from '../../contract/shape';
+import {
+  bytesOf,
+  type MlBuilder,
+  type MlContext,
+  type MlDataType,
+  type MlDescriptor,
+  type MlOperand,
+  newBuilder,
+} from './ml';
 
 /** An operand, or a number of the type that the first operand beside it has. */
 export type Term = MlOperand | number;
 
+/** The scale and zero point of a quantized operand. */
+export type Steps = readonly [scale: MlOperand, zero: MlOperand];
+
+/** Methods whose results have elements of their first operand only. */
+const MOVES: ReadonlySet<string> = new Set('expand gather maxPool2d reshape slice split transpose'.split(' '));
+
+/**
+ * Methods that Chromium computes on integers between dequantizeLinear and quantizeLinear of other steps, or of weights
+ * with zero points, as if there were none.
+ */
+const OWN_STEPS: ReadonlySet<string> = new Set(
+  'averagePool2d conv2d convTranspose2d gemm maxPool2d reduceMax reduceMin slice transpose'.split(' '),
+);
+
 export class Formula {
   readonly builder: MlBuilder;
   private readonly sources = new Map<unknown, readonly unknown[]>();
+  private readonly contents = new Map<MlOperand, Uint8Array>();
+  /** Constants under another shape. */
+  private readonly views = new Map<unknown, Uint8Array>();
+  private readonly steps = new Map<MlOperand, Steps>();
+  private readonly anySteps = new Set<unknown>();
 
   constructor(context: MlContext) {
     this.builder = newBuilder(context);
@@ -18,11 +45,54 @@ export class Formula {
     return this.several(name, ...given)[0];
   }
 
-  /** One with several results. */
+  /**
+   * One with several results. The browser moves integers as such only where it sees their steps, in quantizeLinear
+   * behind the operator.
+   */
   several(name: string, ...given: readonly unknown[]): readonly MlOperand[] {
+    const turned = name === 'transpose' && this.turned(...(given as Parameters<Formula['turned']>));
+    if (turned) return [turned];
+    if (!MOVES.has(name)) return this.made(name, given);
+    const [x, ...others] = given as [MlOperand];
+    return this.moved(x, (one) => this.made(name, [one, ...others]));
+  }
+
+  /** Elements of x elsewhere, as floats that stand for the same integers. */
+  moved(x: MlOperand, of: (x: MlOperand) => readonly MlOperand[]): readonly MlOperand[] {
+    const steps = this.steps.get(x);
+    return steps ? of(this.dequantized(x, steps)).map((y) => this.quantized(y, steps)) : of(x);
+  }
+
+  private made(name: string, read: readonly unknown[]): readonly MlOperand[] {
+    const given = OWN_STEPS.has(name) ? read.map((x) => (this.anySteps.has(x) ? this.apart(x) : x)) : read;
     const made = [this.builder[name](...(given as never[]))].flat() as MlOperand[];
     for (const operand of made) this.sources.set(operand, given);
+    const bytes = name === 'reshape' && (this.contents.get(given[0] as MlOperand) ?? this.views.get(given[0]));
+    if (bytes) this.views.set(made[0], bytes);
     return made;
+  }
+
+  /** A constant whose axes change places: Chromium takes them for those before where it is reshaped later. */
+  private turned(x: MlOperand, { permutation }: { readonly permutation: readonly number[] }): MlOperand | undefined {
+    const bytes = this.contents.get(x) ?? this.views.get(x);
+    const width = bytes && bytes.byteLength / sizeOf(x.shape);
+    if (!bytes || !width || width * sizeOf(x.shape) !== bytesOf(x)) return undefined;
+    const strides = stridesOf(x.shape);
+    const shape = permutation.map((axis) => x.shape[axis]);
+    const made = new Uint8Array(bytes.byteLength);
+    const at = shape.map(() => 0);
+    let from = 0;
+    for (let to = 0; to < made.byteLength; to += width) {
+      for (let i = 0; i < width; i++) made[to + i] = bytes[from + i];
+      for (let axis = shape.length - 1; axis >= 0; axis--) {
+        const step = strides[permutation[axis]] * width;
+        from += step;
+        if (++at[axis] < shape[axis]) break;
+        from -= step * shape[axis];
+        at[axis] = 0;
+      }
+    }
+    return this.known({ dataType: x.dataType, shape }, made);
   }
 
   /** Operands, and all that they are made of. */
@@ -47,7 +117,65 @@ export class Formula {
     shape: readonly number[] = [values.length],
     dataType: MlDataType = 'int32',
   ): MlOperand {
-    return this.builder.constant({ dataType, shape }, new Uint8Array(ELEMENTS[dataType]!(values).buffer));
+    return this.known({ dataType, shape }, new Uint8Array(ELEMENTS[dataType]!(values).buffer));
+  }
+
+  /** A constant by its bytes. */
+  known(descriptor: MlDescriptor, bytes: Uint8Array): MlOperand {
+    const made = this.builder.constant(descriptor, bytes);
+    this.contents.set(made, bytes);
+    return made;
+  }
+
+  /** The bytes of a constant. */
+  bytesOf(x: MlOperand): Uint8Array | undefined {
+    return this.contents.get(x);
+  }
+
+  /** Reshaped, as a constant where x is one. */
+  shaped(x: MlOperand, shape: readonly number[]): MlOperand {
+    const bytes = this.bytesOf(x);
+    return bytes ? this.known({ dataType: x.dataType, shape }, bytes) : this.reshape(x, shape);
+  }
+
+  /**
+   * The same numbers, across which the browser joins no operators. Its page crashes where quantizeLinear follows an
+   * operator on images whose channels come first, which it gives transposes.
+   */
+  apart(x: unknown): MlOperand {
+    return this.plain('identity', x);
+  }
+
+  /** Floats that integers stand for, whatever is done to them. */
+  inAnySteps(x: MlOperand): MlOperand {
+    this.anySteps.add(x);
+    return x;
+  }
+
+  /** The floats that integers of one scale stand for. */
+  dequantized(x: MlOperand, steps: Steps): MlOperand {
+    const [scale, zero] = this.ofAll(x, steps);
+    return this.plain('dequantizeLinear', x, scale, zero);
+  }
+
+  /** Integers of one scale, which is noted. */
+  quantized(x: MlOperand, steps: Steps): MlOperand {
+    const [scale, zero] = this.ofAll(x, steps);
+    const made = this.plain('quantizeLinear', x, scale, zero);
+    if (this.bytesOf(scale) && this.bytesOf(zero)) this.steps.set(made, steps);
+    return made;
+  }
+
+  /** Integers of any scale: of those that nothing is known of, one. */
+  counted(x: MlOperand): MlOperand {
+    if (x.dataType === 'int8' && !this.steps.has(x))
+      this.steps.set(x, [this.constant([1], [], 'float32'), this.number(x, 0)]);
+    return x;
+  }
+
+  private ofAll({ shape }: MlOperand, steps: Steps): readonly MlOperand[] {
+    const ones = shape.map(() => 1);
+    return steps.map((one) => this.shaped(one, ones));
   }
 
   cast(x: MlOperand, dataType: MlDataType): MlOperand {

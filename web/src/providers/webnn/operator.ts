@@ -1,6 +1,6 @@
 // What an operator is to WebNN: a file of operators/ default-exports an array of them.
 import type { Attributes } from '../../contract/attributes';
-import type { DTypeName, Requirement, Tensor } from '../../contract/kernel';
+import type { DTypeName, Feature, Requirement, Tensor } from '../../contract/kernel';
 import type { DType } from '../../schema';
 import type { Formula } from './formula';
 import type { MlOperand } from './ml';
@@ -25,6 +25,7 @@ export interface MlOperator {
   /** As of kernels (contract/kernel.ts): of each input on the device, the last entry stands for all further ones. */
   readonly types: readonly (readonly DTypeName[])[];
   readonly requires?: readonly Requirement[];
+  readonly features?: readonly Feature[];
   /** Of outputs, where WebNN's own type is another one. */
   readonly result?: (call: Call) => DType;
   emit(call: Call): Emit;

@@ -16,6 +16,8 @@ import {
   paddingOf,
   spatialOf,
 } from './shared/images';
+import { biasFloats, stepsOf, weightFloats } from './shared/integers';
+import { BYTES } from './shared/types';
 
 /** Of weights in an order of layout/packing.py, else in ONNX's: where their first spatial axis is. */
 const KERNEL_AT: { readonly [layout: string]: number } = { ohwi: 1, ihwo: 1 };
@@ -42,6 +44,22 @@ const convolution =
       const whole = apart ? padImage(f, image, layout, begins, ends) : image;
       const y = f.plain('conv2d', whole, filter, { ...options, ...(bias && { bias }) });
       return asBefore(f, y, spatial.length, layout);
+    };
+  };
+
+/** Inputs are x, w and y, each with its scale and zero point, and a bias. */
+const quantized =
+  (layout: Layout) =>
+  (call: Call): Emit => {
+    const emit = convolution(layout)({ ...call, inputs: [call.inputs[0], call.inputs[3]] });
+    const axis = call.attributes.text('weight_layout', '') === 'IHWO' ? 3 : 0;
+    return (f, [x, xScale, xZero, w, wScale, wZero, yScale, yZero, bias]) => {
+      const floats = [
+        f.dequantized(x, stepsOf(f, x, xScale, xZero)),
+        weightFloats(f, w, wScale, wZero, axis),
+        biasFloats(f, bias, xScale, wScale, w.shape[axis]),
+      ];
+      return f.quantized([emit(f, floats)].flat()[0], [yScale, yZero]);
     };
   };
 
@@ -100,9 +118,18 @@ function spread(f: Formula, x: MlOperand, axis: number, step: number): MlOperand
 
 const OVER_TWO = { rank: { input: 0, min: 3, max: 4 }, otherwise: 'more than two spatial axes' };
 
+const QUANTIZED = {
+  op: 'QLinearConv',
+  types: [BYTES, ['float32'], BYTES, BYTES, ['float32'], BYTES, ['float32'], BYTES, ['int32']],
+  requires: [OVER_TWO],
+  features: ['signed'],
+} satisfies Partial<MlOperator>;
+
 export default [
   { op: 'Conv', types: [FLOATS], requires: [OVER_TWO], emit: convolution('nchw') },
   { op: 'ConvTranspose', types: [FLOATS], requires: [OVER_TWO], emit: transposed('nchw') },
   { op: 'Conv', domain: NHWC_DOMAIN, types: [FLOATS], emit: convolution('nhwc') },
   { op: 'ConvTranspose', domain: NHWC_DOMAIN, types: [FLOATS], emit: transposed('nhwc') },
+  { ...QUANTIZED, emit: quantized('nchw') },
+  { ...QUANTIZED, domain: NHWC_DOMAIN, emit: quantized('nhwc') },
 ] satisfies MlOperator[];

@@ -1,10 +1,12 @@
 // Products of matrices.
 import { MICROSOFT_DOMAIN } from '../../../contract/kernel';
+import { sizeOf } from '../../../contract/shape';
 import type { Formula } from '../formula';
 import type { MlOperand } from '../ml';
 import { FLOATS, type MlOperator } from '../operator';
 import { axesUpTo, formula } from './shared/calls';
 import { einsum } from './shared/einsum';
+import { productFloats } from './shared/integers';
 import { product } from './shared/product';
 import { BYTES } from './shared/types';
 
@@ -92,7 +94,15 @@ export default [
     op: 'QLinearMatMul',
     types: [BYTES, FLOATS, BYTES, BYTES, FLOATS, BYTES, FLOATS, BYTES],
     requires: axesUpTo(5, 0, 3),
-    emit: formula((f, [a, aScale, aZero, b, bScale, bZero, yScale, yZero]) => {
+    features: ['signed'],
+    emit: formula((f, [a, aScale, aZero, b, bScale, bZero, yScale, yZero], { attributes }) => {
+      const columns = attributes.integer('packed_n', 0);
+      if (columns) {
+        const depth = a.shape.at(-1)!;
+        const rows = f.reshape(a, [sizeOf(a.shape) / depth, depth]);
+        const floats = productFloats(f, [rows, aScale, aZero], [b, bScale, bZero], true);
+        return f.reshape(f.quantized(floats, [yScale, yZero]), [...a.shape.slice(0, -1), columns]);
+      }
       const [left, right, result] = [aScale, bScale, yScale].map((scale, i) =>
         column(f, f.cast(scale, 'float32'), i !== 1),
       );

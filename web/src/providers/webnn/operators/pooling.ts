@@ -59,14 +59,20 @@ const KINDS: { readonly [op: string]: (attributes: Attributes) => Kind } = {
   },
 };
 
-const pool =
-  (op: string, layout: Layout) =>
+/** Of integers: what counts of pads counts behind them, too. */
+export const integerMean = (attributes: Attributes): Kind =>
+  attributes.integer('count_include_pad', 0) === 1
+    ? { method: 'averagePool2d', skipsPads: false }
+    : KINDS.AveragePool(attributes);
+
+export const pool =
+  (kindOf: (attributes: Attributes) => Kind, layout: Layout) =>
   ({ attributes, inputs }: Call): Emit => {
-    const kind = KINDS[op](attributes);
+    const kind = kindOf(attributes);
     const spatial = spatialOf(inputs[0]!.dims, layout);
     const window = readWindow(attributes);
     const along = slide(window, spatial, window.kernelShape, true);
-    const floats = [DType.float32, DType.float16].includes(inputs[0]!.dtype);
+    const floats = [DType.float32, DType.float16, DType.int8].includes(inputs[0]!.dtype);
     const spread = along.dilations.some((step, i) => step > 1 && along.kernel[i] > 1);
     const byTaps = spread || spatial.length > 2 || !floats;
     const geometry = byTaps ? along : overTwo(along);
@@ -77,10 +83,11 @@ const pool =
     const own = kind.skipsPads && !byTaps && isSame(geometry, ends);
     const options = { windowDimensions: kernel, strides, layout, ...(own && { padding: paddingOf(begins, ends) }) };
     return (f, [x]) => {
-      let image = kind.before?.(f, x) ?? x;
+      let image = kind.before?.(f, x) ?? f.counted(x);
       if (!byTaps) image = inTwo(f, image, firstSpatial(layout));
       const least = floats ? -Infinity : 0;
-      if (!own) image = padImage(f, image, layout, begins, ends, kind.method === 'maxPool2d' ? least : 0);
+      const pad = kind.method === 'maxPool2d' ? least : 0;
+      if (!own) [image] = f.moved(image, (one) => [padImage(f, one, layout, begins, ends, pad)]);
       let y = byTaps ? slid(f, image, geometry, kind, layout) : f.plain(kind.method, image, options);
       if (kind.factors && !own) y = grown(f, y, kind.factors, geometry, layout);
       return asBefore(f, kind.after?.(f, y) ?? y, byTaps ? 2 : spatial.length, layout);
@@ -132,7 +139,7 @@ const REDUCTIONS: { readonly [op: string]: (attributes: Attributes) => readonly 
   GlobalLpPool: (attributes) => ['reduceSum', attributes.integer('p', 2)],
 };
 
-const global =
+export const globalPool =
   (op: string, layout: Layout) =>
   ({ attributes, inputs }: Call): Emit => {
     const [method, p] = REDUCTIONS[op](attributes);
@@ -149,15 +156,17 @@ const WINDOWS: readonly Requirement[] = [
   { noOutput: 1, otherwise: 'indices of the largest' },
 ];
 
-const typesOf = (op: string): readonly (readonly DTypeName[])[] => [op === 'MaxPool' ? [...FLOATS, 'uint8'] : FLOATS];
+const typesOf = (op: string): readonly (readonly DTypeName[])[] => [
+  op === 'MaxPool' ? [...FLOATS, 'int8', 'uint8'] : FLOATS,
+];
 
 export default [
   ...Object.keys(KINDS).flatMap((op): MlOperator[] => [
-    { op, types: typesOf(op), requires: WINDOWS, emit: pool(op, 'nchw') },
-    { op, domain: NHWC_DOMAIN, types: typesOf(op), requires: WINDOWS, emit: pool(op, 'nhwc') },
+    { op, types: typesOf(op), requires: WINDOWS, emit: pool(KINDS[op], 'nchw') },
+    { op, domain: NHWC_DOMAIN, types: typesOf(op), requires: WINDOWS, emit: pool(KINDS[op], 'nhwc') },
   ]),
   ...Object.keys(REDUCTIONS).flatMap((op): MlOperator[] => [
-    { op, types: [FLOATS], emit: global(op, 'nchw') },
-    { op, domain: NHWC_DOMAIN, types: [FLOATS], emit: global(op, 'nhwc') },
+    { op, types: [FLOATS], emit: globalPool(op, 'nchw') },
+    { op, domain: NHWC_DOMAIN, types: [FLOATS], emit: globalPool(op, 'nhwc') },
   ]),
 ] satisfies MlOperator[];

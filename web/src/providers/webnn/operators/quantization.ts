@@ -1,9 +1,10 @@
 import { sizeOf } from '../../../contract/shape';
 import { DType } from '../../../schema';
-import type { Formula } from '../formula';
+import type { Formula, Steps } from '../formula';
 import type { MlOperand } from '../ml';
-import { FLOATS, type MlOperator } from '../operator';
+import { type Call, FLOATS, type MlOperator } from '../operator';
 import { axesUpTo, axisOf, formula } from './shared/calls';
+import { zerosLike } from './shared/integers';
 import { BYTES } from './shared/types';
 
 /** A scale or zero point with as many axes as x: of all, of an axis, or of blocks along it. */
@@ -27,18 +28,26 @@ function spread(f: Formula, given: MlOperand, { shape }: MlOperand, axis: number
   return f.plain('slice', f.reshape(each, [...before, along * block, ...behind]), zeros, [...shape]);
 }
 
-const emitted = (method: string, zeroType: (f: Formula, x: MlOperand, asked: number) => MlOperand['dataType']) =>
-  formula((f, [x, scale, zero], call) => {
-    const block = call.attributes.integer('block_size', 0);
-    // One scale for all has no axis, and its default may be outside.
-    const axis = block || sizeOf(scale.shape) > 1 ? axisOf(call, 1) : 0;
-    const steps = spread(f, scale, x, axis, block);
-    const type = zeroType(f, x, call.attributes.integer('output_dtype', 0));
-    const zeros = zero
-      ? spread(f, zero, x, axis, block)
-      : f.constant(new Array<number>(sizeOf(steps.shape)).fill(0), steps.shape, type);
-    return f.plain(method, method === 'quantizeLinear' ? f.cast(x, scale.dataType) : x, steps, zeros);
-  });
+/** A scale and a zero point, in steps along an axis or in blocks. */
+function stepped(f: Formula, x: MlOperand, scale: MlOperand, zero: MlOperand, call: Call): Steps {
+  const block = call.attributes.integer('block_size', 0);
+  // One scale for all has no axis, and its default may be outside.
+  const axis = block || sizeOf(scale.shape) > 1 ? axisOf(call, 1) : 0;
+  return [spread(f, scale, x, axis, block), spread(f, zero, x, axis, block)];
+}
+
+const quantize = formula((f, [x, scale, zero], call) => {
+  const type = call.attributes.integer('output_dtype', 0) === DType.int8 ? 'int8' : 'uint8';
+  const floats = f.cast(x, scale.dataType);
+  const zeros = zero ?? zerosLike(f, scale, type);
+  if (sizeOf(scale.shape) === 1) return f.quantized(floats, [scale, zeros]);
+  return f.plain('quantizeLinear', floats, ...stepped(f, x, scale, zeros, call));
+});
+
+const dequantize = formula((f, [x, scale, zero], call) => {
+  const steps = stepped(f, x, scale, zero ?? zerosLike(f, scale, x.dataType), call);
+  return f.inAnySteps(f.plain('dequantizeLinear', x, ...steps));
+});
 
 const between = (f: Formula, x: MlOperand) => f.of('min', f.of('max', f.of('roundEven', x), 0), 255);
 
@@ -50,13 +59,13 @@ export default [
       ...axesUpTo(5, 0),
       { attribute: 'output_dtype', values: [0, DType.uint8, DType.int8], otherwise: 'this type of result' },
     ],
-    emit: emitted('quantizeLinear', (_, __, asked) => (asked === DType.int8 ? 'int8' : 'uint8')),
+    emit: quantize,
   },
   {
     op: 'DequantizeLinear',
     types: [[...BYTES, 'int32'], FLOATS, [...BYTES, 'int32']],
     requires: axesUpTo(5, 0),
-    emit: emitted('dequantizeLinear', (_, x) => x.dataType),
+    emit: dequantize,
   },
   {
     op: 'DynamicQuantizeLinear',

@@ -6,7 +6,6 @@ import type { Formula } from '../formula';
 import type { MlOperand } from '../ml';
 import type { Call, Emit, MlOperator } from '../operator';
 import { range } from './shared/calls';
-import { apart } from './shared/images';
 import { MOVED } from './shared/types';
 
 /** Of an output position: elements and their weights, which may come twice. */
@@ -88,7 +87,7 @@ function resize({ inputs, attributes, data }: Call): Emit {
 const resampled =
   (mode: string, pair: readonly number[], axes: readonly Axis[]): Emit =>
   (f, [x]) =>
-    apart(f, f.plain('resample2d', x, { mode, axes: pair, sizes: pair.map((i) => axes[i].output) }));
+    f.apart(f.plain('resample2d', x, { mode, axes: pair, sizes: pair.map((i) => axes[i].output) }));
 
 export default [
   {

@@ -15,15 +15,9 @@ export const spatialOf = (dims: readonly number[], layout: Layout): readonly num
 export const inTwo = (f: Formula, x: MlOperand, axis: number): MlOperand =>
   x.shape.length === 4 ? x : f.reshape(x, [...x.shape.slice(0, axis), 1, ...x.shape.slice(axis)]);
 
-/**
- * What a graph makes of images whose channels come first: Chromium's page crashes where quantizeLinear follows an
- * operator that it gives transposes.
- */
-export const apart = (f: Formula, y: MlOperand): MlOperand => f.plain('identity', y);
-
-/** Without it again. */
+/** Without it again. Images whose channels come first end apart (`Formula.apart`). */
 export function asBefore(f: Formula, y: MlOperand, axes: number, layout: Layout): MlOperand {
-  if (axes === 2) return layout === 'nchw' ? apart(f, y) : y;
+  if (axes === 2) return layout === 'nchw' ? f.apart(y) : y;
   const at = firstSpatial(layout);
   return f.reshape(
     y,
