@@ -24,5 +24,5 @@ def test_rows(rows):
 
 @pytest.mark.parametrize("what, most", [("small run", 6), ("64 MiB in", 4), ("64 MiB out", 4)])
 def test_ratios(rows, what, most):
-    """Aims are 2, 1.4 and 1.4 on a quiet machine (docs/api.md); these limits hold on a busy one."""
+    """Aims are 2, 1.4 and 1.4 on a quiet machine (docs/figures.md); these limits hold on a busy one."""
     assert rows[what].ratio < most
