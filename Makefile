@@ -22,6 +22,7 @@
 # make docs                                   the documentation as a site, in build/docs; fails on links that lead nowhere
 # make wheel, make clean
 # make npm                                    dist/py-ort-web-VERSION.tgz, the package for pages and for Node; prints its sizes
+# make release                                wheel, sdist, npm package and docs site into dist, each checked as users get it
 #
 # Each sets up what it needs: Debian packages, .venv, npm packages, the builds. Stamps in build/stamps make the next time quick.
 SHELL := /bin/bash
@@ -51,7 +52,7 @@ files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 
 CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
 .PHONY: docs run test kernels fuzz bounds large libraries numpy1 onnx121 browsers webnn matrix check format conformance build \
-  setup wheel npm clean again
+  setup wheel npm release clean again
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -119,6 +120,7 @@ check: build
 	$(BIN)/python .ci/lines.py
 	$(BIN)/python .ci/floors.py
 	$(BIN)/python .ci/subjects.py
+	$(BIN)/python .ci/english.py
 	$(BIOME) check --error-on-warnings
 	@echo clang-format --dry-run
 	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
@@ -144,6 +146,9 @@ wheel: build
 
 npm: build
 	@node web/npm/build.mjs
+
+release: build docs $(STAMPS)/release
+	@build/release-venv/bin/python .ci/release.py
 
 clean:
 	rm -rf build dist py_ort/assets web/node_modules $(GENERATED)
@@ -186,6 +191,12 @@ $(STAMPS)/docs: .ci/docs.txt pyproject.toml $(STAMPS)/system
 	@echo "py_ort: making build/docs-venv"
 	@"$(PYTHON)" -m venv build/docs-venv
 	@build/docs-venv/bin/pip install -q --disable-pip-version-check -r .ci/docs.txt -e .
+	@touch $@
+
+$(STAMPS)/release: .ci/release.txt $(STAMPS)/system
+	@echo "py_ort: making build/release-venv"
+	@"$(PYTHON)" -m venv build/release-venv
+	@build/release-venv/bin/pip install -q --disable-pip-version-check -r .ci/release.txt
 	@touch $@
 
 $(STAMPS)/npm: web/package.json web/package-lock.json $(STAMPS)/system

@@ -18,7 +18,7 @@ GENERATED = re.compile(r"docs/operators\.md|web/src/schema/|.*/gen/")
 
 
 def files(root: Path) -> list[Path]:
-    """What git tracks or would track; all of it in a copy without git."""
+    """Return the files that git tracks or would track; in a copy without git, all files."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True
     )

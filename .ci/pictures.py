@@ -1,43 +1,112 @@
-"""Draws docs/*.png of the pages that the command line writes: run it when they look different."""
+"""Draws docs/*.png of the pages that the command line writes, in light and dark: run it when the pages look different.
+
+Arguments are names of pictures, if not all are wanted: profile graph bench matrix check models page.
+"""
 
 from __future__ import annotations
 
+import io
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from py_ort.browser import find
+from py_ort.browser.options import BrowserOptions
 
 ROOT = Path(__file__).parents[1]
-MODELS = Path(sys.executable).parents[1] / "lib"
+SITE_PACKAGES = Path(sys.executable).parents[1] / "lib"
 WIDTH, HEIGHT = 1100, 760
+#: Colors of a picture: enough for text and charts, and a third of the bytes.
+COLORS = 96
+SHAPE = ("--shape", "x=1x3x48x192")
+CASES = "text|test_(conv|resize_up|softmax_ex|gelu|layer_normalization_2d|maxpool_2d|gemm)"
+SOURCES = ("onnx-node", str(ROOT / "samples/models.py"))
+ENGINES = ("--engine", "py_ort", "--engine", "onnxruntime-web")
+BOTH = ("--provider", "wasm", "--provider", "webgpu")
+#: The arguments of `py-ort` that write a page, and the page; pages of a server have none.
+COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "profile": (("profile", "model.onnx", *SHAPE, "--html", "profile.html"), "profile.html"),
+    "graph": (("placement", "model.onnx", "--html", "graph.html"), "graph.html"),
+    "bench": (
+        ("bench", "model.onnx", *SHAPE, *BOTH, "--against", "onnxruntime-web", "--html", "bench.html"),
+        "bench.html",
+    ),
+    "matrix": (
+        ("conformance", *SOURCES, "--filter", CASES, *ENGINES, *BOTH, "--html", "matrix.html"),
+        "matrix.html",
+    ),
+    "check": (("export", "model.onnx", *SHAPE, "-o", "site", "--page", "--check"), "site/model.check.html"),
+}
+SERVED = {"models": "", "page": "site/index.html"}
 
 
-def model(name: str) -> Path:
-    """One of PP-OCR's models, which the sample brings."""
-    return next(MODELS.glob(f"*/site-packages/rapidocr_onnxruntime/models/*{name}*.onnx"))
+def py_ort(folder: Path, *arguments: str) -> None:
+    """Run a command; a difference between engines is a status of 1, and belongs in the picture."""
+    subprocess.run([sys.executable, "-m", "py_ort.cli", *arguments], cwd=folder, check=False)
 
 
-def main() -> None:
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Yield the URL of `py-ort serve`."""
+    command = [sys.executable, "-u", "-m", "py_ort.cli", "serve", ".", "--port", "0"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        try:
+            assert server.stdout
+            lines = (re.search(r"http://\S+/", line) for line in server.stdout)
+            yield next(found[0] for found in lines if found)
+        finally:
+            server.terminate()
+
+
+def draw(browser: Browser, url: str, name: str) -> None:
+    """Write the pictures of one page."""
+    for scheme, suffix in (("light", ""), ("dark", "_dark")):
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
+        page.goto(url)
+        settle(page)
+        shown = min(HEIGHT, int(page.evaluate("document.body.scrollHeight")))
+        png = page.screenshot(clip={"x": 0, "y": 0, "width": WIDTH, "height": shown})
+        picture = Image.open(io.BytesIO(png)).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+        picture.save(ROOT / "docs" / f"{name}{suffix}.png", optimize=True)
+        page.close()
+
+
+def settle(page: Page) -> None:
+    """Run the model where the page offers to, and wait for the last frame."""
+    run = page.get_by_role("button", name="Run")
+    if run.count():
+        run.first.click(timeout=60_000)
+    page.wait_for_timeout(3000 if run.count() else 500)
+
+
+def main(names: list[str]) -> None:
     """Write the pages, and draw them."""
-    shape = ["--shape", "x=1x3x48x192"]
-    pages = {"profile": ["profile", "model.onnx", *shape], "graph": ["placement", "model.onnx"]}
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(find.binary()), args=["--no-sandbox"])
-        shutil.copy(model("cls"), Path(folder) / "model.onnx")  # by a short name, which is drawn, too
-        for name, (command, *args) in pages.items():
-            html = Path(folder) / f"{name}.html"
-            subprocess.run([sys.executable, "-m", "py_ort.cli", command, *args, "--html", html], cwd=folder, check=True)
-            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-            page.goto(html.as_uri())
-            page.wait_for_timeout(500)
-            page.screenshot(path=ROOT / "docs" / f"{name}.png")
+    wanted = names or [*COMMANDS, *SERVED]
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        folder = Path(temporary)
+        flags = [*BrowserOptions().command_line(), "--no-sandbox"]
+        browser = playwright.chromium.launch(executable_path=str(find.binary()), args=flags)
+        model = next(SITE_PACKAGES.glob("*/site-packages/rapidocr_onnxruntime/models/*cls*.onnx"))
+        shutil.copy(model, folder / "model.onnx")  # under a short name, which is drawn, too
+        for name, (arguments, page) in COMMANDS.items():
+            if name in wanted or (name == "check" and "page" in wanted):
+                py_ort(folder, *arguments)
+                draw(browser, (folder / page).as_uri(), name)
+        if set(SERVED) & set(wanted):
+            with served(folder) as url:
+                for name, path in SERVED.items():
+                    if name in wanted:
+                        draw(browser, url + path, name)
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

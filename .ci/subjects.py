@@ -28,7 +28,7 @@ def git(*arguments: str) -> str | None:
 
 
 def fault(subject: str) -> str:
-    """What is wrong with a subject; "" if nothing is."""
+    """Return the fault of a subject, or ""."""
     if len(subject) > LONGEST:
         return f"has {len(subject)} characters, and {LONGEST} are the most"
     form = FORM.fullmatch(subject)

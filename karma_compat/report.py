@@ -1,4 +1,4 @@
-"""What onnxruntime-web's runner prints, whose reporter is karma-mocha-reporter."""
+"""The output of onnxruntime-web's runner, whose reporter is karma-mocha-reporter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether a test failed, or none was run."""
+        """Return True if a test failed, or none was run."""
         return self._counts[FAILED] > 0 or self._counts[PASSED] == 0
 
     def group(self, title: str, outcomes: dict[str, Outcome]) -> None:

@@ -81,7 +81,7 @@ def node_group(rules: Iterable[Any], data: Path, platform: str) -> Group:
 
 
 def matches(rule: str, folder: str) -> bool:
-    """Whether a rule names a folder "opsetN/test": "test", "opset{7,8}/test" or "!(opset14)/test"."""
+    """Return True if a rule names a folder "opsetN/test": "test", "opset{7,8}/test" or "!(opset14)/test"."""
     opset, _, test = rule.rpartition("/")
     own_opset, _, own_test = folder.partition("/")
     if test != own_test:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-#: What stands in the picture, and what reading it must give back.
+#: The lines in the picture, which are also the expected result of reading it.
 LINES = ("Models run in browsers", "Order No. 4171", "12 brass hinges", "Sum 1,284.75 EUR", "May 17, 2026")
 SIZE, MARGIN, LETTERS, LEADING = (400, 256), 24, 26, 46
 #: Words apart as in print, a little more than this font has them.

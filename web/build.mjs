@@ -78,7 +78,7 @@ async function buildModelPages(assets) {
   }
 }
 
-/** What `py-ort serve` adds to the pages of others. */
+/** The script that `py-ort serve` adds to other people's pages. */
 async function buildOverlay(assets) {
   await esbuild.build({
     ...common,
@@ -112,8 +112,8 @@ async function buildReports(assets) {
 }
 
 /**
- * What Python opens, also in browsers far away: small, and index.html has its script in it, so that nothing waits for
- * one more way there and back. Functions keep their names, for stacks that Python is told.
+ * The page that Python opens, also in distant browsers. It is small, and index.html contains its script, which saves a
+ * round trip. Functions keep their names, for the stacks that Python receives.
  */
 async function buildPythonPage(assets) {
   const small = { ...common, minify: true, keepNames: true, sourcemap: 'linked', plugins: [virtualModules()] };

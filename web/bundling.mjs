@@ -1,4 +1,4 @@
-// What all bundles of web/src have in common: options of esbuild, and modules that are made while it runs.
+// Shared by all bundles of web/src: options of esbuild, and modules that are generated while it runs.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -56,7 +56,7 @@ function byProvider(name, providers, file) {
   ].join('\n');
 }
 
-/** Those of the module that names no folder. */
+/** The kernels of a module that names no folder. */
 const OWN_KERNELS = 'webgpu/kernels';
 
 /** The names of the workers' scripts in a page's assets. */

@@ -1,4 +1,4 @@
-// What is of other projects in the files that are built here, with its license: for the wheel and the npm package.
+// The licenses of other projects whose code is in the built files: for the wheel and the npm package.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 

@@ -6,7 +6,7 @@ const ROOT = path.resolve(__dirname, '../..');
 const RUN = '/py_ort/run';
 const MARKS = { passed: '✔', failed: '✖', skipped: 'ℹ' };
 
-/** What starts our modules of Python. */
+/** The command that starts our Python modules. */
 function python(config) {
   const command = config?.python || process.env.PYTHON || path.join(ROOT, '.venv/bin/python');
   const PYTHONPATH = [ROOT, process.env.PYTHONPATH].filter(Boolean).join(path.delimiter);

@@ -9,6 +9,7 @@ import pytest
 from hostile_names import HOSTILE, HUGE
 from page_checks import background, column, fits
 
+import py_ort
 from py_ort.profiling import Trace
 from py_ort.profiling.report import kernel_table, page
 
@@ -48,7 +49,7 @@ def test_its_numbers_are_those_of_the_terminal(open_page):
 
 def test_it_says_what_it_is_of(open_page):
     text = open_page(page(trace(), "profile", FACTS, 2, warm_up=1)).locator("body").inner_text()
-    assert "2 that count, after 1 that warmed up" in text and "py_ort 0.1.0" in text
+    assert "2 that count, after 1 that warmed up" in text and f"py_ort {py_ort.__version__}" in text
     assert "creating the session\n1234.50 ms" in text and "kernels of a run\n0.45 ms" in text
     for raw in ("create_ms", "median_ms", "model_run", "session_initialization", "ExecutionProvider", "_kernel_time"):
         assert raw not in text

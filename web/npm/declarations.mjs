@@ -7,7 +7,7 @@ import path from 'node:path';
 const web = path.dirname(import.meta.dirname);
 const source = path.join(web, 'src');
 
-/** What tsc says of the file and of all that it imports. */
+/** Return the declarations that tsc emits for the file and its imports. */
 async function emit(entry, folder) {
   const config = path.join(folder, 'tsconfig.json');
   await writeFile(
@@ -167,7 +167,7 @@ async function rolledUp(entry) {
 
 const HEAD = `// py-ort-web: the public API. Made from its source; docs/npm.md says how to use it.
 
-/** What TypeScript knows of WebGPU: by its own library from 6.0 on, before that by @webgpu/types, if it is there. */
+/** TypeScript's type for WebGPU: from its own library (6.0 and newer), or from @webgpu/types if that is installed. */
 type WebGpuType<Name extends string> =
   typeof globalThis extends { [key in Name]: { prototype: infer T } } ? T : unknown;`;
 
@@ -184,7 +184,7 @@ function clean(statement, isPublic, imports) {
   const aliases = [];
   for (const [space, { space: whole }] of imports) {
     if (!whole) continue;
-    // What has its own name in a namespace of ours needs another one outside.
+    // A type whose name is also in a namespace of ours needs another name outside.
     text = text.replace(new RegExp(`\\btype (\\w+) = ${space}\\.\\1;`, 'g'), (_, name) => {
       aliases.push(`type ${space}_${name} = ${name};`);
       return `type ${name} = ${space}_${name};`;

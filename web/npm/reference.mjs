@@ -9,7 +9,7 @@ const web = path.dirname(import.meta.dirname);
 const root = path.dirname(web);
 const page = path.join(root, 'docs/reference/javascript.md');
 
-/** What comes first, by headings. All other names come behind, as they are declared. */
+/** The names at the top of the page, by heading. All other names follow in the order of their declarations. */
 const SECTIONS = {
   Sessions: [
     'InferenceSession',
@@ -77,7 +77,7 @@ function members(code) {
   return found.filter(({ code: member }) => !member.startsWith('private '));
 }
 
-/** Those without a comment stand together. */
+/** Group the members without a comment. */
 function listed(all) {
   const groups = [];
   for (const { comment, code } of all) {

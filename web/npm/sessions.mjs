@@ -13,7 +13,7 @@ export const CORE_GLUE = path.join(web, '../py_ort/assets/core.mjs');
 const APART = ['webnn'];
 const apart = ({ name }) => APART.includes(name);
 
-/** What most pages want, what does without devices, and those apart. */
+/** The builds: for most pages, without devices, and one for each provider that is built apart. */
 export const FLAVORS = [
   { suffix: '', only: undefined, providers: PROVIDERS.filter((one) => !apart(one)) },
   { suffix: '.wasm', only: [], providers: [] },
@@ -22,13 +22,13 @@ export const FLAVORS = [
 
 export const pageScripts = (suffix) => ({ ...PAGE_SCRIPTS, worker: `session_worker${suffix}.mjs` });
 
-/** Of the whole project: pyproject.toml's. */
+/** The version of the whole project: `__version__` of the Python package. */
 export async function projectVersion() {
-  const text = await readFile(path.join(web, '../pyproject.toml'), 'utf8');
-  return /^version = "(.+)"$/m.exec(text)[1];
+  const text = await readFile(path.join(web, '../py_ort/__init__.py'), 'utf8');
+  return /^__version__ = "(.+)"$/m.exec(text)[1];
 }
 
-/** What every build of the API has. */
+/** The settings of esbuild that all builds of the API share. */
 export async function settings({ only, scripts, providers, glue, minify, sourcemap, platform }) {
   return {
     ...common,

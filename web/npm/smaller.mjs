@@ -1,8 +1,8 @@
-// What pages without Python need not download: writers of messages, what only the manifest says of kernels, and how
-// shaders are laid out for readers.
+// Removes code that pages without Python do not need: writers of messages, properties of kernels for the manifest only,
+// and the layout of shaders for readers.
 import { readFile } from 'node:fs/promises';
 
-/** What flatc makes of a table besides its reader: builders, the objects of the object API, and ways to them. */
+/** The code that flatc writes for a table besides its reader: builders, and objects of the object API. */
 const WRITERS = [
   /^static (start|add|create|end|finish|getSizePrefixed)\w*\([\s\S]*?\n}\n/gm,
   /^unpack(To)?\(.*\{\}\n/gm,
@@ -18,7 +18,7 @@ function reader(text, file) {
   return code;
 }
 
-/** What a kernel tells Python, which reads it in kernels.webgpu.json: a property with lines of its own. */
+/** A kernel's properties for Python, which reads them in kernels.webgpu.json: each has its own lines. */
 const FACTS = /^([ \t]+)(types|features|requires): (.*,\n|.*\n(\1[ \t].*\n)+\1[\])}].*,\n)/gm;
 
 /** Without indentation and lines of comments, which in a template are WGSL's. */

@@ -87,7 +87,7 @@ function cut(pixels, line, width, turned) {
   });
 }
 
-/** Whether it is read from the bottom to the top, or the other way. */
+/** True if the text runs from the bottom to the top, or from the top to the bottom. */
 const isUpended = ({ width, height }) => height >= 1.5 * width;
 
 /** Of each step the likeliest character; repetitions are one, and 0 is none. */

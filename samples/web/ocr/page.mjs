@@ -47,7 +47,7 @@ async function open(blob) {
 }
 
 document.querySelector('input').onchange = ({ target }) => open(target.files[0]);
-/** What came out for the sample, for whoever wants to look at it. */
+/** The result for the sample, for tests and consoles. */
 globalThis.sampleRead = fetch('sample.png')
   .then((response) => response.blob())
   .then(open);

@@ -1,0 +1,76 @@
+"""The check of how we write (.ci/english.py)."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONG = "It has " + "word " * 40 + "here."
+
+
+@pytest.fixture(scope="module")
+def english():
+    sys.path.insert(0, str(ROOT / ".ci"))
+    try:
+        spec = importlib.util.spec_from_file_location("english", ROOT / ".ci/english.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(ROOT / ".ci"))
+    return module
+
+
+@pytest.fixture
+def repository(english, tmp_path, monkeypatch):
+    """A branch of a repository whose main has one page with an avoided word, and where the folder old/ is unedited."""
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    (tmp_path / "docs").mkdir()
+    terms = (
+        "# Terms\n\n## Words to avoid\n| a | b |\n|---|---|\n| goes on, lies | x |\n| word (of a decoder) | token |\n"
+    )
+    (tmp_path / "docs/terms.md").write_text(terms)
+    (tmp_path / "page.md").write_text("It goes on.\n")
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "a"], ["checkout", "-qb", "b"]):
+        subprocess.run([*git, *arguments], cwd=tmp_path, check=True)
+    monkeypatch.setattr(english, "ROOT", tmp_path)
+    monkeypatch.setattr(english, "NOT_EDITED_YET", ("old/",))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("a.md", "Short. " * 50, ""),
+        ("a.md", LONG, "a.md:1: a sentence of 43 words"),
+        ("a.md", f"# A page\n\nA line\n\n- {LONG}\n", "a.md:5: a sentence"),
+        ("a.md", f"| a | {LONG} |\n", "a.md:1: a sentence"),
+        ("a.md", f"A line:\n\n    {LONG}\n\n```\n{LONG}\n```\n`{LONG}`\n", ""),
+        ("a.md", "A value lies here, and 'word' does not.\n", "a.md:1: 'lies'"),
+        ("a.md", 'The message "it goes on" and the option `lies`.\n', ""),
+        ("old/a.md", f"{LONG} It goes on.", ""),
+        ("a.py", '"""What it does."""\n', "a.py:1: a docstring or comment begins with 'What'"),
+        ("a.py", "def a():\n    '''Whether it is.'''\n", "a.py:2: a docstring or comment begins with 'Whether'"),
+        ("a.py", "x = 1  #: That one.\n", "a.py:1: a docstring or comment begins with 'That'"),
+        ("a.py", "# A comment.\n# What follows belongs to it.\nx = 'goes on'\n", ""),
+        ("a.py", "x = 1  # goes on\n", "a.py:1: 'goes on'"),
+        ("a.ts", "/** Those of a page. */\n", "a.ts:1: a docstring or comment begins with 'Those'"),
+        ("a.cc", "// Whoever asks.\n", "a.cc:1: a docstring or comment begins with 'Whoever'"),
+        ("a.ts", "/**\n * A page.\n * What is more.\n */\n", ""),
+        ("old/a.py", '"""What it does."""\n', ""),
+    ],
+)
+def test_faults_are_found(english, repository, name, text, fault):
+    (repository / name).parent.mkdir(exist_ok=True)
+    (repository / name).write_text(text)
+    subprocess.run(["git", "add", "."], cwd=repository, check=True)
+    found = [*english.faults()]
+    assert len(found) == bool(fault) and all(fault in each for each in found), found
+
+
+def test_every_path_of_the_list_exists(english):
+    assert [path for path in english.NOT_EDITED_YET if not (ROOT / path).exists()] == []
