@@ -16,7 +16,9 @@ import py_ort
 from py_ort.cli import cli
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "web/README.md", ROOT / "karma_compat/README.md"])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "web/README.md", ROOT / "karma_compat/README.md"]
+)
 #: Where else users import from.
 PUBLIC = [
     f"py_ort.{name}" for name in ("exceptions", "jsep", "options", "plan", "providers", "session", "user_kernels")
