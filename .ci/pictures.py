@@ -28,7 +28,6 @@ WIDTH, HEIGHT = 1100, 760
 COLORS = 96
 SHAPE = ("--shape", "x=1x3x48x192")
 CASES = "text|test_(conv|resize_up|softmax_ex|gelu|layer_normalization_2d|maxpool_2d|gemm)"
-SOURCES = ("onnx-node", str(ROOT / "samples/models.py"))
 ENGINES = ("--engine", "py_ort", "--engine", "onnxruntime-web")
 BOTH = ("--provider", "wasm", "--provider", "webgpu")
 #: The arguments of `py-ort` that write a page, and the page; pages of a server have none.
@@ -40,7 +39,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
         "bench.html",
     ),
     "matrix": (
-        ("conformance", *SOURCES, "--filter", CASES, *ENGINES, *BOTH, "--html", "matrix.html"),
+        ("conformance", "onnx-node", "models.py", "--filter", CASES, *ENGINES, *BOTH, "--html", "matrix.html"),
         "matrix.html",
     ),
     "check": (("export", "model.onnx", *SHAPE, "-o", "site", "--page", "--check"), "site/model.check.html"),
@@ -80,22 +79,24 @@ def draw(browser: Browser, url: str, name: str) -> None:
 
 
 def settle(page: Page) -> None:
-    """Run the model where the page offers to, and wait for the last frame."""
-    run = page.get_by_role("button", name="Run")
-    if run.count():
-        run.first.click(timeout=60_000)
-    page.wait_for_timeout(3000 if run.count() else 500)
+    """Run the model on a page of models, and wait for the last frame."""
+    if page.locator("button#run").count():
+        page.click("button#run", timeout=60_000)
+        page.wait_for_selector("[data-state=done]", timeout=120_000, state="attached")
+    page.wait_for_timeout(500)
 
 
 def main(names: list[str]) -> None:
     """Write the pages, and draw them."""
     wanted = names or [*COMMANDS, *SERVED]
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
-        folder = Path(temporary)
+        folder = Path(temporary) / "project"
+        folder.mkdir()
         flags = [*BrowserOptions().command_line(), "--no-sandbox"]
         browser = playwright.chromium.launch(executable_path=str(find.binary()), args=flags)
         model = next(SITE_PACKAGES.glob("*/site-packages/rapidocr_onnxruntime/models/*cls*.onnx"))
         shutil.copy(model, folder / "model.onnx")  # under a short name, which is drawn, too
+        shutil.copy(ROOT / "samples/models.py", folder)
         for name, (arguments, page) in COMMANDS.items():
             if name in wanted or (name == "check" and "page" in wanted):
                 py_ort(folder, *arguments)
