@@ -10,7 +10,7 @@
 # make bounds                                 all cases of the CPU kernels, and wrong operands, on a core in which each access
 #                                             beyond a tensor ends the test
 # make large                                  a model above 2 GB; needs 12 GB of memory
-# make check                                  format, lint, types, docs/operators.md; no browser
+# make check                                  format, lint, types, English, docs/operators.md; no browser
 # make format                                 Python, TypeScript and C++ as make check wants them
 # make libraries                              optimum, transformers and sentence-transformers on top, in a venv of their own
 # make numpy1                                 the unit tests with numpy 1.26, in a venv of their own

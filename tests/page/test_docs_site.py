@@ -26,7 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", ["index.html", "reference/python.html"])
+@pytest.mark.parametrize("page", ["index.html", "how_it_works.html", "reference/python.html"])
 def test_search_from_a_folder(site: Path, page: str) -> None:
     with sync_playwright() as playwright:
         flags = BrowserOptions().command_line()
