@@ -43,7 +43,7 @@ PROVIDER = Provider(
         hints={"": f"a Chromium that was built with WebNN, and {_FLAG}"},
     ),
     options=(
-        Option("deviceId", "number", "which context of the page; sessions that name the same share it."),
+        Option("deviceId", "number", "which context of the page; sessions that name the same share it"),
         Option("deviceType", "choice", "what the context computes on", "cpu", _TYPES),
         Option("powerPreference", "choice", "whether speed or energy counts more", "default", _POWER),
     ),
