@@ -16,60 +16,60 @@ from py_ort.compiler.layout import Nhwc, pack_weights
 from py_ort.compiler.load import LoadedModel, check_types
 from py_ort.compiler.options import CompileOptions, Level
 from py_ort.compiler.passes.attention.attention import Attention
-from py_ort.compiler.passes.attention.cache_writes import CacheWrites
-from py_ort.compiler.passes.attention.index_grids import IndexGrids
-from py_ort.compiler.passes.attention.interleaved_heads import InterleavedHeads
+from py_ort.compiler.passes.attention.cache_writes import cache_writes
+from py_ort.compiler.passes.attention.index_grids import index_grids
+from py_ort.compiler.passes.attention.interleaved_heads import interleaved_heads
 from py_ort.compiler.passes.attention.packed_gates import PackedGates
 from py_ort.compiler.passes.attention.packed_projections import PackedProjections
 from py_ort.compiler.passes.attention.rotary_embedding import RotaryEmbedding
-from py_ort.compiler.passes.attention.stacked_heads import StackedHeads
-from py_ort.compiler.passes.attention.transposed_attention import TransposedAttention
-from py_ort.compiler.passes.clean.branches import Branches
+from py_ort.compiler.passes.attention.stacked_heads import stacked_heads
+from py_ort.compiler.passes.attention.transposed_attention import transposed_attention
+from py_ort.compiler.passes.clean.branches import branches
 from py_ort.compiler.passes.clean.canonicalize import Canonicalize
-from py_ort.compiler.passes.clean.casts import Casts
-from py_ort.compiler.passes.clean.concats import Concats
+from py_ort.compiler.passes.clean.casts import casts
+from py_ort.compiler.passes.clean.concats import concats
 from py_ort.compiler.passes.clean.constants import Constants
 from py_ort.compiler.passes.clean.dead_code import DeadCode
-from py_ort.compiler.passes.clean.expansions import Expansions
+from py_ort.compiler.passes.clean.expansions import expansions
 from py_ort.compiler.passes.clean.folding import Folding
 from py_ort.compiler.passes.clean.free_dimensions import FreeDimensions
 from py_ort.compiler.passes.clean.functions import Functions
 from py_ort.compiler.passes.clean.identity import Identity
-from py_ort.compiler.passes.clean.reshapes import Reshapes
+from py_ort.compiler.passes.clean.reshapes import reshapes
 from py_ort.compiler.passes.clean.sizes import Sizes
-from py_ort.compiler.passes.clean.stacked_transposes import StackedTransposes
+from py_ort.compiler.passes.clean.stacked_transposes import stacked_transposes
 from py_ort.compiler.passes.clean.subexpressions import Subexpressions
-from py_ort.compiler.passes.fuse.activation import Activation
-from py_ort.compiler.passes.fuse.activation_forms import ActivationForms
-from py_ort.compiler.passes.fuse.activation_offset import ActivationOffset
+from py_ort.compiler.passes.fuse.activation import activation
+from py_ort.compiler.passes.fuse.activation_forms import activation_forms
+from py_ort.compiler.passes.fuse.activation_offset import activation_offset
 from py_ort.compiler.passes.fuse.affine import Affine
-from py_ort.compiler.passes.fuse.batch_normalization import BatchNormalization
-from py_ort.compiler.passes.fuse.block_ends import BlockEnds
-from py_ort.compiler.passes.fuse.byte_rows import ByteRows
+from py_ort.compiler.passes.fuse.batch_normalization import batch_normalization
+from py_ort.compiler.passes.fuse.block_ends import block_ends
+from py_ort.compiler.passes.fuse.byte_rows import byte_rows
 from py_ort.compiler.passes.fuse.byte_tables import ByteTables
-from py_ort.compiler.passes.fuse.conv_affine import ConvAffine
-from py_ort.compiler.passes.fuse.dequantized_weights import DequantizedWeights
-from py_ort.compiler.passes.fuse.dynamic_products import DynamicProducts
-from py_ort.compiler.passes.fuse.flat_products import FlatProducts
-from py_ort.compiler.passes.fuse.gates import Gates
-from py_ort.compiler.passes.fuse.gelu import Gelu
-from py_ort.compiler.passes.fuse.hard_swish import HardSwish
-from py_ort.compiler.passes.fuse.linear import Linear
-from py_ort.compiler.passes.fuse.packed_blocks import PackedBlocks
-from py_ort.compiler.passes.fuse.padded_windows import PaddedWindows
+from py_ort.compiler.passes.fuse.conv_affine import conv_affine
+from py_ort.compiler.passes.fuse.dequantized_weights import dequantized_weights
+from py_ort.compiler.passes.fuse.dynamic_products import dynamic_products
+from py_ort.compiler.passes.fuse.flat_products import flat_products
+from py_ort.compiler.passes.fuse.gates import gates
+from py_ort.compiler.passes.fuse.gelu import gelu
+from py_ort.compiler.passes.fuse.hard_swish import hard_swish
+from py_ort.compiler.passes.fuse.linear import linear
+from py_ort.compiler.passes.fuse.packed_blocks import packed_blocks
+from py_ort.compiler.passes.fuse.padded_windows import padded_windows
 from py_ort.compiler.passes.fuse.quantized import Quantized
 from py_ort.compiler.passes.fuse.quantized_operators import QuantizedOperators
-from py_ort.compiler.passes.fuse.residual import Residual
+from py_ort.compiler.passes.fuse.residual import product_residual, residual
 from py_ort.compiler.passes.fuse.round_trips import RoundTrips
-from py_ort.compiler.passes.fuse.scale_shift import ScaleShift
+from py_ort.compiler.passes.fuse.scale_shift import scale_shift
 from py_ort.compiler.passes.fuse.signed_bytes import SignedBytes
-from py_ort.compiler.passes.fuse.transposed_products import TransposedProducts
-from py_ort.compiler.passes.norms.group_norm import GroupNorm
-from py_ort.compiler.passes.norms.instance_norm import InstanceNorm
-from py_ort.compiler.passes.norms.layer_norm import LayerNorm
-from py_ort.compiler.passes.norms.rms_norm import RmsNorm
-from py_ort.compiler.passes.norms.skip_norm import SkipNorm
-from py_ort.compiler.passes.norms.transposed_norms import TransposedNorms
+from py_ort.compiler.passes.fuse.transposed_products import transposed_products
+from py_ort.compiler.passes.norms.group_norm import group_norm
+from py_ort.compiler.passes.norms.instance_norm import instance_norm
+from py_ort.compiler.passes.norms.layer_norm import layer_norm
+from py_ort.compiler.passes.norms.rms_norm import rms_norm
+from py_ort.compiler.passes.norms.skip_norm import skip_norm
+from py_ort.compiler.passes.norms.transposed_norms import transposed_norms
 from py_ort.compiler.passes.pass_base import Pass, PassReport
 from py_ort.compiler.passes.placed.byte_convolutions import ByteConvolutions
 from py_ort.compiler.passes.placed.byte_words import ByteWords
@@ -192,70 +192,69 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
         ByteTables(target),
         Quantized(target),
         RoundTrips(target),
-        DynamicProducts(target),
-        DequantizedWeights(target),
+        dynamic_products(target),
+        dequantized_weights(target),
     ]
     passes = integers if level >= Level.EXTENDED else []
     passes += [
         Folding(),
-        Branches(),
-        Casts(),
+        branches,
+        casts,
         Identity(),
         DeadCode(),
-        BatchNormalization(),
+        batch_normalization,
         Sizes(),
         Subexpressions(),
-        Expansions(),
-        IndexGrids(),
-        StackedTransposes(),
+        expansions,
+        index_grids,
+        stacked_transposes,
         *([RotaryEmbedding(target)] if level >= Level.EXTENDED else []),  # before its reshapes merge with others
-        InterleavedHeads(),
-        Reshapes(),
-        HardSwish(),
-        InstanceNorm(target),
-        LayerNorm(),
-        RmsNorm(target),
-        GroupNorm(target),
-        Gelu(),
-        Gates(),
+        interleaved_heads,
+        reshapes,
+        hard_swish,
+        instance_norm(target),
+        layer_norm,
+        rms_norm(target),
+        group_norm(target),
+        gelu,
+        gates,
         Affine(),
-        PaddedWindows(),
-        FlatProducts(),
-        ConvAffine(),
-        Concats(),
+        padded_windows,
+        flat_products,
+        conv_affine,
+        concats,
         Identity(),
         Folding(),
         DeadCode(),
     ]
     if level >= Level.EXTENDED:
-        products = [Residual(target, "MatMul", "Gemm")] if target.launches else []
         passes += [
-            TransposedNorms(),
+            transposed_norms,
             RotaryEmbedding(target),
-            CacheWrites(target),
-            StackedHeads(target),
-            TransposedAttention(target),
+            cache_writes(target),
+            stacked_heads(target),
+            transposed_attention(target),
             Attention(target),
-            Reshapes(),
+            reshapes,
             Identity(),
             DeadCode(),
-            TransposedProducts(target),
-            ActivationForms(),
-            Linear(target),
+            transposed_products(target),
+            activation_forms,
+            linear(target),
             PackedProjections(target),
             PackedGates(target),
-            ConvAffine(),
-            *([ScaleShift()] if level >= Level.LAYOUT else []),
-            Residual(target, "Conv", "ConvTranspose"),
-            SkipNorm(target),
-            PackedBlocks(target),
-            BlockEnds(target),
-            ByteRows(target),
-            *products,
-            Activation(target),
-            ActivationOffset(target),
-            Residual(target, "Conv", "ConvTranspose"),
-            *products,
+            conv_affine,
+            *([scale_shift] if level >= Level.LAYOUT else []),
+            residual(target),
+            skip_norm(target),
+            packed_blocks(target),
+            block_ends(target),
+            byte_rows(target),
+            product_residual(target),
+            activation(target),
+            activation_offset(target),
+            residual(target),
+            product_residual(target),
         ]
     return [*passes, DeadCode()]
 
@@ -279,7 +278,7 @@ def _laid_out(c: Compilation) -> list[Pass]:
     nhwc = Nhwc(c.target.has_channels_last)
     if c.level == Level.DISABLED:
         return [nhwc]
-    return [nhwc, Subexpressions(), Folding(), Reshapes(), Identity(), DeadCode()]
+    return [nhwc, Subexpressions(), Folding(), reshapes, Identity(), DeadCode()]
 
 
 def _place(c: Compilation, changed: bool) -> None:

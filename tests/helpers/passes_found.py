@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import pkgutil
 
 import py_ort.compiler.passes
 from py_ort.compiler.layout import Nhwc
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.rewrite import Rewrite
 
 
-def passes_found() -> dict[str, type[Pass]]:
-    """Return each class of a pass, found in its module."""
-    found: dict[str, type[Pass]] = {"nhwc": Nhwc}
+def passes_found() -> dict[str, type[Pass] | Rewrite]:
+    """Return each class of a pass and each rewrite, found in its module."""
+    found: dict[str, type[Pass] | Rewrite] = {"nhwc": Nhwc}
     for module in pkgutil.walk_packages(py_ort.compiler.passes.__path__, "py_ort.compiler.passes."):
-        for _, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            # What several passes are made of does nothing by itself.
-            if issubclass(each, Pass) and each.call is not Pass.call and each.__module__ == module.name:
-                found[module.name.rpartition(".")[2]] = each
+        name = module.name.rpartition(".")[2]
+        for each in vars(importlib.import_module(module.name)).values():
+            if (isinstance(each, Rewrite) and each.name == name) or _is_pass(each, module.name):
+                found[name] = each
     return found
+
+
+def _is_pass(each: object, module: str) -> bool:
+    """Return True for a class of the module; what several passes are made of does nothing by itself."""
+    if not isinstance(each, type) or not issubclass(each, Pass) or each.__module__ != module:
+        return False
+    return each.call is not Pass.call and each is not Rewrite

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import onnx_ir as ir
 
@@ -35,9 +34,9 @@ class Pass:
         settles: A second call finds nothing to change. Where it may, the pass says why.
     """
 
-    after: ClassVar[tuple[str, ...]] = ()
-    before: ClassVar[tuple[str, ...]] = ()
-    settles: ClassVar[bool] = True
+    after: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    settles: bool = True
 
     @property
     def name(self) -> str:

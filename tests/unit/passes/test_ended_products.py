@@ -9,7 +9,7 @@ from graphs import check_equal, compiled, operators, parse
 from standard_form import run_native, standard_form
 
 from py_ort.compiler.canonical.canonicalize import canonicalize
-from py_ort.compiler.passes.fuse.activation_forms import ActivationForms
+from py_ort.compiler.passes.fuse.activation_forms import activation_forms
 from py_ort.ir.epilogue import Epilogue
 
 _RANDOM = np.random.default_rng(7)
@@ -163,7 +163,7 @@ def test_a_bias_that_stays_with_its_gelu(nodes: str) -> None:
     text = f"g (float[2,5,4] x, float[4,4] f) => (float[2,5,4] y) {{ {nodes} }}"
     model = ir.serde.deserialize_model(parse(text, {"n": _f(4, 4), "b": _f(4)}))
     canonicalize(model)
-    assert ActivationForms().call(model) == 0
+    assert activation_forms.call(model) == 0
 
 
 @pytest.mark.parametrize(

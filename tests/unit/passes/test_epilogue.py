@@ -11,8 +11,8 @@ from graphs import check_equal, compiled, operators, parse
 from provisional import manifests
 
 from py_ort.compiler.canonical.canonicalize import canonicalize
-from py_ort.compiler.passes.fuse.activation import Activation
-from py_ort.compiler.passes.fuse.residual import Residual
+from py_ort.compiler.passes.fuse.activation import activation
+from py_ort.compiler.passes.fuse.residual import residual
 from py_ort.compiler.target import Target
 from py_ort.ir.epilogue import Epilogue
 
@@ -102,5 +102,5 @@ def test_what_a_kernel_cannot_do_is_not_written(lacking: str, feature: str, node
         target = Target.of(["webgpu", "wasm"], builds)
         model = ir.serde.deserialize_model(parse(CONV.format(nodes), {"w": WEIGHTS["w"], "b": WEIGHTS["b"]}))
         canonicalize(model)
-        made = Activation(target).call(model) if feature == "epilogue" else Residual(target, "Conv").call(model)
+        made = (activation if feature == "epilogue" else residual)(target).call(model)
         assert made == (builds is known)

@@ -20,14 +20,14 @@ from py_ort.compiler import CompiledModel, CompileOptions, compile_model
 from py_ort.compiler.passes.attention.attention import Attention
 from py_ort.compiler.passes.attention.rotary_embedding import RotaryEmbedding
 from py_ort.compiler.passes.clean.sizes import Sizes
-from py_ort.compiler.passes.clean.stacked_transposes import StackedTransposes
-from py_ort.compiler.passes.fuse.flat_products import FlatProducts
-from py_ort.compiler.passes.fuse.gelu import Gelu
-from py_ort.compiler.passes.fuse.hard_swish import HardSwish
-from py_ort.compiler.passes.norms.instance_norm import InstanceNorm
-from py_ort.compiler.passes.norms.layer_norm import LayerNorm
-from py_ort.compiler.passes.norms.rms_norm import RmsNorm
-from py_ort.compiler.passes.norms.skip_norm import SkipNorm
+from py_ort.compiler.passes.clean.stacked_transposes import stacked_transposes
+from py_ort.compiler.passes.fuse.flat_products import flat_products
+from py_ort.compiler.passes.fuse.gelu import gelu
+from py_ort.compiler.passes.fuse.hard_swish import hard_swish
+from py_ort.compiler.passes.norms.instance_norm import instance_norm
+from py_ort.compiler.passes.norms.layer_norm import layer_norm
+from py_ort.compiler.passes.norms.rms_norm import rms_norm
+from py_ort.compiler.passes.norms.skip_norm import skip_norm
 from py_ort.compiler.passes.pass_base import count_nodes, run_passes
 from py_ort.compiler.target import Target
 from py_ort.providers.manifest import Manifest
@@ -176,8 +176,8 @@ def test_a_second_time_nothing_changes(make: Make) -> None:
     target = Target.of(["webgpu", "wasm"], _manifests())
     level = _compiled(make(), graph_optimization_level="extended").model
     again = [
-        *(RotaryEmbedding(target), Attention(target), Sizes(), StackedTransposes(), FlatProducts()),
-        *(Gelu(), HardSwish(), InstanceNorm(target), LayerNorm(), RmsNorm(target), SkipNorm(target)),
+        *(RotaryEmbedding(target), Attention(target), Sizes(), stacked_transposes, flat_products),
+        *(gelu, hard_swish, instance_norm(target), layer_norm, rms_norm(target), skip_norm(target)),
     ]
     nodes = count_nodes(level)
     assert {report.name: report.changes for report in run_passes(level, again) if report.changes} == {}

@@ -15,9 +15,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.attention.rotary_caches import Make
-from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
-from py_ort.compiler.passes.pass_base import Pass
-from py_ort.compiler.target import Target
+from py_ort.compiler.passes.match import drop, made_by, only_user, same_size, size_at
+from py_ort.compiler.passes.rewrite import rewrite, runs
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import op_types
@@ -27,21 +26,22 @@ _DEPTH = 8
 _INTEGERS = (ir.DataType.INT64, ir.DataType.INT32)
 
 
-class CacheWrites(Pass):
-    """Caches [batch, …, length, …]; the axis that is written along is not the first."""
+@rewrite(
+    "ScatterND",
+    needs=runs("TensorScatter"),
+    before=("attention",),  # which may know a cache by its repeated heads, but none between transposes
+)
+def cache_writes(node: ir.Node) -> bool:
+    """Take each ScatterND between transposes, then each ScatterElements of whole rows.
 
-    before = ("attention",)  # which may know a cache by its repeated heads, but none between transposes
+    Caches are [batch, …, length, …]; the axis that is written along is not the first.
+    """
+    return _fuse(node, _between_transposes(node))
 
-    def __init__(self, target: Target) -> None:
-        """`target` tells whether the first provider has TensorScatter."""
-        self._target = target
 
-    def call(self, model: ir.Model) -> int:
-        """Take each ScatterND between transposes, then each ScatterElements of whole rows."""
-        if not self._target.has("", "TensorScatter"):
-            return 0
-        count = sum(_fuse(node, _between_transposes(node)) for node in nodes_of(model, "ScatterND"))
-        return count + sum(_fuse(node, _of_elements(node)) for node in nodes_of(model, "ScatterElements"))
+@cache_writes.also("ScatterElements")
+def _whole_rows(node: ir.Node) -> bool:
+    return _fuse(node, _of_elements(node))
 
 
 @dataclass

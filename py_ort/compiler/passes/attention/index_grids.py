@@ -12,8 +12,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.clean.reshapes import EXACT
-from py_ort.compiler.passes.match import drop, made_by, nodes_of, same_size
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import drop, made_by, same_size
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, origins, rank, scalar
 from py_ort.ir.shape_data import shape_data
@@ -23,13 +23,15 @@ Line = tuple[int, ir.Value]
 """The axis along which a tensor counts from 0, and the limit; along all others it is the same."""
 
 
-class IndexGrids(Pass):
-    """Of tensors of two axes: by GatherND, or by Gather from all elements in a row."""
+@rewrite("GatherND")
+def index_grids(node: ir.Node) -> bool:
+    """Look at tensors of two axes: by GatherND, then by Gather from all elements in a row."""
+    return _fuse(node, _pairs(node))
 
-    def call(self, model: ir.Model) -> int:
-        """Take each GatherND, then each Gather."""
-        count = sum(_fuse(node, _pairs(node)) for node in nodes_of(model, "GatherND"))
-        return count + sum(_fuse(node, _in_a_row(node)) for node in nodes_of(model, "Gather"))
+
+@index_grids.also("Gather")
+def _of_all_elements(node: ir.Node) -> bool:
+    return _fuse(node, _in_a_row(node))
 
 
 Grid = tuple[ir.Value, "tuple[Line, Line] | None"]

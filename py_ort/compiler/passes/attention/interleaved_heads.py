@@ -12,22 +12,12 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import drop, made_by, nodes_of, nodes_reading, only_user, size_at, split_constant
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import drop, made_by, nodes_reading, only_user, size_at, split_constant
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, ints, origins, replace_value
 
 _HEADS_FIRST = (0, 2, 1, 3)
-
-
-class InterleavedHeads(Pass):
-    """Behind a product with constant weights, and a bias."""
-
-    before = ("attention",)  # which reads heads where they lie
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Reshape into heads."""
-        return sum(_fuse(node) for node in nodes_of(model, "Reshape"))
 
 
 @dataclass
@@ -39,7 +29,9 @@ class _Leaf:
     transposed: bool
 
 
-def _fuse(node: ir.Node) -> bool:
+@rewrite("Reshape", before=("attention",))  # which reads heads where they lie
+def interleaved_heads(node: ir.Node) -> bool:
+    """Take a Reshape into heads, behind a product with constant weights, and a bias."""
     known: list[Any] = dims(node.outputs[0]) or []
     wide = [size for size in known[2:] if isinstance(size, int)]
     columns = known[2] * known[3] * (known[4] if len(wide) == 3 else 1) if len(wide) == len(known) - 2 >= 2 else 0

@@ -11,9 +11,8 @@ import onnx_ir as ir
 from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.attention.attention_scores import factor_of, scores_of, unscaled
 from py_ort.compiler.passes.fuse.transposed_products import swapped
-from py_ort.compiler.passes.match import nodes_of, only_user, same_size
-from py_ort.compiler.passes.pass_base import Pass
-from py_ort.compiler.target import Target
+from py_ort.compiler.passes.match import only_user, same_size
+from py_ort.compiler.passes.rewrite import rewrite, runs
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
 from py_ort.ir.shape_data import product
@@ -22,23 +21,9 @@ _HEADED = 4
 """Axes that an attention has: batch, heads, positions, size."""
 
 
-class StackedHeads(Pass):
+@rewrite("Softmax", needs=runs("Attention"), before=("transposed_attention", "attention"))
+def stacked_heads(softmax: ir.Node) -> bool:
     """[batch, heads, windows, positions, size], as Hiera and NesT write it: each window of a head is a head."""
-
-    before = ("transposed_attention", "attention")
-
-    def __init__(self, target: Target) -> None:
-        """`target` tells whether the first provider has Attention."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Softmax between two products of more than four axes."""
-        if not self._target.has("", "Attention"):
-            return 0
-        return sum(_stack(node) for node in nodes_of(model, "Softmax"))
-
-
-def _stack(softmax: ir.Node) -> bool:
     count = rank(softmax.outputs[0])
     if count is None or count <= _HEADED or attribute(softmax, "axis", -1) not in (-1, count - 1):
         return False

@@ -9,31 +9,16 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.attention.attention_scores import scores_of
 from py_ort.compiler.passes.fuse.transposed_products import swapped
-from py_ort.compiler.passes.match import drop, nodes_of, only_user
-from py_ort.compiler.passes.pass_base import Pass
-from py_ort.compiler.target import Target
+from py_ort.compiler.passes.match import drop, only_user
+from py_ort.compiler.passes.rewrite import rewrite, runs
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import attribute, rank, remove
 
 
-class TransposedAttention(Pass):
+@rewrite("Softmax", needs=runs("Attention"), before=("attention", "transposed_products"))
+def transposed_attention(softmax: ir.Node) -> bool:
     """v · pᵀ = (p · vᵀ)ᵀ: the transposes go with those around it, and in the layout."""
-
-    before = ("attention", "transposed_products")
-
-    def __init__(self, target: Target) -> None:
-        """`target` tells whether the first provider has Attention."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Softmax of scores whose only reader transposes it for a product."""
-        if not self._target.has("", "Attention"):
-            return 0
-        return sum(_rewrite(node) for node in nodes_of(model, "Softmax"))
-
-
-def _rewrite(softmax: ir.Node) -> bool:
     weights, count = softmax.outputs[0], rank(softmax.outputs[0])
     if count is None or count < 3 or attribute(softmax, "axis", -1) not in (-1, count - 1):
         return False

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import nodes_of
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.graph import add_constant, attribute, remove_with_subgraphs, replace_value, scalar
 
 
-class Branches(Pass):
-    """Exporters write an If where only the rank or an option decides."""
-
-    after = ("folding",)  # conditions are constants by then
-
-    def call(self, model: ir.Model) -> int:
-        """Take each If whose condition is a constant; a taken branch may hold more of them."""
-        count = 0
-        while True:
-            taken = sum(_take(node) for node in nodes_of(model, "If"))
-            count += taken
-            if not taken:
-                return count
-
-
-def _take(node: ir.Node) -> bool:
+@rewrite("If", repeat=True, after=("folding",))  # conditions are constants by then
+def branches(node: ir.Node) -> bool:
+    """Put the branch in the place of an If whose condition is a constant; a taken branch may hold more of them."""
     condition = scalar(node.inputs[0])
     graph = node.graph
     if condition is None or not isinstance(graph, ir.Graph):

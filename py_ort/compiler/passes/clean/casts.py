@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import drop, made_by, nodes_of
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import drop, made_by
+from py_ort.compiler.passes.rewrite import rewrite
 
 _WIDTHS = {
     **{kind: (8 << i, True) for i, kind in enumerate(("INT8", "INT16", "INT32", "INT64"))},
@@ -14,21 +14,16 @@ _WIDTHS = {
 _FLOATS = {"FLOAT16": (11, 5), "BFLOAT16": (8, 8), "FLOAT": (24, 8), "DOUBLE": (53, 11)}  # of significand and exponent
 
 
-class Casts(Pass):
-    """A detour through a wider type gives what the direct way gives."""
-
-    def call(self, model: ir.Model) -> int:
-        """Let each Cast of such a Cast read what that one reads."""
-        count = 0
-        for node in nodes_of(model, "Cast"):
-            first = made_by(node.inputs[0], "Cast")
-            if first is None or not _detour(first.inputs[0], first.outputs[0], node.outputs[0]):
-                continue
-            wide = node.inputs[0]
-            node.replace_input_with(0, first.inputs[0])
-            drop(wide)
-            count += 1
-        return count
+@rewrite("Cast")
+def casts(node: ir.Node) -> bool:
+    """Read what the Cast before reads: a detour through a wider type gives what the direct way gives."""
+    wide = node.inputs[0]
+    first = made_by(wide, "Cast")
+    if first is None or not _detour(first.inputs[0], first.outputs[0], node.outputs[0]):
+        return False
+    node.replace_input_with(0, first.inputs[0])
+    drop(wide)
+    return True
 
 
 def _detour(source: ir.Value | None, wide: ir.Value, result: ir.Value) -> bool:

@@ -7,20 +7,16 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, nodes_reading, only_user
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, nodes_reading, only_user
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, ints, origins, rank, remove, replace_value
 
 
-class Concats(Pass):
-    """Neighboring parts of a Split among the inputs of a Concat, then each Split by itself."""
-
-    def call(self, model: ir.Model) -> int:
-        """Look at each Concat, then at each Split."""
-        return sum(_rejoined(node) for node in nodes_of(model, "Concat")) + sum(
-            _unsplit(node) for node in nodes_of(model, "Split")
-        )
+@rewrite("Concat")
+def concats(node: ir.Node) -> int:
+    """Join neighboring parts of a Split among the inputs of a Concat; then look at each Split by itself."""
+    return _rejoined(node)
 
 
 def _axis(node: ir.Node) -> int | None:
@@ -78,6 +74,7 @@ def _narrowed(split: ir.Node) -> None:
     remove(split)
 
 
+@concats.also("Split")
 def _unsplit(node: ir.Node) -> bool:
     """A Split that takes apart what Concats put together, maybe with reshapes and other Concats between."""
     axis, value = _axis(node), node.inputs[0]

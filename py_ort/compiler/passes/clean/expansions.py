@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import nodes_of, same_size
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import same_size
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.graph import dims, remove
 from py_ort.ir.operators import operator
 
 
-class Expansions(Pass):
-    """`x * gate.expand_as(x)`: the readers take the narrow tensor, where another input of theirs is as wide."""
+@rewrite("Expand")
+def expansions(node: ir.Node) -> int:
+    """`x * gate.expand_as(x)`: readers with another input as wide take the narrow tensor; the Expand stays for others.
 
-    def call(self, model: ir.Model) -> int:
-        """Go through the readers of each Expand; it stays for those that need it."""
-        count = 0
-        for node in nodes_of(model, "Expand"):
-            narrow, wide = node.inputs[0], node.outputs[0]
-            assert narrow is not None
-            for reader, at in list(wide.uses()):
-                if _wide_without(reader, at, narrow):
-                    reader.replace_input_with(at, narrow)
-                    count += 1
-            if not wide.uses() and not wide.is_graph_output():
-                remove(node)
-        return count
+    Returns:
+        The number of these readers.
+    """
+    narrow, wide = node.inputs[0], node.outputs[0]
+    assert narrow is not None
+    count = 0
+    for reader, at in list(wide.uses()):
+        if _wide_without(reader, at, narrow):
+            reader.replace_input_with(at, narrow)
+            count += 1
+    if not wide.uses() and not wide.is_graph_output():
+        remove(node)
+    return count
 
 
 def _wide_without(reader: ir.Node, at: int, narrow: ir.Value) -> bool:

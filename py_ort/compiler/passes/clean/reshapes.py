@@ -6,8 +6,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import reshape_target
-from py_ort.compiler.passes.match import made_by, nodes_of
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, origins, permutation, set_attributes
 from py_ort.ir.operators import op_types
@@ -17,24 +17,9 @@ from py_ort.ir.shape_data import known, shape_data
 EXACT = "exact"
 
 
-class Reshapes(Pass):
-    """Merge neighbors."""
-
-    def call(self, model: ir.Model) -> int:
-        """Transposes of transposes, then reshapes of reshapes, then shapes that are known by number."""
-        count = 0
-        for node in nodes_of(model, "Transpose"):
-            count += _transposes(node)
-        for node in nodes_of(model, *op_types("view")):
-            merged: ir.Node | None = None if node.op_type == "Identity" else node
-            while merged is not None and (merged := _reshapes(merged)) is not None:  # there may be another before
-                count += 1
-        for node in nodes_of(model, "Reshape"):
-            count += _constant_shape(node)
-        return count
-
-
-def _transposes(node: ir.Node) -> bool:
+@rewrite("Transpose")
+def reshapes(node: ir.Node) -> bool:
+    """Merge a Transpose with the one before it."""
     before = made_by(node.inputs[0], "Transpose")
     outer = permutation(node)
     inner = None if before is None else permutation(before)
@@ -45,7 +30,16 @@ def _transposes(node: ir.Node) -> bool:
     return True
 
 
-def _reshapes(node: ir.Node) -> ir.Node | None:
+@reshapes.also(*op_types("view"))
+def _views(node: ir.Node) -> int:
+    """Merge a node with those before it; return how many."""
+    count, merged = 0, None if node.op_type == "Identity" else node
+    while merged is not None and (merged := _merged(merged)) is not None:
+        count += 1
+    return count
+
+
+def _merged(node: ir.Node) -> ir.Node | None:
     """Skip the first of two, when the second says its result without looking at the first's; return the second."""
     before = made_by(node.inputs[0], *op_types("view"))
     if before is None or before.inputs[0] is None or before.inputs[0].const_value is not None:
@@ -90,6 +84,7 @@ def _may_copy(node: ir.Node) -> bool:
     return any(asked[at] != source[at] and symbols != [at] for at in computed)
 
 
+@reshapes.also("Reshape")
 def _constant_shape(node: ir.Node) -> bool:
     """A shape that is computed in the page, although all but one of its numbers are known here."""
     if array(node.inputs[1]) is not None or EXACT in node.meta or _may_copy(node):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import reshape_target
-from py_ort.compiler.passes.match import made_by, nodes_of, same_size
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, same_size
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, origins
 from py_ort.ir.shape_data import product
@@ -17,17 +17,9 @@ from py_ort.ir.shape_data import product
 _SWAPPED = (0, 2, 1)
 
 
-class StackedTransposes(Pass):
-    """Reshape to three axes, Transpose, Reshape."""
-
-    before = ("reshapes",)  # which merge with others there
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Reshape of a Transpose of a Reshape."""
-        return sum(_fuse(node) for node in nodes_of(model, "Reshape"))
-
-
-def _fuse(node: ir.Node) -> bool:
+@rewrite("Reshape", before=("reshapes",))  # which merge with others there
+def stacked_transposes(node: ir.Node) -> bool:
+    """Swap the axes without the Reshapes around a Transpose."""
     transpose = made_by(node.inputs[0], "Transpose")
     before = None if transpose is None else made_by(transpose.inputs[0], "Reshape")
     if transpose is None or before is None or tuple(attribute(transpose, "perm", ())) != _SWAPPED:

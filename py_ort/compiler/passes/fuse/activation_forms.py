@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_for
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, only_for
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.block_products import block_product, is_block_product
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import all_nodes, array, attribute, dims, rank, remove, replace_value
+from py_ort.ir.graph import array, attribute, dims, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
 # Operator and attributes for each of com.microsoft's; QuickGelu's alpha is its own.
@@ -31,21 +31,9 @@ _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _SLOPES = 1 << 16  # above, they are weights, and no slope that a framework repeats for each channel
 
 
-class ActivationForms(Pass):
-    """Fewer operators for the passes behind."""
-
-    before = ("linear", "packed_gates", "activation")
-
-    def call(self, model: ir.Model) -> int:
-        """Try each PRelu, then each Gelu of com.microsoft."""
-        count = sum(_leaky(node) for node in nodes_of(model, "PRelu"))
-        for node in list(all_nodes(model.graph)):
-            if node.domain == MICROSOFT and node.op_type in _GELUS:
-                count += _gelu(node)
-        return count
-
-
-def _leaky(node: ir.Node) -> bool:
+@rewrite("PRelu", before=("linear", "packed_gates", "activation"))
+def activation_forms(node: ir.Node) -> bool:
+    """Replace a PRelu with one slope: fewer operators for the passes behind."""
     x, slopes = node.inputs
     if x is None or x.dtype not in _FLOATS or slopes is None or slopes.const_value is None:
         return False
@@ -59,6 +47,7 @@ def _leaky(node: ir.Node) -> bool:
     return True
 
 
+@activation_forms.also(*_GELUS, domain=MICROSOFT)
 def _gelu(node: ir.Node) -> bool:
     x, bias = (*node.inputs, None)[:2]
     if x is None or x.dtype not in _FLOATS or (bias is not None and not _becomes_bias(x, bias, node)):

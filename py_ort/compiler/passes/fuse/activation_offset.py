@@ -6,8 +6,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.fuse.clamps import Bounds, clamp_of
-from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, only_for, split_constant
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import Epilogue
@@ -16,27 +16,17 @@ from py_ort.ir.graph import array, attribute, dims, origins, remove, replace_val
 _HOSTS = ("Conv", "ConvTranspose")
 
 
-class ActivationOffset(Pass):
-    """One number, added by the kernel that computes the activation."""
-
-    after = ("activation",)
-
-    def __init__(self, target: Target) -> None:
-        """`target` tells which kernels have epilogues."""
-        self._hosts = tuple(op_type for op_type in _HOSTS if target.takes("epilogue", op_type))
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Add of a number to a convolution's activation."""
-        return sum(_fuse(node, self._hosts) for node in nodes_of(model, "Add"))
-
-
-def _fuse(node: ir.Node, hosts: tuple[str, ...]) -> bool:
+@rewrite("Add", after=("activation",))
+def activation_offset(node: ir.Node, target: Target) -> bool:
+    """Add a number to a convolution's activation in the kernel that computes it."""
     found = split_constant(node)
     if found is None or found[1].size != 1 or found[1].ndim > len(dims(found[0]) or []):
         return False
     value, offset = found[0], float(found[1].reshape(-1)[0])
-    host = made_by(value, *hosts)
+    host = made_by(value, *_HOSTS)
     if host is None or not only_for(value, node) or not np.isfinite(offset):
+        return False
+    if not target.takes("epilogue", host.op_type):
         return False
     epilogue = Epilogue.of(host)
     if not epilogue or epilogue.steps[-1].kind != "function":

@@ -8,25 +8,19 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import nodes_of
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, rank
 
 
-class BatchNormalization(Pass):
+@rewrite("BatchNormalization")
+def batch_normalization(node: ir.Node) -> bool:
     """x * scale + shift."""
-
-    def call(self, model: ir.Model) -> int:
-        """Rewrite where scale, bias, mean and variance are constants."""
-        count = 0
-        for node in nodes_of(model, "BatchNormalization"):
-            count += rewrite(node)
-        return count
+    return take_apart(node)
 
 
-def rewrite(node: ir.Node) -> bool:
-    """Rewrite one; return whether its parameters are constants that allow it."""
+def take_apart(node: ir.Node) -> bool:
+    """Rewrite one; return True if its scale, bias, mean and variance are constants that allow it."""
     unread = not any(o.uses() or o.is_graph_output() for o in node.outputs[1:])
     if attribute(node, "training_mode", 0) or not unread:
         return False

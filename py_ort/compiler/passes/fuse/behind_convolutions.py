@@ -24,5 +24,5 @@ class BehindConvolutions(Pass):
         for node in nodes_of(model, "BatchNormalization"):
             x = node.inputs[0]
             if x is not None and made_by(x, "Conv") and only_for(x, node):
-                batch_normalization.rewrite(node)
+                batch_normalization.take_apart(node)
         return sum(conv_affine.after(node) for node in nodes_of(model, "Mul", "Add"))

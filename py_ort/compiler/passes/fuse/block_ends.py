@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import nodes_of, only_for, same_dims
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import only_for, same_dims
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import NORM, OP_TYPE, RESIDUAL, block_product, is_block_product, is_plain
 from py_ort.ir.builder import Builder
@@ -21,92 +21,89 @@ _SUM = 3  # output of _SKIP
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 
 
-class BlockEnds(Pass):
-    """A decoder's block in few launches."""
-
-    after = ("rms_norm", "skip_norm", "packed_blocks")
-
-    def __init__(self, target: Target) -> None:
-        """`target`: what the first provider's kernel of these products can do besides."""
-        self._target = target
-        self._norm, self._residual = (target.offers(name, OP_TYPE, MICROSOFT) for name in ("norm", "residual"))
-
-    def call(self, model: ir.Model) -> int:
-        """Take each normalization, then each sum."""
-        names = ("SimplifiedLayerNormalization", "RMSNormalization", _SKIP) if self._norm else ()
-        count = sum(self._normalize(node) for node in nodes_of(model, *names, domain=None))
-        return count + (sum(self._add(node) for node in nodes_of(model, "Add")) if self._residual else 0)
-
-    def _normalize(self, node: ir.Node) -> bool:
-        skips = node.op_type == _SKIP
-        x, normed, scale = node.inputs[0], node.outputs[0], input_at(node, 2 if skips else 1)
-        readers = [use.node for use in normed.uses()]
-        if x is None or x.dtype not in _FLOATS or scale is None or scale.dtype != x.dtype or rank(scale) != 1:
-            return False
-        if attribute(node, "axis", -1) not in (-1, (rank(x) or 0) - 1) or not _alone(node, skips):
-            return False
-        if not readers or not all(self._takes(reader, normed, scale) for reader in readers):
-            return False
-        if skips and not self._sum(node):
-            return False
-        epsilon = attribute(node, "epsilon", 1e-12 if skips else 1e-5)
-        source = self._written_sum(node) if skips else x
-        for reader in readers:
-            build = Builder(reader, origin=(*origins(node), *origins(reader)))
-            inputs = [source, *reader.inputs[1:], *[None] * (NORM - len(reader.inputs)), scale]
-            more = {**attributes_of(reader), "norm_epsilon": float(epsilon)}
-            replace_value(reader.outputs[0], build.op(OP_TYPE, *inputs, domain=MICROSOFT, **more))
-            remove(reader)
-        remove(node)
-        return True
-
-    def _takes(self, reader: ir.Node, normed: ir.Value, scale: ir.Value) -> bool:
-        """Whether a reader is such a product, of rows as long as the scale."""
-        if not is_block_product(reader) or "norm_epsilon" in reader.attributes or len(reader.inputs) > NORM:
-            return False
-        if reader.inputs[0] is not normed or sum(v is normed for v in reader.inputs) > 1:
-            return False
-        return dims(scale) == [attribute(reader, "K")] and self._target.runs_first(reader)
-
-    def _sum(self, node: ir.Node) -> bool:
-        """Whether the sum is of two tensors of one shape, without a bias."""
-        x, skip = node.inputs[:2]
-        return (
-            x is not None
-            and skip is not None
-            and same_dims(x, skip)
-            and (len(node.inputs) <= 3 or node.inputs[3] is None)
-        )
-
-    def _written_sum(self, node: ir.Node) -> ir.Value:
-        x, skip = node.inputs[:2]
-        total: ir.Value = Builder(node).op("Add", x, skip)
-        if len(node.outputs) > _SUM:
-            replace_value(node.outputs[_SUM], total)
-        return total
-
-    def _add(self, node: ir.Node) -> bool:
-        for at in (1, 0):
-            value, residual = node.inputs[at], node.inputs[1 - at]
-            product = block_product(value)
-            if product is None or value is None or residual is None or value is residual:
-                continue
-            if not only_for(value, node) or not same_dims(value, residual) or residual.const_value is not None:
-                continue
-            if value.dtype not in _FLOATS or not self._ends(product):
-                continue
-            build = Builder(node, origin=(*origins(product), *origins(node)))
-            inputs = [*product.inputs, *[None] * (RESIDUAL - len(product.inputs)), residual]
-            made = build.op(OP_TYPE, *inputs, domain=MICROSOFT, **attributes_of(product))
-            replace_value(node.outputs[0], made)
-            remove(node)
-            remove(product)
-            return True
+@rewrite(
+    *("SimplifiedLayerNormalization", "RMSNormalization", _SKIP),
+    domain=None,
+    after=("rms_norm", "skip_norm", "packed_blocks"),
+)
+def block_ends(node: ir.Node, target: Target) -> bool:
+    """Take each normalization, then each sum: a decoder's block in few launches."""
+    if not target.offers("norm", OP_TYPE, MICROSOFT):
         return False
+    skips = node.op_type == _SKIP
+    x, normed, scale = node.inputs[0], node.outputs[0], input_at(node, 2 if skips else 1)
+    readers = [use.node for use in normed.uses()]
+    if x is None or x.dtype not in _FLOATS or scale is None or scale.dtype != x.dtype or rank(scale) != 1:
+        return False
+    if attribute(node, "axis", -1) not in (-1, (rank(x) or 0) - 1) or not _alone(node, skips):
+        return False
+    if not readers or not all(_takes(reader, normed, scale, target) for reader in readers):
+        return False
+    if skips and not _sums(node):
+        return False
+    epsilon = attribute(node, "epsilon", 1e-12 if skips else 1e-5)
+    source = _written_sum(node) if skips else x
+    for reader in readers:
+        build = Builder(reader, origin=(*origins(node), *origins(reader)))
+        inputs = [source, *reader.inputs[1:], *[None] * (NORM - len(reader.inputs)), scale]
+        more = {**attributes_of(reader), "norm_epsilon": float(epsilon)}
+        replace_value(reader.outputs[0], build.op(OP_TYPE, *inputs, domain=MICROSOFT, **more))
+        remove(reader)
+    remove(node)
+    return True
 
-    def _ends(self, product: ir.Node) -> bool:
-        normed = "norm_epsilon" in product.attributes and len(product.inputs) <= RESIDUAL
-        return (is_plain(product) or normed) and "gate" not in product.attributes and self._target.runs_first(product)
+
+def _takes(reader: ir.Node, normed: ir.Value, scale: ir.Value, target: Target) -> bool:
+    """Whether a reader is such a product, of rows as long as the scale."""
+    if not is_block_product(reader) or "norm_epsilon" in reader.attributes or len(reader.inputs) > NORM:
+        return False
+    if reader.inputs[0] is not normed or sum(v is normed for v in reader.inputs) > 1:
+        return False
+    return dims(scale) == [attribute(reader, "K")] and target.runs_first(reader)
+
+
+def _sums(node: ir.Node) -> bool:
+    """Whether the sum is of two tensors of one shape, without a bias."""
+    x, skip = node.inputs[:2]
+    return (
+        x is not None and skip is not None and same_dims(x, skip) and (len(node.inputs) <= 3 or node.inputs[3] is None)
+    )
+
+
+def _written_sum(node: ir.Node) -> ir.Value:
+    x, skip = node.inputs[:2]
+    total: ir.Value = Builder(node).op("Add", x, skip)
+    if len(node.outputs) > _SUM:
+        replace_value(node.outputs[_SUM], total)
+    return total
+
+
+@block_ends.also("Add")
+def _add(node: ir.Node, target: Target) -> bool:
+    if not target.offers("residual", OP_TYPE, MICROSOFT):
+        return False
+    for at in (1, 0):
+        value, residual = node.inputs[at], node.inputs[1 - at]
+        product = block_product(value)
+        if product is None or value is None or residual is None or value is residual:
+            continue
+        if not only_for(value, node) or not same_dims(value, residual) or residual.const_value is not None:
+            continue
+        if value.dtype not in _FLOATS or not _ends(product, target):
+            continue
+        build = Builder(node, origin=(*origins(product), *origins(node)))
+        inputs = [*product.inputs, *[None] * (RESIDUAL - len(product.inputs)), residual]
+        made = build.op(OP_TYPE, *inputs, domain=MICROSOFT, **attributes_of(product))
+        replace_value(node.outputs[0], made)
+        remove(node)
+        remove(product)
+        return True
+    return False
+
+
+def _ends(product: ir.Node, target: Target) -> bool:
+    normed = "norm_epsilon" in product.attributes and len(product.inputs) <= RESIDUAL
+    return (is_plain(product) or normed) and "gate" not in product.attributes and target.runs_first(product)
 
 
 def _alone(node: ir.Node, skips: bool) -> bool:

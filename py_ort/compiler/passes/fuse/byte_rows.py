@@ -11,32 +11,25 @@ import onnx_ir as ir
 from py_ort.compiler.passes.fuse.dynamic_products import is_dynamic_rounding
 from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.passes.match import only_user
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
-from py_ort.ir.block_products import OP_TYPE, SCALES, ZEROS, block_products
+from py_ort.ir.block_products import OP_TYPE, SCALES, ZEROS
 from py_ort.ir.graph import array, attribute, input_at, origins, remove, set_attributes, set_origins
 from py_ort.ir.operators import MICROSOFT
 
 _BITS = 8
 
 
-class ByteRows(Pass):
-    """Products that may be of integers."""
-
-    after = ("block_ends", "packed_projections", "round_trips")
-
-    def __init__(self, target: Target) -> None:
-        """`target`: what the first provider's kernel of these products can do besides."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Take each product of rounded rows."""
-        if not self._target.offers("bytes", OP_TYPE, MICROSOFT):
-            return 0
-        return sum(_fuse(node) for node in block_products(model) if self._target.runs_first(node))
-
-
-def _fuse(product: ir.Node) -> bool:
+@rewrite(
+    OP_TYPE,
+    domain=MICROSOFT,
+    needs=lambda target: target.offers("bytes", OP_TYPE, MICROSOFT),
+    after=("block_ends", "packed_projections", "round_trips"),
+)
+def byte_rows(product: ir.Node, target: Target) -> bool:
+    """Say of a product's rows that they are integers."""
+    if not target.runs_first(product):
+        return False
     if attribute(product, "bits", 4) != _BITS or {"norm_epsilon", "a_scale"} & set(product.attributes):
         return False
     rows = product.inputs[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_for, per_channel, split_constant, split_mul_add, times
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, only_for, per_channel, split_constant, split_mul_add, times
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, replace_value, set_origins
@@ -14,23 +14,14 @@ from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, repla
 _SMALLEST = 1e-3  # factors below are not divided by
 
 
-class ConvAffine(Pass):
+@rewrite(
+    *("Mul", "Add"),
+    after=("batch_normalization", "affine"),  # which leave Mul, then Add
+    before=("activation", "residual", "nhwc"),  # nothing is folded from behind these
+)
+def conv_affine(node: ir.Node) -> bool:
     """conv(x) * s + b → conv'(x)."""
-
-    after = ("batch_normalization", "affine")  # which leave Mul, then Add
-    before = ("activation", "residual", "nhwc")  # nothing is folded from behind these
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Mul and Add that follows a convolution, in order."""
-        count = 0
-        for node in nodes_of(model, "Mul", "Add"):
-            count += after(node)
-        for node in nodes_of(model, "Conv"):
-            while _before(node):
-                count += 1
-        for node in nodes_of(model, "Add"):
-            count += _scale_later(node)
-        return count
+    return after(node)
 
 
 def _channels(node: ir.Node) -> int | None:
@@ -123,40 +114,12 @@ def after(node: ir.Node) -> bool:
     return True
 
 
-def _scale_later(add: ir.Node) -> bool:
-    """conv(x * s + b) → conv'(x + b / s): padding keeps the sum out of the weights, but not the factor."""
-    found = split_mul_add(add)
-    if found is None:
-        return False
-    (mul, source, factor, shift), output = found, add.outputs[0]
-    users = [use.node for use in output.uses()]
-    if output.is_graph_output() or not users or shift.dtype != factor.dtype or rank(source) != rank(output):
-        return False
-    if not np.all(np.abs(factor) > _SMALLEST) or (factor.size != 1 and shift.size != 1 and factor.size != shift.size):
-        return False
-    for use in output.uses():
-        weights = (
-            array(use.node.inputs[1]) if use.node.op_type == "Conv" and use.node.domain == "" and use.idx == 0 else None
-        )
-        if weights is None or weights.dtype != factor.dtype:
-            return False
-        channels = weights.shape[1] * attribute(use.node, "group", 1)
-        if per_channel(factor, rank(source) or 0, channels) is None:
-            return False
-    build = Builder(add, origin=(*origins(mul), *origins(add)))
-    shifted = build.op("Add", source, (shift.astype(np.float64) / factor).astype(factor.dtype))
-    replace_value(output, build.op("Mul", shifted, factor))
-    remove(add)
-    remove(mul)
-    # Each convolution takes its own copy of the factor.
-    final = shifted.uses()
-    product = next(iter(final)).node
-    for conv in dict.fromkeys(users):
-        own = Builder(conv, origin=origins(product)).op("Mul", shifted, factor)
-        conv.replace_input_with(0, own)
-        _before(conv)
-    remove(product)
-    return True
+@conv_affine.also("Conv")
+def _all_before(conv: ir.Node) -> int:
+    count = 0
+    while _before(conv):
+        count += 1
+    return count
 
 
 def _before(conv: ir.Node) -> bool:
@@ -195,4 +158,41 @@ def _before(conv: ir.Node) -> bool:
     conv.replace_input_with(0, source)
     set_origins(conv, (*origins(node), *origins(conv)))
     remove(node)
+    return True
+
+
+@conv_affine.also("Add")
+def _scale_later(add: ir.Node) -> bool:
+    """conv(x * s + b) → conv'(x + b / s): padding keeps the sum out of the weights, but not the factor."""
+    found = split_mul_add(add)
+    if found is None:
+        return False
+    (mul, source, factor, shift), output = found, add.outputs[0]
+    users = [use.node for use in output.uses()]
+    if output.is_graph_output() or not users or shift.dtype != factor.dtype or rank(source) != rank(output):
+        return False
+    if not np.all(np.abs(factor) > _SMALLEST) or (factor.size != 1 and shift.size != 1 and factor.size != shift.size):
+        return False
+    for use in output.uses():
+        weights = (
+            array(use.node.inputs[1]) if use.node.op_type == "Conv" and use.node.domain == "" and use.idx == 0 else None
+        )
+        if weights is None or weights.dtype != factor.dtype:
+            return False
+        channels = weights.shape[1] * attribute(use.node, "group", 1)
+        if per_channel(factor, rank(source) or 0, channels) is None:
+            return False
+    build = Builder(add, origin=(*origins(mul), *origins(add)))
+    shifted = build.op("Add", source, (shift.astype(np.float64) / factor).astype(factor.dtype))
+    replace_value(output, build.op("Mul", shifted, factor))
+    remove(add)
+    remove(mul)
+    # Each convolution takes its own copy of the factor.
+    final = shifted.uses()
+    product = next(iter(final)).node
+    for conv in dict.fromkeys(users):
+        own = Builder(conv, origin=origins(product)).op("Mul", shifted, factor)
+        conv.replace_input_with(0, own)
+        _before(conv)
+    remove(product)
     return True

@@ -11,8 +11,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.fuse.dynamic_products import is_dynamic_rounding
 from py_ort.compiler.passes.fuse.round_trips import steps_of
-from py_ort.compiler.passes.match import drop, made_by, nodes_of
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import drop, made_by
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import OP_TYPE, pack_nibbles
 from py_ort.ir.builder import Builder
@@ -38,27 +38,16 @@ STEPS = "w_scale"
 _BLOCK = 128
 
 
-class DequantizedWeights(Pass):
-    """Products with weights that the model keeps as integers."""
-
-    after = ("quantized",)
-    before = ("folding",)  # which makes floats of quantized weights
-
-    def __init__(self, target: Target) -> None:
-        """`target`: what the first provider runs; one that works on integers (`Quantized`) is left alone."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Take each MatMul whose right operand is dequantized from a constant, and note what Convs have."""
-        if self._target.has(MICROSOFT, "MatMulNBits") is not True or self._target.has(MICROSOFT, "QLinearAdd") is True:
-            return 0
-        noted = sum(map(_note, nodes_of(model, "Conv"))) if self._target.offers("bytes", "Conv", NHWC) else 0
-        return noted + sum(
-            _fuse(node, self._target.offers("bytes", OP_TYPE, MICROSOFT)) for node in nodes_of(model, "MatMul")
-        )
+def _runs_few_bits(target: Target) -> bool:
+    """Return True if the first provider has the products, and does not work on integers (`Quantized`)."""
+    return target.has(MICROSOFT, OP_TYPE) is True and target.has(MICROSOFT, "QLinearAdd") is not True
 
 
-def _note(node: ir.Node) -> bool:
+@rewrite("Conv", needs=_runs_few_bits, after=("quantized",), before=("folding",))  # which makes floats of the weights
+def dequantized_weights(node: ir.Node, target: Target) -> bool:
+    """Note the steps of a Conv's weights; then take each MatMul by weights that the model keeps as integers."""
+    if not target.offers("bytes", "Conv", NHWC):
+        return False
     source = made_by(node.inputs[1], "DequantizeLinear")
     scales = None if source is None else array(source.inputs[1])
     integers = None if source is None else source.inputs[0]
@@ -70,8 +59,8 @@ def _note(node: ir.Node) -> bool:
     return True
 
 
-def _fuse(node: ir.Node, of_bytes: bool) -> bool:
-    """`of_bytes`: whether bytes may be multiplied as they are."""
+@dequantized_weights.also("MatMul")
+def _of_few_bits(node: ir.Node, target: Target) -> bool:
     source = made_by(node.inputs[1], "DequantizeLinear")
     if source is None or len(node.inputs) > 2 or has_epilogue(node) or (rank(node.inputs[0]) or 0) < 2:
         return False
@@ -85,6 +74,7 @@ def _fuse(node: ir.Node, of_bytes: bool) -> bool:
     zeros = _blocks(array(source.inputs[2]), source, k, n, block) if len(source.inputs) > 2 else np.zeros((1, 1))
     if scales is None or zeros is None or block < 16 or block & (block - 1):
         return False
+    of_bytes = target.offers("bytes", OP_TYPE, MICROSOFT)  # multiplied as they are
     of_bytes &= bits == 8 and len(scales) == len(zeros) == 1 and k % 4 == n % 4 == 0 and _is_rounded(node.inputs[0])
     if integers.size < (_WORTH_ROUNDED if of_bytes else _WORTH):
         return False
@@ -103,7 +93,7 @@ def _fuse(node: ir.Node, of_bytes: bool) -> bool:
         build.constant(np.ascontiguousarray(np.broadcast_to(scales, (count, n)).T)),
         *([] if packed_zeros is None else [packed_zeros]),
     ]
-    result = build.op("MatMulNBits", *inputs, domain=MICROSOFT, K=k, N=n, bits=bits, block_size=block)
+    result = build.op(OP_TYPE, *inputs, domain=MICROSOFT, K=k, N=n, bits=bits, block_size=block)
     replace_value(node.outputs[0], result)
     remove(node)
     drop(source.outputs[0])

@@ -14,31 +14,20 @@ from typing import NamedTuple
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_user, with_row_bias
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, only_user, with_row_bias
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attributes_of, dims, origins, rank, remove, replace_value
 from py_ort.ir.operators import INTERNAL, MICROSOFT
 
 
-class DynamicProducts(Pass):
-    """Integer products that end in floats."""
-
-    after = ("identity",)
-    before = ("folding",)
-
-    def __init__(self, target: Target) -> None:
-        """`target`: what the first provider runs; it must have the whole."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Take each product of integers whose sums only become floats."""
-        if self._target.has(MICROSOFT, "MatMulIntegerToFloat") is True:
-            return sum(_fuse(node) for node in nodes_of(model, "MatMulInteger"))
-        if self._target.has(INTERNAL, _ROUNDING) is True:
-            return sum(_as_floats(node) for node in nodes_of(model, "MatMulInteger", "ConvInteger"))
-        return 0
+@rewrite("MatMulInteger", "ConvInteger", after=("identity",), before=("folding",))
+def dynamic_products(node: ir.Node, target: Target) -> bool:
+    """Take each product of integers whose sums only become floats."""
+    if target.has(MICROSOFT, "MatMulIntegerToFloat") is True:
+        return node.op_type == "MatMulInteger" and _fuse(node)
+    return target.has(INTERNAL, _ROUNDING) is True and _as_floats(node)
 
 
 _ROUNDING = "DynamicFakeQuantize"

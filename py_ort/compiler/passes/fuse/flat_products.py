@@ -7,21 +7,15 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import drop, made_by, nodes_of, nodes_reading, same_size, size_at
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import drop, made_by, nodes_reading, same_size, size_at
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, origins, rank, replace_value
 
 
-class FlatProducts(Pass):
-    """Each Gemm by constant weights, between reshapes."""
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Gemm."""
-        return sum(_fuse(node) for node in nodes_of(model, "Gemm"))
-
-
-def _fuse(node: ir.Node) -> bool:
+@rewrite("Gemm")
+def flat_products(node: ir.Node) -> bool:
+    """Multiply by constant weights without the Reshapes around a Gemm."""
     flatten, weights = made_by(node.inputs[0], "Reshape"), node.inputs[1]
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     if flatten is None or weights is None or weights.const_value is None or attribute(node, "transA", 0):

@@ -5,18 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_for
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, only_for
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, origins, remove, replace_value
-
-
-class Gates(Pass):
-    """Squeeze-and-excite with a shortcut."""
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Add of a value and of its product with a gate."""
-        return sum(_fuse(node) for node in nodes_of(model, "Add"))
 
 
 def _is_gate(gate: ir.Value, x: ir.Value) -> bool:
@@ -27,7 +19,9 @@ def _is_gate(gate: ir.Value, x: ir.Value) -> bool:
     return any(isinstance(a, int) and a == 1 and b != 1 for a, b in zip(small, large, strict=True))
 
 
-def _fuse(node: ir.Node) -> bool:
+@rewrite("Add")
+def gates(node: ir.Node) -> bool:
+    """Take each Add of a value and of its product with a gate: squeeze-and-excite with a shortcut."""
     for at in (0, 1):
         x, scaled = node.inputs[at], node.inputs[1 - at]
         product = made_by(scaled, "Mul")

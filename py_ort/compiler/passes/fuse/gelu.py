@@ -12,8 +12,8 @@ import math
 import onnx_ir as ir
 
 from py_ort.compiler.passes.fuse.polynomials import Polynomial, before, behind, is_near, polynomial
-from py_ort.compiler.passes.match import drop, nodes_of
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import drop
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import origins, replace_value
 
@@ -30,14 +30,6 @@ _ARGUMENTS: dict[str, tuple[str, Polynomial]] = {
 _TOLERANCE, _TOLERANCE_OF_HALVES = 1e-4, 2e-3
 
 
-class Gelu(Pass):
-    """Found from its Erf, Tanh or Sigmoid."""
-
-    def call(self, model: ir.Model) -> int:
-        """Try each of them."""
-        return sum(_fuse(node) for node in nodes_of(model, *_ARGUMENTS))
-
-
 def _argument(node: ir.Node) -> tuple[ir.Value, float] | None:
     """The value whose Gelu it may be, and the sign: erf and tanh are odd."""
     wanted = _ARGUMENTS[node.op_type][1]
@@ -50,7 +42,9 @@ def _argument(node: ir.Node) -> tuple[ir.Value, float] | None:
     return None
 
 
-def _fuse(node: ir.Node) -> bool:
+@rewrite(*_ARGUMENTS)
+def gelu(node: ir.Node) -> bool:
+    """Find a Gelu by its inner function."""
     argument = _argument(node)
     if argument is None or (node.op_type == "Sigmoid" and argument[1] < 0):
         return False

@@ -12,27 +12,14 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.compiler.passes.fuse.polynomials import Polynomial, before, behind, is_near, polynomial
-from py_ort.compiler.passes.match import drop, made_by, nodes_of
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import drop, made_by
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, origins, replace_value, scalar
 
 _NUMBER, _X, _F, _XF = (), (0,), (1,), (0, 1)
 _SWISH = {_X: 1 / 6, _NUMBER: 0.5}
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
-
-
-class HardSwish(Pass):
-    """Sigmoid-like products."""
-
-    def call(self, model: ir.Model) -> int:
-        """Clips first, then the products."""
-        count = 0
-        for node in nodes_of(model, "Clip", "Min"):
-            count += _clipped(node)
-        for node in nodes_of(model, "Sigmoid", "HardSigmoid"):
-            count += _product(node)
-        return count
 
 
 def _bounds(node: ir.Node) -> tuple[ir.Value, float, float] | None:
@@ -53,7 +40,9 @@ def _bounds(node: ir.Node) -> tuple[ir.Value, float, float] | None:
     return None
 
 
-def _clipped(node: ir.Node) -> bool:
+@rewrite("Clip", "Min")
+def hard_swish(node: ir.Node) -> bool:
+    """Find a HardSigmoid or HardSwish by its bounds."""
     found = _bounds(node)
     if found is None or node.outputs[0].dtype not in _FLOATS:
         return False
@@ -86,6 +75,7 @@ def _line(found: Polynomial | None) -> Polynomial | None:
     return found if found is not None and _X in found and set(found) <= {_X, _NUMBER} else None
 
 
+@hard_swish.also("Sigmoid", "HardSigmoid")
 def _product(node: ir.Node) -> bool:
     for x in behind(node.inputs[0]):
         line = _line(polynomial(node.inputs[0], [x]))

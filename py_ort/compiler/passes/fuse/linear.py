@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant, times
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, only_for, split_constant, times
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import BIAS, OP_TYPE, block_product, is_block_product, is_plain
 from py_ort.ir.builder import Builder
@@ -19,55 +19,17 @@ from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remo
 from py_ort.ir.operators import MICROSOFT
 
 
-class Linear(Pass):
-    """x @ w + b."""
-
-    def __init__(self, target: Target) -> None:
-        """`target` tells whether the kernels of MatMul take a bias, and whether who runs it runs Gemm, too."""
-        self._matmul_bias = target.matmul_bias
-        self._gemm = target.has("", "Gemm") is True or target.has("", "MatMul") is not True
-
-    def call(self, model: ir.Model) -> int:
-        """Take each product's factors, then each Add of a vector to a product."""
-        scaled = sum(_scaled(node) for node in nodes_of(model, "Mul"))
-        return scaled + sum(self._fuse(node) for node in nodes_of(model, "Add"))
-
-    def _fuse(self, node: ir.Node) -> bool:
-        found = split_constant(node)
-        if found is None:
-            return False
-        x, contents = found
-        product = made_by(x, "MatMul") or block_product(x)
-        if product is None or not only_for(x, node) or x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
-            return False
-        known = rank(product.inputs[0])
-        if known is None or contents.ndim > known or contents.shape[-1:] != (contents.size,):
-            return False
-        takes = _takes_blocks if is_block_product(product) else self._takes
-        if not takes(product, contents.size):
-            return False
-        build = Builder(node, origin=(*origins(product), *origins(node)))
-        bias = node.inputs[0] if node.inputs[1] is x else node.inputs[1]
-        if contents.ndim > 1:
-            bias = build.constant(contents.reshape(-1))
-        replace_value(node.outputs[0], _with_bias(product, bias, build))
-        remove(node)
-        remove(product)
-        return True
-
-    def _takes(self, product: ir.Node, columns: int) -> bool:
-        """Whether a MatMul may have a bias of so many columns."""
-        weights, known = array(product.inputs[1]), rank(product.inputs[0]) or 0
-        if len(product.inputs) > 2 or has_epilogue(product) or known < 2:
-            return False
-        if not (self._gemm if known == 2 else self._matmul_bias):
-            return False
-        return weights is not None and weights.ndim == 2 and weights.shape[1] == columns
-
-
-def _takes_blocks(product: ir.Node, columns: int) -> bool:
-    """The same of a MatMulNBits."""
-    return is_plain(product) and len(product.inputs) <= BIAS and bool(attribute(product, "N") == columns)
+def _takes(product: ir.Node, columns: int, target: Target) -> bool:
+    """Return True if a MatMul or MatMulNBits may have a bias of so many columns."""
+    if is_block_product(product):
+        return is_plain(product) and len(product.inputs) <= BIAS and bool(attribute(product, "N") == columns)
+    weights, known = array(product.inputs[1]), rank(product.inputs[0]) or 0
+    if len(product.inputs) > 2 or has_epilogue(product) or known < 2:
+        return False
+    has_gemm = target.has("", "Gemm") is True or target.has("", "MatMul") is not True
+    if not (has_gemm if known == 2 else target.matmul_bias):
+        return False
+    return weights is not None and weights.ndim == 2 and weights.shape[1] == columns
 
 
 def _with_bias(product: ir.Node, bias: ir.Value | None, build: Builder) -> ir.Value:
@@ -82,8 +44,9 @@ def _with_bias(product: ir.Node, bias: ir.Value | None, build: Builder) -> ir.Va
     return made
 
 
-def _scaled(node: ir.Node) -> bool:
-    """(x @ w) * s → x @ (w * s), for a number or a vector of one for each column."""
+@rewrite("Mul")
+def linear(node: ir.Node) -> bool:
+    """(x @ w) * s → x @ (w * s), for a number or a vector of one for each column; then x @ w + b."""
     found = split_constant(node)
     product = None if found is None else made_by(found[0], "MatMul")
     if found is None or product is None or not only_for(found[0], node) or len(product.inputs) > 2:
@@ -101,6 +64,30 @@ def _scaled(node: ir.Node) -> bool:
     build = Builder(product, origin=(*origins(product), *origins(node)))
     result = build.op("MatMul", product.inputs[0], build.constant(scaled), **attributes_of(product))
     replace_value(node.outputs[0], result)
+    remove(node)
+    remove(product)
+    return True
+
+
+@linear.also("Add")
+def _biased(node: ir.Node, target: Target) -> bool:
+    found = split_constant(node)
+    if found is None:
+        return False
+    x, contents = found
+    product = made_by(x, "MatMul") or block_product(x)
+    if product is None or not only_for(x, node) or x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
+        return False
+    known = rank(product.inputs[0])
+    if known is None or contents.ndim > known or contents.shape[-1:] != (contents.size,):
+        return False
+    if not _takes(product, contents.size, target):
+        return False
+    build = Builder(node, origin=(*origins(product), *origins(node)))
+    bias = node.inputs[0] if node.inputs[1] is x else node.inputs[1]
+    if contents.ndim > 1:
+        bias = build.constant(contents.reshape(-1))
+    replace_value(node.outputs[0], _with_bias(product, bias, build))
     remove(node)
     remove(product)
     return True

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_for
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, only_for
+from py_ort.compiler.passes.rewrite import launches, rewrite
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import (
@@ -35,65 +35,57 @@ _MOST = 1 << 25  # bytes of each one's weights: larger ones stay in their file
 _QKV = 3
 
 
-class PackedBlocks(Pass):
-    """Fewer launches: a kernel that reads weights once has little else to do."""
+def _takes(node: ir.Node | None, target: Target) -> bool:
+    return node is not None and is_plain(node) and target.runs_first(node)
 
-    after = ("dequantized_weights",)
 
-    def __init__(self, target: Target) -> None:
-        """`target`: what the first provider runs, and whether it launches kernels on a device."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Take each attention of groups, then each product of two products."""
-        if not self._target.launches:
-            return 0
-        attentions = nodes_of(model, "GroupQueryAttention", domain=MICROSOFT)
-        count = sum(self._project(node) for node in attentions)
-        if self._target.offers("gate", OP_TYPE, MICROSOFT):
-            count += sum(self._gate(node) for node in nodes_of(model, "Mul"))
-        return count
-
-    def _takes(self, node: ir.Node | None) -> bool:
-        return node is not None and is_plain(node) and self._target.runs_first(node)
-
-    def _project(self, node: ir.Node) -> bool:
-        values = node.inputs[:_QKV]
-        products = [block_product(value) for value in values]
-        if not all(map(self._takes, products)) or not all(v is not None and only_for(v, node) for v in values):
-            return False
-        if len(set(values)) < _QKV:
-            return False
-        packed = blocks_side_by_side([p for p in products if p is not None], node)
-        if packed is None:
-            return False
-        node.replace_input_with(0, packed)
-        for i in (1, 2):
-            node.replace_input_with(i, None)
-        for product in products:
-            remove(product)  # type: ignore[arg-type]
-        return True
-
-    def _gate(self, node: ir.Node) -> bool:
-        for at in (0, 1):
-            up, activated = block_product(node.inputs[1 - at]), node.inputs[at]
-            found = _activated(activated, node)
-            if up is None or found is None or activated is None:
-                continue
-            gate, program, inner = found
-            plain = node.inputs[1 - at]
-            if gate is up or plain is None or not only_for(plain, node) or not (self._takes(gate) and self._takes(up)):
-                continue
-            if width_of(gate) != width_of(up):
-                continue
-            packed = blocks_side_by_side([gate, up], node, gate=program)
-            if packed is None:
-                continue
-            replace_value(node.outputs[0], packed)
-            for each in (node, *inner, gate, up):
-                remove(each)
-            return True
+@rewrite("GroupQueryAttention", domain=MICROSOFT, needs=launches, after=("dequantized_weights",))
+def packed_blocks(node: ir.Node, target: Target) -> bool:
+    """Take each attention of groups, then each product of two products."""
+    values = node.inputs[:_QKV]
+    products = [block_product(value) for value in values]
+    if not all(_takes(product, target) for product in products):
         return False
+    if not all(v is not None and only_for(v, node) for v in values):
+        return False
+    if len(set(values)) < _QKV:
+        return False
+    packed = blocks_side_by_side([p for p in products if p is not None], node)
+    if packed is None:
+        return False
+    node.replace_input_with(0, packed)
+    for i in (1, 2):
+        node.replace_input_with(i, None)
+    for product in products:
+        remove(product)  # type: ignore[arg-type]
+    return True
+
+
+@packed_blocks.also("Mul")
+def _gate(node: ir.Node, target: Target) -> bool:
+    if not target.offers("gate", OP_TYPE, MICROSOFT):
+        return False
+    for at in (0, 1):
+        up, activated = block_product(node.inputs[1 - at]), node.inputs[at]
+        found = _activated(activated, node)
+        if up is None or found is None or activated is None:
+            continue
+        gate, program, inner = found
+        plain = node.inputs[1 - at]
+        if gate is up or plain is None or not only_for(plain, node):
+            continue
+        if not (_takes(gate, target) and _takes(up, target)):
+            continue
+        if width_of(gate) != width_of(up):
+            continue
+        packed = blocks_side_by_side([gate, up], node, gate=program)
+        if packed is None:
+            continue
+        replace_value(node.outputs[0], packed)
+        for each in (node, *inner, gate, up):
+            remove(each)
+        return True
+    return False
 
 
 def _activated(value: ir.Value | None, reader: ir.Node) -> tuple[ir.Node, str, list[ir.Node]] | None:

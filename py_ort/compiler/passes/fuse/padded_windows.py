@@ -5,23 +5,15 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_for
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, only_for
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.graph import attribute, ints, origins, rank, remove, scalar, set_attributes, set_origins
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 
-class PaddedWindows(Pass):
-    """As TensorFlow's exporters write strided convolutions."""
-
-    before = ("nhwc",)
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Pad that one window alone reads."""
-        return sum(_fuse(node) for node in nodes_of(model, "Conv", "AveragePool", "MaxPool"))
-
-
-def _fuse(node: ir.Node) -> bool:
+@rewrite("Conv", "AveragePool", "MaxPool", before=("nhwc",))
+def padded_windows(node: ir.Node) -> bool:
+    """Take the Pad that one window alone reads, as TensorFlow's exporters write strided convolutions."""
     x = node.inputs[0]
     pad = made_by(x, "Pad")
     own = attribute(node, "pads")

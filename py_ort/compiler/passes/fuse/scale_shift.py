@@ -10,30 +10,14 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.layout.windows import TRANSPARENT
-from py_ort.compiler.passes.match import nodes_of, per_channel, split_mul_add
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import per_channel, split_mul_add
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import dims, origins, remove, replace_value
 from py_ort.ir.operators import operator
 
 _WINDOWS = ("conv", "pool")
 _FAR = 4  # nodes that are looked at, one behind the other
-
-
-class ScaleShift(Pass):
-    """Mul and Add of constants → Conv with as many groups as channels."""
-
-    after = ("conv_affine",)  # what is left is not a convolution's
-
-    def call(self, model: ir.Model) -> int:
-        """Take each Add of constants that a Mul by constants precedes, until none is left.
-
-        One that became a convolution may make another's image that of a window.
-        """
-        changes = 0
-        while found := sum(_fuse(node) for node in nodes_of(model, "Add")):
-            changes += found
-        return changes
 
 
 def _layout(node: ir.Node) -> str:
@@ -61,7 +45,12 @@ def _is_window_behind(value: ir.Value, depth: int = _FAR) -> bool:
     return any(_is_window_behind(output, depth - 1) for node in readers for output in node.outputs)
 
 
-def _fuse(add: ir.Node) -> bool:
+@rewrite("Add", repeat=True, after=("conv_affine",))  # what is left is not a convolution's
+def scale_shift(add: ir.Node) -> bool:
+    """Make a Conv, with as many groups as channels, of an Add of constants that a Mul by constants precedes.
+
+    It may make another image that of a window.
+    """
     found = split_mul_add(add)
     if found is None:
         return False

@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_user, split_constant
-from py_ort.compiler.passes.pass_base import Pass
-from py_ort.compiler.target import Target
+from py_ort.compiler.passes.match import made_by, only_user, split_constant
+from py_ort.compiler.passes.rewrite import rewrite, runs
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import origins, permutation, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
-
-
-class TransposedProducts(Pass):
-    """Products of two computed operands: scores and values of attention."""
-
-    after = ("attention",)  # which wants the products as they are
-
-    def __init__(self, target: Target) -> None:
-        """`target` tells whether the first provider has FusedMatMul."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Take each MatMul that a transpose of the last two axes precedes, or a number follows."""
-        if not self._target.has(MICROSOFT, "FusedMatMul"):
-            return 0
-        return sum(_fuse(node) for node in nodes_of(model, "MatMul"))
 
 
 def swapped(value: ir.Value | None) -> ir.Value | None:
@@ -39,7 +22,9 @@ def swapped(value: ir.Value | None) -> ir.Value | None:
     return node.inputs[0] if perm == [*plain[:-2], plain[-1], plain[-2]] else None
 
 
-def _fuse(node: ir.Node) -> bool:
+@rewrite("MatMul", needs=runs("FusedMatMul", MICROSOFT), after=("attention",))  # which wants the products as they are
+def transposed_products(node: ir.Node) -> bool:
+    """Take each MatMul of two computed operands that a transpose of the last two axes precedes, or a number follows."""
     a, b = node.inputs[:2]
     if len(node.inputs) > 2 or has_epilogue(node) or a is None or b is None:
         return False

@@ -8,36 +8,22 @@ import onnx_ir as ir
 from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.match import (
     made_by,
-    nodes_of,
     nodes_reading,
     only_user,
     per_channel,
     same_dims,
     split_constant,
 )
-from py_ort.compiler.passes.pass_base import Pass
-from py_ort.compiler.target import Target
+from py_ort.compiler.passes.rewrite import rewrite, runs
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, origins, remove, replace_value
 
 
-class GroupNorm(Pass):
+@rewrite(
+    "InstanceNormalization", needs=runs("GroupNormalization"), after=("instance_norm",)
+)  # groups are made of these
+def group_norm(node: ir.Node) -> bool:
     """[N, C, …] → [N, groups, -1] → normalized → [N, C, …], scaled and shifted by channel."""
-
-    after = ("instance_norm",)  # of which groups are made
-
-    def __init__(self, target: Target) -> None:
-        """`target` tells whether the first provider has GroupNormalization."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Try each InstanceNormalization."""
-        if not self._target.has("", "GroupNormalization"):
-            return 0
-        return sum(_fuse(node) for node in nodes_of(model, "InstanceNormalization"))
-
-
-def _fuse(node: ir.Node) -> bool:
     before, after = made_by(node.inputs[0], "Reshape"), only_user(node.outputs[0])
     if before is None or after is None or after.domain != "" or after.op_type != "Reshape" or node.inputs[0] is None:
         return False

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_user, per_channel, same_dims, same_size
+from py_ort.compiler.passes.match import made_by, only_user, per_channel, same_dims, same_size
 from py_ort.compiler.passes.norms.layer_norm import fits
 from py_ort.compiler.passes.norms.norm_parts import (
     Fit,
@@ -23,26 +23,16 @@ from py_ort.compiler.passes.norms.norm_parts import (
     normal_of,
     numbers,
 )
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.graph import dims, replace_value
 
 
-class InstanceNorm(Pass):
-    """Found from its quotient. Runs before LayerNorm, which takes what has no channels' scale."""
-
-    def __init__(self, target: Target) -> None:
-        """`target` tells which of both operators the first provider has."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Try each Div and Mul."""
-        found = [n for n in ("InstanceNormalization", "GroupNormalization") if self._target.has("", n)]
-        return sum(_fuse(node, found) for node in nodes_of(model, "Div", "Mul")) if found else 0
-
-
-def _fuse(node: ir.Node, operators: list[str]) -> bool:
-    normal = normal_of(node)
+@rewrite("Div", "Mul")
+def instance_norm(node: ir.Node, target: Target) -> bool:
+    """Find it by its quotient. Runs before `layer_norm`, which takes what has no channels' scale."""
+    operators = [n for n in ("InstanceNormalization", "GroupNormalization") if target.has("", n)]
+    normal = normal_of(node) if operators else None
     known = None if normal is None else dims(normal.x)
     if normal is None or known is None or not normal.centered or len(known) < 3:
         return False

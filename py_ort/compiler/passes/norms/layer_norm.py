@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import drop, nodes_of
+from py_ort.compiler.passes.match import drop
 from py_ort.compiler.passes.norms.norm_parts import (
     Affine,
     Fit,
@@ -22,25 +22,15 @@ from py_ort.compiler.passes.norms.norm_parts import (
     normal_of,
     numbers,
 )
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, replace_value
 
 
-class LayerNorm(Pass):
-    """Found from its quotient, forwards to scale and bias."""
-
-    def __init__(self, *, plain: bool = False) -> None:
-        """`plain`: only those that native onnxruntime fuses at its basic level: a Div, over one axis, with both."""
-        self._plain = plain
-
-    def call(self, model: ir.Model) -> int:
-        """Try each Div, each Mul by a reciprocal, each Add, and each RMSNormalization of what has no mean."""
-        if self._plain:
-            return sum(_fuse_plain(node) for node in nodes_of(model, "Div"))
-        count = sum(fuse_last_axes(node, "LayerNormalization", centered=True) for node in nodes_of(model, "Div", "Mul"))
-        count += sum(_fuse_multiplied_out(node) for node in nodes_of(model, "Add"))
-        return count + sum(_fuse_centered(node) for node in nodes_of(model, "RMSNormalization"))
+@rewrite("Div", "Mul")
+def layer_norm(node: ir.Node) -> bool:
+    """Find it by its quotient, a Div or a Mul by a reciprocal, forwards to scale and bias."""
+    return fuse_last_axes(node, "LayerNormalization", centered=True)
 
 
 def fuse_last_axes(node: ir.Node, op_type: str, *, centered: bool) -> bool:
@@ -53,7 +43,9 @@ def fuse_last_axes(node: ir.Node, op_type: str, *, centered: bool) -> bool:
     return _replace(op_type, normal, axis, affine_after(normal.value, normal.x, fit, shift=centered))
 
 
-def _fuse_plain(node: ir.Node) -> bool:
+@rewrite("Div")
+def plain_layer_norm(node: ir.Node) -> bool:
+    """Take only those that native onnxruntime fuses at its basic level: a Div, over one axis, with scale and bias."""
     normal = normal_of(node)
     if normal is None or normal.last_axes() != -1 or not normal.centered or not is_float(normal.x):
         return False
@@ -62,6 +54,7 @@ def _fuse_plain(node: ir.Node) -> bool:
     return whole and _replace("LayerNormalization", normal, -1, affine)
 
 
+@layer_norm.also("Add")
 def _fuse_multiplied_out(node: ir.Node) -> bool:
     found = multiplied_out(node)
     axis = None if found is None else found[0].last_axes()
@@ -74,6 +67,7 @@ def _fuse_multiplied_out(node: ir.Node) -> bool:
     return _replace("LayerNormalization", found[0], axis, found[1])
 
 
+@layer_norm.also("RMSNormalization")
 def _fuse_centered(node: ir.Node) -> bool:
     """RMSNormalization(x - mean) is LayerNormalization without a bias."""
     centered, count = node.inputs[0], rank(node.inputs[0])

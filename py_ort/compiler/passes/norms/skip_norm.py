@@ -7,30 +7,15 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, same_dims
+from py_ort.compiler.passes.match import made_by, same_dims
 from py_ort.compiler.passes.norms.norm_parts import is_float
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT, op_types, operator
 
 _SUM = 3  # the output that is the sum
-
-
-class SkipNorm(Pass):
-    """The end of a transformer's block."""
-
-    after = ("layer_norm", "rms_norm")
-
-    def __init__(self, target: Target) -> None:
-        """`target` tells which of them the first provider has."""
-        self._target = target
-
-    def call(self, model: ir.Model) -> int:
-        """Take each normalization of a sum of two tensors of one shape."""
-        norms = [norm for norm in op_types("skip") if self._target.has(MICROSOFT, operator("", norm).skip)]
-        return sum(_fuse(node) for node in nodes_of(model, *norms))
 
 
 def _repeats(skip: ir.Value, total: ir.Value) -> bool:
@@ -46,7 +31,11 @@ def _repeats(skip: ir.Value, total: ir.Value) -> bool:
     return small[-2] == wide[-2] or not (isinstance(small[-2], int) and isinstance(wide[-2], int))
 
 
-def _fuse(node: ir.Node) -> bool:
+@rewrite(*op_types("skip"), after=("layer_norm", "rms_norm"))
+def skip_norm(node: ir.Node, target: Target) -> bool:
+    """Take each normalization of a sum of two tensors of one shape, the end of a transformer's block."""
+    if not target.has(MICROSOFT, operator("", node.op_type).skip):
+        return False
     total = node.inputs[0]
     add = made_by(total, "Add")
     count, scale = rank(total), node.inputs[1]

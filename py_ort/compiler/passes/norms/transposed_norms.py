@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, nodes_of, only_user
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.match import made_by, only_user
+from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, dims, origins, rank
 
 
-class TransposedNorms(Pass):
-    """Where the transpose leaves the last axis alone, and nobody else reads it."""
-
-    after = ("layer_norm", "rms_norm")
-    before = ("attention",)  # which follows transposes to rows, but no normalization
-
-    def call(self, model: ir.Model) -> int:
-        """Take each normalization."""
-        return sum(_swap(node) for node in nodes_of(model, "RMSNormalization", "LayerNormalization"))
-
-
-def _swap(node: ir.Node) -> bool:
+@rewrite(
+    *("RMSNormalization", "LayerNormalization"),
+    after=("layer_norm", "rms_norm"),
+    before=("attention",),  # which follows transposes to rows, but no normalization
+)
+def transposed_norms(node: ir.Node) -> bool:
+    """Swap them where the transpose leaves the last axis alone, and nobody else reads it."""
     x = node.inputs[0]
     transpose, count = made_by(x, "Transpose"), rank(x)
     perm = None if transpose is None else attribute(transpose, "perm")
