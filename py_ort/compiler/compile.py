@@ -100,9 +100,10 @@ def compile_model(
         check_model(loaded.model, [key for manifest in target.manifests.values() for key in manifest.kernels])
     overridable = _overridable(loaded.model)
     compilation = Compilation(loaded, target, options, optimized)
-    for stage in STAGES:
+    for stage in (stage for stage in STAGES if stage.level <= options.level()):
         with _timed(timings, stage.name):
-            reports = run_passes(loaded.model, stage.passes(compilation), compilation.reports)
+            passes = stage.passes(compilation)
+            reports = run_passes(loaded.model, passes, compilation.reports, settle=stage.settles)
             compilation.reports += reports
             stage.end(compilation, any(report.changes for report in reports))
     placement = Placement(list(compilation.placed.values()), target.providers)

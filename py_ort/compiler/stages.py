@@ -5,7 +5,7 @@ A stage's passes run one after the other; then it ends with what is not a pass (
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -144,6 +144,15 @@ class Compilation:
         return lambda node: self.target.kernel_offers(feature, self.provider_of(node), node)
 
 
+Passes = Callable[[Compilation], Sequence[Pass]]
+Maker = Callable[[Target], Pass]
+"""A class of passes, or a pass: called with a target, either returns the pass for it."""
+
+
+def _for_target(*makers: Maker) -> Passes:
+    return lambda c: [make(c.target) for make in makers]
+
+
 def _argument(value: ir.Value, loaded: LoadedModel) -> NodeArg:
     """Describe an input or output as the user sees it."""
     form = loaded.maps.get(value.name or "")
@@ -176,89 +185,6 @@ def _note_feed_ranks(c: Compilation, changed: bool) -> None:
     c.feed_ranks = feed_ranks(c.model.graph, declared)
 
 
-def _optimized(c: Compilation) -> list[Pass]:
-    functions = Functions(c.target)
-    first = [QuantizedOperators(c.target)] if c.level >= Level.EXTENDED else []
-    return [*first, functions, *pipeline(c.level, c.target), functions]
-
-
-def pipeline(level: Level, target: Target) -> list[Pass]:
-    """Return the passes that optimize a graph in its newest forms, before layout and placement."""
-    if level < Level.BASIC:
-        return []
-    integers: list[Pass] = [
-        Identity(),
-        SignedBytes(target),
-        ByteTables(target),
-        Quantized(target),
-        RoundTrips(target),
-        dynamic_products(target),
-        dequantized_weights(target),
-    ]
-    passes = integers if level >= Level.EXTENDED else []
-    passes += [
-        Folding(),
-        branches,
-        casts,
-        Identity(),
-        DeadCode(),
-        batch_normalization,
-        Sizes(),
-        Subexpressions(),
-        expansions,
-        index_grids,
-        stacked_transposes,
-        *([RotaryEmbedding(target)] if level >= Level.EXTENDED else []),  # before its reshapes merge with others
-        interleaved_heads,
-        reshapes,
-        hard_swish,
-        instance_norm(target),
-        layer_norm,
-        rms_norm(target),
-        group_norm(target),
-        gelu,
-        gates,
-        Affine(),
-        padded_windows,
-        flat_products,
-        conv_affine,
-        concats,
-        Identity(),
-        Folding(),
-        DeadCode(),
-    ]
-    if level >= Level.EXTENDED:
-        passes += [
-            transposed_norms,
-            RotaryEmbedding(target),
-            cache_writes(target),
-            stacked_heads(target),
-            transposed_attention(target),
-            Attention(target),
-            reshapes,
-            Identity(),
-            DeadCode(),
-            transposed_products(target),
-            activation_forms,
-            linear(target),
-            PackedProjections(target),
-            PackedGates(target),
-            conv_affine,
-            *([scale_shift] if level >= Level.LAYOUT else []),
-            residual(target),
-            skip_norm(target),
-            packed_blocks(target),
-            block_ends(target),
-            byte_rows(target),
-            product_residual(target),
-            activation(target),
-            activation_offset(target),
-            residual(target),
-            product_residual(target),
-        ]
-    return [*passes, DeadCode()]
-
-
 def _check(c: Compilation, changed: bool) -> None:
     check_sizes(c.model)
 
@@ -272,13 +198,8 @@ def _save(c: Compilation, changed: bool) -> None:
         save_model(source_form(c.source, c.level), c.saved, OnnxWriter)
 
 
-def _laid_out(c: Compilation) -> list[Pass]:
-    if not c.options.nhwc():
-        return []
-    nhwc = Nhwc(c.target.has_channels_last)
-    if c.level == Level.DISABLED:
-        return [nhwc]
-    return [nhwc, Subexpressions(), Folding(), reshapes, Identity(), DeadCode()]
+def _if_nhwc(*passes: Maker) -> Passes:
+    return lambda c: _for_target(*passes)(c) if c.options.nhwc() else []
 
 
 def _place(c: Compilation, changed: bool) -> None:
@@ -292,22 +213,7 @@ def _place_again(c: Compilation, changed: bool) -> None:
         c.placed |= {node: where for node, where in on_cpu.items() if node in c.placed}
 
 
-def _with_room(c: Compilation) -> list[Pass]:
-    return [GrowingCaches(c.on_device)] if c.level >= Level.EXTENDED else []
-
-
-def _widened(c: Compilation) -> list[Pass]:
-    return [WideHalves(c.placed, c.target)] if c.target.has_cpu else []
-
-
-def _counted(c: Compilation) -> list[Pass]:
-    return [Counts(c.on_device)]
-
-
 def _chained(c: Compilation) -> list[Pass]:
-    if c.level < Level.EXTENDED:
-        return []
-
     return [
         QuantizedEnds(c.provider_of, c.takes("steps"), c.takes("residual")),
         ByteConvolutions(c.takes("bytes")),
@@ -318,8 +224,6 @@ def _chained(c: Compilation) -> list[Pass]:
 
 
 def _in_columns(c: Compilation) -> list[Pass]:
-    if c.level < Level.EXTENDED:
-        return []
     takes = c.takes("columns")
     return [Columns(takes), SiblingConvolutions(takes), ByteWords(c.provider_of, c.takes("words"))]
 
@@ -329,8 +233,10 @@ def _forget_removed(c: Compilation, changed: bool) -> None:
 
 
 def _pack(c: Compilation, changed: bool) -> None:
-    if c.level >= Level.EXTENDED:
-        pack_weights(c.model, c.placed)
+    pack_weights(c.model, c.placed)
+
+
+def _widen(c: Compilation, changed: bool) -> None:
     c.placed = widen_constants(c.model, c.placed)
 
 
@@ -343,27 +249,61 @@ class Stage(NamedTuple):
 
     Attributes:
         name: For the times that users see; several steps may share one.
+        level: The lowest one that has the step.
         passes: Makes its passes.
         end: What is done then; told whether a pass changed anything.
+        settles: The passes take turns until none of them changes anything; else each runs once.
     """
 
     name: str
-    passes: Callable[[Compilation], list[Pass]]
+    level: Level
+    passes: Passes
     end: Callable[[Compilation, bool], None] = _nothing
+    settles: bool = False
 
+
+def _optimize(level: Level, *makers: Maker, settles: bool = False) -> Stage:
+    return Stage("passes", level, _for_target(*makers), settles=settles)
+
+
+_no_passes = _for_target()
+_CLEAN = _optimize(Level.BASIC, Identity(), Folding(), DeadCode(), settles=True)
 
 STAGES = (
-    Stage("load", lambda c: [Constants()], _describe),
-    Stage("canonicalize", _named, _settle_inputs),
-    Stage("canonicalize", _canonical, _note_feed_ranks),
-    Stage("passes", _optimized, _check),
-    Stage("save", lambda c: [], _save),
-    Stage("layout", _laid_out),
-    Stage("placement", lambda c: [], _place),
-    Stage("placement", _with_room),
-    Stage("placement", _counted, _place_again),
-    Stage("placement", _widened),
-    Stage("placement", _chained, _place_again),
-    Stage("placement", _in_columns, _forget_removed),
-    Stage("plan", lambda c: [], _pack),
+    Stage("load", Level.DISABLED, _for_target(Constants()), _describe),
+    Stage("canonicalize", Level.DISABLED, _named, _settle_inputs),
+    Stage("canonicalize", Level.DISABLED, _canonical, _note_feed_ranks),
+    _optimize(Level.EXTENDED, QuantizedOperators),
+    _optimize(Level.DISABLED, Functions),
+    _optimize(Level.EXTENDED, Identity(), SignedBytes, ByteTables),
+    _optimize(Level.EXTENDED, Quantized, RoundTrips, dynamic_products, dequantized_weights),
+    _optimize(Level.BASIC, Folding(), branches, casts),
+    _CLEAN,
+    _optimize(Level.BASIC, batch_normalization, Sizes(), Subexpressions(), expansions, index_grids, stacked_transposes),
+    _optimize(Level.EXTENDED, RotaryEmbedding),  # before its reshapes merge with others
+    _optimize(Level.BASIC, interleaved_heads, reshapes, hard_swish),
+    _optimize(Level.BASIC, instance_norm, layer_norm, rms_norm, group_norm, gelu, gates),
+    _optimize(Level.BASIC, Affine(), padded_windows, flat_products, conv_affine, concats),
+    _CLEAN,
+    _optimize(Level.EXTENDED, transposed_norms, RotaryEmbedding, cache_writes),
+    _optimize(Level.EXTENDED, stacked_heads, transposed_attention, Attention, reshapes),
+    _CLEAN,
+    _optimize(Level.EXTENDED, transposed_products, activation_forms, linear),
+    _optimize(Level.EXTENDED, PackedProjections, PackedGates, conv_affine),
+    _optimize(Level.LAYOUT, scale_shift),
+    _optimize(Level.EXTENDED, residual, skip_norm, packed_blocks, block_ends, byte_rows),
+    _optimize(Level.EXTENDED, product_residual, activation, activation_offset, residual, settles=True),
+    _CLEAN,
+    Stage("passes", Level.DISABLED, _for_target(Functions), _check),
+    Stage("save", Level.DISABLED, _no_passes, _save),
+    Stage("layout", Level.DISABLED, _if_nhwc(lambda target: Nhwc(target.has_channels_last))),
+    Stage("layout", Level.BASIC, _if_nhwc(Subexpressions(), Folding(), reshapes, Identity(), DeadCode()), settles=True),
+    Stage("placement", Level.DISABLED, _no_passes, _place),
+    Stage("placement", Level.EXTENDED, lambda c: [GrowingCaches(c.on_device)]),
+    Stage("placement", Level.DISABLED, lambda c: [Counts(c.on_device)], _place_again),
+    Stage("placement", Level.DISABLED, lambda c: [WideHalves(c.placed, c.target)] if c.target.has_cpu else []),
+    Stage("placement", Level.EXTENDED, _chained, _place_again),
+    Stage("placement", Level.EXTENDED, _in_columns, _forget_removed),
+    Stage("plan", Level.EXTENDED, _no_passes, _pack),
+    Stage("plan", Level.DISABLED, _no_passes, _widen),
 )

@@ -10,16 +10,20 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 
 import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
 from py_ort.compiler.passes.contracts import check_canonical, check_interface, check_well_formed, interface
 from py_ort.compiler.passes.match import PRESENT
+from py_ort.compiler.target import Target
 from py_ort.ir.errors import node_at_fault
 from py_ort.ir.graph import all_graphs, all_nodes
 from py_ort.ir.operators import op_types
 from py_ort.uninterrupted import check
+
+_ROUNDS = 8  # more than passes in turn need, unless they undo each other's work
 
 
 class Pass:
@@ -37,6 +41,10 @@ class Pass:
     after: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     settles: bool = True
+
+    def __call__(self, target: Target) -> Pass:
+        """Return the pass for a target; most are the same for all."""
+        return self
 
     @property
     def name(self) -> str:
@@ -99,25 +107,30 @@ def contracts_checked() -> bool:
     return os.environ.get("PY_ORT_CHECK_PASSES", "0").lower() not in ("", "0", "off", "no")
 
 
-def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassReport] = ()) -> list[PassReport]:
+def run_passes(
+    model: ir.Model, passes: Sequence[Pass], earlier: Sequence[PassReport] = (), *, settle: bool = False
+) -> list[PassReport]:
     """Run passes in order and report on each.
 
     Args:
         model: Changed in place.
         passes: What to run.
         earlier: Reports on the passes that this model has been through.
+        settle: Run them in turn until none of them changes anything, at most `_ROUNDS` times.
 
     Raises:
         InternalError: A pass failed, or a contract does not hold; the pass's name is in the text.
     """
-    passes = list(passes)
     if not passes:
         return []
     run = _run_checked if contracts_checked() else _run
     reports: list[PassReport] = []
     before = count_operators(model)
     constants = count_constants(model, before)
-    for each in passes:
+    idle = 0
+    for each in chain.from_iterable(repeat(passes, _ROUNDS if settle else 1)):
+        if settle and idle == len(passes):
+            break
         check()
         start = time.perf_counter()
         model.meta[PRESENT] = {name.rpartition(".")[2] for name in before}
@@ -127,6 +140,7 @@ def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassRe
             changes = run(each, model, [report.name for report in (*earlier, *reports)])
         model.meta.pop(PRESENT, None)
         ms = (time.perf_counter() - start) * 1e3
+        idle = 1 if changes else idle + 1  # a second call changes nothing
         if not changes:
             reports.append(PassReport(each.name, 0, before.total(), before.total(), ms))
             continue

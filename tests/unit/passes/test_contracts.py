@@ -12,7 +12,7 @@ from graphs import compiled, parse
 from passes_found import passes_found
 
 from py_ort.compiler.layout import Nhwc
-from py_ort.compiler.options import Level
+from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.passes.clean.canonicalize import Canonicalize
 from py_ort.compiler.passes.clean.dead_code import DeadCode
 from py_ort.compiler.passes.clean.free_dimensions import FreeDimensions
@@ -23,7 +23,7 @@ from py_ort.compiler.passes.placed.counts import Counts
 from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
 from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.compiler.saved.source_form import PASSES as SOURCE_PASSES
-from py_ort.compiler.stages import pipeline
+from py_ort.compiler.stages import STAGES, Compilation
 from py_ort.compiler.target import Target
 from py_ort.exceptions import InternalError
 from py_ort.ir.graph import add_constant, all_nodes, remove
@@ -218,7 +218,9 @@ def _swapped(passes: Sequence[Pass], first: str, second: str) -> list[Pass]:
 
 @pytest.mark.parametrize("pair", ["activation conv_affine", "quantized folding", "attention rotary_embedding"])
 def test_a_pipeline_in_another_order_is_refused(pair: str) -> None:
-    passes = pipeline(Level.ALL, Target.of(["webgpu", "wasm"], provisional.manifests(columns=True)))
+    target = Target.of(["webgpu", "wasm"], provisional.manifests(columns=True))
+    compilation = Compilation(None, target, CompileOptions(), None)
+    passes = [each for stage in STAGES if stage.name == "passes" for each in stage.passes(compilation)]
     run_passes(_model(), passes)
     with pytest.raises(InternalError, match=r"comes (after|before)"):
         run_passes(_model(), _swapped(passes, *pair.split()))
