@@ -19,8 +19,8 @@ from py_ort.compiler.passes.attention.attention import Attention
 from py_ort.compiler.passes.attention.cache_writes import cache_writes
 from py_ort.compiler.passes.attention.index_grids import index_grids
 from py_ort.compiler.passes.attention.interleaved_heads import interleaved_heads
-from py_ort.compiler.passes.attention.packed_gates import PackedGates
-from py_ort.compiler.passes.attention.packed_projections import PackedProjections
+from py_ort.compiler.passes.attention.packed_gates import packed_gates
+from py_ort.compiler.passes.attention.packed_projections import packed_projections
 from py_ort.compiler.passes.attention.rotary_embedding import RotaryEmbedding
 from py_ort.compiler.passes.attention.stacked_heads import stacked_heads
 from py_ort.compiler.passes.attention.transposed_attention import transposed_attention
@@ -55,7 +55,6 @@ from py_ort.compiler.passes.fuse.gates import gates
 from py_ort.compiler.passes.fuse.gelu import gelu
 from py_ort.compiler.passes.fuse.hard_swish import hard_swish
 from py_ort.compiler.passes.fuse.linear import linear
-from py_ort.compiler.passes.fuse.packed_blocks import packed_blocks
 from py_ort.compiler.passes.fuse.padded_windows import padded_windows
 from py_ort.compiler.passes.fuse.quantized import Quantized
 from py_ort.compiler.passes.fuse.quantized_operators import QuantizedOperators
@@ -289,9 +288,9 @@ STAGES = (
     _optimize(Level.EXTENDED, stacked_heads, transposed_attention, Attention, reshapes),
     _CLEAN,
     _optimize(Level.EXTENDED, transposed_products, activation_forms, linear),
-    _optimize(Level.EXTENDED, PackedProjections, PackedGates, conv_affine),
+    _optimize(Level.EXTENDED, packed_projections, packed_gates, conv_affine),
     _optimize(Level.LAYOUT, scale_shift),
-    _optimize(Level.EXTENDED, residual, skip_norm, packed_blocks, block_ends, byte_rows),
+    _optimize(Level.EXTENDED, residual, skip_norm, block_ends, byte_rows),
     _optimize(Level.EXTENDED, product_residual, activation, activation_offset, residual, settles=True),
     _CLEAN,
     Stage("passes", Level.DISABLED, _for_target(Functions), _check),

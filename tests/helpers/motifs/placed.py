@@ -150,7 +150,7 @@ def _block_product(g: RandomGraph, x: str, made: Shape, width: int, columns: int
     return g.op("Add", [product, g.floats(columns)], (*made[:2], columns)) if g.chance() else product
 
 
-@MOTIFS.motif("linear", "packed_blocks", "block_ends", integers=True)
+@MOTIFS.motif("linear", "packed_gates", "block_ends", integers=True)
 def _gated_block(g: RandomGraph, x: str, shape: Shape) -> str:
     """As between the attentions of language models."""
     rows, made = rows_of(g, x, shape, 32)

@@ -24,7 +24,7 @@ _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 @rewrite(
     *("SimplifiedLayerNormalization", "RMSNormalization", _SKIP),
     domain=None,
-    after=("rms_norm", "skip_norm", "packed_blocks"),
+    after=("rms_norm", "skip_norm", "packed_gates"),
 )
 def block_ends(node: ir.Node, target: Target) -> bool:
     """Take each normalization, then each sum: a decoder's block in few launches."""
