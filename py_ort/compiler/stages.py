@@ -41,7 +41,6 @@ from py_ort.compiler.passes.clean.stacked_transposes import stacked_transposes
 from py_ort.compiler.passes.clean.subexpressions import Subexpressions
 from py_ort.compiler.passes.fuse.activation import activation
 from py_ort.compiler.passes.fuse.activation_forms import activation_forms
-from py_ort.compiler.passes.fuse.activation_offset import activation_offset
 from py_ort.compiler.passes.fuse.affine import Affine
 from py_ort.compiler.passes.fuse.batch_normalization import batch_normalization
 from py_ort.compiler.passes.fuse.block_ends import block_ends
@@ -291,7 +290,7 @@ STAGES = (
     _optimize(Level.EXTENDED, packed_projections, packed_gates, conv_affine),
     _optimize(Level.LAYOUT, scale_shift),
     _optimize(Level.EXTENDED, residual, skip_norm, block_ends, byte_rows),
-    _optimize(Level.EXTENDED, product_residual, activation, activation_offset, residual, settles=True),
+    _optimize(Level.EXTENDED, product_residual, activation, residual, settles=True),
     _CLEAN,
     Stage("passes", Level.DISABLED, _for_target(Functions), _check),
     Stage("save", Level.DISABLED, _no_passes, _save),

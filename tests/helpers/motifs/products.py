@@ -17,7 +17,7 @@ def _padded(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("Conv", [pad, g.floats(2, c, 3, 3)], (n, 2, h + 1, w - 1))
 
 
-@MOTIFS.motif("conv_affine", "activation", "activation_offset")
+@MOTIFS.motif("conv_affine", "activation")
 def _scaled_convolution(g: RandomGraph, x: str, shape: Shape) -> str:
     made = (shape[0], 2, *shape[2:])
     y = g.op("Conv", [x, g.floats(2, shape[1], 1, 1)], made)

@@ -21,7 +21,6 @@ ALLOWED = {
     "schema/scalar_functions.py FUNCTIONS": "the one table of scalar functions, of which code is made",
     "compiler/passes/fuse/activation.py _HOSTS": "products whose kernels may end in a function",
     "compiler/passes/fuse/activation_forms.py _GELUS": "other names of one function",
-    "compiler/passes/fuse/activation_offset.py _HOSTS": "products whose kernels may add before a function",
     "compiler/passes/fuse/affine.py _STEPS": "functions whose results jump, for the pass that moves roundings",
     "compiler/passes/fuse/clamps.py CLAMPS": "what `clamped` knows, for the pass that asks it",
     "compiler/passes/fuse/gelu.py _ARGUMENTS": "formulas of one pattern, by their inner function",

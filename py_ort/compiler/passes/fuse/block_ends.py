@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import only_for, same_dims
+from py_ort.compiler.passes.fuse.absorb import absorb_with, summands
+from py_ort.compiler.passes.match import same_dims
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
-from py_ort.ir.block_products import NORM, OP_TYPE, RESIDUAL, block_product, is_block_product, is_plain
+from py_ort.ir.block_products import NORM, OP_TYPE, RESIDUAL, is_block_product, is_plain
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, dims, input_at, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
@@ -82,22 +83,12 @@ def _written_sum(node: ir.Node) -> ir.Value:
 def _add(node: ir.Node, target: Target) -> bool:
     if not target.offers("residual", OP_TYPE, MICROSOFT):
         return False
-    for at in (1, 0):
-        value, residual = node.inputs[at], node.inputs[1 - at]
-        product = block_product(value)
-        if product is None or value is None or residual is None or value is residual:
+    for product, value, residual in summands(node):
+        if not is_block_product(product) or not same_dims(value, residual) or residual.const_value is not None:
             continue
-        if not only_for(value, node) or not same_dims(value, residual) or residual.const_value is not None:
-            continue
-        if value.dtype not in _FLOATS or not _ends(product, target):
-            continue
-        build = Builder(node, origin=(*origins(product), *origins(node)))
-        inputs = [*product.inputs, *[None] * (RESIDUAL - len(product.inputs)), residual]
-        made = build.op(OP_TYPE, *inputs, domain=MICROSOFT, **attributes_of(product))
-        replace_value(node.outputs[0], made)
-        remove(node)
-        remove(product)
-        return True
+        if value.dtype in _FLOATS and _ends(product, target):
+            absorb_with(product, node, RESIDUAL, residual)
+            return True
     return False
 
 

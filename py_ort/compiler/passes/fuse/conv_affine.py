@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.compiler.passes.fuse.absorb import absorb
 from py_ort.compiler.passes.match import made_by, only_for, per_channel, split_constant, split_mul_add, times
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
@@ -108,9 +109,7 @@ def after(node: ir.Node) -> bool:
         if len(conv.inputs) < 3:
             conv.resize_inputs(3)
         conv.replace_input_with(2, build.constant(new_bias, bias.name if bias is not None else None))
-    set_origins(conv, (*origins(conv), *origins(node)))
-    replace_value(node.outputs[0], x)
-    remove(node)
+    absorb(conv, node)
     return True
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from py_ort.compiler.passes.fuse.absorb import absorb_with
 from py_ort.compiler.passes.match import made_by, only_for, split_constant, times
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
-from py_ort.ir.block_products import BIAS, OP_TYPE, block_product, is_block_product, is_plain
+from py_ort.ir.block_products import BIAS, block_product, is_block_product, is_plain
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value
-from py_ort.ir.operators import MICROSOFT
 
 
 def _takes(product: ir.Node, columns: int, target: Target) -> bool:
@@ -30,18 +30,6 @@ def _takes(product: ir.Node, columns: int, target: Target) -> bool:
     if not (has_gemm if known == 2 else target.matmul_bias):
         return False
     return weights is not None and weights.ndim == 2 and weights.shape[1] == columns
-
-
-def _with_bias(product: ir.Node, bias: ir.Value | None, build: Builder) -> ir.Value:
-    given, kept = product.inputs, attributes_of(product)
-    made: ir.Value
-    if is_block_product(product):
-        made = build.op(OP_TYPE, *given, *[None] * (BIAS - len(given)), bias, domain=MICROSOFT, **kept)
-    elif rank(given[0]) == 2:
-        made = build.op("Gemm", *given, bias, alpha=1.0, beta=1.0, transA=0, transB=0)
-    else:
-        made = build.op("MatMul", *given, bias, **kept)
-    return made
 
 
 @rewrite("Mul")
@@ -83,11 +71,15 @@ def _biased(node: ir.Node, target: Target) -> bool:
         return False
     if not _takes(product, contents.size, target):
         return False
-    build = Builder(node, origin=(*origins(product), *origins(node)))
     bias = node.inputs[0] if node.inputs[1] is x else node.inputs[1]
     if contents.ndim > 1:
-        bias = build.constant(contents.reshape(-1))
-    replace_value(node.outputs[0], _with_bias(product, bias, build))
+        bias = Builder(node).constant(contents.reshape(-1))
+    if is_block_product(product) or known > 2:
+        absorb_with(product, node, BIAS if is_block_product(product) else 2, bias)
+        return True
+    build = Builder(node, origin=(*origins(product), *origins(node)))
+    made = build.op("Gemm", *product.inputs, bias, alpha=1.0, beta=1.0, transA=0, transB=0)
+    replace_value(node.outputs[0], made)
     remove(node)
     remove(product)
     return True

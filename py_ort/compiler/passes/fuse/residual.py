@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.match import made_by, only_for, same_dims
+from py_ort.compiler.passes.fuse.absorb import absorb_with, summands
+from py_ort.compiler.passes.match import same_dims
 from py_ort.compiler.passes.rewrite import launches, rewrite
 from py_ort.compiler.target import Target
-from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import Epilogue
-from py_ort.ir.graph import attributes_of, origins, rank, remove, replace_value
+from py_ort.ir.graph import rank
+
+_RESIDUAL = 3  # the input
 
 
 @rewrite("Add", after=("conv_affine",), before=("nhwc",))  # constants go into the bias
@@ -28,27 +30,16 @@ def product_residual(node: ir.Node, target: Target) -> bool:
 
 
 def _fuse(node: ir.Node, target: Target, *hosts: str) -> bool:
-    # The later of two convolutions takes the other's result.
-    for at in (1, 0):
-        x, z = node.inputs[at], node.inputs[1 - at]
-        conv = made_by(x, *hosts)
-        if conv is None or x is None or z is None or x is z or z.const_value is not None:
-            continue
-        if not target.takes("residual", conv.op_type):
+    for conv, x, z in summands(node):
+        if conv.domain != "" or conv.op_type not in hosts or not target.takes("residual", conv.op_type):
             continue
         epilogue = Epilogue.of(conv).plus_residual()
-        if not only_for(x, node) or not epilogue.recognized or len(conv.inputs) > 3 or not same_dims(x, z):
+        if z.const_value is not None or not epilogue.recognized or len(conv.inputs) > 3 or not same_dims(x, z):
             continue
         if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
             continue
         if conv.op_type == "Gemm" and len(conv.inputs) > 2 and rank(conv.inputs[2]) != 1:
             continue  # its place is where the wasm kernel adds a C with rows
-        inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), z]
-        # z may be made after the convolution: the new one stands where the sum was.
-        build = Builder(node, origin=(*origins(conv), *origins(node)))
-        attributes = {**attributes_of(conv), "epilogue": epilogue.program}
-        replace_value(node.outputs[0], build.op(conv.op_type, *inputs, **attributes))
-        remove(node)
-        remove(conv)
+        absorb_with(conv, node, _RESIDUAL, z, epilogue=epilogue.program)
         return True
     return False

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
+from py_ort.compiler.passes.fuse.absorb import absorb, summands
 from py_ort.compiler.passes.fuse.round_trips import is_rounding
 from py_ort.compiler.passes.match import only_for, same_dims
 from py_ort.compiler.passes.placed.chain_nodes import as_middle, number_of
@@ -19,7 +20,7 @@ from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir import block_products
 from py_ort.ir.block_products import is_block_product, may_end
 from py_ort.ir.epilogue import Epilogue
-from py_ort.ir.graph import all_nodes, dims, input_at, origins, rank, remove, replace_value, set_origins
+from py_ort.ir.graph import all_nodes, dims, input_at, rank, replace_value
 from py_ort.ir.operators import op_types, roundings
 
 
@@ -81,9 +82,7 @@ class QuantizedEnds(KernelPass):
         if x is None or host is None or not only_for(x, node) or not self._is_host(host, x, node):
             return False
         Epilogue.of(host).then(row.name, numbers_of(row, node)).write(host)
-        set_origins(host, (*origins(host), *origins(node)))
-        replace_value(node.outputs[0], x)
-        remove(node)
+        absorb(host, node)
         return True
 
     def _is_host(self, host: ir.Node, x: ir.Value, node: ir.Node) -> bool:
@@ -100,22 +99,15 @@ class QuantizedEnds(KernelPass):
         """Add a number, a bias or what is of a product's shape to one that was rounded."""
         if (node.domain, node.op_type) != ("", "Add"):
             return False
-        # The later of two products takes the other's result.
-        for x, z in (tuple(node.inputs[::-1]), tuple(node.inputs)):
-            host = None if x is None else x.producer()
-            if x is None or z is None or x is z or host is None or not only_for(x, node):
+        for host, x, z in summands(node):
+            if not self._is_host(host, x, node) or not _is_rounded(host) or not self._append(host, x, z):
                 continue
-            if not self._is_host(host, x, node) or not _is_rounded(host):
-                continue
-            if self._append(host, x, z):
-                set_origins(host, (*origins(host), *origins(node)))
-                replace_value(node.outputs[0], x)
-                if z.const_value is None:  # it may be made after the product was
-                    assert node.graph is not None
-                    node.graph.remove(host)
-                    node.graph.insert_before(node, host)
-                remove(node)
-                return True
+            if z.const_value is None:  # it may be made after the product was
+                assert node.graph is not None
+                node.graph.remove(host)
+                node.graph.insert_before(node, host)
+            absorb(host, node)
+            return True
         return False
 
     def _append(self, host: ir.Node, x: ir.Value, z: ir.Value) -> bool:

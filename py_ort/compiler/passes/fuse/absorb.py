@@ -1,0 +1,48 @@
+"""A node becomes part of the product that makes what it reads, where nothing else reads that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import only_for
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attributes_of, origins, remove, replace_value, set_origins
+
+
+def absorb(host: ir.Node, reader: ir.Node) -> None:
+    """Let the host give what its only reader gave. Its epilogue, or its weights, do that already."""
+    set_origins(host, (*origins(host), *origins(reader)))
+    replace_value(reader.outputs[0], host.outputs[0])
+    remove(reader)
+
+
+def absorb_with(host: ir.Node, reader: ir.Node, place: int, value: ir.Value | None, **changed: Any) -> None:
+    """Make the host again where its only reader is, with one more input, which may be made after the host.
+
+    Args:
+        host: A node with fewer inputs than `place`, or as many.
+        reader: It goes.
+        place: The index of the input.
+        value: The input.
+        changed: Attributes that differ from the host's.
+    """
+    build = Builder(reader, origin=(*origins(host), *origins(reader)))
+    inputs = [*host.inputs, *[None] * (place - len(host.inputs)), value]
+    attributes = {**attributes_of(host), **changed}
+    replace_value(reader.outputs[0], build.op(host.op_type, *inputs, domain=host.domain, **attributes))
+    remove(reader)
+    remove(host)
+
+
+def summands(add: ir.Node) -> Iterator[tuple[ir.Node, ir.Value, ir.Value]]:
+    """Yield what makes an operand for this node alone, that operand and the other one.
+
+    The second operand comes first: the later of two products takes the other's result.
+    """
+    for x, z in (tuple(add.inputs[::-1]), tuple(add.inputs)):
+        host = None if x is None else x.producer()
+        if x is not None and z is not None and x is not z and host is not None and only_for(x, add):
+            yield host, x, z
