@@ -250,8 +250,7 @@ def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:
     """Return the nodes that compute shapes, axes and other small numbers from such numbers.
 
     A node belongs to them when all it reads is on the CPU without a download, and either everything that reads its
-    outputs wants
-    them on the CPU, or they are small integers.
+    outputs wants them on the CPU, or they are small integers.
     """
     wanted_on_host = _host_values(graph)
     refuted: set[ir.Value] = set()

@@ -1,8 +1,8 @@
 """The optimized graph as plain ONNX, for other runtimes: what only our kernels know is written out in its parts.
 
-Epilogues of convolutions and products, the bias of MatMul. Operators of com.microsoft stay, and
-so do those of domains that nobody else knows: such a file needs py_ort. Written between passes and layout, in the first
-opset, from 21 on, that knows all its operators; above 1 GiB the tensors go to a file beside it (`onnx_writer.py`).
+Epilogues of convolutions and products, the bias of MatMul. Operators of com.microsoft stay, and so do those of domains
+that nobody else knows: such a file needs py_ort. Written between passes and layout, in the first opset, from 21 on,
+that knows all its operators; above 1 GiB the tensors go to a file beside it (`onnx_writer.py`).
 """
 
 from __future__ import annotations

@@ -70,7 +70,6 @@ def added_mask(value: ir.Value | None) -> tuple[Any, float] | None:
     inner = added_mask(node.inputs[0])
     moved = None if inner is None else _moved(node, inner[0])
     return None if moved is None or inner is None else (moved, inner[1])
-    return None
 
 
 def truths(value: ir.Value | None, depth: int = _DEPTH) -> Triangle | None:
@@ -102,7 +101,6 @@ def truths(value: ir.Value | None, depth: int = _DEPTH) -> Triangle | None:
         moved = None if found is None else _moved(node, found.offset)
         return None if found is None or moved is None else Triangle(moved, found.inside)
     return _compared(node)
-    return None
 
 
 def in_rows(offset: Any, mask: ir.Value, queries: Any) -> Any:

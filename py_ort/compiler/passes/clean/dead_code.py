@@ -10,7 +10,6 @@ from py_ort.ir.graph import all_graphs, remove_with_subgraphs
 from py_ort.ir.operators import operator
 
 
-# Of these, trailing outputs may be left out.
 class DeadCode(Pass):
     """Backwards from the outputs."""
 

@@ -1,8 +1,8 @@
 """A product, Softmax or normalization → FakeQuantize: the end of its epilogue, whatever stands in that already.
 
-Sums with a rounded product are made there, too (→ Add of a bias → FakeQuantize →
-Add of a residual → FakeQuantize). Runs after placement: only kernels with the feature "steps" have epilogues of any
-length, and only those with "residual" take one.
+Sums with a rounded product are made there, too (→ Add of a bias → FakeQuantize → Add of a residual → FakeQuantize).
+Runs after placement: only kernels with the feature "steps" have epilogues of any length, and only those with "residual"
+take one.
 """
 
 from __future__ import annotations

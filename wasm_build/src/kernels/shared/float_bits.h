@@ -50,17 +50,6 @@ inline Float16 to_float16(float x) {
   return {static_cast<uint16_t>(sign | rounded >> 13)};
 }
 
-template <class T>
-T from_float(float x) {
-  if constexpr (std::is_same_v<T, Float16>) {
-    return to_float16(x);
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return to_bfloat16(x);
-  } else {
-    return static_cast<T>(x);
-  }
-}
-
 // What tells the formats of at most 8 bits apart.
 struct SmallFloat {
   int exponent_bits, mantissa_bits, bias;
