@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.operators import op_types
+
+T = TypeVar("T")
 
 ORIGIN = "py_ort.origin"
 
@@ -22,6 +24,12 @@ def origins(node: ir.Node) -> tuple[str, ...]:
 def set_origins(node: ir.Node, names: Sequence[str]) -> None:
     """Say where `node` came from."""
     node.meta[ORIGIN] = tuple(dict.fromkeys(names))
+
+
+def required(found: T | None) -> T:
+    """Return what cannot be missing here, as an input that the operator requires. A None is a bug of ours."""
+    assert found is not None
+    return found
 
 
 def array(value: ir.Value | None) -> np.ndarray | None:

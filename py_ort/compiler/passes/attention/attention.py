@@ -34,7 +34,7 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
-from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value, required, scalar
 from py_ort.ir.infer import infer_unknown
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
@@ -109,7 +109,7 @@ def _fuse(softmax: ir.Node) -> bool:
         return False
     if any(v is None or v.dtype not in _FLOATS or v.dtype != result.dtype for v in operands):
         return False
-    if operands[2].const_value is not None or not isinstance(size_at(operands[0]), int):  # type: ignore[union-attr]
+    if required(operands[2]).const_value is not None or not isinstance(size_at(operands[0]), int):
         return False
     # The Reshapes around the operator take a size of 0 for that of their input.
     if any(0 in (dims(v) or []) for v in operands):
@@ -122,17 +122,17 @@ def _fuse(softmax: ir.Node) -> bool:
     scales: list[ir.Node] = []
     scores.scale *= unscaled(operands[0], scales) * unscaled(operands[1], scales)
     for node in scales:
-        replace_value(node.outputs[0], factor_of(node)[0])  # type: ignore[index]
+        replace_value(node.outputs[0], required(factor_of(node))[0])
         remove(node)
-    query, transposed, value = product.inputs[0], product.inputs[1], last.inputs[1]
+    query, transposed, value = map(required, (*product.inputs[:2], last.inputs[1]))
     inner = [product, *scores.nodes, softmax, *between, last]
     build = Builder(last, origin=[name for node in inner for name in origins(node)])
     if stacked:
-        parts = _unstack(build, heads, query, transposed, value)  # type: ignore[arg-type]
+        parts = _unstack(build, heads, query, transposed, value)
     else:
-        sides = kept(transposed, product, True), kept(value, last, False)  # type: ignore[arg-type]
-        whole = Kept(transposed, transposed=True), Kept(value)  # type: ignore[arg-type]
-        parts = query, *(sides if same_size(sides[0].count, sides[1].count) else whole)  # type: ignore[assignment]
+        sides = kept(transposed, product, True), kept(value, last, False)
+        whole = Kept(transposed, transposed=True), Kept(value)
+        parts = query, *(sides if same_size(sides[0].count, sides[1].count) else whole)
     attend = _Attend(build, *parts)
     masking = combined_masks(build, masks, attend.past, scores.floor, not attend.joined and not stacked)
     causal, mask = masking.causal, masking.added
@@ -208,7 +208,7 @@ def _unstack(
         source = four(three)
         if source is not _unstacked(three):
             return Kept(source)
-        return kept(source, three.producer(), False)  # type: ignore[arg-type]
+        return kept(source, required(three.producer()), False)
 
     transpose = made_by(transposed, "Transpose")
     key = (
@@ -329,17 +329,17 @@ def _lay(node: ir.Node) -> bool:
     """An Attention on [batch, heads, positions, size]: read where its operands lie, without copies made for it."""
     if len(node.inputs) < 3 or any(rank(v) != 4 or v is None or v.const_value is not None for v in node.inputs[:3]):
         return False
-    query, key, value = node.inputs[:3]
+    query, key, value = map(required, node.inputs[:3])
     more = node.inputs[_MASK:]
     mask = more[0] if more else None
     causal = bool(attribute(node, "is_causal", 0))
     build = Builder(node)
-    sides = kept(key, node, False), kept(value, node, False)  # type: ignore[arg-type]
+    sides = kept(key, node, False), kept(value, node, False)
     if key is value or query in (key, value) or not same_size(sides[0].count, sides[1].count):
-        sides = Kept(key), Kept(value)  # type: ignore[arg-type]
+        sides = Kept(key), Kept(value)
     # What is causal without a past begins at the first key.
     open_end = not causal and all(v is None for v in more[1:]) and not any(o.uses() for o in node.outputs[1:])
-    attend = _Attend(build, query, *sides, join=open_end)  # type: ignore[arg-type]
+    attend = _Attend(build, query, *sides, join=open_end)
     past = size_at(more[1], 2) if len(more) > 1 and more[1] is not None else attend.past
     becomes_causal = (
         mask is not None

@@ -15,7 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, same_size, size_at
-from py_ort.ir.graph import array, attribute, dims, ints, rank, scalar
+from py_ort.ir.graph import array, attribute, dims, ints, rank, required, scalar
 from py_ort.ir.operators import op_types, operator
 from py_ort.ir.shape_data import known, shape_data
 
@@ -61,7 +61,7 @@ def added_mask(value: ir.Value | None) -> tuple[Any, float] | None:
         if found is None or None in fills:
             return None
         shown, hidden = fills if found.inside else fills[::-1]
-        return (found.offset, float(hidden)) if shown == 0 else None  # type: ignore[arg-type]
+        return (found.offset, float(required(hidden))) if shown == 0 else None
     if node.op_type == "Trilu":
         fill, k = _filled(node.inputs[0]), _diagonal(node)
         return (k - 1, fill) if attribute(node, "upper", 1) and fill is not None and k is not None else None
@@ -253,8 +253,8 @@ def _positions(value: ir.Value | None) -> tuple[Any, int] | None:
             return _from(int(flat[0]), moved, axis) if steady else None
         if node is not None and node.domain == "" and node.op_type == "Range":
             start = shape_data(node.inputs[0])
-            steady = bool(start) and known(start[0]) and scalar(node.inputs[2]) == 1  # type: ignore[index]
-            return _from(start[0], moved, axis) if steady else None  # type: ignore[index]
+            steady = bool(start) and known(required(start)[0]) and scalar(node.inputs[2]) == 1
+            return _from(required(start)[0], moved, axis) if steady else None
         if node is not None and node.domain == "" and node.op_type == "Add" and moved is None:
             at = next((i for i in (0, 1) if _is_one(node.inputs[i]) and array(node.inputs[i]) is None), None)
             if at is None:

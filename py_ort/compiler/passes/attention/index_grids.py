@@ -15,7 +15,7 @@ from py_ort.compiler.passes.clean.reshapes import EXACT
 from py_ort.compiler.passes.match import drop, made_by, same_size
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, dims, origins, rank, scalar
+from py_ort.ir.graph import array, attribute, dims, origins, rank, required, scalar
 from py_ort.ir.shape_data import shape_data
 
 _DEPTH = 8
@@ -71,10 +71,10 @@ def _in_a_row(node: ir.Node) -> Grid | None:
         times = made_by(plus.inputs[at], "Mul")
         columns = _line(plus.inputs[1 - at])
         for side in (0, 1) if times is not None and columns is not None else ():
-            width = shape_data(times.inputs[1 - side])  # type: ignore[union-attr]
-            rows = _line(times.inputs[side])  # type: ignore[union-attr]
+            width = shape_data(required(times).inputs[1 - side])
+            rows = _line(required(times).inputs[side])
             if rows is not None and columns is not None and width and len(width) == 1 and same_size(width[0], known[1]):
-                offset = (rank(plus.outputs[0]) or 0) - (rank(times.outputs[0]) or 0)  # type: ignore[union-attr]
+                offset = (rank(plus.outputs[0]) or 0) - (rank(required(times).outputs[0]) or 0)
                 shift = (rank(plus.outputs[0]) or 0) - (rank(plus.inputs[1 - at]) or 0)
                 return x, ((rows[0] + offset, rows[1]), (columns[0] + shift, columns[1]))
     return None

@@ -15,7 +15,7 @@ import onnx_ir as ir
 from py_ort.compiler.passes.match import drop, made_by, nodes_reading, only_user, size_at, split_constant
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, dims, ints, origins, replace_value
+from py_ort.ir.graph import array, attribute, dims, ints, origins, replace_value, required
 
 _HEADS_FIRST = (0, 2, 1, 3)
 
@@ -114,7 +114,7 @@ def _parts(node: ir.Node, known: list[Any], transposed: bool) -> list[_Leaf]:
     if node.op_type == "Gather" and len(known) == 5:
         index = array(node.inputs[1])
         fits = index is not None and index.ndim == 0 and attribute(node, "axis", 0) in (3, -2)
-        return [_Leaf(node.outputs[0], int(index) % known[3], transposed)] if fits else []  # type: ignore[arg-type]
+        return [_Leaf(node.outputs[0], int(required(index)) % known[3], transposed)] if fits else []
     if len(known) != 4:
         return []
     sizes = [size_at(output) for output in node.outputs]

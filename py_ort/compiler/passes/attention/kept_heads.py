@@ -10,7 +10,7 @@ import onnx_ir as ir
 from py_ort.compiler.passes.attention.head_views import Heads, heads_of
 from py_ort.compiler.passes.match import made_by, nodes_reading, only_user, same_size, size_at
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
+from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value, required
 from py_ort.ir.shape_data import product
 
 SWAPPED = (0, 1, 3, 2)
@@ -57,12 +57,12 @@ def kept(value: ir.Value, user: ir.Node, transposed: bool) -> Kept:
         transpose = made_by(value, "Transpose")
         if transpose is None or tuple(attribute(transpose, "perm", ())) != SWAPPED:
             return Kept(value, transposed=True)
-        reader, value = transpose, transpose.inputs[0]  # type: ignore[assignment]
+        reader, value = transpose, required(transpose.inputs[0])
     alone = only_user(reader.outputs[0]) is not None or reader is user
     repeated = unrepeated(value)
     if repeated is not None:
         alone = alone and all(only_user(n.outputs[0]) is not None for n in repeated)
-        reader, value = repeated[-1], repeated[-1].inputs[0]  # type: ignore[assignment]
+        reader, value = repeated[-1], required(repeated[-1].inputs[0])
     found = Kept(value)
     join = made_by(value, "Concat")
     if (

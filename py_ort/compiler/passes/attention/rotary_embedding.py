@@ -21,7 +21,7 @@ from py_ort.compiler.passes.match import drop, made_by, near, nodes_of, only_use
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, attributes_of, dims, origins, rank, remove, replace_value
+from py_ort.ir.graph import attribute, attributes_of, dims, origins, rank, remove, replace_value, required
 from py_ort.ir.operators import MICROSOFT
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
@@ -168,8 +168,8 @@ def _source(found: _Rotation) -> tuple[ir.Value, ir.Node] | None:
         return found.rotated[0].source, found.last
     joined = only_user(found.last.outputs[0])
     for part in found.rotated if joined is not None else ():
-        if _puts_the_rest(joined, found.last, part):  # type: ignore[arg-type]
-            return part.source, joined  # type: ignore[return-value]
+        if _puts_the_rest(required(joined), found.last, part):
+            return part.source, required(joined)
     return next(((p.source, found.last) for p in found.rotated if _is_all(p)), None)
 
 
@@ -236,7 +236,7 @@ def _factors(value: ir.Value | None, user: ir.Node) -> tuple[ir.Value, ir.Value]
     node = made_by(value, "Mul")
     if node is None or value is None or only_user(value) is not user or None in node.inputs:
         return None
-    return node.inputs[0], node.inputs[1]  # type: ignore[return-value]
+    return required(node.inputs[0]), required(node.inputs[1])
 
 
 def _whole(node: ir.Node) -> _Rotation | None:

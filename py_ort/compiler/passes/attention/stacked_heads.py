@@ -14,7 +14,7 @@ from py_ort.compiler.passes.fuse.transposed_products import swapped
 from py_ort.compiler.passes.match import only_user, same_size
 from py_ort.compiler.passes.rewrite import rewrite, runs
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
+from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value, required
 from py_ort.ir.shape_data import product
 
 _HEADED = 4
@@ -36,7 +36,7 @@ def stacked_heads(softmax: ir.Node) -> bool:
     shapes = [dims(v) for v in (*operands, last.outputs[0])]
     if any(shape is None or len(shape) != count for shape in shapes) or len(last.inputs) > 2:
         return False
-    leads = [shape[:-2] for shape in shapes]  # type: ignore[index]
+    leads = [required(shape)[:-2] for shape in shapes]
     if not all(same_size(a, b) for lead in leads[1:] for a, b in zip(lead, leads[0], strict=True)):
         return False
     back = reshape_target(shapes[3] or [], _flat(shapes[3]))
@@ -45,7 +45,7 @@ def stacked_heads(softmax: ir.Node) -> bool:
     scales: list[ir.Node] = []
     scale = scores.scale * unscaled(operands[0], scales) * unscaled(operands[1], scales)
     for node in scales:
-        replace_value(node.outputs[0], factor_of(node)[0])  # type: ignore[index]
+        replace_value(node.outputs[0], required(factor_of(node))[0])
         remove(node)
     nodes = [scores.product, *scores.nodes, softmax, last]
     build = Builder(last, origin=[name for node in nodes for name in origins(node)])

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from py_ort.compiler.passes.match import made_by, nodes_reading, only_user
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, dims, ints, origins, rank, remove, replace_value
+from py_ort.ir.graph import attribute, dims, ints, origins, rank, remove, replace_value, required
 
 
 @rewrite("Concat")
@@ -122,7 +122,7 @@ def _plan(value: ir.Value | None, axis: int, sizes: list[int], user: ir.Node) ->
             own = _sizes(node.inputs, axis)
             return _Plan(node, [v for v in node.inputs if v is not None]) if own == sizes else None
         inputs = [_plan(v, axis, sizes, node) for v in node.inputs]
-        return None if any(p is None for p in inputs) else _Plan(node, inputs=inputs)  # type: ignore[arg-type]
+        return None if None in inputs else _Plan(node, inputs=[required(p) for p in inputs])
     before, after = dims(node.inputs[0]), dims(value)
     if before is None or after is None or axis >= len(before) or before[: axis + 1] != after[: axis + 1]:
         return None

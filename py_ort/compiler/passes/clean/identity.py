@@ -19,6 +19,7 @@ from py_ort.ir.graph import (
     permutation,
     remove,
     replace_value,
+    required,
     scalar,
 )
 from py_ort.ir.operators import operator
@@ -114,7 +115,7 @@ def _dropout(node: ir.Node) -> bool:
 
 @_rule("Cast")
 def _cast(node: ir.Node) -> bool:
-    dtype = node.inputs[0].dtype  # type: ignore[union-attr]
+    dtype = required(node.inputs[0]).dtype
     return dtype is not None and int(dtype) == attribute(node, "to")
 
 

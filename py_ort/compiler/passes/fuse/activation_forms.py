@@ -16,7 +16,7 @@ from py_ort.compiler.passes.match import made_by, only_for
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.block_products import block_product, is_block_product
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, dims, rank, remove, replace_value
+from py_ort.ir.graph import array, attribute, dims, rank, remove, replace_value, required
 from py_ort.ir.operators import MICROSOFT
 
 # Operator and attributes for each of com.microsoft's; QuickGelu's alpha is its own.
@@ -39,7 +39,7 @@ def activation_forms(node: ir.Node) -> bool:
         return False
     if not 0 < slopes.const_value.size <= _SLOPES:
         return False
-    found = np.unique(array(slopes))  # type: ignore[arg-type]
+    found = np.unique(required(array(slopes)))
     if len(found) != 1 or not np.isfinite(found[0]):
         return False
     replace_value(node.outputs[0], Builder(node).op("LeakyRelu", x, alpha=float(found[0])))

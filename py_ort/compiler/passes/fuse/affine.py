@@ -13,7 +13,7 @@ import onnx_ir as ir
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, rounded, split_constant
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import dims, origins, rank, remove, replace_value
+from py_ort.ir.graph import dims, origins, rank, remove, replace_value, required
 from py_ort.ir.operators import operator
 
 _LARGEST = 1 << 16  # elements of a constant that is computed again
@@ -94,7 +94,7 @@ def _merge(last: ir.Node) -> bool:
     if len(run) < 2 or [node.op_type for node in run] == ["Mul", "Add"]:
         return False
     build = Builder(last, origin=tuple(origin for node in run for origin in origins(node)))
-    result = split_constant(run[0])[0]  # type: ignore[index]
+    result = required(split_constant(run[0]))[0]
     for op, constant in (("Mul", scale), ("Add", offset)):
         if constant is not None:
             result = build.op(op, result, constant)

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, rank
+from py_ort.ir.graph import array, attribute, rank, required
 
 
 @rewrite("BatchNormalization")
@@ -29,7 +29,7 @@ def take_apart(node: ir.Node) -> bool:
     parts = [array(v) for v in node.inputs[1:5]]
     if x is None or x.dtype is None or known is None or known < 2 or any(part is None for part in parts):
         return False
-    scale, bias, mean, variance = (part.astype(np.float64) for part in parts)  # type: ignore[union-attr]
+    scale, bias, mean, variance = (required(part).astype(np.float64) for part in parts)
     factor = scale / np.sqrt(variance + attribute(node, "epsilon", 1e-5))
     shift = bias - mean * factor
     shape = [-1] + [1] * (known - 2)

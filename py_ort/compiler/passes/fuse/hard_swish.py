@@ -15,7 +15,7 @@ from py_ort.compiler.passes.fuse.polynomials import Polynomial, before, behind, 
 from py_ort.compiler.passes.match import drop, made_by
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, origins, replace_value, scalar
+from py_ort.ir.graph import attribute, origins, replace_value, required, scalar
 
 _NUMBER, _X, _F, _XF = (), (0,), (1,), (0, 1)
 _SWISH = {_X: 1 / 6, _NUMBER: 0.5}
@@ -32,11 +32,11 @@ def _bounds(node: ir.Node) -> tuple[ir.Value, float, float] | None:
         if high is None or inner is None:
             continue
         if inner.op_type == "Relu":
-            return inner.inputs[0], 0.0, high  # type: ignore[return-value]
+            return required(inner.inputs[0]), 0.0, high
         for side in (0, 1) if len(inner.inputs) == 2 else ():
             low = scalar(inner.inputs[1 - side])
-            if low is not None and inner.inputs[side] is not None:
-                return inner.inputs[side], low, high  # type: ignore[return-value]
+            if low is not None:
+                return required(inner.inputs[side]), low, high
     return None
 
 

@@ -24,7 +24,7 @@ from py_ort.compiler.passes.norms.norm_parts import (
 )
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, replace_value
+from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, replace_value, required
 
 
 @rewrite("Div", "Mul")
@@ -87,7 +87,7 @@ def _fuse_centered(node: ir.Node) -> bool:
 
 def _replace(op_type: str, normal: Normal, axis: int, affine: Affine) -> bool:
     wide: list[Any] = list((dims(normal.x) or [])[axis:])
-    if affine.value.producer().graph is not normal.nodes[-1].graph:  # type: ignore[union-attr]
+    if required(affine.value.producer()).graph is not normal.nodes[-1].graph:
         return False
     if affine.scale is None and not all(isinstance(d, int) for d in wide):
         return False

@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, near, only_user, reduced_axes, split_constant
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, origins, rank, remove
+from py_ort.ir.graph import array, attribute, origins, rank, remove, required
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 Fit = Callable[[np.ndarray], "np.ndarray | None"]
@@ -118,16 +118,16 @@ def _quotients(node: ir.Node) -> list[tuple[ir.Value, ir.Value, list[ir.Node]]]:
     """For x / root, or x times the reciprocal of a root: x, what the root is taken of, and the nodes between."""
     if len(node.inputs) != 2 or None in node.inputs:
         return []
-    first, second = node.inputs
+    first, second = map(required, node.inputs)
     if node.op_type == "Div":
         root = _power(second, 0.5)
-        return [] if root is None else [(first, *root)]  # type: ignore[list-item]
+        return [] if root is None else [(first, *root)]
     found = []
     for top, inverse in ((first, second), (second, first)):
         root = _power(inverse, -0.5)
         if root is not None:
             found.append((top, *root))
-    return found  # type: ignore[return-value]
+    return found
 
 
 def _power(value: ir.Value | None, exponent: float) -> tuple[ir.Value, list[ir.Node]] | None:
