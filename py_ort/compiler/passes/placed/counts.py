@@ -5,36 +5,24 @@ Runs after placement, for the nodes of a GPU; on the CPU they stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import onnx_ir as ir
 
-from py_ort.compiler.passes.contracts import check_placed
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_nodes, attributes_of
 from py_ort.ir.operators import INTERNAL
 from py_ort.ops.counted import COUNTED, count_of
 
 
-class Counts(Pass):
-    """The core downloads the count alone, since it is a host input, and goes on from there."""
-
-    def __init__(self, on_gpu: Callable[[ir.Node], bool]) -> None:
-        """`on_gpu` tells which nodes run there."""
-        self._on_gpu = on_gpu
-
-    def requires(self, model: ir.Model) -> None:
-        """Nodes are placed."""
-        super().requires(model)
-        check_placed(model, self._on_gpu)
+class Counts(KernelPass):
+    """Of nodes on a device. The core downloads the count alone, since it is a host input, and goes on from there."""
 
     def call(self, model: ir.Model) -> int:
         """Give each such node its counting node."""
         found = [
             node
             for node in all_nodes(model.graph)
-            if node.domain == "" and node.op_type in COUNTED and self._on_gpu(node) and not _is_counted(node)
+            if node.domain == "" and node.op_type in COUNTED and self._takes(node) and not _is_counted(node)
         ]
         for node in found:
             known = COUNTED[node.op_type]

@@ -20,8 +20,7 @@ from typing import Any
 import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
-from py_ort.compiler.passes.contracts import check_placed
-from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.ir.graph import attribute, dims, scalar, set_attributes, subgraphs
 from py_ort.ir.infer import infer_graph
 from py_ort.ir.operators import operator
@@ -36,22 +35,13 @@ _PAST: Any = ir.SymbolicDim("rows_before_a_step")._expr
 _COLUMN = sympy.Symbol("column", integer=True)
 
 
-class GrowingCaches(Pass):
-    """All caches of a model are kept so, or none."""
-
-    def __init__(self, on_gpu: Callable[[ir.Node], bool]) -> None:
-        """`on_gpu` tells which nodes run there."""
-        self._on_gpu = on_gpu
-
-    def requires(self, model: ir.Model) -> None:
-        """Nodes are placed."""
-        super().requires(model)
-        check_placed(model, self._on_gpu)
+class GrowingCaches(KernelPass):
+    """All caches of a model are kept so, or none, which Attentions on a device append to."""
 
     def call(self, model: ir.Model) -> int:
         """Mark the nodes that append to caches."""
         nodes = [node for node in model.graph if _appends(node)]
-        if not nodes or attribute(nodes[0], "grows") or not all(self._on_gpu(node) for node in nodes):
+        if not nodes or attribute(nodes[0], "grows") or not all(self._takes(node) for node in nodes):
             return 0
         sizes = None if any(subgraphs(node) for node in model.graph) else _sizes(model.graph, nodes)
         if sizes is None or not _hides_the_past(model, *sizes):

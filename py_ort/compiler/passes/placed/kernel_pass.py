@@ -10,14 +10,14 @@ from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.pass_base import Pass
 
 Takes = Callable[[ir.Node], bool]
-"""Whether the kernel of a node, where it is placed, can do what the pass is for."""
+"""Return True if a node is one for the pass where it is placed: its kernel has a feature, or it is on a device."""
 
 
 class KernelPass(Pass):
-    """A pass over nodes whose kernels can do something besides their operator."""
+    """A pass over placed nodes: mostly over those whose kernels can do something besides their operator."""
 
     def __init__(self, takes: Takes) -> None:
-        """`takes`: whether the kernel of a node can do it."""
+        """`takes`: of a node."""
         self._takes = takes
 
     def requires(self, model: ir.Model) -> None:
