@@ -20,8 +20,6 @@ from py_ort.ir.graph import attribute, attributes_of, dims, origins, rank, remov
 from py_ort.ir.operators import MICROSOFT
 
 _ROWS = 3  # the rank of [batch, positions, width]
-
-
 _DOMAINS = ("", MICROSOFT)  # of RotaryEmbedding
 
 
