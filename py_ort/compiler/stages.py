@@ -265,7 +265,7 @@ def _optimize(level: Level, *makers: Maker, settles: bool = False) -> Stage:
 
 
 _no_passes = _for_target()
-_CLEAN = _optimize(Level.BASIC, Identity(), Folding(), DeadCode(), settles=True)
+_CLEAN = _optimize(Level.BASIC, Identity(), DeadCode(), settles=True)
 
 STAGES = (
     Stage("load", Level.DISABLED, _for_target(Constants()), _describe),
@@ -283,6 +283,8 @@ STAGES = (
     _optimize(Level.BASIC, instance_norm, layer_norm, rms_norm, group_norm, gelu, gates),
     _optimize(Level.BASIC, Affine(), padded_windows, flat_products, conv_affine, concats),
     _CLEAN,
+    _optimize(Level.BASIC, Folding()),
+    _CLEAN,
     _optimize(Level.EXTENDED, transposed_norms, RotaryEmbedding, cache_writes),
     _optimize(Level.EXTENDED, stacked_heads, transposed_attention, Attention, reshapes),
     _CLEAN,
@@ -295,7 +297,8 @@ STAGES = (
     Stage("passes", Level.DISABLED, _for_target(Functions), _check),
     Stage("save", Level.DISABLED, _no_passes, _save),
     Stage("layout", Level.DISABLED, _if_nhwc(lambda target: Nhwc(target.has_channels_last))),
-    Stage("layout", Level.BASIC, _if_nhwc(Subexpressions(), Folding(), reshapes, Identity(), DeadCode()), settles=True),
+    Stage("layout", Level.BASIC, _if_nhwc(Subexpressions(), Folding(), reshapes)),
+    _CLEAN._replace(name="layout"),
     Stage("placement", Level.DISABLED, _no_passes, _place),
     Stage("placement", Level.EXTENDED, lambda c: [GrowingCaches(c.on_device)]),
     Stage("placement", Level.DISABLED, lambda c: [Counts(c.on_device)], _place_again),

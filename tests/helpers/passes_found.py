@@ -15,10 +15,11 @@ def passes_found() -> dict[str, type[Pass] | Rewrite]:
     """Return each class of a pass and each rewrite, found in its module."""
     found: dict[str, type[Pass] | Rewrite] = {"nhwc": Nhwc}
     for module in pkgutil.walk_packages(py_ort.compiler.passes.__path__, "py_ort.compiler.passes."):
-        name = module.name.rpartition(".")[2]
         for each in vars(importlib.import_module(module.name)).values():
-            if (isinstance(each, Rewrite) and each.name == name) or _is_pass(each, module.name):
-                found[name] = each
+            if isinstance(each, Rewrite):
+                found[each.name] = each
+            elif _is_pass(each, module.name):
+                found[module.name.rpartition(".")[2]] = each
     return found
 
 

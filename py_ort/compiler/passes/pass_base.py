@@ -127,10 +127,9 @@ def run_passes(
     reports: list[PassReport] = []
     before = count_operators(model)
     constants = count_constants(model, before)
-    idle = 0
     for each in chain.from_iterable(repeat(passes, _ROUNDS if settle else 1)):
-        if settle and idle == len(passes):
-            break
+        if settle and each.name in _at_rest([*earlier, *reports]):
+            continue
         check()
         start = time.perf_counter()
         model.meta[PRESENT] = {name.rpartition(".")[2] for name in before}
@@ -140,7 +139,6 @@ def run_passes(
             changes = run(each, model, [report.name for report in (*earlier, *reports)])
         model.meta.pop(PRESENT, None)
         ms = (time.perf_counter() - start) * 1e3
-        idle = 1 if changes else idle + 1  # a second call changes nothing
         if not changes:
             reports.append(PassReport(each.name, 0, before.total(), before.total(), ms))
             continue
@@ -150,6 +148,12 @@ def run_passes(
         reports.append(PassReport(each.name, changes, before.total(), after.total(), ms, more, left - constants))
         before, constants = after, left
     return reports
+
+
+def _at_rest(reports: Sequence[PassReport]) -> set[str]:
+    """Return the passes that have nothing to change: none has changed anything since, and a second call does not."""
+    last = next((i for i in reversed(range(len(reports))) if reports[i].changes), 0)
+    return {report.name for report in reports[last:]}
 
 
 def _run(each: Pass, model: ir.Model, done: Sequence[str]) -> int:

@@ -35,16 +35,16 @@ class _Step(NamedTuple):
 class Rewrite(Pass):
     """A pass made by `rewrite`, with its functions in their order. A call with a target returns the pass for it."""
 
-    def __init__(self, module: str, needs: Needs | None, after: tuple[str, ...], before: tuple[str, ...]) -> None:
-        """The pass has the name of `module`; for the rest see `rewrite`."""
-        self._module, self._needs, self.after, self.before = module, needs, after, before
+    def __init__(self, name: str, needs: Needs | None, after: tuple[str, ...], before: tuple[str, ...]) -> None:
+        """See `rewrite`."""
+        self._name, self._needs, self.after, self.before = name, needs, after, before
         self._steps: list[_Step] = []
         self._target: Target | None = None
 
     @property
     def name(self) -> str:
         """The name for reports."""
-        return self._module.rpartition(".")[2]
+        return self._name
 
     def __call__(self, target: Target) -> Rewrite:
         """Return the pass for a target."""
@@ -91,7 +91,7 @@ def rewrite(
     after: tuple[str, ...] = (),
     before: tuple[str, ...] = (),
 ) -> Callable[[AnyFunction], Rewrite]:
-    """Make a pass of a function. Its name is that of the function's module.
+    """Make a pass of a function, and of its name.
 
     Args:
         op_types: The operators whose nodes it is tried on.
@@ -103,7 +103,7 @@ def rewrite(
     """
 
     def make(function: AnyFunction) -> Rewrite:
-        made = Rewrite(function.__module__, needs, after, before)
+        made = Rewrite(function.__name__, needs, after, before)
         made.also(*op_types, domain=domain, repeat=repeat)(function)
         return made
 

@@ -22,7 +22,8 @@ from py_ort.compiler.passes.clean.folding import Folding
 from py_ort.compiler.passes.clean.identity import Identity
 from py_ort.compiler.passes.clean.subexpressions import Subexpressions
 from py_ort.compiler.passes.fuse.behind_convolutions import BehindConvolutions
-from py_ort.compiler.passes.norms.layer_norm import plain_layer_norm
+from py_ort.compiler.passes.match import nodes_of
+from py_ort.compiler.passes.norms.layer_norm import fuse_plain
 from py_ort.ir.graph import all_nodes
 
 #: Weights stay quantized.
@@ -59,7 +60,8 @@ def _optimize(model: ir.Model) -> None:
     _inline(model)
     _note_what_is_known(model)
     if model.opset_imports.get("", 0) >= _WITH_LAYER_NORMALIZATION:
-        plain_layer_norm.call(model)
+        for node in nodes_of(model, "Div"):
+            fuse_plain(node)
     for each in PASSES:
         each.call(model)
 

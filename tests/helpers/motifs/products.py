@@ -45,7 +45,7 @@ def _residual_of_a_transposed(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("Relu", [g.op("Add", [y, x] if g.chance() else [x, y], shape)], shape)
 
 
-@MOTIFS.motif("residual")
+@MOTIFS.motif("product_residual")
 def _residual_of_rows(g: RandomGraph, x: str, shape: Shape) -> str:
     rows, made = rows_of(g, x, shape, 6)
     kept = g.op("Abs", [rows], made)

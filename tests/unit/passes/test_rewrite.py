@@ -45,7 +45,7 @@ def test_functions_see_the_nodes_of_their_operators_one_after_the_other() -> Non
     made.also("Elu", domain="com.microsoft")(note)
     assert made.call(_model()) == 6
     assert seen == ["LeakyRelu", "Relu", "Elu"]
-    assert (made.name, made.after, made.before) == ("test_rewrite", (), ("nhwc",))
+    assert (made.name, made.after, made.before) == ("note", (), ("nhwc",))
 
 
 @pytest.mark.parametrize(("repeat", "count", "left"), [(False, 2, [3.0, 2.0]), (True, 5, [1.0, 1.0])])
@@ -120,6 +120,7 @@ def test_passes_that_undo_each_other_end(monkeypatch: pytest.MonkeyPatch) -> Non
             node.name = name
             return changes
 
+        write.__name__ = name
         return rewrite("Relu")(write)
 
     reports = run_passes(_model(), [change("a"), change("b")], settle=True)
@@ -127,5 +128,5 @@ def test_passes_that_undo_each_other_end(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_one_call_must_do_all_of_it() -> None:
-    with pytest.raises(InternalError, match=r"test_rewrite: .*a second call changes 2 more"):
+    with pytest.raises(InternalError, match=r"_lower: .*a second call changes 2 more"):
         run_passes(_model(), [rewrite("LeakyRelu", "Elu")(_lower)])

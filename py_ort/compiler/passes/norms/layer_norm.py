@@ -43,8 +43,7 @@ def fuse_last_axes(node: ir.Node, op_type: str, *, centered: bool) -> bool:
     return _replace(op_type, normal, axis, affine_after(normal.value, normal.x, fit, shift=centered))
 
 
-@rewrite("Div")
-def plain_layer_norm(node: ir.Node) -> bool:
+def fuse_plain(node: ir.Node) -> bool:
     """Take only those that native onnxruntime fuses at its basic level: a Div, over one axis, with scale and bias."""
     normal = normal_of(node)
     if normal is None or normal.last_axes() != -1 or not normal.centered or not is_float(normal.x):
