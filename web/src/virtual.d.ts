@@ -5,6 +5,11 @@ declare module 'virtual:kernels/webnn/operators' {
   export const sources: readonly string[];
 }
 
+/** From the files of src/providers/webgl/kernels. */
+declare module 'virtual:kernels/webgl/kernels' {
+  export const kernels: readonly import('./contract/kernel').Kernel[];
+}
+
 /** From the files of src/providers/webgpu/kernels. */
 declare module 'virtual:kernels' {
   export const kernels: readonly import('./contract/kernel').Kernel[];

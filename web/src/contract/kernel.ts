@@ -68,6 +68,8 @@ export interface DeviceTraits {
   readonly maxStorageBindingSize: number;
   readonly maxInvocations: number;
   readonly maxWorkgroupStorage: number;
+  /** Threads are fragments: each may write only the element, or the vector, of its own index. */
+  readonly ownElement?: boolean;
   /** Products of halves by matrices that lie across a subgroup, with sums in float32, where they were asked for. */
   readonly subgroupMatrix?: SubgroupMatrix;
   /**

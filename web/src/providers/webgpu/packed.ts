@@ -32,20 +32,21 @@ export function withPacked(module: string, bindings: readonly PackedBinding[]): 
   const functions = new Set<string>();
   const types: { [name: string]: string } = {};
   for (const binding of bindings) {
-    const { name, packing, lanes } = binding;
+    const { name } = binding;
     if (laneWrites.has(name)) throw new KernelError(`a shader writes single lanes of ${name}, which is packed`, true);
     // Neighbors in a word that several threads write: each of them touches its own bits only.
     const shared = writes.has(name) && bitsAt(binding) < 32;
     types[name] = shared ? 'atomic<u32>' : bitsAt(binding) === 64 ? 'vec2<u32>' : 'u32';
     if (reads.has(name)) functions.add(readText(binding, shared));
-    if (writes.has(name) && isFloat(packing)) functions.add(packing === 'f16' ? halvesText(lanes) : bfloatsText(lanes));
+    const { needs } = packed(binding);
+    if (writes.has(name) && needs) functions.add(needs);
     if (writes.has(name)) functions.add(writeText(binding));
   }
   return { text, functions: [...functions], types };
 }
 
 /** Bits that are read or written at a time. */
-function bitsAt({ packing, lanes }: PackedBinding): number {
+export function bitsAt({ packing, lanes }: PackedBinding): number {
   return PACKED_BITS[packing] * lanes;
 }
 
@@ -57,7 +58,8 @@ function isFloat(packing: Packing): packing is 'f16' | 'bf16' {
   return packing === 'f16' || packing === 'bf16';
 }
 
-function valueType({ packing, lanes }: PackedBinding): string {
+/** WGSL's type of the values that are read or written at a time. */
+export function valueType({ packing, lanes }: PackedBinding): string {
   return laneType(isFloat(packing) ? 'f32' : isSigned(packing) ? 'i32' : 'u32', lanes);
 }
 
@@ -76,7 +78,7 @@ function readText(binding: PackedBinding, shared: boolean): string {
 }
 
 /** WGSL of the values whose bits are `w`, those of the first lowest. */
-function unpacked({ packing, lanes }: PackedBinding): string {
+export function unpacked({ packing, lanes }: PackedBinding): string {
   if (packing === 'f16')
     return {
       1: 'unpack2x16float(w).x',
@@ -101,19 +103,30 @@ function unpacked({ packing, lanes }: PackedBinding): string {
   return `(${spread} >> ${each((place) => place)}) & ${words}(${2 ** bits - 1}u)`;
 }
 
-function writeText(binding: PackedBinding): string {
-  const { name, packing, lanes } = binding;
+/** WGSL of the bits of each lane of `value`, h, of these joined as `unpacked` takes them, and of a function in them. */
+export function packed({ packing, lanes }: PackedBinding): {
+  parts: string;
+  joined: string;
+  needs?: string;
+} {
   const bits = PACKED_BITS[packing];
   const words = laneType('u32', lanes);
   const parts = isFloat(packing)
     ? `${packing === 'f16' ? 'halves' : 'bfloats'}_${lanes}(value)`
     : `${words}(value) & ${words}(${2 ** bits - 1}u)`;
   const joined =
-    bitsAt(binding) === 64
+    bits * lanes === 64
       ? `h.xz | (h.yw << vec2<u32>(${bits}u))`
       : Array.from({ length: lanes }, (_, lane) =>
           lane === 0 ? (lanes === 1 ? 'h' : 'h.x') : `(h.${'xyzw'[lane]} << ${lane * bits}u)`,
         ).join(' | ');
+  const needs = packing === 'f16' ? halvesText(lanes) : packing === 'bf16' ? bfloatsText(lanes) : undefined;
+  return { parts, joined, needs };
+}
+
+function writeText(binding: PackedBinding): string {
+  const { name } = binding;
+  const { parts, joined } = packed(binding);
   const { word, shift } = placeInWord(binding);
   const store =
     bitsAt(binding) >= 32

@@ -2,14 +2,13 @@
 import { type DType, ErrorCode } from '../../schema';
 import type { CallInput, Host, HostTest, Resolved } from '../../device/call';
 import { makeTensor } from '../../device/call';
-import type { Region } from '../../device/commands';
+import type { Program, Region } from '../../device/commands';
 import { foldGrid } from './folded_grid';
-import { elementType, packUniforms } from './shader';
+import { elementType, packUniforms, type ShaderRequest } from './shader';
 import { type Bound, inWindows } from './windows';
 import { storageBytes } from '../../device/memory_plan';
 import type { InPlace } from '../../device/segment_plan';
-import type { GpuProvider } from './provider';
-import { elementCount, hasGpuForm, storageSize, toNumbers, typeName } from '../../contract/elements';
+import { elementCount, type Forms, hasGpuForm, storageSize, toNumbers, typeName } from '../../contract/elements';
 import {
   type Binding,
   type Context,
@@ -30,6 +29,17 @@ const LARGEST_SIZE = 2 ** 31 - 1;
 /** Iterations of all threads of a dispatch together: a GPU takes seconds for as many, and a software adapter hours. */
 const MOST_ITERATIONS = 2 ** 42;
 
+/** A device whose programs are made of shaders, as far as calls ask it. */
+export interface ShaderDevice {
+  readonly gpu: {
+    readonly traits: DeviceTraits;
+    readonly traitsForLarge: DeviceTraits;
+    readonly elements: Forms;
+    readonly device: { readonly limits: { readonly maxBufferSize: number } };
+  };
+  readonly pipelines: { get(request: ShaderRequest): Program };
+}
+
 /** Resolves `kernel` on `inputs`; `wants[i]`: whether anything reads output i. */
 export function resolveKernel<A>(
   kernel: Kernel<A>,
@@ -37,7 +47,7 @@ export function resolveKernel<A>(
   inputs: readonly (CallInput | undefined)[],
   wants: readonly boolean[],
   host: Host,
-  provider: GpuProvider,
+  provider: ShaderDevice,
 ): Resolved {
   const resolved: Resolved = { commands: [], hostReads: new Set(), hostTests: [] };
   const hostBytes = new Map<Tensor, { bytes: Uint8Array; index: number }>();
@@ -62,7 +72,7 @@ interface Call {
   readonly resolved: Resolved;
   readonly hostBytes: Map<Tensor, { bytes: Uint8Array; index: number }>;
   readonly host: Host;
-  readonly provider: GpuProvider;
+  readonly provider: ShaderDevice;
 }
 
 class CallContext implements Context {

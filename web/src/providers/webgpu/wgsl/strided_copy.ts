@@ -58,7 +58,7 @@ export function stridedCopy(
   const { walk, wide, lanes } = fours
     ? { walk: fours.walk, wide: fours.wide[0], lanes: 4 as const }
     : { walk: folded, wide: true, lanes: 1 as const };
-  if (!fours && blockCopy(ctx, source, target, folded, offsets)) return;
+  if (!fours && !ctx.device.ownElement && blockCopy(ctx, source, target, folded, offsets)) return;
   const count = sizeOf(walk.dims);
   ctx.dispatch({
     shader: STRIDED_COPY,

@@ -1,0 +1,46 @@
+// A WebGL 2 context: on an OffscreenCanvas in a worker, else on a canvas of the page.
+import { messageOf, RuntimeError } from '../../errors';
+import { ErrorCode } from '../../schema';
+import { ROW_BITS } from './glsl/fragment';
+
+export const NAME = 'webgl';
+
+export interface ContextOptions {
+  readonly powerPreference?: string;
+}
+
+type Canvas = OffscreenCanvas | HTMLCanvasElement;
+
+/** @throws no_adapter */
+export function openContext({ powerPreference }: ContextOptions): WebGL2RenderingContext {
+  const canvas: Canvas =
+    typeof OffscreenCanvas === 'undefined' ? document.createElement('canvas') : new OffscreenCanvas(1, 1);
+  const attributes = { alpha: false, antialias: false, depth: false, stencil: false, preserveDrawingBuffer: false };
+  const given = powerPreference ? { ...attributes, powerPreference } : attributes;
+  let gl: WebGL2RenderingContext | null;
+  try {
+    gl = (canvas as OffscreenCanvas).getContext('webgl2', given as WebGLContextAttributes);
+  } catch (error) {
+    throw noContext(messageOf(error));
+  }
+  if (!gl || gl.isContextLost()) throw noContext('this browser has no WebGL 2 here, or no GPU for it');
+  const largest = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
+  if (largest < 2 ** ROW_BITS) throw noContext(`its textures are at most ${largest} wide`);
+  return gl;
+}
+
+function noContext(why: string): RuntimeError {
+  return new RuntimeError(ErrorCode.no_adapter, `WebGL gives no context: ${why}`, { provider: NAME });
+}
+
+export function describeContext(gl: WebGL2RenderingContext): object {
+  const names = gl.getExtension('WEBGL_debug_renderer_info');
+  const renderer = gl.getParameter(names ? names.UNMASKED_RENDERER_WEBGL : gl.RENDERER) as string;
+  const vendor = gl.getParameter(names ? names.UNMASKED_VENDOR_WEBGL : gl.VENDOR) as string;
+  return {
+    vendor,
+    description: renderer,
+    software: /swiftshader|llvmpipe|software/i.test(renderer),
+    limits: { maxTextureSize: gl.getParameter(gl.MAX_TEXTURE_SIZE) as number },
+  };
+}

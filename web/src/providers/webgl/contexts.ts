@@ -1,0 +1,17 @@
+// The WebGL contexts of a page, by the ids that sessions name them by (`deviceId`).
+import { OpenDevices } from '../../device/open_devices';
+import { type ContextOptions, openContext } from './context';
+import { GlDevice } from './device';
+import { GlSession } from './session';
+
+export class GlContexts extends OpenDevices<GlDevice, ContextOptions> {
+  protected async start(_id: number, options: ContextOptions): Promise<GlDevice> {
+    return new GlDevice(openContext(options), (device) => new GlSession(device));
+  }
+
+  protected check(): void {}
+
+  protected close(_id: number, device: GlDevice): void {
+    device.close();
+  }
+}

@@ -1,0 +1,16 @@
+// WebGL 2.
+import type { ProviderModule } from '../../device/module';
+import { providerSettings } from '../../device/options';
+import { NAME } from './context';
+import { GlContexts } from './contexts';
+
+const webgl: ProviderModule = {
+  name: NAME,
+  settings: (given) => {
+    const { deviceId, powerPreference } = providerSettings(NAME, given);
+    return { deviceId, device: { powerPreference }, preserveDevice: false, enableGraphCapture: false };
+  },
+  devices: () => new GlContexts(),
+};
+
+export default webgl;

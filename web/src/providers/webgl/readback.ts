@@ -1,0 +1,78 @@
+// From textures to JavaScript, without a wait of the thread: into a buffer, and out of it behind a fence.
+import type { PendingReadback, Submission } from '../../device/provider';
+import { nextTurn } from '../../turn';
+import type { GlDevice } from './device';
+import { blockAt } from './memory';
+import { readBytes } from './textures';
+
+export class Readback {
+  private readonly idle: { readonly buffer: WebGLBuffer; readonly size: number }[] = [];
+
+  constructor(private readonly device: GlDevice) {}
+
+  /** Begins to read what was drawn so far. */
+  begin(read: Submission['read']): PendingReadback {
+    const { gl, textures, counters } = this.device;
+    const parts = read.map((place) => {
+      const { buffer, offset } = blockAt(place);
+      const texture = buffer.held(offset);
+      if (place.bytes === 0 || !texture) return { bytes: buffer.bytes(offset, place.bytes).slice() };
+      return { texture, at: 0, bytes: place.bytes };
+    });
+    counters.downloads += read.length;
+    let size = 0;
+    for (const part of parts)
+      if (part.texture) {
+        part.at = size;
+        size += readBytes(part.texture, part.bytes);
+      }
+    if (size === 0) return { finish: async (use) => use(parts.map(({ bytes }) => bytes as Uint8Array)) };
+    const staging = this.take(size);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, staging.buffer);
+    for (const part of parts) if (part.texture) textures.read(part.texture, part.bytes, part.at);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+    const fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+    return {
+      finish: async (use) => {
+        await this.passed(fence);
+        const all = new Uint8Array(size);
+        gl.bindBuffer(gl.PIXEL_PACK_BUFFER, staging.buffer);
+        gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, all);
+        gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+        this.give(staging);
+        return use(parts.map((part) => (part.texture ? all.subarray(part.at, part.at + part.bytes) : part.bytes)));
+      },
+    };
+  }
+
+  /** Waits for the fence, a turn of the event loop at a time: until then its state does not change. */
+  private async passed(fence: WebGLSync | null): Promise<void> {
+    const { gl } = this.device;
+    for (;;) {
+      this.device.ensureAlive();
+      if (!fence) return;
+      const state = gl.clientWaitSync(fence, 0, 0);
+      if (state === gl.ALREADY_SIGNALED || state === gl.CONDITION_SATISFIED) break;
+      await nextTurn();
+    }
+    gl.deleteSync(fence);
+  }
+
+  private take(size: number): { readonly buffer: WebGLBuffer; readonly size: number } {
+    const { gl } = this.device;
+    const found = this.idle.findIndex((each) => each.size >= size);
+    if (found >= 0) return this.idle.splice(found, 1)[0];
+    const small = this.idle.pop();
+    if (small) gl.deleteBuffer(small.buffer);
+    const buffer = gl.createBuffer()!;
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, buffer);
+    gl.bufferData(gl.PIXEL_PACK_BUFFER, size, gl.STREAM_READ);
+    return { buffer, size };
+  }
+
+  private give(staging: { readonly buffer: WebGLBuffer; readonly size: number }): void {
+    if (this.idle.length < 4) this.idle.push(staging);
+    else this.device.gl.deleteBuffer(staging.buffer);
+  }
+}

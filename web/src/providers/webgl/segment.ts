@@ -1,0 +1,114 @@
+// A segment made ready: its uniforms are in one buffer. A draw finds its textures when it is done: by the place of a
+// tensor, since another tensor may have had the place before.
+import { type Command, type CompiledSegment, type DispatchCommand, type Region } from '../../device/commands';
+import { roundUp } from '../../device/memory_plan';
+import type { Placement } from '../../device/memory';
+import type { Submission } from '../../device/provider';
+import type { GlDevice } from './device';
+import { blockAt, type Block } from './memory';
+import type { GlProgram } from './programs';
+
+export type GlCommand = Command<GlProgram>;
+
+interface Place extends Placement<Block> {
+  readonly bytes: number;
+}
+
+interface Step {
+  readonly program?: GlProgram;
+  readonly reads: readonly Place[];
+  readonly writes: readonly Place[];
+  readonly uniforms?: { readonly offset: number; readonly bytes: number };
+  readonly once: boolean;
+}
+
+export class GlSegment implements CompiledSegment {
+  settled = false;
+  private readonly steps: readonly Step[];
+  private readonly uniforms: WebGLBuffer | undefined;
+
+  constructor(
+    private readonly device: GlDevice,
+    commands: readonly GlCommand[],
+    placeOf: (id: number) => Placement,
+    once?: ReadonlySet<number>,
+  ) {
+    const at = ({ id, offset = 0, bytes }: Region): Place => {
+      const place = blockAt(placeOf(id));
+      return { ...place, offset: place.offset + offset, bytes };
+    };
+    const { buffer, offsets } = this.upload(commands);
+    this.uniforms = buffer;
+    this.steps = commands.map((command, i): Step => {
+      const isOnce = once?.has(i) ?? false;
+      if (command.kind === 'copy') return { reads: [at(command.source)], writes: [at(command.target)], once: isOnce };
+      const all = command.bindings.map(at);
+      return {
+        program: command.program,
+        reads: all.slice(0, -command.written),
+        writes: all.slice(-command.written),
+        uniforms: command.uniforms && { offset: offsets[i], bytes: roundUp(command.uniforms.byteLength, 16) },
+        once: isOnce,
+      };
+    });
+  }
+
+  private upload(commands: readonly GlCommand[]): { buffer: WebGLBuffer | undefined; offsets: number[] } {
+    const { gl, uniformAlignment } = this.device;
+    let size = 0;
+    const given = commands.map((command) => (command as DispatchCommand).uniforms);
+    const offsets = given.map((bytes) => {
+      const offset = size;
+      if (bytes) size += roundUp(bytes.byteLength, uniformAlignment);
+      return offset;
+    });
+    if (size === 0) return { buffer: undefined, offsets };
+    const all = new Uint8Array(size);
+    given.forEach((bytes, i) => bytes && all.set(bytes, offsets[i]));
+    const buffer = gl.createBuffer()!;
+    gl.bindBuffer(gl.UNIFORM_BUFFER, buffer);
+    gl.bufferData(gl.UNIFORM_BUFFER, all, gl.STATIC_DRAW);
+    return { buffer, offsets };
+  }
+
+  run(keep: Submission['keep']): void {
+    for (const step of this.steps) {
+      if (step.once && this.settled) continue;
+      if (step.program) this.draw(step, step.program);
+      else copy(this.device, step.reads[0], step.writes[0], step.reads[0].bytes);
+    }
+    for (const { source, target, bytes } of keep) copy(this.device, blockAt(source), blockAt(target), bytes);
+  }
+
+  private draw({ reads, writes, uniforms }: Step, { ready }: GlProgram): void {
+    const { gl, counters } = this.device;
+    counters.dispatches++;
+    const textures = reads.map(({ buffer, offset, bytes }) => buffer.texture(offset, bytes));
+    if (uniforms) gl.bindBufferRange(gl.UNIFORM_BUFFER, 0, this.uniforms!, uniforms.offset, uniforms.bytes);
+    const targets = writes.map(({ buffer, offset, bytes }) => buffer.target(offset, bytes));
+    textures.forEach(({ texture }, i) => {
+      gl.activeTexture(gl.TEXTURE0 + i);
+      gl.bindTexture(gl.TEXTURE_2D, texture);
+    });
+    targets.forEach(({ framebuffer, width, height }, i) => {
+      gl.useProgram(ready![i]);
+      gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+      gl.viewport(0, 0, width, height);
+      gl.drawArrays(gl.TRIANGLES, 0, 3);
+    });
+  }
+
+  async refused(): Promise<number | undefined> {
+    return undefined;
+  }
+
+  destroy(): void {
+    if (this.uniforms) this.device.gl.deleteBuffer(this.uniforms);
+  }
+}
+
+/** The first bytes of a tensor to another one, as a whole. */
+export function copy(device: GlDevice, from: Placement<Block>, to: Placement<Block>, bytes: number): void {
+  const source = from.buffer.texture(from.offset, bytes);
+  device.textures.copy(source, to.buffer.target(to.offset, bytes));
+}
