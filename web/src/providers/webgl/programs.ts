@@ -111,5 +111,8 @@ export class Programs {
 function linesOf(log: string, text: string): string {
   const lines = text.split('\n');
   const named = [...log.matchAll(/ERROR: \d+:(\d+)/g)].map(([, number]) => Number(number));
-  return [...new Set(named)].slice(0, 5).map((number) => `  ${number}: ${lines[number - 1]}`).join('\n');
+  return [...new Set(named)]
+    .slice(0, 5)
+    .map((number) => `  ${number}: ${lines[number - 1]}`)
+    .join('\n');
 }

@@ -1,19 +1,21 @@
 // The kernels of this build: its own, and those of webgpu that write an element a thread.
 import { kernels as others, sources } from 'virtual:kernels';
 import { kernels as own } from 'virtual:kernels/webgl/kernels';
-import type { Kernel } from '../../contract/kernel';
+import type { Feature, Kernel } from '../../contract/kernel';
 import { RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import { NAME } from './context';
 import { SHARED } from './shared';
 
+/** What kernels do in an element a thread. */
+const FEATURES: ReadonlySet<Feature> = new Set(['bias', 'epilogue', 'residual', 'steps'] as const);
 const all = new Map<string, readonly [kernel: Kernel, source: string]>();
 const keyOf = (op: string, domain = '') => `${domain}:${op}`;
 
 others.forEach((kernel, i) => {
   const source = sources[i];
   if (!SHARED.has(source) && !SHARED.has(`${source} ${kernel.op}`)) return;
-  const features = kernel.features?.filter((feature) => feature === 'steps' || feature === 'perm');
+  const features = kernel.features?.filter((feature) => FEATURES.has(feature));
   all.set(keyOf(kernel.op, kernel.domain), [{ ...kernel, features }, source]);
 });
 for (const kernel of own as readonly Kernel[]) all.set(keyOf(kernel.op, kernel.domain), [kernel, 'webgl']);

@@ -247,7 +247,10 @@ class CallContext implements Context {
       this.device.maxWorkgroupsPerDimension,
     );
     // A tensor that is bound twice may not be writable.
-    const alias = (dispatch.shader.alias ?? false) && new Set(all.map(({ id }) => id)).size === all.length;
+    const alias =
+      !this.device.ownElement &&
+      (dispatch.shader.alias ?? false) &&
+      new Set(all.map(({ id }) => id)).size === all.length;
     const bounds = [
       ...inputs.map(([key, binding]) => bind(name, key, binding, alias)),
       ...outputs.map(([key, binding]) => bind(name, key, binding, true)),

@@ -90,13 +90,16 @@ function ofWidth(lanes: number): string {
   const text = [
     ...Object.values(types).map((type) => inType(chosen, type)),
     inType(
-      FLOAT.replace('BOTH', each((lane) => `a${lane} && b${lane}`)).replace(
+      FLOAT.replace(
+        'BOTH',
+        each((lane) => `a${lane} && b${lane}`),
+      ).replace(
         'EITHER',
         each((lane) => `a${lane} || b${lane}`),
       ),
       types.B,
     ),
-    lanes === 1 ? 'bool any(bool x) { return x; }\nbool all(bool x) { return x; }' : INNER.replaceAll('INNER', products),
+    lanes === 1 ? '' : INNER.replaceAll('INNER', products),
   ].join('\n');
   return text.replace(/\b[FIUB]\b/g, (name) => types[name as keyof typeof types]);
 }

@@ -43,7 +43,7 @@ export function fragmentText(request: ShaderRequest, output: number): string {
     arrays,
     uniforms: new Map(uniforms.map(({ name, type }) => [name, type])),
   });
-  const fields = uniforms.map(({ name, type }) => `${typeText({ scalar: type, lanes: 1 })} ${name};`);
+  const fields = uniforms.map(({ name, type }) => `${typeText({ scalar: type, lanes: 1 })} m_${name};`);
   const type = typeText(glslType(target));
   const zero = target.lanes === 1 ? '0' : `${type}(0)`;
   const own = [
@@ -93,7 +93,8 @@ function readText(binding: Bound, i: number): string {
   const scalar = /u32|i32|f32/.exec(type)?.[0];
   const value = packing
     ? (words: string) => `m_unpack_${name}(${words})`
-    : (words: string) => (scalar === 'f32' ? `uintBitsToFloat(${words})` : scalar === 'i32' ? `${kind}(${words})` : words);
+    : (words: string) =>
+        scalar === 'f32' ? `uintBitsToFloat(${words})` : scalar === 'i32' ? `${kind}(${words})` : words;
   const prototype = packing ? `${kind} m_unpack_${name}(${bits === 64 ? 'uvec2' : 'uint'} m_w);\n` : '';
   const texel = `uvec4 texel_${name}(uint i) { return texelFetch(${texture}, ${PLACE}, 0); }`;
   const words =
@@ -118,8 +119,7 @@ function mainText({ name, bits, packed: packing, type }: Bound, zero: string): s
   const words = packing ? `m_pack_${name}(made)` : type.includes('f32') ? 'floatBitsToUint(made)' : 'MADE(made)';
   const cast = words.replace('MADE', bits === 128 ? 'uvec4' : bits === 64 ? 'uvec2' : 'uint');
   const own = 'uint texel = (uint(gl_FragCoord.y) << ' + `${ROW_BITS}u) + uint(gl_FragCoord.x);`;
-  if (bits === 128)
-    return `void main() { ${own} wanted = texel; made = ${zero}; thread(wanted); result = ${cast}; }`;
+  if (bits === 128) return `void main() { ${own} wanted = texel; made = ${zero}; thread(wanted); result = ${cast}; }`;
   const per = 128 / bits;
   const store =
     bits === 64

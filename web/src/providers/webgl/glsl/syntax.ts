@@ -137,7 +137,8 @@ class Parser {
     if (this.peek() === '{') return { kind: 'block', body: this.block() };
     if (this.skip('if')) return this.condition();
     if (this.skip('for')) return this.loop();
-    if (this.skip('while')) return { kind: 'for', test: this.expression(), body: { kind: 'block', body: this.block() } };
+    if (this.skip('while'))
+      return { kind: 'for', test: this.expression(), body: { kind: 'block', body: this.block() } };
     if (this.skip('loop')) return { kind: 'for', body: { kind: 'block', body: this.block() } };
     if (this.skip('return')) {
       const value = this.peek() === ';' ? undefined : this.expression();
@@ -264,7 +265,8 @@ class Parser {
     this.expect('<');
     // Types of types end with one token.
     const closing = () => {
-      if (this.peek().startsWith('>') && this.peek().length > 1) this.tokens.splice(this.at, 1, '>', this.peek().slice(1));
+      if (this.peek().startsWith('>') && this.peek().length > 1)
+        this.tokens.splice(this.at, 1, '>', this.peek().slice(1));
       return this.skip('>');
     };
     const of: (TypeName | number)[] = [];

@@ -3,7 +3,17 @@
 import { KernelError } from '../../../contract/kernel';
 import { BUILTINS } from './builtins';
 import type { Declaration, Expression, FunctionText, Module, Statement, TypeName } from './syntax';
-import { concreteType, elementOf, isAbstract, namedType, type Scalar, scalarType, type Type, typeOf, typeText } from './types';
+import {
+  concreteType,
+  elementOf,
+  isAbstract,
+  namedType,
+  type Scalar,
+  scalarType,
+  type Type,
+  typeOf,
+  typeText,
+} from './types';
 
 /** An expression in GLSL. */
 interface Value {
@@ -49,7 +59,7 @@ const ARITHMETIC: { readonly [sign: string]: (a: number, b: number) => number } 
   '<<': (a, b) => a * 2 ** b,
 };
 
-/** GLSL of the functions of a module; `main` is the function thread(uint), of which all built-in values are 0 but one. */
+/** GLSL of the functions of a module; `main` is thread(uint), of whose built-in values all are 0 but the index. */
 export function writeModule(module: Module, surroundings: Surroundings): string {
   return new Writer(module, surroundings).text();
 }
@@ -151,7 +161,7 @@ class Writer {
     }
     if (target.kind === 'name' && target.name === '_') return `${this.value(value).text};`;
     const bare = sign.slice(0, -1);
-    if (bare === '' ) return `${old!.text} = ${this.as(this.value(value), old!.type)};`;
+    if (bare === '') return `${old!.text} = ${this.as(this.value(value), old!.type)};`;
     const made = this.binary(bare, old!, this.value(value));
     return `${old!.text} = ${this.as(made, old!.type)};`;
   }
@@ -206,14 +216,18 @@ class Writer {
     if (of.kind === 'name' && of.name === 'u' && !this.local('u')) {
       const scalar = this.around.uniforms.get(name);
       if (!scalar) throw unwritable(`the uniform ${name}`);
-      return { type: scalarType(scalar), text: `u.${name}` };
+      return { type: scalarType(scalar), text: `u.m_${name}` };
     }
     const value = this.concrete(this.value(of));
     return { type: { scalar: value.type.scalar, lanes: name.length }, text: `${value.text}.${name}` };
   }
 
   private unary(sign: string, of: Value): Value {
-    if (of.numbers && sign === '-') return numbers(of.type, of.numbers.map((number) => -number));
+    if (of.numbers && sign === '-')
+      return numbers(
+        of.type,
+        of.numbers.map((number) => -number),
+      );
     const { type, text } = this.concrete(of);
     if (sign === '!' && type.lanes > 1) return { type, text: `not(${text})` };
     return { type, text: `${sign}(${text})` };
@@ -257,8 +271,12 @@ class Writer {
     const given = this.alike(values);
     const lanes = Math.max(...given.map((each) => each.type.lanes));
     const argument: Type = { scalar: given[0].type.scalar, lanes };
-    const called = name === 'dot' && lanes === 1 ? 'dot' : (builtin.name ?? name);
-    return { type: builtin.result?.(argument) ?? argument, text: `${called}(${given.map(({ text }) => text).join(', ')})` };
+    if (lanes === 1 && (name === 'any' || name === 'all')) return given[0];
+    const called = builtin.name ?? name;
+    return {
+      type: builtin.result?.(argument) ?? argument,
+      text: `${called}(${given.map(({ text }) => text).join(', ')})`,
+    };
   }
 
   private select([no, yes, test]: readonly Value[]): Value {
@@ -278,7 +296,10 @@ class Writer {
   private construct(given: Type, values: readonly Value[], typed: boolean): Value {
     if (values.length === 0) return { type: given, text: zeros(given) };
     if (given.count !== undefined)
-      return { type: given, text: `${typeText(given)}(${values.map((each) => this.as(each, elementOf(given))).join(', ')})` };
+      return {
+        type: given,
+        text: `${typeText(given)}(${values.map((each) => this.as(each, elementOf(given))).join(', ')})`,
+      };
     const scalar = typed ? given.scalar : (values.find((each) => !isAbstract(each.type)) ?? values[0]).type.scalar;
     const type: Type = { scalar, lanes: given.lanes };
     if (values.every((each) => each.numbers)) {

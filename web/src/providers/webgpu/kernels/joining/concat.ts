@@ -113,7 +113,7 @@ interface ConcatAttributes {
   readonly columns: ColumnAttributes;
 }
 
-const concat: Kernel<ConcatAttributes> = {
+export const joining: Kernel<ConcatAttributes> = {
   op: 'Concat',
   types: [ALL],
   features: ['columns'],
@@ -171,4 +171,4 @@ const concat: Kernel<ConcatAttributes> = {
   },
 };
 
-export default [concat];
+export default [joining];

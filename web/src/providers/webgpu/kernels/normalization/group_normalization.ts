@@ -12,7 +12,7 @@ import {
 } from '../../../../contract/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../../wgsl/lanes';
 import { normalizeAxis, sizeOf } from '../../../../contract/shape';
-import { aroundAxis, type RowLayout, rowMain, rowsOf, SPREAD } from '../shared/rows';
+import { aroundAxis, dispatchRows, type RowLayout, rowMain, rowsOf, SPREAD, SPREAD_KEPT } from '../shared/rows';
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
@@ -33,6 +33,10 @@ const CHANNEL = {
   channels: 'row % u.inner',
 };
 
+const PLACE_IN_GROUP = `let pixel = i / u.channels; let own = i % u.channels;
+  let row = pixel / u.pixels * u.groups + own / u.group_channels;
+  let step = pixel % u.pixels * u.group_channels + own % u.group_channels;`;
+
 /** A row is the channels of a group with all their pixels; scale and bias belong to a channel. */
 const GROUP: Shader<GroupSpec> = {
   name: 'group_normalization',
@@ -49,6 +53,7 @@ const GROUP: Shader<GroupSpec> = {
       layout,
       element: `${here}let x = ${load(storage, lanes, `x[${index}]`)};`,
       phases: SPREAD,
+      ...(last === 'groups' && { place: PLACE_IN_GROUP }),
       write: `let channel = ${CHANNEL[last ?? 'first']};
     y[${index}] = ${stored(
       storage,
@@ -78,7 +83,7 @@ function normalizeGroups(ctx: Context, channelsLast: boolean, wanted: number | '
     : rowsFirst(ctx, x.dims[0], pixels, channels, groups);
   const lanes: Lanes = rows.layout.wide === 'none' ? 1 : 4;
   const each = (tensor: Tensor) => inLanes(tensor, last ? lanes : 1);
-  ctx.dispatch({
+  const dispatch = {
     shader: { ...GROUP, name: `group_normalization__team_${rows.layout.team}` },
     spec: {
       layout: rows.layout,
@@ -90,7 +95,8 @@ function normalizeGroups(ctx: Context, channelsLast: boolean, wanted: number | '
     uniforms: { ...rows.uniforms, length: (channels / groups) * pixels, epsilon },
     f32: ['epsilon'],
     workgroups: rows.workgroups,
-  });
+  };
+  dispatchRows(ctx, dispatch, SPREAD_KEPT);
 }
 
 interface GroupRows {
@@ -193,14 +199,15 @@ const lp: Kernel<{ axis: number; p: number }> = {
     const y = ctx.output(0, x.dims);
     if (x.size === 0) return;
     const rows = rowsOf(ctx, ...aroundAxis(x, normalizeAxis(axis, x.dims.length)));
-    ctx.dispatch({
+    const dispatch = {
       shader: { ...LP, name: `lp_normalization__team_${rows.layout.team}` },
       spec: { layout: rows.layout, storage: x.storage, p },
       inputs: { x: inLanes(x, rows.lanes) },
       outputs: { y: inLanes(y, rows.lanes) },
       uniforms: rows.uniforms,
       workgroups: rows.workgroups,
-    });
+    };
+    dispatchRows(ctx, dispatch, { divisor: 'F' });
   },
 };
 

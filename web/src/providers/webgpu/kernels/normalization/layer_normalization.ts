@@ -20,7 +20,7 @@ import type { Instruction, Program } from '../../wgsl/program';
 import { normalizeAxis, sizeOf } from '../../../../contract/shape';
 import { wordsOf, wordText } from '../shared/byte_words';
 import { expanded } from '../shared/expand';
-import { type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD } from '../shared/rows';
+import { dispatchRows, type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD, SPREAD_KEPT } from '../shared/rows';
 
 interface NormSpec extends Spec {
   /** Whether the mean is taken away first. */
@@ -172,7 +172,7 @@ function normalizeRows(
 ): void {
   const rows = rowsOf(ctx, n.rows, n.length, 1);
   const lanes = rows.lanes;
-  ctx.dispatch({
+  const dispatch = {
     shader: { ...SHADER, name: `layer_normalization__team_${rows.layout.team}` },
     spec: {
       centered: n.centered,
@@ -214,7 +214,8 @@ function normalizeRows(
     },
     f32: ['epsilon', ...EPILOGUE_F32],
     workgroups: rows.workgroups,
-  });
+  };
+  dispatchRows(ctx, dispatch, n.centered ? SPREAD_KEPT : { inverse: 'F' }, ['means', 'inverses']);
 }
 
 /** Rows of x by the root of the mean of their squares, times `scale`, of a row's length. */

@@ -6,7 +6,7 @@ import { inBatches } from '../../wgsl/large';
 import { orNan } from '../../wgsl/math';
 import type { Instruction, Program } from '../../wgsl/program';
 import { normalizeAxis } from '../../../../contract/shape';
-import { aroundAxis, type RowLayout, rowMain, type RowPhase, rowsOf } from '../shared/rows';
+import { aroundAxis, dispatchRows, type Kept, type RowLayout, rowMain, type RowPhase, rowsOf } from '../shared/rows';
 
 interface SoftmaxSpec extends Spec {
   readonly kind: Kind;
@@ -33,15 +33,20 @@ const FIRST: RowPhase = {
   merge: 'first = min(first, other_first);',
 };
 
-const KINDS = {
-  Softmax: { phases: [LARGEST, EXPONENTIALS], result: 'exp(x - largest) / total' },
+type Kind = 'Softmax' | 'LogSoftmax' | 'Hardmax';
+const KINDS: { readonly [kind in Kind]: { phases: readonly RowPhase[]; kept: Kept; result: string } } = {
+  Softmax: { phases: [LARGEST, EXPONENTIALS], kept: { largest: 'F', total: 'F' }, result: 'exp(x - largest) / total' },
   LogSoftmax: {
     phases: [LARGEST, { ...EXPONENTIALS, after: 'let shift = row_or_nan(log(total), total);' }],
+    kept: { largest: 'F', shift: 'F' },
     result: '(x - largest) - shift',
   },
-  Hardmax: { phases: [LARGEST, FIRST], result: 'select(F(0.0), F(1.0), k == K(first))' },
-} as const;
-type Kind = keyof typeof KINDS;
+  Hardmax: {
+    phases: [LARGEST, FIRST],
+    kept: { first: 'K' },
+    result: 'select(F(0.0), F(1.0), k == K(first))',
+  },
+};
 
 const SHADER: Shader<SoftmaxSpec> = {
   name: 'softmax__rows',
@@ -80,7 +85,7 @@ function kernel(kind: Kind): Kernel<{ axis: number; epilogue?: Program }> {
       const size = length * inner;
       inBatches(ctx, outer, { x: ctx.reshape(x, [outer, size]), y: ctx.reshape(y, [outer, size]) }, (part) => {
         const rows = rowsOf(ctx, part.x.dims[0], length, inner);
-        ctx.dispatch({
+        const dispatch = {
           shader: { ...SHADER, name: `${kind.toLowerCase()}__team_${rows.layout.team}` },
           spec: { kind, layout: rows.layout, storage: x.storage, epilogue: epilogue?.instructions },
           inputs: { x: inLanes(part.x, rows.lanes) },
@@ -88,7 +93,8 @@ function kernel(kind: Kind): Kernel<{ axis: number; epilogue?: Program }> {
           uniforms: { ...rows.uniforms, ...epilogueUniforms(epilogue) },
           f32: EPILOGUE_F32,
           workgroups: rows.workgroups,
-        });
+        };
+        dispatchRows(ctx, dispatch, KINDS[kind].kept);
       });
     },
   };

@@ -1,9 +1,10 @@
 // Kernels that look at each row of a tensor several times: Softmax, the normalizations. A row is all elements along one
 // axis (or several that follow each other). A team of threads has each row; a team of one on software adapters, without
 // barriers.
-import type { Context, Tensor } from '../../../../contract/kernel';
-import { type Lanes, laneType } from '../../wgsl/lanes';
-import { linearMain } from '../../wgsl/linear';
+import type { Context, Dispatch, Spec, Tensor } from '../../../../contract/kernel';
+import { DType } from '../../../../schema';
+import { inLanes, type Lanes, laneType } from '../../wgsl/lanes';
+import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { mergeTeam, TEAM_THREADS, teamSize, teamWorkgroups } from '../../wgsl/team';
 
 /** How rows lie in memory, and who works on them. Part of a spec. */
@@ -15,7 +16,13 @@ export interface RowLayout {
   readonly whole: boolean;
   /** Whether no thread has more than one step of a row, which it then keeps. */
   readonly once: boolean;
+  /** Where threads write the element of their own index only: what of a row is kept, by whom it is read, or written. */
+  readonly kept?: Kept;
+  readonly stage?: 'rows' | 'elements';
 }
+
+/** What phases leave of a row, and `write` reads: F, or K, the type of positions. */
+export type Kept = { readonly [name: string]: 'F' | 'K' };
 
 /** The tensor [outer, length, inner] as rows along its middle. */
 export interface Rows {
@@ -72,10 +79,14 @@ export interface RowProgram {
   readonly finish?: string;
   /** Statements before all. */
   readonly prepare?: string;
+  /** Statements that declare `row` and `step` of element i of what is written, where rows do not lie in order. */
+  readonly place?: string;
 }
 
-export function rowMain({ layout, element, phases, write = '', finish = '', prepare = '' }: RowProgram): string {
-  const { wide, team, once } = layout;
+export function rowMain(program: RowProgram): string {
+  const { layout, element, phases, write: written = '', finish = '', prepare = '' } = program;
+  const { wide, team, once, stage, kept = {} } = layout;
+  const write = stage === 'rows' ? '' : written;
   const lanes: Lanes = wide === 'none' ? 1 : 4;
   const ofRow: Lanes = wide === 'rows' ? 4 : 1;
   // Positions: all lanes of `rows` are at the same one.
@@ -101,7 +112,15 @@ ${prepare}
 ${once ? `let step = min(member, u.steps - 1u); ${read}` : ''}
 ${gathered.join('\n')}
 ${write && loop(write)}`;
-  if (team === 1) return `${aliases}\n${linearMain(`  let row = i;\n${body}\n${finish}`)}`;
+  if (stage === 'elements') {
+    const { place = 'let row = i / (u.steps * u.inner) * u.inner + i % u.inner; let step = i / u.inner % u.steps;' } =
+      program;
+    const known = Object.keys(kept).map((name) => `let ${name} = kept_${name}[row];`);
+    return `${aliases}\n${linearMain(`${place} let at = i; let k = ${position};
+  ${prepare} ${element} ${known.join(' ')} ${write}`)}`;
+  }
+  const keep = stage ? Object.keys(kept).map((name) => `kept_${name}[row] = ${name};`) : [];
+  if (team === 1) return `${aliases}\n${linearMain(`  let row = i;\n${body}\n${finish}\n${keep.join('\n')}`)}`;
   const teams = TEAM_THREADS / team;
   const [slot, member] = layout.whole
     ? [`lane / ${team}u`, `lane % ${team}u`]
@@ -127,6 +146,47 @@ ${finish}
   }
 }
 `;
+}
+
+/**
+ * Dispatches a shader of rowMain. Where threads write the element of their own index only, rows come first, and their
+ * elements in a dispatch of their own.
+ * @param kept of a row, what phases leave and `write` reads.
+ * @param ofRows the outputs that `finish` writes.
+ */
+export function dispatchRows<S extends Spec & { readonly layout: RowLayout }>(
+  ctx: Context,
+  dispatch: Dispatch<S>,
+  kept: Kept,
+  ofRows: readonly string[] = [],
+): void {
+  if (!ctx.device.ownElement) {
+    ctx.dispatch(dispatch);
+    return;
+  }
+  const { spec, inputs, outputs, uniforms } = dispatch;
+  const lanes: Lanes = spec.layout.wide === 'rows' ? 4 : 1;
+  const rows = uniforms!.count as number;
+  const temps = Object.entries(kept).map(([name, type]) => {
+    const temp = ctx.temp([rows * lanes], type === 'F' ? DType.float32 : DType.uint32);
+    return [`kept_${name}`, inLanes(temp, lanes)] as const;
+  });
+  const some = (of: boolean) => Object.entries(outputs).filter(([name]) => ofRows.includes(name) === of);
+  const stage = (name: RowLayout['stage']): S => ({ ...spec, layout: { ...spec.layout, kept, stage: name } });
+  const bound = { ...Object.fromEntries(some(true)), ...Object.fromEntries(temps) };
+  if (Object.keys(bound).length > 0) ctx.dispatch({ ...dispatch, spec: stage('rows'), outputs: bound });
+  const elements = Object.fromEntries(some(false));
+  const [binding] = Object.values(elements);
+  const { tensor, vec } = 'tensor' in binding ? binding : { tensor: binding, vec: 1 };
+  const count = tensor.size / vec;
+  ctx.dispatch({
+    ...dispatch,
+    spec: stage('elements'),
+    inputs: { ...inputs, ...Object.fromEntries(temps) },
+    outputs: elements,
+    uniforms: { ...uniforms, count },
+    workgroups: linearWorkgroups(count, ctx.device),
+  });
 }
 
 /** The loop of a phase, then its lanes and its threads made one. */
@@ -156,6 +216,9 @@ function gather(
 function rename(text: string, names: readonly string[]): string {
   return names.reduce((result, name) => result.replace(new RegExp(`\\b${name}\\b`, 'g'), `${name}_all`), text);
 }
+
+/** What SPREAD leaves. */
+export const SPREAD_KEPT: Kept = { mean: 'F', rest: 'F', inverse: 'F' };
 
 /**
  * The phases that leave `mean`, `rest` and `inverse` of rows of u.length elements, the inverse of the deviation with

@@ -38,7 +38,8 @@ function convolveImages(ctx: Context, c: Convolution): void {
   if (c.bytes && c.bytes.scales.size !== outputs)
     throw new KernelError(`Conv: ${c.bytes.scales.size} scales for the weights of ${outputs} outputs`);
   if (y.size === 0) return;
-  if (depth === 1 && group > 1 && outputs === group) {
+  const each = depth === 1 && group > 1 && outputs === group;
+  if (each && !ctx.device.ownElement) {
     depthwise(ctx, c);
     return;
   }
@@ -68,9 +69,10 @@ function convolveImages(ctx: Context, c: Convolution): void {
       : {
           ...common,
           left: 'windows',
-          n: outputs / group,
+          n: each ? outputs : outputs / group,
           taps: kernelH * kernelW,
-          z: group,
+          z: each ? 1 : group,
+          each,
           strides: {
             a: { group_channels: depth },
             b: { group_columns: outputs / group },

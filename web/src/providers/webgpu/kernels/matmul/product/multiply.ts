@@ -13,6 +13,7 @@ import { EPILOGUE_F32, epilogueUniforms, readsResidual, shared } from '../../../
 import { inLanes } from '../../../wgsl/lanes';
 import { bindsWhole } from '../../../wgsl/large';
 import { linearWorkgroups } from '../../../wgsl/linear';
+import { fragmentProduct, type FragmentSpec } from './fragment';
 import { hardwareProduct } from './hardware';
 import type { ByteFactors } from './bytes';
 import { byteTile, hardwareTile } from './hardware_tile';
@@ -30,7 +31,7 @@ import { columnGroups, vectorProduct } from './vector';
 
 /** Whether `multiply` can read a right operand as [n, k], without a transpose before. */
 export function readsTransposed(ctx: Context, m: number, k: number): boolean {
-  return !ctx.device.software && m > FEW_ROWS && k > 0 && k % 4 === 0;
+  return !ctx.device.software && !ctx.device.ownElement && m > FEW_ROWS && k > 0 && k % 4 === 0;
 }
 
 /** Whether `multiply` can do it with operands of bytes: on this device, in fours, with a result that can be bound. */
@@ -62,7 +63,8 @@ export function multiply(ctx: Context, p: Product): void {
     words: p.words !== undefined,
     ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
   };
-  if (p.bytes) ofBytes(ctx, p, spec, p.bytes);
+  if (ctx.device.ownElement) fragments(ctx, p, spec);
+  else if (p.bytes) ofBytes(ctx, p, spec, p.bytes);
   else if (ctx.device.software) software(ctx, p, spec);
   // A part of a product that was cut may have few rows, too, and b's columns in rows.
   else if (p.left === 'matrix' && p.m <= FEW_ROWS && !inPlace && !p.transposed) vector(ctx, p, spec);
@@ -131,6 +133,30 @@ function asUsual(p: Product): Product {
     batch: 1,
     strides: { plain: { batch: [1] }, a: { a_batch: [0] }, b: { b_batch: [0], y_batch: [0] } },
   };
+}
+
+/** A thread for each vector of y, which must lie as it is walked. */
+function fragments(ctx: Context, p: Product, given: ProductSpec): void {
+  const { bVec } = given;
+  const spec: FragmentSpec = { ...given, ...(p.each && { aVec: bVec, each: true }) };
+  const end = ending(p, spec);
+  const count = p.y.size / bVec;
+  ctx.dispatch({
+    shader: fragmentProduct(spec),
+    spec,
+    inputs: { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, bVec), ...end.inputs },
+    outputs: { y: inLanes(p.y, bVec) },
+    uniforms: {
+      ...end.uniforms,
+      ...(p.each && { group_channels: 0, group_columns: 0 }),
+      count,
+      depth: p.depth,
+      lda: p.lda / spec.aVec,
+      ldb: p.ldb / bVec,
+    },
+    f32: end.f32,
+    workgroups: linearWorkgroups(count, ctx.device),
+  });
 }
 
 function software(ctx: Context, given: Product, spec: ProductSpec): void {

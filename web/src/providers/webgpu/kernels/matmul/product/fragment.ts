@@ -1,0 +1,85 @@
+// A product of which each thread writes the vector of its own index: for devices whose threads are fragments.
+import type { Shader } from '../../../../../contract/kernel';
+import { ended, epilogueText, readsBias } from '../../../wgsl/epilogue';
+import { type Lanes, laneAliases, stored } from '../../../wgsl/lanes';
+import { linearMain } from '../../../wgsl/linear';
+import { leftOperand } from './left_operand';
+import { type LeftKind, type ProductSpec, SHADER_NAMES } from './spec';
+
+/** y lies in order, without gaps. */
+export interface FragmentSpec extends ProductSpec {
+  /** Each channel is a group of its own: what is read of b are numbers for the channels of y. */
+  readonly each?: boolean;
+}
+
+export function fragmentProduct({ left, each }: FragmentSpec): Shader<FragmentSpec> {
+  return { name: `${SHADER_NAMES[left]}__fragment${each ? '_each' : ''}`, wgsl: text };
+}
+
+/** Statements that declare z, row and column (in vectors) of vector i of y, which has `columns` in a row. */
+const PLACES: { readonly [kind in LeftKind]: string } = {
+  matrix: 'let z = i / columns / u.m; let row = i / columns % u.m; let column = i % columns;',
+  windows: `let z = i % u.ldy / columns; let row = i / u.ldy; let column = i % u.ldy % columns;`,
+  phases: `let pixel = i / u.ldy;
+  let out_x = pixel % u.full_w; let out_y = pixel / u.full_w % u.full_h; let image = pixel / (u.full_w * u.full_h);
+  let z = (out_y % u.stride_h * u.stride_w + out_x % u.stride_w) * u.groups + i % u.ldy / columns;
+  let row = (image * u.out_h + out_y / u.stride_h) * u.out_w + out_x / u.stride_w;
+  let column = i % u.ldy % columns;`,
+};
+
+function text(spec: FragmentSpec): string {
+  const { aVec, bVec, storage, epilogue, each } = spec;
+  const left = leftOperand(spec);
+  return `${laneAliases(bVec)}
+${epilogueText(epilogue, bVec)}
+${linearMain(`  let columns = u.n / ${bVec}u;
+  ${PLACES[spec.left]}
+  ${left.base}
+  ${left.row(0, 'row')}
+  var sum = F(0.0);
+  ${left.openTaps}
+    ${left.tap(0)}
+    ${left.masked ? 'if (in_0) {' : '{'}
+    ${each ? 'sum += F(a[at_0 + column]) * F(b[b_row * u.ldb + column]);' : depthText(aVec)}
+    }
+  ${left.closeTaps}
+  ${endText(spec)}
+  y[i] = ${stored(storage, bVec, 'value')};`)}`;
+}
+
+/** The sum over the channels of a tap. */
+function depthText(aVec: 1 | 4): string {
+  const steps =
+    aVec === 1
+      ? ['sum += F(f32(a[at_0 + k])) * F(b[at_b]);']
+      : [
+          'let a_k = vec4<f32>(a[at_0 + k]);',
+          ...[...'xyzw'].map((lane, t) => `sum += a_k.${lane} * F(b[at_b + ${t}u * u.ldb]);`),
+        ];
+  return `var at_b = b_base + b_row * u.ldb + column;
+    for (var k = 0u; k < u.depth / ${aVec}u; k++) {
+      ${steps.join('\n      ')}
+      at_b += ${aVec}u * u.ldb;
+    }`;
+}
+
+/** Statements that declare the value of what was summed up. */
+function endText({ bVec, bias, scaled, epilogue }: FragmentSpec): string {
+  const beta = scaled ? 'u.beta * ' : '';
+  const terms = [scaled ? 'u.alpha * sum' : 'sum'];
+  const before: string[] = [];
+  if (bias === 'row') {
+    before.push('let own_bias = F(bias[column_base + column]);');
+    if (!readsBias(epilogue)) terms.push(`${beta}own_bias`);
+  }
+  if (bias === 'any') terms.push(`${beta}${anyBias(bVec)}`);
+  return `${before.join('')} let value = ${ended(epilogue, terms.join(' + '), 'F(residual[i])', 'own_bias')};`;
+}
+
+function anyBias(lanes: Lanes): string {
+  const all = Array.from(
+    { length: lanes },
+    (_, t) => `f32(bias[row * u.bias_row + (column * ${lanes}u + ${t}u) * u.bias_column])`,
+  );
+  return `F(${all.join(', ')})`;
+}
