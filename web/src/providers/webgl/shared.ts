@@ -1,6 +1,7 @@
 // Kernels of webgpu that run here as they are: by the files that they are in, or a file and an operator.
 
 export const SHARED: ReadonlySet<string> = new Set([
+  'attention Attention',
   'attention/rotary_embedding',
   'convolution/col2im',
   'convolution/conv',
@@ -39,6 +40,7 @@ export const SHARED: ReadonlySet<string> = new Set([
   'quantization/gather_block_quantized',
   'quantization/quantize_linear',
   'reduction/arg_reduce',
+  'reduction/cumulative',
   'reduction/reduce',
   'reshaping/depth_to_space',
   'reshaping/expand',

@@ -56,6 +56,8 @@ export interface FunctionText {
 
 export interface Module {
   readonly aliases: ReadonlyMap<string, TypeName>;
+  /** The fields of each. */
+  readonly structs: ReadonlyMap<string, readonly Parameter[]>;
   readonly variables: readonly Declaration[];
   readonly functions: readonly FunctionText[];
 }
@@ -90,6 +92,7 @@ class Parser {
 
   module(): Module {
     const aliases = new Map<string, TypeName>();
+    const structs = new Map<string, readonly Parameter[]>();
     const variables: Declaration[] = [];
     const functions: FunctionText[] = [];
     while (this.at < this.tokens.length) {
@@ -99,24 +102,32 @@ class Parser {
         this.expect('=');
         aliases.set(name, this.type());
         this.expect(';');
+      } else if (this.skip('struct')) {
+        const name = this.next();
+        this.expect('{');
+        structs.set(name, this.parameters('}'));
       } else if (this.skip('fn')) functions.push(this.function());
       else if (this.skip(';')) continue;
       else variables.push(this.declaration());
     }
-    return { aliases, variables, functions };
+    return { aliases, structs, variables, functions };
   }
 
   private function(): FunctionText {
     const name = this.next();
     this.expect('(');
-    const parameters = this.list(')', () => {
-      this.attributes();
-      const parameter = this.next();
-      this.expect(':');
-      return { name: parameter, type: this.type() };
-    });
+    const parameters = this.parameters(')');
     const result = this.skip('->') ? this.type() : undefined;
     return { name, parameters, result, body: this.block() };
+  }
+
+  private parameters(end: string): Parameter[] {
+    return this.list(end, () => {
+      this.attributes();
+      const name = this.next();
+      this.expect(':');
+      return { name, type: this.type() };
+    });
   }
 
   private attributes(): void {

@@ -10,6 +10,8 @@ export interface Type {
   readonly lanes: number;
   /** Of an array: how many there are. */
   readonly count?: number;
+  /** The name of a struct; `scalar` says nothing then. */
+  readonly struct?: string;
 }
 
 const NAMES = { f32: ['float', 'vec'], i32: ['int', 'ivec'], u32: ['uint', 'uvec'], bool: ['bool', 'bvec'] } as const;
@@ -23,7 +25,8 @@ export const isAbstract = ({ scalar }: Type): boolean => scalar === 'int' || sca
 export const elementOf = ({ scalar, lanes }: Type): Type => ({ scalar, lanes });
 
 export function typeText(type: Type): string {
-  const { scalar, lanes, count } = concreteType(type);
+  const { scalar, lanes, count, struct } = concreteType(type);
+  if (struct) return `m_${struct}`;
   const [one, several] = NAMES[scalar as keyof typeof NAMES];
   const name = lanes === 1 ? one : `${several}${lanes}`;
   return count === undefined ? name : `${name}[${count}]`;
@@ -35,10 +38,10 @@ export function concreteType(type: Type): Type {
   return { ...type, scalar: type.scalar === 'int' ? 'i32' : 'f32' };
 }
 
-/** The type that a name means; undefined if it is none. A vector without the type of its lanes has `scalar` int. */
+/** The type that a name means; undefined if it is none. A struct is its own alias. A vector without the type of its lanes has `scalar` int. */
 export function namedType({ name, of }: TypeName, aliases: ReadonlyMap<string, TypeName>): Type | undefined {
   const alias = aliases.get(name);
-  if (alias) return namedType(alias, aliases);
+  if (alias) return alias.name === name ? { ...scalarType('bool'), struct: name } : namedType(alias, aliases);
   if (Object.hasOwn(SCALARS, name)) return scalarType(SCALARS[name]);
   const vector = /^vec([234])([fhiu]?)$/.exec(name);
   if (vector) {

@@ -2,7 +2,7 @@
 // Names get a prefix: GLSL has reserved others than WGSL.
 import { KernelError } from '../../../contract/kernel';
 import { BUILTINS } from './builtins';
-import type { Declaration, Expression, FunctionText, Module, Statement, TypeName } from './syntax';
+import type { Declaration, Expression, FunctionText, Module, Parameter, Statement, TypeName } from './syntax';
 import {
   concreteType,
   elementOf,
@@ -68,24 +68,36 @@ class Writer {
   private readonly scopes: Map<string, Type>[] = [new Map()];
   private result: Type | undefined;
 
+  private readonly names: ReadonlyMap<string, TypeName>;
+
   constructor(
     private readonly module: Module,
     private readonly around: Surroundings,
-  ) {}
+  ) {
+    const structs = [...module.structs.keys()].map((name) => [name, { name, of: [] }] as const);
+    this.names = new Map([...structs, ...module.aliases]);
+  }
 
   text(): string {
-    const { variables, functions } = this.module;
+    const { structs, variables, functions } = this.module;
+    const types = [...structs].map(
+      ([name, fields]) => `struct m_${name} { ${fields.map((field) => `${this.parameter(field)};`).join(' ')} };`,
+    );
     const globals = variables.map((each) => {
       if (each.space === 'workgroup') throw unwritable(`memory that threads share (${each.name})`);
       return this.declaration(each);
     });
     const heads = functions.filter(({ name }) => name !== 'main').map((each) => `${this.head(each)};`);
-    return [...globals, ...heads, ...functions.map((each) => this.function(each))].join('\n');
+    return [...types, ...globals, ...heads, ...functions.map((each) => this.function(each))].join('\n');
   }
 
   private head({ name, parameters, result }: FunctionText): string {
-    const given = parameters.map((each) => `${typeText(this.type(each.type))} m_${each.name}`);
+    const given = parameters.map((each) => this.parameter(each));
     return `${result ? typeText(this.type(result)) : 'void'} m_${name}(${given.join(', ')})`;
+  }
+
+  private parameter({ name, type }: Parameter): string {
+    return `${typeText(this.type(type))} m_${name}`;
   }
 
   private function(made: FunctionText): string {
@@ -104,7 +116,7 @@ class Writer {
   }
 
   private type(name: TypeName): Type {
-    return typeOf(name, this.module.aliases);
+    return typeOf(name, this.names);
   }
 
   private statement(made: Statement): string {
@@ -219,6 +231,8 @@ class Writer {
       return { type: scalarType(scalar), text: `u.m_${name}` };
     }
     const value = this.concrete(this.value(of));
+    const field = this.module.structs.get(value.type.struct ?? '')?.find((each) => each.name === name);
+    if (field) return { type: this.type(field.type), text: `${value.text}.m_${name}` };
     return { type: { scalar: value.type.scalar, lanes: name.length }, text: `${value.text}.${name}` };
   }
 
@@ -258,7 +272,7 @@ class Writer {
   private call({ name, of }: TypeName, args: readonly Expression[]): Value {
     const values = args.map((each) => this.value(each));
     if (name === 'bitcast') return this.bitcast(this.type(of[0] as TypeName), this.concrete(values[0]));
-    const type = namedType({ name, of }, this.module.aliases);
+    const type = namedType({ name, of }, this.names);
     if (type) return this.construct(type, values, of.length > 0 || !/^vec[234]$/.test(name));
     const own = this.module.functions.find((each) => each.name === name);
     if (own) {
@@ -294,6 +308,11 @@ class Writer {
 
   /** `typed`: whether the type of its lanes is given. */
   private construct(given: Type, values: readonly Value[], typed: boolean): Value {
+    const fields = this.module.structs.get(given.struct ?? '');
+    if (fields) {
+      const parts = fields.map((field, i) => this.as(values[i], this.type(field.type)));
+      return { type: given, text: `${typeText(given)}(${parts.join(', ')})` };
+    }
     if (values.length === 0) return { type: given, text: zeros(given) };
     if (given.count !== undefined)
       return {

@@ -4,6 +4,7 @@ import { DType } from '../../../../schema';
 import type { Context, Tensor } from '../../../../contract/kernel';
 import { foldWalk } from '../../../../contract/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
+import { joining } from '../joining/concat';
 import { multiply, readsTransposed } from '../matmul/product/multiply';
 import { attentionSoftmax } from './softmax';
 import { flashAttention } from './flash_attention';
@@ -11,7 +12,7 @@ import { type Attention, type Heads, headsOf } from './spec';
 
 export function attend(ctx: Context, t: Attention): void {
   const { batch, heads, kvHeads, queries, keys, size, valueSize, debug } = t;
-  if (t.y.tensor.size === 0 || flashAttention(ctx, t)) return;
+  if (t.y.tensor.size === 0 || (!ctx.device.ownElement && flashAttention(ctx, t))) return;
   const shared = heads / kvHeads;
   const q = plain(ctx, t.q, [batch, heads, queries, size]);
   const v = plain(ctx, t.v, [batch, kvHeads, keys, valueSize]);
@@ -103,9 +104,11 @@ function keysOf(
   return { tensor: columns, transposed: false, ldb: keys, strides: [kvHeads * size * keys, size * keys] };
 }
 
-/** The heads where a product can read them: from the tensor's beginning. */
-function plain(ctx: Context, heads: Heads, dims: readonly [number, number, number, number]): Heads {
-  if (!heads.offset) return heads;
+/** The heads where a product can read them: from the tensor's beginning; `ordered`: and as headsOf has them. */
+function plain(ctx: Context, heads: Heads, dims: readonly [number, number, number, number], ordered = false): Heads {
+  const [, count, positions, size] = dims;
+  const inOrder = `${heads.strides}` === `${[count * positions * size, positions * size, size]}`;
+  if (!heads.offset && (!ordered || inOrder)) return heads;
   const copy = headsOf(ctx.temp(dims, heads.tensor.dtype));
   stridedCopy(
     ctx,
@@ -149,7 +152,14 @@ export function appendHeads(
       { offset: to.offset! + first * size, strides: [...to.strides, 1] },
       [batch, count, positions, size],
     );
-  if (past && past.size > 0) copy(within(past, old), 0, old);
+  const hasPast = past !== undefined && past.size > 0;
+  if (hasPast && ctx.device.ownElement && part === 0 && used === undefined) {
+    const added = [batch, count, total - before, size] as const;
+    const rows = ctx.reshape(plain(ctx, heads, added, true).tensor, added);
+    ctx.call(joining, { axis: 2, columns: { x: [], residual: [], y: [] } }, [past, rows], [target]);
+    return to;
+  }
+  if (hasPast) copy(within(past, old), 0, old);
   copy(heads, before, total - before);
   return to;
 }

@@ -2,7 +2,7 @@
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../../../contract/kernel';
 import { inLanes, type Lanes, load, stored } from '../../wgsl/lanes';
 import { mathFunctions } from '../../wgsl/math';
-import { type RowLayout, rowMain, rowsOf } from '../shared/rows';
+import { dispatchRows, type RowLayout, rowMain, rowsOf } from '../shared/rows';
 import {
   MASKED,
   type Masking,
@@ -45,7 +45,7 @@ export function attentionSoftmax(ctx: Context, r: AttentionRows): void {
     debug: r.debug?.mode ?? 0,
     debugStorage: r.debug?.tensor.storage,
   };
-  ctx.dispatch({
+  const dispatch = {
     shader: { name: `attention_softmax__team_${rows.layout.team}`, wgsl } satisfies Shader<AttentionSpec>,
     spec,
     inputs: { scores: inLanes(r.scores, rows.lanes), ...masking.inputs },
@@ -57,7 +57,8 @@ export function attentionSoftmax(ctx: Context, r: AttentionRows): void {
     i32: MASKING_I32,
     f32: MASKING_F32,
     workgroups: rows.workgroups,
-  });
+  };
+  dispatchRows(ctx, dispatch, { largest: 'F', share: 'F' });
 }
 
 function wgsl({ layout, from, to, masking, debug, debugStorage }: AttentionSpec): string {

@@ -35,14 +35,15 @@ import {
 const COMBINE = { none: 'b', add: 'a + b', mul: 'a * b', min: 'min(a, b)', max: 'max(a, b)' } as const;
 type Reduction = keyof typeof COMBINE;
 
-interface ScatterSpec extends Spec {
+export interface ScatterSpec extends Spec {
   readonly reduction: Reduction;
   readonly type: StorageType;
   readonly wrap?: DType;
   readonly rank: number;
 }
 
-function combine({ reduction, type, wrap }: ScatterSpec): string {
+/** WGSL of combine(in place, update). */
+export function combine({ reduction, type, wrap }: ScatterSpec): string {
   const wraps = reduction === 'add' || reduction === 'mul' ? wrap : undefined;
   return `${laneAliases(1)} alias T = ${computeType(type)};
 fn combine(a: T, b: T) -> T { return ${wrapped(wraps, COMBINE[reduction])}; }`;
@@ -71,7 +72,7 @@ const SCATTER_ELEMENTS: Shader<ScatterSpec> = {
   }`)}`,
 };
 
-interface ScatterAttributes {
+export interface ScatterAttributes {
   readonly axis: number;
   readonly reduction: Reduction;
 }
@@ -92,7 +93,7 @@ function targetOf(ctx: Context, x: Tensor): Tensor {
   return y;
 }
 
-const scatterElements: Kernel<ScatterAttributes> = {
+export const scatterElements: Kernel<ScatterAttributes> = {
   op: 'ScatterElements',
   types: [ALL, INDICES, ALL],
   attributes: (given) => ({ axis: given.integer('axis', 0), reduction: reductionOf(given.text('reduction', 'none')) }),
@@ -151,7 +152,7 @@ ${steps.join('\n')}
   },
 };
 
-const scatterND: Kernel<Reduction> = {
+export const scatterND: Kernel<Reduction> = {
   op: 'ScatterND',
   types: [ALL, INDICES, ALL],
   attributes: (given) => reductionOf(given.text('reduction', 'none')),

@@ -21,15 +21,25 @@ interface CumulativeSpec extends Spec {
   readonly exclusive: boolean;
   readonly type: StorageType;
   readonly wrap?: DType;
+  /** A thread is for an element, and sums up all before it. */
+  readonly own?: boolean;
 }
 
 const CUMULATIVE: Shader<CumulativeSpec> = {
   name: 'cumulative',
-  wgsl({ product, exclusive, type, wrap }) {
+  wgsl({ product, exclusive, type, wrap, own }) {
     const write = `y[at] = ${stored(type, 1, wrapped(wrap, 'sofar'))};`;
     // The first sum is its element, whose sign +0 would take away.
     const start = product ? '1' : !exclusive && computeType(type) === 'f32' ? 'bitcast<f32>(0x80000000u)' : '0';
     const take = `sofar ${product ? '*=' : '+='} ${load(type, 1, 'x[at]')};`;
+    if (own)
+      return `${laneAliases(1)}
+${linearMain(`  let place = i / u.inner % u.steps;
+  var at = i - place * u.inner + u.first * u.inner;
+  let before = select(place, u.steps - 1u - place, u.first > 0u)${exclusive ? '' : ' + 1u'};
+  var sofar: ${computeType(type)} = ${start};
+  for (var k = 0u; k < before; k++) { ${take} at += u.stride; }
+  y[i] = ${stored(type, 1, wrapped(wrap, 'sofar'))};`)}`;
     return `${laneAliases(1)}
 ${linearMain(`  var at = i / u.inner * u.steps * u.inner + i % u.inner + u.first * u.inner;
   var sofar: ${computeType(type)} = ${start};
@@ -60,10 +70,11 @@ function cumulative(op: string, product: boolean): Kernel<Cumulative> {
       if (y.size === 0) return;
       const steps = x.dims[axis];
       const inner = sizeOf(x.dims.slice(axis + 1));
-      const count = y.size / steps;
+      const own = ctx.device.ownElement;
+      const count = own ? y.size : y.size / steps;
       ctx.dispatch<CumulativeSpec>({
         shader: CUMULATIVE,
-        spec: { product, exclusive, type: x.storage, wrap: narrowType(x.dtype) },
+        spec: { product, exclusive, type: x.storage, wrap: narrowType(x.dtype), own },
         inputs: { x },
         outputs: { y },
         // Backwards the stride wraps around in u32, as it should.

@@ -6,8 +6,10 @@ import { linearMain } from '../../../wgsl/linear';
 import { leftOperand } from './left_operand';
 import { type LeftKind, type ProductSpec, SHADER_NAMES } from './spec';
 
-/** y lies in order, without gaps. */
+/** y has no gaps. */
 export interface FragmentSpec extends ProductSpec {
+  /** Of matrices: their batch axes, and their rows as the last one, in the order in which they lie in y. */
+  readonly order: readonly number[];
   /** Each channel is a group of its own: what is read of b are numbers for the channels of y. */
   readonly each?: boolean;
 }
@@ -17,9 +19,23 @@ export function fragmentProduct({ left, each }: FragmentSpec): Shader<FragmentSp
 }
 
 /** Statements that declare z, row and column (in vectors) of vector i of y, which has `columns` in a row. */
-const PLACES: { readonly [kind in LeftKind]: string } = {
-  matrix: 'let z = i / columns / u.m; let row = i / columns % u.m; let column = i % columns;',
-  windows: `let z = i % u.ldy / columns; let row = i / u.ldy; let column = i % u.ldy % columns;`,
+function placeText({ left, order, batch }: FragmentSpec): string {
+  if (left !== 'matrix') return PLACES[left];
+  const lines = [...order].reverse().map((axis) => {
+    const size = axis === batch ? 'u.m' : `u.batch_${axis}`;
+    return `let place_${axis} = left % ${size}; left = left / ${size};`;
+  });
+  const z = Array.from({ length: batch }, (_, axis) => axis).reduce(
+    (sum, axis) => (sum ? `(${sum}) * u.batch_${axis} + place_${axis}` : `place_${axis}`),
+    '',
+  );
+  return `let column = i % columns; var left = i / columns;
+  ${lines.join('\n  ')}
+  let row = place_${batch}; let z = ${z || '0u'};`;
+}
+
+const PLACES: { readonly [kind in Exclude<LeftKind, 'matrix'>]: string } = {
+  windows: 'let z = i % u.ldy / columns; let row = i / u.ldy; let column = i % u.ldy % columns;',
   phases: `let pixel = i / u.ldy;
   let out_x = pixel % u.full_w; let out_y = pixel / u.full_w % u.full_h; let image = pixel / (u.full_w * u.full_h);
   let z = (out_y % u.stride_h * u.stride_w + out_x % u.stride_w) * u.groups + i % u.ldy / columns;
@@ -33,7 +49,7 @@ function text(spec: FragmentSpec): string {
   return `${laneAliases(bVec)}
 ${epilogueText(epilogue, bVec)}
 ${linearMain(`  let columns = u.n / ${bVec}u;
-  ${PLACES[spec.left]}
+  ${placeText(spec)}
   ${left.base}
   ${left.row(0, 'row')}
   var sum = F(0.0);

@@ -1,13 +1,14 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../../../../schema';
-import type {
-  Binding,
-  Context,
-  DeviceTraits,
-  Dispatch,
-  Shader,
-  Tiling,
-  Uniforms,
+import {
+  type Binding,
+  type Context,
+  type DeviceTraits,
+  type Dispatch,
+  KernelError,
+  type Shader,
+  type Tiling,
+  type Uniforms,
 } from '../../../../../contract/kernel';
 import { EPILOGUE_F32, epilogueUniforms, readsResidual, shared } from '../../../wgsl/epilogue';
 import { inLanes } from '../../../wgsl/lanes';
@@ -135,10 +136,28 @@ function asUsual(p: Product): Product {
   };
 }
 
-/** A thread for each vector of y, which must lie as it is walked. */
+/** The axes of y's rows, the batch's and then the rows themselves, as they lie in memory, which must be without gaps. */
+function orderInMemory({ m, n, ldy, strides, y }: Product): number[] {
+  const sizes = [...((strides?.plain?.batch as readonly number[] | undefined) ?? []), m];
+  const steps = [...((strides?.b?.y_batch as readonly number[] | undefined) ?? []), ldy];
+  const order = steps.map((_, axis) => axis).sort((a, b) => steps[b] - steps[a] || a - b);
+  let expected = n;
+  for (const axis of [...order].reverse()) {
+    if (sizes[axis] > 1 && steps[axis] !== expected)
+      throw new KernelError(`a product into some columns of [${y.dims}]`, true);
+    expected *= sizes[axis];
+  }
+  return order;
+}
+
+/** A thread for each vector of y. */
 function fragments(ctx: Context, p: Product, given: ProductSpec): void {
   const { bVec } = given;
-  const spec: FragmentSpec = { ...given, ...(p.each && { aVec: bVec, each: true }) };
+  const spec: FragmentSpec = {
+    ...given,
+    order: p.left === 'matrix' ? orderInMemory(p) : [],
+    ...(p.each && { aVec: bVec, each: true }),
+  };
   const end = ending(p, spec);
   const count = p.y.size / bVec;
   ctx.dispatch({
