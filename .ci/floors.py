@@ -35,6 +35,8 @@ FLOORS = [
     {"schema"},
 ]
 GENERATED = "schema"
+#: A provider that runs kernels of another one, and that one.
+BORROWS = {"providers/webgl": "providers/webgpu"}
 PROVIDER = re.compile(r"^providers/[^/]+")
 #: Of wasm_build/src: a folder includes headers of those below it only. Among the kernels is a step of the walk.
 CORE_FLOORS = [{"abi", "kernels"}, {"session"}, {"ep"}, {"plan"}, {"core"}]
@@ -78,7 +80,7 @@ def faults(source: Path) -> list[str]:
     for path, others in graph.items():
         for other in sorted(others):
             here, there = room(path), room(other)
-            if provider(other) not in (None, provider(path)):
+            if provider(other) not in (None, provider(path), BORROWS.get(provider(path) or "")):
                 found.append(f"{path.relative_to(source)} imports {other.relative_to(source)}: a provider's alone")
                 continue
             if here != there and floor[here] >= floor[there]:

@@ -2,16 +2,17 @@
 import { OpenDevices } from '../../device/open_devices';
 import { type ContextOptions, openContext } from './context';
 import { GlDevice } from './device';
+import { Gl } from './gl';
 import { GlSession } from './session';
 
 export class GlContexts extends OpenDevices<GlDevice, ContextOptions> {
   protected async start(_id: number, options: ContextOptions): Promise<GlDevice> {
-    return new GlDevice(openContext(options), (device) => new GlSession(device));
+    return new GlDevice(new Gl(openContext(options)), (device) => new GlSession(device));
   }
 
   protected check(): void {}
 
   protected close(_id: number, device: GlDevice): void {
-    device.close();
+    device.context.close();
   }
 }

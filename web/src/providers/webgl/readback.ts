@@ -1,18 +1,18 @@
 // From textures to JavaScript, without a wait of the thread: into a buffer, and out of it behind a fence.
 import type { PendingReadback, Submission } from '../../device/provider';
 import { nextTurn } from '../../turn';
-import type { GlDevice } from './device';
+import type { Gl } from './gl';
 import { blockAt } from './memory';
 import { readBytes } from './textures';
 
 export class Readback {
   private readonly idle: { readonly buffer: WebGLBuffer; readonly size: number }[] = [];
 
-  constructor(private readonly device: GlDevice) {}
+  constructor(private readonly context: Gl) {}
 
   /** Begins to read what was drawn so far. */
   begin(read: Submission['read']): PendingReadback {
-    const { gl, textures, counters } = this.device;
+    const { gl, textures, counters } = this.context;
     const parts = read.map((place) => {
       const { buffer, offset } = blockAt(place);
       const texture = buffer.held(offset);
@@ -48,9 +48,9 @@ export class Readback {
 
   /** Waits for the fence, a turn of the event loop at a time: until then its state does not change. */
   private async passed(fence: WebGLSync | null): Promise<void> {
-    const { gl } = this.device;
+    const { gl } = this.context;
     for (;;) {
-      this.device.ensureAlive();
+      this.context.ensureAlive();
       if (!fence) return;
       const state = gl.clientWaitSync(fence, 0, 0);
       if (state === gl.ALREADY_SIGNALED || state === gl.CONDITION_SATISFIED) break;
@@ -60,7 +60,7 @@ export class Readback {
   }
 
   private take(size: number): { readonly buffer: WebGLBuffer; readonly size: number } {
-    const { gl } = this.device;
+    const { gl } = this.context;
     const found = this.idle.findIndex((each) => each.size >= size);
     if (found >= 0) return this.idle.splice(found, 1)[0];
     const small = this.idle.pop();
@@ -73,6 +73,6 @@ export class Readback {
 
   private give(staging: { readonly buffer: WebGLBuffer; readonly size: number }): void {
     if (this.idle.length < 4) this.idle.push(staging);
-    else this.device.gl.deleteBuffer(staging.buffer);
+    else this.context.gl.deleteBuffer(staging.buffer);
   }
 }

@@ -1,10 +1,10 @@
 // A segment made ready: its uniforms are in one buffer. A draw finds its textures when it is done: by the place of a
 // tensor, since another tensor may have had the place before.
-import { type Command, type CompiledSegment, type DispatchCommand, type Region } from '../../device/commands';
+import type { Command, CompiledSegment, DispatchCommand, Region } from '../../device/commands';
 import { roundUp } from '../../device/memory_plan';
 import type { Placement } from '../../device/memory';
 import type { Submission } from '../../device/provider';
-import type { GlDevice } from './device';
+import type { Gl } from './gl';
 import { blockAt, type Block } from './memory';
 import type { GlProgram } from './programs';
 
@@ -28,7 +28,7 @@ export class GlSegment implements CompiledSegment {
   private readonly uniforms: WebGLBuffer | undefined;
 
   constructor(
-    private readonly device: GlDevice,
+    private readonly context: Gl,
     commands: readonly GlCommand[],
     placeOf: (id: number) => Placement,
     once?: ReadonlySet<number>,
@@ -54,7 +54,7 @@ export class GlSegment implements CompiledSegment {
   }
 
   private upload(commands: readonly GlCommand[]): { buffer: WebGLBuffer | undefined; offsets: number[] } {
-    const { gl, uniformAlignment } = this.device;
+    const { gl, uniformAlignment } = this.context;
     let size = 0;
     const given = commands.map((command) => (command as DispatchCommand).uniforms);
     const offsets = given.map((bytes) => {
@@ -75,13 +75,13 @@ export class GlSegment implements CompiledSegment {
     for (const step of this.steps) {
       if (step.once && this.settled) continue;
       if (step.program) this.draw(step, step.program);
-      else copy(this.device, step.reads[0], step.writes[0], step.reads[0].bytes);
+      else copy(this.context, step.reads[0], step.writes[0], step.reads[0].bytes);
     }
-    for (const { source, target, bytes } of keep) copy(this.device, blockAt(source), blockAt(target), bytes);
+    for (const { source, target, bytes } of keep) copy(this.context, blockAt(source), blockAt(target), bytes);
   }
 
   private draw({ reads, writes, uniforms }: Step, { ready }: GlProgram): void {
-    const { gl, counters } = this.device;
+    const { gl, counters } = this.context;
     counters.dispatches++;
     const textures = reads.map(({ buffer, offset, bytes }) => buffer.texture(offset, bytes));
     if (uniforms) gl.bindBufferRange(gl.UNIFORM_BUFFER, 0, this.uniforms!, uniforms.offset, uniforms.bytes);
@@ -103,12 +103,12 @@ export class GlSegment implements CompiledSegment {
   }
 
   destroy(): void {
-    if (this.uniforms) this.device.gl.deleteBuffer(this.uniforms);
+    if (this.uniforms) this.context.gl.deleteBuffer(this.uniforms);
   }
 }
 
 /** The first bytes of a tensor to another one, as a whole. */
-export function copy(device: GlDevice, from: Placement<Block>, to: Placement<Block>, bytes: number): void {
+export function copy(context: Gl, from: Placement<Block>, to: Placement<Block>, bytes: number): void {
   const source = from.buffer.texture(from.offset, bytes);
-  device.textures.copy(source, to.buffer.target(to.offset, bytes));
+  context.textures.copy(source, to.buffer.target(to.offset, bytes));
 }

@@ -48,7 +48,7 @@ export class GlSession extends DeviceSession {
   }
 
   build(commands: readonly Command[], placeOf: (id: number) => Placement, once?: ReadonlySet<number>): GlSegment {
-    return new GlSegment(this.provider, commands as readonly GlCommand[], placeOf, once);
+    return new GlSegment(this.provider.context, commands as readonly GlCommand[], placeOf, once);
   }
 
   submit({ segment, keep, read }: Submission) {
@@ -62,7 +62,7 @@ export class GlSession extends DeviceSession {
     let made = false;
     const found = async () => {
       provider.ensureAlive();
-      return made ? provider.takeErrors() : [];
+      return made ? provider.context.takeErrors() : [];
     };
     return {
       untold: false,

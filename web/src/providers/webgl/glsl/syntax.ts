@@ -63,8 +63,9 @@ export interface Module {
 }
 
 const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
-const TOKEN =
-  /0[xX][0-9a-fA-F]+[iu]?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[iufh]?|[A-Za-z_]\w*|<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/g;
+const NUMBER = /0[xX][0-9a-fA-F]+[iu]?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[iufh]?/;
+const SIGN = /<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/;
+const TOKEN = new RegExp(`${NUMBER.source}|[A-Za-z_]\\w*|${SIGN.source}`, 'g');
 /** By how strongly they bind; those of one line from the left. */
 const PRECEDENCE = [
   ['||'],

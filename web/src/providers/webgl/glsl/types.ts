@@ -38,7 +38,10 @@ export function concreteType(type: Type): Type {
   return { ...type, scalar: type.scalar === 'int' ? 'i32' : 'f32' };
 }
 
-/** The type that a name means; undefined if it is none. A struct is its own alias. A vector without the type of its lanes has `scalar` int. */
+/**
+ * The type that a name means; undefined if it is none. A struct is its own alias; a vector without the type of its
+ * lanes has `scalar` int.
+ */
 export function namedType({ name, of }: TypeName, aliases: ReadonlyMap<string, TypeName>): Type | undefined {
   const alias = aliases.get(name);
   if (alias) return alias.name === name ? { ...scalarType('bool'), struct: name } : namedType(alias, aliases);

@@ -1,6 +1,5 @@
 // From the tree of a WGSL module to GLSL ES 3.00. WGSL infers the types of its variables, so the writer does, too.
 // Names get a prefix: GLSL has reserved others than WGSL.
-import { KernelError } from '../../../contract/kernel';
 import { BUILTINS } from './builtins';
 import type { Declaration, Expression, FunctionText, Module, Parameter, Statement, TypeName } from './syntax';
 import {
@@ -14,14 +13,19 @@ import {
   typeOf,
   typeText,
 } from './types';
-
-/** An expression in GLSL. */
-interface Value {
-  readonly type: Type;
-  readonly text: string;
-  /** Of literals and what is made of them: the number of each lane. */
-  readonly numbers?: readonly number[];
-}
+import {
+  type Value,
+  ARITHMETIC,
+  literal,
+  numbers,
+  folded,
+  constant,
+  zeros,
+  converted,
+  widened,
+  truths,
+  unwritable,
+} from './values';
 
 /** An array that the text reads or writes through functions: read_NAME(uint), write_NAME(uint, value). */
 export interface Accessed {
@@ -35,7 +39,6 @@ export interface Surroundings {
   readonly uniforms: ReadonlyMap<string, Scalar>;
 }
 
-const INTEGERS = ['i32', 'u32', 'int'];
 const COMPARISONS: { readonly [sign: string]: string } = {
   '<': 'lessThan',
   '>': 'greaterThan',
@@ -49,14 +52,6 @@ const BITCASTS: { readonly [way: string]: string } = {
   'f32 i32': 'floatBitsToInt',
   'u32 f32': 'uintBitsToFloat',
   'i32 f32': 'intBitsToFloat',
-};
-const ARITHMETIC: { readonly [sign: string]: (a: number, b: number) => number } = {
-  '+': (a, b) => a + b,
-  '-': (a, b) => a - b,
-  '*': (a, b) => a * b,
-  '/': (a, b) => a / b,
-  '%': (a, b) => a % b,
-  '<<': (a, b) => a * 2 ** b,
 };
 
 /** GLSL of the functions of a module; `main` is thread(uint), of whose built-in values all are 0 but the index. */
@@ -356,70 +351,3 @@ class Writer {
     return value.text;
   }
 }
-
-function unwritable(what: string): KernelError {
-  return new KernelError(`a shader uses ${what}, which has no form in GLSL`, true);
-}
-
-function literal(text: string): Value {
-  const suffix = /^0[xX]/.test(text) ? /[iu]$/.exec(text)?.[0] : /[iufh]$/.exec(text)?.[0];
-  const number = Number(suffix ? text.slice(0, -1) : text);
-  if (suffix === 'u' || suffix === 'i') {
-    const type = scalarType(suffix === 'u' ? 'u32' : 'i32');
-    return { type, text: constant(type, [number]) };
-  }
-  if (suffix) return { type: scalarType('f32'), text: constant(scalarType('f32'), [number]) };
-  return numbers(scalarType(!/^0[xX]/.test(text) && /[.eE]/.test(text) ? 'float' : 'int'), [number]);
-}
-
-function numbers(type: Type, all: readonly number[]): Value {
-  return { type, numbers: all, text: '' };
-}
-
-function folded(left: Value, right: Value, sign: string, apply: (a: number, b: number) => number): Value {
-  const scalar = left.type.scalar === 'float' || right.type.scalar === 'float' ? 'float' : 'int';
-  const lanes = Math.max(left.type.lanes, right.type.lanes);
-  const at = (value: Value, i: number) => value.numbers![i % value.numbers!.length];
-  const all = Array.from({ length: lanes }, (_, i) => apply(at(left, i), at(right, i)));
-  return numbers({ scalar, lanes }, sign === '/' && scalar === 'int' ? all.map(Math.trunc) : all);
-}
-
-/** A literal of a concrete type. */
-function constant(type: Type, all: readonly number[]): string {
-  const each = all.map((number) => {
-    if (type.scalar === 'u32') return `${number >>> 0}u`;
-    if (type.scalar === 'i32') return number === -(2 ** 31) ? 'int(0x80000000u)' : `${number}`;
-    if (type.scalar === 'bool') return `${number !== 0}`;
-    const text = Object.is(number, -0) ? '-0' : `${number}`;
-    return /[.e]/.test(text) ? text : `${text}.0`;
-  });
-  if (type.lanes === 1) return each[0].startsWith('-') ? `(${each[0]})` : each[0];
-  return `${typeText(type)}(${new Set(each).size === 1 ? each[0] : each.join(', ')})`;
-}
-
-function zeros(type: Type): string {
-  const one = constant(elementOf(type), new Array<number>(type.lanes).fill(0));
-  if (type.count === undefined) return one;
-  return `${typeText(type)}(${new Array<string>(type.count).fill(one).join(', ')})`;
-}
-
-/** The value with its lanes of another type. */
-function converted({ type: { scalar, lanes }, text }: Value, to: Scalar): string {
-  if (scalar === to) return text;
-  if (scalar === 'f32' && to === 'u32') return `to_u(${text})`;
-  if (scalar === 'f32' && to === 'i32') return `to_i(${text})`;
-  return `${typeText({ scalar: to, lanes })}(${text})`;
-}
-
-function widened({ type: { scalar, lanes }, text }: Value, wanted: number): string {
-  return lanes === wanted ? text : `${typeText({ scalar, lanes: wanted })}(${text})`;
-}
-
-function truths(sign: string, a: string, b: string, lanes: number): string {
-  if (sign === '^') return lanes === 1 ? `(${a} != ${b})` : `notEqual(${a}, ${b})`;
-  const both = sign === '&' || sign === '&&';
-  if (lanes === 1) return `(${a} ${both ? '&&' : '||'} ${b})`;
-  return `${both ? 'both' : 'either'}(${a}, ${b})`;
-}
-
-export const isInteger = ({ scalar }: Type): boolean => INTEGERS.includes(scalar);

@@ -120,7 +120,8 @@ ${write && loop(write)}`;
   ${prepare} ${element} ${known.join(' ')} ${write}`)}`;
   }
   const keep = stage ? Object.keys(kept).map((name) => `kept_${name}[row] = ${name};`) : [];
-  if (team === 1) return `${aliases}\n${linearMain(`  let row = i;\n${body}\n${finish}\n${keep.join('\n')}`)}`;
+  const end = [finish, ...keep].join('\n');
+  if (team === 1) return `${aliases}\n${linearMain(`  let row = i;\n${body}\n${end}`)}`;
   const teams = TEAM_THREADS / team;
   const [slot, member] = layout.whole
     ? [`lane / ${team}u`, `lane % ${team}u`]

@@ -1,20 +1,22 @@
 // A product of which each thread writes the vector of its own index: for devices whose threads are fragments.
-import type { Shader } from '../../../../../contract/kernel';
+import { type Context, KernelError, type Shader } from '../../../../../contract/kernel';
 import { ended, epilogueText, readsBias } from '../../../wgsl/epilogue';
-import { type Lanes, laneAliases, stored } from '../../../wgsl/lanes';
-import { linearMain } from '../../../wgsl/linear';
+import { inLanes, type Lanes, laneAliases, stored } from '../../../wgsl/lanes';
+import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
+import { ending } from './ending';
 import { leftOperand } from './left_operand';
+import type { Product } from './product';
 import { type LeftKind, type ProductSpec, SHADER_NAMES } from './spec';
 
 /** y has no gaps. */
-export interface FragmentSpec extends ProductSpec {
+interface FragmentSpec extends ProductSpec {
   /** Of matrices: their batch axes, and their rows as the last one, in the order in which they lie in y. */
   readonly order: readonly number[];
   /** Each channel is a group of its own: what is read of b are numbers for the channels of y. */
   readonly each?: boolean;
 }
 
-export function fragmentProduct({ left, each }: FragmentSpec): Shader<FragmentSpec> {
+function fragmentProduct({ left, each }: FragmentSpec): Shader<FragmentSpec> {
   return { name: `${SHADER_NAMES[left]}__fragment${each ? '_each' : ''}`, wgsl: text };
 }
 
@@ -98,4 +100,46 @@ function anyBias(lanes: Lanes): string {
     (_, t) => `f32(bias[row * u.bias_row + (column * ${lanes}u + ${t}u) * u.bias_column])`,
   );
   return `F(${all.join(', ')})`;
+}
+
+/** The axes of y's rows, the batch's and then the rows, in the order in which they lie in memory, without gaps. */
+function orderInMemory({ m, n, ldy, strides, y }: Product): number[] {
+  const sizes = [...((strides?.plain?.batch as readonly number[] | undefined) ?? []), m];
+  const steps = [...((strides?.b?.y_batch as readonly number[] | undefined) ?? []), ldy];
+  const order = steps.map((_, axis) => axis).sort((a, b) => steps[b] - steps[a] || a - b);
+  let expected = n;
+  for (const axis of [...order].reverse()) {
+    if (sizes[axis] > 1 && steps[axis] !== expected)
+      throw new KernelError(`a product into some columns of [${y.dims}]`, true);
+    expected *= sizes[axis];
+  }
+  return order;
+}
+
+/** A thread for each vector of y. */
+export function multiplyFragments(ctx: Context, p: Product, given: ProductSpec): void {
+  const { bVec } = given;
+  const spec: FragmentSpec = {
+    ...given,
+    order: p.left === 'matrix' ? orderInMemory(p) : [],
+    ...(p.each && { aVec: bVec, each: true }),
+  };
+  const end = ending(p, spec);
+  const count = p.y.size / bVec;
+  ctx.dispatch({
+    shader: fragmentProduct(spec),
+    spec,
+    inputs: { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, bVec), ...end.inputs },
+    outputs: { y: inLanes(p.y, bVec) },
+    uniforms: {
+      ...end.uniforms,
+      ...(p.each && { group_channels: 0, group_columns: 0 }),
+      count,
+      depth: p.depth,
+      lda: p.lda / spec.aVec,
+      ldb: p.ldb / bVec,
+    },
+    f32: end.f32,
+    workgroups: linearWorkgroups(count, ctx.device),
+  });
 }

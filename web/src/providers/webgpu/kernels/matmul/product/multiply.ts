@@ -1,20 +1,12 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../../../../schema';
-import {
-  type Binding,
-  type Context,
-  type DeviceTraits,
-  type Dispatch,
-  KernelError,
-  type Shader,
-  type Tiling,
-  type Uniforms,
-} from '../../../../../contract/kernel';
-import { EPILOGUE_F32, epilogueUniforms, readsResidual, shared } from '../../../wgsl/epilogue';
+import type { Context, DeviceTraits, Dispatch, Shader, Tiling, Uniforms } from '../../../../../contract/kernel';
+import { readsResidual, shared } from '../../../wgsl/epilogue';
 import { inLanes } from '../../../wgsl/lanes';
 import { bindsWhole } from '../../../wgsl/large';
 import { linearWorkgroups } from '../../../wgsl/linear';
-import { fragmentProduct, type FragmentSpec } from './fragment';
+import { ending } from './ending';
+import { multiplyFragments } from './fragment';
 import { hardwareProduct } from './hardware';
 import type { ByteFactors } from './bytes';
 import { byteTile, hardwareTile } from './hardware_tile';
@@ -64,7 +56,7 @@ export function multiply(ctx: Context, p: Product): void {
     words: p.words !== undefined,
     ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
   };
-  if (ctx.device.ownElement) fragments(ctx, p, spec);
+  if (ctx.device.ownElement) multiplyFragments(ctx, p, spec);
   else if (p.bytes) ofBytes(ctx, p, spec, p.bytes);
   else if (ctx.device.software) software(ctx, p, spec);
   // A part of a product that was cut may have few rows, too, and b's columns in rows.
@@ -84,44 +76,8 @@ function vectorsOf(p: Omit<Product, 'y'> & Partial<Pick<Product, 'y'>>): Pick<Pr
   return p.a.id === p.y?.id && aVec !== bVec ? { aVec: 1, bVec: 1 } : { aVec, bVec };
 }
 
-/** The bindings and uniforms of the end of a product. */
-function ending(
-  p: Product,
-  spec: ProductSpec,
-): Pick<Dispatch, 'inputs' | 'inPlace'> & { uniforms: Uniforms; f32: string[] } {
-  const inputs: { [name: string]: Binding } = {};
-  if (p.bias) inputs.bias = spec.bias === 'any' ? p.bias : inLanes(p.bias, spec.bVec);
-  // What lies in y is read there: a tensor that is written may be bound once only.
-  if (p.residual && spec.residualColumns !== 'y') inputs.residual = inLanes(p.residual, spec.bVec);
-  const uniforms: { [name: string]: number | readonly number[] } = {
-    m: p.m,
-    n: p.n,
-    ldy: p.ldy / spec.bVec,
-    a_first: (p.aFirst ?? 0) / spec.aVec,
-    y_first: (p.yFirst ?? 0) / spec.bVec,
-    ...epilogueUniforms(p.epilogue),
-  };
-  if (spec.residualColumns)
-    Object.assign(uniforms, {
-      ld_residual: p.residualColumns!.pitch / spec.bVec,
-      residual_first: p.residualColumns!.first / spec.bVec,
-    });
-  if (spec.scaled) Object.assign(uniforms, { alpha: p.alpha ?? 1, beta: p.beta ?? 1 });
-  if (spec.bias === 'any') Object.assign(uniforms, { bias_row: p.biasStrides![0], bias_column: p.biasStrides![1] });
-  for (const [key, value] of Object.entries(p.strides?.a ?? {})) uniforms[key] = divided(value, spec.aVec);
-  for (const [key, value] of Object.entries(p.strides?.b ?? {}))
-    uniforms[key] = divided(value, p.transposed && key === 'b_batch' ? 4 : spec.bVec);
-  // Each thread adds what lies where its own results go.
-  const inPlace = spec.residualColumns ? undefined : { residual: 'y' };
-  return { inputs, inPlace, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...EPILOGUE_F32] };
-}
-
 function outputsOf({ y, words }: Product, bVec: 1 | 4): Dispatch['outputs'] {
   return { y: inLanes(y, bVec), ...(words && { words }) };
-}
-
-function divided(value: number | readonly number[], by: number): number | readonly number[] {
-  return typeof value === 'number' ? value / by : value.map((item) => item / by);
 }
 
 /** With batch and epilogue in the form that most products share: each further form is one more shader to compile. */
@@ -134,48 +90,6 @@ function asUsual(p: Product): Product {
     batch: 1,
     strides: { plain: { batch: [1] }, a: { a_batch: [0] }, b: { b_batch: [0], y_batch: [0] } },
   };
-}
-
-/** The axes of y's rows, the batch's and then the rows themselves, as they lie in memory, which must be without gaps. */
-function orderInMemory({ m, n, ldy, strides, y }: Product): number[] {
-  const sizes = [...((strides?.plain?.batch as readonly number[] | undefined) ?? []), m];
-  const steps = [...((strides?.b?.y_batch as readonly number[] | undefined) ?? []), ldy];
-  const order = steps.map((_, axis) => axis).sort((a, b) => steps[b] - steps[a] || a - b);
-  let expected = n;
-  for (const axis of [...order].reverse()) {
-    if (sizes[axis] > 1 && steps[axis] !== expected)
-      throw new KernelError(`a product into some columns of [${y.dims}]`, true);
-    expected *= sizes[axis];
-  }
-  return order;
-}
-
-/** A thread for each vector of y. */
-function fragments(ctx: Context, p: Product, given: ProductSpec): void {
-  const { bVec } = given;
-  const spec: FragmentSpec = {
-    ...given,
-    order: p.left === 'matrix' ? orderInMemory(p) : [],
-    ...(p.each && { aVec: bVec, each: true }),
-  };
-  const end = ending(p, spec);
-  const count = p.y.size / bVec;
-  ctx.dispatch({
-    shader: fragmentProduct(spec),
-    spec,
-    inputs: { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, bVec), ...end.inputs },
-    outputs: { y: inLanes(p.y, bVec) },
-    uniforms: {
-      ...end.uniforms,
-      ...(p.each && { group_channels: 0, group_columns: 0 }),
-      count,
-      depth: p.depth,
-      lda: p.lda / spec.aVec,
-      ldb: p.ldb / bVec,
-    },
-    f32: end.f32,
-    workgroups: linearWorkgroups(count, ctx.device),
-  });
 }
 
 function software(ctx: Context, given: Product, spec: ProductSpec): void {
