@@ -1,0 +1,179 @@
+"""WebGL: sessions on fragment shaders, in Chromium's software renderer."""
+
+from __future__ import annotations
+
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import onnxruntime
+import processes
+import pytest
+import small_models
+from numpy.testing import assert_allclose, assert_array_equal
+from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
+
+import py_ort
+from py_ort import BrowserOptions
+from py_ort.exceptions import DeviceLost, InvalidArgument
+
+pytestmark = pytest.mark.browser
+RNG = np.random.default_rng(7)
+FLOAT = TensorProto.FLOAT
+
+Feeds = dict[str, np.ndarray]
+
+
+def model(nodes: list, inputs: dict[str, tuple], outputs: list[str], constants: dict[str, np.ndarray]) -> bytes:
+    """Return a model; `inputs` are types and shapes."""
+    ins = [helper.make_tensor_value_info(name, *given) for name, given in inputs.items()]
+    outs = [ValueInfoProto(name=name) for name in outputs]
+    weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", ins, outs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
+
+
+def floats(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def network() -> bytes:
+    """A convolution of each kind, a pool, a normalization and a product."""
+    made = {
+        "w": floats(8, 3, 3, 3),
+        "b": floats(8),
+        "d": floats(8, 1, 3, 3),
+        "g": floats(12, 4, 1, 1),
+        "m": floats(12, 5),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], strides=[2, 2]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Conv", ["r", "d"], ["e"], pads=[2, 2, 2, 2], dilations=[2, 2], group=8),
+        helper.make_node("Conv", ["e", "g"], ["f"], group=2),
+        helper.make_node("HardSwish", ["f"], ["h"]),
+        helper.make_node("GlobalAveragePool", ["h"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["q"]),
+        helper.make_node("MatMul", ["q", "m"], ["s"]),
+        helper.make_node("Softmax", ["s"], ["y"]),
+    ]
+    return model(nodes, {"x": (FLOAT, ["n", 3, 9, 9])}, ["y"], made)
+
+
+def check(session: py_ort.InferenceSession, proto: bytes, feeds: Feeds) -> None:
+    for got, wanted in zip(
+        session.run(None, feeds), onnxruntime.InferenceSession(proto).run(None, feeds), strict=True
+    ):
+        assert got.dtype == wanted.dtype
+        assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture
+def on_webgl() -> Iterator[Callable[[bytes], py_ort.InferenceSession]]:
+    """Make sessions all of whose nodes run on WebGL."""
+    made = []
+
+    def on_webgl(proto: bytes) -> py_ort.InferenceSession:
+        options = py_ort.SessionOptions()
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        made.append(py_ort.InferenceSession(proto, options, providers=["webgl"]))
+        return made[-1]
+
+    yield on_webgl
+    for session in made:
+        session.close()
+
+
+def test_a_network_of_any_batch(on_webgl) -> None:
+    proto = network()
+    session = on_webgl(proto)
+    assert session.get_providers() == ["WebGLExecutionProvider", "CPUExecutionProvider"]
+    for size in (1, 3, 1):
+        check(session, proto, {"x": floats(size, 3, 9, 9)})
+
+
+def test_later_runs_compile_and_make_nothing(on_webgl) -> None:
+    session = on_webgl(network())
+    x = floats(1, 3, 9, 9)
+    session.run(None, {"x": x})
+    session.run(None, {"x": x + 1})
+    counters = session.stats()["last_run"]["counters"]
+    assert counters["dispatches"] > 0 and counters["downloads"] == 1
+    assert not any(counters[name] for name in ("pipelines", "buffers", "walks"))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int64", "int32", "uint8", "int8", "bool"])
+def test_each_type_goes_there_and_back(on_webgl, dtype: str) -> None:
+    """More elements than a row of a texture has, and not whole texels."""
+    values = RNG.integers(0, 2 if dtype == "bool" else 100, size=(3, 11111)).astype(dtype)
+    form = helper.np_dtype_to_tensor_dtype(values.dtype)
+    proto = model([helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0])], {"x": (form, ["a", "b"])}, ["y"], {})
+    assert_array_equal(on_webgl(proto).run(None, {"x": values})[0], values.T)
+
+
+def test_what_is_no_number_stays(on_webgl) -> None:
+    proto = model([helper.make_node("Max", ["x", "z"], ["y"])], {"x": (FLOAT, ["n"]), "z": (FLOAT, ["n"])}, ["y"], {})
+    x = np.array([np.nan, np.inf, -np.inf, -0.0, 3e38], np.float32)
+    assert_array_equal(on_webgl(proto).run(None, {"x": x, "z": x})[0], x)
+
+
+def test_many_tensors_are_joined(on_webgl) -> None:
+    """More of them than a shader has textures."""
+    names = [f"x{i}" for i in range(37)]
+    nodes = [helper.make_node("Relu", [name], [f"r{name}"]) for name in names]
+    nodes.append(helper.make_node("Concat", [f"r{name}" for name in names], ["y"], axis=1))
+    proto = model(nodes, {name: (FLOAT, [2, "n"]) for name in names}, ["y"], {})
+    check(on_webgl(proto), proto, {name: floats(2, 1 + i % 3) for i, name in enumerate(names)})
+
+
+def test_values_stay_there(on_webgl) -> None:
+    proto = network()
+    session = on_webgl(proto)
+    x = floats(2, 3, 9, 9)
+    binding = session.io_binding()
+    value = session.create_ortvalue_from_shape_and_type(x.shape, np.float32, "webgl")
+    value.update_inplace(x)
+    binding.bind_ortvalue_input("x", value)
+    binding.bind_output("y", "webgl")
+    for _ in range(2):
+        session.run_with_iobinding(binding)
+    wanted = onnxruntime.InferenceSession(proto).run(None, {"x": x})[0]
+    assert_allclose(binding.get_outputs()[0].numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_options() -> None:
+    proto = small_models.add()
+    for name in ("contextId", "matmulMaxBatchSize", "textureCacheMode", "pack", "async"):
+        py_ort.InferenceSession(proto, providers=[("webgl", {name: "1"})]).close()
+    with pytest.raises(InvalidArgument, match="nope"):
+        py_ort.InferenceSession(proto, providers=[("webgl", {"nope": "1"})])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_a_lost_context(page_errors) -> None:
+    """The session says that its context is lost, and the next session gets a new one."""
+    flag = f"--py-ort-test={uuid.uuid4().hex}"
+    browser = BrowserOptions(launcher="playwright", webgpu="software", flags=(flag,), idle_timeout=0.1)
+    feeds = {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)}
+
+    def is_lost() -> bool:
+        try:
+            session.run(None, feeds)
+        except DeviceLost as e:
+            return "again" in str(e)
+        return False
+
+    with py_ort.InferenceSession(small_models.add(), providers=["webgl"], browser=browser) as session:
+        session.run(None, feeds)
+        processes.kill(processes.children(flag, "gpu-process"))
+        deadline = time.monotonic() + 60
+        while not is_lost():
+            assert time.monotonic() < deadline, "the context stays"
+            time.sleep(0.1)
+        with py_ort.InferenceSession(small_models.add(), providers=["webgl"], browser=browser) as fresh:
+            assert fresh.run(None, feeds)[0].tolist() == [[1, 1, 1]]
+        session.enable_fallback()
+        assert session.run(None, feeds)[0].tolist() == [[1, 1, 1]]
+    page_errors.clear()
