@@ -63,9 +63,7 @@ def network() -> bytes:
 
 
 def check(session: py_ort.InferenceSession, proto: bytes, feeds: Feeds) -> None:
-    for got, wanted in zip(
-        session.run(None, feeds), onnxruntime.InferenceSession(proto).run(None, feeds), strict=True
-    ):
+    for got, wanted in zip(session.run(None, feeds), onnxruntime.InferenceSession(proto).run(None, feeds), strict=True):
         assert got.dtype == wanted.dtype
         assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 

@@ -10,14 +10,14 @@ const web = path.dirname(import.meta.dirname);
 export const CORE_GLUE = path.join(web, '../py_ort/assets/core.mjs');
 
 /** Providers that only a build of their own has: few pages want them. */
-const APART = ['webnn'];
+const APART = ['webgl', 'webnn'];
 const apart = ({ name }) => APART.includes(name);
 
 /** The builds: for most pages, without devices, and one for each provider that is built apart. */
 export const FLAVORS = [
   { suffix: '', only: undefined, providers: PROVIDERS.filter((one) => !apart(one)) },
   { suffix: '.wasm', only: [], providers: [] },
-  ...PROVIDERS.filter(apart).map((one) => ({ suffix: `.${one.name}`, only: [], providers: [one] })),
+  ...PROVIDERS.filter(apart).map((one) => ({ suffix: `.${one.name}`, only: undefined, providers: [one] })),
 ];
 
 export const pageScripts = (suffix) => ({ ...PAGE_SCRIPTS, worker: `session_worker${suffix}.mjs` });

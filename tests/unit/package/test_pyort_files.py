@@ -269,7 +269,7 @@ def test_parts_lie_beside_the_file(exported: Path, tmp_path: Path, name: str) ->
 
 def test_arguments(tmp_path: Path) -> None:
     file = tmp_path / "x.pyort"
-    for arguments in ({"providers": []}, {"providers": "webgpu"}, {"providers": ["webgl"]}, {"part_size": 100}):
+    for arguments in ({"providers": []}, {"providers": "webgpu"}, {"providers": ["cuda"]}, {"part_size": 100}):
         with pytest.raises(InvalidArgument):
             py_ort.export(small_models.two_products(), file, **arguments)
     with pytest.raises(NoSuchFile):

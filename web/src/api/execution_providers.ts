@@ -11,7 +11,7 @@ import type { EngineRequest } from './engine';
 import { type ExecutionProvider, type ExternalFile, hasDevice, nameOf, type PageDevice } from './providers';
 
 /** Providers of onnxruntime that are none of ours. */
-const OTHERS = ['webgl', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
+const OTHERS = ['qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
 
 export interface Choice {
   readonly number: number;

@@ -14,7 +14,7 @@ const keyOf = (op: string, domain = '') => `${domain}:${op}`;
 
 others.forEach((kernel, i) => {
   const source = sources[i];
-  if (!SHARED.has(source) && !SHARED.has(`${source} ${kernel.op}`)) return;
+  if (!SHARED.has(source) && !SHARED.has(`${source} ${keyOf(kernel.op, kernel.domain)}`)) return;
   const features = kernel.features?.filter((feature) => FEATURES.has(feature));
   all.set(keyOf(kernel.op, kernel.domain), [{ ...kernel, features }, source]);
 });

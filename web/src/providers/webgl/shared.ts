@@ -1,7 +1,9 @@
-// Kernels of webgpu that run here as they are: by the files that they are in, or a file and an operator.
+// Kernels of webgpu that run here as they are: by the files that they are in, or a file and an operator with
+// its domain.
 
 export const SHARED: ReadonlySet<string> = new Set([
-  'attention Attention',
+  'attention :Attention',
+  'attention com.microsoft:MultiHeadAttention',
   'attention/rotary_embedding',
   'convolution/col2im',
   'convolution/conv',
