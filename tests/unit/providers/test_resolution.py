@@ -32,9 +32,9 @@ def test_options_from_both_places():
 
 
 def test_what_cannot_be_opened_has_a_reason():
-    wanted = resolve(["CUDAExecutionProvider", "TensorrtExecutionProvider", "wasm"])
+    wanted = resolve(["CUDAExecutionProvider", "wasm"])
     assert list(wanted.providers) == ["wasm"]
-    assert list(wanted.dropped) == ["CUDAExecutionProvider", "TensorrtExecutionProvider"] and all(wanted.dropped.values())
+    assert list(wanted.dropped) == ["CUDAExecutionProvider"] and all(wanted.dropped.values())
 
 
 @pytest.mark.parametrize("given, options", [(["nonsense"], None), ("webgpu", None), (["wasm"], [{}, {}])], ids=str)

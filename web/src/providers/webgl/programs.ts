@@ -1,10 +1,10 @@
-// Programs by their keys: a vertex shader that covers the texture, and a fragment shader for each output.
+// Programs by their keys: a vertex shader that covers the texture, and a fragment shader for each draw.
 import type { Program } from '../../device/commands';
 import { RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import { nextTurn } from '../../turn';
 import { type ShaderRequest, shaderKey } from '../webgpu/shader';
-import { fragmentText, samplerName } from './glsl/fragment';
+import { drawsOf, fragmentText, samplerName } from './glsl/fragment';
 import { NAME } from './context';
 
 const VERTEX = `#version 300 es
@@ -13,10 +13,15 @@ void main() {
   gl_Position = vec4(corner * 2.0 - 1.0, 0.0, 1.0);
 }`;
 
+/** A program, and the outputs of a dispatch that it writes. */
+export interface Draw {
+  readonly program: WebGLProgram;
+  readonly outputs: readonly number[];
+}
+
 export interface GlProgram extends Program {
   readonly request: ShaderRequest;
-  /** By output. */
-  ready?: readonly WebGLProgram[];
+  ready?: readonly Draw[];
   compileMs?: number;
 }
 
@@ -59,11 +64,12 @@ export class Programs {
   private async compile(program: GlProgram): Promise<void> {
     const start = performance.now();
     const { request } = program;
-    const outputs = request.bindings.filter(({ writable }) => writable);
+    const draws = drawsOf(request);
     this.counters.pipelines++;
-    const started = outputs.map((_, i) => this.start(fragmentText(request, i)));
-    const ready: WebGLProgram[] = [];
-    for (const each of started) ready.push(await this.finish(each, request));
+    const started = draws.map((outputs) => this.start(fragmentText(request, outputs)));
+    const ready: Draw[] = [];
+    for (const [i, each] of started.entries())
+      ready.push({ program: await this.finish(each, request), outputs: draws[i] });
     program.ready = ready;
     program.compileMs = performance.now() - start;
   }

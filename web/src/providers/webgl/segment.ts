@@ -90,12 +90,13 @@ export class GlSegment implements CompiledSegment {
       gl.activeTexture(gl.TEXTURE0 + i);
       gl.bindTexture(gl.TEXTURE_2D, texture);
     });
-    targets.forEach(({ framebuffer, width, height }, i) => {
-      gl.useProgram(ready![i]);
-      gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+    for (const { program, outputs } of ready!) {
+      const { width, height } = targets[outputs[0]];
+      gl.useProgram(program);
+      this.context.textures.attach(outputs.map((i) => targets[i]));
       gl.viewport(0, 0, width, height);
       gl.drawArrays(gl.TRIANGLES, 0, 3);
-    });
+    }
   }
 
   async refused(): Promise<number | undefined> {

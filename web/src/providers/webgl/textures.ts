@@ -26,6 +26,8 @@ export class Textures {
   /** How many were made. */
   made = 0;
   private readonly tallest: number;
+  /** Framebuffers of several textures, by their number. */
+  private readonly joint = new Map<number, WebGLFramebuffer>();
 
   constructor(private readonly gl: WebGL2RenderingContext) {
     this.tallest = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
@@ -84,6 +86,22 @@ export class Textures {
     this.gl.deleteFramebuffer(framebuffer);
     this.gl.deleteTexture(texture);
     this.bytes -= bytes;
+  }
+
+  /** What is drawn goes to these textures, all of one size. */
+  attach(targets: readonly Texture[]): void {
+    const { gl, joint } = this;
+    if (targets.length === 1) {
+      gl.bindFramebuffer(gl.FRAMEBUFFER, targets[0].framebuffer);
+      return;
+    }
+    const places = targets.map((_, i) => gl.COLOR_ATTACHMENT0 + i);
+    const known = joint.get(targets.length);
+    const framebuffer = known ?? gl.createFramebuffer()!;
+    joint.set(targets.length, framebuffer);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+    targets.forEach(({ texture }, i) => gl.framebufferTexture2D(gl.FRAMEBUFFER, places[i], gl.TEXTURE_2D, texture, 0));
+    if (!known) gl.drawBuffers(places);
   }
 
   /** Fills a texture from the beginning. */

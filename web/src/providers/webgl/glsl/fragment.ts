@@ -30,38 +30,53 @@ function boundOf(binding: ShaderBinding): Bound {
 /** Elements of a texel, in units of the binding. */
 export const perTexel = (binding: ShaderBinding): number => 128 / boundOf(binding).bits;
 
-/** GLSL of a fragment shader for output `output` of a request, the first of which is 0. */
-export function fragmentText(request: ShaderRequest, output: number): string {
+/** Outputs that one draw writes: of equally many bits a thread, and as many as every device has attachments. */
+const AT_ONCE = 4;
+
+/** The outputs of a request, the first of which is 0, by the draws that write them. */
+export function drawsOf({ bindings }: Pick<ShaderRequest, 'bindings'>): number[][] {
+  const draws: number[][] = [];
+  const bits = bindings.filter(({ writable }) => writable).map((binding) => boundOf(binding).bits);
+  bits.forEach((own, i) => {
+    const found = draws.find((draw) => draw.length < AT_ONCE && bits[draw[0]] === own);
+    if (found) found.push(i);
+    else draws.push([i]);
+  });
+  return draws;
+}
+
+/** GLSL of a fragment shader for some outputs of a request, a draw of it. */
+export function fragmentText(request: ShaderRequest, draw: readonly number[]): string {
   const { shader, spec, uniforms } = request;
   const bindings = request.bindings.map(boundOf);
   const inputs = bindings.filter(({ writable }) => !writable);
   const outputs = bindings.filter(({ writable }) => writable);
-  const target = outputs[output];
-  const packing = [...inputs, target].map((binding) => packingText(binding, binding === target));
+  const targets = draw.map((i) => outputs[i]);
+  const packing = bindings.map((binding) => packingText(binding));
   const arrays = bindings.map((binding): Accessed => ({ name: binding.name, type: glslType(binding) }));
   const body = writeModule(parseModule(`${shader.wgsl(spec)}\n${packing.join('\n')}`), {
     arrays,
     uniforms: new Map(uniforms.map(({ name, type }) => [name, type])),
   });
   const fields = uniforms.map(({ name, type }) => `${typeText({ scalar: type, lanes: 1 })} m_${name};`);
-  const type = typeText(glslType(target));
-  const zero = target.lanes === 1 ? '0' : `${type}(0)`;
   const own = [
     ...(fields.length > 0 ? [`layout(std140) uniform Uniforms { ${fields.join(' ')} } u;`] : []),
     ...inputs.map((binding, i) => readText(binding, i)),
-    `uint wanted;\n${type} made;`,
+    'uint wanted;',
+    ...targets.map((each) => `${typeText(glslType(each))} made_${each.name};`),
     ...outputs.map((each) => {
-      const work = each === target ? 'if (i == wanted) made = value;' : '';
+      const work = targets.includes(each) ? `if (i == wanted) made_${each.name} = value;` : '';
       return `void write_${each.name}(uint i, ${typeText(glslType(each))} value) { ${work} }`;
     }),
     body,
-    mainText(target, `${type}(${zero})`),
+    mainText(targets),
   ].join('\n');
+  const results = targets.map(({ name }, i) => `layout(location = ${i}) out uvec4 result_${name};`);
   return `#version 300 es
 precision highp float;
 precision highp int;
 precision highp usampler2D;
-layout(location = 0) out uvec4 result;
+${results.join('\n')}
 ${prelude(own)}
 ${own}`;
 }
@@ -75,11 +90,11 @@ function parseTypeName(text: string) {
 }
 
 /** WGSL of unpack_NAME or pack_NAME, where elements are packed. */
-function packingText(binding: Bound, writable: boolean): string {
+function packingText(binding: Bound): string {
   if (!binding.packed) return '';
   const one = { name: binding.name, ...binding.packed };
   const words = laneType('u32', binding.bits === 64 ? 2 : 1);
-  if (!writable) return `fn unpack_${one.name}(w: ${words}) -> ${valueType(one)} { return ${unpacked(one)}; }`;
+  if (!binding.writable) return `fn unpack_${one.name}(w: ${words}) -> ${valueType(one)} { return ${unpacked(one)}; }`;
   const { parts, joined, needs = '' } = packed(one);
   return `${needs}\nfn pack_${one.name}(value: ${valueType(one)}) -> ${words} { let h = ${parts}; return ${joined}; }`;
 }
@@ -115,27 +130,43 @@ function wordText(bits: number, word: (index: string) => string): string {
   return `${word(`(i >> ${Math.log2(perWord)}u)`)} >> ((i & ${perWord - 1}u) * ${bits}u)`;
 }
 
-function mainText({ name, bits, packed: packing, type }: Bound, zero: string): string {
-  const words = packing ? `m_pack_${name}(made)` : type.includes('f32') ? 'floatBitsToUint(made)' : 'MADE(made)';
-  const cast = words.replace('MADE', bits === 128 ? 'uvec4' : bits === 64 ? 'uvec2' : 'uint');
-  const own = 'uint texel = (uint(gl_FragCoord.y) << ' + `${ROW_BITS}u) + uint(gl_FragCoord.x);`;
-  if (bits === 128) return `void main() { ${own} wanted = texel; made = ${zero}; thread(wanted); result = ${cast}; }`;
+function mainText(targets: readonly Bound[]): string {
+  const { bits } = targets[0];
   const per = 128 / bits;
-  const store =
-    bits === 64
-      ? `uvec2 w = ${cast}; if (k == 0u) words.xy = w; else words.zw = w;`
-      : bits === 32
-        ? `words[k] = ${cast};`
-        : `words[k >> ${Math.log2(32 / bits)}u] |= ${cast} << ((k & ${32 / bits - 1}u) * ${bits}u);`;
+  const each = (text: (target: Bound) => string) => targets.map(text).join(' ');
+  const zero = (target: Bound) => {
+    const type = typeText(glslType(target));
+    return `made_${target.name} = ${type}(${target.lanes === 1 ? '0' : `${type}(0)`});`;
+  };
+  const run = `${each(zero)} thread(wanted);`;
+  const texel = `uint texel = (uint(gl_FragCoord.y) << ${ROW_BITS}u) + uint(gl_FragCoord.x);`;
+  if (per === 1)
+    return `void main() { ${texel} wanted = texel; ${run} ${each((one) => `result_${one.name} = ${bitsText(one)};`)} }`;
   return `void main() {
-  ${own}
-  uvec4 words = uvec4(0u);
+  ${texel}
+  ${each(({ name }) => `uvec4 words_${name} = uvec4(0u);`)}
   for (uint k = 0u; k < ${per}u; k++) {
     wanted = texel * ${per}u + k;
-    made = ${zero};
-    thread(wanted);
-    ${store}
+    ${run}
+    ${each(storeText)}
   }
-  result = words;
+  ${each(({ name }) => `result_${name} = words_${name};`)}
 }`;
+}
+
+/** GLSL of the bits of what was made. */
+function bitsText({ name, bits, packed: packing, type }: Bound): string {
+  if (packing) return `m_pack_${name}(made_${name})`;
+  const words = bits === 128 ? 'uvec4' : bits === 64 ? 'uvec2' : 'uint';
+  return `${type.includes('f32') ? 'floatBitsToUint' : words}(made_${name})`;
+}
+
+/** GLSL of a statement that puts the bits of element k of a texel into its words. */
+function storeText(target: Bound): string {
+  const { name, bits } = target;
+  const [words, value] = [`words_${name}`, bitsText(target)];
+  if (bits === 64) return `if (k == 0u) ${words}.xy = ${value}; else ${words}.zw = ${value};`;
+  if (bits === 32) return `${words}[k] = ${value};`;
+  const perWord = 32 / bits;
+  return `${words}[k >> ${Math.log2(perWord)}u] |= ${value} << ((k & ${perWord - 1}u) * ${bits}u);`;
 }

@@ -1,5 +1,5 @@
 // A product of which each thread writes the vector of its own index: for devices whose threads are fragments.
-import { type Context, KernelError, type Shader } from '../../../../../contract/kernel';
+import { type Context, KernelError, type Shader, type Tensor } from '../../../../../contract/kernel';
 import { ended, epilogueText, readsBias } from '../../../wgsl/epilogue';
 import { inLanes, type Lanes, laneAliases, stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
@@ -14,17 +14,27 @@ interface FragmentSpec extends ProductSpec {
   readonly order: readonly number[];
   /** Each channel is a group of its own: what is read of b are numbers for the channels of y. */
   readonly each?: boolean;
+  /** Parts of the rows, of one length; a thread makes a vector of each, and what it reads of b serves all. */
+  readonly parts: number;
 }
 
-function fragmentProduct({ left, each }: FragmentSpec): Shader<FragmentSpec> {
-  return { name: `${SHADER_NAMES[left]}__fragment${each ? '_each' : ''}`, wgsl: text };
+/** Parts of rows: as many outputs as a draw has on every device. */
+const PARTS = 4;
+/** Vectors of y from which parts pay. */
+const WORTH_PARTS = 4096;
+
+function fragmentProduct({ left, each, parts }: FragmentSpec): Shader<FragmentSpec> {
+  return { name: `${SHADER_NAMES[left]}__fragment_${each ? 'each_' : ''}${parts}`, wgsl: text };
 }
+
+const numbered = (count: number, text: (j: number) => string, separator = '\n  ') =>
+  Array.from({ length: count }, (_, j) => text(j)).join(separator);
 
 /** Statements that declare z, row and column (in vectors) of vector i of y, which has `columns` in a row. */
 function placeText({ left, order, batch }: FragmentSpec): string {
   if (left !== 'matrix') return PLACES[left];
   const lines = [...order].reverse().map((axis) => {
-    const size = axis === batch ? 'u.m' : `u.batch_${axis}`;
+    const size = axis === batch ? 'u.part' : `u.batch_${axis}`;
     return `let place_${axis} = left % ${size}; left = left / ${size};`;
   });
   const z = Array.from({ length: batch }, (_, axis) => axis).reduce(
@@ -46,58 +56,67 @@ const PLACES: { readonly [kind in Exclude<LeftKind, 'matrix'>]: string } = {
 };
 
 function text(spec: FragmentSpec): string {
-  const { aVec, bVec, storage, epilogue, each } = spec;
+  const { bVec, storage, epilogue, each, parts } = spec;
   const left = leftOperand(spec);
+  const all = (line: (j: number) => string) => numbered(parts, line);
+  // Rows beyond the end are done again, and nobody reads them.
+  const rows = parts === 1 ? 'let row_0 = row;' : all((j) => `let row_${j} = min(row + ${j}u * u.part, u.m - 1u);`);
   return `${laneAliases(bVec)}
 ${epilogueText(epilogue, bVec)}
 ${linearMain(`  let columns = u.n / ${bVec}u;
   ${placeText(spec)}
   ${left.base}
-  ${left.row(0, 'row')}
-  var sum = F(0.0);
+  ${rows}
+  ${all((j) => left.row(j, `row_${j}`))}
+  ${all((j) => `var sum_${j} = F(0.0);`)}
   ${left.openTaps}
-    ${left.tap(0)}
-    ${left.masked ? 'if (in_0) {' : '{'}
-    ${each ? 'sum += F(a[at_0 + column]) * F(b[b_row * u.ldb + column]);' : depthText(aVec)}
-    }
+    ${all((j) => left.tap(j))}
+    ${each ? eachText(spec, left.masked) : depthText(spec, left.masked)}
   ${left.closeTaps}
-  ${endText(spec)}
-  y[i] = ${stored(storage, bVec, 'value')};`)}`;
+  ${all((j) => `{ ${endText(spec, j)} ${parts === 1 ? 'y' : `part_${j}`}[i] = ${stored(storage, bVec, 'value')}; }`)}`)}`;
+}
+
+const seen = (masked: boolean, j: number, type: string, value: string) =>
+  masked ? `select(${type}(0.0), ${type}(${value}), in_${j})` : `${type}(${value})`;
+
+/** The numbers of a tap, one for each channel. */
+function eachText({ parts }: FragmentSpec, masked: boolean): string {
+  return `let b_0 = F(b[b_row * u.ldb + column]);
+    ${numbered(parts, (j) => `sum_${j} += ${seen(masked, j, 'F', `a[at_${j} + column]`)} * b_0;`)}`;
 }
 
 /** The sum over the channels of a tap. */
-function depthText(aVec: 1 | 4): string {
-  const steps =
-    aVec === 1
-      ? ['sum += F(f32(a[at_0 + k])) * F(b[at_b]);']
-      : [
-          'let a_k = vec4<f32>(a[at_0 + k]);',
-          ...[...'xyzw'].map((lane, t) => `sum += a_k.${lane} * F(b[at_b + ${t}u * u.ldb]);`),
-        ];
+function depthText({ aVec, parts }: FragmentSpec, masked: boolean): string {
+  const lanes = aVec === 1 ? [''] : ['.x', '.y', '.z', '.w'];
+  const type = aVec === 1 ? 'f32' : 'vec4<f32>';
   return `var at_b = b_base + b_row * u.ldb + column;
     for (var k = 0u; k < u.depth / ${aVec}u; k++) {
-      ${steps.join('\n      ')}
+      ${lanes.map((_, t) => `let b_${t} = F(b[at_b + ${t}u * u.ldb]);`).join(' ')}
+      ${numbered(parts, (j) => `let a_${j} = ${seen(masked, j, type, `a[at_${j} + k]`)};`)}
+      ${numbered(parts, (j) => lanes.map((lane, t) => `sum_${j} += a_${j}${lane} * b_${t};`).join(' '))}
       at_b += ${aVec}u * u.ldb;
     }`;
 }
 
-/** Statements that declare the value of what was summed up. */
-function endText({ bVec, bias, scaled, epilogue }: FragmentSpec): string {
+/** Statements that declare the value of what was summed up for row j. */
+function endText({ bVec, bias, scaled, epilogue, parts }: FragmentSpec, j: number): string {
   const beta = scaled ? 'u.beta * ' : '';
-  const terms = [scaled ? 'u.alpha * sum' : 'sum'];
+  const terms = [scaled ? `u.alpha * sum_${j}` : `sum_${j}`];
   const before: string[] = [];
   if (bias === 'row') {
     before.push('let own_bias = F(bias[column_base + column]);');
     if (!readsBias(epilogue)) terms.push(`${beta}own_bias`);
   }
-  if (bias === 'any') terms.push(`${beta}${anyBias(bVec)}`);
-  return `${before.join('')} let value = ${ended(epilogue, terms.join(' + '), 'F(residual[i])', 'own_bias')};`;
+  if (bias === 'any') terms.push(`${beta}${anyBias(bVec, j)}`);
+  // In y the parts of a matrix lie behind each other.
+  const at = parts === 1 ? 'i' : `(i / u.row / u.part * u.m + row_${j}) * u.row + i % u.row`;
+  return `${before.join('')} let value = ${ended(epilogue, terms.join(' + '), `F(residual[${at}])`, 'own_bias')};`;
 }
 
-function anyBias(lanes: Lanes): string {
+function anyBias(lanes: Lanes, j: number): string {
   const all = Array.from(
     { length: lanes },
-    (_, t) => `f32(bias[row * u.bias_row + (column * ${lanes}u + ${t}u) * u.bias_column])`,
+    (_, t) => `f32(bias[row_${j} * u.bias_row + (column * ${lanes}u + ${t}u) * u.bias_column])`,
   );
   return `F(${all.join(', ')})`;
 }
@@ -116,25 +135,29 @@ function orderInMemory({ m, n, ldy, strides, y }: Product): number[] {
   return order;
 }
 
-/** A thread for each vector of y. */
+/** A thread for each vector of y, or for one of each part of its rows. */
 export function multiplyFragments(ctx: Context, p: Product, given: ProductSpec): void {
   const { bVec } = given;
-  const spec: FragmentSpec = {
-    ...given,
-    order: p.left === 'matrix' ? orderInMemory(p) : [],
-    ...(p.each && { aVec: bVec, each: true }),
-  };
+  const order = p.left === 'matrix' ? orderInMemory(p) : [];
+  const inOrder = p.left !== 'phases' && order.every((axis, i) => axis === i);
+  const parts = inOrder && p.m >= PARTS * PARTS && p.y.size / bVec >= WORTH_PARTS ? PARTS : 1;
+  const spec: FragmentSpec = { ...given, order, parts, ...(p.each && { aVec: bVec, each: true }) };
   const end = ending(p, spec);
-  const count = p.y.size / bVec;
+  const part = Math.ceil(p.m / parts);
+  const row = (p.left === 'matrix' ? p.n : p.ldy) / bVec;
+  const count = parts === 1 ? p.y.size / bVec : (p.y.size / bVec / p.m) * part;
+  const made = Array.from({ length: parts }, () => (parts === 1 ? p.y : ctx.temp([count * bVec], p.y.dtype)));
   ctx.dispatch({
     shader: fragmentProduct(spec),
     spec,
     inputs: { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, bVec), ...end.inputs },
-    outputs: { y: inLanes(p.y, bVec) },
+    outputs: Object.fromEntries(made.map((y, j) => [parts === 1 ? 'y' : `part_${j}`, inLanes(y, bVec)])),
     uniforms: {
       ...end.uniforms,
       ...(p.each && { group_channels: 0, group_columns: 0 }),
       count,
+      part,
+      row,
       depth: p.depth,
       lda: p.lda / spec.aVec,
       ldb: p.ldb / bVec,
@@ -142,4 +165,36 @@ export function multiplyFragments(ctx: Context, p: Product, given: ProductSpec):
     f32: end.f32,
     workgroups: linearWorkgroups(count, ctx.device),
   });
+  if (parts > 1) join(ctx, made, p.y, { m: p.m, part, row }, bVec);
 }
+
+/** Puts the parts of rows behind each other. */
+function join(
+  ctx: Context,
+  parts: readonly Tensor[],
+  y: Tensor,
+  sizes: { readonly m: number; readonly part: number; readonly row: number },
+  lanes: Lanes,
+): void {
+  const count = y.size / lanes;
+  ctx.dispatch({
+    shader: JOIN,
+    spec: { parts: parts.length },
+    inputs: Object.fromEntries(parts.map((part, j) => [`part_${j}`, inLanes(part, lanes)])),
+    outputs: { y: inLanes(y, lanes) },
+    uniforms: { count, ...sizes },
+    workgroups: linearWorkgroups(count, ctx.device),
+  });
+}
+
+const JOIN: Shader<{ readonly parts: number }> = {
+  name: 'product_parts__fragment',
+  wgsl: ({ parts }) => {
+    const last = parts - 1;
+    const choice = numbered(last, (j) => `if (part == ${j}u) { y[i] = part_${j}[at]; } else`, ' ');
+    return linearMain(`  let row = i / u.row % u.m;
+  let part = row / u.part;
+  let at = (i / u.row / u.m * u.part + row % u.part) * u.row + i % u.row;
+  ${choice} { y[i] = part_${last}[at]; }`);
+  },
+};
