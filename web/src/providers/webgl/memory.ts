@@ -1,6 +1,7 @@
 // The memory of a WebGL context. A block stands for a piece of memory with addresses; what was last written to a place
-// of it is in a texture, or, if it came from the heap, in the block's bytes until a texture is wanted.
+// of it is in a texture, or, if it came from the heap, in pieces of bytes until a texture is wanted.
 import type { Memory, Placement } from '../../device/memory';
+import { Pieces } from './pieces';
 import type { Texture, Textures } from './textures';
 
 interface Holder {
@@ -9,7 +10,7 @@ interface Holder {
 }
 
 export class Block implements Memory {
-  private memory: Uint8Array | undefined;
+  private readonly pieces = new Pieces();
   private readonly holders = new Map<number, Holder>();
 
   constructor(
@@ -17,15 +18,14 @@ export class Block implements Memory {
     private readonly textures: Textures,
   ) {}
 
-  /** Made when it is first needed. */
+  /** What is at a place, if no texture has it; it may have fewer bytes, and zeros follow. */
   bytes(offset: number, count: number): Uint8Array {
-    this.memory ??= new Uint8Array(this.size);
-    return this.memory.subarray(offset, offset + count);
+    return this.pieces.at(offset, count);
   }
 
   write(offset: number, bytes: Uint8Array): void {
     this.drop(offset, bytes.byteLength);
-    this.bytes(offset, bytes.byteLength).set(bytes);
+    this.pieces.put(offset, bytes);
   }
 
   /** The texture that has the `bytes` at this place. */
@@ -33,7 +33,8 @@ export class Block implements Memory {
     const found = this.holders.get(offset);
     if (found && found.bytes >= bytes) return found.texture;
     const texture = this.textures.take(bytes);
-    this.textures.write(texture, this.bytes(offset, bytes));
+    this.textures.write(texture, this.pieces.at(offset, bytes), bytes);
+    this.pieces.cut(offset, bytes);
     this.hold(offset, texture, bytes);
     return texture;
   }
@@ -41,6 +42,7 @@ export class Block implements Memory {
   /** The texture that the `bytes` at this place are written to: what was there, in part or as a whole, is gone. */
   target(offset: number, bytes: number): Texture {
     this.drop(offset, bytes);
+    this.pieces.cut(offset, bytes);
     const texture = this.textures.take(bytes);
     this.hold(offset, texture, bytes);
     return texture;
@@ -66,8 +68,8 @@ export class Block implements Memory {
   }
 
   destroy(): void {
-    this.drop(0, Infinity);
-    this.memory = undefined;
+    this.drop(0, this.size);
+    this.pieces.cut(0, this.size);
   }
 }
 

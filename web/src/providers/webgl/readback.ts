@@ -5,6 +5,9 @@ import type { Gl } from './gl';
 import { blockAt } from './memory';
 import { readBytes } from './textures';
 
+/** A short run is waited for turn by turn; a long one leaves the processor to whoever renders. */
+const SPIN_MS = 20;
+
 export class Readback {
   private readonly idle: { readonly buffer: WebGLBuffer; readonly size: number }[] = [];
 
@@ -16,7 +19,7 @@ export class Readback {
     const parts = read.map((place) => {
       const { buffer, offset } = blockAt(place);
       const texture = buffer.held(offset);
-      if (place.bytes === 0 || !texture) return { bytes: buffer.bytes(offset, place.bytes).slice() };
+      if (place.bytes === 0 || !texture) return { bytes: wholeOf(buffer.bytes(offset, place.bytes), place.bytes) };
       return { texture, at: 0, bytes: place.bytes };
     });
     counters.downloads += read.length;
@@ -46,15 +49,17 @@ export class Readback {
     };
   }
 
-  /** Waits for the fence, a turn of the event loop at a time: until then its state does not change. */
+  /** Waits for the fence, whose state changes between turns of the event loop only. */
   private async passed(fence: WebGLSync | null): Promise<void> {
     const { gl } = this.context;
+    const begun = performance.now();
     for (;;) {
       this.context.ensureAlive();
       if (!fence) return;
       const state = gl.clientWaitSync(fence, 0, 0);
       if (state === gl.ALREADY_SIGNALED || state === gl.CONDITION_SATISFIED) break;
-      await nextTurn();
+      if (performance.now() - begun < SPIN_MS) await nextTurn();
+      else await new Promise((resolve) => setTimeout(resolve, 1));
     }
     gl.deleteSync(fence);
   }
@@ -75,4 +80,11 @@ export class Readback {
     if (this.idle.length < 4) this.idle.push(staging);
     else this.context.gl.deleteBuffer(staging.buffer);
   }
+}
+
+/** A copy with zeros behind. */
+function wholeOf(bytes: Uint8Array, count: number): Uint8Array {
+  const whole = new Uint8Array(count);
+  whole.set(bytes);
+  return whole;
 }

@@ -104,11 +104,12 @@ export class Textures {
     if (!known) gl.drawBuffers(places);
   }
 
-  /** Fills a texture from the beginning. */
-  write({ texture, width, height }: Texture, bytes: Uint8Array): void {
+  /** Fills the first `count` bytes of a texture, with zeros behind those that there are. */
+  write({ texture, width, height }: Texture, given: Uint8Array, count: number): void {
     const { gl } = this;
     gl.bindTexture(gl.TEXTURE_2D, texture);
-    const copied = bytes.byteLength % TEXEL === 0 && bytes.byteOffset % 4 === 0 ? bytes : padded(bytes);
+    const whole = given.byteLength >= count && given.byteLength % TEXEL === 0 && given.byteOffset % 4 === 0;
+    const copied = whole ? given : padded(given, count);
     const words = new Uint32Array(copied.buffer, copied.byteOffset, copied.byteLength / 4);
     const put = (row: number, columns: number, rows: number, from: number) =>
       gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, row, columns, rows, gl.RGBA_INTEGER, gl.UNSIGNED_INT, words, from);
@@ -147,8 +148,8 @@ export function readBytes({ width }: Texture, bytes: number): number {
   return columns * rows * TEXEL;
 }
 
-function padded(bytes: Uint8Array): Uint8Array {
-  const whole = new Uint8Array(Math.ceil(bytes.byteLength / TEXEL) * TEXEL);
+function padded(bytes: Uint8Array, count: number): Uint8Array {
+  const whole = new Uint8Array(Math.ceil(Math.max(bytes.byteLength, count) / TEXEL) * TEXEL);
   whole.set(bytes);
   return whole;
 }
