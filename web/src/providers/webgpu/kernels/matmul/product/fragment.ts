@@ -73,8 +73,10 @@ ${linearMain(`  let columns = u.n / ${bVec}u;
     ${all((j) => left.tap(j))}
     ${each ? eachText(spec, left.masked) : depthText(spec, left.masked)}
   ${left.closeTaps}
-  ${all((j) => `{ ${endText(spec, j)} ${parts === 1 ? 'y' : `part_${j}`}[i] = ${stored(storage, bVec, 'value')}; }`)}`)}`;
+  ${all((j) => `{ ${endText(spec, j)} ${outputName(spec, j)}[i] = ${stored(storage, bVec, 'value')}; }`)}`)}`;
 }
+
+const outputName = ({ parts }: Pick<FragmentSpec, 'parts'>, j: number) => (parts === 1 ? 'y' : `part_${j}`);
 
 const seen = (masked: boolean, j: number, type: string, value: string) =>
   masked ? `select(${type}(0.0), ${type}(${value}), in_${j})` : `${type}(${value})`;
@@ -151,7 +153,7 @@ export function multiplyFragments(ctx: Context, p: Product, given: ProductSpec):
     shader: fragmentProduct(spec),
     spec,
     inputs: { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, bVec), ...end.inputs },
-    outputs: Object.fromEntries(made.map((y, j) => [parts === 1 ? 'y' : `part_${j}`, inLanes(y, bVec)])),
+    outputs: Object.fromEntries(made.map((y, j) => [outputName(spec, j), inLanes(y, bVec)])),
     uniforms: {
       ...end.uniforms,
       ...(p.each && { group_channels: 0, group_columns: 0 }),
