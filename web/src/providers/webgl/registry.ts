@@ -5,7 +5,11 @@ import type { Feature, Kernel } from '../../contract/kernel';
 import { RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import { NAME } from './context';
+import { bringOwnElementProduct } from '../webgpu/kernels/matmul/product/own_element';
+import { multiplyFragments } from './kernels/product';
 import { SHARED } from './shared';
+
+bringOwnElementProduct(multiplyFragments);
 
 /** What kernels do in an element a thread. */
 const FEATURES: ReadonlySet<Feature> = new Set(['bias', 'epilogue', 'residual', 'steps'] as const);
@@ -14,9 +18,13 @@ const keyOf = (op: string, domain = '') => `${domain}:${op}`;
 
 others.forEach((kernel, i) => {
   const source = sources[i];
-  if (!SHARED.has(source) && !SHARED.has(`${source} ${keyOf(kernel.op, kernel.domain)}`)) return;
+  const requires = SHARED[source] ?? SHARED[`${source} ${keyOf(kernel.op, kernel.domain)}`];
+  if (!requires) return;
   const features = kernel.features?.filter((feature) => FEATURES.has(feature));
-  all.set(keyOf(kernel.op, kernel.domain), [{ ...kernel, features }, source]);
+  all.set(keyOf(kernel.op, kernel.domain), [
+    { ...kernel, features, requires: [...(kernel.requires ?? []), ...requires] },
+    source,
+  ]);
 });
 for (const kernel of own as readonly Kernel[]) all.set(keyOf(kernel.op, kernel.domain), [kernel, 'webgl']);
 

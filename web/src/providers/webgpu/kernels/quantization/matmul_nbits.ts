@@ -129,7 +129,7 @@ function resolve(ctx: Context, attributes: BlockAttributes): void {
   const { steps } = attributes;
   if (steps && takesBytes(ctx, given)) return ofBytes(ctx, given, steps);
   const product = steps === 'dynamic' ? { ...given, a: fakeQuantized(ctx, a) } : given;
-  if (m >= MANY_ROWS) manyRows(ctx, product);
+  if (m >= MANY_ROWS || ctx.device.ownElement) manyRows(ctx, product);
   else fewRows(ctx, product);
 }
 
@@ -247,7 +247,11 @@ function manyRows(ctx: Context, p: BlockProduct): void {
   // Of bytes are the encoders, whose every run has many rows; a decoder has them once, and is large.
   // The rows may be rounded to 8 bits, so to 11 as well.
   const halves = p.accuracy >= 2 && ctx.device.subgroupMatrix !== undefined;
-  const matrix = ctx.temp(transposed ? [n, k] : [k, n], halves ? DType.float16 : p.a.dtype, bits === 8);
+  const matrix = ctx.temp(
+    transposed ? [n, k] : [k, n],
+    halves ? DType.float16 : p.a.dtype,
+    bits === 8 || m < MANY_ROWS,
+  );
   const lanes = (transposed ? k : n) % 4 === 0 ? 4 : 1;
   const count = matrix.size / lanes;
   ctx.dispatch({

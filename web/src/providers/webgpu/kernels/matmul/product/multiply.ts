@@ -6,13 +6,13 @@ import { inLanes } from '../../../wgsl/lanes';
 import { bindsWhole } from '../../../wgsl/large';
 import { linearWorkgroups } from '../../../wgsl/linear';
 import { ending } from './ending';
-import { multiplyFragments } from './fragment';
 import { hardwareProduct } from './hardware';
 import type { ByteFactors } from './bytes';
 import { byteTile, hardwareTile } from './hardware_tile';
 import { matrixTile, matrixTileName, matrixTiles } from './matrix_tiles';
 import { type SubgroupMatrixSpec, subgroupMatrixProduct } from './subgroup_matrix';
 import { bytesPay } from '../../shared/byte_words';
+import { multiplyOwnElements } from './own_element';
 import { sumOfParts } from './parts';
 import { cutProduct } from './parts_of_operands';
 import type { Product } from './product';
@@ -56,7 +56,7 @@ export function multiply(ctx: Context, p: Product): void {
     words: p.words !== undefined,
     ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
   };
-  if (ctx.device.ownElement) multiplyFragments(ctx, p, spec);
+  if (ctx.device.ownElement) multiplyOwnElements(ctx, p, spec);
   else if (p.bytes) ofBytes(ctx, p, spec, p.bytes);
   else if (ctx.device.software) software(ctx, p, spec);
   // A part of a product that was cut may have few rows, too, and b's columns in rows.

@@ -48,6 +48,6 @@ export interface Product {
   readonly parts?: number;
   readonly alpha?: number;
   readonly beta?: number;
-  /** Of windows: each channel is a group of its own, and z is 1 (see fragment.ts). */
+  /** Of windows: each channel is a group of its own, and z is 1 (see own_element.ts). */
   readonly each?: boolean;
 }

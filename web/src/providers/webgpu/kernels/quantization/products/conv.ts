@@ -158,7 +158,7 @@ function convolve(
   const plane = sizeOf(geometry.output);
   const places = Math.ceil(plane / 4);
   const whole = plane % 4 === 0;
-  const channels = (outputs / group) % 4 === 0 ? 4 : 1;
+  const channels = (outputs / group) % 4 === 0 && !ctx.device.ownElement ? 4 : 1;
   const count = x.dims[0] * (outputs / channels) * places;
   ctx.dispatch({
     shader: SHADER,

@@ -177,7 +177,7 @@ function product(
     return;
   }
   const step = k % 4 === 0 ? 4 : 1;
-  const rows = m > 1 && (ctx.device.software || y.size >= BUSY) ? 4 : 1;
+  const rows = m > 1 && !ctx.device.ownElement && (ctx.device.software || y.size >= BUSY) ? 4 : 1;
   const blocks = Math.ceil(m / rows);
   const count = batch.dims.reduce((product, dim) => product * dim, blocks) * (n / 4);
   ctx.dispatch({

@@ -1,12 +1,12 @@
 // A product of which each thread writes the vector of its own index: for devices whose threads are fragments.
-import { type Context, KernelError, type Shader, type Tensor } from '../../../../../contract/kernel';
-import { ended, epilogueText, readsBias } from '../../../wgsl/epilogue';
-import { inLanes, type Lanes, laneAliases, stored } from '../../../wgsl/lanes';
-import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
-import { ending } from './ending';
-import { leftOperand } from './left_operand';
-import type { Product } from './product';
-import { type LeftKind, type ProductSpec, SHADER_NAMES } from './spec';
+import { type Context, KernelError, type Shader, type Tensor } from '../../../contract/kernel';
+import { ended, epilogueText, readsBias } from '../../webgpu/wgsl/epilogue';
+import { inLanes, type Lanes, laneAliases, stored } from '../../webgpu/wgsl/lanes';
+import { linearMain, linearWorkgroups } from '../../webgpu/wgsl/linear';
+import { ending } from '../../webgpu/kernels/matmul/product/ending';
+import { leftOperand } from '../../webgpu/kernels/matmul/product/left_operand';
+import type { Product } from '../../webgpu/kernels/matmul/product/product';
+import { type LeftKind, type ProductSpec, SHADER_NAMES } from '../../webgpu/kernels/matmul/product/spec';
 
 /** y has no gaps. */
 interface FragmentSpec extends ProductSpec {
