@@ -13,7 +13,7 @@ import {
 } from '../../../../../contract/kernel';
 import type { Attributes } from '../../../../../contract/attributes';
 import { elementwise, elementwiseShader } from '../../../wgsl/elementwise';
-import { inLanes } from '../../../wgsl/lanes';
+import { inLanes, laneType } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
 import { sizeOf } from '../../../../../contract/shape';
 import { readWindow, slide, type WindowAttributes } from '../../../../../contract/window';
@@ -31,8 +31,10 @@ import { repeated } from '../../../wgsl/repeated';
 
 interface ConvSpec extends Spec {
   readonly axes: number;
+  /** Outputs of a channel that a thread makes. */
+  readonly lanes: 1 | 4;
   readonly channels: 1 | 4;
-  /** Whether the outputs of a channel come in fours. */
+  /** Whether the outputs of a channel come in so many. */
   readonly whole: boolean;
   readonly xZero: boolean;
   readonly wZero: boolean;
@@ -43,12 +45,13 @@ interface ConvSpec extends Spec {
 
 const SHADER: Shader<ConvSpec> = {
   name: 'conv_quantized__any',
-  wgsl({ axes, channels, whole, xZero, wZero, bias, scaled, storage }) {
+  wgsl({ axes, lanes, channels, whole, xZero, wZero, bias, scaled, storage }) {
     const all = Array.from({ length: axes }, (_, axis) => axis);
-    const pixels = [0, 1, 2, 3];
+    const pixels = lanes === 4 ? [0, 1, 2, 3] : [0];
+    const type = laneType('i32', lanes);
     const out = (p: number) =>
       [
-        `var rest_${p} = min(place * 4u + ${p}u, u.plane - 1u);`,
+        `var rest_${p} = min(place * ${lanes}u + ${p}u, u.plane - 1u);`,
         ...[...all]
           .reverse()
           .map(
@@ -77,7 +80,7 @@ const SHADER: Shader<ConvSpec> = {
             `sum_${c}`,
             scaleAt('scale', '0u', `channel_${c}`),
             zeroPoint(true, 'y_zero', '0u', `channel_${c}`),
-            4,
+            lanes,
           )
         : `sum_${c}`;
     const store = (c: number) => {
@@ -97,14 +100,14 @@ const SHADER: Shader<ConvSpec> = {
     channels,
     (c) =>
       `let w_less_${c} = ${zeroPoint(wZero, 'w_zero', '0u', `channel_${c}`)};
-        var sum_${c} = vec4<i32>(${bias ? `bias[channel_${c}]` : '0'});`,
+        var sum_${c} = ${type}(${bias ? `bias[channel_${c}]` : '0'});`,
   )}
   ${open.join('\n  ')}
   ${pixels.map(inside).join('\n  ')}
   let tap = ${tap};
   for (var c = 0u; c < u.depth; c++) {
     let line = (first + c) * u.input_plane;
-    let values = vec4<i32>(${pixels.map((p) => `select(0, i32(x[line + at_${p}]) - x_less, is_${p})`).join(', ')});
+    let values = ${type}(${pixels.map((p) => `select(0, i32(x[line + at_${p}]) - x_less, is_${p})`).join(', ')});
     ${repeated(
       channels,
       (c) => `sum_${c} += values * (i32(w[(channel_${c} * u.depth + c) * u.taps + tap]) - w_less_${c});`,
@@ -156,14 +159,16 @@ function convolve(
   }
   const [least, most] = byteRange(dtype);
   const plane = sizeOf(geometry.output);
-  const places = Math.ceil(plane / 4);
-  const whole = plane % 4 === 0;
+  const lanes = plane % 4 !== 0 && ctx.device.ownElement ? 1 : 4;
+  const places = Math.ceil(plane / lanes);
+  const whole = plane % lanes === 0;
   const channels = (outputs / group) % 4 === 0 && !ctx.device.ownElement ? 4 : 1;
   const count = x.dims[0] * (outputs / channels) * places;
   ctx.dispatch({
     shader: SHADER,
     spec: {
       axes: geometry.kernel.length,
+      lanes,
       channels,
       whole,
       xZero: xZero !== undefined,
@@ -173,7 +178,7 @@ function convolve(
       storage: y.storage,
     },
     inputs: { x, w, ...(bias && { bias }), ...factorInputs(factors) },
-    outputs: { y: whole ? inLanes(y, 4) : y },
+    outputs: { y: whole ? inLanes(y, lanes) : y },
     uniforms: {
       count,
       places,
