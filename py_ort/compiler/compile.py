@@ -13,7 +13,7 @@ import onnx_ir as ir
 from py_ort.boundary import typed_errors
 from py_ort.compiler.load import LoadedModel, ModelMetadata, check_model, load_model
 from py_ort.compiler.options import CompileOptions
-from py_ort.compiler.passes.pass_base import PassReport, run_passes
+from py_ort.compiler.passes.pass_base import PassManager, PassReport
 from py_ort.compiler.placement.devices import Devices
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.compiler.plan.weights import Weights
@@ -100,12 +100,11 @@ def compile_model(
         check_model(loaded.model, [key for manifest in target.manifests.values() for key in manifest.kernels])
     overridable = _overridable(loaded.model)
     compilation = Compilation(loaded, target, options, optimized)
+    manager = PassManager(loaded.model)
     for stage in (stage for stage in STAGES if stage.level <= options.level()):
         with _timed(timings, stage.name):
-            passes = stage.passes(compilation)
-            reports = run_passes(loaded.model, passes, compilation.reports, settle=stage.settles)
-            compilation.reports += reports
-            stage.end(compilation, any(report.changes for report in reports))
+            changed = manager.run(stage.passes(compilation), settle=stage.settles)
+            stage.end(compilation, changed)
     placement = Placement(list(compilation.placed.values()), target.providers)
     if options.disable_cpu_fallback:
         refuse_fallback(placement)
@@ -118,7 +117,7 @@ def compile_model(
     outputs = _completed(compilation.outputs, inputs, loaded)
     return CompiledModel(
         *(plan, writer.weights, inputs, outputs, overridable, loaded.metadata, placement, loaded.model),
-        *(compilation.reports, timings, compilation.placed),
+        *(manager.reports, timings, compilation.placed),
     )
 
 

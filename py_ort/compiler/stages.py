@@ -68,7 +68,7 @@ from py_ort.compiler.passes.norms.layer_norm import layer_norm
 from py_ort.compiler.passes.norms.rms_norm import rms_norm
 from py_ort.compiler.passes.norms.skip_norm import skip_norm
 from py_ort.compiler.passes.norms.transposed_norms import transposed_norms
-from py_ort.compiler.passes.pass_base import Pass, PassReport
+from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.passes.placed.byte_convolutions import ByteConvolutions
 from py_ort.compiler.passes.placed.byte_words import ByteWords
 from py_ort.compiler.passes.placed.columns import Columns
@@ -105,7 +105,6 @@ class Compilation:
         source: The model before anything was done to it, where it is saved in that form.
         feed_ranks: See `plan.scalar_feeds`.
         placed: Where each node runs, from the stage "placement" on.
-        reports: What each pass did.
     """
 
     loaded: LoadedModel
@@ -117,7 +116,6 @@ class Compilation:
     source: ir.Model | None = None
     feed_ranks: dict[ir.Value, int] = field(default_factory=dict)
     placed: dict[ir.Node, PlacedNode] = field(default_factory=dict)
-    reports: list[PassReport] = field(default_factory=list)
 
     @property
     def model(self) -> ir.Model:

@@ -107,72 +107,85 @@ def contracts_checked() -> bool:
     return os.environ.get("PY_ORT_CHECK_PASSES", "0").lower() not in ("", "0", "off", "no")
 
 
-def run_passes(
-    model: ir.Model, passes: Sequence[Pass], earlier: Sequence[PassReport] = (), *, settle: bool = False
-) -> list[PassReport]:
-    """Run passes in order and report on each.
+class PassManager:
+    """Runs passes on a model, which nothing else changes meanwhile, and reports on each.
 
-    Args:
-        model: Changed in place.
-        passes: What to run.
-        earlier: Reports on the passes that this model has been through.
-        settle: Run them in turn until none of them changes anything, at most `_ROUNDS` times.
-
-    Raises:
-        InternalError: A pass failed, or a contract does not hold; the pass's name is in the text.
+    Attributes:
+        reports: What each pass did, in order; the first ones are those that were given.
     """
-    if not passes:
-        return []
-    run = _run_checked if contracts_checked() else _run
-    reports: list[PassReport] = []
-    before = count_operators(model)
-    constants = count_constants(model, before)
-    for each in chain.from_iterable(repeat(passes, _ROUNDS if settle else 1)):
-        if settle and each.name in _at_rest([*earlier, *reports]):
-            continue
+
+    def __init__(self, model: ir.Model, earlier: Iterable[PassReport] = ()) -> None:
+        """`earlier`: reports on the passes that this model has been through."""
+        self.reports = list(earlier)
+        self._model = model
+        self._operators = count_operators(model)
+        self._constants = count_constants(model, self._operators)
+
+    def run(self, passes: Sequence[Pass], *, settle: bool = False) -> bool:
+        """Run passes in order.
+
+        Args:
+            passes: What to run.
+            settle: Run them in turn until none of them changes anything, at most `_ROUNDS` times.
+
+        Returns:
+            True if any of them changed anything.
+
+        Raises:
+            InternalError: A pass failed, or a contract does not hold; the pass's name is in the text.
+        """
+        done = len(self.reports)
+        for each in chain.from_iterable(repeat(passes, _ROUNDS if settle else 1)):
+            if not settle or each.name not in _at_rest(self.reports):
+                self.reports.append(self._run(each))
+        return any(report.changes for report in self.reports[done:])
+
+    def _run(self, each: Pass) -> PassReport:
+        model, before, constants = self._model, self._operators, self._constants
         check()
         start = time.perf_counter()
         model.meta[PRESENT] = {name.rpartition(".")[2] for name in before}
         with typed_errors(
             f"optimization pass {each.name}", "a lower graph_optimization_level may do without it", node_at_fault
         ):
-            changes = run(each, model, [report.name for report in (*earlier, *reports)])
+            changes = self._checked(each) if contracts_checked() else each.call(model)
         model.meta.pop(PRESENT, None)
         ms = (time.perf_counter() - start) * 1e3
         if not changes:
-            reports.append(PassReport(each.name, 0, before.total(), before.total(), ms))
-            continue
-        after = count_operators(model)
-        left = count_constants(model, after)
+            return PassReport(each.name, 0, before.total(), before.total(), ms)
+        after = self._operators = count_operators(model)
+        left = self._constants = count_constants(model, after)
         more = {name: after[name] - before[name] for name in before | after if after[name] != before[name]}
-        reports.append(PassReport(each.name, changes, before.total(), after.total(), ms, more, left - constants))
-        before, constants = after, left
-    return reports
+        return PassReport(each.name, changes, before.total(), after.total(), ms, more, left - constants)
+
+    def _checked(self, each: Pass) -> int:
+        model, done = self._model, [report.name for report in self.reports]
+        assert count_operators(model) == self._operators, "the model was changed between two passes"
+        missing = [name for name in each.after if name not in done]
+        assert not missing, f"comes after {', '.join(missing)}"
+        late = [name for name in each.before if name in done and each.name not in done]
+        assert not late, f"comes before {', '.join(late)}"
+        each.requires(model)
+        known, nodes = interface(model), count_nodes(model)
+        changes = each.call(model)
+        assert changes or count_nodes(model) == nodes, f"of {nodes} nodes {count_nodes(model)} are left, but no change"
+        check_well_formed(model)
+        check_interface(model, known)
+        each.ensures(model)
+        if each.settles and changes:
+            again = each.call(model)
+            assert not again, f"a second call changes {again} more"
+        return changes
+
+
+def run_passes(model: ir.Model, passes: Sequence[Pass], earlier: Sequence[PassReport] = ()) -> list[PassReport]:
+    """Run passes on a model once, as a `PassManager` does, and report on each."""
+    manager = PassManager(model, earlier)
+    manager.run(passes)
+    return manager.reports[len(earlier) :]
 
 
 def _at_rest(reports: Sequence[PassReport]) -> set[str]:
     """Return the passes that have nothing to change: none has changed anything since, and a second call does not."""
     last = next((i for i in reversed(range(len(reports))) if reports[i].changes), 0)
     return {report.name for report in reports[last:]}
-
-
-def _run(each: Pass, model: ir.Model, done: Sequence[str]) -> int:
-    return each.call(model)
-
-
-def _run_checked(each: Pass, model: ir.Model, done: Sequence[str]) -> int:
-    missing = [name for name in each.after if name not in done]
-    assert not missing, f"comes after {', '.join(missing)}"
-    late = [name for name in each.before if name in done and each.name not in done]
-    assert not late, f"comes before {', '.join(late)}"
-    each.requires(model)
-    known, nodes = interface(model), count_nodes(model)
-    changes = each.call(model)
-    assert changes or count_nodes(model) == nodes, f"of {nodes} nodes {count_nodes(model)} are left, but no change"
-    check_well_formed(model)
-    check_interface(model, known)
-    each.ensures(model)
-    if each.settles and changes:
-        again = each.call(model)
-        assert not again, f"a second call changes {again} more"
-    return changes

@@ -7,7 +7,7 @@ import pytest
 from graphs import parse
 from provisional import manifests
 
-from py_ort.compiler.passes.pass_base import Pass, run_passes
+from py_ort.compiler.passes.pass_base import Pass, PassManager, run_passes
 from py_ort.compiler.passes.rewrite import Rewrite, rewrite, runs
 from py_ort.compiler.target import Target
 from py_ort.exceptions import InternalError
@@ -101,9 +101,10 @@ class _Turns(Pass):
 def test_passes_take_turns_until_none_changes_anything() -> None:
     model = _model()
     passes = [_Turns("first", "LeakyRelu"), _Turns("second", "Elu")]
-    reports = run_passes(model, passes, settle=True)
+    manager = PassManager(model)
+    assert manager.run(passes, settle=True)
     assert _alphas(model) == [1.0, 1.0]
-    assert [(each.name, each.changes) for each in reports] == [
+    assert [(each.name, each.changes) for each in manager.reports] == [
         ("first", 1),
         ("second", 1),
         ("first", 1),
@@ -123,8 +124,9 @@ def test_passes_that_undo_each_other_end(monkeypatch: pytest.MonkeyPatch) -> Non
         write.__name__ = name
         return rewrite("Relu")(write)
 
-    reports = run_passes(_model(), [change("a"), change("b")], settle=True)
-    assert 2 < len(reports) < 100 and all(each.changes for each in reports)
+    manager = PassManager(_model())
+    manager.run([change("a"), change("b")], settle=True)
+    assert 2 < len(manager.reports) < 100 and all(each.changes for each in manager.reports)
 
 
 def test_one_call_must_do_all_of_it() -> None:
