@@ -27,11 +27,17 @@ IO_BINDINGS = ("none", "gpu-tensor", "gpu-location", "ml-tensor", "ml-location")
 #: Whose devices I/O bindings name.
 _BOUND = {"gpu": "webgpu", "ml": "webnn"}
 SEVERITIES = ("verbose", "info", "warning", "error")
-#: The fields of `ort.env` that may be set, and whether they mean something here.
-ENV_FIELDS = {
-    "wasm": {"numThreads": True, "initTimeout": False, "simd": False, "proxy": False},
-    "webgl": dict.fromkeys(("contextId", "matmulMaxBatchSize", "textureCacheMode", "pack", "async"), False),
-    "webgpu": {"profiling.mode": True, "validateInputContent": False},
+_NONE = "py_ort has no such switch"
+#: The fields of `ort.env` that may be set, with the values that mean something here ("": all), and why others do not.
+ENV_FIELDS: dict[str, dict[str, tuple[str, str]]] = {
+    "wasm": {
+        "numThreads": ("", ""),
+        "initTimeout": ("-", _NONE),
+        "simd": ("true|auto|fixed|relaxed", "py_ort has no build without SIMD"),
+        "proxy": ("true", "sessions of Python always run in a worker"),
+    },
+    "webgl": dict.fromkeys(("contextId", "matmulMaxBatchSize", "textureCacheMode", "pack", "async"), ("-", _NONE)),
+    "webgpu": {"profiling.mode": ("", ""), "validateInputContent": ("-", _NONE)},
 }
 #: Older spellings.
 ALIASES = {
@@ -64,6 +70,7 @@ class Arguments:
     browser: str
     debug: bool
     profile: bool
+    trace: bool
     download_model: bool
     perf: int
     optimized_model_file_path: str
@@ -106,6 +113,7 @@ def parse(arguments: Sequence[str]) -> Arguments:
         named=given.backend is not None,
         browser=browser,
         debug=given.debug,
+        trace=given.trace,
         profile=given.profile or env.get("webgpu.profiling.mode") == "default",
         download_model=given.download_model,
         perf=given.perf,
@@ -136,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-e", "--env", choices=ENVIRONMENTS, default="chrome", help="where to run; capture: browsers that open a URL")
     add("-p", "--profile", action="store_true", help="write a profile of each session")
     add("-m", "--download-model", action="store_true", help="write the model of each operator test")
-    add("-t", "--trace", action="store_true")
+    add("-t", "--trace", action="store_true", help="mark runs in the browser's own performance timeline")
     add("-P", "--perf", nargs="?", type=int, const=10, default=0, help="model only: time that many runs (10)")
     add("-c", "--file-cache", action="store_true")
     add("-u", "--optimized-model-file-path", default="", help="write the optimized model there")
@@ -178,7 +186,6 @@ def _environment(parser: argparse.ArgumentParser, rest: Sequence[str]) -> dict[s
 
 def _without_effect(given: Any, env: dict[str, str]) -> dict[str, str]:
     reasons: dict[str, Any] = {
-        "--trace": given.trace and "profiles (-p) have what it adds",
         "--file-cache": given.file_cache and "tensors do not go through files here",
         "--user-data-dir": given.user_data_dir and "the browser has a profile of its own, made anew",
     }
@@ -188,8 +195,9 @@ def _without_effect(given: Any, env: dict[str, str]) -> dict[str, str]:
                 "all messages of that level are logged, whatever their category"
             )
     found = {flag: reason for flag, reason in reasons.items() if reason}
-    for name in env:
+    for name, value in env.items():
         group, _, rest = name.partition(".")
-        if not ENV_FIELDS[group][rest]:
-            found[f"--{name}"] = "py_ort has no such switch"
+        effective, why = ENV_FIELDS[group][rest]
+        if effective and value not in effective.split("|"):
+            found[f"--{name}={value}"] = why
     return found

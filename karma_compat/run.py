@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import platform
 import subprocess
 import sys
@@ -37,6 +38,8 @@ def main() -> None:
     logging.basicConfig(format="%(name)s: %(message)s")
     level = "verbose" if arguments.debug or arguments.profile else arguments.severity
     logging.getLogger("py_ort").setLevel(_LEVELS[level])
+    if arguments.trace:
+        os.environ["PY_ORT_TRACE"] = "1"  # sessions read it
     for flag, reason in arguments.without_effect.items():
         console.print(f"[yellow]{flag} has no effect: {reason}[/]")
     try:
@@ -153,8 +156,12 @@ def session_settings(arguments: Arguments) -> dict[str, object]:
 
 def entries(arguments: Arguments) -> dict[str, str]:
     """Return the configuration entries of the `SessionOptions`."""
-    device = arguments.webnn_device_type
-    return {f"{PROVIDERS['webnn'].prefix}deviceType": device} if device else {}
+    found = {}
+    if device := arguments.webnn_device_type:
+        found[f"{PROVIDERS['webnn'].prefix}deviceType"] = device
+    if (simd := arguments.env.get("wasm.simd")) in ("fixed", "relaxed"):
+        found[f"{PROVIDERS['wasm'].prefix}simd"] = simd
+    return found
 
 
 _ENABLE = {

@@ -23,7 +23,7 @@ async function kernelFiles(within, only) {
   return files.filter((file) => !only || only.includes(stem(file))).sort((a, b) => (a.source < b.source ? -1 : 1));
 }
 
-const { ranks, defaults } = JSON.parse(readFileSync(path.join(web, 'src/schema/providers.json'), 'utf8'));
+const { ranks } = JSON.parse(readFileSync(path.join(web, 'src/schema/providers.json'), 'utf8'));
 
 /**
  * The providers with devices, each a folder, the best one first as Python ranks them: those of src/providers, and then
@@ -65,10 +65,14 @@ export const PAGE_SCRIPTS = { worker: 'session_worker.mjs', thread: 'microkernel
 /**
  * The modules virtual:kernels, the list of kernels and the source of each, virtual:build, what differs between builds
  * of the API, virtual:providers and virtual:parts, what providers with devices are and what they add to generate.mjs,
- * and virtual:core, the core's glue. `only`: stems of files of kernels; all if it is left out. `providers`: those of
- * PROVIDERS that are in it. `glue`: core.mjs, where a script has it in it.
+ * virtual:core, the core's glue, and virtual:loops, the contents of generate.mjs.
+ *
+ * @param only stems of files of kernels; all without it.
+ * @param options.providers those of PROVIDERS that are in the bundle.
+ * @param options.glue the path of core.mjs, where the bundle has the glue in it.
+ * @param options.loops true where the bundle has the loops of decoders in it.
  */
-export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVIDERS, glue } = {}) {
+export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVIDERS, glue, loops } = {}) {
   return {
     name: 'virtual',
     setup(build) {
@@ -78,11 +82,10 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVI
           byProvider('sides', providers, 'page.ts'),
           `import { CORE_PROVIDER } from './src/contract/providers';`,
           `export const providers = [...${namesOf(providers)}, CORE_PROVIDER];`,
-          `export const defaults = providers.filter((name) => ${JSON.stringify(defaults)}.includes(name));`,
           `export const elsewhere = ${namesOf(PROVIDERS.filter((one) => !providers.includes(one)))};`,
           ...Object.entries(scripts).map(
             ([role, name]) =>
-              `export const ${role} = { name: '${name}', url: /* @__PURE__ */ new URL('./${name}', import.meta.url) };`,
+              `export const ${role} = { name: '${name}', url: () => new URL('./${name}', import.meta.url) };`,
           ),
         ].join('\n'),
         resolveDir: web,
@@ -98,6 +101,11 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVI
           ? `export { default as createCore } from ${JSON.stringify(glue)};`
           : 'export const createCore = undefined;',
         resolveDir: web,
+      }));
+      build.onLoad({ filter: /^virtual:loops$/, namespace: 'virtual' }, () => ({
+        contents: loops ? `export * as loops from './src/generate/generator';` : 'export const loops = undefined;',
+        resolveDir: web,
+        loader: 'ts',
       }));
       build.onLoad({ filter: /^virtual:kernels/, namespace: 'virtual' }, async ({ path: module }) => {
         const within = module.slice('virtual:kernels/'.length);

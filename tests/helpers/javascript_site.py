@@ -54,6 +54,17 @@ def forms() -> bytes:
     return small_models.model(nodes, [values[name] for name in types], [values[name] for name in made])
 
 
+def labels() -> bytes:
+    """Maps, as classifiers of scikit-learn end in them."""
+    zipped = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_strings=["cat", "dog"])
+    maps = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    )
+    return small_models.model(
+        [zipped], [small_models.floats("x", ["N", 2])], [helper.make_value_info("y", maps)], domains=["ai.onnx.ml"]
+    )
+
+
 def odd_names() -> bytes:
     """Values called like what every object of JavaScript has, and like options of runs."""
     names = ("constructor", "__proto__", "toString", "tag", "signal")
@@ -71,7 +82,7 @@ def odd_names() -> bytes:
 
 def case_names() -> list[str]:
     """The names in `cases` of javascript_api.mjs."""
-    files = [_PAGES / f"javascript_{part}.mjs" for part in ("gpu", "sessions", "strangers")]
+    files = [_PAGES / f"javascript_{part}.mjs" for part in ("errors", "gpu", "sessions", "strangers")]
     found = (re.findall(r"""^  (?:'(.+)'|"(.+)"): async""", file.read_text(), re.MULTILINE) for file in files)
     return [single or double for names in found for single, double in names]
 
@@ -92,7 +103,13 @@ def lay_out(folder: Path) -> None:
     copy_runtime(folder)
     for file in (*_PAGES.glob("javascript_*.mjs"), *_PAGES.glob("javascript_*.html")):
         shutil.copy(file, folder)
-    small = {"add": small_models.add(), "strings": strings(), "forms": forms(), "odd_names": odd_names()}
+    small = {
+        "add": small_models.add(),
+        "strings": strings(),
+        "forms": forms(),
+        "odd_names": odd_names(),
+        "labels": labels(),
+    }
     small["endless"] = small_models.endless_loop()
     small["integers"] = small_models.add(TensorProto.INT64)
     small["clip"] = parse("g (float[a] x, float low) => (float[a] y) { y = Clip(x, low) }").SerializeToString()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import small_models
+from static_site import StaticSite
+from usual_script import DECODER
 
+import py_ort
 from py_ort.bench.npm import npm_package
 from py_ort.exceptions import EngineError
 
@@ -46,6 +50,22 @@ def project(package: Path, tmp_path: Path) -> Path:
     shutil.copytree(package, tmp_path / "node_modules/py-ort-web")
     (tmp_path / "package.json").write_text('{ "type": "module" }')
     return tmp_path
+
+
+@pytest.fixture
+def site(project: Path) -> Iterator[Callable[..., StaticSite]]:
+    """Serves a folder, the project's if none is named, with the models of `usual_script`."""
+    sites: list[StaticSite] = []
+
+    def serve(folder: Path = project, headers: Mapping[str, str] | None = None) -> StaticSite:
+        py_ort.export(small_models.add(), folder / "add.pyort")
+        py_ort.export(DECODER.SerializeToString(), folder / "decoder.pyort", providers=["wasm"])
+        sites.append(StaticSite(folder, headers))
+        return sites[-1]
+
+    yield serve
+    for each in sites:
+        each.close()
 
 
 @pytest.fixture(scope="session")

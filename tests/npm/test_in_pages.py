@@ -7,80 +7,30 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import small_models
-from language_models import language_model, native_greedy
 from static_site import ISOLATED, StaticSite, browsing
+from usual_script import PAGE, checked, page, visit
 
 import py_ort
 
 pytestmark = pytest.mark.browser
-DECODER = language_model("growing")
 WEB = Path(__file__).parents[2] / "web"
 VITE = "8.3.8"
 CONFIG = "export default { optimizeDeps: { exclude: ['py-ort-web'] } };\n"
-#: What users write; `ort` is the API.
-RUN = """
-const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
-const said = [];
-for (const method of ['warn', 'error']) console[method] = (...words) => said.push(words.join(' '));
-addEventListener('error', ({ message }) => tell({ error: message }));
-async function run(ort, options) {
-  const session = await ort.InferenceSession.create('add.pyort', options);
-  const x = new ort.Tensor('float32', [1, 2, 3], [1, 3]);
-  const { y } = await session.run({ x, scale: new ort.Tensor('float32', [10, 20, 30]) });
-  const { executionProviders: providers } = session;
-  const decoder = await ort.InferenceSession.create('decoder.pyort', { executionProviders: ['wasm'], ...options });
-  const tokens = await decoder.generate([3, 1, 4], { maxNewTokens: 4 }).result;
-  await tell({ y: [...y.data], tokens, providers, said, isolated: crossOriginIsolated });
-}
-const start = (ort, options) => run(ort, options).catch((error) => tell({ error: error.message, said }));
-"""
-
-
-@pytest.fixture
-def site(project: Path) -> Iterator[Callable[..., StaticSite]]:
-    """Serves a folder of the project in which a model lies."""
-    sites: list[StaticSite] = []
-
-    def serve(folder: Path = project, headers: Mapping[str, str] | None = None) -> StaticSite:
-        py_ort.export(small_models.add(), folder / "add.pyort")
-        py_ort.export(DECODER.SerializeToString(), folder / "decoder.pyort", providers=["wasm"])
-        sites.append(StaticSite(folder, headers))
-        return sites[-1]
-
-    yield serve
-    for each in sites:
-        each.close()
-
-
-def visit(site: StaticSite, path: str = "/") -> dict[str, Any]:
-    with browsing("chromium", f"{site.origin}{path}"):
-        return checked(site.told())
-
-
-def checked(told: dict[str, Any]) -> dict[str, Any]:
-    assert told.get("y") == [11, 22, 33] and told["said"] == [], told
-    assert told["tokens"] == native_greedy(DECODER, [3, 1, 4], 4)
-    return told
 
 
 def asked(site: StaticSite, pattern: str) -> list[str]:
     return [path for path in site.asked if re.search(pattern, path)]
 
 
-def page(script: str, before: str = "", kind: str = "module") -> str:
-    return f'<!doctype html><meta charset="utf-8"><title>Test</title>{before}<script type="{kind}">{script}</script>\n'
-
-
 @pytest.mark.parametrize(("flavor", "provider"), [("", "webgpu"), (".wasm", "wasm")], ids=["webgpu", "wasm"])
 def test_script_tag(project: Path, site: Callable[..., StaticSite], flavor: str, provider: str) -> None:
     tag = f'<script src="node_modules/py-ort-web/dist/py_ort{flavor}.min.js"></script>'
-    (project / "index.html").write_text(page(f"{RUN} start(ort);", tag, "text/javascript"))
+    (project / "index.html").write_text(page(f"{PAGE} start(ort, '{provider}');", tag, "text/javascript"))
     served = site()
     assert visit(served)["providers"][0] == provider
     assert asked(served, rf"/session_worker{flavor}\.mjs$") and asked(served, r"/core\.wasm$")
@@ -89,7 +39,9 @@ def test_script_tag(project: Path, site: Callable[..., StaticSite], flavor: str,
 @pytest.mark.parametrize(("flavor", "provider"), [("", "webgpu"), (".wasm", "wasm")], ids=["webgpu", "wasm"])
 @pytest.mark.parametrize("isolated", [False, True], ids=["alone", "isolated"])
 def test_module(project: Path, site: Callable[..., StaticSite], flavor: str, provider: str, isolated: bool) -> None:
-    script = f"import * as ort from './node_modules/py-ort-web/dist/py_ort{flavor}.mjs'; {RUN} start(ort);"
+    script = (
+        f"import * as ort from './node_modules/py-ort-web/dist/py_ort{flavor}.mjs'; {PAGE} start(ort, '{provider}')"
+    )
     (project / "index.html").write_text(page(script))
     served = site(headers=ISOLATED if isolated else {})
     told = visit(served)
@@ -122,7 +74,7 @@ def test_the_page_of_the_readme(package: Path, project: Path, site: Callable[...
 def test_esbuild(project: Path, site: Callable[..., StaticSite], where: str) -> None:
     """The files are copied beside the bundle, or anywhere else, as wasmPaths says."""
     paths = "" if where == "beside" else "ort.env.wasm.wasmPaths = '/ort/';"
-    (project / "main.js").write_text(f"import * as ort from 'py-ort-web'; {paths} {RUN} start(ort);")
+    (project / "main.js").write_text(f"import * as ort from 'py-ort-web'; {paths} {PAGE} start(ort, 'webgpu');")
     public = project / "public"
     files = public if where == "beside" else public / "ort"
     command = [str(WEB / "node_modules/.bin/esbuild"), "main.js", "--bundle", "--format=esm", "--outdir=public"]
@@ -140,7 +92,7 @@ def test_esbuild(project: Path, site: Callable[..., StaticSite], where: str) -> 
 def vite_project(project: Path, of_npm: Callable[[str, str], Path]) -> list[str]:
     """Write a project and return the command that is Vite."""
     vite = of_npm("vite", VITE)
-    (project / "main.js").write_text(f"import * as ort from 'py-ort-web'; {RUN} start(ort);")
+    (project / "main.js").write_text(f"import * as ort from 'py-ort-web'; {PAGE} start(ort, 'webgpu');")
     (project / "index.html").write_text(page("import './main.js';"))
     (project / "vite.config.js").write_text(CONFIG)
     return ["node", str(vite / "bin/vite.js")]

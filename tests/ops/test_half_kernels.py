@@ -1,7 +1,8 @@
 """The WebGPU kernels on float16: as f16 where the adapter has it, else packed and computed in f32 (SwiftShader).
 
 For each operator the first case of the tables whose tensors are all float32, in float16: the expectation is that of the
-rounded inputs in float32. The adapter with shader-f16 is lavapipe, where PY_ORT_LAVAPIPE names the library to load.
+rounded inputs in float32. The adapter with shader-f16 is lavapipe: the library that PY_ORT_LAVAPIPE names, or that of
+`tests/helpers/lavapipe`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lavapipe
 import numpy as np
 import pytest
 from case import Case, Random
 from test_webgpu_kernels import CASES
 
+LAVAPIPE = "PY_ORT_LAVAPIPE"
 ASSETS = Path(__file__).parents[2] / "py_ort/assets"
-LAVAPIPE = os.environ.get("PY_ORT_LAVAPIPE", "")
 
 
 def _takes_halves() -> set[tuple[str, str]]:
@@ -48,13 +50,17 @@ HALVES = _cases()
 
 @pytest.fixture(scope="module", params=["swiftshader", "lavapipe"])
 def kernel_page(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "lavapipe" and not LAVAPIPE:
-        pytest.skip("PY_ORT_LAVAPIPE does not name a library that gives Chromium an adapter with shader-f16")
     from run import KernelPage
 
-    with KernelPage(adapter=request.param) as page:
-        assert ("shader-f16" in page.device()["features"]) == (request.param == "lavapipe")
-        yield page
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param == "lavapipe" and LAVAPIPE not in os.environ:
+            try:
+                patched.setenv(LAVAPIPE, lavapipe.environment()["LD_PRELOAD"])
+            except lavapipe.Missing as e:
+                pytest.skip(f"no adapter has shader-f16: {e}")
+        with KernelPage(adapter=request.param) as page:
+            assert ("shader-f16" in page.device()["features"]) == (request.param == "lavapipe")
+            yield page
 
 
 def test_most_operators_are_here() -> None:

@@ -1,4 +1,5 @@
 // The cases of test_javascript_api.py: py_ort.mjs in a page of one's own.
+import { cases as errors } from './javascript_errors.mjs';
 import { cases as gpu } from './javascript_gpu.mjs';
 import { cases as sessions } from './javascript_sessions.mjs';
 import { cases as strangers } from './javascript_strangers.mjs';
@@ -7,4 +8,4 @@ import { env } from './py_ort.mjs';
 export { env };
 
 /** Each is run twice: with sessions in a worker where they can be, and in the page. */
-export const cases = { ...gpu, ...sessions, ...strangers };
+export const cases = { ...errors, ...gpu, ...sessions, ...strangers };

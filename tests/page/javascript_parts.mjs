@@ -1,7 +1,10 @@
 // What the cases of pages are made of.
 import { InferenceSession, Tensor } from './py_ort.mjs';
 
-export const create = (name, options) => InferenceSession.create(`${name}.pyort`, options);
+/** The first of these that there is, as most of the cases want it. */
+export const executionProviders = ['webgpu', 'wasm'];
+export const create = (name, options) =>
+  InferenceSession.create(`${name}.pyort`, options === null ? null : { executionProviders, ...options });
 export const x = new Tensor('float32', [1, 2, 3], [1, 3]);
 export const scale = new Tensor('float32', [10, 20, 30]);
 

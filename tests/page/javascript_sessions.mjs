@@ -1,6 +1,6 @@
 // Cases of javascript_api.mjs: sessions, their options, and what they say.
 import { equal, fails } from './javascript_checks.mjs';
-import { create, listening, scale, x } from './javascript_parts.mjs';
+import { create, executionProviders, listening, scale, x } from './javascript_parts.mjs';
 import { env, InferenceSession, Tensor } from './py_ort.mjs';
 
 export const cases = {
@@ -64,7 +64,6 @@ export const cases = {
       () => create('add', { executionProvider: ['wasm'] }),
       'no option "executionProvider"; it has executionP',
     );
-    await fails(() => create('add', { executionProviders: [] }), 'is empty');
     await fails(() => create('add', { logSeverityLevel: 7 }), 'is 0 to 4, not 7');
     await fails(() => create('add', null), 'options of a session are an object');
     await fails(() => create('add', { executionProviders: 'wasm' }), 'executionProviders is an array');
@@ -233,7 +232,7 @@ export const cases = {
       path: `parted.pyort.${i}`,
       data: `parted.pyort.${i}`,
     }));
-    const given = await InferenceSession.create(first, { externalData });
+    const given = await InferenceSession.create(first, { externalData, executionProviders });
     const parted = await create('parted');
     const image = new Tensor(
       'float32',
@@ -272,24 +271,6 @@ export const cases = {
       session.outputNames,
     );
     await session.release();
-  },
-
-  'what is left out is said': async () => {
-    const said = listening('warn');
-    const session = await InferenceSession.create('wasm.pyort', {
-      executionProviders: ['webnn', 'webgpu', 'cpu'],
-    });
-    said.stop();
-    equal(said, [
-      'py_ort: session: left out: webnn: this build of py_ort is without it; import py-ort-web/webnn; webgpu: the ' +
-        'model was exported without it (py-ort export --provider webgpu)',
-    ]);
-    await session.release();
-    await fails(
-      () => create('wasm', { executionProviders: ['webgpu'] }),
-      'no execution provider is available: webgpu: the model',
-    );
-    await fails(() => create('add', { executionProviders: ['gpu'] }), 'no execution provider "gpu"');
   },
 
   'a page with a base': async () => {

@@ -2,7 +2,8 @@
 import { equal, fails, near } from './javascript_checks.mjs';
 import { env, InferenceSession, Tensor } from './py_ort.mjs';
 
-const create = (name, options) => InferenceSession.create(`${name}.pyort`, options);
+const create = (name, options) =>
+  InferenceSession.create(`${name}.pyort`, { executionProviders: ['webgpu', 'wasm'], ...options });
 const peer = async () => (await import('./onnxruntime_web.mjs')).Tensor;
 
 /** Colors that differ in every channel; opaque unless told, since canvases keep no color of what cannot be seen. */

@@ -138,15 +138,20 @@ def test_outputs_that_cannot_be_on_the_gpu(new_session, dtype):
 
 
 def test_values_for_sessions_without_a_gpu(new_session):
-    """A value on the GPU of the same page is read by the page itself."""
+    """A value on the GPU of the same page is read by the page itself, and an output is copied into one."""
     on_gpu, on_cpu = (new_session(small_models.add(), providers=[name]) for name in ("webgpu", "wasm"))
     (y,) = on_cpu.run(None, {"x": at(on_gpu, X), "scale": SCALE})
     np.testing.assert_array_equal(y, X + SCALE)
     binding = on_cpu.io_binding()
     binding.bind_cpu_input("x", X[:2])
     binding.bind_cpu_input("scale", SCALE)
-    binding.bind_ortvalue_output("y", at(on_gpu, X[:2]))
-    with pytest.raises(InvalidArgument, match='output "y" is bound to a tensor on a device'):
+    target = at(on_gpu, np.zeros_like(X[:2]))
+    binding.bind_ortvalue_output("y", target)
+    on_cpu.run_with_iobinding(binding)
+    np.testing.assert_array_equal(target.numpy(), X[:2] + SCALE)
+    assert target.device_name() == "webgpu" and binding.get_outputs() == [target]
+    binding.bind_ortvalue_output("y", at(on_gpu, X))
+    with pytest.raises(InvalidArgument, match=r"this value is float32\[30000, 3\]; got float32\[2, 3\]"):
         on_cpu.run_with_iobinding(binding)
 
 

@@ -1,6 +1,7 @@
 """The command line and the rules of onnxruntime-web's test runner."""
 
 import json
+import os
 from shutil import copytree
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_flags():
     assert found.backends == ("wasm", "webgpu") and found.named
     assert found.browser == "firefox" and found.perf == 3 and found.profile
     assert found.env["wasm.numThreads"] == "2" and found.chromium_flags == ("--a",)
-    assert "--webgl.pack" in found.without_effect
+    assert "--webgl.pack=true" in found.without_effect
     found = parse(["op", "add", "-b=webnn,webgpu", "-i=ml-location", "--webnn-device-type=npu"])
     assert (found.bound("webnn"), found.bound("webgpu")) == ("gpu-location", "none")
     assert entries(found) == {"ep.webnnexecutionprovider.deviceType": "npu"}
@@ -182,6 +183,22 @@ def test_flags_that_do_less_than_they_say(data, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "'webgpu,webgl' of --log-verbose has no effect" in printed and "no effect on wasm" in printed
     assert not parse(["--log-verbose"]).without_effect
+
+
+def test_switches(data, monkeypatch, capsys):
+    """Those that sessions have are theirs; of others the values that ask for what happens anyway say nothing."""
+    monkeypatch.setenv("PY_ORT_TRACE", "0")
+    line = ["-b=wasm", "--trace", "--wasm.simd=fixed", "--wasm.proxy", f"--test-data={data}"]
+    assert status_of(monkeypatch, "op", "add", *line) == 0
+    assert "no effect" not in capsys.readouterr().out
+    assert os.environ["PY_ORT_TRACE"] == "1"
+    assert entries(parse(line)) == {"ep.cpuexecutionprovider.simd": "fixed"}
+    said = parse(["--wasm.simd=false", "--wasm.proxy=false", "--wasm.initTimeout=5"]).without_effect
+    assert said == {
+        "--wasm.simd=false": "py_ort has no build without SIMD",
+        "--wasm.proxy=false": "sessions of Python always run in a worker",
+        "--wasm.initTimeout=5": "py_ort has no such switch",
+    }
 
 
 def test_models_of_one_name(relu, monkeypatch, capsys):

@@ -31,16 +31,21 @@ const { values: args } = parseArgs({
 const dist = path.join(args.out, 'dist');
 
 async function buildPages({ suffix, ...flavor }) {
-  const options = { folder: dist, minify: true, ...flavor, scripts: pageScripts(suffix) };
+  const options = { folder: dist, minify: true, sourcemap: 'linked', ...flavor, scripts: pageScripts(suffix) };
   await buildSessions({ ...options, name: `py_ort${suffix}`, entry: 'src/module.ts' });
+  const whole = { ...(await settings({ ...options, sourcemap: false, glue: CORE_GLUE, loops: true })), outdir: dist };
   await esbuild.build({
-    ...(await settings(options)),
+    ...whole,
+    entryPoints: { [`py_ort${suffix}.bundle`]: 'src/module.ts' },
+    outExtension: { '.js': '.mjs' },
+  });
+  await esbuild.build({
+    ...whole,
     format: 'iife',
     globalName: 'ort',
     inject: [path.join(here, 'script_url.ts')],
-    define: { ...(await settings(options)).define, 'import.meta.url': 'scriptUrl' },
+    define: { ...whole.define, 'import.meta.url': 'scriptUrl' },
     entryPoints: { [`py_ort${suffix}.min`]: 'src/index.ts' },
-    outdir: dist,
   });
 }
 
@@ -54,8 +59,17 @@ async function buildForNode({ suffix, ...flavor }) {
   });
 }
 
+/** Bundlers make data: URLs of files below 4 KiB, and few policies allow workers of such. */
+const LARGE_ENOUGH = `/* Not to be inlined. ${' '.repeat(4096)}*/`;
+
 async function buildThreads() {
-  await esbuild.build({ ...common, minify: true, outdir: dist, entryPoints: ['src/page/microkernel_worker.ts'] });
+  await esbuild.build({
+    ...common,
+    minify: true,
+    footer: { js: LARGE_ENOUGH },
+    outdir: dist,
+    entryPoints: ['src/page/microkernel_worker.ts'],
+  });
   await esbuild.build({
     ...common,
     outdir: dist,
@@ -81,7 +95,7 @@ async function buildPackage() {
     await buildForNode(flavor);
   }
   await buildThreads();
-  await buildGenerate({ folder: dist, minify: true });
+  await buildGenerate({ folder: dist, minify: true, sourcemap: 'linked' });
   await copyCore();
   await writeFile(path.join(dist, 'py_ort.d.ts'), await declarations('src/index.ts'));
   const described = JSON.parse(await readFile(path.join(here, 'package.json'), 'utf8'));

@@ -3,6 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import * as esbuild from 'esbuild';
 import { common, PAGE_SCRIPTS, PROVIDERS, virtualModules } from '../bundling.mjs';
+import { commentImports } from './import_comments.mjs';
 import { smaller } from './smaller.mjs';
 
 const web = path.dirname(import.meta.dirname);
@@ -29,13 +30,13 @@ export async function projectVersion() {
 }
 
 /** The settings of esbuild that all builds of the API share. */
-export async function settings({ only, scripts, providers, glue, minify, sourcemap, platform }) {
+export async function settings({ only, scripts, providers, glue, loops, minify, sourcemap, platform }) {
   return {
     ...common,
     minify,
     sourcemap,
     platform,
-    plugins: [virtualModules(only, { scripts, providers, glue }), smaller],
+    plugins: [virtualModules(only, { scripts, providers, glue, loops }), smaller],
     define: { PY_ORT_VERSION: JSON.stringify(await projectVersion()) },
   };
 }
@@ -96,4 +97,6 @@ export async function buildSessions({
     esbuild.build({ ...api, splitting: true, chunkNames: `${name}-[hash]`, entryPoints: { [name]: entry } }),
     esbuild.build({ ...script, entryPoints: { [path.parse(scripts.worker).name]: worker } }),
   ]);
+  for (const chunk of await readdir(folder))
+    if (late.test(chunk) && chunk.endsWith('.mjs')) await commentImports(path.join(folder, chunk));
 }

@@ -13,8 +13,9 @@ export class RuntimeError extends Error {
     readonly code: ErrorCode,
     message: string,
     readonly place: ErrorPlace = {},
+    options?: ErrorOptions,
   ) {
-    super(message);
+    super(message, options);
     this.name = `RuntimeError(${ErrorCode[code]})`;
   }
 }

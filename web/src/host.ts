@@ -51,6 +51,7 @@ const browser: Host = {
         'Cross-Origin-Embedder-Policy: require-corp'
       );
     }
+    if (typeof Worker === 'undefined') return 'there are no workers here';
     return typeof SharedArrayBuffer === 'undefined' ? 'this browser has no SharedArrayBuffer' : undefined;
   },
   gpu: async () =>

@@ -6,6 +6,11 @@
 //   console.log(y.data);
 //
 // Its other files lie beside it, unless `env.wasm.wasmPaths` says where.
+import { Generation } from './api/generation';
+import { InferenceSession } from './api/inference_session';
+import { Tensor } from './api/tensor';
+import { RuntimeError } from './errors';
+
 export { env, type Env } from './api/env';
 export type { LogLevel, WebAssemblyFlags, WebGpuFlags } from './api/env_types';
 export type {
@@ -37,5 +42,9 @@ export type * from './api/tensor_types';
 export type { OnnxValue, OnnxValues } from './api/values';
 export { ErrorCode } from './schema';
 export { RuntimeError } from './errors';
-export type { ModelFile } from './package/model_file';
+export type { ModelFile } from './package/model_kinds';
 export type { RunInfo } from './session/run_options';
+
+// Consoles and error reports show names of classes, which are shortened in what is published.
+for (const [name, value] of Object.entries({ Generation, InferenceSession, RuntimeError, Tensor }))
+  Object.defineProperty(value, 'name', { value: name });

@@ -20,16 +20,14 @@ declare module 'virtual:kernels' {
 declare module 'virtual:build' {
   /** Its execution providers, best first. */
   export const providers: readonly string[];
-  /** Those of them that sessions have which name none. */
-  export const defaults: readonly string[];
   /** Those that other builds have. */
   export const elsewhere: readonly string[];
   /** What is known of those with devices before their code is loaded. */
   export const sides: { readonly [provider: string]: import('./device/module').PageSide | undefined };
-  /** A worker's script: its name, and where it is beside this module. */
+  /** A worker's script: its name, and its URL beside this module. */
   interface Script {
     readonly name: string;
-    readonly url: URL;
+    url(): URL;
   }
   export const worker: Script;
   export const thread: Script;
@@ -42,7 +40,11 @@ declare module 'virtual:providers' {
 declare module 'virtual:parts' {
   export const parts: { readonly [provider: string]: import('./generate/device_part').DevicePartOf | undefined };
 }
-/** The core's glue in the script itself: in workers' scripts of pages; elsewhere core.mjs is a file of its own. */
+/** The loops of decoders in the script itself, for places without `import()`; elsewhere generate.mjs has them. */
+declare module 'virtual:loops' {
+  export const loops: typeof import('./generate/generator') | undefined;
+}
+/** The core's glue in the script itself, for workers and places without `import()`; elsewhere core.mjs is a file. */
 declare module 'virtual:core' {
   export const createCore: import('./core/module').CreateCore | undefined;
 }

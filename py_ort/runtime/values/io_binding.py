@@ -156,8 +156,9 @@ class IOBinding(NativeBindingNames):
         on_gpu = [name for name, tensor in tensors.items() if tensor is not None or self._outputs[name] in DEVICES]
 
         def places(page: Page) -> OnGpu:
-            """Which is the session's only when the run begins: waiting for it counts."""
-            within = ((name, tensors[name]) for name in on_gpu)
+            """Return them by name. The page is the session's only when the run begins: waiting for it counts."""
+            on_cpu = self._session._open().session.device is None  # no node is on a GPU: values are copied afterwards
+            within = ((name, tensors[name]) for name in on_gpu if not (on_cpu and tensors[name] is not None))
             return {name: tensor if tensor is not None and tensor.page is page else None for name, tensor in within}
 
         outputs = self._session._run(names, self._inputs, run_options, places)

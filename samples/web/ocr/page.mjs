@@ -32,7 +32,7 @@ function show(image, lines) {
   }
 }
 
-const models = load(provider ? { executionProviders: [provider] } : {});
+const models = load({ executionProviders: provider ? [provider] : ['webgpu', 'wasm'] });
 
 /** Reads an image and shows it. */
 async function open(blob) {

@@ -6,7 +6,7 @@ try {
     await new Promise((resolve) => navigator.serviceWorker.addEventListener('controllerchange', resolve));
   }
   const { InferenceSession, Tensor } = await import('./runtime/py_ort.mjs');
-  const session = await InferenceSession.create('model.pyort');
+  const session = await InferenceSession.create('model.pyort', { executionProviders: ['webgpu', 'wasm'] });
   const x = new Tensor('float32', new Float32Array(4 * 8 * 8).fill(0.5), [1, 4, 8, 8]);
   const outputs = await session.run({ [session.inputNames[0]]: x });
   const output = outputs[session.outputNames[0]];

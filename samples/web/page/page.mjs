@@ -3,7 +3,7 @@ import { InferenceSession, Tensor } from '../runtime/py_ort.mjs';
 
 const result = document.querySelector('#result');
 try {
-  const session = await InferenceSession.create('model.pyort');
+  const session = await InferenceSession.create('model.pyort', { executionProviders: ['webgpu', 'wasm'] });
   const [{ name, shape }] = session.inputMetadata;
   const dims = shape.map((size) => (typeof size === 'number' ? size : 1));
   const data = new Float32Array(dims.reduce((product, size) => product * size, 1)).fill(0.5);

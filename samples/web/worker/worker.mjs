@@ -1,7 +1,7 @@
 // A session in a worker runs there: what comes before and after the model is out of the page's way, too.
 import { InferenceSession, Tensor } from '../runtime/py_ort.mjs';
 
-const session = InferenceSession.create('model.pyort');
+const session = InferenceSession.create('model.pyort', { executionProviders: ['webgpu', 'wasm'] });
 
 self.onmessage = async ({ data: { data, dims } }) => {
   try {

@@ -9,19 +9,26 @@ export const CACHE = 'py_ort';
  * server that says "no-store".
  */
 export async function fetchedOnce(url: string): Promise<Response> {
-  if (!('caches' in globalThis)) return fetchedModel(url); // not a secure context
-  const cache = await caches.open(CACHE);
-  return (await cache.match(url)) ?? fetchedAnew(url);
+  const cache = await opened();
+  return (await cache?.match(url)) ?? fetchedAnew(url);
 }
 
 /** The same, where what is kept is of no use: of another version of the runtime, say. */
 export async function fetchedAnew(url: string): Promise<Response> {
-  if (!('caches' in globalThis)) return fetchedModel(url);
-  const cache = await caches.open(CACHE);
+  const cache = await opened();
   const response = await fetchedModel(url);
-  if (/\bno-store\b/.test(response.headers.get('Cache-Control') ?? '')) return response;
+  if (!cache || /\bno-store\b/.test(response.headers.get('Cache-Control') ?? '')) return response;
   const copy = response.clone();
   // Without room it is fetched each time; what broke off is not kept.
   void cache.put(url, copy).catch(() => cache.delete(url).catch(() => false));
   return response;
+}
+
+/** None in a page that is no secure context, or may store nothing, as in a sandboxed frame. */
+async function opened(): Promise<Cache | undefined> {
+  try {
+    return await globalThis.caches?.open(CACHE);
+  } catch {
+    return undefined;
+  }
 }

@@ -3,7 +3,7 @@
 import type { ProviderOptions } from '../device/options';
 import type { Simd } from '../core/files';
 import type { NodeArgEntry } from '../package/header';
-import type { ModelFile } from '../package/model_file';
+import type { ModelFile } from '../package/model_kinds';
 import type { SessionInfo } from '../session/state';
 import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
 import type { OnTokens } from '../generate/loop';
@@ -27,6 +27,7 @@ export interface RuntimeSettings {
 export interface EngineRequest {
   readonly model: ModelFile;
   readonly externalData?: readonly ExternalFile[];
+  /** Best first; empty where the user names none. */
   readonly executionProviders: readonly ExecutionProvider[];
   /** What providers' own entries in the list above add to. */
   readonly providerOptions: ProviderOptions;

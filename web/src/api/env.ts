@@ -2,6 +2,7 @@
 import { invalid } from '../errors';
 import type * as types from './env_types';
 import type { LogLevel, WebAssemblyFlags, WebGpuFlags } from './env_types';
+import type { PageDevice } from './providers';
 import { OWN_FOLDER } from './runtime_files';
 import type * as files from './runtime_files';
 import { VERSION } from './version';
@@ -45,6 +46,8 @@ const SEVERITIES: readonly LogLevel[] = ['verbose', 'info', 'warning', 'error', 
 
 let devicePut: GPUDevice | undefined;
 let openDevice: (() => Promise<GPUDevice>) | undefined;
+/** Of the page's own devices, the one that `openDevice` gives. */
+let sessionDevice: PageDevice | undefined;
 /** The same, where sessions are in a worker: one of the page's own, for tensors of the page. */
 let openOther: (() => Promise<GPUDevice>) | undefined;
 
@@ -67,6 +70,7 @@ export const env: Env = {
     },
     set device(value: GPUDevice | undefined) {
       devicePut = value;
+      sessionDevice = undefined;
     },
   },
 };
@@ -76,9 +80,19 @@ export function ownDevice(): GPUDevice | undefined {
   return devicePut;
 }
 
-/** What `env.webgpu.device` is from now on. */
-export function noteDevice(open: () => Promise<GPUDevice>): void {
+/** What `env.webgpu.device` is from now on. @param given what it was made of, if the page gave that. */
+export function noteDevice(open: () => Promise<GPUDevice>, given?: PageDevice): void {
   openDevice = open;
+  const device = given && 'lost' in given.source ? given : undefined;
+  sessionDevice = device;
+  void (device?.source as GPUDevice | undefined)?.lost.then(() => {
+    if (sessionDevice === device) sessionDevice = undefined;
+  });
+}
+
+/** The page's own device on which its last session is: others go there, whose buffers the page has from there. */
+export function deviceOfSession(): PageDevice | undefined {
+  return sessionDevice;
 }
 
 /** What it is if there is nothing better. */

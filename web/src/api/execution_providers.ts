@@ -10,6 +10,8 @@ import { providerNamed, type Runtime } from '../session/runtime';
 import type { EngineRequest } from './engine';
 import { type ExecutionProvider, type ExternalFile, hasDevice, nameOf, type PageDevice } from './providers';
 
+/** For sessions that name no provider, best first, as onnxruntime-web has them. */
+const DEFAULTS: readonly ExecutionProvider[] = [CORE_PROVIDER, ...providers.filter(hasDevice)];
 /** Providers of onnxruntime that are none of ours. */
 const OTHERS = ['qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
 
@@ -25,42 +27,71 @@ export async function choosePlan(
   runtime: Runtime,
   { executionProviders, providerOptions, freeDimensions }: EngineRequest,
 ): Promise<Choice> {
-  const why: string[] = [];
-  if (executionProviders.length === 0) {
-    const names = providers.map((name) => `"${name}"`);
-    throw invalid(`executionProviders is empty: name one or several of ${names.join(', ')}`);
-  }
-  for (const each of executionProviders) {
+  const asked = executionProviders.length > 0;
+  const leftOut: string[] = [];
+  let choice: Choice | undefined;
+  for (const each of asked ? namedOnce(executionProviders, leftOut, runtime) : DEFAULTS) {
     const name = nameOf(each);
-    if (!providers.includes(name)) {
-      if (elsewhere.includes(name)) why.push(`${name}: this build of py_ort is without it; import py-ort-web/${name}`);
-      else if (OTHERS.includes(name)) why.push(`${name}: py_ort has no such provider in a page`);
-      else throw invalid(`there is no execution provider "${name}"`);
-      continue;
-    }
-    const number = model.find(hasDevice(each) ? [name, CORE_PROVIDER] : [name], freeDimensions);
+    const options = optionsOf(each, providerOptions);
+    const number = choice
+      ? choice.number
+      : model.find(hasDevice(each) ? [name, CORE_PROVIDER] : [name], freeDimensions);
     if (number === undefined) {
-      why.push(`${name}: the model was exported without it (py-ort export --provider ${name})`);
+      leftOut.push(`${name}: the model was exported without it (py-ort export --provider ${name})`);
       continue;
     }
-    const own = optionsOf(each, providerOptions);
-    if (hasDevice(each)) {
-      try {
-        await deviceFor(name, own, runtime);
-      } catch (error) {
-        if (!(error instanceof RuntimeError && error.code === ErrorCode.no_adapter)) throw error;
-        why.push(`${name}: ${messageOf(error)}`);
-        continue;
-      }
-    }
-    if (why.length > 0) runtime.log(2, 'session', `left out: ${why.join('; ')}`);
-    return {
-      number,
-      providerOptions: { ...providerOptions, [name]: own },
-      onDevice: hasDevice(each) ? name : undefined,
-    };
+    const why = hasDevice(each) && (await withoutDevice(name, options, runtime, choice !== undefined));
+    if (why) leftOut.push(`${name}: ${why}`);
+    else
+      choice ??= {
+        number,
+        providerOptions: { ...providerOptions, [name]: options },
+        onDevice: hasDevice(each) ? name : undefined,
+      };
+    if (choice && !asked) break;
   }
-  throw new RuntimeError(ErrorCode.no_adapter, `no execution provider is available: ${why.join('; ')}`);
+  const reasons = leftOut.join('; ');
+  if (!choice) throw new RuntimeError(ErrorCode.no_adapter, `no execution provider is available: ${reasons}`);
+  if (asked && reasons) runtime.log(2, 'session', `left out: ${reasons}`);
+  return choice;
+}
+
+/** The providers of this build in a list, each once. `leftOut` gets those of other builds and of onnxruntime. */
+function namedOnce(list: readonly ExecutionProvider[], leftOut: string[], runtime: Runtime): ExecutionProvider[] {
+  const found = new Map<string, ExecutionProvider>();
+  for (const each of list) {
+    const name = nameOf(each);
+    if (found.has(name)) runtime.log(2, 'session', `provider ${name} is named twice: the first place counts`);
+    else if (providers.includes(name)) found.set(name, each);
+    else if (elsewhere.includes(name))
+      leftOut.push(`${name}: this build of py_ort is without it; import py-ort-web/${name}`);
+    else if (OTHERS.includes(name)) leftOut.push(`${name}: py_ort has no such provider in a page`);
+    else throw invalid(`there is no execution provider "${name}"; there are ${providers.join(', ')}`);
+  }
+  return [...found.values()];
+}
+
+/**
+ * Why a provider has no device here; undefined if it has one.
+ *
+ * @param closes whether the device closes again, because the session runs on another provider.
+ */
+async function withoutDevice(
+  name: string,
+  options: GivenOptions,
+  runtime: Runtime,
+  closes: boolean,
+): Promise<string | undefined> {
+  const { deviceId, device, preserveDevice } = providerNamed(name).settings(options);
+  const devices = runtime.devices(name);
+  try {
+    if (closes) devices.leave(deviceId, await devices.enter(deviceId, device, preserveDevice));
+    else await devices.open(deviceId, device);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RuntimeError && error.code === ErrorCode.no_adapter)) throw error;
+    return messageOf(error);
+  }
 }
 
 /** The device of a session that is asked for, in this thread. */

@@ -1,13 +1,25 @@
 // ONNX models that a page hands over as bytes, and what was exported of them: files in the folder `env.exports`, by the
 // SHA-256 of the models, as `py-ort export SCRIPT.js` writes them.
 import { host } from '../host';
-import { isOnnx } from '../package/header';
-import type { ModelFile } from '../package/model_file';
-import { invalid } from '../errors';
+import { isOnnx, type ModelFile } from '../package/model_kinds';
+import { invalid, messageOf, RuntimeError } from '../errors';
+import { ErrorCode } from '../schema';
 import { env } from './env';
 
+/** Opens what a page gave, or its export. */
+export async function opened<T>(model: ModelFile, open: (model: ModelFile) => Promise<T>): Promise<T> {
+  const file = await exportedOf(model);
+  try {
+    return await open(file);
+  } catch (error) {
+    if (file === model || !/answered 404/.test(messageOf(error))) throw error;
+    const text = `the model is an ONNX file, and env.exports has no export of it: ${messageOf(error)}`;
+    throw new RuntimeError(ErrorCode.invalid_graph, `${text}. \`py-ort export MODEL.onnx\` and SCRIPT.js write them`);
+  }
+}
+
 /** What to open of what a page gave: itself, unless it is an ONNX model and there is a folder of exports. */
-export async function exportedOf(model: ModelFile): Promise<ModelFile> {
+async function exportedOf(model: ModelFile): Promise<ModelFile> {
   if (env.exports === undefined || !(model instanceof ArrayBuffer || model instanceof Uint8Array)) return model;
   const bytes = model instanceof Uint8Array ? model : new Uint8Array(model);
   if (!isOnnx(bytes)) return model;

@@ -2,11 +2,11 @@
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { checkKeys, checkRows, OPTIONS } from '../generate/generate_options';
-import type { ModelFile } from '../package/model_file';
+import type { ModelFile } from '../package/model_kinds';
 import type { RunInfo } from '../session/run_options';
-import type { Engine, Listener } from './engine';
+import type { Engine } from './engine';
 import { withoutEffect } from './env';
-import { exportedOf } from './exported';
+import { opened } from './exported';
 import {
   Generation,
   type GenerationOptions,
@@ -29,12 +29,12 @@ import {
   type InferenceSessionOptions,
   runOptionsWithoutEffect,
   sessionOptionsWithoutEffect,
-  severityFor,
 } from './session_options';
-import { startEngine } from './start_engine';
+import { listenerOf, startEngine } from './start_engine';
 import { Tensor } from './tensor';
 import { named } from '../wire/values';
 import {
+  adopted,
   fetched,
   isFetched,
   Loans,
@@ -88,13 +88,14 @@ export class InferenceSession {
     byteLength?: number,
     last: InferenceSessionOptions = {},
   ): Promise<InferenceSession> {
+    if (typeof URL === 'undefined') throw inWorklet();
     const options = checkedOptions(typeof second === 'number' ? last : second);
     const source = typeof second === 'number' ? part(model, second, byteLength) : model;
     const listener = listenerOf(options);
     const warn = (text: string) => listener.log(2, 'session', text);
     const idle = [...sessionOptionsWithoutEffect(options), ...withoutEffect()];
     if (idle.length > 0) warn(`without effect here: ${idle.join(', ')}`);
-    const { engine, here } = await startEngine(await exportedOf(source), options, listener);
+    const { engine, here } = await opened(source, (file) => startEngine(file, options, listener));
     try {
       checkLocations(engine, options.preferredOutputLocation);
     } catch (error) {
@@ -141,11 +142,12 @@ export class InferenceSession {
     options?: InferenceRunOptions,
   ): Promise<{ readonly [name: string]: Output }>;
   async run(
-    feeds: OnnxValues,
+    given: OnnxValues,
     second?: Fetches | InferenceRunOptions,
     third: InferenceRunOptions = {},
   ): Promise<{ readonly [name: string]: OnnxValue }> {
-    if (typeof feeds !== 'object' || feeds === null) throw invalid('feeds are tensors by the names of inputs');
+    if (typeof given !== 'object' || given === null) throw invalid('feeds are tensors by the names of inputs');
+    const feeds = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, adopted(value)]));
     const [fetches, options] = this.told(second, third);
     this.warnOnce(runOptionsWithoutEffect(options));
     if (options.terminate) throw new RuntimeError(ErrorCode.cancelled, 'the run was given terminate: true');
@@ -157,10 +159,11 @@ export class InferenceSession {
     const waits = Object.entries(feeds).some(([name, value]) => isFetched(engine, name, value));
     const within = waits ? await fetchedFeeds(engine, feeds) : feeds;
     const loans = new Loans(engine);
+    const signal = this.until(options.signal);
     try {
       const started = performance.now();
       const { outputs, info } = await engine.run(loans.feeds(within), {
-        signal: this.until(options.signal),
+        signal,
         graphId: options.graphId,
         outputs: names,
         outputsOnGpu: onDeviceAmong(
@@ -182,8 +185,8 @@ export class InferenceSession {
         names.map((name) => [name, result(named(outputs, name)!, name, holder, named(targets, name) ?? undefined)]),
       );
     } catch (error) {
-      // A worker only knows that the run was aborted.
-      this.ending.signal.throwIfAborted();
+      // The reason is this thread's.
+      signal.throwIfAborted();
       throw error;
     } finally {
       loans.giveBack();
@@ -319,6 +322,11 @@ export declare namespace InferenceSession {
   type NonTensorValueMetadata = metadata.NonTensorValueMetadata;
 }
 
+function inWorklet(): RuntimeError {
+  const text = 'worklets have no URL, fetch or timers: run the model in a worker, and send it tensors by a MessagePort';
+  return new RuntimeError(ErrorCode.not_implemented, text);
+}
+
 function part(buffer: unknown, offset: number, length?: number): Uint8Array {
   const isBuffer =
     buffer instanceof ArrayBuffer || (typeof SharedArrayBuffer !== 'undefined' && buffer instanceof SharedArrayBuffer);
@@ -328,20 +336,6 @@ function part(buffer: unknown, offset: number, length?: number): Uint8Array {
   if (!Number.isSafeInteger(offset) || offset < 0 || !(end >= offset && end <= size))
     throw invalid(`bytes ${offset} to ${end} of a buffer of ${size}`);
   return new Uint8Array(buffer as ArrayBuffer, offset, end - offset);
-}
-
-function listenerOf(options: InferenceSessionOptions): Listener {
-  const least = severityFor(options);
-  const name = options.logId ? `${options.logId}: ` : '';
-  return {
-    log: (severity, category, text) => {
-      if (severity < least) return;
-      const say = (['debug', 'info', 'warn', 'error', 'error'] as const)[severity] ?? 'error';
-      console[say](`py_ort: ${name}${category}: ${text}`);
-    },
-    onProgress: options.onProgress,
-    signal: options.signal,
-  };
 }
 
 async function fetchedFeeds(engine: Engine, feeds: OnnxValues): Promise<OnnxValues> {

@@ -16,10 +16,13 @@ export interface TensorValueMetadata {
   readonly isTensor: true;
   readonly type: TensorType;
   readonly shape: readonly (number | string)[];
+  /** Of maps, which are tensors [maps, keys] here: the key of each column, such as the class labels of a ZipMap. */
+  readonly keys?: readonly (number | string | null)[];
 }
 
-export function metadataOf({ name, type, dims }: NodeArgEntry): ValueMetadata {
-  const found = typeInOnnx(type);
+export function metadataOf({ name, type, dims, keys }: NodeArgEntry): ValueMetadata {
+  const found = typeInOnnx(keys ? type.replace(/^.*(tensor\(\w+\)).*$/, '$1') : type);
   if (!found) return { name, isTensor: false };
+  if (keys) return { name, isTensor: true, type: found, shape: ['', keys.length], keys };
   return { name, isTensor: true, type: found, shape: (dims ?? []).map((dim) => dim ?? '') };
 }

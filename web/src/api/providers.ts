@@ -1,7 +1,7 @@
 // How pages name execution providers.
 import { providers } from 'virtual:build';
 import { CORE_PROVIDER } from '../contract/providers';
-import type { ModelFile } from '../package/model_file';
+import type { ModelFile } from '../package/model_kinds';
 import type { WebGpuOptions, WebNNOptions } from '../schema/provider_options';
 import type { MLContextHandle } from './tensor_types';
 

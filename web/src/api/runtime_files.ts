@@ -33,23 +33,25 @@ export interface RuntimeFiles {
 
 // Written out, file by file: these are the expressions by which bundlers find files, and copy them under other names.
 // (Those of the scripts are in virtual:build, because they differ from build to build.)
+// Some bundlers make paths of them.
 const own = (): RuntimeFiles => ({
-  core: new URL('./core.mjs', import.meta.url).href,
+  core: at(new URL('./core.mjs', import.meta.url)),
   coreIsNamed: false,
-  wasm: new URL('./core.wasm', import.meta.url).href,
-  relaxedSimd: new URL('./relaxed_simd.wasm', import.meta.url).href,
-  simd128: new URL('./simd128.wasm', import.meta.url).href,
-  generate: new URL('./generate.mjs', import.meta.url).href,
-  worker: worker.url.href,
-  thread: thread.url.href,
+  wasm: at(new URL('./core.wasm', import.meta.url)),
+  relaxedSimd: at(new URL('./relaxed_simd.wasm', import.meta.url)),
+  simd128: at(new URL('./simd128.wasm', import.meta.url)),
+  generate: at(new URL('./generate.mjs', import.meta.url)),
+  worker: at(worker.url()),
+  thread: at(thread.url()),
 });
+
+const at = (url: URL | string) => host.resolve(String(url));
 
 /** What `env.wasm.wasmPaths` is until it is set. */
 export const OWN_FOLDER = import.meta.url.replace(/[^/]*$/, '');
 
 export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): RuntimeFiles {
   if (paths === OWN_FOLDER) return own();
-  const at = (url: URL | string) => host.resolve(String(url));
   if (typeof paths === 'object') {
     const { mjs, ...others } = paths;
     const named = Object.entries({ core: mjs, ...others }).flatMap(([name, url]) => (url ? [[name, at(url)]] : []));

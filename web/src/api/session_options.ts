@@ -1,10 +1,10 @@
 // Options of sessions and runs, by onnxruntime-web's names: what each does here, what does nothing, what is none.
-import { defaults, providers, sides } from 'virtual:build';
+import { providers, sides } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { CORE_PROVIDER } from '../contract/providers';
 import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
-import { type ModelFile, noModel } from '../package/model_file';
+import { type ModelFile, noModel } from '../package/model_kinds';
 import type { DeviceLocation } from '../device/keeper';
 import type { GivenOptions } from '../device/options';
 import { env, ownDevice, severityOf, tracing } from './env';
@@ -19,7 +19,7 @@ export type OutputLocation = 'cpu' | DeviceLocation;
 export type OnnxValueDataLocation = OutputLocation;
 
 export interface InferenceSessionOptions {
-  /** Best first. One that is not there is left out, with a warning. Default: WebGPU, then wasm. */
+  /** Best first. One that is not there is left out, with a warning. Default: wasm. */
   readonly executionProviders?: readonly ExecutionProvider[];
   /** Where outputs go: all, or by name. Default: the CPU. */
   readonly preferredOutputLocation?: OutputLocation | { readonly [name: string]: OutputLocation };
@@ -191,13 +191,13 @@ function located(file: ModelFile): string | Blob {
 export function engineRequest(
   model: EngineRequest['model'],
   options: InferenceSessionOptions,
+  device: PageDevice | undefined,
   deviceId: (device: object) => number,
 ): EngineRequest {
-  const { executionProviders = defaults, externalData, cache = false, freeDimensionOverrides = {} } = options;
+  const { executionProviders = [], externalData, cache = false, freeDimensionOverrides = {} } = options;
   const { simd = true, numThreads = 0 } = env.wasm;
   if (simd === false)
     throw new RuntimeError(ErrorCode.not_implemented, 'env.wasm.simd = false: py_ort has no build without SIMD');
-  const device = deviceOfPage(options);
   const { enableGraphCapture } = options;
   const optionsOf = (name: string): GivenOptions => {
     const given = device?.provider === name;

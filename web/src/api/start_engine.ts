@@ -1,13 +1,36 @@
 // Where a session's model runs: in a worker, or in the thread of the page.
+import type { ModelFile } from '../package/model_kinds';
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
-import type { ModelFile } from '../package/model_file';
 import type { Engine, EngineRequest, Listener } from './engine';
-import { env, noteDevice, offerDevice, severityOf } from './env';
-import { deviceOfPage, engineRequest, type InferenceSessionOptions } from './session_options';
+import { deviceOfSession, env, noteDevice, offerDevice, severityOf } from './env';
+import type { PageDevice } from './providers';
+import { deviceOfPage, engineRequest, type InferenceSessionOptions, severityFor } from './session_options';
 import { WorkerEngine, WorkerFailed } from './worker_engine';
 
-/** The numbers of devices that pages gave. 0 is the runtime's own. */
 const devices: object[] = [];
+/** Devices that the page gave have numbers from here on: smaller ones are those of `deviceId`. */
+const FIRST_NUMBER = 1 << 16;
+
+function numberOf(device: object): number {
+  const known = devices.indexOf(device);
+  return FIRST_NUMBER + (known < 0 ? devices.push(device) - 1 : known);
+}
+
+export function listenerOf(options: InferenceSessionOptions): Listener {
+  const least = severityFor(options);
+  const name = options.logId ? `${options.logId}: ` : '';
+  return {
+    log: (severity, category, text) => {
+      if (severity < least) return;
+      const say = (['debug', 'info', 'warn', 'error', 'error'] as const)[severity] ?? 'error';
+      console[say](`py_ort: ${name}${category}: ${text}`);
+    },
+    onProgress: options.onProgress,
+    signal: options.signal,
+  };
+}
 
 /** In a worker, if there can be one and nothing speaks against it. */
 export async function startEngine(
@@ -16,18 +39,17 @@ export async function startEngine(
   listener: Listener,
 ): Promise<{ readonly engine: Engine; readonly here: () => Promise<Engine> }> {
   severityOf(env.logLevel);
-  const request = engineRequest(model, options, (device) => {
-    const known = devices.indexOf(device);
-    return known < 0 ? devices.push(device) : known + 1;
-  });
-  const start = () => startHere(request, options, listener);
+  const request = engineRequest(model, options, deviceOfPage(options), numberOf);
+  const start = () => {
+    const device = deviceHere(options);
+    return startHere(engineRequest(model, options, device, numberOf), device, listener);
+  };
   const why = mustBeHere(options);
   if (!why && env.wasm.proxy !== false) {
     const script = new URL(request.runtime.files.worker);
     try {
       const engine = await WorkerEngine.create(request, script, listener);
-      if (engine.keeper?.location === 'gpu-buffer')
-        offerDevice(async () => (await import('./local_engine')).deviceHere(request));
+      if (engine.keeper?.location === 'gpu-buffer') offerDevice(async () => (await localEngine()).deviceHere(request));
       return { engine, here: start };
     } catch (error) {
       if (!(error instanceof WorkerFailed)) throw error;
@@ -39,19 +61,30 @@ export async function startEngine(
   return { engine: await start(), here: start };
 }
 
-async function startHere(
-  request: EngineRequest,
-  options: InferenceSessionOptions,
-  listener: Listener,
-): Promise<Engine> {
-  const { LocalEngine, deviceHere, giveDevice, sharedRuntime } = await import('./local_engine');
-  const runtime = sharedRuntime(request.runtime);
+/** The part of the API that most pages leave to their worker. */
+async function localEngine(): Promise<typeof import('./local_engine')> {
+  try {
+    return await import('./local_engine');
+  } catch (error) {
+    const advice = 'service workers, which have no import(), take py-ort-web/bundle or py_ort.min.js';
+    throw new RuntimeError(ErrorCode.fail, `the runtime could not be loaded: ${messageOf(error)}; ${advice}`);
+  }
+}
+
+async function startHere(request: EngineRequest, device: PageDevice | undefined, listener: Listener): Promise<Engine> {
+  const local = await localEngine();
+  const runtime = local.sharedRuntime(request.runtime);
   runtime.log = listener.log;
-  const device = deviceOfPage(options);
-  if (device) giveDevice(request, runtime, device);
-  const engine = await LocalEngine.create(request, runtime, listener);
-  if (engine.keeper?.location === 'gpu-buffer') noteDevice(() => deviceHere(request));
+  if (device) local.giveDevice(request, runtime, device);
+  const engine = await local.LocalEngine.create(request, runtime, listener);
+  if (engine.keeper?.location === 'gpu-buffer') noteDevice(() => local.deviceHere(request), device);
   return engine;
+}
+
+/** In this thread a session without a device of its own shares that of `env.webgpu.device`, as its buffers do. */
+function deviceHere(options: InferenceSessionOptions): PageDevice | undefined {
+  const named = options.executionProviders?.some((each) => typeof each === 'object' && 'deviceId' in each);
+  return deviceOfPage(options) ?? (named ? undefined : deviceOfSession());
 }
 
 /** Why a session cannot run in a worker; undefined where it can. */

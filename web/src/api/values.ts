@@ -11,6 +11,17 @@ import { isOnCpu, isOnDevice, keptBy, keptTensor, resourceOf, Tensor } from './t
 export type OnnxValue = Tensor | readonly OnnxValue[] | null;
 export type OnnxValues = { readonly [name: string]: OnnxValue };
 
+/** A feed as a tensor of this copy of the package: those of other copies have the same members. */
+export function adopted(value: OnnxValue): OnnxValue {
+  if (Array.isArray(value)) return value.map(adopted);
+  if (value === null || value instanceof Tensor || !('dims' in Object(value))) return value;
+  const { type, dims, location } = value as Tensor;
+  if (!isOnDevice(value as Tensor)) return new Tensor(type, (value as Tensor).data, dims);
+  const own = { type: type as 'float32', dims };
+  if (location === 'ml-tensor') return new Tensor({ location, ...own, mlTensor: (value as Tensor).mlTensor });
+  return new Tensor({ location: 'gpu-buffer', ...own, gpuBuffer: (value as Tensor).gpuBuffer });
+}
+
 /** What one run lends to its session: tensors of the caller's on a device. */
 export class Loans {
   private readonly lent: Loan[] = [];
@@ -135,5 +146,8 @@ export function result(value: Value, name: string, keeper: TensorKeeper | undefi
 
 function onCpu(what: string, tensor: Tensor): Value {
   if (tensor.location === 'none') throw invalid(`${what} was disposed of`);
-  return { dtype: dtypeOfType(tensor.type), dims: tensor.dims, data: toBytes(tensor.data) };
+  const { type, dims, data, size } = tensor;
+  if (data.length === 0 && size > 0)
+    throw invalid(`${what}: the buffer of its data was transferred elsewhere, and is empty now`);
+  return { dtype: dtypeOfType(type), dims, data: toBytes(data) };
 }

@@ -89,7 +89,8 @@ self.onmessage = async ({ data: question }: MessageEvent<Question>) => {
     say({ tell: 'value', id: question.id, value }, [...new Set(transfer)]);
   } catch (error) {
     const place = error instanceof RuntimeError ? error.place : {};
-    say({ tell: 'error', id: question.id, code: codeOf(error), message: messageOf(error), place });
+    const stack = (error instanceof Error && error.stack) || '';
+    say({ tell: 'error', id: question.id, code: codeOf(error), message: messageOf(error), stack, place });
   } finally {
     underWay.delete(question.id);
   }

@@ -44,6 +44,7 @@ export type Answer =
       readonly id: number;
       readonly code: ErrorCode;
       readonly message: string;
+      readonly stack: string;
       readonly place: ErrorPlace;
     }
   | {

@@ -18,7 +18,9 @@ const SUMMED_AT_ONCE = 1 << 18;
 
 async function imported(glue: CoreFiles['core']): Promise<CreateCore> {
   if (!(glue instanceof URL)) return glue;
-  const { default: createCore } = (await import(/* @vite-ignore */ glue.href)) as { default: CreateCore };
+  const { default: createCore } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ glue.href)) as {
+    default: CreateCore;
+  };
   return createCore;
 }
 

@@ -49,8 +49,8 @@ export class ThreadPool {
     while (this.workers.length + 1 < threads) {
       const me = this.workers.length + 1;
       const worker = host.startWorker(this.url, `py_ort thread ${me}`);
-      worker.onerror = (event) =>
-        this.fail(`thread of the CPU provider: ${event.message || `${this.url.pathname} could not be loaded`}`);
+      const notThere = `${this.url.href.slice(0, 200)} could not be loaded`; // a bundler's may be a data: URL
+      worker.onerror = ({ message }) => this.fail(`thread of the CPU provider: ${message || notThere}`);
       worker.unref?.();
       worker.postMessage({
         memory: this.memory,

@@ -92,6 +92,7 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
       // Its last session may have gone just now, and the device with it.
       if (entry?.device !== device) continue;
       entry.sessions++;
+      device.enter?.();
       entry.preserve ||= preserve;
       return device;
     }
@@ -102,6 +103,7 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
     // It was lost, and is another one by now.
     if (!entry?.device || entry.device !== device) return;
     entry.sessions--;
+    device.leave?.();
     this.closeUnused(id, entry.device);
   }
 

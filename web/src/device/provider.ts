@@ -55,6 +55,12 @@ export interface DeviceProvider {
   copyRows(heads: Heads, rows: number, from: readonly [Placement, number], to: readonly [Placement, number]): void;
 
   // What only some devices have: see `capability`.
+  /** A session, or a kernel of its own, begins to use the device. */
+  enter?(): void;
+  /** And ends: after the last one the device keeps no memory for later. */
+  leave?(): void;
+  /** Lets the browser free its copies of what was written. */
+  flush?(): void;
   /** Whether what is recorded of a run may be all of the next one: `enableGraphCapture`. */
   readonly capturesGraphs?: true;
   /** Tensors that pages hold. */

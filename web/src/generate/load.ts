@@ -1,4 +1,6 @@
-// The loops of decoders are a file of their own, generate.mjs: pages that generate nothing do not download it.
+// The loops of decoders are a file of their own, generate.mjs: pages that generate nothing do not download it. Scripts
+// for places without `import()` have them inside.
+import { loops as own } from 'virtual:loops';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { Session } from '../session/session';
@@ -14,7 +16,7 @@ let loaded: Promise<typeof loops> | undefined;
 
 async function load(url: URL): Promise<typeof loops> {
   try {
-    const { default: begin } = (await import(/* @vite-ignore */ url.href)) as GenerateFile;
+    const { default: begin } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ url.href)) as GenerateFile;
     return begin(() => outside);
   } catch (error) {
     throw new RuntimeError(
@@ -31,7 +33,7 @@ async function load(url: URL): Promise<typeof loops> {
  * @throws RuntimeError if generate.mjs cannot be loaded; the next call tries again.
  */
 export async function generatorOf(session: Session): Promise<loops.Generator> {
-  loaded ??= load(session.runtime.files.generate);
+  loaded ??= own ? Promise.resolve(own) : load(session.runtime.files.generate);
   loaded.catch(() => {
     loaded = undefined;
   });

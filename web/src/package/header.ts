@@ -2,6 +2,7 @@
 import { ErrorCode, PlanVersion } from '../schema';
 import { RuntimeError } from '../errors';
 import { crc32 } from '../wire/checksum';
+import { isOnnx } from './model_kinds';
 import { isCount, isInteger, isSize, isText, listOf, mapOf, orNull, recordOf } from './header_fields';
 
 /** What a file begins with. */
@@ -157,11 +158,6 @@ function parsed(text: Uint8Array, what: string): object {
   return told;
 }
 
-/** ONNX files are a protobuf whose first field is mostly ir_version. */
-export function isOnnx(bytes: Uint8Array): boolean {
-  return bytes[0] === 0x08 && bytes[1] < 0x20;
-}
-
 /** In words that help. */
 function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
   const known = new TextDecoder('latin1').decode(prefix);
@@ -174,8 +170,8 @@ function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
         : 'is no .pyort file';
   return new RuntimeError(
     ErrorCode.invalid_graph,
-    `${what} ${looks}. \`py-ort export MODEL.onnx\` writes MODEL.pyort, which a page runs; ` +
-      '`py-ort serve` does it on the way',
+    `${what} ${looks}. \`py-ort export MODEL.onnx\` writes MODEL.pyort, which a page runs; \`py-ort serve\` does so ` +
+      "for URLs. `py-ort export SCRIPT.js -o DIR` exports models inside of a library: then env.exports = 'DIR/'",
   );
 }
 

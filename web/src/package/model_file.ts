@@ -1,11 +1,11 @@
 // A model's file, wherever it is: read once, from its beginning to its end.
 import { ErrorCode } from '../schema';
-import { invalid, RuntimeError } from '../errors';
+import { RuntimeError } from '../errors';
 import { host } from '../host';
 import { ByteReader } from '../wire/byte_reader';
-import { fetched, interrupted } from '../wire/fetching';
-
-export type ModelFile = string | URL | Blob | ArrayBuffer | Uint8Array;
+import { fetched } from '../wire/fetching';
+import { readerOf } from '../wire/resuming';
+import { type ModelFile, noModel } from './model_kinds';
 
 export interface OpenedFile {
   /** In words. */
@@ -28,7 +28,7 @@ export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promi
     const found = response.url || url;
     const hasRanges = fetchFile === fetchedModel && response.headers.get('Accept-Ranges') === 'bytes';
     const ranges = hasRanges ? found : undefined;
-    return { what: found, reader: new ByteReader(stream, (how) => interrupted(found, how)), ranges };
+    return { what: found, reader: readerOf(response, found, stream), ranges };
   }
   if (file instanceof ArrayBuffer || file instanceof Uint8Array || file instanceof Blob) {
     const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);
@@ -52,11 +52,4 @@ export function scopeOf(file: ModelFile): string {
   const scope = scopes.get(file) ?? `${++unnamed}`;
   scopes.set(file, scope);
   return scope;
-}
-
-/** What to throw for what is no file. */
-export function noModel(given: unknown): RuntimeError {
-  return invalid(
-    `a model is a URL, a Blob, an ArrayBuffer or a Uint8Array, not ${Object.prototype.toString.call(given)}`,
-  );
 }

@@ -4,7 +4,8 @@ import { named } from '../wire/values';
 import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
 import { Checksum, type GoOn } from '../wire/checksum';
 import { damaged, type Header, headerSize, PREFIX_BYTES, readHeader } from './header';
-import { type ModelFile, type OpenedFile, openFile } from './model_file';
+import { type OpenedFile, openFile } from './model_file';
+import type { ModelFile } from './model_kinds';
 
 /** Where a weight lies in the file. */
 export interface WeightPlace {
@@ -179,7 +180,7 @@ export class Package {
     }
     const last = within.reduce((most, range) => Math.max(most, range.end), from);
     await reader.each(this.dataStart + last, (offset, bytes) => take(offset - this.dataStart, bytes));
-    reader.cancel();
+    reader.finish(end - last);
   }
 
   private async further(
@@ -193,7 +194,7 @@ export class Package {
     if (last === from) return;
     const { reader } = await this.open(this.findPart(name));
     await reader.each(last - from, (offset, bytes) => take(from + offset, bytes));
-    reader.cancel();
+    reader.finish(from + size - last);
   }
 }
 

@@ -105,6 +105,7 @@ export class Session extends SessionState {
       };
       const onEach = sessions.map((session) => session?.provider);
       weights = await SessionWeights.load(source, plan, loaded.core, handle, onEach, progress('weights'));
+      for (const on of onEach) on?.flush?.();
       const weights_ms = performance.now() - weightsStart;
       timeline.add('fetch the weights', 'page', weightsStart, { bytes: plan.weightsSize });
       const prepareStart = performance.now();

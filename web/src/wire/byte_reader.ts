@@ -2,28 +2,51 @@
 import { messageOf } from '../errors';
 
 const CHUNK = 1 << 20;
+/** Bytes at the end of a stream that are read though nobody wants them. */
+const LITTLE = 1 << 18;
+/** How often a stream is opened again before the next byte comes, and milliseconds to wait the first time. */
+const TRIES = 4;
+const FIRST_WAIT = 250;
 
 /** The stream ended before all of it was read that should be there, or broke off. */
 export type BrokenOff = (how: string) => Promise<never>;
 
+/** How to go on with a stream that broke off. */
+export interface Resuming {
+  /** Milliseconds without a byte after which a stream counts as broken off. */
+  readonly patience: number;
+  /** The stream from byte `position` on; undefined: it cannot be had. */
+  from(position: number): Promise<ReadableStream<Uint8Array> | undefined>;
+}
+
+interface Reader {
+  readonly byob?: ReadableStreamBYOBReader;
+  readonly plain?: ReadableStreamDefaultReader<Uint8Array>;
+}
+
+function readerOf(stream: ReadableStream<Uint8Array>): Reader {
+  try {
+    return { byob: stream.getReader({ mode: 'byob' }) };
+  } catch {
+    return { plain: stream.getReader() };
+  }
+}
+
 export class ByteReader {
   /** How many bytes were read. */
   position = 0;
-  private readonly byob: ReadableStreamBYOBReader | undefined;
-  private readonly plain: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  private reader: Reader;
   /** What came and is not read yet, where the stream cannot fill memory of ours (WebKit). */
   private rest = new Uint8Array(0);
+  private tries = 0;
 
   /** @param brokenOff throws what is to be said of a stream that ends too early. */
   constructor(
     stream: ReadableStream<Uint8Array>,
     private readonly brokenOff: BrokenOff,
+    private readonly resuming?: Resuming,
   ) {
-    try {
-      this.byob = stream.getReader({ mode: 'byob' });
-    } catch {
-      this.plain = stream.getReader();
-    }
+    this.reader = readerOf(stream);
   }
 
   /** The next `size` bytes, in memory of their own, which grows with what comes: a file may promise too much. */
@@ -31,8 +54,11 @@ export class ByteReader {
     let read = new Uint8Array(0);
     while (read.byteLength < size) {
       const [had, wanted] = [read, Math.min(size, Math.max(CHUNK, 2 * read.byteLength))];
-      const memory = new ArrayBuffer(wanted);
-      new Uint8Array(memory).set(had);
+      const memory = () => {
+        const grown = new Uint8Array(wanted);
+        grown.set(had);
+        return grown.buffer;
+      };
       read = await this.fill(memory, wanted, had.byteLength);
       if (read.byteLength < wanted) await this.brokenOff(`it ended after ${this.position} bytes`);
     }
@@ -44,46 +70,94 @@ export class ByteReader {
    * multiples of 64, but for the last one.
    */
   async each(end: number, take: (offset: number, bytes: Uint8Array) => void): Promise<void> {
-    let memory = new ArrayBuffer(Math.min(CHUNK, Math.max(end - this.position, 0)));
+    const most = Math.min(CHUNK, Math.max(end - this.position, 0));
+    let kept: ArrayBuffer | undefined;
+    const memory = () => {
+      const once = kept ?? new ArrayBuffer(most);
+      kept = undefined;
+      return once;
+    };
     while (this.position < end) {
       const [start, wanted] = [this.position, Math.min(CHUNK, end - this.position)];
       const bytes = await this.fill(memory, wanted);
       if (bytes.byteLength < wanted) await this.brokenOff(`it ended after ${this.position} of ${end} bytes`);
       take(start, bytes);
-      memory = bytes.buffer;
+      kept = bytes.buffer;
     }
   }
 
   /** Nothing more of it is wanted. */
   cancel(): void {
-    void (this.byob ?? this.plain)!.cancel().catch(() => undefined);
+    void (this.reader.byob ?? this.reader.plain)!.cancel().catch(() => undefined);
   }
 
-  /** Fewer bytes only at the end of the stream. */
-  private async fill(memory: ArrayBuffer, size: number, from = 0): Promise<Uint8Array<ArrayBuffer>> {
-    let filled = from;
-    try {
-      while (filled < size) {
-        if (this.byob) {
-          const { value, done } = await this.byob.read(new Uint8Array(memory, filled, size - filled));
-          if (value) [memory, filled] = [value.buffer, filled + value.byteLength];
-          if (done) break;
-          continue;
-        }
-        if (this.rest.byteLength === 0) {
-          const { value, done } = await this.plain!.read();
-          if (done) break;
-          this.rest = value as Uint8Array<ArrayBuffer>;
-        }
-        const now = this.rest.subarray(0, size - filled);
-        new Uint8Array(memory).set(now, filled);
-        filled += now.byteLength;
-        this.rest = this.rest.subarray(now.byteLength);
+  /** The same when `left` bytes are left: a few are read, because browsers list a cancelled download as failed. */
+  finish(left: number): void {
+    if (left > LITTLE) return this.cancel();
+    this.filled(new ArrayBuffer(left + 1), left + 1, 0).then(
+      () => this.cancel(),
+      () => undefined,
+    );
+  }
+
+  /** Fewer bytes only at the end of the stream. `memory` has the first `from` bytes; it is asked for at each try. */
+  private async fill(memory: () => ArrayBuffer, size: number, from = 0): Promise<Uint8Array<ArrayBuffer>> {
+    for (;;) {
+      try {
+        const bytes = await this.filled(memory(), size, from);
+        this.position += bytes.byteLength - from;
+        this.tries = 0;
+        return bytes;
+      } catch (error) {
+        await this.resume(messageOf(error));
       }
-    } catch (error) {
-      await this.brokenOff(messageOf(error));
     }
-    this.position += filled - from;
+  }
+
+  private async resume(how: string): Promise<void> {
+    this.cancel();
+    this.rest = new Uint8Array(0);
+    while (this.resuming && this.tries < TRIES) {
+      await new Promise((resolve) => setTimeout(resolve, FIRST_WAIT * 2 ** this.tries++));
+      const again = await this.resuming.from(this.position).catch(() => 'try again' as const);
+      if (again === undefined) break;
+      if (again === 'try again') continue;
+      this.reader = readerOf(again);
+      return;
+    }
+    await this.brokenOff(how);
+  }
+
+  private async filled(memory: ArrayBuffer, size: number, from: number): Promise<Uint8Array<ArrayBuffer>> {
+    const { byob, plain } = this.reader;
+    let filled = from;
+    while (filled < size) {
+      if (byob) {
+        const { value, done } = await this.inTime(byob.read(new Uint8Array(memory, filled, size - filled)));
+        if (value) [memory, filled] = [value.buffer, filled + value.byteLength];
+        if (done) break;
+        continue;
+      }
+      if (this.rest.byteLength === 0) {
+        const { value, done } = await this.inTime(plain!.read());
+        if (done) break;
+        this.rest = value as Uint8Array<ArrayBuffer>;
+      }
+      const now = this.rest.subarray(0, size - filled);
+      new Uint8Array(memory).set(now, filled);
+      filled += now.byteLength;
+      this.rest = this.rest.subarray(now.byteLength);
+    }
     return new Uint8Array(memory, 0, filled);
+  }
+
+  private async inTime<T>(reading: Promise<T>): Promise<T> {
+    const patience = this.resuming?.patience;
+    if (patience === undefined) return reading;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`nothing came for ${patience / 1000} s`)), patience);
+    });
+    return Promise.race([reading, late]).finally(() => clearTimeout(timer));
   }
 }

@@ -2,8 +2,8 @@
 // browser.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import { ByteReader } from './byte_reader';
-import { fetched, interrupted } from './fetching';
+import { fetched } from './fetching';
+import { readerOf } from './resuming';
 
 const RANGES = 4;
 const LEAST = 1 << 20;
@@ -74,7 +74,6 @@ async function open(url: string, start: number, end: number, size: number): Prom
 }
 
 async function read(response: Response, start: number, end: number, take: TakeChunk, url: string): Promise<void> {
-  const brokenOff = (how: string) => interrupted(url, how);
   const stream = response.body ?? new Blob([await response.arrayBuffer()]).stream();
-  await new ByteReader(stream, brokenOff).each(end - start, (offset, bytes) => take(start + offset, bytes));
+  await readerOf(response, url, stream, start, end).each(end - start, (offset, bytes) => take(start + offset, bytes));
 }

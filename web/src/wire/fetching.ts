@@ -4,16 +4,24 @@ import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
 
-const FAILURE = 'Py-Ort-Failure';
+export const FAILURE = 'Py-Ort-Failure';
 const LONGEST = 2000;
+/** "Too many requests" and "service unavailable": such a server is asked again, after so many milliseconds. */
+const BUSY = [429, 503];
+const WAITS = [500, 1000, 2000];
 
 /** An answer whose status is one of success. */
 export async function fetched(url: string | URL, headers: HeadersInit = {}): Promise<Response> {
   let response: Response;
-  try {
-    response = await host.fetch(url, { headers });
-  } catch (error) {
-    throw failure(`${url} could not be fetched: ${messageOf(error)}`);
+  for (const waits = [...WAITS]; ; ) {
+    try {
+      response = await host.fetch(url, { headers });
+    } catch (error) {
+      throw failure(`${url} could not be fetched: ${messageOf(error)}`);
+    }
+    const wait = BUSY.includes(response.status) && waits.shift();
+    if (!wait) break;
+    await new Promise((resolve) => setTimeout(resolve, wait));
   }
   if (response.ok) return response;
   const isText = response.headers.get('Content-Type')?.startsWith('text/plain');

@@ -156,6 +156,7 @@ export class BufferCaches {
     this.uniform = new BufferCache(gpu, 'uniform', modes.uniform);
     this.queryResolve = new BufferCache(gpu, 'queryResolve', modes.queryResolve);
     this.default = new BufferCache(gpu, 'default', modes.default);
+    for (const kind of BUFFER_KINDS) this[kind].open = false;
   }
 
   enter(): void {

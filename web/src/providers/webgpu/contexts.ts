@@ -1,6 +1,6 @@
 // The WebGPU devices of a page, by the ids that sessions name them by (`deviceId`). 0 is the default context, opened
-// when it is first wanted and kept. The others are the user's: a device or an adapter registered by the page, or a
-// device opened with a session's options, which goes with the last session and the last tensor in it.
+// when it is first wanted and kept, as are those that the page registered, by a device or by an adapter, which gives
+// one only. The others, opened with a session's options, go with the last session and the last tensor in them.
 import { invalid, messageOf } from '../../errors';
 import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from './device';
 import { OpenDevices } from '../../device/open_devices';
@@ -56,7 +56,7 @@ export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions, GPU
   }
 
   protected override stays(id: number): boolean {
-    return id === 0;
+    return id === 0 || this.given(id) !== undefined;
   }
 
   protected close(id: number, { gpu }: WebGpuDevice): void {

@@ -55,6 +55,8 @@ const RAISED_LIMITS = [
 const SOFTWARE_ADAPTER = /swiftshader|llvmpipe|lavapipe|softpipe|software.rasterizer|basic render|warp/i;
 
 const LOSS_DELAY_MS = 200;
+/** Bytes that wait for a submit: of a large model's weights, only so many are in memory twice. */
+const MOST_WRITTEN = 64 << 20;
 
 /** An open device. It is lost once and for ever; its owner then opens another. */
 export class Gpu {
@@ -64,6 +66,8 @@ export class Gpu {
   readonly elements: ElementForms;
   /** Why the device was lost; undefined while it is alive. */
   lost: string | undefined;
+  /** Bytes written since the last submit. */
+  private written = 0;
   /** Errors that no error scope caught, since they were last taken. */
   private uncaptured: string[] = [];
 
@@ -137,12 +141,21 @@ export class Gpu {
 
   submit(commands: GPUCommandBuffer[]): void {
     this.counters.submits++;
+    this.written = 0;
     this.device.queue.submit(commands);
+  }
+
+  /** Chromium keeps its copy of what was written until something is submitted. */
+  flush(): void {
+    if (this.written > 0) this.device.queue.submit([]);
+    this.written = 0;
   }
 
   /** Writes bytes whose number need not be a multiple of 4; `buffer` must have room for the rounding up. */
   write(buffer: GPUBuffer, offset: number, given: Uint8Array): void {
     this.counters.uploads++;
+    this.written += given.byteLength;
+    if (this.written > MOST_WRITTEN) this.flush();
     const bytes = host.forQueue(given);
     const whole = bytes.byteLength & ~3;
     if (whole > 0) this.device.queue.writeBuffer(buffer, offset, bytes as Uint8Array<ArrayBuffer>, 0, whole);

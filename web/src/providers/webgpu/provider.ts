@@ -45,7 +45,6 @@ export class GpuProvider implements DeviceProvider {
   ) {
     this.pipelines = new PipelineCache(gpu);
     this.caches = this.cachesFor(modes);
-    this.caches.enter();
     this.readback = new Readback(gpu, this.caches.default, KEPT_BYTES);
   }
 
@@ -61,6 +60,20 @@ export class GpuProvider implements DeviceProvider {
     const made = new BufferCaches(this.gpu, modes);
     this.cachesByModes.set(key, made);
     return made;
+  }
+
+  enter(): void {
+    this.caches.enter();
+  }
+
+  leave(): void {
+    this.readback.destroy();
+    this.caches.leave();
+    this.gpu.flush();
+  }
+
+  flush(): void {
+    this.gpu.flush();
   }
 
   get bytes(): number {

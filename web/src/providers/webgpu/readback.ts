@@ -53,7 +53,7 @@ export class Readback {
       return use(downloads.map(({ bytes }, i) => new Uint8Array(mapped, offsets[i], bytes)));
     } finally {
       staging.unmap();
-      if (this.bytes + staging.size <= this.kept) this.idle.push(staging);
+      if (this.cache.open && this.bytes + staging.size <= this.kept) this.idle.push(staging);
       else this.cache.release(staging);
     }
   }

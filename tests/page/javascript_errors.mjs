@@ -1,0 +1,149 @@
+// Cases of javascript_api.mjs: what pages are told: errors, reasons, warnings; and what they may give.
+import { equal, fails } from './javascript_checks.mjs';
+import { create, listening, scale, x } from './javascript_parts.mjs';
+import { env, InferenceSession, RuntimeError, Tensor } from './py_ort.mjs';
+
+export const cases = {
+  'errors say who asked, and keep their names': async () => {
+    equal(
+      [InferenceSession, Tensor, RuntimeError].map(({ name }) => name),
+      ['InferenceSession', 'Tensor', 'RuntimeError'],
+    );
+    const session = await create('add');
+    const wrong = new Tensor('float32', [1, 2], [1, 2]);
+    const runsTheModel = () => session.run({ x: wrong, scale });
+    const error = await runsTheModel().catch((e) => e);
+    const [text, ...frames] = error.stack.replace(/^(?!RuntimeError)/, 'RuntimeError\n').split('\n');
+    if (error.constructor !== RuntimeError || !text.startsWith('RuntimeError')) throw error;
+    if (env.wasm.proxy === false) return session.release();
+    if (!frames.join().includes('runsTheModel')) throw new Error(`its stack is ${error.stack}`);
+    if (!error.cause.stack.includes('session_worker')) throw new Error(`the worker's stack is ${error.cause.stack}`);
+    await session.release();
+  },
+
+  'the reason of a signal': async () => {
+    const endless = await create('endless', { executionProviders: ['wasm'] });
+    for (const reason of [new Error('mine'), undefined]) {
+      const abort = new AbortController();
+      const run = endless.run({ x: new Tensor('float32', [1, 2], [2]) }, { signal: abort.signal });
+      abort.abort(reason);
+      const error = await run.catch((e) => e);
+      if (error !== abort.signal.reason) throw error;
+      const loading = InferenceSession.create('add.pyort', { signal: abort.signal });
+      if ((await loading.catch((e) => e)) !== abort.signal.reason) throw new Error('another reason of create');
+    }
+    await endless.release();
+  },
+
+  'feeds that are not as they were made': async () => {
+    const session = await create('add');
+    const data = Float32Array.of(1, 2, 3);
+    const foreign = { type: 'float32', dims: [1, 3], size: 3, location: 'cpu', data };
+    equal((await session.run({ x: foreign, scale })).y.data, [11, 22, 33]);
+    const sent = new Tensor('float32', data, [1, 3]);
+    structuredClone(data.buffer, { transfer: [data.buffer] });
+    await fails(() => session.run({ x: sent, scale }), 'input "x": the buffer of its data was transferred elsewhere');
+    await session.release();
+  },
+
+  'maps are tensors, whose columns have keys': async () => {
+    const session = await create('labels', { executionProviders: ['wasm'] });
+    const { y } = await session.run({ x: new Tensor('float32', [1, 2, 3, 4], [2, 2]) });
+    equal(y.data, [1, 2, 3, 4]);
+    equal(
+      [JSON.stringify(session.outputMetadata)],
+      ['[{"name":"y","isTensor":true,"type":"float32","shape":["",2],"keys":["cat","dog"]}]'],
+    );
+    await session.release();
+  },
+
+  'ONNX models as bytes': async () => {
+    const bytes = await (await fetch('add.onnx')).arrayBuffer();
+    await fails(() => InferenceSession.create(bytes), 'an ONNX file.*export SCRIPT.js -o DIR.*env.exports');
+    env.exports = 'exported';
+    try {
+      await fails(() => InferenceSession.create(bytes), 'an ONNX file, and env.exports has no export of it.*404');
+    } finally {
+      env.exports = undefined;
+    }
+  },
+
+  'where nothing may be stored': async () => {
+    env.wasm.proxy = false;
+    const get = () => {
+      throw new DOMException('no storage here', 'SecurityError');
+    };
+    const real = Object.getOwnPropertyDescriptor(globalThis, 'caches'); // none where it is the prototype's
+    Object.defineProperty(globalThis, 'caches', { get, configurable: true });
+    try {
+      const session = await create('add', { cache: true });
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+      await session.release();
+    } finally {
+      if (real) Object.defineProperty(globalThis, 'caches', real);
+      else delete globalThis.caches;
+    }
+  },
+
+  'what is left out is said': async () => {
+    const said = listening('warn');
+    const session = await InferenceSession.create('wasm.pyort', {
+      executionProviders: ['webnn', 'webgpu', 'cpu'],
+    });
+    said.stop();
+    equal(said, [
+      'py_ort: session: left out: webnn: this build of py_ort is without it; import py-ort-web/webnn; webgpu: the ' +
+        'model was exported without it (py-ort export --provider webgpu)',
+    ]);
+    await session.release();
+    await fails(
+      () => create('wasm', { executionProviders: ['webgpu'] }),
+      'no execution provider is available: webgpu: the model',
+    );
+    for (const executionProviders of [['gpu'], ['wasm', 'gpu'], ['webgl', 'gpu']])
+      await fails(() => create('add', { executionProviders }), 'no execution provider "gpu"; there are webgpu, wasm');
+    for (const [executionProviders, words] of [
+      [['wasm', 'cpu'], 'provider wasm is named twice: the first place counts'],
+      [['wasm', 'webgl'], 'left out: webgl: py_ort has no such provider in a page'],
+      [
+        ['webgpu', 'webgl', 'wasm', 'webgpu'],
+        'provider webgpu is named twice: the first place counts, left out: webgl',
+      ],
+      [['wasm', 'webgpu'], ''],
+      [[], ''],
+      [undefined, ''],
+    ]) {
+      const said = listening('warn');
+      const session = await InferenceSession.create('add.pyort', { executionProviders });
+      said.stop();
+      if (!said.join(', ').replaceAll('py_ort: session: ', '').startsWith(words) || Boolean(words) !== said.length > 0)
+        throw new Error(`${executionProviders}: ${said}`);
+      equal(session.executionProviders, executionProviders?.[0] === 'webgpu' ? ['webgpu', 'wasm'] : ['wasm']);
+      await session.release();
+    }
+    await fails(
+      () => create('add', { executionProviders: ['wasm', { name: 'webgpu', preferredLayout: 'x' }] }),
+      'preferredLayout',
+    );
+  },
+
+  'a provider without a device is said, wherever it stands': async () => {
+    env.wasm.proxy = false; // where the page's own navigator counts
+    for (const executionProviders of [
+      ['wasm', { name: 'webgpu', deviceId: 77 }],
+      [{ name: 'webgpu', deviceId: 77 }, 'wasm'],
+    ]) {
+      const said = listening('warn');
+      Object.defineProperty(navigator, 'gpu', { value: { requestAdapter: async () => null }, configurable: true });
+      try {
+        const session = await create('add', { executionProviders });
+        equal(session.executionProviders, ['wasm']);
+        await session.release();
+      } finally {
+        said.stop();
+        delete navigator.gpu;
+      }
+      if (said.length !== 1 || !/left out: webgpu: .*adapter/.test(said[0])) throw new Error(`${said}`);
+    }
+  },
+};
