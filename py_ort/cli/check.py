@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from py_ort.compiler.verdict import OperatorVerdict, Verdict
 
+#: Bytes that every WebGPU device takes in one binding.
+_BOUND = 128 << 20
 #: Nodes that are named in a row.
 _NAMED = 4
 _WORDS = {
@@ -90,7 +92,7 @@ def _facts(model: Path, found: Verdict) -> list[tuple[str, str]]:
                 "any shape" if arg.dims is None else f"[{', '.join('?' if d is None else str(d) for d in arg.dims)}]"
             )
             facts.append((kind, f"{arg.name} {arg.type} {shape}"))
-    if not found.runs:
+    if not found.counts:
         return facts
     nodes = ", ".join(f"{count} on {provider}" for provider, count in found.counts.items())
     facts.append(("nodes", f"{nodes}, after optimization"))
@@ -104,6 +106,14 @@ def _facts(model: Path, found: Verdict) -> list[tuple[str, str]]:
         facts.append(("memory", "of a run depends on sizes: give --dim or --shape"))
     else:
         facts.append(("memory", f"a run's tensors take at least {_megabytes(found.tensor_bytes)} at one time"))
+    if found.runs and (largest := found.largest) and largest.bytes > _BOUND and found.on_devices:
+        facts.append(
+            (
+                "caution",
+                f"{largest} takes {_megabytes(largest.bytes)}; every WebGPU device binds {_megabytes(_BOUND)}, "
+                "what a GPU here takes is in `py-ort browsers --json`",
+            )
+        )
     return facts
 
 

@@ -20,10 +20,12 @@ from py_ort.ir.errors import node_at_fault
 from py_ort.ir.graph import all_nodes, replace_value, subgraphs
 from py_ort.ir.operators import lowerings, operator
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
-from py_ort.providers import AVAILABLE, CPU, PlacedNode
+from py_ort.providers import AVAILABLE, CPU, PlacedNode, on_device
 
-#: What a page's core can address.
+#: Bytes that a page's core can address, and more than a GPU buffer has anywhere.
 _HEAP = 4 << 30
+#: Integers that have 32 bits on devices.
+_WIDE = (ir.DataType.INT64, ir.DataType.UINT64)
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,23 @@ class OperatorVerdict:
     inputs: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class LargestTensor:
+    """The largest tensor of a run.
+
+    Attributes:
+        name, shape: Its own.
+        bytes: Its size; where 64-bit integers are on a device, of the 32 bits that they have there.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.name!r} [{', '.join(map(str, self.shape))}]"
+
+
 @dataclass
 class Verdict:
     """What can be said of a model without a browser.
@@ -67,6 +86,7 @@ class Verdict:
         counts: Nodes by provider, after optimization.
         weights: Bytes of constants: "all", and by the provider that reads them.
         tensor_bytes: What the values of a run take at least at one time; None where sizes are open.
+        largest: The largest tensor among those of known size; None: no size is known.
     """
 
     providers: tuple[str, ...]
@@ -81,11 +101,17 @@ class Verdict:
     counts: dict[str, int] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
     tensor_bytes: int | None = None
+    largest: LargestTensor | None = None
 
     @property
     def runs(self) -> bool:
         """Whether a session can be made of it, where the browser has the providers."""
         return not self.error
+
+    @property
+    def on_devices(self) -> bool:
+        """True if nodes run on a device."""
+        return any(count and on_device(provider) for provider, count in self.counts.items())
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -130,12 +156,24 @@ def verdict(
     }
     found.open_values = sum(_bytes(o) is None for node in all_nodes(compiled.model.graph) for o in node.outputs)
     found.tensor_bytes = _peak(compiled.model.graph)
-    if found.weights[CPU] > _HEAP:
-        found.error = (
-            f"OutOfMemory: {found.weights[CPU]:,} bytes of weights are read on the CPU, and a page has "
-            f"{_HEAP:,} for all that is there"
-        )
+    found.largest = _largest(compiled)
+    found.error = _lacking_memory(found)
     return found
+
+
+def _lacking_memory(found: Verdict) -> str:
+    """Return why no page has the memory for a model; "" if some may have."""
+    weights, largest = found.weights[CPU], found.largest
+    if weights > _HEAP:
+        return (
+            f"OutOfMemory: {weights:,} bytes of weights are read on the CPU, and a page has {_HEAP:,} for all that is "
+            "there"
+        )
+    if largest and largest.bytes >= _HEAP:
+        return f"OutOfMemory: {largest} takes {largest.bytes:,} bytes, and no tensor in a page {_HEAP:,} or more"
+    if (taken := weights + (found.tensor_bytes or 0)) > _HEAP and not found.on_devices:
+        return f"OutOfMemory: weights and tensors take {taken:,} bytes on the CPU, where a page has {_HEAP:,}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -251,6 +289,19 @@ def _bytes(value: ir.Value) -> int | None:
     ):
         return None
     return math.ceil(math.prod(value.shape.numpy()) * value.dtype.itemsize)
+
+
+def _largest(compiled: CompiledModel) -> LargestTensor | None:
+    """Return the largest of the tensors whose sizes are known."""
+    graph, wide = compiled.model.graph, compiled.placement.providers == [CPU]
+    sizes: dict[ir.Value, int | None] = {value: _bytes(value) for value in graph.inputs}
+    sizes |= {output: _bytes(output) for node in all_nodes(graph) for output in node.outputs}
+    known = [(size if wide or value.dtype not in _WIDE else size // 2, value) for value, size in sizes.items() if size]
+    if not known:
+        return None
+    # Of equal ones an output, whose name is the model's.
+    size, value = max(known, key=lambda each: (each[0], each[1].is_graph_output()))
+    return LargestTensor(value.name or "", tuple(value.shape.numpy()) if value.shape else (), size)
 
 
 def _peak(graph: ir.Graph) -> int | None:

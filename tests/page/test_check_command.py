@@ -159,6 +159,21 @@ def test_sizes_and_memory(check):
     assert check(model, "--provider", "wasm")[1]["counts"].keys() == {"wasm"}
 
 
+def test_memory_that_no_page_has(check):
+    """A tensor of more than 4 GiB is nowhere; much in all only on a device; what few adapters bind is a caution."""
+    weight = numpy_helper.from_array(np.ones((64, 3, 3, 3), np.float32), "w")
+    images, maps = small_models.floats("x", ["batch", 3, "size", "size"]), small_models.floats("y", None)
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="wide")]
+    model = small_models.model(nodes, [images], [maps], [weight])
+    status, said = check(model, "--dim", "batch=1", "--dim", "size=8192")
+    assert status == 1 and said["error"].startswith("OutOfMemory: 'y' [1, 64, 8190, 8190] takes")
+    assert said["largest"]["bytes"] == 4 * 64 * 8190**2
+    for way, (status, cautious) in {"webgpu": (0, True), "wasm": (1, False)}.items():
+        given = ("--dim", "batch=15", "--dim", "size=1024", "--provider", way)
+        found, said = check(model, *given)
+        assert (found, "caution" in said["text"]) == (status, cautious), said["text"]
+
+
 @pytest.mark.parametrize(
     "model, words",
     [
