@@ -17,6 +17,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from py_ort.browser.options import LAUNCHERS, WEBGPU, BrowserOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.providers import AVAILABLE, CPU, DEFAULT
+from py_ort.runtime.engines import ENGINES
 
 
 class Report(Protocol):
@@ -57,7 +58,7 @@ engine_option = click.option(
     "--engine",
     "engines",
     multiple=True,
-    type=click.Choice(["py_ort", "onnxruntime-web", "onnxruntime-web:jsep"]),
+    type=click.Choice(ENGINES),
     help="What runs the models; repeat it to see several side by side. Default: py_ort.",
 )
 

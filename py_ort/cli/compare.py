@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from py_ort.cli.common import (
     browser_options,
     each_provider_option,
+    engine_option,
     json_option,
     kernels_option,
     out,
@@ -30,6 +32,7 @@ _LARGEST = 10
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @each_provider_option
+@engine_option
 @click.option("--tolerance", type=click.FloatRange(min=0), help="What passes, as a part of the value's largest number.")
 @input_options
 @kernels_option
@@ -38,6 +41,7 @@ _LARGEST = 10
 def compare(
     model: Path,
     providers: tuple[str, ...],
+    engines: tuple[str, ...],
     tolerance: float | None,
     inputs: Inputs,
     json_file: Path | None,
@@ -45,18 +49,19 @@ def compare(
 ) -> None:
     """Compare every intermediate value of MODEL: the first that differs, and the largest errors.
 
-    One --provider (default: webgpu) is compared with native onnxruntime, the first of two with the second. Inputs
-    without a file are random. The status is 1 if something differs.
+    One --provider (default: webgpu) is compared with native onnxruntime, the first of two with the second; --engine
+    likewise. Inputs without a file are random. The status is 1 if something differs.
     """
     from py_ort.providers import DEFAULT, canonical_provider
+    from py_ort.runtime.engines import OURS
     from py_ort.testing import compare as comparing
     from py_ort.testing.native_model import NativeModel
 
-    names = list(dict.fromkeys(map(canonical_provider, providers or DEFAULT[:1])))
-    if len(names) > 2:
-        raise click.UsageError("give one --provider, or two")
-    tested = comparing.Ours(names[0], browser)
-    reference = comparing.Ours(names[1], browser) if len(names) == 2 else comparing.Native()
+    pairs = dict.fromkeys(product(map(canonical_provider, providers or DEFAULT[:1]), engines or (OURS,)))
+    if len(pairs) > 2:
+        raise click.UsageError("give one --provider or two, or one --engine or two")
+    tested, *others = (comparing.InBrowser(provider, engine, {"browser": browser}) for provider, engine in pairs)
+    reference = others[0] if others else comparing.Native()
     with progress() as report:
         report("reading the model", 0, 0)
         feeds = inputs.accepted_feeds(model, NativeModel(model))

@@ -15,6 +15,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import DeviceLost, NotImplemented, PyOrtError, ShaderError, WorkerEnded
 from py_ort.providers import CPU, PROVIDERS
 from py_ort.runtime.base import SessionBase
+from py_ort.runtime.engines import OURS
 from py_ort.runtime.keywords import Keywords
 from py_ort.runtime.native.session_names import NativeSessionNames
 from py_ort.runtime.opening import Providers
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.runtime.generation.generation import Generation
     from py_ort.runtime.generation.settings import Settings
-
-#: The engine that is not a peer.
-OURS = "py_ort"
 
 
 def _without_self(method: Callable[..., Any]) -> inspect.Signature:

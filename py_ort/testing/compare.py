@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 import onnx
 
-from py_ort.browser.options import BrowserOptions
 from py_ort.compiler.load import read_proto
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import BrowserNotFound, EPFail, NotImplemented, PyOrtError
 from py_ort.providers import with_cpu
 from py_ort.providers.resolution import REQUIRE
+from py_ort.runtime.engines import OURS
 from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.session import InferenceSession
 from py_ort.testing.closeness import closeness
@@ -63,26 +63,36 @@ class Native:
 
 
 @dataclass(frozen=True)
-class Ours:
-    """A session of py_ort on a provider."""
+class InBrowser:
+    """Sessions in a browser, by any engine.
+
+    Attributes:
+        provider: The first provider; the CPU is behind it.
+        engine: What runs the model there.
+        options: Keywords of `InferenceSession` besides, `browser` and `sess_options` among them.
+    """
 
     provider: str
-    browser: BrowserOptions
+    engine: str = OURS
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """The provider."""
-        return self.provider
+        """The provider, and the engine where that is not py_ort."""
+        return self.provider if self.engine == OURS else f"{self.engine} {self.provider}"
 
     def run(self, model: bytes, folder: Path | None, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
         """Run it once."""
-        options = SessionOptions()
+        given = {"providers": with_cpu(self.provider), "engine": self.engine, **self.options}
+        options = (given.pop("sess_options", None) or SessionOptions())._copy()
         options.log_severity_level = 4
-        for entry in (REQUIRE, *(() if folder is None else (DATA_FOLDER_ENTRY,))):
-            options.add_session_config_entry(entry, "1" if entry == REQUIRE else str(folder))
-        options.add_session_config_entry("session.plan_cache", "0")
-        providers = with_cpu(self.provider)
-        with InferenceSession(model, options, providers, browser=self.browser) as session:
+        options.enable_profiling, options.optimized_model_filepath = False, ""
+        entries = {REQUIRE: "1", "session.plan_cache": "0"}
+        if folder is not None:
+            entries[DATA_FOLDER_ENTRY] = str(folder)
+        for name, entry in entries.items():
+            options.add_session_config_entry(name, entry)
+        with InferenceSession(model, options, **given) as session:
             wanted = {arg.name for arg in session.get_inputs()}
             return session.run(names, {name: value for name, value in feeds.items() if name in wanted})
 

@@ -11,9 +11,9 @@ import pytest
 #: What of pytest-playwright's sessions may live in: the test's own page, a tab of its context, one of its browser.
 WITHIN = ("page", "context", "browser")
 MARKER = (
-    "ort(browser=, provider=, webgpu=, f16=, within=): run only in these browsers and on these providers (a name, or "
-    "several); skip where WebGPU is not of that kind ('hardware', 'software') or lacks float16 shaders; have sessions "
-    "in Playwright's 'page', 'context' or 'browser'"
+    "ort(browser=, provider=, engine=, webgpu=, f16=, within=): run only in these browsers, on these providers and by "
+    "these engines (a name, or several); skip where WebGPU is not of that kind ('hardware', 'software') or lacks "
+    "float16 shaders; have sessions in Playwright's 'page', 'context' or 'browser'"
 )
 
 
@@ -24,6 +24,7 @@ class Wanted:
     Attributes:
         browser: Names of browsers; (): any.
         provider: Names of providers; (): any.
+        engine: Names of engines; (): any.
         webgpu: "hardware" or "software", for tests on WebGPU; "": any.
         f16: Whether WebGPU must have float16 in shaders.
         within: One of `WITHIN`; "": the browser is ours.
@@ -31,6 +32,7 @@ class Wanted:
 
     browser: tuple[str, ...] = ()
     provider: tuple[str, ...] = ()
+    engine: tuple[str, ...] = ()
     webgpu: str = ""
     f16: bool = False
     within: str = ""
@@ -56,14 +58,26 @@ class Wanted:
         for name, allowed in (("within", ("", *WITHIN)), ("webgpu", ("", "hardware", "software"))):
             if said.get(name, "") not in allowed:
                 raise pytest.UsageError(f"{node.nodeid}: {name} is one of {allowed[1:]}, not {said[name]!r}")
-        for name in ("browser", "provider"):
+        for name in ("browser", "provider", "engine"):
             if name in said:
                 said[name] = _names(said[name])
         return cls(**said)
 
-    def takes(self, browser: str, provider: str) -> bool:
-        """Whether the test runs there."""
-        return (not self.browser or browser in self.browser) and (not self.provider or provider in self.provider)
+    def takes(self, *target: str) -> bool:
+        """Return True if the test runs with these: browser, provider, engine."""
+        axes = (self.browser, self.provider, self.engine)
+        return all(not names or name in names for names, name in zip(axes, target, strict=True))
+
+    def elsewhere(self, targets: Iterable[Iterable[str]]) -> str:
+        """Return why the test runs on none of these targets."""
+        there = list(zip(*targets, strict=True))
+        axes = zip(("browser", "provider", "engine"), (self.browser, self.provider, self.engine), there, strict=True)
+        missing = (
+            f"{' or '.join(names)} is not among --ort-{axis} ({', '.join(dict.fromkeys(had))})"
+            for axis, names, had in axes
+            if names and not set(names).intersection(had)
+        )
+        return "; ".join(missing) or "no target has all that the marker ort asks for"
 
 
 def _names(value: str | Iterable[str]) -> tuple[str, ...]:

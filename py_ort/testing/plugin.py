@@ -6,8 +6,9 @@
         np.testing.assert_allclose(y, expected, rtol=1e-3)
 
 runs once on WebGPU and once on wasm; `pytest --ort-provider webgpu --ort-browser chromium --ort-browser firefox` runs
-it on WebGPU in both browsers. Test ids end in e.g. [chromium-webgpu], and that is where the test ran: where the browser
-has not that provider, it fails, or is skipped with --ort-skip-missing. Single nodes that run on wasm all the same are a
+it on WebGPU in both browsers, and `--ort-engine onnxruntime-web` by that runtime. Test ids end in e.g.
+[chromium-webgpu], and that is where the test ran: where the browser has not that provider, it fails, or is skipped with
+--ort-skip-missing. Single nodes that run on wasm all the same are a
 `FallbackWarning`; with --ort-no-fallback or the marker ort_no_fallback they fail the test. The marker `ort` says what a
 test wants of browser and adapter, and whether its sessions live in what pytest-playwright opens (docs/testing.md).
 """
@@ -20,11 +21,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import product, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from py_ort.providers import DEFAULT, PROVIDERS, on_device, with_cpu
+from py_ort.runtime.engines import ENGINES, OURS
 from py_ort.testing.captures import is_lent, prepare_capture
 from py_ort.testing.marks import MARKER, WITHIN, Wanted
 from py_ort.testing.remotes import ANY_REMOTE, Remotes, add_options
@@ -42,10 +45,14 @@ class FallbackWarning(UserWarning):
 
 
 class Target(NamedTuple):
-    """Where a test runs: a value for `browser=` and a provider."""
+    """Where a test runs: a value for `browser=`, a provider, and a value for `engine=`."""
 
     browser: str
     provider: str
+    engine: str = OURS
+
+    def __str__(self) -> str:
+        return "-".join((self.browser, self.provider, *(() if self.engine == OURS else (self.engine,))))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,6 +63,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--ort-provider", action="append", metavar="PROVIDER", help="providers to run on, each by itself (webgpu, wasm)"
+    )
+    group.addoption(
+        "--ort-engine",
+        action="append",
+        choices=ENGINES,
+        help="engine= of sessions; may be repeated (py_ort)",
     )
     group.addoption("--ort-webgpu", metavar="KIND", help="hardware, software, off or auto (PY_ORT_WEBGPU, or auto)")
     group.addoption(
@@ -91,11 +104,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             browsers = [ANY_REMOTE]
         if wanted.within:
             browsers = ["playwright"]
-        pairs = [Target(browser, name) for browser in browsers for name in given("--ort-provider") or DEFAULT]
-        targets = [target for target in pairs if wanted.takes(*target)]
+        axes = product(browsers, given("--ort-provider") or DEFAULT, given("--ort-engine") or (OURS,))
+        every = list(starmap(Target, axes))
+        targets: list[Any] = [target for target in every if wanted.takes(*target)]
+        if not targets:
+            skip = pytest.mark.skip(reason=wanted.elsewhere(every))
+            targets = [pytest.param(every[0], id="elsewhere", marks=skip)]
         if wanted.within:  # so that their plugin sees that the test has a browser of theirs
             metafunc.fixturenames.append(wanted.within)
-        metafunc.parametrize("ort_target", targets, ids=lambda target: "-".join(target), scope="session")
+        metafunc.parametrize("ort_target", targets, ids=str, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -135,8 +152,8 @@ def ort_session(
     _ort_wanted: Wanted,
     _ort_place: Place,
 ) -> Iterator[Callable[..., InferenceSession]]:
-    """Make sessions as `InferenceSession` does; they are closed after the test. `engine="onnxruntime-web"` makes one
-    of the runtime that others ship.
+    """Make sessions as `InferenceSession` does, by the engines of --ort-engine, or one that is given as `engine=`;
+    they are closed after the test.
 
     A provider that the browser has not fails the test, or skips it with --ort-skip-missing. On WebGPU, nodes that it
     cannot run go to wasm with a `FallbackWarning`, or fail the test with --ort-no-fallback or the marker
@@ -155,6 +172,7 @@ def ort_session(
         def make(*args: Any, **options: Any) -> InferenceSession:
             from py_ort.exceptions import BrowserError, EPFail
 
+            options.setdefault("engine", ort_target.engine)
             try:
                 session = make_session(*args, **options)
             except EPFail as missing:
@@ -170,8 +188,7 @@ def ort_session(
             where = options.get("browser") or browser()
             if on_device(ort_target.provider) and (lacks := _lacks(wanted, ort_target.provider, where)):
                 pytest.skip(lacks)
-            ours = options.get("engine", "py_ort") == "py_ort"  # the other engine does not tell
-            if ours and (told := _fallbacks(session.placement())):
+            if options["engine"] == OURS and (told := _fallbacks(session.placement())):
                 warnings.warn(told, FallbackWarning, stacklevel=2)
             tell(f"{session!r}")
             return session
@@ -269,8 +286,8 @@ def assert_matches_reference(
         fed, wanted = reference(model, feeds)
         session = ort_session(model, **options)
         if wrong := differences(session, fed, wanted, tolerance):
-            wrong += _first_difference(model, fed, ort_target.provider, _ort_place[0](), tolerance)
-            where = "-".join(ort_target)
+            where = ort_target._replace(engine=options.get("engine", ort_target.engine))
+            wrong += _first_difference(model, fed, where, {"browser": _ort_place[0](), **options}, tolerance)
             pytest.fail(f"on {where} outputs differ from native onnxruntime's:\n  " + "\n  ".join(wrong))
         return session
 
@@ -278,17 +295,18 @@ def assert_matches_reference(
 
 
 def _first_difference(
-    model: Any, feeds: Mapping[str, Any], provider: str, browser: BrowserOptions, tolerance: float | None
+    model: Any, feeds: Mapping[str, Any], where: Target, options: Mapping[str, Any], tolerance: float | None
 ) -> list[str]:
-    """Return which value of the model is the first that differs, in a line; none where it cannot be looked for."""
+    """Return the first value of the model that differs there, in a line; none where it cannot be looked for."""
     from py_ort.compiler.package.format import is_package
     from py_ort.exceptions import PyOrtError
-    from py_ort.testing.compare import Native, Ours, compare
+    from py_ort.testing.compare import InBrowser, Native, compare
 
     if is_package(model):
         return []
+    tested = InBrowser(where.provider, where.engine, options)
     try:
-        found = compare(model, feeds, Ours(provider, browser), Native(), tolerance=tolerance)
+        found = compare(model, feeds, tested, Native(), tolerance=tolerance)
     except PyOrtError as e:
         return [f"which node is the first was not found: {e}"]
     return [f"the first value that differs is {found.first}"] if found.first else []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.runtime.session import OURS
+from py_ort.runtime.engines import OURS
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 

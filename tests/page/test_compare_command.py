@@ -11,8 +11,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from shared_browser import BROWSER
 
-from py_ort.exceptions import Fail
-from py_ort.testing.compare import Native, Ours, compare
+from py_ort.exceptions import EngineError, Fail
+from py_ort.runtime.peer.files import find_dist
+from py_ort.testing.compare import InBrowser, Native, compare
 
 X = np.linspace(-2, 2, 64, dtype=np.float32).reshape(8, 8)
 WEBGPU = ("--provider", "webgpu", "--webgpu", "software")
@@ -58,11 +59,11 @@ def test_the_same_everywhere(model, py_ort_command):
     assert status == 0 and "25 values on webgpu against onnxruntime: 0 differ" in out and "largest error" in out
 
 
-class Wrong(Ours):
+class Wrong(InBrowser):
     """What has a fault in some values, if these are looked at or not: all that is computed from them differs, too."""
 
     def __init__(self, change=lambda proto: None, fails: str = "") -> None:
-        super().__init__("wasm", BROWSER)
+        super().__init__("wasm", options={"browser": BROWSER})
         object.__setattr__(self, "change", change)
         object.__setattr__(self, "fails", fails)
 
@@ -119,7 +120,11 @@ def test_what_differs_only_where_it_is_fused(model):
 def test_tolerance_and_integers(model):
     """Nothing is nearer than equal."""
     x = {"x": X}
-    assert compare(model, x, Ours("wasm", BROWSER), Native(), tolerance=0).first.op_type in ("MatMul", "Softmax", "Sin")
+    assert compare(model, x, InBrowser("wasm", options={"browser": BROWSER}), Native(), tolerance=0).first.op_type in (
+        "MatMul",
+        "Softmax",
+        "Sin",
+    )
 
     def change(proto):
         node(proto, "the_size").attribute.append(helper.make_attribute("end", 1))
@@ -128,10 +133,28 @@ def test_tolerance_and_integers(model):
     assert found.first.name == "size" and "shape" in found.first.difference
 
 
+def test_the_runtime_that_others_ship(model, py_ort_command):
+    """Its own values, with weights in another file, against native onnxruntime and against py_ort."""
+    try:
+        find_dist()
+    except EngineError as e:
+        pytest.skip(str(e))
+    peer = ("--engine", "onnxruntime-web", "--provider", "wasm", "--dim", "rows=4", "--json", "-")
+    for more, reference in (((), "onnxruntime"), (("--engine", "py_ort"), "wasm")):
+        status, out, said = py_ort_command("compare", model, *peer, *more)
+        found = json.loads(out)
+        assert status == 0, said
+        assert (found["tested"], found["reference"]) == ("onnxruntime-web wasm", reference)
+        assert len(found["values"]) == 25 and all(value["part"] is not None for value in found["values"])
+
+
 def test_wrong_command_lines(model, py_ort_command):
     status, _, said = py_ort_command("compare", model, "--input", "z=z.npy")
     assert status == 2
     status, _, said = py_ort_command("compare", model, "--shape", "z=1")
     assert status == 2 and "no input 'z'" in said
+    two = ("--provider", "wasm", "--engine", "onnxruntime-web", "--engine", "py_ort")
+    status, _, said = py_ort_command("compare", model, *WEBGPU, *two)
+    assert status == 2 and "one --engine or two" in said
     status, _, said = py_ort_command("compare", model, "--webgpu", "off")
     assert status == 1 and "NoAdapter" in said

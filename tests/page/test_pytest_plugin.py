@@ -1,12 +1,17 @@
 """The pytest plugin, in a pytest of its own."""
 
+import re
+
+import numpy as np
 import pytest
 import small_models
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
+from shared_browser import BROWSER
 
 from py_ort.bench.peer import find_dist
 from py_ort.exceptions import EngineError
 from py_ort.folders import user_caches
+from py_ort.testing.compare import InBrowser, Native, compare
 
 #: pytester gives each test a home of its own.
 CACHES = user_caches()
@@ -197,9 +202,18 @@ def test_the_engine_that_others_ship(project, monkeypatch):
         find_dist()
     except EngineError as e:
         pytest.skip(str(e))
+    x = np.linspace(-2, 2, 64, dtype=np.float32).reshape(8, 8)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Softmax", ["product"], ["y"])]
+    ends = [small_models.floats("x", ["rows", 8])], [small_models.floats("y", None)]
+    model = small_models.model(nodes, *ends, [numpy_helper.from_array(np.cos(x), "w")])
+    (project.path / "exact.onnx").write_bytes(model)
+    np.save(project.path / "x.npy", x)
     project.makepyfile(
         test_peer="""
     import numpy as np
+    import pytest
+
+    from py_ort import SessionOptions
 
     FEEDS = {"x": np.ones((1, 3), np.float32), "scale": np.ones(3, np.float32)}
 
@@ -207,6 +221,26 @@ def test_the_engine_that_others_ship(project, monkeypatch):
         ours, theirs = ort_session("add.onnx"), ort_session("add.onnx", engine="onnxruntime-web")
         assert ours.run(None, FEEDS)[0].tolist() == theirs.run(None, FEEDS)[0].tolist()
         assert theirs.get_providers() == ours.get_providers()[:1]
+
+    @pytest.mark.ort(engine="onnxruntime-web")
+    def test_theirs(ort_session, ort_target):
+        assert ort_target.engine in repr(ort_session("add.onnx"))
+
+    def test_as_exact(assert_matches_reference):
+        options = SessionOptions()
+        options.add_free_dimension_override_by_name("rows", 8)
+        assert_matches_reference("exact.onnx", {"x": np.load("x.npy")}, sess_options=options, tolerance=0)
     """
     )
-    run(project, "test_peer.py", "--ort-webgpu", "software", "-W", "error").assert_outcomes(passed=2)
+    alone = (project, "test_peer.py", "--ort-webgpu", "software", "-W", "error")
+    result = run(*alone, "-k", "not exact", "-rs")
+    result.assert_outcomes(passed=2, skipped=1, deselected=2)
+    result.stdout.fnmatch_lines(["SKIPPED*onnxruntime-web is not among --ort-engine (py_ort)"])
+    engines = ("--ort-engine", "py_ort", "--ort-engine", "onnxruntime-web", "--ort-provider", "wasm")
+    result = run(*alone, *engines)
+    result.assert_outcomes(passed=3, failed=2)
+    result.stdout.fnmatch_lines(["*test_theirs?chromium-wasm-onnxruntime-web? PASSED*"])
+    differs = r"on chromium-wasm-onnxruntime-web outputs differ.*\n.*\n.*(the first value that .*)"
+    (told,) = re.findall(f"Failed: {differs}", str(result.stdout))
+    peer = InBrowser("wasm", "onnxruntime-web", {"browser": BROWSER})
+    assert told.endswith(str(compare(model, {"x": x}, peer, Native(), tolerance=0).first))

@@ -119,15 +119,19 @@ def load_model(
     return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps, sparse)
 
 
-def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """Return a model's file as bytes that need no other file: what it has in others is put inside.
+def read_whole(source: str | os.PathLike[str] | bytes, folder: DataFolder | None = None) -> bytes:
+    """Return a model as bytes that need no other file: what it has in others is put inside.
+
+    Args:
+        source: Path of a file, or the file's bytes.
+        folder: The folder of its external data; that of its file by default.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph: As `load_model` does.
         NotImplemented: It would be larger than a protobuf message can be.
     """
-    data, what = _contents(path)
-    proto, external = _parse(data, what), ExternalData(DataFolder.of(path))
+    data, what = _contents(source)
+    proto, external = _parse(data, what), ExternalData(folder or DataFolder.of(source))
     external.fill(proto)
     if not external.files:
         return data

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from py_ort.exceptions import EngineError, InvalidArgument
+from py_ort.runtime.engines import ENGINES, PEER
 from py_ort.runtime.peer.npm import npm_package
 
-#: The name of the engine.
-PEER = "onnxruntime-web"
 #: The npm package's version that is run, unless ORT_WEB_DIST names another copy.
 VERSION = "1.30.0"
 
@@ -30,8 +29,6 @@ FLAVORS = {
     "jsep": Flavor("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webgpu"),
     "webnn": Flavor("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webnn"),
 }
-#: What may be asked for as an engine.
-ENGINES = ("py_ort", PEER, f"{PEER}:jsep")
 
 
 def check_engine(engine: str) -> None:

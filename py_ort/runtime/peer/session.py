@@ -15,6 +15,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.compiler import NodeArg
 from py_ort.compiler.load import load_model, read_whole
+from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import EPFail, InvalidArgument, NotImplemented, PyOrtError, WrongType
 from py_ort.log import SessionLog
@@ -44,7 +45,8 @@ class PeerSession(InferenceSession):
 
     It has `run` and what builds on it, inputs, outputs, metadata and `stats()`; anything else is `NotImplemented`. Of
     the session options these count: threads, timeouts, the level of optimization, sizes of dimensions by name, and the
-    configuration entries "session.require_providers" and "session.disable_cpu_ep_fallback".
+    configuration entries "session.require_providers", "session.disable_cpu_ep_fallback" and the folder of external
+    data.
 
     Raises:
         EngineError: onnxruntime-web is not here, and npm cannot fetch it.
@@ -88,7 +90,7 @@ class PeerSession(InferenceSession):
         flavors = {name: flavor_of(engine, name) for name in wanted.providers}
         unknown = {name: f"{engine} has no such provider" for name, flavor in flavors.items() if flavor not in FLAVORS}
         flavors = {name: flavor for name, flavor in flavors.items() if name not in unknown}
-        self._origin = Origin(path_or_bytes, "")
+        self._origin = Origin(path_or_bytes, self._options.config_entries.get(DATA_FOLDER_ENTRY, ""))
         report = progress or (lambda stage, done, total: None)
         report("reading the model", 0, 0)
         model = self._read(path_or_bytes)
@@ -106,13 +108,13 @@ class PeerSession(InferenceSession):
     def _read(self, source: Any) -> bytes:
         if not isinstance(source, (bytes, bytearray, memoryview)) and is_package(source):
             self._refuse("models in a .pyort file")
-        loaded = load_model(source)
+        loaded = load_model(source, folder=self._origin.folder)
         given = [(NodeArg.of(value), value.is_initializer()) for value in loaded.model.graph.inputs]
         self._inputs = [arg for arg, constant in given if not constant]
         self._overridable = [arg for arg, constant in given if constant]
         self._outputs = [NodeArg.of(value) for value in loaded.model.graph.outputs]
         self._metadata = loaded.metadata
-        return bytes(source) if isinstance(source, (bytes, bytearray, memoryview)) else read_whole(source)
+        return read_whole(source, self._origin.folder)
 
     def _begin(
         self, model: bytes, flavors: Mapping[str, str], left_out: dict[str, str], required: bool, alone: bool
