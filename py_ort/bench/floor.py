@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,11 @@ from py_ort.runtime.session import InferenceSession
 #: Rows and columns of the product that shows what the CPU can do.
 _PRODUCT = 768
 _RUNS = 8
+#: A device's numbers are its best of some rounds: the load of the machine makes any single one too slow. They are
+#: settled when so many rounds in turn improve none by more than a quarter, and not known if that takes too long.
+_CALM, _ROUNDS, _CLOSE = 2, 8, 1.25
+#: Milliseconds that the page's clock tells apart.
+_CLOCK_MS = 0.005
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,28 @@ class Device:
     bytes: float
     uploaded: float
     downloaded: float
+
+    def best(self, other: Device) -> Device:
+        """Return the better of each number: the shorter time, the higher rate."""
+        mine, others = asdict(self), asdict(other)
+        return Device(**{name: (min if name.endswith("_ms") else max)(mine[name], others[name]) for name in mine})
+
+    def close_to(self, other: Device) -> bool:
+        """Return True if no number is another by more than a quarter."""
+        pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
+        return all(max(pair) <= _CLOSE * min(pair) for pair in pairs)
+
+
+def settled(measure: Callable[[], Device]) -> Device | None:
+    """Measure a device until its best numbers stay; None if they do not."""
+    best, calm = measure(), 0
+    for _ in range(_ROUNDS - 1):
+        better = best.best(measure())
+        calm = calm + 1 if better.close_to(best) else 0
+        best = better
+        if calm == _CALM:
+            return best
+    return None
 
 
 @dataclass(frozen=True)
@@ -109,7 +136,8 @@ class Floors:
         feeds: Mapping[str, np.ndarray],
         outputs: Mapping[str, Any],
     ) -> Floor | None:
-        """Return the floor of the session's last run; None where it cannot be known.
+        """Return the floor of the session's last run; None where it cannot be known: the device's numbers do not
+        settle, or it is less than the clock tells apart.
 
         Args:
             session: What ran.
@@ -128,7 +156,8 @@ class Floors:
         except PyOrtError:  # an exported model, which has no graph of ONNX any more
             return None
         launches = session.stats()["last_run"]["counters"]["dispatches"]
-        return Floor.of(device, work, launches, _bytes(feeds), _bytes(outputs))
+        found = Floor.of(device, work, launches, _bytes(feeds), _bytes(outputs))
+        return found if found.ms >= _CLOCK_MS else None
 
     def _device(self, session: InferenceSession, provider: str, threads: int, browser: BrowserOptions) -> Device | None:
         assert session._opened is not None
@@ -137,7 +166,7 @@ class Floors:
         if key not in self._devices:
             try:
                 measured = {FIRST_DEVICE: lambda: _gpu(lease), CPU: lambda: _cpu(lease, threads, browser)}
-                self._devices[key] = measured.get(provider, lambda: None)()
+                self._devices[key] = settled(measured[provider]) if provider in measured else None
             except PyOrtError:
                 self._devices[key] = None
         return self._devices[key]

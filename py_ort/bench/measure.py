@@ -217,7 +217,9 @@ def measure(
     floats = {(row.engine, row.provider): row.median_ms for row in rows if not row.quantized}
     for row in rows:
         row.float_ms = floats[row.engine, row.provider] if row.quantized else None
-        row.floor = floor_of.get(row.quantized)
+        floor = floor_of.get(row.quantized)
+        # One above a run is none: the machine was busier when the device was measured.
+        row.floor = floor if floor and row.median_ms is not None and floor["ms"] <= row.median_ms else None
     return rows
 
 
