@@ -42,7 +42,12 @@ if TYPE_CHECKING:
 @engine_option
 @kernels_option
 @browsers_options
-@click.option("--output-dir", type=click.Path(path_type=Path), metavar="D", help="Write each output there as .npy.")
+@click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    metavar="D",
+    help="Write each output there, as .npy; sequences and maps as .json.",
+)
 @runs_option(1, "Run so many times; times are those of the first and last.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else.")
 def run(
@@ -211,16 +216,25 @@ def _facts(session: InferenceSession, engine: str) -> dict[str, Any]:
     }
 
 
-def _describe(arg: NodeArg, array: Any, folder: Path | None) -> dict[str, Any]:
-    description: dict[str, Any] = {"name": arg.name, "dtype": str(array.dtype), "shape": list(array.shape)}
-    if array.size and array.dtype.kind in "iufb":
+def _describe(arg: NodeArg, value: Any, folder: Path | None) -> dict[str, Any]:
+    array = value if isinstance(value, np.ndarray) else None
+    description: dict[str, Any] = {"name": arg.name, "dtype": arg.type if array is None else str(array.dtype)}
+    if array is not None:
+        description["shape"] = list(array.shape)
+    elif isinstance(value, (list, dict)):
+        description["shape"] = [len(value)]
+    if array is not None and array.size and array.dtype.kind in "iufb":
         numbers = array.astype(np.float64)
         description |= {"min": float(numbers.min()), "max": float(numbers.max()), "mean": float(numbers.mean())}
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in arg.name)
-        description["file"] = str(folder / f"{safe}.npy")
-        np.save(description["file"], array)
+        file = folder / "".join(c if c.isalnum() or c in "._-" else "_" for c in arg.name)
+        file = file.with_name(f"{file.name}.{'json' if array is None else 'npy'}")
+        description["file"] = str(file)
+        if array is None:
+            file.write_text(json.dumps(value, default=lambda item: item.tolist()), encoding="utf-8")
+        else:
+            np.save(file, array.astype(str) if array.dtype.kind == "O" else array)  # as --input takes strings
     return description
 
 
@@ -238,7 +252,7 @@ def _print(result: dict[str, Any]) -> None:
     table = Table("output", "dtype", "shape", "min", "mean", "max", "file", box=None, header_style="bold")
     for item in result["outputs"]:
         numbers = [f"{item[key]:.6g}" if key in item else "" for key in ("min", "mean", "max")]
-        table.add_row(item["name"], item["dtype"], str(item["shape"]), *numbers, item.get("file", ""))
+        table.add_row(item["name"], item["dtype"], str(item.get("shape", "")), *numbers, item.get("file", ""))
     out.print(table)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
-from py_ort.browser.pool import Lease, pool
+from py_ort.browser.pool import SILENCE, Lease, pool
 from py_ort.exceptions import NoAdapter
 from py_ort.providers import PROVIDERS
 from py_ort.schema.gen.AskDevice import AskDeviceT
@@ -37,6 +37,10 @@ class Device(NamedTuple):
     number: int = 0
 
 
+#: Milliseconds to look for a GPU at most.
+_SEARCH_MS = int(SILENCE * 1000 * 2 / 3)
+
+
 class AdapterGone(NoAdapter):
     """A browser that had a device has none any more: after some crashes of its GPU process it tries no more."""
 
@@ -45,6 +49,8 @@ def for_opening(browser: BrowserOptions) -> Opening:
     """Return how the page shall look for an adapter: whether among GPUs, and for how long."""
     told: Opening = {"timeoutMs": int(browser.launch_timeout * 1000)}
     if browser.settled().webgpu == "hardware":
+        # Drivers without a GPU can hang Chromium's search: it has to end before the page counts as lost.
+        told["timeoutMs"] = min(told["timeoutMs"], _SEARCH_MS)
         # "auto" takes what there is.
         told["hardware"] = "required" if browser.webgpu == "hardware" else "expected"
     return told

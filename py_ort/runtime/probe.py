@@ -69,7 +69,7 @@ _OTHERS = [name for name in AVAILABLE if PROVIDERS[name].on_device and name != F
 async def _ask(page: Page, provider: str, options: BrowserOptions, timeout: float) -> Mapping[str, Any]:
     """Return what the page says of a provider's first device, or why there is `none`."""
     # The page itself says which step took too long.
-    told: DeviceOptions = {**for_opening(options), "timeoutMs": int(timeout * 1000)}
+    told: DeviceOptions = {**for_opening(replace(options, launch_timeout=timeout))}
     if told.get("hardware") == "required":
         told["hardware"] = "expected"  # what there is instead is worth knowing
     try:

@@ -89,6 +89,8 @@ def pytest_configure(config: pytest.Config) -> None:
         prepare_capture(config)
 
 
+#: Why tests are skipped where they want an adapter that is not there.
+_MISSING = pytest.StashKey[dict[tuple[Target, Wanted], str]]()
 #: What says in which browser the next session is made, and what is told of it there.
 Place = tuple[Callable[[], "BrowserOptions"], Callable[[str], None]]
 
@@ -167,16 +169,21 @@ def ort_session(
     providers = with_cpu(ort_target.provider)
     browser, tell = _ort_place
     remotes = Remotes.of(request.config) if ort_target.browser == ANY_REMOTE else None
+    missing_here = request.config.stash.setdefault(_MISSING, {})
     with sessions_in(browser, providers, entries) as make_session:
 
         def make(*args: Any, **options: Any) -> InferenceSession:
-            from py_ort.exceptions import BrowserError, EPFail
+            from py_ort.exceptions import BrowserError, EPFail, NoAdapter
 
+            if known := missing_here.get((ort_target, wanted)):
+                pytest.skip(known)
             options.setdefault("engine", ort_target.engine)
             try:
                 session = make_session(*args, **options)
             except EPFail as missing:
                 if given("--ort-skip-missing") or wanted.webgpu:
+                    if isinstance(missing, NoAdapter) and not (remotes or wanted.within or options.get("browser")):
+                        missing_here[ort_target, wanted] = str(missing)  # no test gets another answer
                     pytest.skip(str(missing))
                 raise
             except BrowserError as lost:

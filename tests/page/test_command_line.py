@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import small_models
+from onnx import TensorProto, helper
 
 
 @pytest.fixture
@@ -222,6 +224,29 @@ def test_kernel(py_ort_command, tmp_path, text, webgpu, status, said):
     (tmp_path / "mine.py").write_text(text)
     found, out, err = py_ort_command("kernel", tmp_path / "mine.py", "--once", "--runs", 1, "--webgpu", webgpu)
     assert found == status and said in out + err
+
+
+def test_run_of_what_gives_sequences_of_maps_and_strings(py_ort_command, tmp_path):
+    """As classifiers of scikit-learn do: their type, their length, and a file that can be read."""
+    maps, texts = onnx.TypeProto(), helper.make_tensor_value_info("name", TensorProto.STRING, [3])
+    number = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    maps.sequence_type.elem_type.map_type.key_type = TensorProto.INT64
+    maps.sequence_type.elem_type.map_type.value_type.CopyFrom(number)
+    constant = helper.make_tensor("c", TensorProto.STRING, [3], ["a", "é", ""])
+    nodes = [
+        helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_int64s=[5, 7]),
+        helper.make_node("Constant", [], ["name"], value=constant),
+    ]
+    ends = [small_models.floats("x", [1, 2])], [onnx.ValueInfoProto(name="y", type=maps), texts]
+    (tmp_path / "m.onnx").write_bytes(small_models.model(nodes, *ends, domains=["ai.onnx.ml"]))
+    np.save(tmp_path / "x.npy", np.array([[0.25, 0.75]], np.float32))
+    arguments = ("run", tmp_path / "m.onnx", "--provider", "wasm", "--input", f"x={tmp_path / 'x.npy'}")
+    status, out, said = py_ort_command(*arguments, "--output-dir", tmp_path / "out")
+    assert status == 0 and "seq(map(int64,tensor(float)))" in out, said
+    assert json.loads((tmp_path / "out/y.json").read_text()) == [{"5": 0.25, "7": 0.75}]
+    assert np.load(tmp_path / "out/name.npy").tolist() == ["a", "é", ""]
+    status, out, _ = py_ort_command(*arguments, "--json")
+    assert [output["shape"] for output in json.loads(out)["outputs"]] == [[1], [3]]
 
 
 def test_run_in_each_browser_on_each_provider(py_ort_command, model, tmp_path):

@@ -154,6 +154,25 @@ def test_without_webgpu_tests_are_skipped_if_asked(project):
     result.stdout.fnmatch_lines(["*test_add?chromium-webgpu? SKIPPED*", "SKIPPED*WebGPU*What helps: *"])
 
 
+def test_that_there_is_no_gpu_is_asked_once(project):
+    """What looks for one tries several times; later tests are skipped without."""
+    project.makepyfile(
+        test_gpu="""
+    import pytest
+
+    @pytest.mark.ort(webgpu="hardware")
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    def test_fast(ort_session, number):
+        ort_session("add.onnx")
+    """
+    )
+    result = run(project, "test_gpu.py", "--ort-provider", "webgpu", "-rs", "--durations=0", "-vv")
+    result.assert_outcomes(skipped=3)
+    result.stdout.fnmatch_lines(["SKIPPED*a GPU was asked for*"])
+    took = [float(each) for each in re.findall(r"([\d.]+)s call .*test_fast", str(result.stdout))]
+    assert len(took) == 3 and sorted(took)[1] < max(took) / 4, took
+
+
 def test_a_provider_that_is_named_in_the_test_is_not_left_out_either(doubles):
     result = run(doubles, "--ort-provider", "wasm", "-k", "own_choice or named")
     result.assert_outcomes(passed=1, failed=1, deselected=3)
