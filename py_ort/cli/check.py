@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from py_ort.cli.advice import in_flags
-from py_ort.cli.common import kernels_option, out, progress, provider_option
+from py_ort.cli.common import OutputFile, kernels_option, out, progress, provider_option
 from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _BOUND = 128 << 20
 #: Nodes that are named in a row.
 _NAMED = 4
+#: Facts that a page's row of a model has.
+_SIZES = ("open", "weights", "memory", "caution")
 _WORDS = {
     "other provider": "on another provider",
     "function": "its parts run",
@@ -31,39 +34,96 @@ _WORDS = {
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument(
+    "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
+)
 @provider_option
 @click.option("--no-fallback", is_flag=True, help="It will not run if the first provider lacks a node.")
 @input_options
 @kernels_option
 @click.option("--all", "every", is_flag=True, help="List all operators, those that just run among them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page: all models in one table.")
 def check(
-    model: Path, providers: tuple[str, ...], no_fallback: bool, inputs: Inputs, every: bool, as_json: bool
+    models: tuple[Path, ...],
+    providers: tuple[str, ...],
+    no_fallback: bool,
+    inputs: Inputs,
+    every: bool,
+    as_json: bool,
+    html_file: Path | None,
 ) -> None:
-    """Say whether MODEL will run: which operators the providers lack and what stands in, types, sizes and memory.
+    """Say whether MODELs will run: which operators the providers lack and what stands in, types, sizes and memory.
 
-    The status is 1 if it will not run. Whether a browser has the providers, and the memory, `py-ort browsers` tells.
+    The status is 1 if one will not run. Whether a browser has the providers, and the memory, `py-ort browsers` tells.
     """
     with progress(quiet=not sys.stderr.isatty()) as report:
-        report("compiling", 0, 0)
         from py_ort.compiler import CompileOptions
         from py_ort.compiler.verdict import verdict
         from py_ort.providers import with_cpu
         from py_ort.providers.resolution import resolve
 
-        if inputs:
-            inputs.load(model)
         names = with_cpu(*resolve(list(providers) or None).providers)
-        options = CompileOptions(
-            free_dimension_overrides=inputs.dims, input_shapes=inputs.known_shapes(), disable_cpu_fallback=no_fallback
-        )
-        found = verdict(model, names, options)
+        named = _inputs(models, inputs) if inputs else {}
+        verdicts: dict[Path, Verdict] = {}
+        for number, model in enumerate(models):
+            report("compiling", number, len(models) if len(models) > 1 else 0, model.name)
+            shapes = {name: shape for name, shape in inputs.known_shapes().items() if name in named.get(model, ())}
+            options = CompileOptions(
+                free_dimension_overrides=inputs.dims, input_shapes=shapes, disable_cpu_fallback=no_fallback
+            )
+            verdicts[model] = verdict(model, names, options)
+    if html_file:
+        html_file.write_text(_page(verdicts, names), encoding="utf-8")
     if as_json:
-        print(json.dumps({"model": str(model), **found.as_dict()}, indent=1))
+        told = [{"model": str(model), **found.as_dict()} for model, found in verdicts.items()]
+        print(json.dumps(told[0] if len(told) == 1 else {"models": told}, indent=1))
     else:
-        _print(model, found, every)
-    sys.exit(not found.runs)
+        for model, found in verdicts.items():
+            _print(model, found, every)
+    sys.exit(not all(found.runs for found in verdicts.values()))
+
+
+def _inputs(models: Sequence[Path], inputs: Inputs) -> dict[Path, set[str]]:
+    """Return the names of each model's inputs, and see that some model has what was named; one may be unreadable."""
+    from py_ort.compiler import NodeArg
+    from py_ort.compiler.load import load_model
+    from py_ort.exceptions import PyOrtError
+
+    found: dict[Path, list[NodeArg]] = {}
+    for model in models:
+        try:
+            found[model] = [NodeArg.of(value) for value in load_model(model).model.graph.inputs]
+        except PyOrtError:
+            if len(models) == 1:
+                raise
+    inputs.check(arg for args in found.values() for arg in args)
+    return {model: {arg.name for arg in args} for model, args in found.items()}
+
+
+def _page(verdicts: dict[Path, Verdict], providers: list[str]) -> str:
+    """Return a page with a row for each model, and for each of its operators that does not just run."""
+    from py_ort.pages.template import render
+
+    columns = ("model", "what", "nodes", "operator", "why", "which nodes")
+    rows: list[tuple[bool, tuple[str, ...]]] = []
+    for model, found in verdicts.items():
+        told = "; ".join(f"{name} {text}" for name, text in _facts(model, found) if name in _SIZES)
+        rows.append((not found.runs, (model.name, _said(found), str(sum(found.counts.values()) or ""), "", told, "")))
+        for each in found.operators:
+            if each.standing in _WORDS:
+                count, operator, what, why, named = _cells(each)
+                rows.append((each.standing == "missing", (model.name, what, count, operator, why, named)))
+    run = sum(found.runs for found in verdicts.values())
+    facts = {"result": f"{run} of {len(verdicts)} models will run", "providers": ", ".join(providers)}
+    texts = [name for name in columns if name != "nodes"]
+    title = f"py-ort check {', '.join(model.name for model in verdicts)}"
+    return render("check", title, facts=facts, notes=[], columns=columns, texts=texts, table=rows)
+
+
+def _said(found: Verdict) -> str:
+    on = ", ".join(name for name, count in found.counts.items() if count)
+    return f"it will not run: {in_flags(found.error)}" if found.error else f"it will run{f' on {on}' if on else ''}"
 
 
 def _print(model: Path, found: Verdict, every: bool) -> None:
@@ -72,13 +132,7 @@ def _print(model: Path, found: Verdict, every: bool) -> None:
     shown = [each for each in found.operators if every or each.standing in _WORDS]
     if shown:
         out.print(_table(shown))
-    on = (
-        " on ".join(["", ", ".join(name for name, count in found.counts.items() if count)])
-        if any(found.counts.values())
-        else ""
-    )
-    text = f"it will not run: {in_flags(found.error)}" if found.error else f"it will run{on}"
-    out.print(text, markup=False, soft_wrap=True, style="red" if found.error else "green")
+    out.print(_said(found), markup=False, soft_wrap=True, style="red" if found.error else "green")
 
 
 def _facts(model: Path, found: Verdict) -> list[tuple[str, str]]:
@@ -127,14 +181,18 @@ def _table(rows: list[OperatorVerdict]) -> Table:
     table = Table("nodes", "operator", "what runs", "why", "which nodes", box=None, header_style="bold")
     table.columns[0].justify = "right"
     for row in rows:
-        kernels = ", ".join(f"{kernel} on {provider}" for provider, kernel in row.becomes)
-        what = ": ".join(filter(None, (_WORDS.get(row.standing, row.standing), kernels)))
-        why = "; ".join(
-            dict.fromkeys(f"{who}: {why}" if row.standing == "missing" and who else why for who, why in row.reasons)
-        )
-        if row.inputs:
-            why += f" (inputs {', '.join(row.inputs)})"
-        named = ", ".join(row.nodes[:_NAMED]) + (f", {len(row.nodes) - _NAMED} more" if len(row.nodes) > _NAMED else "")
-        full = f"{row.domain}::{row.op_type}" if row.domain else row.op_type
-        table.add_row(str(len(row.nodes)), full, what, why, named, style="red" if row.standing == "missing" else "")
+        table.add_row(*_cells(row), style="red" if row.standing == "missing" else "")
     return table
+
+
+def _cells(row: OperatorVerdict) -> tuple[str, str, str, str, str]:
+    kernels = ", ".join(f"{kernel} on {provider}" for provider, kernel in row.becomes)
+    what = ": ".join(filter(None, (_WORDS.get(row.standing, row.standing), kernels)))
+    why = "; ".join(
+        dict.fromkeys(f"{who}: {why}" if row.standing == "missing" and who else why for who, why in row.reasons)
+    )
+    if row.inputs:
+        why += f" (inputs {', '.join(row.inputs)})"
+    named = ", ".join(row.nodes[:_NAMED]) + (f", {len(row.nodes) - _NAMED} more" if len(row.nodes) > _NAMED else "")
+    full = f"{row.domain}::{row.op_type}" if row.domain else row.op_type
+    return str(len(row.nodes)), full, what, why, named

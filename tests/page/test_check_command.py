@@ -174,6 +174,27 @@ def test_memory_that_no_page_has(check):
         assert (found, "caution" in said["text"]) == (status, cautious), said["text"]
 
 
+def test_several_models_on_a_page(py_ort_command, tmp_path):
+    """Sizes are for those models that have them; one that cannot be read is a row; the status is that of the worst."""
+    files = {
+        "add": small_models.add(),
+        "doubles": small_models.add(TensorProto.DOUBLE),
+        "cut": small_models.add()[:-20],
+    }
+    for name, model in files.items():
+        (tmp_path / f"{name}.onnx").write_bytes(model)
+    paths = [tmp_path / f"{name}.onnx" for name in files]
+    status, out, _ = py_ort_command("check", *paths, "--shape", "x=5x3", "--json", "--html", tmp_path / "c.html")
+    assert status == 1 and [each["runs"] for each in json.loads(out)["models"]] == [True, True, False]
+    assert [each["inputs"][0]["dims"] for each in json.loads(out)["models"][:2]] == [[5, 3]] * 2
+    page = (tmp_path / "c.html").read_text(encoding="utf-8")
+    for words in ("2 of 3 models will run", "no kernel for float64", "truncated", "weights 0 bytes"):
+        assert words in page
+    assert py_ort_command("check", *paths[:2])[0] == 0
+    status, _, said = py_ort_command("check", *paths, "--shape", "z=1")
+    assert status == 2 and "no input 'z'" in said
+
+
 @pytest.mark.parametrize(
     "model, words",
     [
