@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from py_ort.cli.common import (
+    OutputFile,
     browser_options,
     each_provider_option,
     engine_option,
@@ -37,6 +38,7 @@ _LARGEST = 10
 @input_options
 @kernels_option
 @json_option("all values")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page: errors, and the graph.")
 @browser_options
 def compare(
     model: Path,
@@ -45,6 +47,7 @@ def compare(
     tolerance: float | None,
     inputs: Inputs,
     json_file: Path | None,
+    html_file: Path | None,
     browser: BrowserOptions,
 ) -> None:
     """Compare every intermediate value of MODEL: the first that differs, and the largest errors.
@@ -74,6 +77,10 @@ def compare(
             tolerance=tolerance,
             progress=lambda done, total, detail: report("comparing values", done, total, detail),
         )
+    if html_file:
+        from py_ort.testing.compare_page import page
+
+        html_file.write_text(page(model, found, tested.name, reference.name, browser.name), encoding="utf-8")
     sides = {"model": str(model), "tested": tested.name, "reference": reference.name}
     if write_json({**sides, **found.as_dict()}, json_file):
         _print(found, tested.name, reference.name)

@@ -22,7 +22,10 @@ from py_ort.providers import AVAILABLE, PlacedNode
 #: Characters of a name, an attribute, a dimension's formula: whatever is longer tells nobody anything.
 _MOST_NAME, _MOST_ATTRIBUTE, _MOST_DIM = 400, 120, 14
 _RUNS, _GIVEN = "what runs", "the model"
-_LEGEND = {**{name: f"on {name}" for name in AVAILABLE}, "stripe": "nothing runs for it"}
+_LEGEND = {
+    **{name: f"on {name}" for name in AVAILABLE},
+    "stripe": "nothing runs for it: computed before, or not needed",
+}
 
 
 @dataclass
@@ -50,12 +53,14 @@ class View:
         nodes: What is drawn.
         edges: Pairs of indices into `nodes`.
         made_of: For each node the names of the model's nodes that it came from.
+        makers: The node of each value of the main graph, by the value's name.
     """
 
     title: str
     nodes: list[_Node] = field(default_factory=list)
     edges: list[tuple[int, int]] = field(default_factory=list)
     made_of: list[tuple[str, ...]] = field(default_factory=list)
+    makers: dict[str, int] = field(default_factory=dict)
 
     def add(self, node: _Node, sources: Sequence[int] = (), made_of: tuple[str, ...] = ()) -> int:
         """Add a node that reads what others make; return its index."""
@@ -102,17 +107,30 @@ def page(before: View, compiled: CompiledModel, title: str, facts: Mapping[str, 
         facts: Lines beside the graph.
         tables: By heading: names of columns, and rows of texts and numbers.
     """
-    from py_ort.pages.template import render
-
     after = _view(_RUNS, compiled.model.graph, compiled.placed)
     _join(after, before)
-    views = [
-        {"title": view.title, "nodes": [asdict(node) for node in view.nodes], "edges": view.edges}
-        for view in (after, before)
-    ]
     ran, had = (sum(node.place not in ("input", "output") for node in view.nodes) for view in (after, before))
     shown = {**facts, "drawn": f"{ran} nodes that run; {had} of the model, its constants left out"}
-    return render("graph", title, {"views": views}, facts=shown, tables=tables, legend=_LEGEND)
+    return draw((after, before), title, _LEGEND, facts=shown, tables=tables)
+
+
+def draw(views: Sequence[View], title: str, legend: Mapping[str, str], start: int | None = None, **context: Any) -> str:
+    """Return a page of views, the first of which is shown first.
+
+    Args:
+        views: The views.
+        title: The page's title.
+        legend: Words for the nodes' places.
+        start: The node of the first view that is chosen at first.
+        context: For the template.
+    """
+    from py_ort.pages.template import render
+
+    told = [
+        {"title": view.title, "nodes": [asdict(node) for node in view.nodes], "edges": view.edges} for view in views
+    ]
+    more = {} if start is None else {"start": start}
+    return render("graph", title, {"views": told, "legend": legend, **more}, legend=legend, **context)
 
 
 def _join(after: View, before: View) -> None:
@@ -130,7 +148,9 @@ def _join(after: View, before: View) -> None:
 
 def _view(title: str, graph: ir.Graph, placed: Mapping[ir.Node, PlacedNode]) -> View:
     view = View(title)
-    _add_graph(view, graph, placed, {}, "")
+    makers: dict[ir.Value, int] = {}
+    _add_graph(view, graph, placed, makers, "")
+    view.makers = {value.name or "": index for value, index in makers.items() if not view.nodes[index].inside}
     return view
 
 

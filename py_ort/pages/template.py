@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import platform
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,8 @@ def _render(name: str, title: str, data: Any, **context: Any) -> str:
         title=title,
         style=Markup((_FOLDER / "style.css").read_text()),
         data=Markup(_json(data)),
-        versions=f"py_ort {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        versions=f"py_ort {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}, "
+        f"on {time.strftime('%Y-%m-%d at %H:%M')}",
         **context,
     )
 

@@ -104,7 +104,7 @@ def _array_difference(got: np.ndarray, wanted: np.ndarray, tolerance: Tolerance)
         return ""
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     count = f"{np.count_nonzero(wrong)} of {wrong.size} elements differ"
-    return f"{count}, first at {list(at)}: got {got[at]}, wanted {wanted[at]}"
+    return f"{count}, first at {list(at)}: got {got[at]!s}, wanted {wanted[at]!s}"
 
 
 def _near(a: np.ndarray, b: np.ndarray, tolerance: Tolerance) -> np.ndarray:

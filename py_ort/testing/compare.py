@@ -143,11 +143,13 @@ class Comparison:
         outputs: How outputs of the model as it is differ, by name.
         fused: Where only outputs differ: the first value that differs where it alone is looked at, so that the rest is
             fused; None: there is none.
+        maps: Where values differ that only read what agrees, by name: see `difference_map`.
     """
 
     values: list[Value] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
     fused: Value | None = None
+    maps: dict[str, list[list[float]]] = field(default_factory=dict)
 
     @property
     def first(self) -> Value | None:
@@ -161,8 +163,9 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        first = self.first
-        return {"ok": self.ok, "first": first and first.as_dict(), **asdict(self)}
+        first, told = self.first, asdict(self)
+        del told["maps"]
+        return {"ok": self.ok, "first": first and first.as_dict(), **told}
 
 
 def compare(
@@ -208,9 +211,32 @@ def compare(
         found.values.append(value)
         first = found.first
         progress(len(found.values), total, f"{first.name} differs" if first else "")
+    found.maps = tapped.maps
     if found.outputs and not any(value.wrong and value.name not in outputs for value in found.values):
         found.fused = tapped.search(tested, reference, tolerance)
     return found
+
+
+#: Rows and columns of a map.
+_MAP = (32, 64)
+
+
+def difference_map(got: Any, wanted: Any) -> list[list[float]]:
+    """Return where two arrays differ: rows along the last axis, of which some are one where there are many; the largest
+    difference in each cell, as a part of the largest of all. Empty where they are not comparable.
+    """
+    a, b = np.asarray(got), np.asarray(wanted)
+    if a.shape != b.shape or not b.size or b.dtype.kind not in "iufb" or a.dtype.kind not in "iufb":
+        return []
+    x, y = (np.atleast_1d(each).astype(np.float64) for each in (a, b))
+    with np.errstate(invalid="ignore"):
+        off = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0, np.abs(x - y)).reshape(-1, x.shape[-1])
+    largest = np.max(off, where=np.isfinite(off), initial=0) or 1
+    off = np.where(np.isfinite(off), off / largest, 1)
+    for axis, most in enumerate(_MAP):
+        count = off.shape[axis]
+        off = np.maximum.reduceat(off, np.arange(min(count, most)) * count // min(count, most), axis)
+    return [[round(float(each), 3) for each in row] for row in off]
 
 
 class _Tapped:
@@ -218,12 +244,14 @@ class _Tapped:
 
     Attributes:
         makers: The node of each value, in order.
+        maps: See `Comparison`.
     """
 
     def __init__(self, proto: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, np.ndarray]) -> None:
         self._proto, self._folder, self._feeds = proto, folder, feeds
         self.makers = {name: node for node in proto.graph.node for name in node.output if name}
         self._typed = {value.name: value for value in (*proto.graph.value_info, *proto.graph.output)}
+        self.maps: dict[str, list[list[float]]] = {}
         #: Those that differ or fail.
         self._wrong: set[str] = set()
 
@@ -280,6 +308,8 @@ class _Tapped:
             if text:
                 self._wrong.add(name)
             value = self._value(name, difference=text, part=part)
+            if value.origin:
+                self.maps[name] = difference_map(a, b)
             yield name, replace(value, dtype=str(b.dtype), shape=b.shape) if isinstance(b, np.ndarray) else value
 
     def _value(self, name: str, difference: str = "", part: float | None = None, error: str = "") -> Value:

@@ -8,7 +8,21 @@ const LINE = 15,
   MOST_WIDTH = 240,
   READABLE = 0.45,
   STRIP = 14;
-const COLORS = ['paper', 'ink', 'dim', 'line', 'accent', 'match', 'webgpu', 'wasm', 'wait', 'stripe'] as const;
+/** Of nodes whose values were compared. */
+const VERDICTS = ['agrees', 'differs', 'first'] as const;
+const COLORS = [
+  'paper',
+  'ink',
+  'dim',
+  'line',
+  'accent',
+  'match',
+  'webgpu',
+  'wasm',
+  'wait',
+  'stripe',
+  ...VERDICTS,
+] as const;
 
 export interface Marks {
   selected: number | undefined;

@@ -7,7 +7,8 @@ import { sortableTables } from './sorting';
 
 const FRAME_MS = 25,
   MOST_LISTED = 200;
-const { views } = pageData<{ views: View[] }>();
+/** The words for each place, and the node that is shown first. */
+const { views, legend, start } = pageData<{ views: View[]; legend: Record<string, string>; start?: number }>();
 const canvas = document.querySelector('canvas')!;
 const summary = document.getElementById('summary')!,
   about = document.getElementById('about')!;
@@ -89,12 +90,8 @@ function tell(node: GraphNode, i: number): HTMLElement[] {
   const title = document.createElement('h2'),
     where = document.createElement('p');
   title.textContent = node.op;
-  const runs =
-    node.place === 'input' || node.place === 'output'
-      ? `the model's ${node.place}`
-      : node.place
-        ? `on ${node.place}`
-        : 'nothing runs for it: computed before, or not needed';
+  const end = node.place === 'input' || node.place === 'output';
+  const runs = end ? `the model's ${node.place}` : (legend[node.place || 'stripe'] ?? '');
   where.textContent = [node.name, runs, node.why, node.inside && `inside ${node.inside}`].filter(Boolean).join(' · ');
   const other = views.find((one) => one !== view);
   const ends = (end: 0 | 1) => [...new Set(view.edges.filter((edge) => edge[1 - end] === i).map((edge) => edge[end]!))];
@@ -220,5 +217,10 @@ follow(canvas, {
     repaint();
   },
 });
+for (const point of document.querySelectorAll<SVGElement>('svg [data-node]')) {
+  const choose = () => go(views[0]!, Number(point.dataset.node));
+  point.addEventListener('click', choose);
+  point.addEventListener('keydown', (event) => event.key === 'Enter' && choose());
+}
 sortableTables();
-show(view);
+show(view, () => start !== undefined && go(view, start));

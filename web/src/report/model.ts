@@ -3,7 +3,7 @@
 export interface GraphNode {
   name: string;
   op: string;
-  /** "webgpu", "wasm", "input", "output", or "" for a node of the model that nothing runs for. */
+  /** A key of the page's legend, which is a color of the style, too; "input", "output", or "": see `stripe` there. */
   place: string;
   why: string;
   /** The body of which node it is in, for people. */
