@@ -18,10 +18,11 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from itertools import product, starmap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -31,6 +32,8 @@ from py_ort.runtime.engines import ENGINES, OURS
 from py_ort.testing.captures import is_lent, prepare_capture
 from py_ort.testing.marks import MARKER, WITHIN, Wanted
 from py_ort.testing.remotes import ANY_REMOTE, Remotes, add_options
+from py_ort.testing.run_page import PLACE, TARGET, RunPage
+from py_ort.testing.short_failures import shortened
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession
@@ -77,6 +80,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--ort-no-fallback", action="store_true", help="a node that does not run on the test's provider is an error"
     )
+    group.addoption("--ort-html", metavar="FILE", help="write a page of the run: tests against where they ran")
     group.addoption("--ort-within", choices=WITHIN, help="have sessions in what pytest-playwright opens for the test")
     add_options(group)
 
@@ -85,10 +89,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers."""
     config.addinivalue_line("markers", _NO_FALLBACK)
     config.addinivalue_line("markers", MARKER)
+    if (file := config.getoption("--ort-html")) and not hasattr(config, "workerinput"):  # of pytest-xdist
+        config.pluginmanager.register(RunPage(Path(file)))
     if "capture" in (config.getoption("--ort-browser") or ()):
         prepare_capture(config)
 
 
+#: Outputs that differ and are named.
+_OUTPUTS = 5
 #: Why tests are skipped where they want an adapter that is not there.
 _MISSING = pytest.StashKey[dict[tuple[Target, Wanted], str]]()
 #: What says in which browser the next session is made, and what is told of it there.
@@ -115,6 +123,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if wanted.within:  # so that their plugin sees that the test has a browser of theirs
             metafunc.fixturenames.append(wanted.within)
         metafunc.parametrize("ort_target", targets, ids=str, scope="session")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Note the target of a test for `RunPage`."""
+    if target := getattr(item, "callspec", None) and item.callspec.params.get("ort_target"):  # type: ignore[attr-defined]
+        item.user_properties.append((TARGET, [*target, str(target)]))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report errors of py_ort by the test's line; --full-trace keeps all frames."""
+    with nullcontext() if item.config.getoption("fulltrace") else shortened(call.excinfo):
+        return (yield)
 
 
 @pytest.fixture(scope="session")
@@ -195,8 +218,12 @@ def ort_session(
             where = options.get("browser") or browser()
             if on_device(ort_target.provider) and (lacks := _lacks(wanted, ort_target.provider, where)):
                 pytest.skip(lacks)
-            if options["engine"] == OURS and (told := _fallbacks(session.placement())):
-                warnings.warn(told, FallbackWarning, stacklevel=2)
+            nodes: dict[str, int] = {}
+            if options["engine"] == OURS:  # the others do not tell
+                nodes = session.placement().counts()
+                if told := _fallbacks(session.placement()):
+                    warnings.warn(told, FallbackWarning, stacklevel=2)
+            request.node.user_properties.append((PLACE, [session.browser, session.adapter, nodes]))
             tell(f"{session!r}")
             return session
 
@@ -282,7 +309,7 @@ def assert_matches_reference(
     tolerance (see `py_ort.testing.closeness.closeness`) and, by name, what else `InferenceSession` takes. The reference
     needs onnxruntime installed.
     """
-    from py_ort.testing.reference import differences, reference
+    from py_ort.testing.reference import differences, first_difference, reference
 
     def check(
         model: str | os.PathLike[str] | bytes,
@@ -294,29 +321,14 @@ def assert_matches_reference(
         session = ort_session(model, **options)
         if wrong := differences(session, fed, wanted, tolerance):
             where = ort_target._replace(engine=options.get("engine", ort_target.engine))
-            wrong += _first_difference(model, fed, where, {"browser": _ort_place[0](), **options}, tolerance)
+            if len(wrong) > _OUTPUTS:
+                wrong[_OUTPUTS:] = [f"{len(wrong) - _OUTPUTS} more outputs"]
+            session_options = {"browser": _ort_place[0](), **options}
+            wrong += first_difference(model, fed, where.provider, where.engine, session_options, tolerance)
             pytest.fail(f"on {where} outputs differ from native onnxruntime's:\n  " + "\n  ".join(wrong))
         return session
 
     return check
-
-
-def _first_difference(
-    model: Any, feeds: Mapping[str, Any], where: Target, options: Mapping[str, Any], tolerance: float | None
-) -> list[str]:
-    """Return the first value of the model that differs there, in a line; none where it cannot be looked for."""
-    from py_ort.compiler.package.format import is_package
-    from py_ort.exceptions import PyOrtError
-    from py_ort.testing.compare import InBrowser, Native, compare
-
-    if is_package(model):
-        return []
-    tested = InBrowser(where.provider, where.engine, options)
-    try:
-        found = compare(model, feeds, tested, Native(), tolerance=tolerance)
-    except PyOrtError as e:
-        return [f"which node is the first was not found: {e}"]
-    return [f"the first value that differs is {found.first}"] if found.first else []
 
 
 def _fallbacks(placement: Placement) -> str:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from py_ort.exceptions import NotImplemented
+from py_ort.compiler.package.format import is_package
+from py_ort.exceptions import NotImplemented, PyOrtError
 from py_ort.runtime.session import InferenceSession
 from py_ort.testing.closeness import closeness
 from py_ort.testing.model_inputs import ModelInputs
@@ -56,3 +57,32 @@ def differences(
     return [
         f"output {name!r}: {text} (worst: {part:.2g} of the largest)" for name, (text, part) in told.items() if text
     ]
+
+
+def first_difference(
+    model: Any,
+    feeds: Mapping[str, Any],
+    provider: str,
+    engine: str,
+    options: Mapping[str, Any],
+    tolerance: float | None = None,
+) -> list[str]:
+    """Return the first value of a model that differs, in a line; none where it cannot be looked for.
+
+    Args:
+        model: An ONNX file, or its bytes; a `.pyort` file has no values to look at.
+        feeds: Arrays by input name.
+        provider: The first provider.
+        engine: What runs the model.
+        options: Keywords of `InferenceSession` besides.
+        tolerance: See `closeness`.
+    """
+    from py_ort.testing.compare import InBrowser, Native, compare
+
+    if is_package(model):
+        return []
+    try:
+        found = compare(model, feeds, InBrowser(provider, engine, options), Native(), tolerance=tolerance)
+    except PyOrtError as e:
+        return [f"which node is the first was not found: {e}"]
+    return [f"the first value that differs is {found.first}"] if found.first else []

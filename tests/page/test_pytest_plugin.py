@@ -1,5 +1,6 @@
 """The pytest plugin, in a pytest of its own."""
 
+import json
 import re
 
 import numpy as np
@@ -263,3 +264,67 @@ def test_the_engine_that_others_ship(project, monkeypatch):
     (told,) = re.findall(f"Failed: {differs}", str(result.stdout))
     peer = InBrowser("wasm", "onnxruntime-web", {"browser": BROWSER})
     assert told.endswith(str(compare(model, {"x": x}, peer, Native(), tolerance=0).first))
+
+
+FAILING = """
+    import pytest
+
+    def test_missing(ort_session):
+        ort_session("nowhere.onnx")
+
+    def test_feed(ort_session):
+        session = ort_session("add.onnx")
+        session.run(None, {"z": [1.0]})
+
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_differs(assert_matches_reference, number):
+        assert_matches_reference("many.onnx")
+
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_fine(ort_session, number):
+        ort_session("add.onnx")
+"""
+
+
+@pytest.fixture
+def failing(project):
+    """Tests that fail in all ways; `many.onnx` has twenty outputs, all of them random."""
+    project.makepyfile(test_failing=FAILING)
+    names = [f"y{number}" for number in range(20)]
+    nodes = [helper.make_node("RandomUniformLike", ["x"], [name], name=f"draw {name}") for name in names]
+    ends = [small_models.floats("x", [64])], [small_models.floats(name, [64]) for name in names]
+    (project.path / "many.onnx").write_bytes(small_models.model(nodes, *ends))
+    return project
+
+
+def test_a_failure_is_told_in_25_lines(failing):
+    """The test's line, the error or the difference, the first node that differs; without py_ort's own frames."""
+    options = ("test_failing.py", "--ort-provider", "wasm", "-k", "not fine", "--show-capture=no")
+    text = str(run(failing, *options).stdout)
+    told = dict(re.findall(r"\n_+ (test_\w+)\S* _+\n(.*?)(?=\n_+ test_|\n=+ short)", text, re.DOTALL))
+    assert told.keys() == {"test_missing", "test_feed", "test_differs"}
+    for name, words in {
+        "test_missing": ('ort_session("nowhere.onnx")', "no model at"),
+        "test_feed": ('session.run(None, {"z"', "the model has no input 'z'"),
+        "test_differs": ('reference("many.onnx")', "15 more outputs", "the first value that differs is 'y0'"),
+    }.items():
+        assert all(each in told[name] for each in words), told[name]
+        assert len(told[name].splitlines()) <= 25 and "py_ort/" not in told[name], told[name]
+    assert "runtime/opening.py" in str(run(failing, *options, "-k", "missing", "--full-trace").stdout)
+
+
+@pytest.mark.parametrize("spread", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_the_page_of_a_run(failing, spread):
+    """Tests are rows, targets columns, with reasons, adapters and nodes; of the controller's, not of each worker's."""
+    command = ("-pno:cacheprovider", "-pno:hypothesispytest", "-pno:playwright", "--ort-webgpu", "software", *spread)
+    targets = ("-k", "missing or fine", "--ort-html", "build/run.html")
+    failing.runpytest_subprocess(*command, *targets, "test_failing.py").assert_outcomes(passed=4, failed=2)
+    html = (failing.path / "build/run.html").read_text(encoding="utf-8")
+    data = json.loads(html.partition('id="data">')[2].partition("</script>")[0])
+    assert sorted(data["runs"]) == ["chromium wasm", "chromium webgpu"]
+    cases = {name: cells for name, _, cells in data["cases"]}
+    assert list(cases) == [f"test_failing.py::{name}" for name in ("test_fine[1]", "test_fine[2]", "test_missing")]
+    column = data["runs"].index("chromium webgpu")
+    assert [cells[column][0] for cells in cases.values()] == ["p", "p", "f"]
+    assert "no model at" in data["reasons"][cases["test_failing.py::test_missing"][column][1]]
+    assert cases["test_failing.py::test_fine[1]"][column][3] == "1 webgpu" and "swiftshader" in html
