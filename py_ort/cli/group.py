@@ -25,9 +25,20 @@ from py_ort.cli.run import run
 from py_ort.cli.serve import serve
 from py_ort.cli.tune import tune
 from py_ort.exceptions import PyOrtError
+from py_ort.suggestion import did_you_mean
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; of one that is not there, name the nearest."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], self.commands)}.")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="py_ort")
 @click.option("-v", "--verbose", count=True, help="Show what happens; twice: everything.")
 def cli(verbose: int) -> None:
@@ -62,6 +73,8 @@ def run_command_line() -> None:
     """Run it; errors end it with one message: status 2 for wrong arguments, 1 for all others."""
     try:
         cli(prog_name="py-ort", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as e:
+        _end(e.format_message(), e.exit_code)
     except click.UsageError as e:
         path = e.ctx.command_path if e.ctx else "py-ort"
         _end(f"{path}: {e.format_message()} ({path} --help)", e.exit_code)

@@ -31,7 +31,7 @@ class NativeModel:
         try:
             import onnxruntime
         except ImportError:
-            self.trouble = "native onnxruntime is not installed"
+            self.trouble = "native onnxruntime is not installed (pip install onnxruntime)"
             return
         self.name = f"onnxruntime {onnxruntime.__version__}"
         options = onnxruntime.SessionOptions()

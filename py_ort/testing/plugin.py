@@ -127,7 +127,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Note the target of a test for `RunPage`."""
-    if target := getattr(item, "callspec", None) and item.callspec.params.get("ort_target"):  # type: ignore[attr-defined]
+    if target := getattr(getattr(item, "callspec", None), "params", {}).get("ort_target"):
         item.user_properties.append((TARGET, [*target, str(target)]))
 
 

@@ -100,3 +100,10 @@ def test_advice_is_in_flags(py_ort_command, model):
     assert "BrowserOptions" not in err.split("NoAdapter")[1] and "providers=" not in err
     status, _, err = py_ort_command("run", model, "--browser", "/no/such")
     assert status == 1 and "give --browser" in err
+
+
+def test_no_command_and_none_of_that_name(py_ort_command):
+    status, _, said = py_ort_command()
+    assert status == 2 and said.startswith("Usage: py-ort")
+    status, _, said = py_ort_command("chek")
+    assert status == 2 and said.startswith("py-ort: No such command 'chek' (did you mean 'check'?).")
