@@ -18,7 +18,7 @@ X = np.linspace(-2, 2, 32, dtype=np.float32).reshape(4, 8)
 
 
 class Side:
-    """What computes the values of the model below, with an error from a value on."""
+    """An engine that computes the values of the model below, with an error from one value on."""
 
     def __init__(self, name: str, wrong: str = "") -> None:
         self.name, self.wrong = name, wrong
