@@ -79,6 +79,17 @@ const cases = {
     equal(await y.getData(true), [11, 22, 33]);
   },
 
+  'runs at the same time': async () => {
+    const session = await create(LEFT);
+    const each = Array.from({ length: 12 }, (_, i) => i);
+    for (let round = 0; round < 2; round++) {
+      const feeds = each.map((i) => ({ x: new Tensor('float32', [i, i, i], [1, 3]), scale }));
+      const results = await Promise.all(feeds.map((one) => session.run(one)));
+      for (const i of each) equal(await results[i].y.getData(true), [10 + i, 20 + i, 30 + i]);
+    }
+    await session.release();
+  },
+
   'preferred location, for all outputs and by name': async () => {
     for (const preferredOutputLocation of ['ml-tensor', { y: 'ml-tensor' }]) {
       const session = await create({ preferredOutputLocation });

@@ -7,6 +7,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import small_models
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
 from onnx import TensorProto, helper, numpy_helper
+from text_form import parse
 
 import py_ort
 from py_ort import BrowserOptions
@@ -255,3 +257,61 @@ def test_the_browser_is_asked_before_a_node_is_placed() -> None:
     strict.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     with pytest.raises(NotImplemented, match="maximum rank"):
         py_ort.InferenceSession(model, strict, providers=["webnn"], browser=str(CHROMIUM))
+
+
+def of_text(text: str, constants: dict[str, np.ndarray] | None = None) -> bytes:
+    return parse(text, constants, 20).SerializeToString()
+
+
+@needs_webnn
+def test_runs_at_the_same_time_have_feeds_of_their_own() -> None:
+    model = of_text("g (float[n,4] x) => (float[n,4] y, float[n,4] z) { y = Relu(x)  a = Exp(y)  z = Add(a, x) }")
+    with py_ort.InferenceSession(model, providers=["webnn"], browser=str(CHROMIUM)) as session:
+
+        def run(number: int) -> bool:
+            x = np.random.default_rng(number).normal(size=(1 + number % 4, 4)).astype(np.float32)
+            y, z = session.run(None, {"x": x})
+            return np.allclose(y, np.maximum(x, 0)) and np.allclose(z, np.exp(np.maximum(x, 0)) + x, rtol=1e-5)
+
+        with ThreadPoolExecutor(8) as threads:
+            assert all(threads.map(run, range(60)))
+
+
+@needs_webnn
+def test_values_left_there_by_runs_at_the_same_time() -> None:
+    model = of_text("g (float[2,4] x) => (float[2,4] y) { a = Relu(x)  y = Add(a, x) }")
+    with py_ort.InferenceSession(model, providers=["webnn"], browser=str(CHROMIUM)) as session:
+
+        def run(number: int) -> bool:
+            x = np.full((2, 4), number, np.float32)
+            binding = session.io_binding()
+            binding.bind_cpu_input("x", x)
+            binding.bind_output("y", "webnn")
+            session.run_with_iobinding(binding)
+            return np.array_equal(binding.get_outputs()[0].numpy(), 2 * x)
+
+        with ThreadPoolExecutor(8) as threads:
+            assert all(threads.map(run, range(1, 40)))
+
+
+@needs_webnn
+def test_what_constants_make_on_the_cpu_stays_in_later_runs() -> None:
+    text = """g (float[1,1,3] x, float[1] v) => (float[1,1,3] y, float[1] z) {
+        q = Unsqueeze(b, axes)  e = Expand(q, sizes)  h = Reshape(e, row)  y = Add(x, h)  z = Exp(v)
+    }"""
+    constants = {
+        "b": np.array([5], np.float32),
+        "axes": np.array([1]),
+        "sizes": np.array([1, 1]),
+        "row": np.array([-1]),
+    }
+    options = py_ort.SessionOptions()
+    options.graph_optimization_level = py_ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    with py_ort.InferenceSession(
+        of_text(text, constants), options, providers=["webnn"], browser=str(CHROMIUM)
+    ) as session:
+        for number in range(4):
+            x, v = np.full((1, 1, 3), number, np.float32), np.array([number], np.float32)
+            y, z = session.run(None, {"x": x, "v": v})
+            assert_allclose(y, x + 5)
+            assert_allclose(z, np.exp(v), rtol=1e-5)

@@ -213,3 +213,12 @@ def test_constants_whose_axes_change_places(equation: str) -> None:
     """A browser that turns a constant and then reshapes it must not take its axes for those before."""
     fed, kept = {"x": floats(2, 3)}, {"b": floats(3, 4), "c": floats(4, 2)}
     compare([node("Einsum", "x b c", equation=equation)], fed, kept)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_softplus_of_large_numbers(dtype: type) -> None:
+    compare([node("Softplus", "x")], {"x": np.array([-100, -20, -1e-4, 0, 3, 88, 89, 200, 60000], dtype)})
+
+
+def test_squeeze_of_all_axes() -> None:
+    compare([node("Squeeze", "x axes")], {"x": floats(1, 3, 1)}, {"axes": np.array([], np.int64)})

@@ -50,13 +50,21 @@ export class Sketch {
   readonly key: string;
   /** Of what it makes, what is read from outside. */
   readonly wanted: ReadonlySet<number>;
+  /** Tensors that come from outside, by number, as they are read first. */
+  readonly given: ReadonlyMap<number, MlDescriptor>;
+  /** Of these, those that only commands read whose results stay: their contents come once. */
+  readonly fixed: ReadonlySet<number>;
   private readonly numbers = new Map<number, number>();
 
-  /** @param outside of the tensors that it makes, those that are read from outside. */
+  /**
+   * @param outside of the tensors that it makes, those that are read from outside.
+   * @param once the commands whose results stay, by index.
+   */
   constructor(
     readonly programs: readonly MlProgram[],
     readonly isWeight: (id: number) => boolean,
     outside: ReadonlySet<number> | undefined,
+    once: ReadonlySet<number> | undefined,
   ) {
     const makes = (id: number) => id >= 0 && (!outside || outside.has(id));
     this.wanted = new Set(programs.flatMap(({ made }) => made.filter(makes)));
@@ -67,6 +75,18 @@ export class Sketch {
     });
     this.key = texts.join('\n');
     this.ids = [...this.numbers.keys()];
+    const [given, varying, inside] = [new Map<number, MlDescriptor>(), new Set<number>(), new Set<number>()];
+    programs.forEach(({ read, made }, i) => {
+      for (const one of read) {
+        if (!one || isWeight(one.id) || inside.has(one.id)) continue;
+        const number = this.number(one.id);
+        given.set(number, given.get(number) ?? one.descriptor);
+        if (!once?.has(i)) varying.add(number);
+      }
+      for (const id of made) inside.add(id);
+    });
+    this.given = given;
+    this.fixed = new Set([...given.keys()].filter((number) => !varying.has(number)));
   }
 
   number(id: number): number {

@@ -86,6 +86,11 @@ export class MlDevice implements DeviceProvider, Tensors {
     return new RuntimeError(ErrorCode.runtime_exception, messages.join('; '), { provider: NAME });
   }
 
+  /** Whether all work so far was given to the context. */
+  get idle(): boolean {
+    return this.last === undefined;
+  }
+
   /** After all work before it; at once where there is none. */
   inOrder<T>(work: () => T | Promise<T>): T | Promise<T> {
     if (!this.last) {

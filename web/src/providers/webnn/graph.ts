@@ -10,12 +10,16 @@ import { bytesOf, hasForm, type MlDescriptor, type MlTensor } from './ml';
 
 interface Port extends Holder {
   readonly name: string;
+  /** Its number in the sketch. */
+  readonly id: number;
   readonly place: Placement;
   readonly descriptor: MlDescriptor;
 }
 
 /** Contents of an input: a tensor, or bytes to write into the port's own tensor. */
 type Content = MlTensor | Uint8Array;
+/** By the numbers of inputs; without those whose contents came once. */
+type Contents = ReadonlyMap<number, Content>;
 type Bound = [port: Port, tensor: MlTensor];
 
 /** The work of a run: parts that are read, and copies to wait for. */
@@ -31,6 +35,8 @@ export class MlSegment implements CompiledSegment {
   private graph: BuiltGraph | undefined;
   private inputs: readonly Port[] = [];
   private outputs: readonly Port[] = [];
+  /** Tensors of inputs whose contents come once, by number. */
+  private readonly kept = new Map<number, MlTensor>();
 
   constructor(
     private readonly device: MlDevice,
@@ -41,15 +47,12 @@ export class MlSegment implements CompiledSegment {
 
   /** Gives a run to the context; the parts that are read, when they are there. */
   async run(keep: Submission['keep'], read: Submission['read']): Promise<Uint8Array[]> {
+    const atOnce = this.device.idle && this.ready(this.taken());
     // What was written may be written anew before the context is ready.
-    const contents = this.inputs.map(contentOf);
-    const ready =
-      this.graph &&
-      this.outputs.every(({ tensor }) => tensor) &&
-      this.inputs.every(({ descriptor }, i) => suits(contents[i], descriptor));
-    const give = (these: readonly Content[]) => this.give(these, keep, read);
+    const contents = atOnce ? this.taken() : new Map([...this.taken()].map(([id, content]) => [id, copied(content)]));
+    const give = (these: Contents) => this.give(these, keep, read);
     try {
-      const work = () => (ready ? give(contents) : this.prepare(contents).then(give));
+      const work = () => (this.ready(contents) ? give(contents) : this.prepare(contents).then(give));
       const { parts, copies } = await this.device.inOrder(work);
       await Promise.all(copies);
       return await Promise.all(parts);
@@ -58,13 +61,31 @@ export class MlSegment implements CompiledSegment {
     }
   }
 
-  private give(contents: readonly Content[], keep: Submission['keep'], read: Submission['read']): Given {
+  /** What its inputs are now. */
+  private taken(): Contents {
+    const { given, ids } = this.sketch;
+    const missing = [...given].filter(([id]) => !this.kept.has(id));
+    return new Map(missing.map(([id, descriptor]) => [id, contentOf(this.placeOf(ids[id]), descriptor)]));
+  }
+
+  private ready(contents: Contents): boolean {
+    if (!this.graph || this.outputs.some(({ tensor }) => !tensor)) return false;
+    return this.inputs.every(({ id, tensor, descriptor }) => {
+      const content = contents.get(id);
+      return this.kept.has(id) || (content !== undefined && tensor !== undefined && suits(content, descriptor));
+    });
+  }
+
+  private give(contents: Contents, keep: Submission['keep'], read: Submission['read']): Given {
     const { context, counters } = this.device;
-    const inputs = this.inputs.map((port, i): Bound => {
-      const content = contents[i];
-      if (!(content instanceof Uint8Array)) return [port, content];
-      context.writeTensor(port.tensor!, content);
-      return [port, port.tensor!];
+    const inputs = this.inputs.map((port): Bound => {
+      const kept = this.kept.get(port.id);
+      if (kept) return [port, kept];
+      const content = contents.get(port.id)!;
+      if (content instanceof Uint8Array) context.writeTensor(port.tensor!, content);
+      const tensor = content instanceof Uint8Array ? port.tensor! : content;
+      if (this.sketch.fixed.has(port.id)) this.kept.set(port.id, tensor);
+      return [port, tensor];
     });
     const outputs = this.targets(keep, new Set(inputs.map(([, tensor]) => tensor)));
     if (this.graph?.native) {
@@ -115,12 +136,13 @@ export class MlSegment implements CompiledSegment {
   }
 
   /** Builds the graph and creates missing tensors; returns the contents of inputs in the graph's form. */
-  private async prepare(contents: readonly Content[]): Promise<Content[]> {
+  private async prepare(contents: Contents): Promise<Contents> {
     if (!this.graph) {
       this.entry ??= this.graphs.take(this.sketch);
       this.graph = await this.entry.graph;
       const portOf = ({ name, id, descriptor }: GraphPort) => ({
         name,
+        id,
         descriptor,
         place: this.placeOf(this.sketch.ids[id]),
         tensor: undefined,
@@ -129,12 +151,13 @@ export class MlSegment implements CompiledSegment {
       this.outputs = this.graph.outputs.map(portOf);
     }
     for (const port of [...this.inputs, ...this.outputs]) port.tensor ??= await this.device.tensor(port.descriptor);
-    const fitting = this.inputs.map((port, i) => {
-      const content = contents[i] ?? contentOf(port);
-      if (suits(content, port.descriptor)) return content;
-      return this.device.contents(content as MlTensor, blockAt(port.place).buffer.lentAs);
-    });
-    return Promise.all(fitting);
+    const fitting = new Map(contents);
+    for (const { id, descriptor, place } of this.inputs) {
+      const content = contents.get(id);
+      if (content === undefined || suits(content, descriptor)) continue;
+      fitting.set(id, await this.device.contents(content as MlTensor, blockAt(place).buffer.lentAs));
+    }
+    return fitting;
   }
 
   async refused(): Promise<number | undefined> {
@@ -148,10 +171,12 @@ export class MlSegment implements CompiledSegment {
   }
 }
 
-function contentOf({ place, descriptor }: Port): Content {
+function contentOf(place: Placement, descriptor: MlDescriptor): Content {
   const { buffer, offset } = blockAt(place);
   return buffer.holder(offset)?.tensor ?? buffer.bytes(offset, bytesOf(descriptor));
 }
+
+const copied = (content: Content) => (content instanceof Uint8Array ? content.slice() : content);
 
 const suits = (content: Content, form: MlDescriptor) => content instanceof Uint8Array || hasForm(content, form);
 

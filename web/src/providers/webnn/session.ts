@@ -119,7 +119,7 @@ export class MlSession extends DeviceSession {
   build(
     commands: readonly Command[],
     placeOf: (id: number) => Placement,
-    _once?: ReadonlySet<number>,
+    once?: ReadonlySet<number>,
     outside?: ReadonlySet<number>,
   ): MlSegment {
     const programs = commands.map((command) => {
@@ -128,7 +128,7 @@ export class MlSession extends DeviceSession {
     });
     const { buffers } = this.provider;
     const isWeight = (id: number) => id < FIRST_VIRTUAL_ID && buffers.get(id).constant === true;
-    return new MlSegment(this.provider, this.graphs, new Sketch(programs, isWeight, outside), placeOf);
+    return new MlSegment(this.provider, this.graphs, new Sketch(programs, isWeight, outside, once), placeOf);
   }
 
   submit({ segment, keep, read }: Submission) {

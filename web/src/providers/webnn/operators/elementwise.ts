@@ -15,9 +15,7 @@ const rows = <T>(named: Rows<T>, of: (op: string, row: T) => Omit<MlOperator, 'o
   Object.entries(named).map(([op, row]) => ({ op, ...of(op, row) }));
 
 /** Functions of one float that WebNN has, too. */
-const SAME = 'Ceil Cos Erf Exp Floor HardSwish Log Reciprocal Sigmoid Sin Softplus Softsign Sqrt Tan Tanh Gelu'.split(
-  ' ',
-);
+const SAME = 'Ceil Cos Erf Exp Floor HardSwish Log Reciprocal Sigmoid Sin Softsign Sqrt Tan Tanh Gelu'.split(' ');
 
 type OfOne = (f: Formula, x: MlOperand, ...parameters: readonly number[]) => MlOperand;
 
@@ -35,6 +33,11 @@ const inFloats =
   (of: OfOne): OfOne =>
   (f, x) =>
     f.cast(of(f, f.cast(x, 'float32')), x.dataType);
+
+/** WebNN's own overflows where e^x does. */
+const softplus: OfOne = inFloats((f, x) =>
+  f.of('add', f.of('max', x, 0), plus1Log(f, f.of('exp', f.of('neg', f.of('abs', x))))),
+);
 
 /** e^|x| overflows before its half does. */
 const cosh: OfOne = (f, x) => {
@@ -62,7 +65,8 @@ const FUNCTIONS: Rows<readonly [Rows<number>, OfOne]> = {
       return f.of('where', f.of('lesser', x, -lambd), f.of('add', x, bias), above);
     },
   ],
-  Mish: [{}, (f, x) => f.of('mul', x, f.of('tanh', f.of('softplus', x)))],
+  Softplus: [{}, softplus],
+  Mish: [{}, (f, x) => f.of('mul', x, f.of('tanh', softplus(f, x)))],
   Swish: [{ alpha: 1 }, (f, x, alpha) => f.of('mul', x, f.of('sigmoid', f.of('mul', x, alpha)))],
   Cosh: [{}, cosh],
   Sinh: [{}, (f, x) => f.of('mul', f.of('tanh', x), cosh(f, x))],

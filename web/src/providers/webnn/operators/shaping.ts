@@ -34,7 +34,7 @@ function flattened({ inputs, attributes }: Call): number[] {
 function squeezed({ inputs, data }: Call): number[] {
   const { dims } = inputs[0]!;
   const axes = data(1)?.map((axis) => normalizeAxis(axis, dims.length));
-  return dims.filter((dim, i) => (axes ? !axes.includes(i) : dim !== 1));
+  return dims.filter((dim, i) => (axes?.length ? !axes.includes(i) : dim !== 1));
 }
 
 function unsqueezed({ inputs, data }: Call): number[] {
