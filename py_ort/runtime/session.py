@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
-from py_ort.exceptions import DeviceLost, NotImplemented, PyOrtError, ShaderError, WorkerEnded
+from py_ort.exceptions import (
+    BrowserError,
+    DeviceLost,
+    NotImplemented,
+    PyOrtError,
+    ShaderError,
+    Timeout,
+    WorkerEnded,
+)
 from py_ort.providers import CPU, PROVIDERS
 from py_ort.runtime.base import SessionBase
 from py_ort.runtime.engines import OURS
@@ -161,14 +169,25 @@ class InferenceSession(NativeSessionNames, SessionBase):
             except (ShaderError, NotImplemented) as e:
                 if not self._may_give_up(e.provider):
                     raise
-                self._give_up(e)
-                break
+                return self._run_without(e, lambda: self._run(names, input_feed, run_options, on_gpu))
         return self._run(names, input_feed, run_options)
 
     def _may_give_up(self, provider: str) -> bool:
         """Tell whether others may do what a provider refuses: what takes whole graphs tells late of one."""
         strict = self._options.config_entries.get("session.disable_cpu_ep_fallback") == "1"
         return not strict and provider in PROVIDERS and PROVIDERS[provider].whole_graphs
+
+    def _run_without(self, refusal: PyOrtError, run: Callable[[], list[Any]]) -> list[Any]:
+        """Run again without what was refused; all is as before where others refuse the feeds, too."""
+        opened, refused = self._open(), dict(self._options._refused)
+        self._give_up(refusal)
+        try:
+            return run()
+        except PyOrtError as e:
+            if not isinstance(e, (BrowserError, Timeout)):
+                self._options._refused = refused
+                self.set_providers([(name, opened.runtime.options.get(name, {})) for name in opened.providers])
+            raise
 
     def _give_up(self, refusal: PyOrtError) -> None:
         """Load the model again: others get the node that was refused, or all that this provider had."""

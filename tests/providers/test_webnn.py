@@ -315,3 +315,15 @@ def test_what_constants_make_on_the_cpu_stays_in_later_runs() -> None:
             y, z = session.run(None, {"x": x, "v": v})
             assert_allclose(y, x + 5)
             assert_allclose(z, np.exp(v), rtol=1e-5)
+
+
+@needs_webnn
+def test_feeds_that_no_provider_takes_move_no_node() -> None:
+    model = of_text("g (float[n,k] x, float[m,p] w) => (float[n,p] y) { a = MatMul(x, w)  y = Relu(a) }")
+    with py_ort.InferenceSession(model, providers=["webnn"], browser=str(CHROMIUM)) as session:
+        good = {"x": np.ones((2, 3), np.float32), "w": np.ones((3, 4), np.float32)}
+        session.run(None, good)
+        with pytest.raises(py_ort.exceptions.PyOrtError, match="MatMul"):
+            session.run(None, {**good, "w": np.ones((4, 5), np.float32)})
+        assert_allclose(session.run(None, good)[0], np.full((2, 4), 3, np.float32))
+        assert session.placement().counts()["webnn"] == 2
