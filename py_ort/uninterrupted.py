@@ -17,6 +17,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+#: False where Python is WebAssembly in a page: it has neither threads nor processes there.
+HAS_THREADS = sys.platform != "emscripten"
 
 
 class NotYet(Exception):
@@ -116,7 +118,7 @@ def uninterrupted(
     An interrupt of the wait cancels what the work itself waits for (`wait_for`), and is raised at once; the work ends
     at its next `check`, and if it ends well after all, `undo` is given its result.
     """
-    if _current.get() is not None:
+    if _current.get() is not None or not HAS_THREADS:
         return work()
     under_way = Work()
     try:

@@ -57,7 +57,7 @@ def placement(
 def _page(model: Path, found: Placement, options: SessionOptions) -> str:
     from py_ort.compiler import compile_model
     from py_ort.pages.graph import given, page
-    from py_ort.runtime.opening import compile_options
+    from py_ort.runtime.compiling import compile_options
 
     compiled = compile_model(model, providers=found.providers, options=compile_options({}, options))
     facts = {"model": model, "runs": "; ".join(found.summary())}

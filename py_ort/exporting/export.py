@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,8 @@ from py_ort.exporting.page import write_page
 from py_ort.providers import DEFAULT, with_cpu
 
 if TYPE_CHECKING:
-    from py_ort.compiler import CompiledModel
+    from py_ort.compiler import CompiledModel, CompileOptions
+    from py_ort.compiler.load.digest import FileStamp
     from py_ort.runtime.options import SessionOptions
 
 #: A browser's buffers, and many servers, end at 2 GiB.
@@ -64,44 +65,91 @@ def export(
         InvalidArgument: An argument is wrong.
         OSError: The file cannot be written.
     """
-    from py_ort.compiler import compile_model
-    from py_ort.compiler.load import load_model
-    from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
-    from py_ort.providers.resolution import resolve
-    from py_ort.runtime.opening import compile_options
     from py_ort.runtime.options import SessionOptions
-    from py_ort.runtime.origin import Origin
+
+    path, options = _file(model, Path(os.fsdecode(output))), options or SessionOptions()
+    return export_model(model, path, providers, shapes, options, part_size, page, progress).files
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An exported model.
+
+    Attributes:
+        files: The model's files, the one to open first.
+        external: The files of external data that it was made of, by location.
+    """
+
+    files: list[Path]
+    external: Mapping[str, FileStamp]
+
+
+def targets(providers: Sequence[str], shapes: Sequence[Mapping[str, Sequence[int]]]) -> list[Target]:
+    """Return what plans are made for: each provider, for all shapes and for each set of shapes.
+
+    Raises:
+        InvalidArgument: A provider is not known, or nothing can be exported for it.
+    """
+    from py_ort.providers.resolution import resolve
 
     if not providers or isinstance(providers, str):
         raise InvalidArgument(f"providers is a list of names: {list(DEFAULT)}, or one of them")
-    if part_size is not None and (part_size < ALIGNMENT or part_size % ALIGNMENT):
-        raise InvalidArgument(f"part_size is a multiple of {ALIGNMENT} bytes, not {part_size}")
-    path, options = _file(model, Path(os.fsdecode(output))), options or SessionOptions()
-    report = progress or (lambda stage, done, total: None)
     wanted = resolve(providers)
     if wanted.dropped:
         name, why = next(iter(wanted.dropped.items()))
         raise InvalidArgument(f"{name} cannot be exported for: {why}")
-    each = [Target(tuple(with_cpu(name)), shape) for name in wanted.providers for shape in ({}, *shapes)]
+    return [Target(tuple(with_cpu(name)), shape) for name in wanted.providers for shape in ({}, *shapes)]
+
+
+def compile_options_for(target: Target, options: SessionOptions) -> CompileOptions:
+    """Return how the plan for a target is compiled."""
+    from py_ort.runtime.compiling import compile_options
+
+    return replace(compile_options({}, options), input_shapes={**options.input_shapes, **target.shapes})
+
+
+def export_model(
+    model: str | os.PathLike[str] | bytes,
+    path: Path,
+    providers: Sequence[str],
+    shapes: Sequence[Mapping[str, Sequence[int]]],
+    options: SessionOptions,
+    part_size: int | None = None,
+    page: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Exported:
+    """Export a model as `export` does, which explains the arguments; return also what the files were made of."""
+    from py_ort.compiler import compile_model
+    from py_ort.compiler.load import load_model
+    from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+    from py_ort.runtime.origin import Origin
+
+    if part_size is not None and (part_size < ALIGNMENT or part_size % ALIGNMENT):
+        raise InvalidArgument(f"part_size is a multiple of {ALIGNMENT} bytes, not {part_size}")
+    report = progress or (lambda stage, done, total: None)
+    each = targets(providers, shapes)
     origin = Origin(model, options.config_entries.get(DATA_FOLDER_ENTRY, ""))
     digest = ""
     with contextlib.suppress(OSError, ValueError):  # reading it says what is wrong
         digest = origin.digest(None)
     compiled: list[tuple[Target, CompiledModel]] = []
+    external: Mapping[str, FileStamp] = {}
     for i, target in enumerate(each):
         report(f"compiling for {target}", i, len(each))
-        settled = replace(compile_options({}, options), input_shapes={**options.input_shapes, **target.shapes})
         loaded = load_model(origin.source, folder=origin.folder)  # compiling changes it
-        origin.settle(None, loaded.external)
+        external = loaded.external
+        origin.settle(None, external)
         if digest:
             loaded.identify(digest)
-        compiled.append((target, compile_model(loaded, providers=target.providers, options=settled)))
+        compiled.append(
+            (target, compile_model(loaded, providers=target.providers, options=compile_options_for(target, options)))
+        )
     with typed_errors("writing the file", let=(OSError,)):
         size = part_size or (_WHOLE if sum(c.weights.size for _, c in compiled) < _WHOLE else _PART)
         files = write_package(path, f"py_ort {__version__}", compiled, size, lambda d, t: report("writing", d, t))
         if page:
             write_page(path)
-    return files
+    return Exported(files, external)
 
 
 def _file(model: str | os.PathLike[str] | bytes, output: Path) -> Path:

@@ -12,7 +12,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from py_ort.uninterrupted import time_left
+from py_ort.ir.onnx_worker import answer
+from py_ort.uninterrupted import HAS_THREADS, time_left
 
 _WORKER = Path(__file__).with_name("onnx_worker.py")
 #: Seconds for a node, whose inference takes less than a thousandth, and for a process that starts.
@@ -55,6 +56,8 @@ class OnnxProcess:
             Refused: It raised an exception.
             Died: The process ended, or took longer.
         """
+        if not HAS_THREADS:  # nor processes: the worker that has Python is what may die
+            return _result(*answer(function, arguments))
         with self._lock:
             process = self._process
             if process is None or self._owner != os.getpid() or process.poll() is not None:
@@ -70,9 +73,7 @@ class OnnxProcess:
             except BaseException:  # an interrupt, behind which the answer would be taken for that of the next request
                 self._end(process)
                 raise
-        if not succeeded:
-            raise Refused(*result)
-        return result
+        return _result(succeeded, result)
 
     def _start(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
@@ -105,6 +106,12 @@ class OnnxProcess:
         """End the process, if it is one of this process of Python."""
         if self._process is not None and self._owner == os.getpid():
             self._end(self._process)
+
+
+def _result(succeeded: bool, result: Any) -> Any:
+    if not succeeded:
+        raise Refused(*result)
+    return result
 
 
 def _read(process: subprocess.Popen[bytes], patience: float) -> Any:

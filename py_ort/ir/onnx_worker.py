@@ -79,9 +79,17 @@ def _limit() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _answer(answers: BinaryIO, answer: Any) -> None:
-    pickle.dump(answer, answers)
+def _write(answers: BinaryIO, message: Any) -> None:
+    pickle.dump(message, answers)
     answers.flush()
+
+
+def answer(function: str, arguments: Sequence[Any]) -> tuple[bool, Any]:
+    """Call a function by its name; return whether it succeeded, and its result, or the name and text of its error."""
+    try:
+        return True, _FUNCTIONS[function](*arguments)
+    except Exception as e:  # the C++ side raises several types
+        return False, (type(e).__name__, str(e))
 
 
 def main() -> None:
@@ -91,17 +99,13 @@ def main() -> None:
     sys.path[:] = pickle.load(requests)
     _limit()
     importlib.import_module("onnx")
-    _answer(answers, "ready")
+    _write(answers, "ready")
     while True:
         try:
             function, arguments = pickle.load(requests)
         except EOFError:
             return
-        try:
-            answer: tuple[bool, Any] = True, _FUNCTIONS[function](*arguments)
-        except Exception as e:  # the C++ side raises several types
-            answer = False, (type(e).__name__, str(e))
-        _answer(answers, answer)
+        _write(answers, answer(function, arguments))
 
 
 if __name__ == "__main__":

@@ -167,8 +167,8 @@ class ModelCompiler:
         return int(self._options.graph_optimization_level) < int(GraphOptimizationLevel.ORT_ENABLE_EXTENDED)
 
     def _write(self, saved: SavedModel) -> None:
+        from py_ort.runtime.compiling import compile_options
         from py_ort.runtime.model_changes import changes_of
-        from py_ort.runtime.opening import compile_options
 
         options = self._options
         wanted = resolve(list(options._providers.items()) or None, None, options.config_entries)

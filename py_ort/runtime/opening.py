@@ -27,7 +27,8 @@ from py_ort.exceptions import (
 )
 from py_ort.log import SessionLog
 from py_ort.profiling.account import Account
-from py_ort.providers import PROVIDERS, with_cpu
+from py_ort.providers import with_cpu
+from py_ort.runtime.compiling import compile_options
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
 from py_ort.runtime.origin import Origin
@@ -41,7 +42,7 @@ from py_ort.wire.json_fields import SessionInfo
 from py_ort.wire.json_fields import SessionOptions as PageOptions
 
 if TYPE_CHECKING:
-    from py_ort.compiler import CompileOptions, NodeArg
+    from py_ort.compiler import NodeArg
     from py_ort.compiler.load import ModelMetadata
     from py_ort.providers import Placement
     from py_ort.providers.resolution import Wanted
@@ -260,24 +261,6 @@ def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | N
     if changes or options.optimized_model_filepath or options.config_entries.get("session.plan_cache", "1") == "0":
         return None
     return PlanCache.default()
-
-
-def compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
-    """Return how a session compiles its model, of its providers' options and its own."""
-    from py_ort.compiler.options import CompileOptions
-
-    fields = {k: v for name, given in providers.items() for k, v in PROVIDERS[name].for_compiler(given).items()}
-    return CompileOptions(
-        graph_optimization_level=int(options.graph_optimization_level),
-        free_dimension_overrides=options.free_dimensions_by_name,
-        free_dimension_overrides_by_denotation=options.free_dimensions_by_denotation,
-        input_shapes=options.input_shapes,
-        disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",
-        crossings={name: price for name, given in providers.items() if (price := PROVIDERS[name].crossing(given))},
-        refused=options._refused,
-        wide_integers=options.config_entries.get("session.wide_integers") == "1",
-        **fields,
-    )
 
 
 def _load_into_page(

@@ -144,6 +144,14 @@ def kernel(folder: Path) -> str:
     return str(folder / "kernel.py")
 
 
+def tree(folder: Path) -> str:
+    """Three models, each in a folder, which take a while to compile."""
+    for number in range(3):
+        (folder / "tree" / str(number)).mkdir(parents=True)
+        shutil.copy(slow(folder), folder / "tree" / str(number) / "slow.onnx")
+    return str(folder / "tree")
+
+
 def project(folder: Path) -> str:
     (folder / "test_slow.py").write_text(
         "import pytest\n@pytest.mark.parametrize('n', range(9))\ndef test_slow(ort_session, n):\n"
@@ -163,6 +171,7 @@ COMMANDS: dict[str, tuple[list[Any], int]] = {
     "kernel": (["kernel", kernel], 1),
     "browsers": (["browsers", "--webgpu", "hardware", "--browser", "chromium"], 1),  # asks again and again
     "export": (["export", slow, "-o", "out", "--check", "--browser", "chromium"], 1),
+    "export of a folder": (["export", tree, "-o", "out"], 0),
     "serve": (["serve", ".", "--port", 0], 0),
     "conformance": (["conformance", cases, "--jobs", 2], 2),
     "conformance of processes": (["conformance", cases, "--jobs", 2, "--launcher", "process"], 2),
@@ -239,6 +248,8 @@ def until_it_runs(process: subprocess.Popen[bytes], command: str, browsers: int,
         pages = {line.split("--user-data-dir=")[-1].split()[0] for line in started if "--type=renderer" in line}
         if command == "serve":
             ready = any(folder.glob("py-ort-serve-*")) and "http" in Path(said.name).read_text()
+        elif command == "export of a folder":
+            ready = any("compile_worker" in line for line in started)
         elif command == "fleet":
             ready = sum("run-driver" in line for line in started) == 2
         else:

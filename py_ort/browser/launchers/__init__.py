@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from typing import TYPE_CHECKING
 
 from py_ort.browser import find
 from py_ort.browser.launchers import given
 from py_ort.browser.launchers.launcher import Launcher
 from py_ort.browser.options import CAPTURE
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import BrowserNotFound, InvalidArgument
 
 if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions
 
 _SCHEMES = ("cdp:", "playwright:")
+
+
+def _check_playwright(otherwise: str) -> None:
+    """Raise BrowserNotFound where Playwright is not installed: who only exports models may do without."""
+    if "playwright" not in sys.modules and importlib.util.find_spec("playwright") is None:
+        raise BrowserNotFound(f"Playwright is not installed (`pip install playwright`); {otherwise}")
 
 
 def launcher_for(options: BrowserOptions) -> type[Launcher]:
@@ -23,6 +31,7 @@ def launcher_for(options: BrowserOptions) -> type[Launcher]:
 
         return CaptureLauncher
     if options.browser.startswith(_SCHEMES):
+        _check_playwright("a browser elsewhere is reached with it")
         from py_ort.browser.launchers.remote import RemoteLauncher
 
         return RemoteLauncher
@@ -53,6 +62,7 @@ def launcher_for(options: BrowserOptions) -> type[Launcher]:
         from py_ort.browser.launchers.chromium import ChromiumLauncher
 
         return ChromiumLauncher
+    _check_playwright("launcher='process' starts an installed browser without it")
     from py_ort.browser.launchers.with_playwright import PlaywrightLauncher
 
     return PlaywrightLauncher

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from py_ort.compiler.load.files import make_private, open_file, replacing
+from py_ort.uninterrupted import HAS_THREADS
 
 _PIECE = 8 << 20
 #: A file that changed less than this many seconds ago may change again without another time stamp.
@@ -51,8 +52,8 @@ def digest(data: bytes | memoryview) -> str:
     """Return a hash of contents: SHA-256 of pieces, whose hashes are hashed again; threads share the pieces."""
     view = memoryview(data).cast("B")
     pieces = [view[at : at + _PIECE] for at in range(0, max(view.nbytes, 1), _PIECE)]
-    if len(pieces) == 1:
-        hashes = [hashlib.sha256(pieces[0]).digest()]
+    if len(pieces) == 1 or not HAS_THREADS:
+        hashes = [hashlib.sha256(piece).digest() for piece in pieces]
     else:
         with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
             hashes = list(pool.map(lambda piece: hashlib.sha256(piece).digest(), pieces))

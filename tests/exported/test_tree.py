@@ -1,0 +1,150 @@
+"""`py-ort export TREE`: folders mirrored, what is up to date skipped, one table at the end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import small_models
+from onnx import helper, numpy_helper
+
+from py_ort.compiler.package.format import is_package
+from py_ort.exceptions import EngineError, InvalidArgument, InvalidProtobuf, PyOrtError, Timeout
+from py_ort.exporting import ExportOptions, export_tree
+from py_ort.exporting.compile_process import CompileProcess, Limits
+from py_ort.exporting.tree import RECORD
+
+WASM = ExportOptions(providers=("wasm",))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "models"
+    for name in ("bert/onnx/model.onnx", "add.onnx", ".hidden/x.onnx", "node_modules/y/z.onnx", "out/old.onnx"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(small_models.add())
+    return folder
+
+
+def statuses(tree: Path, output: Path, options: ExportOptions = WASM, **more: bool) -> dict[str, str]:
+    rows = export_tree(tree, output, options=options, **more)
+    return {row.file.relative_to(output).as_posix(): row.status for row in rows}
+
+
+def test_folders_are_mirrored_and_what_is_up_to_date_is_skipped(tree: Path) -> None:
+    output = tree / "out"  # within the tree: none of its models
+    assert statuses(tree, output) == {"add.pyort": "exported", "bert/onnx/model.pyort": "exported"}
+    assert {file.relative_to(output).as_posix() for file in output.rglob("*") if file.is_file()} == {
+        *("add.pyort", "bert/onnx/model.pyort", "old.onnx", RECORD)
+    }
+    assert set(statuses(tree, output).values()) == {"up to date"}
+    (tree / "add.onnx").write_bytes(small_models.gather())
+    assert statuses(tree, output) == {"add.pyort": "exported", "bert/onnx/model.pyort": "up to date"}
+    (output / "add.pyort").unlink()
+    assert statuses(tree, output)["add.pyort"] == "exported"
+    assert set(statuses(tree, output, force=True).values()) == {"exported"}
+    other = ExportOptions(providers=("wasm",), shapes=({"x": [2, 3]},))
+    assert statuses(tree / "bert", output / "bert", other) == {"onnx/model.pyort": "exported"}
+    (output / RECORD).write_text("[1]")
+    assert set(statuses(tree, output).values()) == {"exported"}
+
+
+def test_names_are_kept(tree: Path, tmp_path: Path) -> None:
+    output = tmp_path / "site"
+    assert set(statuses(tree / "bert", output, keep_names=True)) == {"onnx/model.onnx"}
+    assert is_package(output / "onnx/model.onnx")
+    # What is exported already is no model.
+    with pytest.raises(InvalidArgument, match=r"no \.onnx file"):
+        export_tree(output, tmp_path / "again", options=WASM)
+    with pytest.raises(InvalidArgument, match="the place of the model itself"):
+        export_tree(tree, tree, options=WASM, keep_names=True)
+    assert not is_package(tree / "add.onnx")
+
+
+def test_external_data_count(tmp_path: Path) -> None:
+    weight = numpy_helper.from_array(np.arange(64, dtype=np.float32), "w")
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    values = [small_models.floats(name, [64]) for name in ("x", "y")]
+    model = helper.make_model(helper.make_graph([node], "g", values[:1], values[1:], [weight]))
+    onnx.save_model(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    output = tmp_path / "out"
+    assert statuses(tmp_path, output) == {"m.pyort": "exported"}
+    assert statuses(tmp_path, output) == {"m.pyort": "up to date"}
+    (tmp_path / "m.data").write_bytes(np.ones(64, np.float32).tobytes())
+    assert statuses(tmp_path, output) == {"m.pyort": "exported"}
+    assert statuses(tmp_path, output) == {"m.pyort": "up to date"}
+
+
+def test_the_command(tree: Path, tmp_path: Path) -> None:
+    (tree / "broken.onnx").write_bytes(b"no model")
+
+    def export(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "py_ort.cli", "export", *arguments, "-o", str(tmp_path / "site")]
+        return subprocess.run([*command, "--provider", "wasm"], capture_output=True, text=True, check=False)
+
+    done = export(str(tree), "--jobs", "2")
+    assert done.returncode == 1, done.stderr
+    table = {line.split()[0]: line.split()[2:-1] for line in done.stdout.splitlines() if line.startswith(" ")}
+    assert [table[name][0] for name in ("add.onnx", "broken.onnx")] == ["exported", "failed"]
+    assert "InvalidProtobuf" in done.stdout
+    (tree / "broken.onnx").unlink()
+    assert export(str(tree)).stdout.count("up to date") == 3
+    one = str(tree / "add.onnx")
+    assert "up to date" in export(one, "--update").stdout
+    assert export(one, "--keep-names").stdout.startswith(str(tmp_path / "site/add.onnx"))
+    assert "for a folder" in export(one, "--jobs", "2").stderr
+    assert "single model" in export(str(tree), "--check").stderr
+
+
+def test_a_process_may_die(tmp_path: Path) -> None:
+    """One that takes too long, has too little memory, or is killed is an error of that model only."""
+    model, output = tmp_path / "m.onnx", tmp_path / "m.pyort"
+    model.write_bytes(small_models.add())
+    late = CompileProcess(WASM, Limits(seconds=0.001))
+    with pytest.raises(Timeout, match=r"m\.onnx took longer to compile than 0\.001 s"):
+        late.export(model, output)
+    small = CompileProcess(WASM, Limits(memory=64 << 20))
+    with pytest.raises(PyOrtError, match=r"memory|ended with status"):
+        small.export(model, output)
+    process = CompileProcess(WASM)
+    try:
+        with pytest.raises(InvalidProtobuf):
+            process.export(Path(__file__), output)
+        assert process.export(model, output).files == [output]
+    finally:
+        process.end()
+    with pytest.raises(EngineError, match="is ending"):
+        process.export(model, output)
+
+
+def test_export_needs_neither_browsers_nor_servers(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(small_models.add())
+    script = (
+        "import sys\nfor name in ('playwright', 'websockets', 'aiohttp', 'segno'): sys.modules[name] = None\n"
+        f"sys.argv = ['py-ort', 'export', {str(tmp_path / 'm.onnx')!r}, '-o', {str(tmp_path)!r}]\n"
+        "from py_ort.cli import main\nmain()\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert is_package(tmp_path / "m.pyort")
+
+
+def test_without_playwright_sessions_say_so(tmp_path: Path) -> None:
+    script = (
+        "import sys\nfrom importlib import util\nfind = util.find_spec\n"
+        "util.find_spec = lambda name, *more: None if name == 'playwright' else find(name, *more)\n"
+        "import py_ort\ntry: py_ort.InferenceSession('m.onnx')\nexcept py_ort.PyOrtError as e: print(e)\n"
+    )
+    (tmp_path / "m.onnx").write_bytes(small_models.add())
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "Playwright is not installed (`pip install playwright`); launcher='process'" in done.stdout
+
+
+def test_the_record_is_readable(tree: Path, tmp_path: Path) -> None:
+    export_tree(tree, tmp_path / "out", options=WASM)
+    record = json.loads((tmp_path / "out" / RECORD).read_text())
+    assert record["add.pyort"]["files"] == {"add.pyort": (tmp_path / "out/add.pyort").stat().st_size}
