@@ -59,8 +59,12 @@ function byProvider(name, providers, file) {
 /** The kernels of a module that names no folder. */
 const OWN_KERNELS = 'webgpu/kernels';
 
-/** The names of the workers' scripts in a page's assets. */
-export const PAGE_SCRIPTS = { worker: 'session_worker.mjs', thread: 'microkernel_worker.js' };
+/** The names of the workers' scripts in a page's assets. The plain one knows no devices. */
+export const PAGE_SCRIPTS = {
+  worker: 'session_worker.mjs',
+  plain: 'session_worker.wasm.mjs',
+  thread: 'microkernel_worker.js',
+};
 
 /**
  * The modules virtual:kernels, the list of kernels and the source of each, virtual:build, what differs between builds

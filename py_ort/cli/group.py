@@ -15,6 +15,7 @@ from py_ort.cli.browsers import browsers
 from py_ort.cli.cache import cache
 from py_ort.cli.check import check
 from py_ort.cli.compare import compare
+from py_ort.cli.compile_server import compile_server
 from py_ort.cli.conformance import conformance
 from py_ort.cli.export import export
 from py_ort.cli.kernel import kernel
@@ -65,6 +66,7 @@ for command in (
     browsers,
     export,
     serve,
+    compile_server,
 ):
     cli.add_command(command)
 

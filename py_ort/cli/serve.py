@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ORIGIN = re.compile(r"https?://[^/A-Z@?#]+")
 
 
-def _origins(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def origins(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     for origin in given:
         if not _ORIGIN.fullmatch(origin):
             raise click.BadParameter(f"{origin!r} is no origin: https://app.example, http://localhost:5173")
@@ -42,7 +42,7 @@ def _origins(context: click.Context, parameter: click.Parameter, given: tuple[st
 @click.option(
     *("--cors", "origins"),
     multiple=True,
-    callback=_origins,
+    callback=origins,
     metavar="ORIGIN",
     help="Let pages of this origin fetch; may be repeated.",
 )

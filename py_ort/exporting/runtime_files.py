@@ -9,6 +9,7 @@ from py_ort.exceptions import EngineError
 from py_ort.folders import ASSETS
 
 _FILES = (
+    "session_worker.wasm.mjs",
     "microkernel_worker.js",
     "generate.mjs",
     "core.mjs",
@@ -30,7 +31,7 @@ def runtime_files(webgpu: bool = True) -> list[Path]:
         EngineError: They were not built.
     """
     flavor = "" if webgpu else ".wasm"
-    names = (f"py_ort{flavor}.mjs", f"session_worker{flavor}.mjs", *_FILES)
+    names = tuple(dict.fromkeys((f"py_ort{flavor}.mjs", f"session_worker{flavor}.mjs", *_FILES)))
     missing = [name for name in names if not (ASSETS / name).is_file()]
     if missing:
         raise EngineError(

@@ -21,10 +21,22 @@ class Access:
     Args:
         token: What those who are let in know; "": the server is on loopback, and its name is enough.
         origins: Other origins whose pages may fetch.
+        names: Names that the server is called by.
+        methods: Methods that it takes.
+        command: The command of `py-ort` that it is, for messages.
     """
 
-    def __init__(self, token: str, origins: Sequence[str]) -> None:
+    def __init__(
+        self,
+        token: str,
+        origins: Sequence[str],
+        *,
+        names: Sequence[str] = LOOPBACK,
+        methods: str = "GET, HEAD",
+        command: str = "serve",
+    ) -> None:
         self._token, self._origins = token, frozenset(origins)
+        self._names, self._methods, self._command = frozenset(names), methods, command
 
     def middleware(self) -> Middleware:
         """Return what goes before all routes."""
@@ -55,11 +67,12 @@ class Access:
         if self._origins:
             response.headers["Vary"] = "Origin, Accept"
         if origin in self._origins:
+            sent = "Range, Content-Type" if "POST" in self._methods else "Range"
             response.headers.update(
                 {
                     "Access-Control-Allow-Origin": origin,
-                    "Access-Control-Allow-Methods": "GET, HEAD",
-                    "Access-Control-Allow-Headers": "Range",
+                    "Access-Control-Allow-Methods": self._methods,
+                    "Access-Control-Allow-Headers": sent,
                     "Access-Control-Expose-Headers": "Accept-Ranges, Content-Length, Content-Range, ETag",
                 }
             )
@@ -71,13 +84,18 @@ class Access:
                 return self._welcome(request)
             if not self._knows(request.cookies.get(_COOKIE, "")):
                 return web.Response(status=403, text="this server asks for the token that its URL was printed with")
-        elif _host(request) not in LOOPBACK:  # another name that was made to point here
-            return web.Response(status=403, text="this server is called 127.0.0.1 or localhost only")
+        elif _host(request) not in self._names:  # another name that was made to point here
+            names = " or ".join(sorted(self._names))
+            return web.Response(status=403, text=f"this server is called {names} only")
         # Pages of others may lead here, but fetch only if they may read what they get.
         site, mode = request.headers.get("Sec-Fetch-Site", "none"), request.headers.get("Sec-Fetch-Mode")
+        origin = request.headers.get("Origin")
         foreign = site in ("cross-site", "same-site") and mode != "navigate"
-        if foreign and request.headers.get("Origin") not in self._origins:
-            return web.Response(status=403, text="pages of other origins need: py-ort serve --cors ORIGIN")
+        if request.method == "POST" and origin is not None:  # also of browsers that do not say from where
+            foreign = foreign or origin.partition("//")[2] != request.headers.get("Host")
+        if foreign and origin not in self._origins:
+            text = f"pages of other origins need: py-ort {self._command} --cors ORIGIN"
+            return web.Response(status=403, text=text)
         return None
 
     def _knows(self, text: str) -> bool:

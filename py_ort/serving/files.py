@@ -39,13 +39,14 @@ def place(folder: Path, raw_path: str) -> Path | None:
     return real if real.is_relative_to(folder) else None
 
 
-async def send(request: web.Request, file: Path, name: str = "") -> web.StreamResponse:
+async def send(request: web.Request, file: Path, name: str = "", keep: str = "") -> web.StreamResponse:
     """Answer with a file, or the range of it that is asked for.
 
     Args:
         request: GET or HEAD.
         file: A path without links.
         name: What decides about its type; "": its own.
+        keep: How caches may keep it; "": they must ask, and models are not kept.
     """
     try:
         # A link that takes the file's place meanwhile is not followed.
@@ -55,7 +56,7 @@ async def send(request: web.Request, file: Path, name: str = "") -> web.StreamRe
     with os.fdopen(handle, "rb") as opened:
         found = os.fstat(opened.fileno())
         tag = f"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"
-        return await _send(request, opened, found.st_size, tag, _with_charset(name or file.name))
+        return await _send(request, opened, found.st_size, tag, _with_charset(name or file.name), keep)
 
 
 async def send_bytes(request: web.Request, content: bytes, tag: str, kind: str) -> web.StreamResponse:
@@ -65,9 +66,11 @@ async def send_bytes(request: web.Request, content: bytes, tag: str, kind: str) 
     return await _send(request, io.BytesIO(content), len(content), tag, kind)
 
 
-async def _send(request: web.Request, opened: BinaryIO, size: int, tag: str, kind: str) -> web.StreamResponse:
+async def _send(
+    request: web.Request, opened: BinaryIO, size: int, tag: str, kind: str, keep: str = ""
+) -> web.StreamResponse:
     # Models are not for the runtime's own cache, which asks nobody whether they are still the same.
-    keep = "no-store" if kind == _MODEL else "no-cache"
+    keep = keep or "no-store" if kind == _MODEL else "no-cache"
     headers = {"Content-Type": kind, "ETag": f'"{tag}"', "Cache-Control": keep, "Accept-Ranges": "bytes"}
     if request.if_none_match and any(each.value in (tag, "*") for each in request.if_none_match):
         return web.Response(status=304, headers=headers)

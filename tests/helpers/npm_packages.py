@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from py_ort.bench.peer import find_dist
+from py_ort.exceptions import EngineError
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "py_ort"
 
 
@@ -33,3 +36,11 @@ def npm_package(name: str, version: str) -> Path:
             packed.extractall(work, filter="data")
         (Path(work) / "package").rename(folder)
     return folder
+
+
+def peer_dist() -> Path:
+    """Return the `dist` folder of onnxruntime-web."""
+    try:
+        return find_dist()
+    except EngineError as error:
+        pytest.skip(str(error))

@@ -5,6 +5,7 @@ In each its worker, its wasm and the file of `generate` are found, and nothing i
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -48,6 +49,52 @@ def test_module(project: Path, site: Callable[..., StaticSite], flavor: str, pro
     assert told["isolated"] == isolated and told["providers"][0] == provider
     if flavor:
         assert asked(served, "wasm") and not asked(served, r"/(py_ort|session_worker)(-\w+)?\.mjs$")
+
+
+@pytest.mark.parametrize(
+    ("order", "scripts"),
+    [
+        (["wasm", "webgpu", "wasm"], ["session_worker.wasm.mjs", "session_worker.mjs"]),
+        (["webgpu", "wasm"], ["session_worker.mjs"]),
+        (["cpu"], ["session_worker.wasm.mjs"]),
+    ],
+    ids=" then ".join,
+)
+def test_sessions_on_wasm_load_no_shaders(
+    project: Path, site: Callable[..., StaticSite], order: list[str], scripts: list[str]
+) -> None:
+    """Unless a worker that has them runs already. Values go from one worker's sessions to the other's."""
+    script = "import { InferenceSession, Tensor } from './node_modules/py-ort-web/dist/py_ort.mjs';\n"
+    script += "const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });\n"
+    script += "let y = new Tensor('float32', [1, 2, 3], [1, 3]);\n"
+    script += f"try {{\n  for (const name of {json.dumps(order)}) {{\n"
+    script += "    const session = await InferenceSession.create('add.pyort', { executionProviders: [name] });\n"
+    script += "    ({ y } = await session.run({ x: y, scale: new Tensor('float32', [1, 1, 1]) }));\n  }\n"
+    script += "  await tell([...y.data]);\n} catch (error) { await tell(error.message); }"
+    (project / "index.html").write_text(page(script))
+    served = site(headers=ISOLATED)
+    with browsing("chromium", f"{served.origin}/"):
+        assert served.told() == [1 + len(order), 2 + len(order), 3 + len(order)]
+    assert [path.rpartition("/")[2] for path in asked(served, "/session_worker")] == scripts
+
+
+@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
+def test_modules_are_held_against_their_hashes(project: Path, site: Callable[..., StaticSite], right: bool) -> None:
+    """By an import map, which has those of parts that modules import, too."""
+    dist = "./node_modules/py-ort-web/dist"
+    hashes = json.loads((project / dist / "integrity.json").read_text())
+    (part, *_) = re.findall(r'from ?"\./([\w.-]+)"', (project / dist / "py_ort.mjs").read_text())
+    if not right:
+        hashes[part] = hashes["py_ort.mjs"]
+    of_modules = {f"{dist}/{name}": each for name, each in hashes.items() if name.endswith(".mjs")}
+    imports = f'<script type="importmap">{json.dumps({"integrity": of_modules})}</script>'
+    script = "const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });\n"
+    script += f"import('{dist}/py_ort.mjs').then(({{ InferenceSession }}) => InferenceSession.create('add.pyort', "
+    script += "{ executionProviders: ['wasm'] })).then(() => tell('runs'), (error) => tell(`fails: ${error}`));"
+    (project / "index.html").write_text(page(script, imports))
+    served = site()
+    with browsing("chromium", f"{served.origin}/"):
+        assert served.told().startswith("runs" if right else "fails: TypeError")
 
 
 def test_the_page_of_the_readme(package: Path, project: Path, site: Callable[..., StaticSite]) -> None:

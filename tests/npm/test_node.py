@@ -20,6 +20,7 @@ from language_models import language_model, native_greedy
 from native import native_session
 
 import py_ort
+from py_ort.bench.peer import VERSION
 from py_ort.compiler.package.read import Package
 from py_ort.schema.gen.ErrorCode import ErrorCode
 from py_ort.testing.case import Case, difference
@@ -276,3 +277,28 @@ def test_a_file_that_is_not_there(model: Path) -> None:
     (model / "script.mjs").write_text(script)
     said = node(model, "script.mjs")
     assert "RuntimeError(fail)" in said and "missing.pyort" in said and "ENOENT" in said, said
+
+
+def test_models_that_were_not_exported(project: Path, of_npm: Callable[[str, str], Path]) -> None:
+    """They run on onnxruntime-web, by path and by bytes."""
+    peer = of_npm("onnxruntime-web", VERSION) / "dist/ort.node.min.mjs"
+    (project / "add.onnx").write_bytes(small_models.add())
+    (project / "raw.mjs").write_text(
+        "import { readFile } from 'node:fs/promises';\n"
+        "import ort from 'py-ort-web';\n"
+        f"ort.env.fallback = () => import({json.dumps(str(peer))});\n"
+        "const feeds = {\n"
+        "  x: new ort.Tensor('float32', [1, 2, 3], [1, 3]),\n"
+        "  scale: new ort.Tensor('float32', [10, 20, 30]),\n"
+        "};\n"
+        "for (const model of ['add.onnx', await readFile('add.onnx')]) {\n"
+        "  const session = await ort.InferenceSession.create(model, { executionProviders: ['wasm'] });\n"
+        "  const { y } = await session.run(feeds);\n"
+        "  console.log(session.engine, y instanceof ort.Tensor, String(y.data));\n"
+        "}\n"
+        "process.exit();\n"
+    )
+    command = ["node", "raw.mjs"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.splitlines() == ["fallback true 11,22,33"] * 2, done.stderr
+    assert done.stderr.count("env.fallback runs it") == 2, done.stderr

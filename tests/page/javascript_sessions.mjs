@@ -22,6 +22,21 @@ export const cases = {
     await session.release();
   },
 
+  'where its nodes run': async () => {
+    const bytes = new Uint8Array(await (await fetch('strings.pyort')).arrayBuffer());
+    for (const model of ['strings.pyort', bytes]) {
+      const session = await InferenceSession.create(model, { executionProviders: ['webgpu', 'wasm'] });
+      equal(session.engine, 'py_ort');
+      const nodes = await session.placement();
+      equal(nodes.map(({ op_type, provider }) => `${op_type} ${provider}`).sort(), ['Add webgpu', 'Identity wasm']);
+      equal(nodes.map(({ reason }) => reason !== '').sort(), [false, true]);
+      await session.release();
+    }
+    const wasm = await create('parted', { executionProviders: ['wasm'] });
+    equal(new Set((await wasm.placement()).map(({ provider }) => provider)), new Set(['wasm']));
+    await wasm.release();
+  },
+
   'a tensor of one element for a scalar': async () => {
     const session = await create('clip');
     const x = new Tensor('float32', [1, 2, 3], [3]);

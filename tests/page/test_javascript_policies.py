@@ -63,7 +63,7 @@ def test_a_content_security_policy(folder, serve, query, isolated):
     site = serve(folder, {**POLICY, **(ISOLATED if isolated else {})})
     told = visit(site, query)
     assert told["isolated"] == isolated
-    assert ("/session_worker.mjs" in site.asked) == (query == "")
+    assert ("/session_worker.wasm.mjs" in site.asked) == (query == "")
     assert ("/microkernel_worker.js" in site.asked) == (isolated and query == "")
 
 
@@ -81,7 +81,7 @@ def test_from_another_origin(folder, serve, tmp_path, query, isolated):
     site = serve(tmp_path / "page", ISOLATED if isolated else {})
     visit(site, f"?runtime={cdn.origin}/{query}")
     assert "/core.wasm" in cdn.asked and "/py_ort.mjs" not in site.asked
-    assert ("/session_worker.mjs" in cdn.asked) == (query == "")
+    assert ("/session_worker.wasm.mjs" in cdn.asked) == (query == "")
     assert ("/microkernel_worker.js" in cdn.asked) == (isolated and query == "")
 
 
@@ -109,14 +109,14 @@ def test_the_core_does_not_wait_for_the_model(folder, serve, query):
 def test_the_core_does_not_wait_for_the_worker(folder, serve, isolated):
     """The page fetches and compiles it, and the worker takes it as it is."""
     site = serve(folder, ISOLATED if isolated else {})
-    site.held["/session_worker.mjs"] = threading.Event()
+    site.held["/session_worker.wasm.mjs"] = threading.Event()
     modules = {"/core.wasm", "/relaxed_simd.wasm"}
     with browsing("chromium", f"{site.origin}/javascript_policy.html"):
         deadline = time.monotonic() + 30
         while not modules <= set(site.asked) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert modules <= set(site.asked)
-        site.held["/session_worker.mjs"].set()
+        site.held["/session_worker.wasm.mjs"].set()
         assert len(site.told()["y"]) == 7
     assert [site.asked.count(name) for name in sorted(modules)] == [1, 1]
 

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from native import native_session
-from npm_packages import npm_package
+from npm_packages import npm_package, peer_dist
 from static_site import StaticSite, browsing
 
 from py_ort.exporting.embedded import export_embedded
@@ -21,6 +21,9 @@ from py_ort.exporting.runtime_files import copy_runtime
 pytestmark = pytest.mark.browser
 VERSION = "4.3.1"
 NEW_WORDS = 12
+MODELS = ("features", "classes", "words")
+#: Folders of models, with those that nobody exported. In the last one those of the library itself are raw, too.
+RAW = {"half": ["classes", "words"], "raw": list(MODELS)}
 
 
 @pytest.fixture(scope="module")
@@ -38,19 +41,26 @@ def site(tmp_path_factory, models) -> Iterator[StaticSite]:
     shutil.copy(Path(__file__).parent / "transformers_js.html", folder / "index.html")
     export_embedded(library, folder / "exports")
     models.update(hub_models.write_all(folder / "models"))
+    (folder / "peer").symlink_to(peer_dist())
+    for name, raw in RAW.items():
+        shutil.copytree(folder / "models", folder / name)
+        for model in raw:
+            (folder / name / model / "onnx/model.onnx").write_bytes(models[model].SerializeToString())
     opened = StaticSite(folder)
     yield opened
     opened.close()
 
 
-@pytest.fixture(scope="module", params=["wasm", "webgpu", "wasm&files"])
+@pytest.fixture(scope="module", params=["wasm", "webgpu", "wasm&files", *(f"wasm&models={name}" for name in RAW)])
 def told(site, request) -> dict[str, Any]:
     """What the page says of a run on one device."""
     with browsing("chromium", f"{site.origin}/index.html?device={request.param}"):
         told = site.told(240)
     assert "error" not in told, told
+    device, _, more = request.param.partition("&")
+    raw = RAW.get(more.removeprefix("models="), [])
+    assert told["engines"] == ["fallback" if name in raw else "py_ort" for name in MODELS]
     assert not [line for line in told["said"] if "without effect" not in line], told["said"]
-    device = request.param.split("&")[0]
     assert device in told["providers"]
     return {**told, "device": device}
 

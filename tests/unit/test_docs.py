@@ -24,7 +24,7 @@ PUBLIC = [
     f"py_ort.{name}" for name in ("exceptions", "jsep", "options", "plan", "providers", "session", "user_kernels")
 ]
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
-_COMMAND = re.compile(r"py-ort(?: -v+)? ([a-z]+)([^`\n]*)")
+_COMMAND = re.compile(r"py-ort(?: -v+)? ([a-z-]+)([^`\n]*)")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
 

@@ -50,7 +50,11 @@ async function buildPages({ suffix, ...flavor }) {
 }
 
 async function buildForNode({ suffix, ...flavor }) {
-  const scripts = { worker: `session_worker${suffix}.node.mjs`, thread: 'microkernel_worker.node.mjs' };
+  const scripts = {
+    worker: `session_worker${suffix}.node.mjs`,
+    plain: 'session_worker.wasm.node.mjs',
+    thread: 'microkernel_worker.node.mjs',
+  };
   await buildSessions({
     ...{ folder: dist, scripts, platform: 'node', ...flavor },
     name: `py_ort${suffix}.node`,

@@ -30,7 +30,7 @@ export type {
 } from './generate/generate_options';
 export { Generation, type GenerationOptions, type PromptTokens } from './api/generation';
 export { type Fetches, InferenceSession } from './api/inference_session';
-export type { ValueMetadata } from './api/metadata';
+export type { PlacedNode, ValueMetadata } from './api/metadata';
 export type {
   InferenceRunOptions,
   InferenceSessionOptions,

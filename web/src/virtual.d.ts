@@ -30,6 +30,8 @@ declare module 'virtual:build' {
     url(): URL;
   }
   export const worker: Script;
+  /** That of sessions without devices. */
+  export const plain: Script;
   export const thread: Script;
 }
 /** Those with devices that the build has, by their names, best first. */

@@ -39,8 +39,12 @@ export interface EngineRequest {
 }
 
 export interface EngineDescription {
+  /** Named if it is another one than py_ort. */
+  readonly engine?: 'fallback';
   readonly inputs: readonly NodeArgEntry[];
   readonly outputs: readonly NodeArgEntry[];
+  /** The number of the file's plan that it runs. */
+  readonly plan: number;
   /** Those that run its nodes, best first. */
   readonly providers: readonly string[];
   readonly info: SessionInfo;
@@ -49,6 +53,8 @@ export interface EngineDescription {
 export type EngineRunOptions = Pick<RunOptions, 'outputs' | 'outputsOnGpu' | 'bind' | 'graphId' | 'profile' | 'signal'>;
 
 export interface Engine {
+  /** What it was made for; another engine's has none. */
+  readonly request?: EngineRequest;
   readonly description: EngineDescription;
   /** Where it runs: see TensorKeeper. */
   readonly thread: object;

@@ -26,6 +26,16 @@ export interface Env {
    * get the exported ones.
    */
   exports?: string | URL;
+  /**
+   * URL of a `py-ort compile-server`, which compiles ONNX files that were not exported. What it returns stays in the
+   * browser's cache. Where it cannot, `fallback` is tried.
+   */
+  compiler?: string | URL;
+  /**
+   * Gives a module with onnxruntime-web's API, for models that were not exported: `() => import('onnxruntime-web')`.
+   * Sessions of ONNX files run there; so do those of `.pyort` files of another version, if the ONNX file is beside.
+   */
+  fallback?: () => unknown;
   [name: string]: unknown;
 }
 

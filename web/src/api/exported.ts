@@ -23,9 +23,14 @@ async function exportedOf(model: ModelFile): Promise<ModelFile> {
   if (env.exports === undefined || !(model instanceof ArrayBuffer || model instanceof Uint8Array)) return model;
   const bytes = model instanceof Uint8Array ? model : new Uint8Array(model);
   if (!isOnnx(bytes)) return model;
-  if (!globalThis.crypto?.subtle) throw invalid('env.exports needs a page served by https, or from this machine');
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>));
-  const name = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
   const folder = String(env.exports);
-  return new URL(`${name}.pyort`, host.resolve(folder.endsWith('/') ? folder : `${folder}/`));
+  return new URL(`${await sha256(bytes)}.pyort`, host.resolve(folder.endsWith('/') ? folder : `${folder}/`));
+}
+
+/** The SHA-256 of bytes, in hexadecimal digits. */
+export async function sha256(bytes: Uint8Array): Promise<string> {
+  if (!globalThis.crypto?.subtle)
+    throw invalid('env.exports and env.compiler need a page served by https, or from this machine');
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

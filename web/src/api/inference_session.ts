@@ -30,7 +30,7 @@ import {
   runOptionsWithoutEffect,
   sessionOptionsWithoutEffect,
 } from './session_options';
-import { listenerOf, startEngine } from './start_engine';
+import { listenerOf, localEngine, startEngine, startOther } from './start_engine';
 import { Tensor } from './tensor';
 import { named } from '../wire/values';
 import {
@@ -60,7 +60,7 @@ export class InferenceSession {
   private readonly ending = new AbortController();
 
   private constructor(
-    private engine: Engine,
+    private runner: Engine,
     /** The same model in this thread. */
     private readonly here: () => Promise<Engine>,
     private readonly options: InferenceSessionOptions,
@@ -95,7 +95,9 @@ export class InferenceSession {
     const warn = (text: string) => listener.log(2, 'session', text);
     const idle = [...sessionOptionsWithoutEffect(options), ...withoutEffect()];
     if (idle.length > 0) warn(`without effect here: ${idle.join(', ')}`);
-    const { engine, here } = await opened(source, (file) => startEngine(file, options, listener));
+    const { engine, here } = await opened(source, (file) => startEngine(file, options, listener)).catch(
+      (error: unknown) => startOther(error, source, options, listener),
+    );
     try {
       checkLocations(engine, options.preferredOutputLocation);
     } catch (error) {
@@ -105,27 +107,38 @@ export class InferenceSession {
     return new InferenceSession(engine, here, options, warn);
   }
 
+  /** The engine that runs the model: py_ort, or that of `env.fallback`. */
+  get engine(): 'py_ort' | 'fallback' {
+    return this.runner.description.engine ?? 'py_ort';
+  }
+
   get inputNames(): readonly string[] {
-    return this.engine.description.inputs.map(({ name }) => name);
+    return this.runner.description.inputs.map(({ name }) => name);
   }
 
   get outputNames(): readonly string[] {
-    return this.engine.description.outputs.map(({ name }) => name);
+    return this.runner.description.outputs.map(({ name }) => name);
   }
 
   /** What each input takes, as the model says. */
   get inputMetadata(): readonly ValueMetadata[] {
-    return this.engine.description.inputs.map(metadataOf);
+    return this.runner.description.inputs.map(metadataOf);
   }
 
   /** What each output is, as far as the model says. */
   get outputMetadata(): readonly ValueMetadata[] {
-    return this.engine.description.outputs.map(metadataOf);
+    return this.runner.description.outputs.map(metadataOf);
   }
 
   /** The providers that run the model's nodes, best first. */
   get executionProviders(): readonly string[] {
-    return this.engine.description.providers;
+    return this.runner.description.providers;
+  }
+
+  /** Returns where each node of the model runs, and why. The file is read for it once more. */
+  async placement(): Promise<readonly metadata.PlacedNode[]> {
+    const { placementOf } = await localEngine();
+    return placementOf(this.runner);
   }
 
   /**
@@ -154,8 +167,9 @@ export class InferenceSession {
     const names = Array.isArray(fetches) ? (fetches as readonly string[]) : Object.keys(fetches);
     const targets = Array.isArray(fetches) ? {} : (fetches as { readonly [name: string]: Tensor | null });
     const wanted = onDeviceOf([...Object.values(feeds), ...Object.values(targets)]).map(threadOf);
-    if (wanted.includes(HERE) && this.engine.thread !== HERE && this.engine.keeper) await this.moveHere();
-    const { engine } = this;
+    if (wanted.includes(HERE) && this.runner.thread !== HERE && this.runner.keeper && this.engine === 'py_ort')
+      await this.moveHere();
+    const { runner: engine } = this;
     const waits = Object.entries(feeds).some(([name, value]) => isFetched(engine, name, value));
     const within = waits ? await fetchedFeeds(engine, feeds) : feeds;
     const loans = new Loans(engine);
@@ -223,7 +237,7 @@ export class InferenceSession {
     const { numBeams = 1, numReturnSequences = 1 } = options;
     const searches = numBeams > 1;
     if (searches && onTokens) throw noStream();
-    const start: StartGeneration = (tell, ending) => this.engine.generate(rows, options, tell, ending);
+    const start: StartGeneration = (tell, ending) => this.runner.generate(rows, options, tell, ending);
     const form = { rows: rows.length * numReturnSequences, batch: batch || numReturnSequences > 1, searches };
     return new Generation(start, form, { signal: this.until(signal), onTokens });
   }
@@ -232,12 +246,12 @@ export class InferenceSession {
   async release(): Promise<void> {
     this.ending.abort(new RuntimeError(ErrorCode.no_such_session, 'this session was released'));
     await this.moving?.catch(() => undefined);
-    await this.engine.release();
+    await this.runner.release();
   }
 
   /** Keeps what runs spend their time on, from now on. It costs some. */
   startProfiling(): void {
-    this.profile ??= new Profile(this.engine.description);
+    this.profile ??= new Profile(this.runner.description);
   }
 
   /**
@@ -254,12 +268,12 @@ export class InferenceSession {
   /** To the device memory of the page. */
   private async moveHere(): Promise<void> {
     this.moving ??= (async () => {
-      const there = this.engine;
+      const there = this.runner;
       this.warn(
         'the model is loaded again, in the thread of the page, whose tensors on a device it is given; with ' +
           'env.wasm.proxy = false it is there from the beginning',
       );
-      this.engine = await this.here();
+      this.runner = await this.here();
       await there.release();
     })().finally(() => {
       this.moving = undefined;

@@ -20,6 +20,8 @@ import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listen
 import { type Choice, choosePlan, deviceOf, partOf } from './execution_providers';
 
 export { giveDevice } from './execution_providers';
+export { placementOf } from './placement';
+export { openRaw } from './raw_models';
 
 import { HERE, type TensorKeeper } from '../device/keeper';
 
@@ -66,6 +68,7 @@ export class LocalEngine implements Engine {
     private current: Session,
     readonly description: EngineDescription,
     private readonly again: () => Promise<Session>,
+    readonly request: EngineRequest,
   ) {}
 
   static async create(request: EngineRequest, runtime: Runtime, listener: Listener): Promise<LocalEngine> {
@@ -102,8 +105,9 @@ export class LocalEngine implements Engine {
     runtime.core().catch(() => undefined);
     const { model, choice, session } = await anyhow();
     const { inputs, outputs, plans } = model.header;
-    const description = { inputs, outputs, providers: plans[choice.number].providers, info: session.info };
-    return new LocalEngine(session, description, async () => (await anyhow(choice)).session);
+    const { number: plan } = choice;
+    const description = { inputs, outputs, plan, providers: plans[plan].providers, info: session.info };
+    return new LocalEngine(session, description, async () => (await anyhow(choice)).session, request);
   }
 
   get keeper(): TensorKeeper | undefined {

@@ -26,3 +26,19 @@ export function metadataOf({ name, type, dims, keys }: NodeArgEntry): ValueMetad
   if (keys) return { name, isTensor: true, type: found, shape: ['', keys.length], keys };
   return { name, isTensor: true, type: found, shape: (dims ?? []).map((dim) => dim ?? '') };
 }
+
+/** Where a node runs, as the compiler decided. */
+export interface PlacedNode {
+  /** The node's name in the plan. */
+  readonly name: string;
+  readonly op_type: string;
+  /** The operator's domain; "" is ai.onnx. */
+  readonly domain: string;
+  readonly provider: string;
+  /** The kernel that runs it. */
+  readonly kernel: string;
+  /** Why it is not on the first provider, or "". */
+  readonly reason: string;
+  /** The names of the model's nodes that it came from. */
+  readonly origin: readonly string[];
+}

@@ -1,5 +1,5 @@
 // Where the runtime's files are: beside this module under their own names, or where `env.wasm.wasmPaths` says.
-import { thread, worker } from 'virtual:build';
+import { plain, thread, worker } from 'virtual:build';
 import { filesIn } from '../core/files';
 import { host } from '../host';
 
@@ -27,6 +27,8 @@ export interface RuntimeFiles {
   readonly relaxedSimd: string;
   readonly simd128: string;
   readonly worker: string;
+  /** The worker of sessions without devices: a smaller script. */
+  readonly plain: string;
   readonly thread: string;
   readonly generate: string;
 }
@@ -42,6 +44,7 @@ const own = (): RuntimeFiles => ({
   simd128: at(new URL('./simd128.wasm', import.meta.url)),
   generate: at(new URL('./generate.mjs', import.meta.url)),
   worker: at(worker.url()),
+  plain: at(plain.url()),
   thread: at(thread.url()),
 });
 
@@ -55,7 +58,8 @@ export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): Runtim
   if (typeof paths === 'object') {
     const { mjs, ...others } = paths;
     const named = Object.entries({ core: mjs, ...others }).flatMap(([name, url]) => (url ? [[name, at(url)]] : []));
-    return { ...own(), ...Object.fromEntries(named), coreIsNamed: Boolean(mjs) };
+    const script = others.worker && { plain: at(others.worker) };
+    return { ...own(), ...Object.fromEntries(named), ...script, coreIsNamed: Boolean(mjs) };
   }
   const folder = at(paths);
   const { core, wasm, relaxedSimd, simd128, generate } = filesIn(folder);
@@ -67,6 +71,7 @@ export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): Runtim
     simd128: simd128.href,
     generate: generate.href,
     worker: new URL(worker.name, folder).href,
+    plain: new URL(plain.name, folder).href,
     thread: new URL(thread.name, folder).href,
   };
 }

@@ -7,7 +7,7 @@ import type { Engine, EngineRequest, Listener } from './engine';
 import { deviceOfSession, env, noteDevice, offerDevice, severityOf } from './env';
 import type { PageDevice } from './providers';
 import { deviceOfPage, engineRequest, type InferenceSessionOptions, severityFor } from './session_options';
-import { WorkerEngine, WorkerFailed } from './worker_engine';
+import { scriptFor, WorkerEngine, WorkerFailed } from './worker_engine';
 
 const devices: object[] = [];
 /** Devices that the page gave have numbers from here on: smaller ones are those of `deviceId`. */
@@ -46,7 +46,7 @@ export async function startEngine(
   };
   const why = mustBeHere(options);
   if (!why && env.wasm.proxy !== false) {
-    const script = new URL(request.runtime.files.worker);
+    const script = scriptFor(request);
     try {
       const engine = await WorkerEngine.create(request, script, listener);
       if (engine.keeper?.location === 'gpu-buffer') offerDevice(async () => (await localEngine()).deviceHere(request));
@@ -61,8 +61,20 @@ export async function startEngine(
   return { engine: await start(), here: start };
 }
 
+/** Makes a session of a model that this runtime refuses, by `env.compiler` or `env.fallback`. */
+export async function startOther(
+  refused: unknown,
+  model: ModelFile,
+  options: InferenceSessionOptions,
+  listener: Listener,
+): ReturnType<typeof startEngine> {
+  if (!env.fallback && env.compiler === undefined) throw refused;
+  const { openRaw } = await localEngine();
+  return openRaw(refused, model, options, listener, (url, settled) => startEngine(url, settled, listener));
+}
+
 /** The part of the API that most pages leave to their worker. */
-async function localEngine(): Promise<typeof import('./local_engine')> {
+export async function localEngine(): Promise<typeof import('./local_engine')> {
   try {
     return await import('./local_engine');
   } catch (error) {

@@ -7,7 +7,9 @@ import type { GenerateInfo, GenerateOptions } from '../generate/generate_options
 import type { OnTokens } from '../generate/loop';
 import type { Feeds } from '../session/feeds';
 import type { RunResult } from '../session/run_options';
+import { CORE_PROVIDER } from '../contract/providers';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
+import { nameOf } from './providers';
 import type { DeviceLocation, TensorKeeper } from '../device/keeper';
 import type { Answer, Question } from './worker_messages';
 
@@ -28,7 +30,7 @@ export class WorkerFailed extends RuntimeError {
   }
 }
 
-/** The worker of all sessions of the page that have one. */
+/** A worker of sessions of the page. */
 class SessionWorker {
   private readonly pending = new Map<number, Pending>();
   private next = 1;
@@ -101,7 +103,14 @@ function failed({ code, message, stack, place }: Answer & { tell: 'error' }, ask
   return error;
 }
 
-let shared: SessionWorker | undefined;
+/** The running workers, by the URLs of their scripts. */
+const shared = new Map<string, SessionWorker>();
+
+/** The script of a session's worker: the smaller one where only the CPU is asked for, unless the other runs already. */
+export function scriptFor({ executionProviders, runtime: { files } }: EngineRequest): URL {
+  const onCpu = executionProviders.length > 0 && executionProviders.every((each) => nameOf(each) === CORE_PROVIDER);
+  return new URL(onCpu && shared.get(files.worker)?.gone !== false ? files.plain : files.worker);
+}
 
 /**
  * It may be asked at once: what is said before its script has run waits for it.
@@ -109,7 +118,8 @@ let shared: SessionWorker | undefined;
  * @throws WorkerFailed where none can be had by the page's policy; if its script is not there, whoever asks is told.
  */
 function sharedWorker(url: URL, { files, wasmBinary, likely, threads }: RuntimeSettings): SessionWorker {
-  if (shared && !shared.gone) return shared;
+  const known = shared.get(url.href);
+  if (known && !known.gone) return known;
   let started: HostWorker;
   try {
     started = host.startWorker(url, 'py_ort');
@@ -117,7 +127,7 @@ function sharedWorker(url: URL, { files, wasmBinary, likely, threads }: RuntimeS
     throw new WorkerFailed(messageOf(error));
   }
   const worker = new SessionWorker(started);
-  shared = worker;
+  shared.set(url.href, worker);
   // The core is fetched and compiled here while the worker's script is on its way.
   const wasm = wasmBinary ?? new URL(files.wasm);
   const [relaxedSimd, simd128] = [new URL(files.relaxedSimd), new URL(files.simd128)];
@@ -134,6 +144,7 @@ export class WorkerEngine implements Engine {
     private readonly id: number,
     readonly description: EngineDescription,
     readonly keeper: TensorKeeper | undefined,
+    readonly request: EngineRequest,
   ) {}
 
   /** @param url of the worker's script. @throws WorkerFailed where there can be none, or it ends meanwhile. */
@@ -151,7 +162,7 @@ export class WorkerEngine implements Engine {
         worker.ask<Uint8Array>({ ask: 'download', session: id, gpuId, dtype, dims }).answer,
       free: (gpuId: number) => void worker.ask({ ask: 'free', session: id, gpuId }).answer.catch(() => undefined),
     };
-    return new WorkerEngine(worker, id, description, keeper);
+    return new WorkerEngine(worker, id, description, keeper, request);
   }
 
   run(feeds: Feeds, { signal, ...options }: EngineRunOptions): Promise<RunResult> {

@@ -1,14 +1,7 @@
 // Where the nodes run, and why: read from the model's file when it is asked for, since it lies behind the weights.
+import type { PlacedNode } from '../index';
 import { Package } from '../package/package';
 import { row } from './elements';
-
-/** A node, as py_ort/providers/report.py has it. */
-interface PlacedNode {
-  readonly name: string;
-  readonly provider: string;
-  readonly kernel: string;
-  readonly reason: string;
-}
 
 /** Most rows: a longer table is of no use on a phone. */
 const MOST = 2000;

@@ -171,7 +171,8 @@ function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
   return new RuntimeError(
     ErrorCode.invalid_graph,
     `${what} ${looks}. \`py-ort export MODEL.onnx\` writes MODEL.pyort, which a page runs; \`py-ort serve\` does so ` +
-      "for URLs. `py-ort export SCRIPT.js -o DIR` exports models inside of a library: then env.exports = 'DIR/'",
+      "for URLs. `py-ort export SCRIPT.js -o DIR` exports models inside of a library: then env.exports = 'DIR/'. " +
+      'env.compiler and env.fallback are for other models',
   );
 }
 

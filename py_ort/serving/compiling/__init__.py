@@ -1,0 +1,8 @@
+"""`py-ort compile-server`: a service that compiles models which pages meet at run time.
+
+options.py  its options
+server.py   the routes
+sources.py  models: uploads, and downloads from the origins that are allowed
+store.py    exported models by key, each compiled once, in a process of its own
+metrics.py  what the service did, for Prometheus
+"""

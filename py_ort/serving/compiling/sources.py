@@ -1,0 +1,136 @@
+"""Models that come to the compile server: sent, or fetched from origins that are allowed. Never larger than a limit."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+
+_MOST_REDIRECTS = 5
+_CHUNK = 1 << 18
+#: How many URLs are remembered with what was found there.
+_MOST_KNOWN = 10_000
+
+
+class Refused(Exception):
+    """A model that is not taken.
+
+    Attributes:
+        status: Of the answer.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Received:
+    """A model.
+
+    Attributes:
+        sha256: Of its contents.
+        file: Where it is, None where it was not fetched because it is still what it was.
+    """
+
+    sha256: str
+    file: Path | None
+
+
+class Sources:
+    """Lives in the server's loop.
+
+    Args:
+        origins: Origins that models may be fetched from, redirects too.
+        largest: Bytes that a model may have.
+        seconds: Seconds that one may take to arrive.
+    """
+
+    def __init__(self, origins: Sequence[str], largest: int, seconds: float) -> None:
+        self._origins, self._largest, self._seconds = frozenset(origins), largest, seconds
+        self._known: dict[str, tuple[str, str]] = {}  # ETag and SHA-256 by URL
+
+    async def receive(self, chunks: AsyncIterator[bytes], file: Path, announced: int | None) -> Received:
+        """Write a model that arrives.
+
+        Raises:
+            Refused: It is too large, takes too long, or is empty.
+        """
+        self._check_size(announced or 0)
+        digest, size = hashlib.sha256(), 0
+        try:
+            async with asyncio.timeout(self._seconds):
+                with file.open("wb") as out:
+                    async for chunk in chunks:
+                        size += len(chunk)
+                        self._check_size(size)
+                        digest.update(chunk)
+                        await asyncio.to_thread(out.write, chunk)
+        except TimeoutError:
+            raise Refused(408, f"the model took longer to arrive than {self._seconds:g} s") from None
+        except (aiohttp.ClientError, ConnectionError) as e:
+            raise Refused(502, f"the model broke off after {size} bytes: {e}") from None
+        except OSError as e:
+            raise Refused(503, f"the model could not be kept: {e.strerror}") from None
+        if not size:
+            raise Refused(400, "there is no model: send its bytes")
+        return Received(digest.hexdigest(), file)
+
+    async def fetch(self, url: str, file: Path) -> Received:
+        """Fetch a model, unless it is known to be what it was.
+
+        Raises:
+            Refused: Its origin is not allowed, it cannot be fetched, is too large, or takes too long.
+        """
+        etag, known = self._known.get(url, ("", ""))
+        headers = {"If-None-Match": etag} if etag else {}
+        # Neither proxies nor passwords of this machine's user.
+        timeout = aiohttp.ClientTimeout(total=self._seconds)
+        async with aiohttp.ClientSession(
+            trust_env=False, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+        ) as client:
+            try:
+                response = await self._follow(client, url, headers)
+                async with response:
+                    if response.status == 304 and known:
+                        return Received(known, None)
+                    if response.status != 200:
+                        raise Refused(502, f"{url} answered {response.status} {response.reason}")
+                    length = response.content_length
+                    found = await self.receive(response.content.iter_chunked(_CHUNK), file, length)
+            except (aiohttp.ClientError, TimeoutError, OSError) as e:
+                raise Refused(502, f"{url} could not be fetched: {e or type(e).__name__}") from None
+        if tag := response.headers.get("ETag"):
+            self._known[url] = tag, found.sha256
+            while len(self._known) > _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+        return found
+
+    async def _follow(self, client: aiohttp.ClientSession, url: str, headers: dict[str, str]) -> aiohttp.ClientResponse:
+        for _ in range(_MOST_REDIRECTS + 1):
+            self._check_origin(url)
+            response = await client.get(url, headers=headers, allow_redirects=False)
+            location = response.headers.get("Location")
+            if response.status not in (301, 302, 303, 307, 308) or location is None:
+                return response
+            response.release()
+            url = urljoin(url, location)
+        raise Refused(502, f"{url}: more than {_MOST_REDIRECTS} redirects")
+
+    def _check_origin(self, url: str) -> None:
+        try:
+            parts = urlsplit(url)
+            origin = f"{parts.scheme}://{parts.netloc.lower()}"
+        except ValueError:
+            origin = url
+        if origin not in self._origins:
+            raise Refused(403, f"models of {origin} are not fetched: py-ort compile-server --source {origin}")
+
+    def _check_size(self, size: int) -> None:
+        if size > self._largest:
+            raise Refused(413, f"a model may have {self._largest >> 20} MiB at most: --max-size")

@@ -1,0 +1,201 @@
+"""Exported models by key: compiled once, however many ask at the same time, and kept until there is no more room."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from py_ort.browser.guard import Guard
+from py_ort.exceptions import Fail, PyOrtError
+from py_ort.exporting.compile_process import CompileProcess
+from py_ort.serving.compiling.metrics import Metrics
+from py_ort.serving.compiling.options import CompileServerOptions
+
+#: Names of models' files, and of their further parts.
+NAME = re.compile(r"[0-9a-f]{64}\.pyort(?:\.\d{1,4})?")
+#: Seconds for which a model that cannot be compiled is not tried again, and how many such are remembered.
+_REMEMBERED, _MOST_REMEMBERED = 300.0, 1000
+
+
+class Busy(Exception):
+    """More models wait than the server takes."""
+
+
+@dataclass
+class Job:
+    """A model that is being compiled.
+
+    Attributes:
+        progress: The stage, how much of the stage is done, and of how much.
+        task: Ends when the model is in the store, with its key; its errors are the model's.
+    """
+
+    progress: tuple[str, int, int] = ("waiting", 0, 0)
+    task: asyncio.Task[str] = field(init=False)
+
+
+class Store:
+    """A folder of exported models. Lives in the server's loop.
+
+    Servers of several machines may share the folder.
+
+    Args:
+        options: Folder, limits, and how models are exported.
+        metrics: Counts what happens.
+        say: Told lines for the log.
+    """
+
+    def __init__(self, options: CompileServerOptions, metrics: Metrics, say: Callable[[str], None]) -> None:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._options = options.folder.resolve(), options
+        self._places, self._threads = asyncio.Semaphore(options.jobs), ThreadPoolExecutor(options.jobs)
+        self._metrics, self._say = metrics, say
+        # Within the store: what is complete is only renamed. It goes with this process.
+        self._work = Guard(".work-", self._folder)
+        self._jobs: dict[str, Job] = {}
+        self._failed: dict[str, tuple[float, PyOrtError]] = {}
+        self._processes: set[CompileProcess] = set()
+        self._made = 0
+        self._measure()
+
+    def has_room(self, size: int) -> bool:
+        """Return True if the disk holds a model of so many bytes, and what becomes of it."""
+        return shutil.disk_usage(self._folder).free > 2 * size
+
+    def key(self, sha256: str) -> str:
+        """Return the key of a model by the SHA-256 of its contents: another one for another py_ort."""
+        return self._options.export.key(sha256)
+
+    def file(self, name: str) -> Path | None:
+        """Return a file of the store, None if there is none of that name."""
+        path = self._folder / name
+        return path if NAME.fullmatch(name) and path.is_file() else None
+
+    def has(self, key: str) -> bool:
+        """Return True if the model is there, which counts as a use."""
+        path = self.file(f"{key}.pyort")
+        if path is None:
+            return False
+        with contextlib.suppress(OSError):  # the folder may be another user's
+            os.utime(path, (time.time(), path.stat().st_mtime))
+        return True
+
+    def job(self, key: str) -> Job | None:
+        """Return the job that is compiling a model, None if there is none.
+
+        Raises:
+            PyOrtError: The model was tried a while ago, and cannot be compiled.
+        """
+        when, error = self._failed.get(key, (0.0, None))
+        if error is not None and time.monotonic() - when < _REMEMBERED:
+            raise error.again()
+        return self._jobs.get(key)
+
+    def compile(self, key: str, model: Path) -> Job:
+        """Have a model compiled, unless that is under way.
+
+        Args:
+            key: From `key`.
+            model: A file in a folder of `workspace`.
+
+        Raises:
+            Busy: Too many wait.
+            PyOrtError: The model was tried a while ago, and cannot be compiled.
+        """
+        if found := self.job(key):
+            return found
+        if len(self._jobs) >= self._options.jobs + self._options.waiting:
+            raise Busy
+        job = self._jobs[key] = Job()
+        job.task = asyncio.create_task(self._compile(key, model, job))
+        job.task.add_done_callback(lambda task: (self._jobs.pop(key), task.cancelled() or task.exception()))
+        return job
+
+    @contextlib.contextmanager
+    def workspace(self) -> Iterator[Path]:
+        """Make an empty folder, which is deleted in the end; what is compiled of it must be awaited before."""
+        self._made += 1
+        folder = self._work.folder / str(self._made)
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def close(self) -> None:
+        """End what is being compiled."""
+        for process in self._processes:
+            process.end()
+        await asyncio.gather(*(job.task for job in self._jobs.values()), return_exceptions=True)
+        self._threads.shutdown()
+        await self._work.end()
+
+    async def _compile(self, key: str, model: Path, job: Job) -> str:
+        self._metrics.add("waiting")
+        try:
+            await self._places.acquire()
+        finally:
+            self._metrics.add("waiting", -1)
+        began = time.perf_counter()
+        self._metrics.add("compiling")
+        loop, process = asyncio.get_running_loop(), CompileProcess(self._options.export, self._options.limits)
+        self._processes.add(process)
+
+        def report(stage: str, done: int, total: int) -> None:
+            job.progress = stage, done, total
+
+        try:
+            output = model.with_name(f"{key}.pyort")
+            made = await loop.run_in_executor(self._threads, process.export, model, output, report)
+            for file in reversed(made.files):  # the first one says that all are there
+                file.replace(self._folder / file.name)
+        except (PyOrtError, OSError) as e:
+            error = e if isinstance(e, PyOrtError) else Fail(f"{type(e).__name__}: {e.strerror or e}")
+            error.message = error.message.replace(repr(str(model)), "the model").replace(f"{model.parent}{os.sep}", "")
+            self._metrics.add("failed_total")
+            self._remember(key, error)
+            words = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
+            self._say(f"{key[:12]}: {type(error).__name__}: {words}")  # names of a model may have anything in them
+            raise error from None
+        else:
+            seconds = time.perf_counter() - began
+            self._metrics.add("compiled_total")
+            self._metrics.add("compile_seconds_total", seconds)
+            self._say(f"{key[:12]}: compiled in {seconds:.2f} s")
+            self._measure()
+            return key
+        finally:
+            self._places.release()
+            self._metrics.add("compiling", -1)
+            self._processes.discard(process)
+            await asyncio.to_thread(process.end)
+
+    def _remember(self, key: str, error: PyOrtError) -> None:
+        self._failed[key] = time.monotonic(), error
+        while len(self._failed) > _MOST_REMEMBERED:
+            del self._failed[next(iter(self._failed))]
+
+    def _measure(self) -> None:
+        """Delete the files that were used last the longest ago, where all together are too large."""
+        found = []
+        for file in self._folder.iterdir():
+            with contextlib.suppress(OSError):  # another server was quicker
+                if NAME.fullmatch(file.name):
+                    found.append((file.stat().st_atime, file.stat().st_size, file))
+        size = sum(each for _, each, _ in found)
+        for _, each, file in sorted(found):
+            if size <= self._options.keep:
+                break
+            with contextlib.suppress(OSError):
+                file.unlink()
+                size -= each
+                self._metrics.add("evicted_total")
+        self._metrics.set("store_bytes", size)

@@ -1,0 +1,222 @@
+// Cases of tests/page/test_raw_models.py: models that were not exported, in a page.
+import { env, InferenceSession, RuntimeError, Tensor } from './py_ort.mjs';
+
+const said = [];
+for (const method of ['warn', 'error']) console[method] = (...words) => said.push(words.join(' '));
+env.wasm.proxy = new URL(location).searchParams.has('here') ? false : undefined;
+
+export function check(right, what) {
+  if (!right) throw new Error(`not so: ${typeof what === 'function' ? what() : what}`);
+}
+
+export async function refusal(work) {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it was not refused');
+}
+
+const bytes = async (name) => new Uint8Array(await (await fetch(name)).arrayBuffer());
+const x = () => new Tensor('float32', [1, 2, 3], [1, 3]);
+const scale = () => new Tensor('float32', [10, 20, 30]);
+const wasm = { executionProviders: ['wasm'] };
+
+async function adds(session, engine) {
+  check(session.engine === engine, () => `the engine is ${session.engine}`);
+  const { y } = await session.run({ x: x(), scale: scale() });
+  check(y instanceof Tensor && String(y.data) === '11,22,33' && String(y.dims) === '1,3', () => `y is ${y.data}`);
+  return y;
+}
+
+function useFallback(flavor = 'wasm') {
+  env.fallback = () => import(`./peer/ort.${flavor}.bundle.min.mjs`);
+}
+
+const compiler = new URL(location).searchParams.get('compiler');
+
+function useCompiler() {
+  env.compiler = compiler;
+}
+
+async function metrics() {
+  const text = await (await fetch(`${compiler}metrics`)).text();
+  return Object.fromEntries(
+    [...text.matchAll(/^py_ort_compile_server_(\w+) (.*)$/gm)].map(([, name, value]) => [name, Number(value)]),
+  );
+}
+
+const cases = {
+  async 'without a fallback it is refused as ever'() {
+    const error = await refusal(InferenceSession.create('add.onnx', wasm));
+    check(error instanceof RuntimeError && /is an ONNX file.*py-ort export/.test(error.message), error);
+  },
+
+  async 'URLs, bytes and blobs'() {
+    useFallback();
+    const raw = await bytes('add.onnx');
+    const padded = new Uint8Array(raw.length + 32);
+    padded.set(raw, 16);
+    const forms = ['add.onnx', new URL('add.onnx', location), raw, raw.buffer, new Blob([raw])];
+    for (const form of forms) await adds(await InferenceSession.create(form, wasm), 'fallback');
+    await adds(await InferenceSession.create(padded.buffer, 16, raw.length, wasm), 'fallback');
+    await adds(await InferenceSession.create('add.pyort', wasm), 'py_ort');
+    const warnings = said.filter((line) => line.includes('env.fallback runs it'));
+    check(warnings.length === 2, () => `${said}`);
+    check(/\/add\.onnx is an ONNX file: .*`py-ort export MODEL\.onnx`/.test(warnings[0]), warnings[0]);
+    check(warnings[1].includes(`of ${raw.length} bytes`), warnings[1]);
+  },
+
+  async 'a file of another version'() {
+    useFallback();
+    await adds(await InferenceSession.create('older.pyort', wasm), 'fallback');
+    const alone = await refusal(InferenceSession.create('alone.pyort', wasm));
+    check(/plans of version/.test(alone.message), alone);
+    const given = await refusal(InferenceSession.create(await bytes('older.pyort'), wasm));
+    check(/plans of version/.test(given.message), given);
+  },
+
+  async 'other faults are no matter of the fallback'() {
+    let asked = 0;
+    env.fallback = () => asked++;
+    const damaged = await refusal(InferenceSession.create('damaged.pyort', wasm));
+    check(/damaged/.test(damaged.message), damaged);
+    check(/answered 404/.test((await refusal(InferenceSession.create('none.onnx', wasm))).message), 'it was found');
+    check(asked === 0, 'the fallback was asked');
+    const empty = await refusal(InferenceSession.create('add.onnx', wasm));
+    check(/env\.fallback gives no module/.test(empty.message), empty);
+  },
+
+  async 'what the other engine refuses'() {
+    useFallback();
+    const error = await refusal(InferenceSession.create('unknown.onnx', wasm));
+    check(
+      error instanceof RuntimeError && /unknown\.onnx is an ONNX file, and the engine of env/.test(error.message),
+      error,
+    );
+    const session = await InferenceSession.create('add.onnx', wasm);
+    check((await refusal(session.run({ x: x() }))) instanceof Error, 'a feed was missing');
+    const strange = await refusal(session.run({ x: x(), scale: [scale()] }));
+    check(/sequence or an optional/.test(strange.message), strange);
+    check(/another engine runs/.test((await refusal(session.placement())).message), 'it has a placement');
+    check(/py-ort export/.test((await refusal(session.generate([1]).result)).message), 'it generates');
+  },
+
+  async 'the same tensors go in and out of both engines'() {
+    useFallback();
+    const exported = await InferenceSession.create('add.pyort', wasm);
+    const raw = await InferenceSession.create('add.onnx', wasm);
+    const { y } = await exported.run({ x: x(), scale: scale() });
+    const { y: again } = await raw.run({ x: y, scale: scale() });
+    const { y: last } = await exported.run({ x: again, scale: scale() });
+    check(String(last.data) === '31,62,93', last.data);
+    check(String(raw.inputNames) === 'x,scale' && String(raw.outputNames) === 'y', raw.inputNames);
+    check(JSON.stringify(raw.inputMetadata) === JSON.stringify(exported.inputMetadata), () =>
+      JSON.stringify(raw.inputMetadata),
+    );
+    const target = new Tensor('float32', new Float32Array(3), [1, 3]);
+    await raw.run({ x: x(), scale: scale() }, { y: target });
+    check(String(target.data) === '11,22,33', target.data);
+    const runs = [1, 2, 3, 4].map(() => adds(raw, 'fallback'));
+    await Promise.all(runs);
+    check(raw.lastRun.run_ms > 0, 'a run takes time');
+  },
+
+  async 'text and integers'() {
+    useFallback();
+    const raw = await InferenceSession.create('forms.onnx', wasm);
+    const feeds = {
+      s: new Tensor('string', ['a', 'ä€', ''], [3]),
+      i: new Tensor('int64', [1n, -2n, 3n], [3]),
+      b: new Tensor('bool', [true, false, true], [3]),
+    };
+    const found = await raw.run(feeds);
+    const exported = await (await InferenceSession.create('forms.pyort', wasm)).run(feeds);
+    for (const [name, { type, dims, data }] of Object.entries(exported))
+      check(
+        found[name].type === type &&
+          String(found[name].dims) === String(dims) &&
+          String(found[name].data) === String(data),
+        () => `${name}: ${found[name].type} ${found[name].data}`,
+      );
+  },
+
+  async 'aborted and released'() {
+    useFallback();
+    const reason = new Error('mine');
+    const aborted = await refusal(InferenceSession.create('add.onnx', { ...wasm, signal: AbortSignal.abort(reason) }));
+    check(aborted === reason || aborted.name === 'AbortError', aborted);
+    const session = await InferenceSession.create('add.onnx', wasm);
+    const running = refusal(session.run({ x: x(), scale: scale() }));
+    await session.release();
+    check(/released/.test((await running).message), 'it ran');
+    check((await refusal(session.run({ x: x(), scale: scale() }))) instanceof Error, 'it runs on');
+  },
+
+  async 'compiled by URL'() {
+    useCompiler();
+    const stages = [];
+    const onProgress = (stage) => stages.push(stage);
+    await adds(await InferenceSession.create('add.onnx', { ...wasm, onProgress }), 'py_ort');
+    check(stages.length > 0, 'no progress was told');
+    const { requests_total: asked, uploads_total } = await metrics();
+    check(asked > 0 && uploads_total === 0, `${asked} requests, ${uploads_total} uploads`);
+    // The next time it is in the browser's cache.
+    await adds(await InferenceSession.create(new URL('add.onnx', location), wasm), 'py_ort');
+    await adds(await InferenceSession.create('older.pyort', wasm), 'py_ort');
+    const { requests_total: then } = await metrics();
+    check(then === asked + 2, `${then - asked} requests for one model that is new`);
+    check(said.length === 0, said);
+  },
+
+  async 'compiled from bytes'() {
+    useCompiler();
+    const raw = await bytes('forms.onnx');
+    const before = await metrics();
+    const url = URL.createObjectURL(new Blob([raw]));
+    for (const form of [raw, raw.buffer, new Blob([raw]), url]) {
+      const session = await InferenceSession.create(form, wasm);
+      check(session.engine === 'py_ort' && session.inputNames.length === 3, session.engine);
+    }
+    const { uploads_total: uploads } = await metrics();
+    check(uploads - before.uploads_total <= 1, `${uploads} uploads`);
+  },
+
+  async 'what cannot be compiled'() {
+    useCompiler();
+    const error = await refusal(InferenceSession.create('unknown.onnx', wasm));
+    check(/unknown\.onnx is an ONNX file, and env\.compiler does not help: .*Frobnicate/.test(error.message), error);
+    useFallback();
+    check(
+      /env\.fallback cannot/.test((await refusal(InferenceSession.create('unknown.onnx', wasm))).message),
+      'it runs',
+    );
+    env.compiler = new URL('nowhere/', location);
+    await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
+    check(
+      said.some((line) => /env\.compiler does not help: env\.compiler answered 404/.test(line)),
+      said,
+    );
+    const own = new Error('mine');
+    const aborted = await refusal(InferenceSession.create('add.onnx', { ...wasm, signal: AbortSignal.abort(own) }));
+    check(aborted === own || aborted.name === 'AbortError', aborted);
+  },
+
+  async 'outputs on the GPU'() {
+    useFallback('webgpu');
+    const options = { executionProviders: ['webgpu'], preferredOutputLocation: 'gpu-buffer' };
+    const raw = await InferenceSession.create('add.onnx', options);
+    const { y } = await raw.run({ x: x(), scale: scale() });
+    check(y.location === 'gpu-buffer' && y.gpuBuffer instanceof GPUBuffer, y.location);
+    const { y: again } = await raw.run({ x: y, scale: scale() });
+    check(String(await again.getData()) === '21,42,63', 'the sum');
+    const exported = await InferenceSession.create('add.pyort', wasm);
+    const { y: last } = await exported.run({ x: y, scale: scale() });
+    check(String(last.data) === '21,42,63', last.data);
+    y.dispose();
+  },
+};
+
+export const names = Object.keys(cases);
+export const run = (name) => cases[name]();

@@ -1,0 +1,91 @@
+"""Models that were not exported, in pages that name a compile server or another engine for them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import small_models
+from graphs import parse
+from npm_packages import peer_dist
+from static_site import ISOLATED, StaticSite, browsing
+
+import py_ort
+from py_ort.compiler.package.format import read_header
+from py_ort.exporting.runtime_files import copy_runtime
+
+pytestmark = pytest.mark.browser
+CASES = Path(__file__).with_name("raw_models.mjs")
+PAGE = """<!doctype html><meta charset="utf-8"><title>Test</title>
+<script type="module">
+const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
+const name = new URL(location).searchParams.get('case');
+import('./raw_models.mjs').then(({ run }) => run(name)).then(
+  () => tell('passed'),
+  (error) => tell(`${error.message}\\n${error.stack}`),
+);
+</script>
+"""
+FORMS = """g (string[3] s, int64[3] i, bool[3] b) => (string[3] t, int64[3] j, bool[3] c, float[3] f) {
+    t = Identity(s)  j = Add(i, i)  c = Not(b)  f = Cast<to=1>(i) }"""
+
+
+def as_version(file: Path, step: int) -> bytes:
+    """Return a file that says that its plans are of another version."""
+    data = file.read_bytes()
+    header, start = read_header(data)
+    return replace(header, plan_version=header.plan_version + step).tobytes() + data[start:]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticSite]:
+    folder: Path = tmp_path_factory.mktemp("site")
+    copy_runtime(folder)
+    shutil.copy(CASES, folder)
+    (folder / "index.html").write_text(PAGE)
+    (folder / "peer").symlink_to(peer_dist())
+    models = {"add": small_models.add(), "forms": parse(FORMS).SerializeToString()}
+    models["unknown"] = small_models.unknown_operator()
+    for name, model in models.items():
+        (folder / f"{name}.onnx").write_bytes(model)
+        if name != "unknown":
+            py_ort.export(model, folder / f"{name}.pyort", providers=["wasm"])
+    (folder / "older.onnx").write_bytes(small_models.add())
+    for name in ("older", "alone"):
+        (folder / f"{name}.pyort").write_bytes(as_version(folder / "add.pyort", -1))
+    damaged = bytearray((folder / "add.pyort").read_bytes())
+    damaged[40] ^= 1
+    (folder / "damaged.pyort").write_bytes(damaged)
+    opened = StaticSite(folder, ISOLATED)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def compiler(site: StaticSite, tmp_path: Path) -> Iterator[str]:
+    """The URL of a compile server that fetches models of the site."""
+    command = [sys.executable, "-m", "py_ort.cli", "compile-server", str(tmp_path / "store"), "--port", "0"]
+    more = ["--provider", "wasm", "--source", site.origin, "--cors", site.origin]
+    server = subprocess.Popen([*command, *more], stdout=subprocess.PIPE, text=True)
+    assert server.stdout
+    yield server.stdout.readline().strip()
+    server.terminate()
+    server.communicate(timeout=60)
+
+
+def case_names() -> list[str]:
+    return re.findall(r"^  async '(.+)'\(\)", CASES.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("where", ["", "&here"], ids=["worker", "page"])
+@pytest.mark.parametrize("case", case_names())
+def test_raw_models(site: StaticSite, case: str, where: str, request: pytest.FixtureRequest) -> None:
+    compiler = request.getfixturevalue("compiler") if "compiled" in case else ""
+    with browsing("chromium", f"{site.origin}/?case={case.replace(' ', '%20')}&compiler={compiler}{where}"):
+        assert site.told() == "passed"

@@ -1,0 +1,90 @@
+// A compile server (`py-ort compile-server`), which `env.compiler` names: from an ONNX file to the URL of what it
+// exported.
+import { ErrorCode, PlanVersion } from '../schema';
+import { RuntimeError } from '../errors';
+import { host } from '../host';
+import { CACHE } from './cache';
+import type { Listener } from './engine';
+import { sha256 } from './exported';
+
+interface Told {
+  readonly stage?: string;
+  readonly done?: number;
+  readonly total?: number;
+  readonly status?: number;
+  readonly text?: string;
+}
+
+const refused = (status: number | undefined, text: string | undefined) =>
+  new RuntimeError(ErrorCode.fail, `env.compiler answered ${status}: ${text}`);
+
+/** The events of an answer, as they come: each a name and JSON. */
+async function* eventsOf(response: Response): AsyncGenerator<[string, Told]> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  for (let rest = ''; ; ) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const whole = (rest + value).split('\n\n');
+    rest = whole.pop()!;
+    for (const text of whole) {
+      const [, kind, data] = /^event: (\w+)\ndata: (.*)$/.exec(text) ?? [];
+      if (kind) yield [kind, JSON.parse(data)];
+    }
+  }
+}
+
+/** Asks for a model and waits until it is compiled. @returns the status of a refusal; undefined if it is there. */
+async function ask(url: string, { onProgress, signal }: Listener, body?: Blob): Promise<Told | undefined> {
+  const headers = { Accept: 'text/event-stream' };
+  const response = await host.fetch(url, { headers, signal, ...(body && { method: 'POST', body }) });
+  if (!response.ok) throw refused(response.status, (await response.text()).slice(0, 2000));
+  for await (const [kind, told] of eventsOf(response)) {
+    if (kind === 'done') return undefined;
+    if (kind === 'failed') return told;
+    onProgress?.(told.stage!, told.done!, told.total!);
+  }
+  throw new RuntimeError(ErrorCode.fail, 'env.compiler: the answer broke off');
+}
+
+async function isKept(url: string): Promise<boolean> {
+  return 'caches' in globalThis && (await (await caches.open(CACHE)).match(url)) !== undefined;
+}
+
+/** The statuses of a server that does not fetch this URL, or cannot: it may be the page's alone. */
+const NOT_BY_URL = [403, 502];
+
+/**
+ * Has a model compiled, unless the browser's cache has what became of it.
+ *
+ * @param server the server's URL.
+ * @param model its URL, or its bytes.
+ * @returns a URL that leads to the `.pyort` file.
+ */
+export async function compiledUrl(
+  server: string | URL,
+  model: string | Uint8Array<ArrayBuffer>,
+  listener: Listener,
+): Promise<string> {
+  const base = String(server);
+  const at = (name: string, value: string) => {
+    const url = new URL('export', host.resolve(base.endsWith('/') ? base : `${base}/`));
+    url.search = String(new URLSearchParams({ [name]: value, plan: String(PlanVersion.current) }));
+    return url.href;
+  };
+  let bytes = model;
+  if (typeof bytes === 'string') {
+    const url = at('url', bytes);
+    if (await isKept(url)) return url;
+    const fault = await ask(url, listener);
+    if (!fault) return url;
+    if (!NOT_BY_URL.includes(fault.status!)) throw refused(fault.status, fault.text);
+    const { signal } = listener;
+    bytes = new Uint8Array(await (await host.fetch(bytes, { signal })).arrayBuffer());
+  }
+  const url = at('sha256', await sha256(bytes));
+  if (await isKept(url)) return url;
+  let fault = await ask(url, listener);
+  if (fault?.status === 404) fault = await ask(url, listener, new Blob([bytes]));
+  if (fault) throw refused(fault.status, fault.text);
+  return url;
+}

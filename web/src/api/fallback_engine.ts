@@ -1,0 +1,200 @@
+// A model that another engine runs, which has onnxruntime-web's API: `env.fallback` names it.
+import { type DType, ErrorCode } from '../schema';
+import { invalid, messageOf, RuntimeError } from '../errors';
+import { newCounters } from '../device/counters';
+import type { TensorKeeper } from '../device/keeper';
+import type { GenerateInfo } from '../generate/generate_options';
+import type { NodeArgEntry } from '../package/header';
+import type { Feeds } from '../session/feeds';
+import type { RunInfo, RunResult } from '../session/run_options';
+import { isContainer, isOnGpu, type Value } from '../wire/values';
+import { dtypeOfType, fromBytes, toBytes, typeOfDtype } from './elements';
+import type { Engine, EngineDescription, EngineRunOptions } from './engine';
+import { nameOf } from './providers';
+import type { InferenceSessionOptions } from './session_options';
+import type { TensorData, TensorType } from './tensor_types';
+
+interface PeerTensor {
+  readonly type: TensorType;
+  readonly dims: readonly number[];
+  readonly location: string;
+  readonly data: TensorData;
+  readonly gpuBuffer: GPUBuffer;
+  getData(): Promise<TensorData>;
+  dispose(): void;
+}
+
+interface PeerMetadata {
+  readonly name: string;
+  readonly isTensor: boolean;
+  readonly type?: TensorType;
+  readonly shape?: readonly (number | string)[];
+}
+
+type PeerValues = { readonly [name: string]: PeerTensor | null };
+
+interface PeerSession {
+  readonly inputNames: readonly string[];
+  readonly outputNames: readonly string[];
+  readonly inputMetadata?: readonly PeerMetadata[];
+  readonly outputMetadata?: readonly PeerMetadata[];
+  run(feeds: PeerValues, fetches: PeerValues): Promise<{ readonly [name: string]: PeerTensor }>;
+  release(): Promise<void>;
+}
+
+/** The part of onnxruntime-web's API that is used here. */
+interface Peer {
+  readonly InferenceSession: { create(model: string | Uint8Array, options: object): Promise<PeerSession> };
+  readonly Tensor: {
+    new (type: TensorType, data: TensorData, dims: readonly number[]): PeerTensor;
+    fromGpuBuffer(buffer: GPUBuffer, options: { dataType: TensorType; dims: readonly number[] }): PeerTensor;
+  };
+}
+
+/** Of all sessions of other engines: tensors that they left on the GPU, and those lent to a run. */
+const onGpu = new Map<number, PeerTensor>();
+let last = 0;
+const note = (tensor: PeerTensor): number => {
+  onGpu.set(++last, tensor);
+  return last;
+};
+
+/** The engine runs one thing at a time. */
+let busy: Promise<unknown> = Promise.resolve();
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const done = busy.then(work);
+  busy = done.catch(() => undefined);
+  return done;
+}
+
+const keeperOf = (peer: Peer): TensorKeeper => ({
+  thread: onGpu,
+  location: 'gpu-buffer',
+  download: async (gpuId) => toBytes(await onGpu.get(gpuId)!.getData()),
+  free(gpuId) {
+    onGpu.get(gpuId)?.dispose();
+    onGpu.delete(gpuId);
+  },
+  resource: (gpuId) => onGpu.get(gpuId)!.gpuBuffer,
+  lend(resource, dtype, dims) {
+    const gpuId = note(peer.Tensor.fromGpuBuffer(resource as GPUBuffer, { dataType: typeOfDtype(dtype), dims }));
+    return { gpuId, giveBack: () => void onGpu.delete(gpuId) };
+  },
+});
+
+/** The options that onnxruntime-web has: those of py_ort are of no meaning there. */
+function optionsFor({ cache, onProgress, signal, ...options }: InferenceSessionOptions): object {
+  return options;
+}
+
+/** Types in ONNX's words. */
+const WORDS: { readonly [type: string]: string } = { float32: 'float', float64: 'double' };
+
+function entriesOf(names: readonly string[], metadata: readonly PeerMetadata[] | undefined): NodeArgEntry[] {
+  return names.map((name, i) => {
+    const { isTensor = false, type = '', shape } = metadata?.[i] ?? {};
+    return { name, type: isTensor ? `tensor(${WORDS[type] ?? type})` : '', dims: shape ?? null, keys: null };
+  });
+}
+
+/** Ends when a signal does: the engine itself goes on. */
+function until<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (!signal) return work;
+  signal.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+export class FallbackEngine implements Engine {
+  readonly thread = onGpu;
+  readonly keeper: TensorKeeper;
+
+  private constructor(
+    private readonly peer: Peer,
+    private readonly session: PeerSession,
+    readonly description: EngineDescription,
+  ) {
+    this.keeper = keeperOf(peer);
+  }
+
+  /** @param load gives the engine's module. @param model a URL, or the bytes of an ONNX file. */
+  static async create(
+    load: () => unknown,
+    model: string | Uint8Array,
+    options: InferenceSessionOptions,
+  ): Promise<FallbackEngine> {
+    const module = (await load()) as Peer & { readonly default?: Peer };
+    const peer = module.InferenceSession ? module : module.default;
+    if (!peer?.InferenceSession || !peer.Tensor)
+      throw invalid("env.fallback gives no module with onnxruntime-web's API: InferenceSession and Tensor");
+    const started = performance.now();
+    const session = await until(
+      options.signal,
+      inTurn(() => peer.InferenceSession.create(model, optionsFor(options))),
+    );
+    const create_ms = performance.now() - started;
+    return new FallbackEngine(peer, session, {
+      engine: 'fallback',
+      plan: -1,
+      inputs: entriesOf(session.inputNames, session.inputMetadata),
+      outputs: entriesOf(session.outputNames, session.outputMetadata),
+      providers: (options.executionProviders ?? []).map(nameOf),
+      info: {
+        ...{ create_ms, weights_ms: 0, compile_ms: 0, counters: newCounters() },
+        ...{ wasm: { threads: 0 }, timeline: [] },
+      },
+    });
+  }
+
+  async run(feeds: Feeds, { outputs, bind = {}, signal }: EngineRunOptions): Promise<RunResult> {
+    const given = Object.fromEntries(
+      Object.entries(feeds).map(([name, value]) => [name, this.peerTensor(name, value)]),
+    );
+    const names = outputs ?? this.session.outputNames;
+    const fetches = Object.fromEntries(
+      names.map((name) => [name, Object.hasOwn(bind, name) ? onGpu.get(bind[name].gpuId)! : null]),
+    );
+    const started = performance.now();
+    const found = await until(
+      signal,
+      inTurn(() => this.session.run(given, fetches)),
+    );
+    const info: RunInfo = {
+      ...{ run_ms: performance.now() - started, compile_ms: 0, replayed: false, segments: 0 },
+      counters: newCounters(),
+    };
+    return { outputs: Object.fromEntries(names.map((name) => [name, fromPeer(found[name])])), info };
+  }
+
+  generate(): Promise<GenerateInfo> {
+    const text = 'generate is for exported models, and another engine runs this one: `py-ort export MODEL` exports it';
+    return Promise.reject(new RuntimeError(ErrorCode.not_implemented, text));
+  }
+
+  async release(): Promise<void> {
+    await inTurn(() => this.session.release());
+  }
+
+  private peerTensor(name: string, value: Value): PeerTensor {
+    if (isContainer(value)) {
+      const text = `input "${name}" is a sequence or an optional, which the engine of env.fallback does not take`;
+      throw new RuntimeError(ErrorCode.not_implemented, text);
+    }
+    if (isOnGpu(value)) return onGpu.get(value.gpuId)!;
+    const type = typeOfDtype(value.dtype);
+    try {
+      return new this.peer.Tensor(type, fromBytes(type, value.data), value.dims);
+    } catch (error) {
+      throw invalid(`input "${name}": ${messageOf(error)}`);
+    }
+  }
+}
+
+function fromPeer(tensor: PeerTensor): Value {
+  const { type, dims, location } = tensor;
+  const dtype: DType = dtypeOfType(type);
+  return location === 'gpu-buffer' ? { dtype, dims, gpuId: note(tensor) } : { dtype, dims, data: toBytes(tensor.data) };
+}

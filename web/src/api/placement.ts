@@ -1,0 +1,23 @@
+// Where the nodes of a session's model run, and why: read from the model's file, in which it lies behind the weights.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import { fetchedModel, openFile } from '../package/model_file';
+import { Package } from '../package/package';
+import { fetchedOnce } from './cache';
+import type { Engine } from './engine';
+import { partOf } from './execution_providers';
+import type { PlacedNode } from './metadata';
+
+export async function placementOf({ request, description }: Engine): Promise<readonly PlacedNode[]> {
+  if (!request) {
+    const text = 'placement is known of exported models, and another engine runs this one';
+    throw new RuntimeError(ErrorCode.not_implemented, text);
+  }
+  const fetchFile = request.cache ? fetchedOnce : fetchedModel;
+  const model = await Package.open(request.model, partOf(request.externalData), (file) => openFile(file, fetchFile));
+  try {
+    return ((await model.placement(description.plan)) as { nodes: readonly PlacedNode[] }).nodes;
+  } finally {
+    model.close();
+  }
+}

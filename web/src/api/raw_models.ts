@@ -1,0 +1,133 @@
+// Models that nobody exported, or that were exported for another version: what else the page names can run them.
+// It comes with local_engine.ts: a chunk of its own would cut the API into more, which all pages load.
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
+import { host } from '../host';
+import { headerSize, PREFIX_BYTES, readHeader } from '../package/header';
+import { openFile } from '../package/model_file';
+import { isOnnx, type ModelFile } from '../package/model_kinds';
+import { compiledUrl } from './compiler_client';
+import type { Engine, Listener } from './engine';
+import { env } from './env';
+import { FallbackEngine } from './fallback_engine';
+import type { InferenceSessionOptions } from './session_options';
+
+/** A model that the runtime cannot run as it is. */
+interface RawModel {
+  /** In words. */
+  readonly what: string;
+  readonly file: string | Uint8Array<ArrayBuffer>;
+}
+
+const isUrl = (file: ModelFile): file is string | URL => typeof file === 'string' || file instanceof URL;
+
+/** An ONNX file, or one in the ORT format. */
+const isRaw = (prefix: Uint8Array) => isOnnx(prefix) || String.fromCharCode(...prefix.subarray(4, 8)) === 'ORTM';
+
+async function beginsRaw(url: string): Promise<boolean> {
+  try {
+    const { reader } = await openFile(url);
+    const prefix = await reader.read(PREFIX_BYTES);
+    reader.cancel();
+    return isRaw(prefix);
+  } catch {
+    return false;
+  }
+}
+
+/** Returns what is raw of a file that could not be opened, undefined if it is another fault that the file has. */
+async function rawModelOf(model: ModelFile): Promise<RawModel | undefined> {
+  const { reader, what } = await openFile(model);
+  try {
+    const prefix = await reader.read(PREFIX_BYTES);
+    if (isRaw(prefix)) return await rawFile(model, `${what} is an ONNX file`);
+    if (!isUrl(model)) return undefined;
+    return await besideOther(host.resolve(String(model)), async () => {
+      readHeader(prefix, await reader.read(headerSize(prefix, what)), what);
+    });
+  } finally {
+    reader.cancel();
+  }
+}
+
+/** A model by its URL, where others can fetch it, or else by its bytes. */
+async function rawFile(model: ModelFile, what: string): Promise<RawModel> {
+  if (isUrl(model)) {
+    const url = host.resolve(String(model));
+    if (/^https?:/.test(url)) return { what, file: url };
+    return { what, file: new Uint8Array(await (await host.fetch(url)).arrayBuffer()) };
+  }
+  const bytes = model instanceof Blob ? new Uint8Array(await model.arrayBuffer()) : new Uint8Array(model);
+  return { what: `${what} of ${bytes.byteLength} bytes`, file: bytes };
+}
+
+/** The ONNX file beside a `.pyort` file of another version. */
+async function besideOther(url: string, read: () => Promise<void>): Promise<RawModel | undefined> {
+  try {
+    await read();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RuntimeError && error.code === ErrorCode.not_implemented)) return undefined;
+    const onnx = url.replace(/\.pyort(?=$|[?#])/, '.onnx');
+    if (onnx === url || !(await beginsRaw(onnx))) return undefined;
+    return await rawFile(onnx, `${url} is of another version, and ${onnx} is beside it`);
+  }
+}
+
+/** An engine, and how the same model is loaded in this thread. */
+interface Started {
+  readonly engine: Engine;
+  readonly here: () => Promise<Engine>;
+}
+
+const warned = new Set<string>();
+
+/** Says something of a model once. */
+function warnOnce({ log }: Listener, text: string): void {
+  if (!warned.has(text)) log(2, 'session', text);
+  warned.add(text);
+}
+
+const ADVICE = '`py-ort export MODEL.onnx` writes a .pyort file, which runs here';
+
+async function onFallback(raw: RawModel, options: InferenceSessionOptions, listener: Listener): Promise<Started> {
+  try {
+    const engine = await FallbackEngine.create(env.fallback!, raw.file, options);
+    warnOnce(listener, `${raw.what}: the engine of env.fallback runs it. ${ADVICE}`);
+    return { engine, here: async () => engine };
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    const code = error instanceof RuntimeError ? error.code : ErrorCode.fail;
+    throw new RuntimeError(code, `${raw.what}, and the engine of env.fallback cannot run it: ${messageOf(error)}`);
+  }
+}
+
+/**
+ * Makes a session of what the runtime refused: of what `env.compiler` makes of it, or else by `env.fallback`.
+ *
+ * @param start makes a session of a URL.
+ * @throws what it was refused with, if nothing else can run it.
+ */
+export async function openRaw(
+  refused: unknown,
+  model: ModelFile,
+  options: InferenceSessionOptions,
+  listener: Listener,
+  start: (url: string, options: InferenceSessionOptions) => Promise<Started>,
+): Promise<Started> {
+  const raw = await rawModelOf(model).catch(() => undefined);
+  options.signal?.throwIfAborted();
+  if (!raw) throw refused;
+  if (env.compiler === undefined) return onFallback(raw, options, listener);
+  try {
+    const url = await compiledUrl(env.compiler, raw.file, listener);
+    listener.log(1, 'session', `${raw.what}: env.compiler has compiled it`);
+    return await start(url, { ...options, cache: true });
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    const why = `${raw.what}, and env.compiler does not help: ${messageOf(error)}`;
+    if (!env.fallback) throw new RuntimeError(ErrorCode.fail, why);
+    warnOnce(listener, why);
+    return onFallback(raw, options, listener);
+  }
+}
