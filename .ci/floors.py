@@ -15,7 +15,7 @@ from pathlib import Path
 #: From the top down: a folder, or a file of web/src itself, imports what is below it only. Those of one floor do not
 #: know each other. A folder within another has a floor of its own where it is named; providers' are alike.
 FLOORS = [
-    {"dev_server", "model_page", "node", "page_bench", "virtual"},
+    {"bundlers", "dev_server", "model_page", "node", "page_bench", "virtual"},
     {"module"},
     {"index", "bare_bench", "peer", "report"},
     {"page", "api"},

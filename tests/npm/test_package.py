@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import fnmatch
+import hashlib
 import json
 import re
 import subprocess
@@ -35,7 +37,8 @@ def test_what_it_says_is_there(package: Path) -> None:
     assert (said["name"], said["version"]) == ("py-ort-web", py_ort.__version__)
     flavors = {".", "./webgpu", "./wasm", "./webgl", "./webnn", "./all"}
     whole = {"./bundle", "./wasm/bundle", "./webgl/bundle", "./webnn/bundle"}
-    assert set(said["exports"]) == {*flavors, *whole, "./dist/*", "./package.json"}
+    for_builds = {"./vite", "./webpack", "./client"}
+    assert set(said["exports"]) == {*flavors, *whole, *for_builds, "./dist/*", "./package.json"}
     named = [said[key] for key in ("main", "module", "browser", "types", "unpkg", "jsdelivr")]
     for path in {*named, *paths(said["exports"])} - {"./dist/*"}:
         assert (package / path).is_file(), path
@@ -45,7 +48,7 @@ def test_what_it_says_is_there(package: Path) -> None:
 
 
 def test_the_readme_names_every_file(package: Path) -> None:
-    named = re.findall(r"`([\w.*-]+\.(?:m?js|wasm|d\.ts))`", (package / "README.md").read_text())
+    named = re.findall(r"`([\w.*-]+\.(?:m?js|wasm|d\.ts|br|json))`", (package / "README.md").read_text())
     files = [file.name for file in (package / "dist").iterdir() if file.suffix != ".map"]
     assert [name for name in files if not any(fnmatch.fnmatch(name, pattern) for pattern in named)] == []
 
@@ -74,8 +77,26 @@ def test_sizes(package: Path) -> None:
     sizes = measured(package)
     whole, wasm = sizes["with WebGPU"], sizes["wasm only"]
     assert whole["scripts"] + whole["core"] <= MOST, whole
+    assert 0.7 < whole["brotli"] / (whole["scripts"] + whole["core"]) < 0.9, whole
     assert wasm["scripts"] < 0.6 * whole["scripts"], sizes
     assert 10_000 < whole["generate"] < 16_000, whole
+
+
+def test_files_are_there_by_brotli_with_their_hashes(package: Path) -> None:
+    dist = package / "dist"
+    hashes = json.loads((dist / "integrity.json").read_text())
+    pages = {
+        file.name for file in dist.iterdir() if file.suffix in (".js", ".mjs", ".wasm") and ".node" not in file.name
+    }
+    assert set(hashes) == pages == {file.name.removesuffix(".br") for file in dist.glob("*.br")}
+    script = "import { readFileSync, readdirSync } from 'node:fs'; import { brotliDecompressSync } from 'node:zlib';\n"
+    script += "for (const name of readdirSync('.').filter((name) => name.endsWith('.br'))) {\n"
+    script += "  const [packed, plain] = [readFileSync(name), readFileSync(name.slice(0, -3))];\n"
+    script += "  if (!brotliDecompressSync(packed).equals(plain)) throw new Error(name);\n}"
+    subprocess.run(["node", "--input-type=module", "-e", script], cwd=dist, check=True)
+    for name, said in hashes.items():
+        digest = base64.b64encode(hashlib.sha384((dist / name).read_bytes()).digest()).decode()
+        assert said == f"sha384-{digest}", name
 
 
 def test_loops_of_decoders_are_in_one_file(package: Path) -> None:

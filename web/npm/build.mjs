@@ -8,6 +8,7 @@ import * as esbuild from 'esbuild';
 import { common } from '../bundling.mjs';
 import { notices } from '../notices.mjs';
 import { declarations } from './declarations.mjs';
+import { publish } from './published.mjs';
 import {
   buildGenerate,
   buildSessions,
@@ -83,6 +84,21 @@ async function buildThreads() {
   });
 }
 
+/** Plugins of bundlers, and the command; they run where pages are built. */
+async function buildForBundlers() {
+  const names = ['vite', 'webpack', 'webpack_loader', 'cli'];
+  await esbuild.build({
+    ...(await settings({ platform: 'node' })),
+    splitting: true,
+    chunkNames: 'shared-[hash]',
+    outExtension: { '.js': '.mjs' },
+    outdir: path.join(args.out, 'bundlers'),
+    entryPoints: Object.fromEntries(names.map((name) => [name, `src/bundlers/${name}.ts`])),
+  });
+  for (const name of ['vite', 'webpack', 'client'])
+    await copyFile(path.join(here, `types/${name}.d.ts`), path.join(args.out, `bundlers/${name}.d.ts`));
+}
+
 async function copyCore() {
   const assets = path.join(root, 'py_ort/assets');
   for (const name of ['core.wasm', 'relaxed_simd.wasm', 'simd128.wasm'])
@@ -101,6 +117,8 @@ async function buildPackage() {
   await buildThreads();
   await buildGenerate({ folder: dist, minify: true, sourcemap: 'linked' });
   await copyCore();
+  await buildForBundlers();
+  await publish(dist);
   await writeFile(path.join(dist, 'py_ort.d.ts'), await declarations('src/index.ts'));
   const described = JSON.parse(await readFile(path.join(here, 'package.json'), 'utf8'));
   const filled = { ...described, version: await projectVersion() };

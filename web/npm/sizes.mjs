@@ -1,5 +1,5 @@
 // How much pages download, packed by gzip.
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 
@@ -26,6 +26,12 @@ async function packed(dist, names) {
   return files.reduce((sum, bytes) => sum + gzipSync(bytes, { level: 9 }).length, 0);
 }
 
+/** The same by Brotli, of the files beside them. */
+async function packedByBrotli(dist, names) {
+  const sizes = await Promise.all(names.map(async (name) => (await stat(path.join(dist, `${name}.br`))).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
 /** Bytes: the scripts, the core, and what is loaded by use: loops on the CPU, threads of these, `generate`. */
 export async function measured(dist) {
   const found = {};
@@ -34,6 +40,7 @@ export async function measured(dist) {
     found[what] = {
       scripts: await packed(dist, [...names, ...new Set(chunks)]),
       core: await packed(dist, CORE),
+      brotli: await packedByBrotli(dist, [...names, ...new Set(chunks), ...CORE]),
       loops: await packed(dist, LOOPS),
       threads: await packed(dist, THREADS),
       generate: await packed(dist, GENERATE),
@@ -43,13 +50,15 @@ export async function measured(dist) {
 }
 
 export async function sizes(dist) {
-  const rows = Object.entries(await measured(dist)).map(([what, { scripts, core, loops, threads, generate }]) => {
-    const kilobytes = (bytes) => `${Math.round(bytes / 1000)} kB`.padStart(8);
-    const parts = `scripts ${kilobytes(scripts)}, core ${kilobytes(core)}`;
-    const more =
-      `loops on the CPU add ${kilobytes(loops)}, their threads ${kilobytes(threads)}, ` +
-      `generate ${kilobytes(generate)}`;
-    return `${what.padEnd(12)} ${kilobytes(scripts + core)}: ${parts}; ${more}`;
-  });
+  const rows = Object.entries(await measured(dist)).map(
+    ([what, { scripts, core, brotli, loops, threads, generate }]) => {
+      const kilobytes = (bytes) => `${Math.round(bytes / 1000)} kB`.padStart(8);
+      const parts = `scripts ${kilobytes(scripts)}, core ${kilobytes(core)}, by Brotli all ${kilobytes(brotli)}`;
+      const more =
+        `loops on the CPU add ${kilobytes(loops)}, their threads ${kilobytes(threads)}, ` +
+        `generate ${kilobytes(generate)}`;
+      return `${what.padEnd(12)} ${kilobytes(scripts + core)}: ${parts}; ${more}`;
+    },
+  );
   return ['what a page downloads, gzip:', ...rows].join('\n');
 }

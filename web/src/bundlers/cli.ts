@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+// `npx py-ort-web check FILE…`: do these files and the runtime of this package fit? `npx py-ort-web export …`: `py-ort`
+// of the same version.
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { checkExported } from './exported_file';
+import { pyOrt } from './python';
+
+const USAGE = `\
+npx py-ort-web check FILE…    see that the runtime of this package reads .pyort files; a folder: all below it
+npx py-ort-web export …       run \`py-ort export …\`, of the version of this package where it is not installed`;
+
+async function filesOf(given: string): Promise<string[]> {
+  if (!(await stat(given)).isDirectory()) return [given];
+  const names = await readdir(given, { recursive: true });
+  return names.filter((name) => name.endsWith('.pyort')).map((name) => path.join(given, name));
+}
+
+async function check(given: readonly string[]): Promise<boolean> {
+  const files = (await Promise.all(given.map(filesOf))).flat().sort();
+  if (files.length === 0) throw new Error(`no .pyort file in ${given.join(', ')}`);
+  let ok = true;
+  for (const file of files) {
+    try {
+      const { producer } = await checkExported(file);
+      console.log(`${file}  fits, of ${producer}`);
+    } catch (error) {
+      ok = false;
+      console.error((error as Error).message);
+    }
+  }
+  return ok;
+}
+
+const [command, ...args] = process.argv.slice(2);
+try {
+  if (command === 'check' && args.length > 0) process.exitCode = (await check(args)) ? 0 : 1;
+  else if (command === 'export') console.log(await pyOrt(['export', ...args], undefined, console.error));
+  else {
+    console.error(USAGE);
+    process.exitCode = 2;
+  }
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 1;
+}

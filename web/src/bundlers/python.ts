@@ -1,0 +1,67 @@
+// `py-ort`, as it is found on the machine of a build.
+import { spawn } from 'node:child_process';
+
+/** The version of this package, which must be that of the compiler: plans of another one do not run. */
+declare const PY_ORT_VERSION: string;
+
+interface Ended {
+  readonly status: number | null;
+  readonly output: string;
+}
+
+/** Ways to run the command, in order: installed, or fetched by who is asked for it. */
+const WAYS = [
+  ['py-ort'],
+  ['uvx', '--from', `py_ort==${PY_ORT_VERSION}`, 'py-ort'],
+  ['pipx', 'run', '--spec', `py_ort==${PY_ORT_VERSION}`, 'py-ort'],
+];
+
+/** Runs a program. @returns undefined where there is none of that name. */
+function run([program, ...before]: readonly string[], args: readonly string[]): Promise<Ended | undefined> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, [...before, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const pieces: Buffer[] = [];
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => pieces.push(piece));
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') resolve(undefined);
+      else reject(error);
+    });
+    child.on('close', (status) => resolve({ status, output: Buffer.concat(pieces).toString() }));
+  });
+}
+
+let found: Promise<readonly string[]> | undefined;
+
+async function find(say: (text: string) => void): Promise<readonly string[]> {
+  for (const way of WAYS) {
+    const ended = await run(way, ['--version']);
+    if (ended?.status !== 0) continue;
+    if (way !== WAYS[0]) say(`py-ort is not installed here: models are compiled by \`${way.join(' ')}\``);
+    return way;
+  }
+  throw new Error(
+    `models cannot be compiled: there is no py-ort, and neither uv nor pipx to fetch it. ` +
+      `\`pip install py_ort==${PY_ORT_VERSION}\` installs it (Python 3.11 or later)`,
+  );
+}
+
+/**
+ * Runs `py-ort`.
+ *
+ * @param args its arguments.
+ * @param command the command to run, where it is not to be looked for.
+ * @param say told how the command is run, if it is not installed.
+ * @returns what it wrote.
+ */
+export async function pyOrt(
+  args: readonly string[],
+  command: readonly string[] | undefined,
+  say: (text: string) => void,
+): Promise<string> {
+  if (!command) found ??= find(say);
+  const way = command ?? (await found!);
+  const ended = await run(way, args);
+  if (!ended) throw new Error(`there is no command ${way[0]}`);
+  if (ended.status !== 0) throw new Error(`\`${[...way, ...args].join(' ')}\` failed:\n${ended.output.trim()}`);
+  return ended.output;
+}
