@@ -104,7 +104,7 @@ export const cases = {
       await fails(() => create('add', { executionProviders }), 'no execution provider "gpu"; there are webgpu, wasm');
     for (const [executionProviders, words] of [
       [['wasm', 'cpu'], 'provider wasm is named twice: the first place counts'],
-      [['wasm', 'webgl'], 'left out: webgl: py_ort has no such provider in a page'],
+      [['wasm', 'qnn'], 'left out: qnn: py_ort has no such provider in a page'],
       [
         ['webgpu', 'webgl', 'wasm', 'webgpu'],
         'provider webgpu is named twice: the first place counts, left out: webgl',
