@@ -262,7 +262,8 @@ def test_threads_end_with_a_core_that_crashed(model: Path) -> None:
 def test_without_the_package_webgpu(model: Path) -> None:
     """The next provider does it, with a word."""
     script = "const said = []; console.warn = (text) => said.push(text);\n" + SESSION
-    told = printed(model, (script % ("", "")) + PRINT % "said")
+    providers = ", { executionProviders: ['webgpu', 'wasm'] }"
+    told = printed(model, (script % ("", providers)) + PRINT % "said")
     assert told["providers"] == ["wasm"]
     (word,) = told["said"]
     assert "npm install webgpu" in word
