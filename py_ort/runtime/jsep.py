@@ -56,21 +56,23 @@ Input = np.ndarray | OrtValue | None
 
 @public
 class JsepBackend:
-    """A page's WebGPU device, its buffers and its kernels.
+    """A page's device, its buffers and its kernels.
 
     Buffers and kernels are numbers, as in the contract; `run` takes and gives tensors. What was made here goes with
     `close`, values that `run` returned go with themselves.
 
     Args:
-        options: Options of webgpu; those that say which device (`deviceId`, `powerPreference`, `forceFallbackAdapter`).
+        options: Options of the provider that choose a device (of webgpu: `deviceId`, `powerPreference`,
+            `forceFallbackAdapter`).
         browser: Which browser; see `BrowserOptions`. Sessions of the same browser share the page.
         launcher: "playwright" or "process"; default: what suits the browser.
+        provider: Provider of the device; default: webgpu.
 
     Attributes:
         device: What the page says of the device: vendor, architecture, description, software, features, limits.
 
     Raises:
-        NoAdapter: WebGPU has no adapter in this browser.
+        NoAdapter: The provider has no device in this browser.
     """
 
     def __init__(
@@ -79,10 +81,11 @@ class JsepBackend:
         *,
         browser: str | BrowserOptions | None = None,
         launcher: str | None = None,
+        provider: str = FIRST_DEVICE,
     ) -> None:
         self._lease: Lease | None = None
-        checked, _ = check_options(FIRST_DEVICE, options or {})
-        self._device = Device(FIRST_DEVICE, int(checked.get("deviceId", 0)))
+        checked, _ = check_options(provider, options or {})
+        self._device = Device(provider, int(checked.get("deviceId", 0)))
         self._buffers: set[int] = set()
         self._kernels: dict[int, tuple[Operator, Contract | None, Mapping[str, Any]]] = {}
         import_whole("onnx_ir", "py_ort.ops", "py_ort.compiler.plan.attributes", "py_ort.user_kernels.registry")

@@ -14,10 +14,12 @@ import pytest
 import small_models
 from numpy.testing import assert_allclose, assert_array_equal
 from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
+from shared_browser import BROWSER
 
 import py_ort
 from py_ort import BrowserOptions
 from py_ort.exceptions import DeviceLost, InvalidArgument
+from py_ort.runtime.jsep import JsepBackend
 
 pytestmark = pytest.mark.browser
 RNG = np.random.default_rng(7)
@@ -139,6 +141,20 @@ def test_values_stay_there(on_webgl) -> None:
         session.run_with_iobinding(binding)
     wanted = onnxruntime.InferenceSession(proto).run(None, {"x": x})[0]
     assert_allclose(binding.get_outputs()[0].numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_write_to_a_part_leaves_the_rest() -> None:
+    """Of a tensor in a texture, too; a copy from another tensor neither changes what lies behind it."""
+    data, other = (RNG.integers(0, 256, 40_000, np.uint8).tobytes() for _ in range(2))
+    with JsepBackend(browser=BROWSER, provider="webgl") as backend:
+        first, second, third = (backend.alloc(len(data)) for _ in range(3))
+        backend.copy(data, first)
+        backend.copy(first, second, len(data))  # both are textures from here on
+        backend.copy(other[:1000], second)
+        assert backend.copy_async(second, len(data)).result() == other[:1000] + data[1000:]
+        backend.copy(second, third, len(data))
+        backend.copy(first, third, 20)
+        assert backend.copy_async(third, len(data)).result() == data[:20] + other[20:1000] + data[1000:]
 
 
 def test_options() -> None:

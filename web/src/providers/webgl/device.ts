@@ -3,7 +3,6 @@ import { ElementForms } from '../../contract/elements';
 import type { DeviceTraits } from '../../contract/kernel';
 import { BufferTable } from '../../device/buffers';
 import type { Counters } from '../../device/counters';
-import { roundUp } from '../../device/memory_plan';
 import type { MemoryCache, Placement } from '../../device/memory';
 import type { OpenDevice } from '../../device/module';
 import type { DeviceSession } from '../../device/session';
@@ -25,6 +24,12 @@ export class GlDevice implements OpenDevice {
     acquire: (bytes) => this.makeMemory('', bytes),
     acquireZeros: (bytes) => this.makeMemory('', bytes),
     release: (block) => block.destroy(),
+  };
+  /** For tensors that outlive runs. */
+  readonly tensors: MemoryCache<Block> = {
+    ...this.memory,
+    acquire: (bytes) => this.makeMemory('', bytes, bytes),
+    acquireZeros: (bytes) => this.makeMemory('', bytes, bytes),
   };
   readonly limits: { readonly buffer: number; readonly binding: number };
   readonly pipelines: Programs;
@@ -91,16 +96,16 @@ export class GlDevice implements OpenDevice {
   }
 
   allocate(bytes: number): number {
-    return this.buffers.allocate(bytes, this.memory);
+    return this.buffers.allocate(bytes, this.tensors);
   }
 
   async copy(source: number, target: number, bytes: number): Promise<void> {
     copy(this.context, this.buffers.get(source), this.buffers.get(target), bytes);
   }
 
-  makeMemory(_label: string, bytes: number): Block {
+  makeMemory(_label: string, bytes: number, lasting?: number): Block {
     this.counters.buffers++;
-    return new Block(roundUp(bytes, 16), this.context.textures);
+    return new Block(bytes, this.context.textures, lasting);
   }
 
   copyRows(): never {

@@ -18,7 +18,7 @@ export class Readback {
     const { gl, textures, counters } = this.context;
     const parts = read.map((place) => {
       const { buffer, offset } = blockAt(place);
-      const texture = buffer.held(offset);
+      const texture = buffer.held(offset, place.bytes);
       if (place.bytes === 0 || !texture) return { bytes: wholeOf(buffer.bytes(offset, place.bytes), place.bytes) };
       return { texture, at: 0, bytes: place.bytes };
     });

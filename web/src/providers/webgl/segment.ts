@@ -108,8 +108,12 @@ export class GlSegment implements CompiledSegment {
   }
 }
 
-/** The first bytes of a tensor to another one, as a whole. */
+/** The first bytes of a tensor to another one, whose further bytes stay. */
 export function copy(context: Gl, from: Placement<Block>, to: Placement<Block>, bytes: number): void {
+  if (to.buffer.continues(to.offset, bytes)) {
+    to.buffer.write(to.offset, from.buffer.download(from.offset, bytes));
+    return;
+  }
   const source = from.buffer.texture(from.offset, bytes);
   context.textures.copy(source, to.buffer.target(to.offset, bytes));
 }

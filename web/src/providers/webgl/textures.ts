@@ -4,7 +4,8 @@ import { ErrorCode } from '../../schema';
 import { NAME } from './context';
 import { ROW_BITS } from './glsl/fragment';
 
-const TEXEL = 16;
+/** Bytes. */
+export const TEXEL = 16;
 const ROW = 2 ** ROW_BITS;
 /** Bytes of textures that wait for a use. */
 const MOST_SPARE = 256 << 20;
@@ -125,6 +126,13 @@ export class Textures {
     gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
     const [columns, rows] = extent(bytes, width);
     gl.readPixels(0, 0, columns, rows, gl.RGBA_INTEGER, gl.UNSIGNED_INT, to as number);
+  }
+
+  /** The first bytes of a texture; the thread waits for the GPU. */
+  bytesOf(texture: Texture, bytes: number): Uint8Array {
+    const words = new Uint32Array(readBytes(texture, bytes) / 4);
+    this.read(texture, bytes, words);
+    return new Uint8Array(words.buffer, 0, bytes);
   }
 
   copy(from: Texture, to: Texture): void {
