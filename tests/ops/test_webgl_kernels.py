@@ -1,4 +1,7 @@
-"""The tables of this folder on WebGL, by sessions: one of six of the cases that are nodes of models."""
+"""The tables of this folder on WebGL, by sessions: one of six of the cases that are nodes of models.
+
+Shaders check that each thread writes the element of its own index: a texel in which one does not is poisoned.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from py_ort.exceptions import NotImplemented
 
 ASSETS = Path(py_ort.__file__).parent / "assets"
 KERNELS = {(entry["domain"], entry["op_type"]) for entry in json.loads((ASSETS / "kernels.webgl.json").read_text())}
+CHECKED = ("webgl", {"deviceId": "1", "checkWrites": "1"})
 STEP = 1 if os.environ.get("PY_ORT_ALL_CASES") == "1" else 6
 CASES = {
     f"{table}/{case.id}": case
@@ -49,7 +53,7 @@ def test_kernel(case: Case) -> None:
     options = py_ort.SessionOptions()
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     try:
-        with py_ort.InferenceSession(proto, options, providers=["webgl"]) as session:
+        with py_ort.InferenceSession(proto, options, providers=[CHECKED]) as session:
             found = session.run(None, feeds)
     except NotImplemented as e:
         pytest.skip(e.message)

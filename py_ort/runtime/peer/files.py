@@ -27,6 +27,7 @@ FLAVORS = {
     "wasm": Flavor("ort.wasm.min.mjs", "ort-wasm-simd-threaded", "wasm"),
     "webgpu": Flavor("ort.webgpu.min.mjs", "ort-wasm-simd-threaded.asyncify", "webgpu"),
     "jsep": Flavor("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webgpu"),
+    "webgl": Flavor("ort.webgl.min.mjs", "ort-wasm-simd-threaded", "webgl"),
     "webnn": Flavor("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webnn"),
 }
 

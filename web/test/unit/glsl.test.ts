@@ -77,6 +77,15 @@ test('glsl: a fragment runs the threads of its texel', () => {
   assert.doesNotMatch(each('vec4<f32>'), /for \(/);
 });
 
+test('glsl: checked, a thread that writes elsewhere, or nothing, is found', () => {
+  const probe = { ...request([{ name: 'y', type: 'f32' }]), uniforms: [{ name: 'count', type: 'u32' as const }] };
+  const text = fragmentText(probe, [0], true);
+  assert.match(text, /if \(i == wanted\) \{ made_y = value; own_y = true; \} else astray = true;/);
+  assert.match(text, /astray = astray \|\| \(wanted < u\.m_count && !own_y\);/);
+  assert.match(text, /result_y = astray \? uvec4\(0x7fc0deadu\) : words_y;/);
+  assert.doesNotMatch(fragmentText(probe, [0]), /astray/);
+});
+
 test('glsl: outputs of one size share a draw', () => {
   const named = (...types: string[]) => request(types.map((type, i) => ({ name: `y${i}`, type })));
   assert.deepEqual(drawsOf(named('f32', 'vec4<f32>', 'u32')), [[0, 2], [1]]);

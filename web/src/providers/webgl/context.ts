@@ -7,6 +7,7 @@ export const NAME = 'webgl';
 
 export interface ContextOptions {
   readonly powerPreference?: string;
+  readonly checkWrites?: boolean;
 }
 
 type Canvas = OffscreenCanvas | HTMLCanvasElement;

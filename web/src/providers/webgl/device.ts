@@ -46,10 +46,11 @@ export class GlDevice implements OpenDevice {
   constructor(
     readonly context: Gl,
     private readonly newSession: (device: GlDevice) => DeviceSession,
+    checkWrites = false,
   ) {
     const { gl, counters, textures } = context;
     this.counters = counters;
-    this.pipelines = new Programs(gl, counters);
+    this.pipelines = new Programs(gl, counters, checkWrites);
     this.readback = new Readback(context);
     this.description = describeContext(gl);
     const { largest } = textures;

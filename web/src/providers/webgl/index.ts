@@ -7,8 +7,8 @@ import { GlContexts } from './contexts';
 const webgl: ProviderModule = {
   name: NAME,
   settings: (given) => {
-    const { deviceId, powerPreference } = providerSettings(NAME, given);
-    return { deviceId, device: { powerPreference }, preserveDevice: false, enableGraphCapture: false };
+    const { deviceId, powerPreference, checkWrites } = providerSettings(NAME, given);
+    return { deviceId, device: { powerPreference, checkWrites }, preserveDevice: false, enableGraphCapture: false };
   },
   devices: () => new GlContexts(),
 };

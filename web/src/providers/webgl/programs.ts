@@ -39,6 +39,7 @@ export class Programs {
   constructor(
     private readonly gl: WebGL2RenderingContext,
     private readonly counters: { pipelines: number },
+    private readonly checked: boolean,
   ) {
     this.parallel = gl.getExtension('KHR_parallel_shader_compile');
     this.vertex = this.shader(gl.VERTEX_SHADER, VERTEX);
@@ -66,7 +67,7 @@ export class Programs {
     const { request } = program;
     const draws = drawsOf(request);
     this.counters.pipelines++;
-    const started = draws.map((outputs) => this.start(fragmentText(request, outputs)));
+    const started = draws.map((outputs) => this.start(fragmentText(request, outputs, this.checked)));
     const ready: Draw[] = [];
     for (const [i, each] of started.entries())
       ready.push({ program: await this.finish(each, request), outputs: draws[i] });

@@ -45,8 +45,15 @@ export function drawsOf({ bindings }: Pick<ShaderRequest, 'bindings'>): number[]
   return draws;
 }
 
-/** GLSL of a fragment shader for some outputs of a request, a draw of it. */
-export function fragmentText(request: ShaderRequest, draw: readonly number[]): string {
+/** The words of a texel in which a thread wrote another element than its own, or none; as float32, they are a NaN. */
+const ASTRAY = '0x7fc0deadu';
+
+/**
+ * GLSL of a fragment shader for some outputs of a request, a draw of it.
+ *
+ * @param checked whether texels with a thread that did not write the element of its own index get the words ASTRAY.
+ */
+export function fragmentText(request: ShaderRequest, draw: readonly number[], checked = false): string {
   const { shader, spec, uniforms } = request;
   const bindings = request.bindings.map(boundOf);
   const inputs = bindings.filter(({ writable }) => !writable);
@@ -63,13 +70,20 @@ export function fragmentText(request: ShaderRequest, draw: readonly number[]): s
     ...(fields.length > 0 ? [`layout(std140) uniform Uniforms { ${fields.join(' ')} } u;`] : []),
     ...inputs.map((binding, i) => readText(binding, i)),
     'uint wanted;',
-    ...targets.map((each) => `${typeText(glslType(each))} made_${each.name};`),
+    ...(checked ? ['bool astray;'] : []),
+    ...targets.map(
+      (each) => `${typeText(glslType(each))} made_${each.name};${checked ? ` bool own_${each.name};` : ''}`,
+    ),
     ...outputs.map((each) => {
-      const work = targets.includes(each) ? `if (i == wanted) made_${each.name} = value;` : '';
+      const { name } = each;
+      const own = checked
+        ? `if (i == wanted) { made_${name} = value; own_${name} = true; } else astray = true;`
+        : `if (i == wanted) made_${name} = value;`;
+      const work = targets.includes(each) ? own : '';
       return `void write_${each.name}(uint i, ${typeText(glslType(each))} value) { ${work} }`;
     }),
     body,
-    mainText(targets),
+    mainText(targets, checked),
   ].join('\n');
   const results = targets.map(({ name }, i) => `layout(location = ${i}) out uvec4 result_${name};`);
   return `#version 300 es
@@ -130,18 +144,21 @@ function wordText(bits: number, word: (index: string) => string): string {
   return `${word(`(i >> ${Math.log2(perWord)}u)`)} >> ((i & ${perWord - 1}u) * ${bits}u)`;
 }
 
-function mainText(targets: readonly Bound[]): string {
+function mainText(targets: readonly Bound[], checked: boolean): string {
   const { bits } = targets[0];
   const per = 128 / bits;
   const each = (text: (target: Bound) => string) => targets.map(text).join(' ');
   const zero = (target: Bound) => {
     const type = typeText(glslType(target));
-    return `made_${target.name} = ${type}(${target.lanes === 1 ? '0' : `${type}(0)`});`;
+    const own = checked ? ` own_${target.name} = false;` : '';
+    return `made_${target.name} = ${type}(${target.lanes === 1 ? '0' : `${type}(0)`});${own}`;
   };
-  const run = `${each(zero)} thread(wanted);`;
-  const texel = `uint texel = (uint(gl_FragCoord.y) << ${ROW_BITS}u) + uint(gl_FragCoord.x);`;
-  if (per === 1)
-    return `void main() { ${texel} wanted = texel; ${run} ${each((one) => `result_${one.name} = ${bitsText(one)};`)} }`;
+  const missing = ({ name }: Bound) => `astray = astray || (wanted < u.m_count && !own_${name});`;
+  const run = `${each(zero)} thread(wanted); ${checked ? each(missing) : ''}`;
+  const result = ({ name }: Bound, words: string) =>
+    `result_${name} = ${checked ? `astray ? uvec4(${ASTRAY}) : ${words}` : words};`;
+  const texel = `${checked ? 'astray = false; ' : ''}uint texel = (uint(gl_FragCoord.y) << ${ROW_BITS}u) + uint(gl_FragCoord.x);`;
+  if (per === 1) return `void main() { ${texel} wanted = texel; ${run} ${each((one) => result(one, bitsText(one)))} }`;
   return `void main() {
   ${texel}
   ${each(({ name }) => `uvec4 words_${name} = uvec4(0u);`)}
@@ -150,7 +167,7 @@ function mainText(targets: readonly Bound[]): string {
     ${run}
     ${each(storeText)}
   }
-  ${each(({ name }) => `result_${name} = words_${name};`)}
+  ${each((one) => result(one, `words_${one.name}`))}
 }`;
 }
 
