@@ -44,7 +44,7 @@ PROVIDER = Provider(
     options=(
         Option("deviceId", "number", "the context: 0 is the default one; sessions that name the same share it"),
         Option("powerPreference", "choice", "the GPU to open the context on", "", _POWER),
-        Option("checkWrites", "flag", "for kernels' tests: poison elements that their threads did not write themselves"),
+        Option("checkWrites", "flag", "for tests of kernels: poison elements that another thread wrote, or none"),
     ),
     without_effect=frozenset(("contextId", "matmulMaxBatchSize", "textureCacheMode", "pack", "async")),
     packing=_packing,

@@ -157,7 +157,8 @@ function mainText(targets: readonly Bound[], checked: boolean): string {
   const run = `${each(zero)} thread(wanted); ${checked ? each(missing) : ''}`;
   const result = ({ name }: Bound, words: string) =>
     `result_${name} = ${checked ? `astray ? uvec4(${ASTRAY}) : ${words}` : words};`;
-  const texel = `${checked ? 'astray = false; ' : ''}uint texel = (uint(gl_FragCoord.y) << ${ROW_BITS}u) + uint(gl_FragCoord.x);`;
+  const begun = checked ? 'astray = false; ' : '';
+  const texel = `${begun}uint texel = (uint(gl_FragCoord.y) << ${ROW_BITS}u) + uint(gl_FragCoord.x);`;
   if (per === 1) return `void main() { ${texel} wanted = texel; ${run} ${each((one) => result(one, bitsText(one)))} }`;
   return `void main() {
   ${texel}
