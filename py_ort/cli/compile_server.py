@@ -79,6 +79,8 @@ def compile_server(
     from py_ort.serving.compiling.options import CompileServerOptions
     from py_ort.serving.compiling.server import CompileServer
 
+    if not folder.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {folder.parent} to make it in", param_hint="FOLDER")
     kernels = [str(file.absolute()) for file in context.meta.get(KERNEL_FILES, ())]
     options = CompileServerOptions(
         folder,

@@ -21,8 +21,6 @@ from py_ort.providers.report import SHAPE_ARITHMETIC
 _OPERATIONS_PER_MS = 40e6
 #: Operations that take as long as a value that is read and written once.
 _OPERATIONS_OF_A_VALUE = 40
-_CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
-_PRODUCTS = frozenset({"MatMul", "FusedMatMul", "Gemm"})
 
 
 def small_pieces(
@@ -112,9 +110,9 @@ def _operations(node: ir.Node, sizes: Estimates) -> float:
         return [size if isinstance(size, int) else SYMBOLS[-1] for size in dims(value) or ()]
 
     made = count(node.outputs[0])
-    if node.op_type in _CONVOLUTIONS:
+    if node.op_type.startswith("Conv") and len(node.inputs) > 1:
         return 2 * math.prod(known(node.inputs[1])[1:]) * (made if node.op_type == "Conv" else count(node.inputs[0]))
-    if node.op_type in _PRODUCTS:
+    if node.op_type.endswith("MatMul") or node.op_type == "Gemm":
         return 2 * made * (known(node.inputs[0]) or [1])[-1]
     heavy = any(operator(domain, node.op_type).heavy for domain in {"", node.domain})
     return made * _OPERATIONS_OF_A_VALUE * (10 if heavy else 1)
