@@ -5,7 +5,7 @@
 #                  [FALLBACK=no]              on that provider alone
 # make kernels                                all cases of kernels, also with the shaders that GPUs get; all of the main job
 # make matrix [SAMPLE=20] [AGAINST=file.json] one of SAMPLE of ONNX's node cases and three models in Chromium, Firefox and
-#                                             WebKitGTK, on wasm and webgpu: build/matrix/index.html, .json, .xml
+#                                             WebKitGTK, on wasm, webgpu and webgl: build/matrix/index.html, .json, .xml
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
 # make bounds                                 all cases of the CPU kernels, and wrong operands, on a core in which each access
 #                                             beyond a tensor ends the test
@@ -92,7 +92,7 @@ matrix: build
 	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
 	@mkdir -p build/matrix
 	$(BIN)/py-ort conformance onnx-node samples/models.py --sample $(SAMPLE) --skip-missing \
-	  $(addprefix --browser ,chromium firefox webkit) $(addprefix --provider ,wasm webgpu) \
+	  $(addprefix --browser ,chromium firefox webkit) $(addprefix --provider ,wasm webgpu webgl) \
 	  $(addprefix --against ,$(AGAINST)) --html build/matrix/index.html --json build/matrix/results.json \
 	  --junit build/matrix/results.xml $(ARGS)
 	@echo build/matrix/index.html

@@ -13,8 +13,8 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
 import * as esbuild from 'esbuild';
-import { common, PROVIDERS, virtualModules } from './bundling.mjs';
-import { buildGenerate, buildSessions, FLAVORS, pageScripts } from './npm/sessions.mjs';
+import { common, evaluated, PROVIDERS, virtualModules } from './bundling.mjs';
+import { buildGenerate, buildLateProviders, buildSessions, FLAVORS, pageScripts } from './npm/sessions.mjs';
 import { notices } from './notices.mjs';
 
 const web = import.meta.dirname;
@@ -35,17 +35,7 @@ execFileSync(process.env.PYTHON || 'python3', [path.join(root, 'py_ort/schema/sc
 
 /** The kernels of a provider, as the file manifest.ts of its folder lists them. */
 async function manifest(folder) {
-  const { outputFiles } = await esbuild.build({
-    ...common,
-    platform: 'neutral',
-    write: false,
-    plugins: [virtualModules()],
-    mainFields: ['module', 'main'],
-    stdin: { contents: `export * from './manifest';`, resolveDir: folder, loader: 'ts' },
-  });
-  const { kernels, sources } = await import(
-    `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`
-  );
+  const { kernels, sources } = await evaluated(`export * from './manifest';`, folder);
   // To a kernel both are floats in which it does not compute.
   const withBfloat = (names) => (names.includes('float16') ? [...names, 'bfloat16'] : names);
   return kernels.map(({ domain = '', op, types, requires, features }, i) => ({
@@ -159,7 +149,8 @@ async function buildAssets() {
       minify: true, // `py-ort export` copies them beside models, for visitors to download
       sourcemap: 'linked',
     });
-  await buildGenerate({ folder: assets, minify: true, sourcemap: 'linked' });
+  for (const build of [buildGenerate, buildLateProviders])
+    await build({ folder: assets, minify: true, sourcemap: 'linked' });
   await buildModelPages(assets);
   await buildOverlay(assets);
   await buildReports(assets);

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import * as esbuild from 'esbuild';
 
 const web = import.meta.dirname;
 
@@ -56,6 +57,66 @@ function byProvider(name, providers, file) {
   ].join('\n');
 }
 
+/** Modules without state and classes: each file of a provider that is loaded late has a copy of those that it uses. */
+const COPIED = [
+  ...['elements', 'float16', 'resizing', 'shape', 'window'].map((name) => `contract/${name}`),
+  ...['blocks', 'counters', 'memory_plan', 'provider'].map((name) => `device/${name}`),
+].map((name) => path.join(web, 'src', name));
+
+/** True if a late provider's own file has the module of this path, without its extension, in it. */
+export const isInside = ({ folder }, file) => COPIED.includes(file) || !path.relative(folder, file).startsWith('..');
+
+/** The names that the modules of a late provider's file import from others, by these modules' paths. */
+function importedBy(provider) {
+  const { folder } = provider;
+  const found = new Map();
+  const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.ts'));
+  const inside = new Set(files.map((file) => path.join(folder, file)));
+  for (const file of inside)
+    for (const [, names, from] of readFileSync(file, 'utf8').matchAll(/^import \{([^}]*)\} from '(\.[^']*)';$/gm)) {
+      const target = path.resolve(path.dirname(file), from);
+      const values = names.split(',').map((each) => each.trim());
+      if (COPIED.includes(target)) inside.add(`${target}.ts`);
+      if (isInside(provider, target)) continue;
+      const known = found.get(target) ?? new Set();
+      for (const each of values) if (each && !each.startsWith('type ')) known.add(each);
+      found.set(target, known);
+    }
+  return found;
+}
+
+/**
+ * The exports that a build hands to the files of providers that are loaded late, each name once: the kernels of webgpu,
+ * and what the files import. A short name for each saves bytes of the build.
+ */
+function handedTo(late) {
+  const fileOf = new Map([['kernels', 'virtual:kernels']]);
+  for (const [file, names] of late.flatMap((provider) => [...importedBy(provider)]))
+    for (const name of names) {
+      if ((fileOf.get(name) ?? file) !== file)
+        throw new Error(
+          `${name}: ${file} and ${fileOf.get(name)} export it: a provider that is loaded late imports it from one`,
+        );
+      fileOf.set(name, file);
+    }
+  return [...fileOf].map(([name, file], i) => ({ name, file, short: `_${i.toString(36)}` }));
+}
+
+/** Text of the module that hands a build's code to the files of providers that are loaded late. */
+const outsideOf = (late) =>
+  late.length === 0
+    ? 'export {};'
+    : handedTo(late)
+        .map(({ name, file, short }) => `export { ${name} as ${short} } from ${JSON.stringify(file)};`)
+        .join('\n');
+
+/** Text of the module by which such a file imports that code. */
+export const importsOf = (late) =>
+  `export { ${handedTo(late).map(({ name, short }) => `${short} as ${name}`)} } from './outside';`;
+
+/** The script of a provider that a build loads late. */
+export const lateScript = (name) => `provider_${name}.mjs`;
+
 /** The kernels of a module that names no folder. */
 const OWN_KERNELS = 'webgpu/kernels';
 
@@ -66,32 +127,40 @@ export const PAGE_SCRIPTS = {
   thread: 'microkernel_worker.js',
 };
 
+const scriptText = (name) => `{ name: '${name}', url: () => new URL('./${name}', import.meta.url) }`;
+
 /**
  * The modules virtual:kernels, the list of kernels and the source of each, virtual:build, what differs between builds
  * of the API, virtual:providers and virtual:parts, what providers with devices are and what they add to generate.mjs,
- * virtual:core, the core's glue, and virtual:loops, the contents of generate.mjs.
+ * virtual:core, the core's glue, virtual:loops, the contents of generate.mjs, and virtual:outside, the imports of
+ * providers that are loaded late.
  *
  * @param only stems of files of kernels; all without it.
  * @param options.providers those of PROVIDERS that are in the bundle.
+ * @param options.late those that have a file of their own.
  * @param options.glue the path of core.mjs, where the bundle has the glue in it.
  * @param options.loops true where the bundle has the loops of decoders in it.
  */
-export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVIDERS, glue, loops } = {}) {
+export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVIDERS, late = [], glue, loops } = {}) {
+  const offered = PROVIDERS.filter((one) => providers.includes(one) || late.includes(one));
   return {
     name: 'virtual',
     setup(build) {
       build.onResolve({ filter: /^virtual:/ }, ({ path: name }) => ({ path: name, namespace: 'virtual' }));
       build.onLoad({ filter: /^virtual:build$/, namespace: 'virtual' }, () => ({
         contents: [
-          byProvider('sides', providers, 'page.ts'),
+          byProvider('sides', offered, 'page.ts'),
           `import { CORE_PROVIDER } from './src/contract/providers';`,
-          `export const providers = [...${namesOf(providers)}, CORE_PROVIDER];`,
-          `export const elsewhere = ${namesOf(PROVIDERS.filter((one) => !providers.includes(one)))};`,
-          ...Object.entries(scripts).map(
-            ([role, name]) =>
-              `export const ${role} = { name: '${name}', url: () => new URL('./${name}', import.meta.url) };`,
-          ),
+          `export const providers = [...${namesOf(offered)}, CORE_PROVIDER];`,
+          `export const elsewhere = ${namesOf(PROVIDERS.filter((one) => !offered.includes(one)))};`,
+          `export const late = {${late.map(({ name }) => `${name}: ${scriptText(lateScript(name))}`)}};`,
+          ...Object.entries(scripts).map(([role, name]) => `export const ${role} = ${scriptText(name)};`),
         ].join('\n'),
+        resolveDir: web,
+        loader: 'ts',
+      }));
+      build.onLoad({ filter: /^virtual:outside$/, namespace: 'virtual' }, () => ({
+        contents: outsideOf(late),
         resolveDir: web,
         loader: 'ts',
       }));
@@ -132,3 +201,16 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVI
 }
 
 export const common = { bundle: true, format: 'esm', target: 'es2022', logLevel: 'warning', absWorkingDir: web };
+
+/** The exports of a module that is given as text. */
+export async function evaluated(contents, resolveDir) {
+  const { outputFiles } = await esbuild.build({
+    ...common,
+    platform: 'neutral',
+    write: false,
+    plugins: [virtualModules()],
+    mainFields: ['module', 'main'],
+    stdin: { contents, resolveDir, loader: 'ts' },
+  });
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
+}

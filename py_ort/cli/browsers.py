@@ -94,4 +94,4 @@ def _device(provider: str, described: Mapping[str, Any]) -> str:
     if "none" in described:
         return f"{provider}: none"
     operators = sum(isinstance(limits, dict) and "output" in limits for limits in described.get("limits", {}).values())
-    return f"{provider}: {described['description']}, {operators} operators"
+    return f"{provider}: {described['description']}" + (f", {operators} operators" if operators else "")

@@ -19,6 +19,8 @@ _FILES = (
 )
 #: What the modules of a flavor share; each build names it anew.
 _SHARED = "py_ort{}-*.mjs"
+#: Providers that a page loads when a session names them.
+_PROVIDERS = "provider_*.mjs"
 
 
 def runtime_files(webgpu: bool = True) -> list[Path]:
@@ -38,7 +40,8 @@ def runtime_files(webgpu: bool = True) -> list[Path]:
             f"the runtime is not built ({', '.join(missing)} not in {ASSETS}): run `make build` in the repository, or "
             "install a wheel, which carries it"
         )
-    return [*(ASSETS / name for name in names), *sorted(ASSETS.glob(_SHARED.format(flavor)))]
+    more = (_SHARED.format(flavor), *([_PROVIDERS] if webgpu else []))
+    return [*(ASSETS / name for name in names), *(file for each in more for file in sorted(ASSETS.glob(each)))]
 
 
 def copy_runtime(folder: Path) -> list[Path]:

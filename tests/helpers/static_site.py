@@ -102,9 +102,9 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def browsing(browser: str, url: str) -> Iterator[None]:
+def browsing(browser: str, url: str, **more: Any) -> Iterator[None]:
     """A browser of its own at a URL, without Playwright and without a debugging protocol."""
-    options = BrowserOptions(browser=browser, launcher="process").settled()
+    options = BrowserOptions(browser=browser, launcher="process", **more).settled()
     launcher = launcher_for(options)(options, lambda error: None)
     loop_thread().call(launcher.start(url))
     try:

@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import small_models
@@ -95,6 +96,52 @@ def test_modules_are_held_against_their_hashes(project: Path, site: Callable[...
     served = site()
     with browsing("chromium", f"{served.origin}/"):
         assert served.told().startswith("runs" if right else "fails: TypeError")
+
+
+#: With the providers in order; the page tells which one ran, and what the console said.
+ORDERED = """
+const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
+const said = [];
+console.warn = (...words) => said.push(words.join(' '));
+try {
+  const executionProviders = ['webgpu', 'webgl', 'wasm'];
+  const session = await ort.InferenceSession.create('add.pyort', { executionProviders });
+  const x = new ort.Tensor('float32', [1, 2, 3], [1, 3]);
+  const { y } = await session.run({ x, scale: new ort.Tensor('float32', [10, 20, 30]) });
+  await tell({ y: [...y.data], providers: session.executionProviders, said });
+} catch (error) {
+  await tell({ error: error.message, said });
+}
+"""
+WITHOUT_WEBGPU = {"webgpu": "off", "flags": ("--enable-unsafe-swiftshader",)}
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "skipped"),
+    [
+        ({"webgpu": "software"}, "webgpu", []),
+        (WITHOUT_WEBGPU, "webgl", ["webgpu: "]),
+        (WITHOUT_WEBGPU, "wasm", ["webgpu: ", "webgl: its file could not be loaded", "Put provider_webgl.mjs"]),
+    ],
+    ids=["webgpu", "webgl", "wasm"],
+)
+@pytest.mark.parametrize("proxy", ["", "ort.env.wasm.proxy = false;"], ids=["worker", "page"])
+def test_the_first_provider_with_a_device_runs(
+    project: Path, site: Callable[..., StaticSite], options: dict[str, Any], first: str, skipped: list[str], proxy: str
+) -> None:
+    """WebGL comes in a file of its own, which pages with WebGPU do not download; on wasm the file is missing."""
+    dist = "node_modules/py-ort-web/dist"
+    (project / "index.html").write_text(page(f"import * as ort from './{dist}/py_ort.mjs'; {proxy} {ORDERED}"))
+    if first == "wasm":
+        (project / dist / "provider_webgl.mjs").unlink()
+    served = site()
+    py_ort.export(small_models.add(), project / "add.pyort", providers=["webgpu", "webgl", "wasm"])
+    with browsing("chromium", f"{served.origin}/", **options):
+        told = served.told()
+    assert told.get("y") == [11, 22, 33] and told["providers"][0] == first, told
+    assert bool(asked(served, r"/provider_webgl\.mjs$")) == (first != "webgpu")
+    said = "".join(told["said"])
+    assert bool(said) == bool(skipped) and all(word in said for word in skipped), said
 
 
 def test_the_page_of_the_readme(package: Path, project: Path, site: Callable[..., StaticSite]) -> None:

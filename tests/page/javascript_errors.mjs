@@ -92,8 +92,8 @@ export const cases = {
     });
     said.stop();
     equal(said, [
-      'py_ort: session: left out: webnn: this build of py_ort is without it; import py-ort-web/webnn; webgpu: the ' +
-        'model was exported without it (py-ort export --provider webgpu)',
+      'py_ort: session: left out: webnn: the model was exported without it (py-ort export --provider webnn); ' +
+        'webgpu: the model was exported without it (py-ort export --provider webgpu)',
     ]);
     await session.release();
     await fails(
@@ -101,14 +101,14 @@ export const cases = {
       'no execution provider is available: webgpu: the model',
     );
     for (const executionProviders of [['gpu'], ['wasm', 'gpu'], ['webgl', 'gpu']])
-      await fails(() => create('add', { executionProviders }), 'no execution provider "gpu"; there are webgpu, wasm');
+      await fails(
+        () => create('add', { executionProviders }),
+        'no execution provider "gpu"; there are webgpu, webnn, webgl, wasm',
+      );
     for (const [executionProviders, words] of [
       [['wasm', 'cpu'], 'provider wasm is named twice: the first place counts'],
       [['wasm', 'qnn'], 'left out: qnn: py_ort has no such provider in a page'],
-      [
-        ['webgpu', 'webgl', 'wasm', 'webgpu'],
-        'provider webgpu is named twice: the first place counts, left out: webgl',
-      ],
+      [['webgpu', 'webgl', 'wasm', 'webgpu'], 'provider webgpu is named twice: the first place counts'],
       [['wasm', 'webgpu'], ''],
       [[], ''],
       [undefined, ''],

@@ -194,6 +194,12 @@ def test_nodes_that_fall_back_are_told(doubles):
     )
 
 
+def test_webgl(project):
+    result = run(project, "--ort-provider", "webgl", "--ort-no-fallback", "-k", "add")
+    result.assert_outcomes(passed=1, deselected=4)
+    result.stdout.fnmatch_lines(["*test_add?chromium-webgl? PASSED*"])
+
+
 def test_no_fallback_for_all(doubles):
     result = run(doubles, "--ort-webgpu", "software", "--ort-no-fallback", "-k", "plain or own_choice")
     result.assert_outcomes(passed=3, failed=1, deselected=6)  # on wasm nothing falls back

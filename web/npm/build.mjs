@@ -11,6 +11,7 @@ import { declarations } from './declarations.mjs';
 import { publish } from './published.mjs';
 import {
   buildGenerate,
+  buildLateProviders,
   buildSessions,
   CORE_GLUE,
   FLAVORS,
@@ -34,7 +35,8 @@ const dist = path.join(args.out, 'dist');
 async function buildPages({ suffix, ...flavor }) {
   const options = { folder: dist, minify: true, sourcemap: 'linked', ...flavor, scripts: pageScripts(suffix) };
   await buildSessions({ ...options, name: `py_ort${suffix}`, entry: 'src/module.ts' });
-  const whole = { ...(await settings({ ...options, sourcemap: false, glue: CORE_GLUE, loops: true })), outdir: dist };
+  const inside = { late: [], sourcemap: false, glue: CORE_GLUE, loops: true };
+  const whole = { ...(await settings({ ...options, ...inside })), outdir: dist };
   await esbuild.build({
     ...whole,
     entryPoints: { [`py_ort${suffix}.bundle`]: 'src/module.ts' },
@@ -57,7 +59,7 @@ async function buildForNode({ suffix, ...flavor }) {
     thread: 'microkernel_worker.node.mjs',
   };
   await buildSessions({
-    ...{ folder: dist, scripts, platform: 'node', ...flavor },
+    ...{ folder: dist, scripts, platform: 'node', ...flavor, late: [] },
     name: `py_ort${suffix}.node`,
     entry: 'src/node/index.ts',
     worker: 'src/node/session_worker.ts',
@@ -115,7 +117,8 @@ async function buildPackage() {
     await buildForNode(flavor);
   }
   await buildThreads();
-  await buildGenerate({ folder: dist, minify: true, sourcemap: 'linked' });
+  for (const build of [buildGenerate, buildLateProviders])
+    await build({ folder: dist, minify: true, sourcemap: 'linked' });
   await copyCore();
   await buildForBundlers();
   await publish(dist);

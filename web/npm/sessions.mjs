@@ -2,7 +2,16 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import * as esbuild from 'esbuild';
-import { common, PAGE_SCRIPTS, PROVIDERS, virtualModules } from '../bundling.mjs';
+import {
+  common,
+  evaluated,
+  importsOf,
+  isInside,
+  lateScript,
+  PAGE_SCRIPTS,
+  PROVIDERS,
+  virtualModules,
+} from '../bundling.mjs';
 import { commentImports } from './import_comments.mjs';
 import { smaller } from './smaller.mjs';
 
@@ -10,15 +19,14 @@ const web = path.dirname(import.meta.dirname);
 
 export const CORE_GLUE = path.join(web, '../py_ort/assets/core.mjs');
 
-/** Providers that only a build of their own has: few pages want them. */
-const APART = ['webgl', 'webnn'];
-const apart = ({ name }) => APART.includes(name);
+/** Providers that few pages want: each has a build of its own, and the build for most pages loads it late. */
+const LATE = PROVIDERS.filter(({ name }) => ['webgl', 'webnn'].includes(name));
 
 /** The builds: for most pages, without devices, and one for each provider that is built apart. */
 export const FLAVORS = [
-  { suffix: '', only: undefined, providers: PROVIDERS.filter((one) => !apart(one)) },
+  { suffix: '', only: undefined, providers: PROVIDERS.filter((one) => !LATE.includes(one)), late: LATE },
   { suffix: '.wasm', only: [], providers: [] },
-  ...PROVIDERS.filter(apart).map((one) => ({ suffix: `.${one.name}`, only: undefined, providers: [one] })),
+  ...LATE.map((one) => ({ suffix: `.${one.name}`, only: undefined, providers: [one] })),
 ];
 
 export const pageScripts = (suffix) => ({ ...PAGE_SCRIPTS, worker: `session_worker${suffix}.mjs` });
@@ -30,35 +38,22 @@ export async function projectVersion() {
 }
 
 /** The settings of esbuild that all builds of the API share. */
-export async function settings({ only, scripts, providers, glue, loops, minify, sourcemap, platform }) {
+export async function settings({ only, scripts, providers, late, glue, loops, minify, sourcemap, platform }) {
   return {
     ...common,
     minify,
     sourcemap,
     platform,
-    plugins: [virtualModules(only, { scripts, providers, glue, loops }), smaller],
+    plugins: [virtualModules(only, { scripts, providers, late, glue, loops }), smaller],
     define: { PY_ORT_VERSION: JSON.stringify(await projectVersion()) },
   };
 }
 
 /**
- * Writes generate.mjs: the loops of decoders and providers' parts of them, which all builds share.
- *
- * It exports a function that is given `require` and returns what src/generate/generator.ts exports: all that these
- * modules import of others comes through src/generate/outside.ts, which is whoever's that loads the file.
+ * Writes a file that pages load late: it exports a function that is given `require` and returns what the entry exports.
+ * The plugin makes the modules external that are in the files of the build.
  */
-export async function buildGenerate({ folder, minify, sourcemap }) {
-  const outside = {
-    name: 'outside',
-    setup(build) {
-      build.onResolve({ filter: /^\./ }, ({ path: name, resolveDir, kind }) => {
-        const file = path.resolve(resolveDir, name);
-        if (file === path.join(web, 'src/generate/outside')) return { path: './outside', external: true };
-        if (kind === 'entry-point' || path.basename(path.dirname(file)) === 'generate') return undefined;
-        return { errors: [{ text: `${name}: imported in ${resolveDir}, and is to come through generate/outside` }] };
-      });
-    },
-  };
+async function buildLateFile({ folder, minify, sourcemap }, outside, script, entry) {
   await esbuild.build({
     ...common,
     minify,
@@ -67,10 +62,58 @@ export async function buildGenerate({ folder, minify, sourcemap }) {
     plugins: [outside, virtualModules(), smaller],
     banner: { js: 'export default (require) => { const module = {};' },
     footer: { js: 'return module.exports; };' },
-    entryPoints: { generate: './src/generate/generator.ts' },
+    entryPoints: { [path.parse(script).name]: entry },
     outExtension: { '.js': '.mjs' },
     outdir: folder,
   });
+}
+
+const OUTSIDE = { path: './outside', external: true };
+
+/**
+ * Writes generate.mjs: the loops of decoders and providers' parts of them, which all builds share. All that these
+ * modules import of others comes through src/generate/outside.ts, which is whoever's that loads the file.
+ */
+export async function buildGenerate(options) {
+  const outside = {
+    name: 'outside',
+    setup(build) {
+      build.onResolve({ filter: /^\./ }, ({ path: name, resolveDir, kind }) => {
+        const file = path.resolve(resolveDir, name);
+        if (file === path.join(web, 'src/generate/outside')) return OUTSIDE;
+        if (kind === 'entry-point' || path.basename(path.dirname(file)) === 'generate') return undefined;
+        return { errors: [{ text: `${name}: imported in ${resolveDir}, and is to come through generate/outside` }] };
+      });
+    },
+  };
+  await buildLateFile(options, outside, 'generate.mjs', './src/generate/generator.ts');
+}
+
+/** Writes provider_NAME.mjs: a provider's folder, whose other imports are virtual:outside of the build. */
+export async function buildLateProviders(options) {
+  const { sources } = await evaluated(`export { sources } from 'virtual:kernels';`, web);
+  const texts = {
+    imports: importsOf(LATE),
+    sources: `export { kernels } from './imports'; export const sources = ${JSON.stringify(sources)};`,
+  };
+  for (const provider of LATE) {
+    const outside = {
+      name: 'outside',
+      setup(build) {
+        const imports = { path: 'imports', namespace: 'late' };
+        build.onResolve({ filter: /^(\.|virtual:kernels$)/ }, ({ path: wanted, resolveDir, namespace }) => {
+          if (namespace === 'late') return wanted === './outside' ? OUTSIDE : imports;
+          if (wanted === 'virtual:kernels') return { path: 'sources', namespace: 'late' };
+          return isInside(provider, path.resolve(resolveDir, wanted)) ? undefined : imports;
+        });
+        build.onLoad({ filter: /^/, namespace: 'late' }, ({ path: name }) => ({
+          contents: texts[name],
+          resolveDir: web,
+        }));
+      },
+    };
+    await buildLateFile(options, outside, lateScript(provider.name), path.join(provider.folder, 'index.ts'));
+  }
 }
 
 /**

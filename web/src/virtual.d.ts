@@ -29,6 +29,8 @@ declare module 'virtual:build' {
     readonly name: string;
     url(): URL;
   }
+  /** Files of providers that are loaded when a session names the provider. */
+  export const late: { readonly [provider: string]: Script };
   export const worker: Script;
   /** That of sessions without devices. */
   export const plain: Script;
@@ -50,3 +52,5 @@ declare module 'virtual:loops' {
 declare module 'virtual:core' {
   export const createCore: import('./core/module').CreateCore | undefined;
 }
+/** What the files of providers that are loaded late import from the rest of the build. */
+declare module 'virtual:outside';

@@ -6,6 +6,7 @@ import type { GivenOptions, ProviderOptions } from '../device/options';
 import { ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import type { FindPart, Package } from '../package/package';
+import { isLoaded, loadProvider } from '../session/late_providers';
 import { providerNamed, type Runtime } from '../session/runtime';
 import type { EngineRequest } from './engine';
 import { type ExecutionProvider, type ExternalFile, hasDevice, nameOf, type PageDevice } from './providers';
@@ -82,9 +83,12 @@ async function withoutDevice(
   runtime: Runtime,
   closes: boolean,
 ): Promise<string | undefined> {
-  const { deviceId, device, preserveDevice } = providerNamed(name).settings(options);
-  const devices = runtime.devices(name);
+  // No file is downloaded for a provider that the session does not run on.
+  if (closes && !isLoaded(name)) return undefined;
   try {
+    await loadProvider(name, runtime.files);
+    const { deviceId, device, preserveDevice } = providerNamed(name).settings(options);
+    const devices = runtime.devices(name);
     if (closes) devices.leave(deviceId, await devices.enter(deviceId, device, preserveDevice));
     else await devices.open(deviceId, device);
     return undefined;
@@ -102,11 +106,12 @@ export function deviceOf(request: EngineRequest, runtime: Runtime): Promise<Open
 }
 
 /** Has sessions of this thread take a device of the page's own. */
-export function giveDevice(
+export async function giveDevice(
   { executionProviders, providerOptions }: EngineRequest,
   runtime: Runtime,
   { provider, source }: PageDevice,
-): void {
+): Promise<void> {
+  await loadProvider(provider, runtime.files);
   const asked = executionProviders.find((each) => nameOf(each) === provider) ?? provider;
   const { deviceId } = providerNamed(provider).settings(optionsOf(asked, providerOptions));
   const devices = runtime.devices(provider);
@@ -124,6 +129,7 @@ function optionsOf(provider: ExecutionProvider, common: ProviderOptions): GivenO
 }
 
 async function deviceFor(name: string, options: GivenOptions, runtime: Runtime): Promise<OpenDevice> {
+  await loadProvider(name, runtime.files);
   const provider = providerNamed(name);
   const { deviceId, device } = provider.settings(options);
   return runtime.devices(provider.name).open(deviceId, device);

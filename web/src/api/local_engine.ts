@@ -43,6 +43,7 @@ export function sharedRuntime(
       compiled,
       thread: new URL(files.thread),
       generate: new URL(files.generate),
+      late: Object.fromEntries(Object.entries(files.late).map(([provider, url]) => [provider, new URL(url)])),
     },
     { timeout: initTimeout },
   );

@@ -1,5 +1,5 @@
 // Where the runtime's files are: beside this module under their own names, or where `env.wasm.wasmPaths` says.
-import { plain, thread, worker } from 'virtual:build';
+import { late, plain, thread, worker } from 'virtual:build';
 import { filesIn } from '../core/files';
 import { host } from '../host';
 
@@ -14,6 +14,10 @@ export interface WasmFilePaths {
   readonly thread?: URL | string;
   /** generate.mjs, which the first `generate` loads. */
   readonly generate?: URL | string;
+  /** provider_webgl.mjs. The first session that names webgl loads it, unless a provider before webgl has a device. */
+  readonly webgl?: URL | string;
+  /** provider_webnn.mjs, which sessions load in the same way. */
+  readonly webnn?: URL | string;
   readonly relaxedSimd?: URL | string;
   readonly simd128?: URL | string;
 }
@@ -31,6 +35,8 @@ export interface RuntimeFiles {
   readonly plain: string;
   readonly thread: string;
   readonly generate: string;
+  /** Files of providers that are loaded late, by the providers' names. */
+  readonly late: { readonly [provider: string]: string };
 }
 
 // Written out, file by file: these are the expressions by which bundlers find files, and copy them under other names.
@@ -46,9 +52,13 @@ const own = (): RuntimeFiles => ({
   worker: at(worker.url()),
   plain: at(plain.url()),
   thread: at(thread.url()),
+  late: lateBy(({ url }) => at(url())),
 });
 
 const at = (url: URL | string) => host.resolve(String(url));
+
+const lateBy = (urlOf: (script: (typeof late)[string], provider: string) => string) =>
+  Object.fromEntries(Object.entries(late).map(([provider, script]) => [provider, urlOf(script, provider)]));
 
 /** What `env.wasm.wasmPaths` is until it is set. */
 export const OWN_FOLDER = import.meta.url.replace(/[^/]*$/, '');
@@ -59,7 +69,9 @@ export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): Runtim
     const { mjs, ...others } = paths;
     const named = Object.entries({ core: mjs, ...others }).flatMap(([name, url]) => (url ? [[name, at(url)]] : []));
     const script = others.worker && { plain: at(others.worker) };
-    return { ...own(), ...Object.fromEntries(named), ...script, coreIsNamed: Boolean(mjs) };
+    const given = { ...own(), ...Object.fromEntries(named), ...script };
+    const byProvider = lateBy((_, provider) => given[provider] ?? given.late[provider]);
+    return { ...given, late: byProvider, coreIsNamed: Boolean(mjs) };
   }
   const folder = at(paths);
   const { core, wasm, relaxedSimd, simd128, generate } = filesIn(folder);
@@ -73,5 +85,6 @@ export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): Runtim
     worker: new URL(worker.name, folder).href,
     plain: new URL(plain.name, folder).href,
     thread: new URL(thread.name, folder).href,
+    late: lateBy(({ name }) => new URL(name, folder).href),
   };
 }

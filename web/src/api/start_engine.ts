@@ -87,7 +87,7 @@ async function startHere(request: EngineRequest, device: PageDevice | undefined,
   const local = await localEngine();
   const runtime = local.sharedRuntime(request.runtime);
   runtime.log = listener.log;
-  if (device) local.giveDevice(request, runtime, device);
+  if (device) await local.giveDevice(request, runtime, device);
   const engine = await local.LocalEngine.create(request, runtime, listener);
   if (engine.keeper?.location === 'gpu-buffer') noteDevice(() => local.deviceHere(request), device);
   return engine;

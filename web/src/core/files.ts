@@ -39,6 +39,8 @@ export interface CoreFiles {
   readonly thread: URL;
   /** generate.mjs: see generate/load.ts. */
   readonly generate: URL;
+  /** Files of providers that are loaded late, by the providers' names. */
+  readonly late?: { readonly [provider: string]: URL };
 }
 
 /** Those of a folder, by their own names. `base`: the folder, with a slash at its end, or a file in it. */

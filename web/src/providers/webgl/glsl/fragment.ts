@@ -3,7 +3,7 @@
 //
 // A texture is memory: RGBA32UI, 16 bytes a texel, whatever the elements are. WebGL 2 renders to this format on every
 // device, and bits stay as they are.
-import { laneType } from '../../webgpu/wgsl/lanes';
+import { laneType } from '../../webgpu/wgsl';
 import { bitsAt, packed, unpacked, valueType } from '../../webgpu/packed';
 import type { ShaderBinding, ShaderRequest } from '../../webgpu/shader';
 import { prelude } from './builtins';

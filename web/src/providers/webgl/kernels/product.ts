@@ -1,8 +1,7 @@
 // A product of which each thread writes the vector of its own index: for devices whose threads are fragments.
 import { type Context, KernelError, type Shader, type Tensor } from '../../../contract/kernel';
 import { ended, epilogueText, readsBias } from '../../webgpu/wgsl/epilogue';
-import { inLanes, type Lanes, laneAliases, stored } from '../../webgpu/wgsl/lanes';
-import { linearMain, linearWorkgroups } from '../../webgpu/wgsl/linear';
+import { inLanes, type Lanes, laneAliases, linearMain, linearWorkgroups, stored } from '../../webgpu/wgsl';
 import { ending } from '../../webgpu/kernels/matmul/product/ending';
 import { leftOperand } from '../../webgpu/kernels/matmul/product/left_operand';
 import type { Product } from '../../webgpu/kernels/matmul/product/product';

@@ -1,16 +1,7 @@
 // ScatterElements and ScatterND, the other way round: each element looks for the updates that go to it, in their order.
 import { type Context, type Kernel, KernelError, type Shader, type Tensor } from '../../../contract/kernel';
-import {
-  INDEX_WGSL,
-  linearMain,
-  linearWorkgroups,
-  load,
-  narrowType,
-  normalizeAxis,
-  sizeOf,
-  stored,
-  stridesOf,
-} from '../../webgpu/wgsl';
+import { normalizeAxis, sizeOf, stridesOf } from '../../../contract/shape';
+import { INDEX_WGSL, linearMain, linearWorkgroups, load, narrowType, stored } from '../../webgpu/wgsl';
 import { combine, scatterElements, scatterND, type ScatterSpec } from '../../webgpu/kernels/gathering/scatter';
 
 /** Takes an update into `value`. */

@@ -1,17 +1,8 @@
 // TopK in two dispatches: the place of each element among those of its row, and the element of each place.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../../../contract/kernel';
+import { normalizeAxis, sizeOf } from '../../../contract/shape';
 import { DType } from '../../../schema';
-import {
-  computeType,
-  HOST,
-  linearMain,
-  linearWorkgroups,
-  load,
-  normalizeAxis,
-  NUMBERS,
-  orderKey,
-  sizeOf,
-} from '../../webgpu/wgsl';
+import { computeType, HOST, linearMain, linearWorkgroups, load, NUMBERS, orderKey } from '../../webgpu/wgsl';
 
 interface PlaceSpec extends Spec {
   readonly largest: boolean;
