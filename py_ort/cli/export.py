@@ -77,7 +77,7 @@ def export(
 
     if not checked and (files or browsers or tolerance is not None):
         raise click.UsageError("--input, --browser and --tolerance are for --check")
-    if update or model.is_dir():
+    if model.is_dir() or (update and model.is_file()):
         if page or checked:
             raise click.UsageError("--page and --check are for a single model, without --update")
         kernels = [str(file) for file in context.meta.get(KERNEL_FILES, ())]
