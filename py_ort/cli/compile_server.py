@@ -12,6 +12,7 @@ import click
 from py_ort.browser.address import in_url
 from py_ort.cli.common import KERNEL_FILES, err, kernels_option, out, provider_option
 from py_ort.cli.serve import origins as origin_list
+from py_ort.cli.serve import run_server
 from py_ort.providers import DEFAULT
 
 if TYPE_CHECKING:
@@ -96,10 +97,7 @@ def compile_server(
         keep=keep << 20,
     )
     server = CompileServer(options, lambda line: err.print(line, markup=False, soft_wrap=True))
-    try:
-        asyncio.run(_serve(server, options))
-    except OSError as e:
-        raise click.ClickException(f"{host}:{port}: {e.strerror or e} (--port 0 takes a free port)") from e
+    run_server(_serve(server, options), host, port)
 
 
 async def _serve(server: CompileServer, options: CompileServerOptions) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -72,8 +72,13 @@ def serve(
     chosen = providers or DEFAULT
     options = ServeOptions(folder, host, port, origins, chosen, dims, kernels, not no_reload)
     server = DevServer(options, lambda line: err.print(line, markup=False, soft_wrap=True))
+    run_server(_serve(server, options), host, port)
+
+
+def run_server(serving: Coroutine[Any, Any, None], host: str, port: int) -> None:
+    """Run a server until Ctrl-C; a port that cannot be had is an error of the command line."""
     try:
-        asyncio.run(_serve(server, options))
+        asyncio.run(serving)
     except OSError as e:
         raise click.ClickException(f"{host}:{port}: {e.strerror or e} (--port 0 takes a free port)") from e
 
