@@ -47,9 +47,10 @@ export class MlSegment implements CompiledSegment {
 
   /** Gives a run to the context; the parts that are read, when they are there. */
   async run(keep: Submission['keep'], read: Submission['read']): Promise<Uint8Array[]> {
-    const atOnce = this.device.idle && this.ready(this.taken());
+    const taken = this.taken();
+    const atOnce = this.device.idle && this.ready(taken);
     // What was written may be written anew before the context is ready.
-    const contents = atOnce ? this.taken() : new Map([...this.taken()].map(([id, content]) => [id, copied(content)]));
+    const contents = atOnce ? taken : new Map([...taken].map(([id, content]) => [id, copied(content)]));
     const give = (these: Contents) => this.give(these, keep, read);
     try {
       const work = () => (this.ready(contents) ? give(contents) : this.prepare(contents).then(give));
