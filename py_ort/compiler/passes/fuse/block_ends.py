@@ -55,7 +55,7 @@ def block_ends(node: ir.Node, target: Target) -> bool:
 
 
 def _takes(reader: ir.Node, normed: ir.Value, scale: ir.Value, target: Target) -> bool:
-    """Whether a reader is such a product, of rows as long as the scale."""
+    """True if a reader is such a product, of rows as long as the scale."""
     if not is_block_product(reader) or "norm_epsilon" in reader.attributes or len(reader.inputs) > NORM:
         return False
     if reader.inputs[0] is not normed or sum(v is normed for v in reader.inputs) > 1:
@@ -64,7 +64,7 @@ def _takes(reader: ir.Node, normed: ir.Value, scale: ir.Value, target: Target) -
 
 
 def _sums(node: ir.Node) -> bool:
-    """Whether the sum is of two tensors of one shape, without a bias."""
+    """True if the sum is of two tensors of one shape, without a bias."""
     x, skip = node.inputs[:2]
     return (
         x is not None and skip is not None and same_dims(x, skip) and (len(node.inputs) <= 3 or node.inputs[3] is None)

@@ -202,7 +202,7 @@ def _moved(value: ir.Value | None) -> tuple[ir.Value | None, list[ir.Node]]:
 
 
 def is_move(node: ir.Node) -> bool:
-    """Whether what a node gives has elements of its first input only, in order of size where it compares them."""
+    """True if a node gives elements of its first input only, in order of size where it compares them."""
     moving = {"MaxPool", *op_types("moves"), *op_types("view")}
     return (
         node.domain in ("", NHWC)

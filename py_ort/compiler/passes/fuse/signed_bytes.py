@@ -50,7 +50,7 @@ def _take_made(node: ir.Node) -> bool:
 
 
 def _readers(maker: ir.Node) -> tuple[list[ir.Value], list[ir.Node]] | None:
-    """What the integers are moved to, and what dequantizes them; None if anything else reads them."""
+    """The values the integers are moved to, and the nodes that dequantize them; None if anything else reads them."""
     moved, readers = [maker.outputs[0]], list[ir.Node]()
     for value in moved:
         if value.is_graph_output():
