@@ -1,4 +1,4 @@
-"""What all tests share: one browser for the whole pytest session, and no GPU error that passes unseen."""
+"""Fixtures of all tests: one browser for the whole pytest session, and no GPU error that passes unseen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from py_ort.testing.plugin import sessions_in
 pytest_plugins = ["pytester", "retry_failed"]
 # Every test compiles for itself and leaves nothing in the user's folders; those of the plan cache switch it on.
 os.environ["PY_ORT_CACHE"] = "0"
-# Whoever asks which providers there are starts no browser of its own.
+# A question for the providers at hand starts no browser of its own.
 os.environ["PY_ORT_PROBE"] = "0"
 # Processes that pytest starts for tests, and those that tests start, multiply matrices of numpy on one thread: a second
 # waits awake after each product, for fifty times as long as that took.

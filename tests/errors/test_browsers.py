@@ -94,7 +94,7 @@ def test_browser_killed_in_a_run(own_browser, launcher, killed):
 
 @linux
 def test_browser_killed_with_several_pages(own_browser):
-    """Those who wait for any of its pages hear of it."""
+    """A crash reaches all who wait for any of its pages."""
     options, flag = own_browser("playwright")
     sessions = [InferenceSession(small_models.slow(), providers=["wasm"], browser=options, pages=2) for _ in range(2)]
     assert len({id(session._opened.runtime.lease.page) for session in sessions}) == 2

@@ -1,4 +1,4 @@
-"""What a user's `progress` does is the user's business: it may raise or use other sessions, and harms none of them."""
+"""A user's `progress` may raise or use other sessions, and harms none of them."""
 
 import itertools
 import threading

@@ -1,4 +1,4 @@
-"""What is cancelled ends, even in the middle of a node: its worker is ended, and the other sessions come back."""
+"""A cancelled run ends, even in the middle of a node: its worker is ended, and the other sessions come back."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ def options(timeout: float) -> RunOptions:
 
 @pytest.fixture
 def where(request) -> BrowserOptions:
-    """That workers are ended is the page's to do: by whom its browser was started matters where that one is ended."""
+    """Options of a launcher: the page ends workers; who started its browser matters only where that one is ended."""
     return BrowserOptions(launcher=getattr(request, "param", "process"), **OWN)
 
 
@@ -202,7 +202,7 @@ def test_other_workers_do_not_notice(make):
 
 @SOON
 def test_waiting_for_the_next_worker_counts(make):
-    """What loads the session into it is held up here: a run waits as long as it may, and says for what."""
+    """Loading the session into the worker is held up here: a run waits as long as it may, and says for what."""
     session = make(small_models.endless_on_wasm())
     with pytest.raises(Timeout):
         session.run(None, ENDLESS, options(0.5))

@@ -1,4 +1,4 @@
-"""What crashes the core in one run: a typed error there, another worker, and sessions that go on in it."""
+"""A crash of the core in one run: a typed error there, another worker, and sessions that go on in it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def make(where: BrowserOptions) -> Iterator[Make]:
 
 
 def goes_on(joined: InferenceSession, beside: InferenceSession) -> None:
-    """Whether both have right results."""
+    """Return True if both have right results."""
     for factor in (1, 2):
         np.testing.assert_array_equal(joined.run(None, {"x": X * factor})[0], np.concatenate([X, X]) * factor)
         np.testing.assert_array_equal(beside.run(None, FEEDS)[0], FEEDS["x"] + 1)
@@ -87,7 +87,7 @@ def test_a_crash_in_a_kernel_names_it(make: Make, crash: Crash, how: str, caplog
 
 @pytest.mark.parametrize("how", SAID)
 def test_a_crash_of_a_walk_that_was_suspended(make: Make, crash: Crash, how: str) -> None:
-    """What is thrown then is thrown to who woke the core, and not to who called it."""
+    """The error reaches the call that woke the core, and not the one that started it."""
     joined, beside = make(crashes.joined()), make(small_models.add())
     crash(how, "walk")
     with pytest.raises(CoreCrashed, match=f"the core crashed: {SAID[how]}; sessions are loaded again"):

@@ -1,4 +1,4 @@
-"""What is left of a browser when Python ends: nothing, neither processes nor folders."""
+"""Nothing is left of a browser when Python ends, neither processes nor folders."""
 
 import os
 import shutil
@@ -121,7 +121,7 @@ main()
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 def test_an_interrupted_command_does_not_take_modules_apart():
-    """What closes browsers is called, and then it ends."""
+    """Browsers are closed first; then Python ends."""
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 130, done.stderr
     assert "closed" in done.stdout and "taken apart" not in done.stdout

@@ -34,7 +34,7 @@ _number = itertools.count()
 def play(monkeypatch):
     """Have a page played; returns the options of its browser."""
 
-    # What makes others wait long.
+    # Two reasons for which others wait long.
     monkeypatch.setattr(pools, "HEARTBEAT", 0.3)
     monkeypatch.setattr(pools, "SILENCE", 0.5)
     monkeypatch.setattr(requests, "ANSWER_PATIENCE", 2.0)

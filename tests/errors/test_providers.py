@@ -101,7 +101,7 @@ def test_the_hint_is_what_the_launcher_does():
 
 @pytest.mark.skipif(has_gpu(), reason="there is a GPU here")
 def test_hardware_that_is_not_there(new_session):
-    """What Chromium does then depends on the Vulkan drivers: no adapter, one on the CPU, or no answer, ever."""
+    """Chromium's answer depends on the Vulkan drivers: no adapter, one on the CPU, or no answer, ever."""
     options = BrowserOptions(webgpu="hardware", launch_timeout=15, idle_timeout=0)
     with pytest.raises(NoAdapter, match="What helps: a GPU and its driver; or webgpu='software'") as caught:
         new_session(small_models.add(), providers=["webgpu"], browser=options)

@@ -58,7 +58,7 @@ def test_names_are_kept(tree: Path, tmp_path: Path) -> None:
     output = tmp_path / "site"
     assert set(statuses(tree / "bert", output, keep_names=True)) == {"onnx/model.onnx"}
     assert is_package(output / "onnx/model.onnx")
-    # What is exported already is no model.
+    # An exported file is no model.
     with pytest.raises(InvalidArgument, match=r"no \.onnx file"):
         export_tree(output, tmp_path / "again", options=WASM)
     with pytest.raises(InvalidArgument, match="the place of the model itself"):

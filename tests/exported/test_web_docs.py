@@ -30,7 +30,7 @@ TEXT = (ROOT / "docs/web.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)(?: title=\"([^\"\n]+)\")?\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 FILES = {name: body for _, name, body in BLOCKS if name}
 COMMANDS = [line for kind, _, body in BLOCKS if kind == "sh" for line in body.splitlines()]
-#: Those that a test of their own opens.
+#: Pages that a test of their own opens.
 SPECIAL = {"image.html", "script.html", "cdn.html", "offline.html", "gpu.html", "errors.html"}
 PAGES = [name for name in FILES if name.endswith(".html") and name not in SPECIAL]
 SHAPE = (1, 3, 224, 224)
@@ -61,7 +61,7 @@ HALVES = best(np.full(SHAPE, 0.5, np.float32))
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the page's export command wrote, and its files."""
+    """Return the folder that the page's export command wrote."""
     folder = tmp_path_factory.mktemp("web")
     (folder / "model.onnx").write_bytes(model())
     (command,) = (line for line in COMMANDS if line.startswith("py-ort export"))

@@ -47,7 +47,7 @@ def known(model: bytes) -> str:
     return next((each.why for each in KNOWN for node in nodes if each.applies(node)), "")
 
 
-#: What is refused for the numbers in a tensor, which no kernel on a GPU can do: patterns of native's text.
+#: Refusals for the numbers in a tensor, which no kernel on a GPU can make: patterns of native's text.
 LENIENT_ON_GPUS = (
     "out of data bounds",
     "Out of range value in index",
@@ -58,7 +58,7 @@ LENIENT_ON_GPUS = (
     "position_ids value",
     "Invalid value/s in sequence_lens",
 )
-#: What native onnxruntime refuses and py_ort runs, by a pattern of native's text, with the reason.
+#: Refusals of native onnxruntime for models that py_ort runs, by a pattern of native's text, with the reason.
 LENIENT = {
     **dict.fromkeys(
         (

@@ -16,7 +16,7 @@ from py_ort.exporting.runtime_files import copy_runtime
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "web/test"))
 
-#: What is damaged, of which model; see tests/page/javascript_strangers.mjs.
+#: The part that is damaged, and its model; see tests/page/javascript_strangers.mjs.
 DAMAGED = (("headers", "integer_products"), ("plans", "integer_products"), ("plans", "windows"))
 _AT_ONCE = 25
 _SCRIPT = """async ([kind, seeds, model, provider]) => {

@@ -204,7 +204,7 @@ def _of_operators(decide: random.Random, native: Child, *, mixed: bool) -> tuple
 
 
 def _with_motifs(decide: random.Random) -> tuple[bytes, dict[str, np.ndarray]]:
-    """What passes look for, among nodes of networks."""
+    """Draw a graph that has a motif, which passes look for, among nodes of networks."""
     graph = random_graph(decide, nodes=3)
     for name in decide.sample(list(MOTIFS), decide.randint(1, 2)):
         shapes = graph.shapes.items()

@@ -1,4 +1,4 @@
-"""What is found, made small, told and kept."""
+"""Findings: made small, told and kept."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ NATIVE_LEVELS = {0: "ORT_DISABLE_ALL", 1: "ORT_ENABLE_BASIC", 2: "ORT_ENABLE_EXT
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a model.
+    """The result of running a model.
 
     Attributes:
         status: "ok", "refused" (a typed error), or what must not be: "untyped", "internal", "late", "lost", "unclear"
@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def is_fault(self) -> bool:
-        """Whether it is a bug, whatever the model."""
+        """True if this is a bug, whatever the model."""
         return self.status not in ("ok", "refused") or bool(self.log)
 
     def __str__(self) -> str:

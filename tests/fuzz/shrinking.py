@@ -52,7 +52,7 @@ def _smaller(model: onnx.ModelProto, feeds: dict[str, Any], native: Child) -> It
             yield _cleaned(_with(model, lambda graph, a=at, o=left: (graph.node.pop(a), _set(graph.output, o))), feeds)
         ends_graph = any(output.name in made for output in model.graph.output)
         for name in node.input:
-            # What gives an output out becomes an Identity, and that would become one for ever.
+            # A node that gives an output becomes an Identity; an Identity there would become one for ever.
             if name and len(node.output) == 1 and not (ends_graph and node.op_type == "Identity"):
                 yield _cleaned(_with(model, lambda graph, a=at, n=name: _bypass(graph, a, n)), feeds)
         for item in node.attribute:
@@ -79,7 +79,7 @@ def _set(items: Any, contents: list[Any]) -> None:
 
 
 def _bypass(graph: onnx.GraphProto, at: int, name: str) -> None:
-    """What a node makes is one of its inputs."""
+    """Put one of a node's inputs in place of its output."""
     made = graph.node[at].output[0]
     if any(output.name == made for output in graph.output):
         graph.node[at].CopyFrom(onnx.helper.make_node("Identity", [name], [made], name=graph.node[at].name))

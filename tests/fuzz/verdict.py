@@ -141,7 +141,7 @@ class Judge:
             return Outcome("lost", text=str(e))
 
     def _has_one_answer(self, trial: Trial, wanted: Sequence[Any]) -> bool:
-        """Whether native results stay what they are when it optimizes, and when all numbers change a little."""
+        """Return True if native results stay the same when it optimizes, and when all numbers change a little."""
         assert trial.feeds is not None
         rng = np.random.default_rng(0)
         others = [self._native(trial.model, trial.feeds, 99)]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def within(seconds: int) -> Iterator[None]:
-    """What hangs fails instead."""
+    """Fail where the block hangs."""
 
     def late(*_: object) -> None:
         raise TimeoutError(f"not over after {seconds} seconds")

@@ -74,7 +74,7 @@ class Case:
         return helper.make_model(graph, opset_imports=opsets, ir_version=10), dict(arrays[: self.fed])
 
     def wanted(self) -> list[np.ndarray]:
-        """What native onnxruntime gives, on one thread: operators that quantize do it for each thread's part."""
+        """Return native onnxruntime's outputs on one thread: operators that quantize do it for each thread's part."""
         if self.expected is not None:
             return self.expected(*self.inputs)
         model, feeds = self.model()

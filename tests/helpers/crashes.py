@@ -1,4 +1,4 @@
-"""What crashes the core: something of the browser's own that the core calls throws, once, through the core's frames."""
+"""Models that crash the core: something of the browser's own that the core calls throws, once, through its frames."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def honestly(request: Received, body: Any, payload: list[bytes]) -> Iterable[byt
 
 
 def answer(request: Received) -> tuple[Any, list[bytes]]:
-    """What a page answers to a request: outputs are y of [2, 3], of zeros."""
+    """Return a page's answer to a request: outputs are y of [2, 3], of zeros."""
     asked = request.body
     match request.kind:
         case "OpenDevice":
@@ -85,7 +85,7 @@ class FakePage:
 
     def __init__(self, garble: Garble = honestly, host: Garble = honestly) -> None:
         self.garble, self.host = garble, host
-        #: Whether its first worker comes.
+        #: True once its first worker has come.
         self.has_worker = True
         #: Kinds of requests that it is at for ever, as far as it says.
         self.working: set[str] = set()

@@ -1,4 +1,4 @@
-"""What tests ask of the pages that py_ort writes."""
+"""Questions to the pages that py_ort writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def fits(page: Any) -> bool:
-    """Whether nothing sticks out to the right."""
+    """Return True if nothing sticks out to the right."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 

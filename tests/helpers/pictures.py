@@ -120,5 +120,5 @@ def _pictures() -> dict[str, bytes]:
     return found
 
 
-#: What our own decoders read, by what it is.
+#: Pictures that our own decoders read, by format.
 PICTURES = _pictures()

@@ -35,7 +35,7 @@ class StaticSite:
     def __init__(self, folder: Path, headers: Mapping[str, str] | None = None, port: int = 0) -> None:
         self.folder = folder
         self.headers = dict(headers or {})
-        #: What was asked for.
+        #: Paths that were asked for.
         self.asked: list[str] = []
         #: Paths that are answered when their event is set.
         self.held: dict[str, threading.Event] = {}

@@ -18,7 +18,7 @@ INT64, FLOAT = TensorProto.INT64, TensorProto.FLOAT
 
 
 class Block(GraphWriter):
-    """What the architectures share."""
+    """Parts that the architectures share."""
 
     def __init__(self, heads: int, size: int, kv_heads: int | None = None, **options: Any) -> None:
         super().__init__(**options)

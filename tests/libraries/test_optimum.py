@@ -77,7 +77,7 @@ def _decoder(family):
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "qwen2"])
 def test_generate_of_a_session_and_of_optimum(provider, family, save, installed, tmp_path):
-    """What optimum exports runs in the page's loop as well, by the defaults in the files beside it."""
+    """optimum's exports run in the page's loop as well, by the defaults in the files beside it."""
     import torch
     from optimum.onnxruntime import ORTModelForCausalLM
 

@@ -108,7 +108,7 @@ def check(told: dict[str, Any], name: str) -> None:
     # Small buffers are rounded up.
     assert 0 < memory["arena"] <= 1.1 * memory["peak"] + 4096, f"{name}: {memory}"
     first, second = told["runs"]
-    # What is compiled at creation is what the run wants, and nothing else.
+    # Creation compiles what the run wants, and nothing else.
     assert first["counters"]["pipelines"] == 0, name
     assert len(told["pipelines"]) == told["create"]["counters"]["pipelines"], name
     assert second["replayed"], name
@@ -129,7 +129,7 @@ def test_the_arena_of_networks_drawn_at_random(adapter: str, fake_gpu: FakeGpu) 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_plans_for_any_size_need_no_more(adapter: str, fake_gpu: FakeGpu) -> None:
-    """What was joined without knowing sizes costs no memory when they come; what is computed of shapes does."""
+    """Ranges joined before sizes are known cost no memory when they come; sizes computed of shapes are right, too."""
     sizes = ["yolo 320x320", "yolo 352x288", "yolo 96x224"]
     plans = fake_gpu.run([name + end for name in sizes for end in ("", OPEN)], adapter)
     for name, known, opened in zip(sizes, plans[::2], plans[1::2], strict=True):

@@ -28,7 +28,7 @@ CHOSEN = re.compile(
     r"test_(relu|add|loop(?!16)|if_seq|sequence_(insert|map_add)|identity_opt|optional_get_element|top_k_smallest|"
     r"cast_FLOAT_to_(BFLOAT16|FLOAT8E4M3FN|INT4)|operator_(conv|lstm))\w*_(cpu|cuda)"
 )
-#: What generates them: all others take ten seconds, in each process that collects tests.
+#: Modules that generate the cases: all others take ten seconds, in each process that collects tests.
 MODULES = (
     "add",
     "cast",

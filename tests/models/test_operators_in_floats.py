@@ -42,7 +42,7 @@ _CONSTANTS = {
     **{"less": np.float32(0.01), "third": _integers(6, 2, 3, 3, dtype="int8"), "halves": np.array([3, 3])},
 }
 _FLAT = "f = Reshape(p, shape)"
-# What comes behind p, of [2,4,6,8] and quantized by sx and zx; y is dequantized by the scale and zero point named.
+# Nodes behind p, of [2,4,6,8] and quantized by sx and zx; y is dequantized by the scale and zero point named.
 CASES = {
     "conv": ("q = QLinearConv<pads=[1,1,1,1]>(p, sx, zx, w, sw, zw, sy, zy)", "sy, zy"),
     "conv, scales of channels, bias": (
@@ -122,7 +122,7 @@ def _model(case: str) -> bytes:
 
 @pytest.fixture
 def worth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is small becomes floats, too."""
+    """Small operators become floats, too."""
     monkeypatch.setattr(quantized_operators, "_WORTH", 0)
 
 

@@ -48,7 +48,7 @@ def sessions():
 
 @pytest.fixture(scope="module")
 def expected():
-    """What native onnxruntime answers, computed once."""
+    """Return native onnxruntime's answers, computed once."""
     import onnxruntime
 
     natives: dict[str, onnxruntime.InferenceSession] = {}

@@ -160,7 +160,7 @@ def test_operators_between_quantized_numbers_work_on_integers(new_session, folde
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_small_negative_numbers_are_quantized_to_plain_zero(new_session, provider: str):
-    """What divides by it says so: integers have no -0."""
+    """A division by the result shows it: integers have no -0."""
     steps = [
         numpy_helper.from_array(np.array(value), name) for value, name in ((np.float32(0.1), "s"), (np.int8(3), "z"))
     ]

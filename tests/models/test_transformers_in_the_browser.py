@@ -52,7 +52,7 @@ def test_block(make, launches, provider, new_session):
 
 
 def test_a_cache_grows_word_by_word(new_session):
-    """What comes out as keys and values goes in again; each word sees all before it."""
+    """Keys and values that come out go in again; each word sees all before it."""
     model = gpt2()
     session = new_session(model.SerializeToString(), providers=["webgpu"])
     rng = np.random.default_rng(4)

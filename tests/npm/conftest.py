@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def tarball(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make npm` writes."""
+    """Return the folder that `make npm` writes."""
     folder = tmp_path_factory.mktemp("packed")
     arguments = ["--out", str(folder / "npm"), "--tarballs", str(folder)]
     subprocess.run(["node", str(ROOT / "web/npm/build.mjs"), *arguments], check=True)

@@ -1,4 +1,4 @@
-"""What onnxruntime-web declares, and which of its names a package lacks, by TypeScript's own judgment."""
+"""Names that onnxruntime-web declares and a package lacks, by TypeScript's own judgment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in the npm package: its files, their sizes, its types."""
+"""The npm package: its files, their sizes, its types."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def type_checked(folder: Path, usage: str, resolution: tuple[str, str] = ("esnex
 @pytest.mark.parametrize("resolution", [("nodenext", "nodenext"), ("esnext", "bundler")], ids=lambda pair: pair[1])
 @pytest.mark.parametrize("usage", USAGES, ids=lambda path: path.stem)
 def test_types(project: Path, usage: Path, resolution: tuple[str, str]) -> None:
-    """What people wrote for onnxruntime-web, with the package's name changed; what must be wrong says so itself."""
+    """Code for onnxruntime-web is checked with the package's name changed; what must be wrong says so itself."""
     assert type_checked(project, usage.read_text(), resolution) == ""
 
 

@@ -30,7 +30,7 @@ g (int64[3] i, bool[3] b, float16[3] h, float[2,2] m)
 
 @pytest.fixture(scope="module")
 def outcomes(package: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What became of each case."""
+    """Return the outcome of each case."""
     folder = tmp_path_factory.mktemp("webnn") / "site"
     shutil.copytree(package / "dist", folder)
     for file in (HERE / "webnn_tensors.html", HERE / "webnn_tensors.mjs", HERE.parent / "page/javascript_checks.mjs"):

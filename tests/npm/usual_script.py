@@ -1,4 +1,4 @@
-"""What a user's script does with the npm package in a page or a worker, and what comes of it.
+"""A user's usual script with the npm package, in a page or a worker, and its results.
 
 The script makes two sessions, runs one and generates with the other, and tells the site what came out and what the
 console got. `ort` is the API.

@@ -102,7 +102,7 @@ class Case:
         return [made[self.same.get(k, k)] for k in range(len(made))]
 
     def expectation(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
-        """What the outputs should be."""
+        """Return the outputs that are right."""
         if callable(self.expected):
             with np.errstate(all="ignore"):
                 found = self.expected(*arrays)

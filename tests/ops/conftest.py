@@ -1,4 +1,4 @@
-"""What the tests of kernels in a page share."""
+"""Fixtures of the tests of kernels in a page."""
 
 from __future__ import annotations
 

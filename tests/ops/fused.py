@@ -1,4 +1,4 @@
-"""What only the compiler makes: attention on parts of rows, ends of convolutions."""
+"""Operators that only the compiler makes: attention on parts of rows, ends of convolutions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What generates text, against onnxruntime."""
+"""Operators that generate text, against onnxruntime."""
 
 import numpy as np
 from case import MICROSOFT, Case, r

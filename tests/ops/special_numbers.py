@@ -40,7 +40,7 @@ def _scalar(value: float) -> np.ndarray:
     return np.array(value, F)
 
 
-#: What has a NaN for a NaN.
+#: Operators that give a NaN for a NaN.
 KEEPING = (
     *("Abs", "Acosh", "Asinh", "Atan", "Atanh", "Celu", "Cosh", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid"),
     *("HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Relu", "Selu", "Sigmoid", "Sign", "Sinh", "Softplus"),

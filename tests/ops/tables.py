@@ -12,7 +12,7 @@ from pathlib import Path
 from case import Case
 
 HERE = Path(__file__).parent
-#: What is no table.
+#: Modules that are no tables.
 APART = ("case", "conftest", "tables")
 
 

@@ -92,7 +92,7 @@ def test_products(kernel_page: Any, rows: int, tile: str) -> None:
 def test_who_cannot_writes_none(
     kernel_page: Any, op: str, domain: str, shapes: list[tuple[int, ...]], given: dict[str, Any], device: dict[str, Any]
 ) -> None:
-    """Whoever reads them sees that, and makes its own."""
+    """A device that cannot use them writes none: a reader sees that, and makes its own."""
     result = kernel_page.run(op, [_floats(*s) for s in shapes], given, domain=domain, outputs=_WANTED, **device)
     assert result.outputs[0].size > 0 and result.outputs[OUTPUT].shape == (0,)
 

@@ -28,7 +28,7 @@ def _takes_halves() -> set[tuple[str, str]]:
     return {(e["domain"], e["op_type"]) for e in entries if e["types"] and "float16" in e["types"][0]}
 
 
-#: What magnifies the rounding of its inputs, or has a second answer near the first.
+#: Operators that magnify the rounding of their inputs, or have a second answer near the first.
 UNSTABLE = ("TopK", "ArgMax", "ArgMin", "Hardmax", "QuantizeLinear", "Tan", "Cast", "BitCast", "Mod", "IsInf", "Pow")
 
 

@@ -13,7 +13,7 @@ from test_webgpu_kernels import CASES, run_case
 
 pytestmark = pytest.mark.browser
 
-#: Those for which a software adapter has workgroup memory enough: the others are these with twice the depth or tiles.
+#: Tiles for which a software adapter has workgroup memory enough: the others are these with twice the depth or tiles.
 TILES = (
     "128x64x32_8x8",
     "64x64x32_4x8",

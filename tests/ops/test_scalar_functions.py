@@ -194,7 +194,7 @@ def _on_page(page: Any, case: Case, **variant: Any) -> Array:
 
 @pytest.fixture(scope="module")
 def of_core() -> dict[str, Run]:
-    """What runs a case on the core alone, all cases of these tests at once: by the kind of micro-kernels."""
+    """Return functions that run a case on the core alone, by the kind of micro-kernels; all cases run at once."""
     from test_wasm_kernels import _has_relaxed, _model
 
     os.environ.setdefault("PY_ORT_CORE", str(ASSETS / "core.mjs"))

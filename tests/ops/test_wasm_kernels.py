@@ -106,7 +106,7 @@ def results(request: pytest.FixtureRequest) -> dict[tuple[str, bool, str], Any]:
 
 
 def _has_relaxed() -> bool:
-    """Whether the core was built with them: an empty module is 8 bytes."""
+    """Return True if the core was built with them: an empty module is 8 bytes."""
     return (ASSETS / "relaxed_simd.wasm").stat().st_size > 8
 
 

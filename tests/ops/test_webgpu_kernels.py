@@ -48,7 +48,7 @@ COMPACT = {
     for name, case in CASES.items()
     if name.startswith(("matmul/", "convolution/", "columns/Conv"))
 }
-#: What ends a product is one text in all its shaders: two cases of three have it in a short one, which compiles in a
+#: The end of a product is one text in all its shaders: two cases of three have it in a short one, which compiles in a
 #: third of the time; none with `make kernels`.
 SHORT = {
     name

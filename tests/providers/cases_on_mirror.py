@@ -164,7 +164,7 @@ def test_pytest_plugin(pytester: pytest.Pytester) -> None:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What web/test/on_provider, in Node, says of the model without its Sigmoid."""
+    """Return what web/test/on_provider, in Node, says of the model without its Sigmoid."""
     folder = tmp_path_factory.mktemp("mirror")
     plain = CompileOptions(graph_optimization_level="disabled")
     dense = model([*NODES[:2], ("Relu", "sum", "y")])

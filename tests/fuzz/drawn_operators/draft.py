@@ -1,4 +1,4 @@
-"""What drawn operators share: a node to be tried, and what a graph has for it."""
+"""Drafts of drawn operators: a node to be tried, and the values that a graph has for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Draft(NamedTuple):
 
 
 class Values(Protocol):
-    """What a graph has to draw from."""
+    """Values from which a graph draws."""
 
     decide: random.Random
 

@@ -1,4 +1,4 @@
-"""What moves, picks or repeats elements."""
+"""Operators that move, pick or repeat elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reduces an axis, or works along one."""
+"""Operators that reduce an axis, or work along one."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from mutations.places import Changes, Mutation, change_list, reorder_drop_or_rep
 MUTATIONS: Changes[Mutation] = Changes()
 _NUMBERS = (0, 1, -1, 2, -2, 3, 7, 100, 65537, 2**31 - 1, 2**31, -(2**31), 2**62, -(2**63), 2**63 - 1)
 _FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-30, 1e30, 3e38, float("inf"), float("-inf"), float("nan"))
-#: What other numbers than 0 and 1 mean here ONNX does not say, and onnxruntime takes some for 0 and some for 1.
+#: Flags: ONNX does not say what numbers but 0 and 1 mean, and onnxruntime takes some for 0 and some for 1.
 _FLAGS = {"keepdims", "largest", "sorted", "select_last_index", "is_causal", "noop_with_empty_axes", "ceil_mode"}
 
 

@@ -107,7 +107,7 @@ def _tensor_contents(decide: random.Random, model: onnx.ModelProto) -> bool:
 
 @MUTATIONS.add
 def _odd_parts(decide: random.Random, model: onnx.ModelProto) -> bool:
-    """What models have beside their graph."""
+    """Change one of the things that models have beside their graph."""
     what = decide.randrange(6)
     if what == 0:
         model.ClearField("graph")

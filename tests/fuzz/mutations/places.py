@@ -1,4 +1,4 @@
-"""What mutations share: places in models drawn at random, and lists changed there."""
+"""Places for mutations in models drawn at random, and lists changed there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Change = TypeVar("Change", Mutation, Damage)
 
 
 class Changes(list[Change]):
-    """Those of a module, in the order in which they stand there."""
+    """The mutations of a module, in the order in which they stand there."""
 
     def add(self, change: Change) -> Change:
         """Register a function."""

@@ -1,4 +1,4 @@
-"""What each pass looks for, written on a value of a random graph: motifs, which stand among random nodes."""
+"""Motifs: each holds what one pass looks for, and stands among random nodes on a value of a random graph."""
 
 from motifs import attention, functions, placed, products, shapes
 

@@ -1,4 +1,4 @@
-"""What passes look for in attention."""
+"""Motifs of attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes look for that make functions and normalizations of their parts."""
+"""Motifs of passes that make functions and normalizations of their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes look for that depend on what a provider has: integers, chains, columns."""
+"""Motifs whose rewriting depends on what a provider has: integers, chains, columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes look for around convolutions and products."""
+"""Motifs around convolutions and products."""
 
 from __future__ import annotations
 

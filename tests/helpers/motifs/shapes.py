@@ -1,4 +1,4 @@
-"""What passes look for that know constants, branches, types and sizes."""
+"""Motifs of passes that know constants, branches, types and sizes."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def _cases(dtype: str) -> list[Case]:
 
 
 def _and_back(x: np.ndarray) -> np.ndarray:
-    """What onnxruntime's integers stand for."""
+    """Return the floats for which onnxruntime's integers stand."""
     integers, scale, zero = Case("DynamicQuantizeLinear", [x], outputs=3).expectation([x])
     return (integers.astype(np.float32) - zero.astype(np.float32)) * scale
 
