@@ -71,7 +71,7 @@ const cases = {
     const { y } = await session.run(feeds);
     equal([y.location, y.type, ...y.dims, y.mlTensor instanceof MLTensor], ['ml-tensor', 'float32', 1, 3, true]);
     equal(await read(y.mlTensor), [11, 22, 33]);
-    // What the page writes is what the next run is fed.
+    // The next run is fed the numbers that the page writes.
     context.writeTensor(feeds.x.mlTensor, Float32Array.of(4, 5, 6));
     equal(await (await session.run(feeds)).y.getData(), [14, 25, 36]);
     equal(await read(y.mlTensor), [11, 22, 33]);
@@ -195,7 +195,7 @@ const cases = {
       y = next.y;
     }
     equal(await y.getData(true), [41, 82, 123]);
-    // What a session left is an MLTensor like the page's.
+    // A session's output is an MLTensor like the page's.
     const { y: left } = await first.run({ x: x(), scale });
     equal(await (await second.run({ x: from(left.mlTensor), scale })).y.getData(true), [21, 42, 63]);
     await first.release();

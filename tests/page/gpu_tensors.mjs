@@ -45,7 +45,7 @@ const cases = {
       equal([y.location], ['cpu']);
       equal(y.data, [11 + more, 22 + more, 33 + more]);
     }
-    // What was fed stays the page's.
+    // A feed stays the page's.
     equal(await contentsOf(device, buffer, 3), [6, 7, 8]);
     buffer.destroy();
     await session.release();

@@ -1,4 +1,4 @@
-// What the cases of pages say when they fail.
+// Words for failures of the pages' cases.
 
 export function equal(actual, expected) {
   if (actual.length === expected.length && [...actual].join() === [...expected].join()) return;

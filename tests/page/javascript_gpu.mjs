@@ -132,7 +132,7 @@ export const cases = {
       equal(await u_float.getData(true), [1, 4000000000, 3]);
       equal(c_twice.data, [2n << 40n, -2n, 6n]);
       equal(await contents(device, largest.gpuBuffer, BigInt64Array, 1), [1n]);
-      // What the page has been given is the tensor, from then on.
+      // The page has been given the tensor itself, from then on.
       device.queue.writeBuffer(largest.gpuBuffer, 0, BigInt64Array.of(-7n));
       equal(await largest.getData(true), [-7n]);
     }
@@ -235,7 +235,7 @@ export const cases = {
     const { prototype } = GPUDevice;
     const { createBuffer } = prototype;
     let spent = 0;
-    // What the tensors of a run lie in, as a GPU without memory makes it.
+    // Buffers for the tensors of a run fail as on a GPU without memory.
     prototype.createBuffer = function (descriptor) {
       const none = descriptor.label === 'arena';
       if (none) spent++;

@@ -1,4 +1,4 @@
-// What the cases of pages are made of.
+// Parts of the pages' cases.
 import { InferenceSession, Tensor } from './py_ort.mjs';
 
 /** The first of these that there is, as most of the cases want it. */
@@ -32,7 +32,7 @@ export async function contents(device, buffer, array, count) {
   return new array(read.getMappedRange().slice(0), 0, count);
 }
 
-/** What goes to the console until `stop`. */
+/** Collects the console's messages until `stop`. */
 export function listening(method) {
   const said = [];
   const real = console[method];

@@ -207,7 +207,7 @@ export const cases = {
     const other = await create('add', { cache: true });
     equal(other.inputNames, ['x', 's']);
     await other.release();
-    // What another version of the runtime kept, or was damaged since, is fetched again.
+    // An entry of another version of the runtime, or one that was damaged since, is fetched again.
     const bytes = new Uint8Array(await (await fetch('add.pyort')).arrayBuffer());
     bytes[16 + new DataView(bytes.buffer).getUint32(8, true) + 30] ^= 1;
     for (const useless of [await fetch('add.onnx'), new Response(bytes)]) {

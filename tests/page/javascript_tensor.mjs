@@ -101,7 +101,7 @@ export const cases = {
     const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
     const make = (elements) => {
       const buffer = device.createBuffer({ size: 48, usage, mappedAtCreation: true });
-      // What lies behind the elements is nobody's.
+      // The bytes behind the elements belong to no tensor.
       const bytes = new Uint8Array(buffer.getMappedRange()).fill(0xa5);
       if (elements) bytes.set(new Uint8Array(elements.buffer));
       buffer.unmap();
@@ -128,7 +128,7 @@ export const cases = {
       const { f } = await session.run({ c, x: yes, z: no }, { y: target, f: null });
       equal([type, ...f.data], [type, ...pick(values, others)]);
       equal([type, ...(await read(target.gpuBuffer, x))], [type, ...pick(x, z)]);
-      // What one run wrote the next one reads; and on the CPU it has the type's own array.
+      // The next run reads a tensor that one run wrote; and on the CPU it has the type's own array.
       const { y: own } = await session.run({ c, x: target, z: no });
       const asNumbers = type === 'bfloat16' ? pick(x, z) : pick(values, others);
       equal([own.type, ...own.data], [type, ...asNumbers]);

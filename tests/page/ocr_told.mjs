@@ -1,4 +1,4 @@
-// What the page of samples/web/ocr read in the sample, told to the server.
+// Tells the server the words that the page of samples/web/ocr read in the sample.
 function encoded({ type, dims, data }) {
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   let text = '';

@@ -1,4 +1,4 @@
-"""What other people's code reads beneath onnxruntime's Python classes: names with an underscore, native objects."""
+"""Names beneath onnxruntime's Python classes that other people's code reads: with an underscore, native objects."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 HEADS, KV_HEADS, SIZE, LAYERS, CAPACITY = 4, 2, 16, 2, 96
 WIDTH = HEADS * SIZE
 UNTOUCHED = 7.0
-#: What a step makes that needs nothing new.
+#: Objects that a step makes none of where it needs nothing new.
 MADE = ("pipelines", "buffers", "bind_groups", "suspensions")
 ELEMENT = {np.float32: TensorProto.FLOAT, np.float16: TensorProto.FLOAT16}
 CACHES = [f"{kind}.{layer}" for layer in range(LAYERS) for kind in ("key", "value")]
@@ -139,7 +139,7 @@ def from_a_mask(model: bytes) -> bytes:
 
 
 def test_a_mask_that_grows_leaves_steps_as_they_are(new_session):
-    """What differs from step to step is computed on the CPU, and changes nothing on the GPU but a number: the plan is
+    """The CPU computes all that differs from step to step, and on the GPU only a number changes: the plan is
     not walked again."""
     model = from_a_mask(decoder(np.float32, 1))
     session = new_session(model, providers=["webgpu"])
@@ -187,7 +187,7 @@ def test_steps_are_told_by_what_is_new_and_texts_do_not_mix(new_session):
 
 
 def test_steps_beyond_the_caches_are_told_where_the_plan_is_not_walked(new_session):
-    """What a kernel asked of a number is asked of each step's, and a step that fails spoils nothing."""
+    """A kernel's check of a number is made for each step's, and a step that fails spoils nothing."""
     session = new_session(from_a_mask(decoder(np.float32, 1)), providers=["webgpu"])
     shape = [1, KV_HEADS, CAPACITY, SIZE]
     caches = {name: session.create_ortvalue_from_shape_and_type(shape, np.float32, "webgpu") for name in CACHES}

@@ -132,7 +132,7 @@ def test_caches_of_earlier_steps_stay_as_they_are(kind: str, new_session: Callab
         check(*caches)
     assert not np.array_equal(left[0][0].numpy(), right[0][0].numpy())
     check(*text.step(*left, mask[13]))
-    # What is written into a value is in no other one.
+    # A write into a value changes no other one.
     third = text.step(*right, mask[13])
     right[0][0].update_inplace(np.zeros_like(right[1][0]))
     check(*third)

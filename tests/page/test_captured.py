@@ -164,7 +164,7 @@ async def _url() -> str:
 
 
 def test_it_lacks_the_provider(tabs: Tabs, tmp_path: Path) -> None:
-    """That is known at once; no other browser is waited for."""
+    """A captured browser that lacks the provider is told at once; no other browser is waited for."""
     cases = load_cases([str(right_and_wrong(tmp_path))])
     options = RunnerOptions(("webgpu",), skip_missing=True, browser=BrowserOptions(browser="capture"))
     tabs.open(loop_thread().call(_url()))

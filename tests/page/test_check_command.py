@@ -31,7 +31,7 @@ WAYS = {"webgpu": (("webgpu",), "0"), "wasm": (("wasm",), "0"), "alone": (("webg
 
 
 def judged(model: bytes, way: str) -> tuple[Verdict, str]:
-    """What is said of a model, and the error of the session, or ""."""
+    """Return what is said of a model, and the error of the session, or ""."""
     providers, alone = WAYS[way]
     options = SessionOptions()
     options.add_session_config_entry("session.disable_cpu_ep_fallback", alone)

@@ -1,4 +1,4 @@
-"""What the flags that Chromium is started with are for."""
+"""The reasons for the flags with which Chromium is started."""
 
 from __future__ import annotations
 

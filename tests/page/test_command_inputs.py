@@ -68,7 +68,7 @@ def test_profile(py_ort_command, model):
 
 @pytest.mark.parametrize("option", [("--dim", "N=4"), ("--shape", "x=4x3"), ("--input", "x")])
 def test_commands_that_only_compile(py_ort_command, tmp_path, option):
-    """What asks for sizes is gone where these are known."""
+    """No text asks for sizes where these are known."""
     sizes = """<ir_version: 8, opset_import: ["": 17]> g (float[N,3] x) => (int64[2] y) {
         a = Shape(x)
         b = Add(a, a)

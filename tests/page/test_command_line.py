@@ -91,7 +91,7 @@ def test_an_error_is_one_message_and_status_1():
     assert "Traceback" not in done.stderr and "NoSuchFile" in done.stderr and "/no/such.onnx" in done.stderr
 
 
-#: What is registered before the command's own is called after it.
+#: A function registered before the command's own is called after it.
 AT_EXIT = """
 import atexit, gc, sys
 from py_ort.cli import main

@@ -60,7 +60,7 @@ def test_the_same_everywhere(model, py_ort_command):
 
 
 class Wrong(InBrowser):
-    """What has a fault in some values, if these are looked at or not: all that is computed from them differs, too."""
+    """An engine with a fault in some values, if these are looked at or not: all computed from them differs, too."""
 
     def __init__(self, change=lambda proto: None, fails: str = "") -> None:
         super().__init__("wasm", options={"browser": BROWSER})

@@ -139,7 +139,7 @@ def test_our_own_expectations_are_the_default(conformance):
 
 
 def test_sizes_and_files(tmp_path, conformance):
-    """What is fed takes the place of the cases' own inputs."""
+    """Feeds of the command take the place of the cases' own inputs."""
     write(tmp_path / "cases/one", np.maximum(X, 0))
     np.save(tmp_path / "x.npy", -X)
     wasm = ("--provider", "wasm")

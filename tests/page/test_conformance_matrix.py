@@ -214,7 +214,7 @@ def test_a_sample(conformance):
 
 
 def test_models_in_use(conformance):
-    """Those of `make matrix`."""
+    """The models of `make matrix` all have a row."""
     table = Path(__file__).parents[2] / "samples/models.py"
     status, results, said = conformance(table, *WASM, "--jobs", 1)
     assert status == 0 and len(results["cases"]) == results["passed"] == 3, said

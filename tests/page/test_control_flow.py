@@ -74,7 +74,7 @@ def test_a_session_of_an_endless_loop_is_made(new_session):
     np.testing.assert_array_equal(other.run(None, {"x": np.float32([1, 2])})[0], [-1, -2])
 
 
-#: What a body does to a state, and what is done behind the loop: the rank of the state changes in each iteration.
+#: A body's change to a state, and the node behind the loop: the rank of the state changes in each iteration.
 OTHER_RANKS = {
     "unsqueeze, reshape": ((), "t = Unsqueeze(s, zero1)  next = Reshape(t, most1)", "y = Identity(l)"),
     "transpose": ((2, 2), "t = Transpose(s)  next = Unsqueeze(t, zero1)", "y = Identity(l)"),

@@ -1,4 +1,4 @@
-"""What a page does while its model is on its way."""
+"""A page's work while its model is on its way."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def traced(browser: Any, site: StaticSite, seconds: float) -> set[str]:
 
 
 def test_the_product_is_optimized_while_the_model_is_on_its_way(site: StaticSite) -> None:
-    """What most models spend their time in: their first runs are not in the slow form."""
+    """Most models spend their time in products: their first runs do not use the slow form."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

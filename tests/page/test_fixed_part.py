@@ -1,4 +1,4 @@
-"""What is the same in every run with the same shapes is computed in the first one: numbers are right, run after run."""
+"""Nodes that are the same in every run with the same shapes run in the first one only, and numbers are right in all."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_runs_in_flight(new_session):
 
 
 def test_fixed_outputs_bound_to_buffers(new_session):
-    """Whoever bound a buffer to an output may write there what he likes."""
+    """A user who bound a buffer to an output may write to it."""
     session = new_session(grid_model(), options(), providers=["webgpu", "wasm"])
     x = session.create_ortvalue_from_shape_and_type([5, WIDTH], np.float32, "webgpu")
     fixed = session.create_ortvalue_from_shape_and_type([5, WIDTH], np.float32, "webgpu")

@@ -77,7 +77,7 @@ def test_what_opens_a_fleet_starts_ahead(tmp_path: Path, caplog: pytest.LogCaptu
 
 @pytest.fixture
 def chromedriver(tmp_path: Path) -> Iterator[tuple[str, Machine]]:
-    """What is `browser=` for a WebDriver on another machine."""
+    """Return the value of `browser=` for a WebDriver on another machine."""
     if not (program := shutil.which("chromedriver")):
         pytest.skip("chromedriver is not installed (make browsers)")
     with other_machines(1) as (machine,):
@@ -162,7 +162,7 @@ def test_what_is_no_webdriver() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_cases_of_a_browser_that_dies_are_run_elsewhere(tmp_path: Path, py_ort_command, monkeypatch, jobs) -> None:
-    """Whether one process serves all browsers, or each has one."""
+    """Cases move on if one process serves all browsers, and if each has one."""
     for number in range(40):
         write(tmp_path / f"cases/c{number}", np.maximum(X, 0))
     files = {name: tmp_path / name for name in ("r.json", "r.xml", "r.html")}

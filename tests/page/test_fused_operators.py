@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 _DRAWS = Draws(9)
 f32 = _DRAWS.f32
-#: Those of onnxruntime's FusedConv, and numbers other than their defaults.
+#: Activations of onnxruntime's FusedConv, and numbers other than their defaults.
 ACTIVATIONS: dict[str, list[float]] = {
     "": [],
     "Relu": [],

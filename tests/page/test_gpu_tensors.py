@@ -22,7 +22,7 @@ CASES = re.findall(r"^  (?:'(.+)'|(\w+)): async", (HERE / "gpu_tensors.mjs").rea
 
 @pytest.fixture(scope="module", params=["py_ort", "onnxruntime-web"])
 def outcomes(request, tmp_path_factory) -> dict[str, str]:
-    """What became of each case on one engine."""
+    """Return the outcome of each case on one engine."""
     folder = tmp_path_factory.mktemp("gpu_tensors")
     for name in ("gpu_tensors.html", "gpu_tensors.mjs", "javascript_checks.mjs"):
         shutil.copy(HERE / name, folder)

@@ -155,7 +155,7 @@ def test_values_for_sessions_without_a_gpu(new_session):
         on_cpu.run_with_iobinding(binding)
 
 
-#: What is wrong -> a value for the output, given the session; words of the error.
+#: The fault -> a value for the output, given the session; words of the error.
 WRONG = {
     "shape": (
         lambda s: at(s, np.zeros((3, 2), np.float32)),

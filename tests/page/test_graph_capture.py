@@ -15,7 +15,7 @@ from py_ort.exceptions import InvalidArgument, InvalidGraph
 pytestmark = pytest.mark.browser
 CAPTURED = [("webgpu", {"enableGraphCapture": True})]
 SCALE = np.array([1, 10, 100], np.float32)
-#: What no captured run makes or asks.
+#: Objects and questions that no captured run makes.
 MADE = ("pipelines", "buffers", "bind_groups", "walks", "suspensions")
 
 
@@ -161,7 +161,7 @@ def test_models_that_cannot_be_captured(new_session, model, options, words, node
 
 
 def test_shape_arithmetic_is_captured(new_session):
-    """What the CPU computes from shapes alone is the same in every run."""
+    """Results that the CPU computes from shapes alone are the same in every run."""
     nodes = [
         helper.make_node("Shape", ["x"], ["s"]),
         helper.make_node("Exp", ["x"], ["e"]),

@@ -57,7 +57,7 @@ def jar() -> Path:
 
 
 def ready(url: str, nodes: int) -> bool:
-    """Whether the hub says that it has so many nodes."""
+    """Return True if the hub says that it has so many nodes."""
     try:
         with urllib.request.urlopen(f"{url}/status", timeout=5) as answer:
             return sum(node["availability"] == "UP" for node in json.load(answer)["value"].get("nodes", ())) == nodes

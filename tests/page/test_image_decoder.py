@@ -85,7 +85,7 @@ def test_pixels_are_those_of_the_file(decode: Decode) -> None:
 
 
 def test_runs_without_an_end(decode: Decode) -> None:
-    """What stands behind the last pixel may be missing."""
+    """The end mark behind the last pixel may be missing."""
     palette = bytes(range(256)) * 4
     data = pictures.bmp(8, 1, (4, 2), bytes([4, 1, 0, 0, 4, 2]), palette)
     np.testing.assert_array_equal(decode(data), by_pillow(data))

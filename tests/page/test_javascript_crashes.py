@@ -1,4 +1,4 @@
-"""What crashes the core of a page without Python: a typed error, and sessions that go on, or say what to do."""
+"""A crash of the core in a page without Python: a typed error, and sessions that go on, or say what to do."""
 
 from __future__ import annotations
 

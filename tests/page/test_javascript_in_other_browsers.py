@@ -32,13 +32,13 @@ WANT_WEBGPU = {
     "sessions come and go on one device",
     "on wasm alone, the same numbers",
 }
-#: What Firefox's WebGPU does otherwise.
+#: Cases that Firefox's WebGPU treats otherwise.
 NOT_FIREFOX = {"GPU errors and validation modes": "an error that is no run's is told once there, in any number of runs"}
 
 
 @pytest.fixture(scope="module", params=["firefox", "webkit"])
 def told(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
-    """What became of all cases in one browser."""
+    """Return the outcomes of all cases in one browser."""
     browser = request.param
     if not find.installed(browser):
         pytest.skip(f"{browser} is not installed")

@@ -47,7 +47,7 @@ def serve() -> Iterator[Callable[..., StaticSite]]:
 
 
 def visit(site: StaticSite, query: str = "") -> dict[str, Any]:
-    """What the page tells; its numbers are native onnxruntime's."""
+    """Return the page's answer; its numbers are native onnxruntime's."""
     with browsing("chromium", f"{site.origin}/javascript_policy.html{query}"):
         told = site.told()
     assert "error" not in told, told

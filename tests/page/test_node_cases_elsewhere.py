@@ -27,7 +27,7 @@ WHOLE = os.environ.get("PY_ORT_ALL_CASES") == "1"
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("browser", ["firefox", "webkit", "qtwebengine"])
 def test_on_wasm(browser: str) -> None:
-    """What fails is what fails in Chromium."""
+    """The cases that fail are those that fail in Chromium."""
     if not find.installed(browser) or (browser == "webkit" and not shutil.which("Xvfb")):
         pytest.skip(f"{browser} is not installed")
     cases = sampled(load_cases("onnx-node"), 1 if WHOLE else 40)
@@ -86,7 +86,7 @@ def has_float16(case: Case) -> bool:
 
 @pytest.mark.timeout(1800)
 def test_on_webgpu(firefox: BrowserOptions) -> None:
-    """What fails in Firefox is what fails in Chromium. All is on the GPU."""
+    """The cases that fail in Firefox are those that fail in Chromium. All is on the GPU."""
     cases = [case for case in load_cases("onnx-node") if not has_float16(case)]
     chosen = sampled(cases, 1 if WHOLE else 100)
     passed = run(chosen, RunnerOptions(("webgpu",), fallback=False, browser=firefox, jobs=0 if WHOLE else 1))

@@ -1,4 +1,4 @@
-"""What code written for onnxruntime does with sessions, values and options, in a page."""
+"""Code written for onnxruntime runs with our sessions, values and options, in a page."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ def test_two_pages_run_at_the_same_time(new_session):
 
 
 def test_code_for_onnxruntime_runs_as_it_is(tmp_path):
-    """What skl2onnx's and PyTorch's manuals tell users to write."""
+    """Code as skl2onnx's and PyTorch's manuals tell users to write it."""
     (tmp_path / "model.onnx").write_bytes(add())
     with py_ort.install_as_onnxruntime(browser=BROWSER):
         import importlib.util

@@ -125,7 +125,7 @@ STORAGE = {"disabled": (0, 0, 0), "lazyRelease": (1, 0, 0), "simple": (1, 2, 0),
 
 @pytest.mark.parametrize("mode", STORAGE)
 def test_storage_buffers(new_session, mode):
-    """What becomes of outputs that were left on the GPU and freed."""
+    """Outputs that were left on the GPU and freed: their buffers are kept or destroyed by the mode."""
     kept, same, larger = STORAGE[mode]
     providers = webgpu(deviceId=31 + list(STORAGE).index(mode), storageBufferCacheMode=mode)
     session = new_session(small_models.add(), providers=providers)
@@ -167,7 +167,7 @@ def test_uniform_buffers(new_session):
 
 @pytest.mark.parametrize("mode, kept", {"disabled": (0, 0), "lazyRelease": (1, 0), "simple": (1, 0)}.items())
 def test_uniform_buffers_of_a_capture(new_session, mode, kept):
-    """Those of one that is released: how many wait then, and after the next run, which wants as many bytes."""
+    """Buffers of a released capture: how many wait then, and after the next run, which wants as many bytes."""
     options = {"deviceId": 46, "enableGraphCapture": True, "uniformBufferCacheMode": mode}
     session = new_session(small_models.add(), providers=webgpu(**options))
 
@@ -186,7 +186,7 @@ def test_uniform_buffers_of_a_capture(new_session, mode, kept):
 
 @pytest.mark.parametrize("mode, kept", {"disabled": 0, "lazyRelease": 0, "simple": 1, "bucket": 1}.items())
 def test_staging_buffers(new_session, mode, kept):
-    """What outputs pass through stays with the session; one that became too small goes to the default cache."""
+    """The buffer that outputs pass through stays with the session; one grown too small goes to the default cache."""
     session = new_session(small_models.add(), providers=webgpu(deviceId=51, defaultBufferCacheMode=mode))
     for rows in (2, 2, 2, 50_000):
         session.run(None, feeds(rows))

@@ -156,7 +156,7 @@ def test_without_webgpu_tests_are_skipped_if_asked(project):
 
 
 def test_that_there_is_no_gpu_is_asked_once(project):
-    """What looks for one tries several times; later tests are skipped without."""
+    """The search for a GPU tries several times; later tests are skipped without it."""
     project.makepyfile(
         test_gpu="""
     import pytest

@@ -50,7 +50,7 @@ def some(*shape: int) -> np.ndarray:
     return RNG.integers(0, 2, shape).astype(np.int32)
 
 
-#: What each adds to the inputs, and to the attributes.
+#: Additions of each to the inputs, and to the attributes.
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": ({}, {}),
     "least length": ({"min_length": np.array([9], np.int32)}, {}),
@@ -130,7 +130,7 @@ def _length(sequences: np.ndarray) -> int:
     return int(written[-1]) + 1
 
 
-#: What each adds to the inputs, and to the attributes.
+#: Additions of each to the inputs, and to the attributes.
 SAMPLING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "all": ({}, {"top_p": 1.0}),
     "likely": ({}, {"top_p": 0.7, "temperature": 3.0}),
@@ -210,7 +210,7 @@ def test_scores_of_each_turn(attributes: dict[str, Any], new_session: NewSession
     ("variant", "provider"), [*_on("wasm", (*VARIANTS, *BEAM_VARIANTS)), *_on("webgpu", ("pairs", "long"))]
 )
 def test_beams(variant: str, provider: str, early: int, new_session: NewSession) -> None:
-    """Whether a text can still improve onnxruntime judges by the scores of another one of the batch, unless it stops
+    """onnxruntime judges by the scores of another text of the batch if a text can still improve, unless it stops
     early: so texts of a batch are compared with each of them alone.
     """
     feeds, attributes = feeds_of("BeamSearch", variant)
@@ -327,7 +327,7 @@ def test_on_the_gpu(new_session: NewSession) -> None:
     ids=["no encoder", "Whisper", "another decoder"],
 )
 def test_other_decoders(attributes: dict[str, Any], new_session: NewSession) -> None:
-    """What we do not know is said when the session is made."""
+    """Decoders that we do not know are refused when the session is made."""
     feeds, _ = feeds_of("BeamSearch", "plain")
     with pytest.raises(NotImplemented, match="BeamSearch"):
         new_session(search("BeamSearch", feeds, attributes, 0).SerializeToString(), providers=["wasm"])

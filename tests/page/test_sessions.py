@@ -336,7 +336,7 @@ def test_installed_as_onnxruntime(tmp_path):
 
 @pytest.mark.parametrize("most", [-1, 1 << 18], ids=["fetched", "sent"])
 def test_plans_are_sent_or_fetched(monkeypatch, most):
-    """Those of a few bytes come with the request."""
+    """Plans of a few bytes come with the request."""
     published = []
     publish = HttpServer.publish
     monkeypatch.setattr(HttpServer, "publish", lambda *given: published.append(given[1]) or publish(*given))

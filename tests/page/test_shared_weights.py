@@ -1,4 +1,4 @@
-"""What sessions of one model share in a page, the plans they make for shapes, and what they say of their memory."""
+"""Sessions of one model in a page share weights; the plans they make for shapes, and their reports of memory."""
 
 from __future__ import annotations
 

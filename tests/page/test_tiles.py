@@ -30,7 +30,7 @@ PRODUCT, WINDOWS = "matrix_50x40x96x1_44", "windows_400x32x72x1_44"
 
 @pytest.fixture
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TileTables:
-    """Those of a cache of the test's own."""
+    """Return the tables of a cache of the test's own."""
     monkeypatch.setenv("PY_ORT_CACHE_DIR", str(tmp_path / "plans"))
     monkeypatch.delenv("PY_ORT_CACHE", raising=False)
     found = TileTables.default()

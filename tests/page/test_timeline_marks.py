@@ -1,4 +1,4 @@
-"""What sessions do is in the browser's own performance timeline, which DevTools and Perfetto show."""
+"""Sessions' work is in the browser's own performance timeline, which DevTools and Perfetto show."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def traced(devtools: str, work: Callable[[], None]) -> dict[str, dict[str, Any]]
 
 
 def measures(devtools: str, options: SessionOptions) -> dict[str, dict[str, Any]]:
-    """Those of a session and two runs."""
+    """Return the measures of a session and two runs."""
     model = parse(MODEL, opset=18)
     for node, name in zip(model.graph.node, ("exp", "det", "neg"), strict=True):
         node.name = name

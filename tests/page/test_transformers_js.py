@@ -53,7 +53,7 @@ def site(tmp_path_factory, models) -> Iterator[StaticSite]:
 
 @pytest.fixture(scope="module", params=["wasm", "webgpu", "wasm&files", *(f"wasm&models={name}" for name in RAW)])
 def told(site, request) -> dict[str, Any]:
-    """What the page says of a run on one device."""
+    """Return the page's report of a run on one device."""
     with browsing("chromium", f"{site.origin}/index.html?device={request.param}"):
         told = site.told(240)
     assert "error" not in told, told

@@ -31,7 +31,7 @@ def body() -> onnx.GraphProto:
 
 @dataclass
 class Reader:
-    """What reads `v`, of this shape, and makes `y`; its values in four runs."""
+    """A node that reads `v`, of this shape, and makes `y`; its values in four runs."""
 
     nodes: Sequence[onnx.NodeProto]
     shape: Sequence[int]

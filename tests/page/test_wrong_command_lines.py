@@ -25,7 +25,7 @@ JUNK = (
     "\u00e9",
     "99999999999999",
 )
-#: Those that would do what they are told: print a page of help, wait for a browser, or serve until Ctrl-C.
+#: Options that would do as they are told: print a page of help, wait for a browser, or serve until Ctrl-C.
 LEFT_OUT = {"help", "verbose", "browser", "launcher", "webgpu", "watch", "clear"}
 
 

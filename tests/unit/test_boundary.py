@@ -1,4 +1,4 @@
-"""What nobody foresaw leaves py_ort as an error of its own, with the cause, the node and the place."""
+"""An unforeseen error leaves py_ort as an error of its own, with the cause, the node and the place."""
 
 from __future__ import annotations
 

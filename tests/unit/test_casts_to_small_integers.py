@@ -13,7 +13,7 @@ from py_ort.compiler import CompileOptions, compile_model
 SOURCES = {"float16": TensorProto.FLOAT16, "float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 SMALL = ("INT4", "UINT4", "INT2", "UINT2")
 NUMBERS = [0.4, 0.5, 0.6, 1.5, 2.5, -0.5, -0.6, -1.5, -2.5, 7.4, 7.5, 8.4, 15.6, 16.2, -8.4, -8.6, -9, 100.3, -100.3]
-#: What no integer of 32 bits is.
+#: Numbers that no integer of 32 bits holds.
 BEYOND = [np.nan, np.inf, -np.inf, 1e30, -1e30, 3e9, -3e9, 2147483520, -2147483648.0, 1.5]
 WIDE = ("INT32", "INT16", "UINT16", "INT8", "UINT8")
 

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 
 import py_ort
 
-#: What Pyodide lacks, and what only browsers and servers are reached with.
+#: Modules that Pyodide lacks, and those for browsers and servers only.
 MISSING = [
     *("_multiprocessing", "_posixsubprocess", "_ssl", "fcntl", "resource", "ssl", "termios"),
     *("aiohttp", "playwright", "segno", "websockets"),

@@ -1,4 +1,4 @@
-"""What the documentation names is there: files, commands, options; and docstrings tell of what the API takes."""
+"""Files, commands and options that the documentation names are there; docstrings tell of what the API takes."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_flags_that_do_less_than_they_say(data, monkeypatch, capsys):
 
 
 def test_switches(data, monkeypatch, capsys):
-    """Those that sessions have are theirs; of others the values that ask for what happens anyway say nothing."""
+    """Switches that sessions have are theirs; the others say nothing for values that ask for what happens anyway."""
     monkeypatch.setenv("PY_ORT_TRACE", "0")
     line = ["-b=wasm", "--trace", "--wasm.simd=fixed", "--wasm.proxy", f"--test-data={data}"]
     assert status_of(monkeypatch, "op", "add", *line) == 0

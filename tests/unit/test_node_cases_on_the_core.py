@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "wasm_build/test"))
 #: Their values are not numpy's, whose types and shapes they have all the same. The other known failures pass here: they
 #: are within two or three units in the last place, or have no kernel.
 RANDOM = {name for name, known in expectations_of("onnx-node", "wasm").items() if known.may_pass}
-#: What the page does for the core: tests/page/test_image_decoder.py.
+#: Operators that the page runs for the core: tests/page/test_image_decoder.py.
 OF_THE_PAGE = {"ImageDecoder"}
 BATCH = 300
 # Two or three units in the last place, where the cases' own tolerance is finer than the type.
@@ -158,7 +158,7 @@ ERRORS: dict[str, tuple[str, list[Any], dict[str, Any], str]] = {
 
 @pytest.fixture(scope="module")
 def errors() -> dict[str, Any]:
-    """What the core says of each case of ERRORS."""
+    """Return the core's answer to each case of ERRORS."""
     os.environ.setdefault("PY_ORT_CORE", str(ASSETS / "core.mjs"))
     from one_node import model, run_many
 
@@ -181,7 +181,7 @@ def errors() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_error(name: str, errors: dict[str, Any]) -> None:
-    """What is wrong with the inputs of a kernel is an error that names the operator and the value."""
+    """A fault in the inputs of a kernel is an error that names the operator and the value."""
     op_type, _, _, text = ERRORS[name]
     error = errors[name]
     assert isinstance(error, Exception), f"no error, but {error.outputs}"

@@ -26,7 +26,7 @@ LIBC.strtod.restype, LIBC.strtof.restype = ctypes.c_double, ctypes.c_float
 
 
 def texts() -> list[str]:
-    """Those, random numbers of all sizes, and the middle between two neighbours, where rounding is hardest."""
+    """Return edges, random numbers of all sizes, and middles between two neighbours, where rounding is hardest."""
     draw = random.Random(5)
     found = list(EDGES)
     for _ in range(300):

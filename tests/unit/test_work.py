@@ -1,4 +1,4 @@
-"""What a model has to do at least (`py_ort.bench.work`), counted by hand."""
+"""The least work of a model (`py_ort.bench.work`), counted by hand."""
 
 import numpy as np
 import pytest

@@ -31,7 +31,7 @@ class Motif:
 
 
 class Motifs(dict[str, Motif]):
-    """Return the motifs of a module, by name, in the order in which they stand there."""
+    """The motifs of a module, by name, in the order in which they stand there."""
 
     def motif(self, *passes: str, **options: Any) -> Callable[[Make], Make]:
         """Register a function by its name."""

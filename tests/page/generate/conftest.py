@@ -1,4 +1,4 @@
-"""What tests of `generate` share."""
+"""Fixtures of the tests of `generate`."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_tokens_that_end_it(session: InferenceSession, model: onnx.ModelProto) -
     assert (generation.result(), generation.finish_reason) == (wanted[:first], "eos")
     generation = session.generate(PROMPT, max_new_tokens=LONG, stop=[[99], wanted[5:8]])
     assert (generation.result(), generation.finish_reason) == (wanted[:8], "stop")
-    # What steps were ahead is of no use, and does no harm.
+    # Steps that were ahead are of no use, and do no harm.
     prompt = [*PROMPT, *wanted[:8], 1]
     assert session.generate(prompt, max_new_tokens=3).result() == native_greedy(model, prompt, 3)
 
@@ -159,7 +159,7 @@ def test_nobody_has_the_session_any_more(provider: str, model: onnx.ModelProto) 
 
 
 def _is_gone(session: weakref.ref[InferenceSession]) -> bool:
-    """Whether nobody holds it; the thread that told the end may for a moment."""
+    """Return True once nobody holds it; the thread that told the end may for a moment."""
     deadline = time.monotonic() + 5
     while session() is not None and time.monotonic() < deadline:
         time.sleep(0.01)

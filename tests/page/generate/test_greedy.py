@@ -51,7 +51,7 @@ def test_rows_of_logits_that_begin_in_the_middle_of_a_word(provider: str, new_se
 
 
 def test_caches_of_one_length(provider: str, new_session: NewSession) -> None:
-    """What the model says that they have: fed and given in that length from the beginning."""
+    """Caches have the length that the model declares: they are fed and given in it from the beginning."""
     model = language_model("grouped")
     session = new_session(language_model("grouped", room=24).SerializeToString(), providers=[provider])
     prompts = [PROMPT, PROMPT[:3]]

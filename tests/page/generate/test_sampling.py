@@ -49,7 +49,7 @@ def of_one_distribution() -> bytes:
 
 
 def chances(temperature: float = 1, top_k: int = 0, top_p: float = 1) -> np.ndarray:
-    """What transformers' warpers make of the scores: temperature, then the k largest, then the nucleus."""
+    """Return the chances that transformers' warpers give: temperature, then the k largest, then the nucleus."""
     scores = SCORES.astype(np.float64) / temperature
     if top_k:
         scores[scores < np.sort(scores)[-top_k]] = -np.inf

@@ -83,7 +83,7 @@ def test_values():
 
 @pytest.fixture
 def messages():
-    """What a function is given that messages go to."""
+    """Yield the list to which messages go."""
     logger, given = logging.getLogger("py_ort"), []
     before = logger.level
     yield given

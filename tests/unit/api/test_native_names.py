@@ -1,4 +1,4 @@
-"""What only the module has that stands in for onnxruntime: its native module's names."""
+"""Names of onnxruntime's native module, which only our stand-in for the module has."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from py_ort.runtime.available import API_VERSION
 native = pytest.importorskip("onnxruntime")
 state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
 
-#: What onnxruntime has and py_ort has not, and why. "name" or "Class.name".
+#: Names that onnxruntime has and py_ort has not, and why. "name" or "Class.name".
 LEFT_OUT = {
     "cuda_version": "its own part, not an API",
     **dict.fromkeys(
@@ -136,7 +136,7 @@ def test_reasons_are_of_names_that_are_there():
 
 
 def _newer(name: str) -> bool:
-    """Whether an older onnxruntime may lack it."""
+    """Return True if an older onnxruntime may lack it."""
     return not hasattr(native, name.partition(".")[0]) or "." in name
 
 

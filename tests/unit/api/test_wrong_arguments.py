@@ -15,7 +15,7 @@ from py_ort.exceptions import InternalError, InvalidArgument, PyOrtError, WrongT
 
 
 class Raises:
-    """What cannot be looked at."""
+    """An object that raises at each question."""
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
@@ -52,7 +52,7 @@ VALUES = [
         int,
     ),
 ]
-#: What the other arguments are: such as fit.
+#: Values for the other arguments: such as fit.
 FITTING = {
     **{
         "shape": (2,),

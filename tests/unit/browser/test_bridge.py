@@ -201,7 +201,7 @@ def test_much_may_be_sent_before_anything_is_read():
 
 
 def copied(size: int) -> tuple[JsepCopyT, list[bytes], int]:
-    """What to start: the page's answer does not come, as nobody reads it."""
+    """Return a request with its data: the page's answer does not come, as nobody reads it."""
     return JsepCopyT(), [bytes(size)], size
 
 

@@ -16,7 +16,7 @@ FRAMES = st.tuples(st.sampled_from([Opcode.BINARY, Opcode.CONT, Opcode.PING, Opc
 
 
 class Told:
-    """What a reader said of the bytes that it was given in parts of a size."""
+    """A reader's reports on the bytes that it was given in parts of a size."""
 
     def __init__(self, data: bytes, part: int) -> None:
         self.data = self.others = b""

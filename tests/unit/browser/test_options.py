@@ -57,7 +57,7 @@ def test_the_sandbox_as_wanted(monkeypatch, caplog, uid):
     for value, off in (("0", True), ("1", False)):
         monkeypatch.setenv("PY_ORT_SANDBOX", value)
         assert ("--no-sandbox" in BrowserOptions().command_line()) == off
-        # What replaces our flags leaves the sandbox alone, unless it says so.
+        # Flags that replace ours leave the sandbox alone, unless they say so.
         monkeypatch.setenv("CHROMIUM_FLAGS", "--mine")
         assert ("--no-sandbox" in BrowserOptions().command_line()) == off
         monkeypatch.setenv("CHROMIUM_FLAGS", "--mine --no-sandbox")

@@ -1,4 +1,4 @@
-"""What other systems do otherwise, as far as a machine of one system can tell."""
+"""Differences of other systems, as far as a machine of one system can tell."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class _Starter:
 
 
 def test_wanted_again_as_its_idle_time_ends() -> None:
-    """Whoever comes then has a browser that stays, not the one that is being closed."""
+    """A user who comes then has a browser that stays, not the one that is being closed."""
 
     async def again() -> Lease:
         pool, options = Pool(), BrowserOptions(idle_timeout=0)

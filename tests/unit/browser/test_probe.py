@@ -1,4 +1,4 @@
-"""What a browser is asked before it is listed."""
+"""Questions to a browser before it is listed."""
 
 import json
 

@@ -139,7 +139,7 @@ def test_http_strangers_have_little_time(server, words):
 
 
 def test_four_ranges_at_once_from_many_pages(server):
-    """What pages do is never in the way of the bound."""
+    """Pages' usual requests never meet the bound."""
     data = bytes(range(256)) * 4096
     url = server.publish([data]).removeprefix(server.origin)
     got, lock = [], threading.Lock()

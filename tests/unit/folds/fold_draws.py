@@ -1,4 +1,4 @@
-"""What cases of folds are made of: shapes, elements and places, drawn at random."""
+"""Cases of folds: shapes, elements and places, drawn at random."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Case:
 
 
 class Draw:
-    """What a case is made of, by one random generator."""
+    """The parts of a case, drawn by one random generator."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""What the compiler computes itself is what the kernel in the page computes, and native onnxruntime.
+"""The compiler's own results are those of the kernel in the page, and of native onnxruntime.
 
 An operator that is folded and has no cases here fails; so does one of whose cases none is folded.
 """
@@ -76,7 +76,7 @@ def _feeds(case: Case) -> dict[str, np.ndarray]:
 
 
 def _native(op_type: str, case: Case) -> list[np.ndarray] | None:
-    """What native onnxruntime computes; None where it has no kernel of this, or refuses."""
+    """Return native onnxruntime's results; None where it has no kernel of this, or refuses."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

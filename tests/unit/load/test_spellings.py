@@ -1,4 +1,4 @@
-"""What native onnxruntime reads besides the one form of a model is read, and what it refuses is refused with words."""
+"""Forms of a model that native onnxruntime reads are read; forms that it refuses are refused with words."""
 
 from __future__ import annotations
 

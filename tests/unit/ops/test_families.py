@@ -77,12 +77,12 @@ def on_wasm() -> dict[Key, str]:
 
 
 def named(path: str, family: str) -> bool:
-    """Whether a folder or the file has the family's name."""
+    """Return True if a folder or the file has the family's name."""
     return family in path.split("/")
 
 
 def test_every_kernel_of_the_core_is_found() -> None:
-    """What is read in the sources is what the core registers."""
+    """The kernels read in the sources are those that the core registers."""
     assert {_plain(entry["domain"], entry["op_type"]) for entry in _entries("wasm")} - set(on_wasm()) == set()
 
 

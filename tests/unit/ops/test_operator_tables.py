@@ -1,4 +1,4 @@
-"""What an operator is stands in `py_ort/ops`, and what a part knows of it at a function: tables of names are few."""
+"""`py_ort/ops` says what an operator is, and functions say what a part knows of it: tables of names are few."""
 
 from __future__ import annotations
 

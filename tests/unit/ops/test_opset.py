@@ -20,7 +20,7 @@ _OLDEST = Path(__file__).parents[3] / ".ci/onnx121.txt"
 
 
 def test_the_bounds_of_onnx_are_those_of_the_opset() -> None:
-    """Whoever raises one is told of the other."""
+    """A change of one needs a change of the other."""
     needed = [Requirement(each) for each in importlib.metadata.requires("py_ort") or ()]
     (bounds,) = [each.specifier for each in needed if each.name == "onnx" and each.marker is None]
     limits = {each.operator: Version(each.version) for each in bounds}

@@ -1,4 +1,4 @@
-"""What is inferred of com.microsoft's operators on quantized tensors is what native onnxruntime gives."""
+"""Inferred shapes and types of com.microsoft's operators on quantized tensors are those of native onnxruntime."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _compare(text: str, kind: str, sizes: tuple[int, ...]) -> None:
 
 
 def test_channels_last_behind_a_mean():
-    """What onnxruntime saves of an optimized network has no types between its nodes."""
+    """A network that onnxruntime saved after it optimized it has no types between its nodes."""
     text = """g (uint8[1,6,6,4] x) => (uint8[1,1,1,6] y) {
         m = com.microsoft.QLinearGlobalAveragePool<channels_last=1>(x, s, z, s, z)
         y = com.microsoft.QLinearConv<channels_last=1>(m, s, z, k, s, i, s, z)

@@ -1,4 +1,4 @@
-"""What `export` may be given as its output, and what it says of one that cannot be written."""
+"""Outputs that `export` may be given, and the error for one that cannot be written."""
 
 from __future__ import annotations
 

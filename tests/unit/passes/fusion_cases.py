@@ -1,4 +1,4 @@
-"""What test_fusions.py compiles, and the operators that are left of it."""
+"""Models that test_fusions.py compiles, and the operators that are left of them."""
 
 from __future__ import annotations
 

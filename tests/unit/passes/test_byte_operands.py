@@ -124,7 +124,7 @@ SCALES: dict[str, tuple[str, tuple[int, ...], bool]] = {
 
 @pytest.mark.parametrize("case", SCALES)
 def test_scales_as_they_broadcast(case: str) -> None:
-    """Those that are not of the weights stay what they are: a factor of the result."""
+    """Scales that are not of the weights stay as they are: a factor of the result."""
     product, shape, floats = SCALES[case]
     weights = _RNG.integers(-9, 9, (8, 8, 1, 1) if product == "ConvInteger" else (8, 8)).astype(np.int8)
     scales = np.linspace(0.01, 0.02, math.prod(shape), dtype=np.float32).reshape(shape)
@@ -140,7 +140,7 @@ def test_scales_as_they_broadcast(case: str) -> None:
 
 @pytest.mark.parametrize("outer", [False, True], ids=["in both branches", "in a branch and behind"])
 def test_each_graph_has_a_rounding_of_its_own(outer: bool) -> None:
-    """What one branch rounds neither the other sees nor what comes later."""
+    """A rounding in one branch is not seen by the other, nor by nodes that come later."""
     weights = _RNG.integers(-9, 9, (8, 8)).astype(np.int8)
 
     def product(name: str) -> list[onnx.NodeProto]:
@@ -195,7 +195,7 @@ def _conv(graph: ir.Graph) -> list[ir.Node]:
 
 
 def test_joined_convolutions_keep_their_scales() -> None:
-    """Those that write into a tensor of others have it behind the scales."""
+    """A convolution that writes into a tensor of others has its scales in it."""
     body = f"""{_X} {_W} c = Conv(q, v) r = QuantizeLinear(c, t, z) d = DequantizeLinear(r, t, z)
         k = DequantizeLinear<axis=0>(w, one8, wz) e = Conv(q, k) f = QuantizeLinear(e, t, z)
         h = DequantizeLinear(f, t, z) y = Concat<axis=1>(d, h)"""

@@ -33,7 +33,7 @@ def _near(found: Any, wanted: np.ndarray) -> bool:
 
 
 def _outputs(graphs: list[ConstantGraph], level: str) -> list[Any]:
-    """What each graph gives, or the error with which it ends."""
+    """Return the results of each graph, or the error with which it ends."""
     options = CompileOptions(graph_optimization_level=level)
     found: dict[int, Any] = {}
     plans = {}

@@ -1,4 +1,4 @@
-"""What passes need and promise is checked, and the pass that breaks it is named."""
+"""Needs and promises of passes are checked, and the pass that breaks one is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What depends on constants only is what native onnxruntime computes, whether the compiler computes it or leaves it."""
+"""Values of constants only are native onnxruntime's, if the compiler computes them or leaves them."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_strings_equal_native(graph: str) -> None:
 
 
 def test_a_size_too_large_to_fold_is_no_memory_error() -> None:
-    """What only the kernel can refuse is not tried here."""
+    """The compiler does not try nodes that only the kernel can refuse."""
     model = parse(
         "g (float[1] z) => (float[n] y) { r = Range(a, b, c)  f = Cast<to=1>(r)  y = Add(f, z) }",
         {"a": np.int64(0), "b": np.int64(2**30), "c": np.int64(1)},

@@ -143,7 +143,7 @@ def test_round_trips_on_webgpu(body: str, expected: int) -> None:
     ids=["a vector on the right", "a number with an axis"],
 )
 def test_sums_behind_roundings(inputs: str, nodes: str, outputs: str) -> None:
-    """What is added may be of another shape than the columns."""
+    """The other addend may be of another shape than the columns."""
     constants = {"two": np.array([0.7, 1], np.float32), "one": np.ones(1, np.float32)}
     model = parse(f"g ({inputs}) => ({outputs}) {{ {nodes} }}", {**_CONSTANTS, **constants})
     check_equal(model, compiled(model, integers=True), tolerance=0.031)

@@ -1,4 +1,4 @@
-"""What passes say of themselves, what each level does, and how long many nodes take."""
+"""Reports of passes, the effect of each level, and the time that many nodes take."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_spelling(nodes: str, attributes: dict[str, int] | None) -> None:
 
 
 def test_one_row_of_angles_for_a_batch() -> None:
-    """That takes com.microsoft's operator, which has a first position for all."""
+    """One row needs com.microsoft's operator, which has a first position for all."""
     model = _model(f"{ROTATE}  {WHOLE}", f"n,{H},{S},{D}")
     assert "RotaryEmbedding" not in operators(compiled(model, providers=["wasm"]))
     manifests = provisional.manifests()
@@ -115,7 +115,7 @@ def test_one_row_of_angles_for_a_batch() -> None:
 
 @pytest.mark.parametrize(("rest", "fused"), [("x, n4, n8, n3", True), ("x, n0, n4, n3", False)], ids=["rest", "again"])
 def test_the_operator_on_a_part_of_each_head(rest: str, fused: bool) -> None:
-    """What torch.export writes in opset 23 where half of a head turns."""
+    """torch.export writes this in opset 23 where half of a head turns."""
     angles = {name: np.ascontiguousarray(table[None, :, :2]) for name, table in HALF.items()}
     model = parse(
         f"""g (float[{B},{H},{S},{D}] x) => (float[k0,k1,k2,k3] y) {{

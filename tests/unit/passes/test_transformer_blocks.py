@@ -32,7 +32,7 @@ from py_ort.compiler.passes.pass_base import count_nodes, run_passes
 from py_ort.compiler.target import Target
 from py_ort.providers.manifest import Manifest
 
-#: What transformers need besides what the small manifests have, on both providers.
+#: Operators that transformers need besides those of the small manifests, on both providers.
 _FLOATS = frozenset({"float32", "float16"})
 _ANY = frozenset({"float32", "float16", "int32", "int64", "bool"})
 _MORE = {

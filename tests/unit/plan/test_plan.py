@@ -1,4 +1,4 @@
-"""What is in a plan."""
+"""Contents of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written below the extended level: the source's opset and operators, and less of them."""
+"""Plans below the extended level: the source's opset and operators, and less of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is JSON in messages has one type in Python and one in the page, with the same fields."""
+"""JSON in messages has one type in Python and one in the page, with the same fields."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from py_ort.runtime.peer import json_fields as peer_json_fields
 from py_ort.wire import json_fields
 
 WEB = Path(__file__).parents[3] / "web"
-#: What the compiler says of a field: whether there is one, and whether it may be left out.
+#: The compiler's words for a field: if there is one, and if it is optional.
 REQUIRED, OPTIONAL = "false", "true"
 
 
-#: What Python declares, and the files in which the page does.
+#: Python's declarations, and the page's files with theirs.
 SIDES = {"page": json_fields, "peer": peer_json_fields}
 FILES = {"page": ["page/json_fields", "providers/webgpu/json_fields"], "peer": ["peer/json_fields"]}
 
 
 def types(side: str) -> Iterator[type]:
-    """Those that Python declares."""
+    """Return the types that Python declares."""
     module = SIDES[side]
     return (kind for kind in vars(module).values() if is_typeddict(kind) and kind.__module__ == module.__name__)
 
 
 def _problems(folder: Path, side: str, fields: dict[str, dict[str, str]]) -> str:
-    """What TypeScript says if the page's types must have exactly these fields."""
+    """Return TypeScript's errors if the page's types must have exactly these fields."""
     lines = [f"import type * as {alias} from {json.dumps(path)};" for alias, path in _files(side).items()]
     lines.append("type Fields<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? true : false };")
     lines.append("type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;")
