@@ -10,24 +10,35 @@ export interface ContextOptions {
   readonly checkWrites?: boolean;
 }
 
-type Canvas = OffscreenCanvas | HTMLCanvasElement;
+/** There may be none while the browser's GPU process starts again. */
+const TRIES = 4;
+const DELAY_MS = 400;
 
 /** @throws no_adapter */
-export function openContext({ powerPreference }: ContextOptions): WebGL2RenderingContext {
-  const canvas: Canvas =
+export async function openContext(options: ContextOptions): Promise<WebGL2RenderingContext> {
+  if (typeof WebGL2RenderingContext === 'undefined') throw noContext('this browser has no WebGL 2 here');
+  for (let tries = 1; ; tries++) {
+    const gl = askContext(options);
+    if (gl && !gl.isContextLost()) {
+      const largest = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
+      if (largest < 2 ** ROW_BITS) throw noContext(`its textures are at most ${largest} wide`);
+      return gl;
+    }
+    if (tries === TRIES) throw noContext('this browser has no WebGL 2 here, or no GPU for it');
+    await new Promise((resolve) => setTimeout(resolve, DELAY_MS));
+  }
+}
+
+function askContext({ powerPreference }: ContextOptions): WebGL2RenderingContext | null {
+  const canvas: OffscreenCanvas | HTMLCanvasElement =
     typeof OffscreenCanvas === 'undefined' ? document.createElement('canvas') : new OffscreenCanvas(1, 1);
   const attributes = { alpha: false, antialias: false, depth: false, stencil: false, preserveDrawingBuffer: false };
   const given = powerPreference ? { ...attributes, powerPreference } : attributes;
-  let gl: WebGL2RenderingContext | null;
   try {
-    gl = (canvas as OffscreenCanvas).getContext('webgl2', given as WebGLContextAttributes);
+    return (canvas as OffscreenCanvas).getContext('webgl2', given as WebGLContextAttributes);
   } catch (error) {
     throw noContext(messageOf(error));
   }
-  if (!gl || gl.isContextLost()) throw noContext('this browser has no WebGL 2 here, or no GPU for it');
-  const largest = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
-  if (largest < 2 ** ROW_BITS) throw noContext(`its textures are at most ${largest} wide`);
-  return gl;
 }
 
 function noContext(why: string): RuntimeError {

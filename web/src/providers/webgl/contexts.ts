@@ -8,7 +8,7 @@ import { GlSession } from './session';
 
 export class GlContexts extends OpenDevices<GlDevice, ContextOptions> {
   protected async start(_id: number, options: ContextOptions): Promise<GlDevice> {
-    return new GlDevice(new Gl(openContext(options)), (device) => new GlSession(device), options.checkWrites);
+    return new GlDevice(new Gl(await openContext(options)), (device) => new GlSession(device), options.checkWrites);
   }
 
   protected check(id: number, _device: GlDevice, has: ContextOptions, wanted: ContextOptions): void {
