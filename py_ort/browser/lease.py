@@ -44,6 +44,8 @@ class Lease:
 
     Attributes:
         page: The worker; another one after it had to be ended (see `Pool.live`).
+        in_page: True if the runtime is in a frame of the page instead, whose thread is the page's own: some browsers
+            have WebGL only there.
         users: How many hold a share.
         renewing: While another worker takes the place of this one.
         workers: How many there have been.
@@ -51,6 +53,7 @@ class Lease:
 
     browser: Browser
     page: Page
+    in_page: bool = False
     users: int = 0
     renewing: asyncio.Task[None] | None = None
     workers: int = 1

@@ -31,7 +31,8 @@ HEARTBEAT, SILENCE = 15.0, 45.0
 _ANSWER = 5.0
 #: The GPU buffers of a worker that takes another's place are counted from a multiple of this.
 _BUFFER_NUMBERS = 1 << 20
-_WORKER = "worker.js"
+#: Scripts of workers, and the page that is loaded in a frame instead, by `Lease.in_page`.
+_SCRIPTS = {False: "worker.js", True: "index.html"}
 
 
 class Pool:
@@ -112,13 +113,28 @@ class Pool:
 
     async def _least_used(self, browser: Browser, options: BrowserOptions) -> Lease:
         """Return the worker of a browser with the fewest sessions: a new one if all are in use and more are allowed."""
-        leases = browser.leases[: options.pages]
+        leases = [lease for lease in browser.leases if not lease.in_page][: options.pages]
         if len(leases) < options.pages and all(lease.users for lease in leases):
-            return self._add_lease(browser, await self._starter.worker(browser.host, _WORKER, options.launch_timeout))
+            return await self._open_lease(browser)
         return min(leases, key=lambda lease: lease.users)
 
-    def _add_lease(self, browser: Browser, worker: Page) -> Lease:
-        lease = Lease(browser, worker)
+    async def in_page(self, lease: Lease) -> Lease:
+        """Return a share of the runtime in the page's own thread of the lease's browser, started if there is none.
+
+        Raises:
+            BrowserError: It cannot be had, or did not answer in time.
+        """
+        browser = lease.browser
+        async with self._locks[browser.key]:
+            found = next((one for one in browser.leases if one.in_page), None)
+            return self.share(found or await self._open_lease(browser, in_page=True))
+
+    async def _open_lease(self, browser: Browser, *, in_page: bool = False) -> Lease:
+        timeout = browser.options.launch_timeout
+        return self._add_lease(browser, await self._starter.worker(browser.host, _SCRIPTS[in_page], timeout), in_page)
+
+    def _add_lease(self, browser: Browser, worker: Page, in_page: bool = False) -> Lease:
+        lease = Lease(browser, worker, in_page)
         browser.leases.append(lease)
         self._watch(lease)
         return lease
@@ -311,11 +327,15 @@ class Pool:
         old = replace(browser)
         self._background(self._end(old))
         try:
-            first, *others = browser.leases
-            buffers = _first_buffer(first)
+            first = next((lease for lease in browser.leases if not lease.in_page), None)
+            others = [lease for lease in browser.leases if lease is not first]
+            buffers = _first_buffer(first) if first else 1
             browser.launcher, browser.host, worker = await self._starter.browser(browser.options, buffers)
             self._watch_host(browser)
-            self._put(first, worker)
+            if first:
+                self._put(first, worker)
+            else:
+                self._add_lease(browser, worker)
             for lease in others:
                 await self._fill(lease, browser.options.launch_timeout)
             browser.launcher.connected = True
@@ -324,7 +344,7 @@ class Pool:
 
     async def _fill(self, lease: Lease, timeout: float) -> None:
         """Start another worker for a lease."""
-        script = f"{_WORKER}?buffers={_first_buffer(lease)}"
+        script = f"{_SCRIPTS[lease.in_page]}?buffers={_first_buffer(lease)}"
         self._put(lease, await self._starter.worker(lease.host, script, timeout))
 
     def _put(self, lease: Lease, worker: Page) -> None:

@@ -17,12 +17,14 @@ class Needs:
         preferences: Of Firefox: switches that are on unless devices are off.
         hints: What helps where there is no device, by the browser's family; "given": in browsers that py_ort does not
             start; "hardware": where a software device counts as none; "": in all others.
+        in_page: True if some browsers offer it in the page's own thread only.
         features: The device's feature that an element type needs, by the type's name.
     """
 
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     preferences: tuple[str, ...] = ()
     hints: Mapping[str, str] = field(default_factory=dict)
+    in_page: bool = False
     features: Mapping[str, str] = field(default_factory=dict)
 
     def chromium(self, device: str) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
@@ -109,6 +109,48 @@ async def open_device(
         raise AdapterGone(f"{e.message}, any more") from e
     lease.browser.had_devices.add(device.provider)
     return described
+
+
+async def look_for_device(page: Page, provider: str, browser: BrowserOptions) -> Mapping[str, Any]:
+    """Return the page's description of a provider's first device, or why there is `none`."""
+    # The page itself says which step took too long.
+    told: DeviceOptions = {**for_opening(browser)}
+    if told.get("hardware") == "required":
+        told["hardware"] = "expected"  # what there is instead is worth knowing
+    try:
+        return await ask_for_device(page, Device(provider), told, browser.launch_timeout + _GRACE)
+    except NoAdapter as e:
+        return {"none": e.message}
+
+
+async def look_in_page(
+    lease: Lease, providers: Iterable[str], browser: BrowserOptions
+) -> tuple[Lease | None, dict[str, Mapping[str, Any]]]:
+    """Look in the page's own thread for devices that its worker lacks.
+
+    Args:
+        lease: A share of the worker.
+        providers: The providers without a device in the worker.
+        browser: The options that were asked for.
+
+    Returns:
+        A share of the page's own thread, None if there is no device in it, and the devices' descriptions by provider.
+    """
+    wanted = [name for name in providers if PROVIDERS[name].needs.in_page]
+    if lease.in_page or not wanted:
+        return None, {}
+    in_page = await pool().in_page(lease)
+    try:
+        page = await pool().live(in_page)
+        looked = {name: await look_for_device(page, name, browser) for name in wanted}
+    except BaseException:
+        pool().release(in_page)
+        raise
+    found = {name: described for name, described in looked.items() if "none" not in described}
+    if found:
+        return in_page, found
+    pool().release(in_page)
+    return None, {}
 
 
 def devices_to_ask(

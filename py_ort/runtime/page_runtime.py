@@ -28,7 +28,7 @@ from py_ort.exceptions import (
 from py_ort.log import SessionLog
 from py_ort.providers import AVAILABLE, CPU, PROVIDERS, on_device
 from py_ort.providers.resolution import REQUIRE, Wanted
-from py_ort.runtime.devices import AdapterGone, Device, devices_to_ask, for_opening, open_device
+from py_ort.runtime.devices import AdapterGone, Device, devices_to_ask, for_opening, look_in_page, open_device
 from py_ort.runtime.loaded import Loaded
 from py_ort.runtime.probe import adapter_name
 from py_ort.runtime.values.device_tensor import DeviceTensor
@@ -117,12 +117,24 @@ class PageRuntime:
             try:
                 for name, settings in wanted.providers.items():
                     await self._try_provider(name, settings, timeout, wanted.required)
-                break
+                if not await self._move_to_page(wanted):
+                    break
             except WorkerEnded:
                 continue
         self._check_providers(wanted)
         for name, reason in self.dropped.items():
             self.log.warning("provider %s is left out: %s", name, reason)
+
+    async def _move_to_page(self, wanted: Wanted) -> bool:
+        """Move to the page's own thread if only there a dropped provider has a device; return True if that is done."""
+        dropped = [name for name in wanted.providers if name in self.dropped]
+        lease = None if self.devices else (await look_in_page(self.lease, dropped, self.wanted))[0]
+        if lease is None:
+            return False
+        self._leave()
+        pool().release(self.lease)
+        self.lease = lease
+        return True
 
     async def reopen(self, timeout: float | None) -> None:
         """Open the same providers in the worker that took the place of the last one.

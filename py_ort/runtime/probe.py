@@ -8,12 +8,9 @@ from typing import Any
 
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
-from py_ort.browser.page import Page
 from py_ort.browser.pool import pool
-from py_ort.exceptions import NoAdapter
 from py_ort.providers import AVAILABLE, FIRST_DEVICE, PROVIDERS
-from py_ort.runtime.devices import Device, ask_for_device, for_opening
-from py_ort.wire.json_fields import DeviceOptions
+from py_ort.runtime.devices import look_for_device, look_in_page
 
 
 def probe(
@@ -41,7 +38,7 @@ def adapter_name(device: Mapping[str, Any]) -> str:
 
 
 async def _probe(options: BrowserOptions, timeout: float, others: bool) -> dict[str, Any]:
-    lease = await pool().acquire(options)
+    lease, patient = await pool().acquire(options), replace(options, launch_timeout=timeout)
     try:
         page = await pool().live(lease)
         hello = page.hello
@@ -53,8 +50,12 @@ async def _probe(options: BrowserOptions, timeout: float, others: bool) -> dict[
             "adapter": None,
         }
         if others:
-            found["devices"] = {name: await _ask(page, name, options, timeout) for name in _OTHERS}
-        device = await _ask(page, FIRST_DEVICE, options, timeout)
+            found["devices"] = {name: await look_for_device(page, name, patient) for name in _OTHERS}
+            if absent := [name for name in _OTHERS if "none" in found["devices"][name]]:
+                in_page, described = await look_in_page(lease, absent, patient)
+                found["devices"] |= described
+                pool().release(in_page) if in_page else None
+        device = await look_for_device(page, FIRST_DEVICE, patient)
         if "none" in device:
             return {**found, "no_adapter": device["none"]}
         found["adapter"] = adapter_name(device)
@@ -64,15 +65,3 @@ async def _probe(options: BrowserOptions, timeout: float, others: bool) -> dict[
 
 
 _OTHERS = [name for name in AVAILABLE if PROVIDERS[name].on_device and name != FIRST_DEVICE]
-
-
-async def _ask(page: Page, provider: str, options: BrowserOptions, timeout: float) -> Mapping[str, Any]:
-    """Return what the page says of a provider's first device, or why there is `none`."""
-    # The page itself says which step took too long.
-    told: DeviceOptions = {**for_opening(replace(options, launch_timeout=timeout))}
-    if told.get("hardware") == "required":
-        told["hardware"] = "expected"  # what there is instead is worth knowing
-    try:
-        return await ask_for_device(page, Device(provider), told, timeout + 10)
-    except NoAdapter as e:
-        return {"none": e.message}

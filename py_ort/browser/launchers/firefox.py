@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,10 @@ def devices(options: BrowserOptions) -> dict[str, Any]:
 
 
 class FirefoxLauncher(ProcessLauncher):
-    """Firefox, headless by itself. WebGPU takes the Vulkan driver that the system gives it (VK_DRIVER_FILES)."""
+    """Firefox, headless by itself. WebGPU takes the Vulkan driver that the system gives it (VK_DRIVER_FILES).
+
+    WebGL needs a display, headless or not: without one Firefox gets a virtual one, where Xvfb is installed.
+    """
 
     def command(self, url: str, profile: Path) -> Command:
         binary = find.binary(self.options.browser)
@@ -70,9 +74,13 @@ class FirefoxLauncher(ProcessLauncher):
         headless = ["--headless"] if self.options.headless else []
         # There the process that is started starts another one, and ends, unless it is told to stay.
         stay = ["--wait-for-browser"] if sys.platform == "win32" else []
+        # Its own home: it writes there besides the profile.
+        environment = {**self.options.environment(), "HOME": str(profile), "MOZ_CRASHREPORTER_DISABLE": "1"}
+        if headless and not environment.get("DISPLAY"):
+            with suppress(OSError):
+                environment |= self.virtual_display(profile)
         return Command(
             [str(binary), *headless, *stay, "--no-remote", "--profile", str(profile), *self.options.flags, url],
-            # Its own home: it writes there besides the profile.
-            {**self.options.environment(), "HOME": str(profile), "MOZ_CRASHREPORTER_DISABLE": "1"},
+            environment,
             find.version(binary) or binary.name,
         )

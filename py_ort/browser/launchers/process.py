@@ -11,6 +11,7 @@ from typing import ClassVar
 from py_ort.browser import find
 from py_ort.browser.guard import Guard
 from py_ort.browser.launchers.launcher import Launcher
+from py_ort.browser.launchers.virtual_display import VirtualDisplay
 from py_ort.exceptions import BrowserCrashed
 
 #: A command line is for every user to read, so the URL with its token is not in it: this page leads there.
@@ -42,10 +43,20 @@ class ProcessLauncher(Launcher):
     name: ClassVar[str] = "process"
     _guard: Guard | None = None
     _watching: asyncio.Task[None] | None = None
+    _display: VirtualDisplay | None = None
 
     def command(self, url: str, profile: Path) -> Command:
         """Return how this browser is told to open a URL with the profile in this folder (empty, save for our page)."""
         raise NotImplementedError
+
+    def virtual_display(self, profile: Path) -> dict[str, str]:
+        """Start a display for this browser; return the variables that name it.
+
+        Raises:
+            OSError: There is none.
+        """
+        self._display = VirtualDisplay(profile)
+        return self._display.environment
 
     async def start(self, url: str) -> None:
         self._guard = guard = Guard("py_ort-", find.readable_folder(find.binary(self.options.browser)))
@@ -75,3 +86,6 @@ class ProcessLauncher(Launcher):
         guard, self._guard = self._guard, None
         if guard is not None:
             await guard.end()
+        display, self._display = self._display, None
+        if display is not None:
+            await display.close()

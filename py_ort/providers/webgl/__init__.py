@@ -37,9 +37,10 @@ PROVIDER = Provider(
     needs=Needs(
         flags={"software": (_SOFTWARE,), "hardware": ("--ignore-gpu-blocklist",)},
         hints={
-            "firefox": "a screen for Firefox (xvfb-run)",
-            "": f"a browser with WebGL 2 on an OffscreenCanvas (of a Chromium without a GPU: {_SOFTWARE})",
+            "firefox": "a display for Firefox (Debian: apt-get install xvfb)",
+            "": f"a browser with WebGL 2 (of a Chromium without a GPU: {_SOFTWARE})",
         },
+        in_page=True,
     ),
     options=(
         Option("deviceId", "number", "the context: 0 is the default one; sessions that name the same share it"),

@@ -1,5 +1,5 @@
-// The browser's page: it starts workers and ends them. The runtime lives in them, so this thread always has time to
-// answer. Query: port, token; buffers, for the worker that it starts at once, whose token is the page's own with FIRST
+// The browser's page: it starts workers and ends them. The runtime lives in them, so this thread has time to answer.
+// Only for a device that workers lack a runtime is in a frame of this page, with ?frame. Query: port, token; buffers, for the worker that it starts at once, whose token is the page's own with FIRST
 // behind it. All others Python asks for. Of a captured browser (captured.ts): capture, or return.
 import { AckT, Body, type EndWorkerT, ErrorCode, type OpenWorkerT, PongT } from '../schema';
 import { compileCore } from '../core/compiled';
@@ -13,8 +13,9 @@ import { type Answer, Connection } from './connection';
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
 const RUNTIME = 'worker.js';
 const FIRST = '.1';
+const FRAME = 'frame';
 /** By the token that each connects to Python with. */
-const workers = new Map<string, Worker>();
+const workers = new Map<string, Pick<Worker, 'terminate'>>();
 /** For all workers, compiled while the script of the first is on its way; undefined: they do it themselves. */
 let core: Promise<CompiledCore | undefined> | undefined;
 
@@ -27,6 +28,7 @@ function compiledCore(): Promise<CompiledCore | undefined> {
 function startWorker(url: URL, port: string, token: string, failed: (why: string) => void, again = true): void {
   url.searchParams.set('port', port);
   url.searchParams.set('token', token);
+  if (url.pathname.endsWith('.html')) return startFrame(url, token);
   const worker = new Worker(url, { type: 'module' });
   worker.addEventListener('error', ({ message, filename, lineno }) => {
     // A network that changes just now, or a proxy in front of us, fails what is under way.
@@ -38,6 +40,22 @@ function startWorker(url: URL, port: string, token: string, failed: (why: string
     void compiledCore()
       .then((compiled) => worker.postMessage(compiled))
       .catch(() => worker.postMessage(undefined));
+}
+
+/** A runtime in this thread, for devices that the browser's workers lack. */
+function startFrame(url: URL, token: string): void {
+  url.searchParams.set(FRAME, '');
+  const frame = document.createElement('iframe');
+  frame.hidden = true;
+  frame.src = url.href;
+  document.body.append(frame);
+  workers.set(token, { terminate: () => frame.remove() });
+}
+
+/** In the frame of `startFrame`: the runtime, which compiles the core by itself. */
+async function runHere(): Promise<void> {
+  await import(new URL(RUNTIME, self.location.href).href);
+  self.postMessage(undefined, self.location.origin);
 }
 
 function openWorker(connection: Connection, { script, port, token }: OpenWorkerT): Answer {
@@ -75,6 +93,7 @@ const query = new URLSearchParams(self.location.search);
 const capture = captureUrl(query);
 
 async function start(): Promise<void> {
+  if (query.has(FRAME)) return runHere();
   if (query.has('capture')) return waitForSession(query.get('port')!, query.get('capture')!);
   // The first one's script is what all else waits for: it is asked for first.
   const { search, href } = self.location;

@@ -1,4 +1,4 @@
-// A WebGL 2 context: on an OffscreenCanvas in a worker, else on a canvas of the page.
+// A WebGL 2 context: on an OffscreenCanvas in a worker, on a canvas in a page's own thread.
 import { messageOf, RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import { ROW_BITS } from './glsl/fragment';
@@ -30,11 +30,11 @@ export async function openContext(options: ContextOptions): Promise<WebGL2Render
 }
 
 function askContext({ powerPreference }: ContextOptions): WebGL2RenderingContext | null {
-  const canvas: OffscreenCanvas | HTMLCanvasElement =
-    typeof OffscreenCanvas === 'undefined' ? document.createElement('canvas') : new OffscreenCanvas(1, 1);
   const attributes = { alpha: false, antialias: false, depth: false, stencil: false, preserveDrawingBuffer: false };
   const given = powerPreference ? { ...attributes, powerPreference } : attributes;
   try {
+    const canvas: OffscreenCanvas | HTMLCanvasElement =
+      typeof document === 'undefined' ? new OffscreenCanvas(1, 1) : document.createElement('canvas');
     return (canvas as OffscreenCanvas).getContext('webgl2', given as WebGLContextAttributes);
   } catch (error) {
     throw noContext(messageOf(error));
