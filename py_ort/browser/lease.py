@@ -22,7 +22,7 @@ class Browser:
         launcher: What started it.
         host: The browser's page, which starts and ends workers.
         leases: Its workers.
-        had_devices: The providers that had a device in it.
+        had_devices: The providers that had a device in it, and whether in its page's own thread.
         idle: While it has no sessions.
         tasks: Which watch it, or replace something of it.
     """
@@ -33,7 +33,7 @@ class Browser:
     launcher: Launcher
     host: Page
     leases: list[Lease] = field(default_factory=list)
-    had_devices: set[str] = field(default_factory=set)
+    had_devices: set[tuple[str, bool]] = field(default_factory=set)
     idle: asyncio.TimerHandle | None = None
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 

@@ -98,16 +98,17 @@ async def open_device(
         Timeout: The page did not answer in time.
     """
     wanted = browser or lease.browser.options
+    place = device.provider, lease.in_page
     patience = wanted.launch_timeout + _GRACE if timeout is None else timeout
     try:
         options: DeviceOptions = {**for_opening(wanted), "given": settings}
         described = await ask_for_device(page, device, options, patience)
     except NoAdapter as e:
-        if device.provider not in lease.browser.had_devices or not lease.launcher.replaceable:
+        if place not in lease.browser.had_devices or not lease.launcher.replaceable:
             raise
         pool().retire(lease)
         raise AdapterGone(f"{e.message}, any more") from e
-    lease.browser.had_devices.add(device.provider)
+    lease.browser.had_devices.add(place)
     return described
 
 

@@ -35,7 +35,7 @@ CASES = {
 }
 
 
-def _model(name: str) -> bytes:
+def model_of(name: str) -> bytes:
     if name == "yolo":
         return yolo(None).SerializeToString()
     if name.startswith("bert"):
@@ -51,7 +51,7 @@ def _model(name: str) -> bytes:
 def test_launches_of_a_run(new_session, name: str, shape: tuple[int, ...], limit: int) -> None:
     import onnxruntime
 
-    data = _model(name)
+    data = model_of(name)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     native = native_session(data, options)
