@@ -115,7 +115,8 @@ def lay_out(folder: Path) -> None:
     small["clip"] = parse("g (float[a] x, float low) => (float[a] y) { y = Clip(x, low) }").SerializeToString()
     for name, model in small.items():
         py_ort.export(model, folder / f"{name}.pyort")
-    py_ort.export(small_models.add(), folder / "wasm.pyort", providers=["wasm"])
+    for provider in ("wasm", "webgl"):
+        py_ort.export(small_models.add(), folder / f"{provider}.pyort", providers=[provider])
     lay_out_mutated(folder)
     py_ort.export(small_models.two_products(), folder / "parted.pyort", part_size=2048)
     py_ort.export(small_models.two_products(4), folder / "100% #1?.pyort", part_size=2048)

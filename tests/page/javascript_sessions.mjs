@@ -37,6 +37,13 @@ export const cases = {
     await wasm.release();
   },
 
+  'on WebGL': async () => {
+    const session = await create('webgl', { executionProviders: ['webgl'] });
+    equal(session.executionProviders, ['webgl', 'wasm']);
+    for (let run = 0; run < 2; run++) equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+    await session.release();
+  },
+
   'a tensor of one element for a scalar': async () => {
     const session = await create('clip');
     const x = new Tensor('float32', [1, 2, 3], [3]);

@@ -231,6 +231,11 @@ export function engineRequest(
 
 const sideOf = (name: string) => (Object.hasOwn(sides, name) ? sides[name] : undefined);
 
+/** The provider among those named that has a device in the page's own thread only; undefined: there is none. */
+export function providerOfPage({ executionProviders = [] }: InferenceSessionOptions): string | undefined {
+  return executionProviders.map(nameOf).find((name) => sideOf(name)?.needsPage?.());
+}
+
 /** An entry as a worker can be given it: with options only, and those of providers that are here. */
 function withoutObjects(provider: ExecutionProvider): ExecutionProvider {
   if (typeof provider === 'string') return provider;

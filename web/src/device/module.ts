@@ -52,6 +52,8 @@ export interface ProviderModule {
 export interface PageSide {
   /** Whether there seems to be a device: sessions on one do without files that are fetched early for the others. */
   isHere(): boolean;
+  /** True if this browser has a device in a page's own thread only. */
+  needsPage?(): boolean;
   /** Options by what `env` has under the provider's name. @param given whether the device is the page's own. */
   optionsOf(flags: object | undefined, given: boolean): GivenOptions;
   /** The members of its entry in `executionProviders` that are objects of the page's own, not options. */
