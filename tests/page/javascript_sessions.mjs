@@ -44,6 +44,30 @@ export const cases = {
     await session.release();
   },
 
+  'a WebGL context that is lost': async () => {
+    if (env.wasm.proxy !== false) return; // a worker's context is out of reach
+    const { getContext } = HTMLCanvasElement.prototype;
+    const contexts = [];
+    HTMLCanvasElement.prototype.getContext = function (...how) {
+      contexts.push(getContext.apply(this, how));
+      return contexts.at(-1);
+    };
+    const session = await create('webgl', { executionProviders: ['webgl'] });
+    for (let run = 1; run < 4; run++) {
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+      const context = contexts.at(-1);
+      const during = run === 2 ? session.run({ x, scale }) : undefined;
+      const lost = new Promise((resolve) => context.canvas.addEventListener('webglcontextlost', resolve));
+      context.getExtension('WEBGL_lose_context').loseContext();
+      await lost;
+      if (during) equal((await during).y.data, [11, 22, 33]);
+    }
+    equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+    equal(contexts.filter((each) => !each.isContextLost()).length, 1);
+    await session.release();
+    HTMLCanvasElement.prototype.getContext = getContext;
+  },
+
   'a tensor of one element for a scalar': async () => {
     const session = await create('clip');
     const x = new Tensor('float32', [1, 2, 3], [3]);

@@ -6,6 +6,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnxruntime
@@ -141,6 +142,55 @@ def test_values_stay_there(on_webgl) -> None:
         session.run_with_iobinding(binding)
     wanted = onnxruntime.InferenceSession(proto).run(None, {"x": x})[0]
     assert_allclose(binding.get_outputs()[0].numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_runs_of_several_threads(on_webgl) -> None:
+    """Of one session and of others on its context, with feeds of several shapes; outputs stay there, or do not."""
+    proto = network()
+    native = onnxruntime.InferenceSession(proto)
+    sessions = [on_webgl(proto), on_webgl(proto), on_webgl(small_models.add())]
+
+    def run(number: int) -> None:
+        feeds = {"x": np.random.default_rng(number).normal(0, 0.1, (1 + number % 4, 3, 9, 9)).astype(np.float32)}
+        session = sessions[number % 3]
+        if session is sessions[2]:
+            rows = {"x": np.full((1, 3), number, np.float32), "scale": np.full(3, number, np.float32)}
+            assert session.run(None, rows)[0].tolist() == [[2 * number] * 3]
+            return
+        binding = session.io_binding()
+        binding.bind_cpu_input("x", feeds["x"])
+        binding.bind_output("y", "webgl" if number % 2 else "cpu")
+        session.run_with_iobinding(binding)
+        assert_allclose(binding.get_outputs()[0].numpy(), native.run(None, feeds)[0], rtol=1e-4, atol=1e-5)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(run, range(36)))
+
+
+def test_outputs_in_tensors_that_are_there(on_webgl) -> None:
+    """In one of two in turn, then in the one that is read; what an earlier run left there stays."""
+    session = on_webgl(small_models.add())
+    tensors = [session.create_ortvalue_from_shape_and_type([1, 3], np.float32, "webgl") for _ in range(2)]
+    tensors[0].update_inplace(np.array([[1, 2, 3]], np.float32))
+    kept = []
+
+    def add(source: py_ort.OrtValue, target: py_ort.OrtValue | None) -> None:
+        binding = session.io_binding()
+        binding.bind_ortvalue_input("x", source)
+        binding.bind_cpu_input("scale", np.ones(3, np.float32))
+        if target is None:
+            binding.bind_output("y", "webgl")
+        else:
+            binding.bind_ortvalue_output("y", target)
+        session.run_with_iobinding(binding)
+        kept.extend(binding.get_outputs() if target is None else ())
+
+    for run in range(4):
+        add(tensors[run % 2], tensors[1 - run % 2])
+        add(tensors[0], None)
+    add(tensors[0], tensors[0])
+    assert [value.numpy().tolist() for value in tensors] == [[[6, 7, 8]], [[4, 5, 6]]]
+    assert [value.numpy()[0, 0] for value in kept] == [2, 4, 4, 6]
 
 
 def test_a_write_to_a_part_leaves_the_rest() -> None:
