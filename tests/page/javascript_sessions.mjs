@@ -63,7 +63,7 @@ export const cases = {
       if (during) equal((await during).y.data, [11, 22, 33]);
     }
     equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
-    equal(contexts.filter((each) => !each.isContextLost()).length, 1);
+    equal([contexts.filter((each) => !each.isContextLost()).length], [1]);
     await session.release();
     HTMLCanvasElement.prototype.getContext = getContext;
   },

@@ -16,6 +16,7 @@ const SECTIONS = {
     'InferenceSessionOptions',
     'InferenceRunOptions',
     'ExecutionProvider',
+    'WebGLProvider',
     'WebGpuProvider',
   ],
   Tensors: ['Tensor', 'TensorConstructor', 'TensorFactory', 'TypedTensor', 'ConversionUtils', 'DataTypeMap'],

@@ -20,6 +20,7 @@ export type {
   ExternalDataFileType,
   ExternalFile,
   FileType,
+  WebGLProvider,
   WebGpuProvider,
 } from './api/providers';
 export type {

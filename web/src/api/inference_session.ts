@@ -322,6 +322,7 @@ export declare namespace InferenceSession {
   type ExecutionProviderConfig = ExecutionProvider;
   type ExecutionProviderName = providers.ExecutionProviderName;
   type ExecutionProviderOption = { readonly name: string };
+  type WebGLExecutionProviderOption = providers.WebGLProvider;
   type WebGpuExecutionProviderOption = providers.WebGpuProvider;
   type WebNNContextOptions = providers.WebNNContextOptions;
   type WebNNExecutionProviderName = providers.WebNNExecutionProviderName;

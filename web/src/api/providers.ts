@@ -2,10 +2,10 @@
 import { providers } from 'virtual:build';
 import { CORE_PROVIDER } from '../contract/providers';
 import type { ModelFile } from '../package/model_kinds';
-import type { WebGpuOptions, WebNNOptions } from '../schema/provider_options';
+import type { WebGLOptions, WebGpuOptions, WebNNOptions } from '../schema/provider_options';
 import type { MLContextHandle } from './tensor_types';
 
-export type ExecutionProviderName = 'webgpu' | 'webnn' | 'wasm' | 'cpu';
+export type ExecutionProviderName = 'webgpu' | 'webgl' | 'webnn' | 'wasm' | 'cpu';
 
 /** WebGPU with its options, by onnxruntime's names. */
 export interface WebGpuProvider extends WebGpuOptions {
@@ -13,6 +13,11 @@ export interface WebGpuProvider extends WebGpuOptions {
   readonly device?: GPUDevice;
   readonly enableRobustness?: boolean;
   readonly [option: string]: unknown;
+}
+
+/** WebGL with its options. */
+export interface WebGLProvider extends Omit<WebGLOptions, 'checkWrites'> {
+  readonly name: 'webgl';
 }
 
 /** What a context is made with; one of the page's own has its own. */
@@ -50,6 +55,7 @@ export type WebNNExecutionProviderOption =
 export type ExecutionProvider =
   | ExecutionProviderName
   | WebGpuProvider
+  | WebGLProvider
   | WebNNExecutionProviderOption
   | { readonly name: 'wasm' | 'cpu' }
   | { readonly name: string }
