@@ -74,7 +74,7 @@ bounds: build
 browsers: build $(STAMPS)/qt
 	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
 	PYTHONPATH=$(CURDIR)/build/qt PY_ORT_ALL_CASES=1 $(BIN)/python -m pytest \
-	  tests/page/test_other_browsers.py tests/page/test_node_cases_elsewhere.py \
+	  tests/page/test_other_browsers.py tests/page/test_node_cases_elsewhere.py tests/models/test_webgl_elsewhere.py \
 	  tests/page/test_javascript_in_other_browsers.py tests/page/test_fleets.py tests/page/test_grid.py \
 	  tests/errors/test_exit.py -rs $(ARGS)
 

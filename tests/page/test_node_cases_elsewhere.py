@@ -94,6 +94,17 @@ def test_on_webgpu(firefox: BrowserOptions) -> None:
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize("browser", ["firefox", "webkit"])
+def test_on_webgl(browser: str) -> None:
+    """Results are right wherever WebGL runs them; wasm runs the others."""
+    if not find.installed(browser) or not shutil.which("Xvfb"):
+        pytest.skip(f"{browser} or Xvfb is not installed")
+    cases = sampled(load_cases("onnx-node"), 1 if WHOLE else 100)
+    passed = run(cases, RunnerOptions(("webgl",), browser=BrowserOptions(browser=browser), jobs=0 if WHOLE else 1))
+    assert passed >= (1840 if WHOLE else 15)
+
+
+@pytest.mark.timeout(1800)
 def test_float16_in_shaders(with_float16: BrowserOptions) -> None:
     """Shaders compute float16 as such; what has no kernel of these cases runs on wasm."""
     cases = [case for case in load_cases("onnx-node") if has_float16(case)]

@@ -19,16 +19,34 @@ class _Page:
 
     def __init__(self) -> None:
         self.lost: BrowserError | None = None
+        self.token = ""
+
+    async def request(self, body: Any) -> None:
+        """Answer at once."""
+
+    def end(self, error: BrowserError) -> None:
+        self.lost = error
 
     async def close(self) -> None:
         self.lost = BrowserError("the browser was closed")
 
 
+async def _there() -> None:
+    """The browser's process is alive."""
+
+
 class _Starter:
     http = None
 
-    async def browser(self, options: BrowserOptions) -> tuple[Any, _Page, _Page]:
-        return SimpleNamespace(description="none", name="none"), _Page(), _Page()
+    def __init__(self) -> None:
+        self.scripts: list[str] = []
+
+    async def browser(self, options: BrowserOptions, buffers: int = 1) -> tuple[Any, _Page, _Page]:
+        return SimpleNamespace(description="none", name="none", check=_there), _Page(), _Page()
+
+    async def worker(self, host: _Page, script: str, timeout: float) -> _Page:
+        self.scripts.append(script)
+        return _Page()
 
     async def end(self, launcher: Any) -> None:
         pass
@@ -53,3 +71,26 @@ def test_wanted_again_as_its_idle_time_ends() -> None:
         return lease
 
     assert asyncio.run(again()).page.lost is None
+
+
+def test_a_runtime_in_the_pages_own_thread() -> None:
+    """Sessions that need it share it, others get workers; both kinds come back with a new browser."""
+
+    async def both() -> list[str]:
+        pool, options = Pool(), BrowserOptions(pages=2)
+        pool._starter = starter = _Starter()  # type: ignore[assignment]
+        worker = await pool.acquire(options)
+        frame = await pool.in_page(worker)
+        assert frame.in_page and await pool.in_page(worker) is frame and frame.users == 2
+        assert starter.scripts == ["index.html"]
+        other = await pool.acquire(options)
+        assert other not in (worker, frame) and not other.in_page
+        pool.release(worker)
+        pool._renew(frame, "it hangs", alone=False)
+        pages = {await pool.live(lease) for lease in (other, frame)}
+        for task in frame.browser.tasks:
+            task.cancel()
+        assert len(pages) == 2 and worker not in frame.browser.leases
+        return starter.scripts
+
+    assert asyncio.run(both()) == ["index.html", "worker.js", "index.html?buffers=1048577"]
