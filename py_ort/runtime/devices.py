@@ -187,10 +187,26 @@ async def acquire_with_device(
     for last in (False, True):
         lease = await pool().acquire(browser)
         try:
-            page = await pool().live(lease)
-            return lease, page, await open_device(lease, page, device, settings or {}, browser)
+            try:
+                return await _opened(lease, device, settings or {}, browser)
+            except AdapterGone:
+                raise
+            except NoAdapter:
+                in_page, _ = await look_in_page(lease, [device.provider], browser)
+                if in_page is None:
+                    raise
+            pool().release(lease)
+            lease = in_page
+            return await _opened(lease, device, settings or {}, browser)
         except BaseException as e:
             pool().release(lease)
             if last or not isinstance(e, AdapterGone):
                 raise
     raise AssertionError
+
+
+async def _opened(
+    lease: Lease, device: Device, settings: Mapping[str, str], browser: BrowserOptions
+) -> tuple[Lease, Page, DeviceDescription]:
+    page = await pool().live(lease)
+    return lease, page, await open_device(lease, page, device, settings, browser)

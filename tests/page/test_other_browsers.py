@@ -12,7 +12,7 @@ import processes
 import pytest
 import small_models
 
-from py_ort import BrowserOptions, InferenceSession
+from py_ort import BrowserOptions, InferenceSession, OrtValue
 from py_ort.browser import find, sandbox
 from py_ort.exceptions import BrowserCrashed, NoAdapter, PyOrtError
 
@@ -56,6 +56,26 @@ def test_webgpu_in_firefox():
         assert session.adapter and session.placement().counts()["webgpu"] == 1
         for _ in range(2):
             np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + 2)
+
+
+def test_webgl(other, monkeypatch):
+    """In WebKit the sessions share a runtime in the page's own thread, and values are there, too."""
+    if other.browser == "qtwebengine":
+        pytest.skip("its WebGL was not tried")
+    monkeypatch.setenv("PY_ORT_BROWSER", other.browser)
+    value = OrtValue.ortvalue_from_numpy(X, "webgl")
+    sessions = [InferenceSession(small_models.add(), providers=["webgl"], browser=other) for _ in range(2)]
+    with sessions[0], sessions[1], InferenceSession(small_models.add(), providers=["wasm"], browser=other) as plain:
+        for session in sessions:
+            assert session.placement().counts()["webgl"] == 1
+            binding = session.io_binding()
+            binding.bind_ortvalue_input("x", value)
+            binding.bind_cpu_input("scale", FEEDS["scale"])
+            binding.bind_output("y", "webgl")
+            session.run_with_iobinding(binding)
+            (value,) = binding.get_outputs()
+        np.testing.assert_array_equal(value.numpy(), X + 4)
+        np.testing.assert_array_equal(plain.run(None, FEEDS)[0], X + 2)
 
 
 def test_where_there_is_no_webgpu(other):

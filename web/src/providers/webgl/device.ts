@@ -20,17 +20,9 @@ export class GlDevice implements OpenDevice {
   readonly counters: Counters;
   readonly elements = new ElementForms({ f16: false });
   readonly buffers = new BufferTable<Block>();
-  readonly memory: MemoryCache<Block> = {
-    acquire: (bytes) => this.makeMemory('', bytes),
-    acquireZeros: (bytes) => this.makeMemory('', bytes),
-    release: (block) => block.destroy(),
-  };
+  readonly memory = this.cacheOf(() => undefined);
   /** For tensors that outlive runs. */
-  readonly tensors: MemoryCache<Block> = {
-    ...this.memory,
-    acquire: (bytes) => this.makeMemory('', bytes, bytes),
-    acquireZeros: (bytes) => this.makeMemory('', bytes, bytes),
-  };
+  readonly tensors = this.cacheOf((bytes) => bytes);
   readonly limits: { readonly buffer: number; readonly binding: number };
   readonly pipelines: Programs;
   readonly readback: Readback;
@@ -102,6 +94,11 @@ export class GlDevice implements OpenDevice {
 
   async copy(source: number, target: number, bytes: number): Promise<void> {
     copy(this.context, this.buffers.get(source), this.buffers.get(target), bytes);
+  }
+
+  private cacheOf(lasting: (bytes: number) => number | undefined): MemoryCache<Block> {
+    const acquire = (bytes: number) => this.makeMemory('', bytes, lasting(bytes));
+    return { acquire, acquireZeros: acquire, release: (block) => block.destroy() };
   }
 
   makeMemory(_label: string, bytes: number, lasting?: number): Block {

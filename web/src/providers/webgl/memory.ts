@@ -13,7 +13,6 @@ interface Holder {
 export class Block implements Memory {
   private readonly pieces = new Pieces();
   private readonly holders = new Map<number, Holder>();
-
   readonly size: number;
 
   /** @param lasting The bytes of the one tensor in this block; a write to a part of them leaves the rest unchanged. */

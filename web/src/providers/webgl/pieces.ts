@@ -44,3 +44,10 @@ export class Pieces {
     );
   }
 }
+
+/** A copy with zeros behind. */
+export function padded(bytes: Uint8Array, count: number): Uint8Array {
+  const whole = new Uint8Array(count);
+  whole.set(bytes);
+  return whole;
+}

@@ -3,6 +3,7 @@ import type { PendingReadback, Submission } from '../../device/provider';
 import { nextTurn } from '../../turn';
 import type { Gl } from './gl';
 import { blockAt } from './memory';
+import { padded } from './pieces';
 import { readBytes } from './textures';
 
 /** A short run is waited for turn by turn; a long one leaves the processor to whoever renders. */
@@ -19,7 +20,7 @@ export class Readback {
     const parts = read.map((place) => {
       const { buffer, offset } = blockAt(place);
       const texture = buffer.held(offset, place.bytes);
-      if (place.bytes === 0 || !texture) return { bytes: wholeOf(buffer.bytes(offset, place.bytes), place.bytes) };
+      if (place.bytes === 0 || !texture) return { bytes: padded(buffer.bytes(offset, place.bytes), place.bytes) };
       return { texture, at: 0, bytes: place.bytes };
     });
     counters.downloads += read.length;
@@ -80,11 +81,4 @@ export class Readback {
     if (this.idle.length < 4) this.idle.push(staging);
     else this.context.gl.deleteBuffer(staging.buffer);
   }
-}
-
-/** A copy with zeros behind. */
-function wholeOf(bytes: Uint8Array, count: number): Uint8Array {
-  const whole = new Uint8Array(count);
-  whole.set(bytes);
-  return whole;
 }

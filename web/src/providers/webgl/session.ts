@@ -21,7 +21,15 @@ export class GlSession extends DeviceSession {
   constructor(provider: GlDevice) {
     super(provider, false);
     const arena = new Arena(provider.memory, provider.limits.buffer);
-    this.memory = { arena, tensors: provider.tensors, bytes: 0, clear() {}, destroy: () => arena.destroy() };
+    this.memory = {
+      arena,
+      tensors: provider.tensors,
+      get bytes() {
+        return arena.bytes + arena.bytesOfWeights;
+      },
+      clear() {},
+      destroy: () => arena.destroy(),
+    };
   }
 
   findKernel(op: string, domain: string): Kernel {

@@ -2,7 +2,9 @@
 import { RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import { NAME } from './context';
+import { roundUp } from '../../device/memory_plan';
 import { ROW_BITS } from './glsl/fragment';
+import { padded } from './pieces';
 
 /** Bytes. */
 export const TEXEL = 16;
@@ -21,11 +23,8 @@ export interface Texture {
 
 export class Textures {
   private readonly spare = new Map<string, Texture[]>();
-  /** Of those that wait for a use, and of all. */
+  /** Of those that wait for a use. */
   private spareBytes = 0;
-  bytes = 0;
-  /** How many were made. */
-  made = 0;
   private readonly tallest: number;
   /** Framebuffers of several textures, by their number. */
   private readonly joint = new Map<number, WebGLFramebuffer>();
@@ -74,19 +73,15 @@ export class Textures {
     const framebuffer = gl.createFramebuffer();
     gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
     gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
-    const bytes = width * height * TEXEL;
-    this.bytes += bytes;
-    this.made++;
     // A context that was lost gives null.
     if (!texture || !framebuffer)
       throw new RuntimeError(ErrorCode.device_lost, 'the WebGL context was lost', { provider: NAME });
-    return { texture, framebuffer, width, height, bytes };
+    return { texture, framebuffer, width, height, bytes: width * height * TEXEL };
   }
 
-  private destroy({ texture, framebuffer, bytes }: Texture): void {
+  private destroy({ texture, framebuffer }: Texture): void {
     this.gl.deleteFramebuffer(framebuffer);
     this.gl.deleteTexture(texture);
-    this.bytes -= bytes;
   }
 
   /** What is drawn goes to these textures, all of one size. */
@@ -110,7 +105,7 @@ export class Textures {
     const { gl } = this;
     gl.bindTexture(gl.TEXTURE_2D, texture);
     const whole = given.byteLength >= count && given.byteLength % TEXEL === 0 && given.byteOffset % 4 === 0;
-    const copied = whole ? given : padded(given, count);
+    const copied = whole ? given : padded(given, roundUp(Math.max(given.byteLength, count), TEXEL));
     const words = new Uint32Array(copied.buffer, copied.byteOffset, copied.byteLength / 4);
     const put = (row: number, columns: number, rows: number, from: number) =>
       gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, row, columns, rows, gl.RGBA_INTEGER, gl.UNSIGNED_INT, words, from);
@@ -154,10 +149,4 @@ function extent(bytes: number, width: number): [columns: number, rows: number] {
 export function readBytes({ width }: Texture, bytes: number): number {
   const [columns, rows] = extent(bytes, width);
   return columns * rows * TEXEL;
-}
-
-function padded(bytes: Uint8Array, count: number): Uint8Array {
-  const whole = new Uint8Array(Math.ceil(Math.max(bytes.byteLength, count) / TEXEL) * TEXEL);
-  whole.set(bytes);
-  return whole;
 }

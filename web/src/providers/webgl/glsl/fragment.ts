@@ -7,7 +7,7 @@ import { laneType } from '../../webgpu/wgsl';
 import { bitsAt, packed, unpacked, valueType } from '../../webgpu/packed';
 import type { ShaderBinding, ShaderRequest } from '../../webgpu/shader';
 import { prelude } from './builtins';
-import { parseModule } from './syntax';
+import { parseModule, parseType } from './syntax';
 import { typeOf, typeText } from './types';
 import { type Accessed, writeModule } from './writer';
 
@@ -96,12 +96,7 @@ ${own}`;
 }
 
 const glslType = ({ packed: packing, type, lanes }: Bound) =>
-  typeOf(parseTypeName(packing ? valueType({ name: '', ...packing, lanes }) : type), new Map());
-
-function parseTypeName(text: string) {
-  const [, name, of] = /^(\w+)(?:<(\w+)>)?$/.exec(text)!;
-  return { name, of: of ? [{ name: of, of: [] }] : [] };
-}
+  typeOf(parseType(packing ? valueType({ name: '', ...packing, lanes }) : type), new Map());
 
 /** WGSL of unpack_NAME or pack_NAME, where elements are packed. */
 function packingText(binding: Bound): string {

@@ -82,9 +82,10 @@ const PRECEDENCE = [
 const ASSIGNMENT = /^(?:[-+*/%&|^]|<<|>>)?=$/;
 const TEMPLATED = new Set(['vec2', 'vec3', 'vec4', 'array', 'bitcast']);
 
-export function parseModule(text: string): Module {
-  return new Parser(text.replace(COMMENT, ' ').match(TOKEN) ?? []).module();
-}
+export const parseModule = (text: string): Module => parserOf(text).module();
+export const parseType = (text: string): TypeName => parserOf(text).type();
+
+const parserOf = (text: string) => new Parser(text.replace(COMMENT, ' ').match(TOKEN) ?? []);
 
 class Parser {
   private at = 0;
@@ -268,7 +269,7 @@ class Parser {
     return { kind: 'call', type: { name: token, of }, args: this.list(')', () => this.expression()) };
   }
 
-  private type(): TypeName {
+  type(): TypeName {
     const name = this.next();
     return { name, of: this.peek() === '<' ? this.template() : [] };
   }

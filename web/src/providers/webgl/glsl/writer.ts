@@ -33,7 +33,7 @@ export interface Accessed {
   readonly type: Type;
 }
 
-export interface Surroundings {
+interface Surroundings {
   readonly arrays: readonly Accessed[];
   /** Of the fields of `u`. */
   readonly uniforms: ReadonlyMap<string, Scalar>;
@@ -62,7 +62,6 @@ export function writeModule(module: Module, surroundings: Surroundings): string 
 class Writer {
   private readonly scopes: Map<string, Type>[] = [new Map()];
   private result: Type | undefined;
-
   private readonly names: ReadonlyMap<string, TypeName>;
 
   constructor(

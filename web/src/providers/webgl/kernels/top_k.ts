@@ -14,8 +14,7 @@ const PLACES: Shader<PlaceSpec> = {
   name: 'top_k__places',
   wgsl({ largest, type }) {
     const key = (at: string) => `${largest ? '' : '~'}key(${load(type, 1, `x[${at}]`)})`;
-    return `${orderKey(computeType(type))}${linearMain(`  let column = i % u.inner;
-  let element = i / u.inner % u.n;
+    return `${orderKey(computeType(type))}${linearMain(`  let element = i / u.inner % u.n;
   let row = i - element * u.inner;
   let mine = ${key('i')};
   var place = 0u;
