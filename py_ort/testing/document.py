@@ -66,8 +66,8 @@ Browsers differ in time and in features, not in results:
 
 - WebKitGTK has no WebGPU, and WebGL only in a page's own thread. Its threads need `JSC_useSharedArrayBuffer=1`, which
   py_ort sets.
-- Firefox has WebGPU where Vulkan has a driver (lavapipe is one on the CPU), and no subgroups. Its WebGL needs a display:
-  py_ort starts Xvfb, if that is installed.
+- Firefox has WebGPU where Vulkan has a driver (lavapipe is one on the CPU), and no subgroups. Its WebGL needs a
+  display: py_ort starts Xvfb, if that is installed.
 - QtWebEngine is the web view of apps, here that of PySide6's wheels, 6.12 (Chromium 140): `pip install PySide6`, then
   `--browser qtwebengine`. It has `navigator.gpu`, but no adapter: the wheels are built without Dawn, Chromium's WebGPU.
   Tried on Qt's platform "offscreen" and under Xvfb with lavapipe, where `chrome://gpu` lists Vulkan and WebGPU as on.
