@@ -33,7 +33,7 @@ from py_ort.runtime.loaded import Loaded
 from py_ort.runtime.probe import adapter_name
 from py_ort.runtime.values.device_tensor import DeviceTensor
 from py_ort.runtime.values.feeds import Feed
-from py_ort.runtime.values.output_location import OnGpu
+from py_ort.runtime.values.output_location import OnGpu, run_options
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.Generate import GenerateT
 from py_ort.schema.gen.GetStats import GetStatsT
@@ -41,12 +41,10 @@ from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
 from py_ort.schema.gen.Run import RunT
 from py_ort.wire import Answer, Layout
 from py_ort.wire.json_fields import (
-    BoundOutput,
     DeviceDescription,
     GenerateOptions,
     PageStats,
     RunInfo,
-    RunOptions,
     SessionInfo,
     SessionOptions,
     SessionStats,
@@ -288,7 +286,7 @@ class PageRuntime:
         def whole() -> RunT:
             body = RunT()
             body.outputs, body.outputsOnGpu = list(outputs), list(places)
-            body.options = _run_options(places, graph_id, profile)
+            body.options = run_options(places, graph_id, profile)
             body.feeds = [*own, *(describe_on_gpu(*described) for described in there)]
             return body
 
@@ -389,18 +387,3 @@ class PageRuntime:
         self._leave()
         self._release_sessions(end_runs=end_runs)
         pool().release(self.lease)
-
-
-def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: Timed | None) -> str:
-    """`RunOptions` of the page."""
-    bind: dict[str, BoundOutput] = {
-        name: {"gpuId": tensor.live(), "dtype": tensor.dtype, "dims": tensor.shape}
-        for name, tensor in on_gpu.items()
-        if tensor is not None
-    }
-    options: RunOptions = {"bind": bind} if bind else {}
-    if graph_id is not None:
-        options["graphId"] = graph_id
-    if profile:
-        options["profile"] = profile
-    return json.dumps(options)

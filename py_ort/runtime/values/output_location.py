@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from py_ort.compiler.plan.node_arg import NodeArg
     from py_ort.runtime.devices import Device
     from py_ort.runtime.values.device_tensor import DeviceTensor
+    from py_ort.wire.json_fields import BoundOutput, RunOptions, Timed
 
 #: For all outputs, or by name; names that are not there stay on the CPU.
 OutputLocation: TypeAlias = "str | Mapping[str, str]"
@@ -89,3 +91,18 @@ def _has_form(type_text: str, provider: str) -> bool:
 
     element = type_text.removeprefix("tensor(").removesuffix(")")
     return element in TYPE_NUMBERS and has_form(provider, TYPE_NUMBERS[element])
+
+
+def run_options(on_gpu: OnGpu, graph_id: int | None, profile: Timed | None) -> str:
+    """Return the page's options of a run whose outputs are there."""
+    bind: dict[str, BoundOutput] = {
+        name: {"gpuId": tensor.live(), "dtype": tensor.dtype, "dims": tensor.shape}
+        for name, tensor in on_gpu.items()
+        if tensor is not None
+    }
+    options: RunOptions = {"bind": bind} if bind else {}
+    if graph_id is not None:
+        options["graphId"] = graph_id
+    if profile:
+        options["profile"] = profile
+    return json.dumps(options)

@@ -1,6 +1,7 @@
 // The browser's page: it starts workers and ends them. The runtime lives in them, so this thread has time to answer.
-// Only for a device that workers lack a runtime is in a frame of this page, with ?frame. Query: port, token; buffers, for the worker that it starts at once, whose token is the page's own with FIRST
-// behind it. All others Python asks for. Of a captured browser (captured.ts): capture, or return.
+// A runtime for a device that workers lack is in a frame of this page, whose query has "frame".
+// Query: port, token; buffers, for the worker that it starts at once, whose token is the page's own with FIRST behind
+// it. All others Python asks for. Of a captured browser (captured.ts): capture, or return.
 import { AckT, Body, type EndWorkerT, ErrorCode, type OpenWorkerT, PongT } from '../schema';
 import { compileCore } from '../core/compiled';
 import { type CompiledCore, filesIn } from '../core/files';
