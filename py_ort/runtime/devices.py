@@ -10,7 +10,7 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import SILENCE, Lease, pool
-from py_ort.exceptions import NoAdapter
+from py_ort.exceptions import NoAdapter, Timeout
 from py_ort.providers import PROVIDERS
 from py_ort.schema.gen.AskDevice import AskDeviceT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
@@ -140,7 +140,10 @@ async def look_in_page(
     wanted = [name for name in providers if PROVIDERS[name].needs.in_page]
     if lease.in_page or not wanted:
         return None, {}
-    in_page = await pool().in_page(lease)
+    try:
+        in_page = await pool().in_page(lease)
+    except Timeout:  # the browser allows no frame there
+        return None, {}
     try:
         page = await pool().live(in_page)
         looked = {name: await look_for_device(page, name, browser) for name in wanted}

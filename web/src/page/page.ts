@@ -53,12 +53,6 @@ function startFrame(url: URL, token: string): void {
   workers.set(token, { terminate: () => frame.remove() });
 }
 
-/** In the frame of `startFrame`: the runtime, which compiles the core by itself. */
-async function runHere(): Promise<void> {
-  await import(new URL(RUNTIME, self.location.href).href);
-  self.postMessage(undefined, self.location.origin);
-}
-
 function openWorker(connection: Connection, { script, port, token }: OpenWorkerT): Answer {
   const url = new URL(String(script), self.location.href);
   if (url.origin !== self.location.origin) {
@@ -94,7 +88,7 @@ const query = new URLSearchParams(self.location.search);
 const capture = captureUrl(query);
 
 async function start(): Promise<void> {
-  if (query.has(FRAME)) return runHere();
+  if (query.has(FRAME)) return void (await import(new URL(RUNTIME, self.location.href).href));
   if (query.has('capture')) return waitForSession(query.get('port')!, query.get('capture')!);
   // The first one's script is what all else waits for: it is asked for first.
   const { search, href } = self.location;

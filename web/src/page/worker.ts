@@ -1,5 +1,5 @@
-// The dedicated worker: a websocket to Python, and the runtime behind it. Query: port, token, and the number of its
-// first GPU buffer.
+// The dedicated worker, or a frame of the page: a websocket to Python, and the runtime behind it. Query: port, token,
+// and the number of its first GPU buffer.
 import { type CompiledCore, filesIn } from '../core/files';
 import { messageOf } from '../errors';
 import { firstBufferId } from '../device/buffers';
@@ -8,11 +8,14 @@ import { Connection } from './connection';
 import { fetchThroughGateway } from './gateway';
 import { Requests } from './requests';
 
-/** What the page has made of the core; undefined: nothing came of it, or it cannot be handed over. */
-const compiled = new Promise<CompiledCore | undefined>((resolve) => {
-  self.addEventListener('message', ({ data }: MessageEvent<CompiledCore | undefined>) => resolve(data));
-  self.addEventListener('messageerror', () => resolve(undefined));
-});
+/** What the page has made of the core; undefined: nothing came of it, it cannot be handed over, or this is a frame. */
+const compiled =
+  typeof document === 'undefined'
+    ? new Promise<CompiledCore | undefined>((resolve) => {
+        self.addEventListener('message', ({ data }: MessageEvent<CompiledCore | undefined>) => resolve(data));
+        self.addEventListener('messageerror', () => resolve(undefined));
+      })
+    : undefined;
 
 /** What is written to the console goes to Python too. */
 function forwardConsole(connection: Connection): void {
