@@ -76,7 +76,7 @@ class FirefoxLauncher(ProcessLauncher):
         stay = ["--wait-for-browser"] if sys.platform == "win32" else []
         # Its own home: it writes there besides the profile.
         environment = {**self.options.environment(), "HOME": str(profile), "MOZ_CRASHREPORTER_DISABLE": "1"}
-        if headless and not environment.get("DISPLAY"):
+        if headless and sys.platform == "linux" and not environment.get("DISPLAY"):
             with suppress(OSError):
                 environment |= self.virtual_display(profile)
         return Command(
