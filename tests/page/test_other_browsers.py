@@ -113,7 +113,7 @@ KILLED = """
     browser = py_ort.BrowserOptions(browser={browser!r}, sandbox=False)
     session = py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=browser)
     launcher = session._opened.runtime.lease.launcher
-    print(launcher._process.pid, launcher._profile, flush=True)
+    print(launcher._guard.pid, launcher._guard.folder, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
