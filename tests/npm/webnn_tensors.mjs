@@ -1,5 +1,5 @@
 // Sessions on an MLContext of the page's own, with its MLTensors: names and behaviour are onnxruntime-web's.
-import { equal, fails } from './javascript_checks.mjs';
+import { equal, fails, outcomesOf } from './javascript_checks.mjs';
 import { env, ErrorCode, InferenceSession, Tensor } from './py_ort.webnn.mjs';
 
 const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
@@ -390,11 +390,4 @@ const cases = {
   },
 };
 
-const outcomes = {};
-for (const [name, work] of Object.entries(cases)) {
-  outcomes[name] = await work().then(
-    () => 'done',
-    (error) => `${error.message}\n${error.stack}`,
-  );
-}
-await tell({ outcomes });
+await tell({ outcomes: await outcomesOf(cases) });

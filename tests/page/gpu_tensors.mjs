@@ -1,5 +1,5 @@
 // GPU tensors as onnxruntime-web documents them: each case runs on either engine, ?module and ?model say which.
-import { equal, fails } from './javascript_checks.mjs';
+import { equal, fails, outcomesOf } from './javascript_checks.mjs';
 
 const query = new URL(location).searchParams;
 const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
@@ -157,11 +157,4 @@ const cases = {
   },
 };
 
-const outcomes = {};
-for (const [name, work] of Object.entries(cases)) {
-  outcomes[name] = await work().then(
-    () => 'done',
-    (error) => `${error.message}\n${error.stack}`,
-  );
-}
-await tell({ outcomes });
+await tell({ outcomes: await outcomesOf(cases) });

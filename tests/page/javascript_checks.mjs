@@ -22,3 +22,15 @@ export async function fails(work, words) {
   if (!error) throw new Error(`no error, where one should say: ${words}`);
   if (!new RegExp(words).test(error.message)) throw error;
 }
+
+/** Runs cases one after the other. @returns 'done' for each, or its error. */
+export async function outcomesOf(cases) {
+  const outcomes = {};
+  for (const [name, work] of Object.entries(cases)) {
+    outcomes[name] = await work().then(
+      () => 'done',
+      (error) => `${error.message}\n${error.stack}`,
+    );
+  }
+  return outcomes;
+}

@@ -2,15 +2,19 @@
 import { fetchedModel } from '../package/model_file';
 
 /** The name of the cache: `caches.delete('py_ort')` forgets all models. */
-export const CACHE = 'py_ort';
+const CACHE = 'py_ort';
 
 /**
  * What is at a URL: as it was when it was first fetched, from then on. A model that changes needs another URL, or a
  * server that says "no-store".
  */
 export async function fetchedOnce(url: string): Promise<Response> {
-  const cache = await opened();
-  return (await cache?.match(url)) ?? fetchedAnew(url);
+  return (await kept(url)) ?? fetchedAnew(url);
+}
+
+/** Returns the cache's copy of a URL; undefined if there is none. */
+export async function kept(url: string): Promise<Response | undefined> {
+  return (await opened())?.match(url);
 }
 
 /** The same, where what is kept is of no use: of another version of the runtime, say. */

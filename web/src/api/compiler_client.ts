@@ -3,7 +3,7 @@
 import { ErrorCode, PlanVersion } from '../schema';
 import { RuntimeError } from '../errors';
 import { host } from '../host';
-import { CACHE } from './cache';
+import { kept } from './cache';
 import type { Listener } from './engine';
 import { sha256 } from './exported';
 
@@ -46,10 +46,6 @@ async function ask(url: string, { onProgress, signal }: Listener, body?: Blob): 
   throw new RuntimeError(ErrorCode.fail, 'env.compiler: the answer broke off');
 }
 
-async function isKept(url: string): Promise<boolean> {
-  return 'caches' in globalThis && (await (await caches.open(CACHE)).match(url)) !== undefined;
-}
-
 /** The statuses of a server that does not fetch this URL, or cannot: it may be the page's alone. */
 const NOT_BY_URL = [403, 502];
 
@@ -74,7 +70,7 @@ export async function compiledUrl(
   let bytes = model;
   if (typeof bytes === 'string') {
     const url = at('url', bytes);
-    if (await isKept(url)) return url;
+    if (await kept(url)) return url;
     const fault = await ask(url, listener);
     if (!fault) return url;
     if (!NOT_BY_URL.includes(fault.status!)) throw refused(fault.status, fault.text);
@@ -82,7 +78,7 @@ export async function compiledUrl(
     bytes = new Uint8Array(await (await host.fetch(bytes, { signal })).arrayBuffer());
   }
   const url = at('sha256', await sha256(bytes));
-  if (await isKept(url)) return url;
+  if (await kept(url)) return url;
   let fault = await ask(url, listener);
   if (fault?.status === 404) fault = await ask(url, listener, new Blob([bytes]));
   if (fault) throw refused(fault.status, fault.text);
