@@ -9,15 +9,25 @@ const LONGEST = 2000;
 /** "Too many requests" and "service unavailable": such a server is asked again, after so many milliseconds. */
 const BUSY = [429, 503];
 const WAITS = [500, 1000, 2000];
+/** Milliseconds until an answer begins. A development server compiles models meanwhile. */
+const PATIENCE = 300_000;
 
 /** An answer whose status is one of success. */
-export async function fetched(url: string | URL, headers: HeadersInit = {}): Promise<Response> {
+export async function fetched(
+  url: string | URL,
+  headers: HeadersInit = {},
+  patience: number = PATIENCE,
+): Promise<Response> {
   let response: Response;
   for (const waits = [...WAITS]; ; ) {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new Error(`no answer in ${patience / 1000} s`)), patience);
     try {
-      response = await host.fetch(url, { headers });
+      response = await host.fetch(url, { headers, signal: late.signal });
     } catch (error) {
       throw failure(`${url} could not be fetched: ${messageOf(error)}`);
+    } finally {
+      clearTimeout(timer);
     }
     const wait = BUSY.includes(response.status) && waits.shift();
     if (!wait) break;
@@ -35,9 +45,9 @@ export async function fetchedBytes(url: string | URL): Promise<Uint8Array<ArrayB
   return new Uint8Array(await response.arrayBuffer().catch((error) => interrupted(url, messageOf(error))));
 }
 
-/** Throws what is to be said of an answer that ended too early. */
-export async function interrupted(url: string | URL, how: string): Promise<never> {
-  const why = await host.fetch(url, { method: 'HEAD' }).then(
+/** Throws what is to be said of an answer that ended too early. @param patience for the server's reason. */
+export async function interrupted(url: string | URL, how: string, patience = 10_000): Promise<never> {
+  const why = await host.fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(patience) }).then(
     ({ headers }) => headers.get(FAILURE),
     () => null,
   );

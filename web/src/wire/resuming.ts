@@ -13,7 +13,7 @@ export function readerOf(response: Response, url: string, body = response.body!,
   const from = async (position: number) => {
     if (!knowsRanges) return undefined;
     const range = { Range: `bytes=${start + position}-${end === undefined ? '' : end - 1}` };
-    const rest = await fetched(url, same ? { ...range, 'If-Range': same } : range);
+    const rest = await fetched(url, same ? { ...range, 'If-Range': same } : range, PATIENCE);
     if (rest.status === 206 && !rest.headers.has(FAILURE)) return rest.body ?? undefined;
     void rest.body?.cancel();
     return undefined;

@@ -2,20 +2,22 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { ErrorCode } from '../../src/schema';
 import { ByteReader } from '../../src/wire/byte_reader';
-import { fetched } from '../../src/wire/fetching';
+import { fetched, interrupted } from '../../src/wire/fetching';
 import { readerOf } from '../../src/wire/resuming';
 
 const FILE = Uint8Array.from({ length: 3 << 20 }, (_, i) => i % 251);
 
-/** A server of FILE for one test: `answer` does what is wrong with it. */
+/** A server of FILE for one test: `answer` does what is wrong with it, `head` answers requests of headers alone. */
 async function serving(
   answer: (request: IncomingMessage, response: ServerResponse, asked: number) => void,
   work: (url: string, ranges: readonly string[]) => Promise<void>,
+  head = (response: ServerResponse): void => void response.end(),
 ): Promise<void> {
   const ranges: string[] = [];
   const server = createServer((request, response) => {
-    if (request.method === 'HEAD') return response.end();
+    if (request.method === 'HEAD') return head(response);
     ranges.push(request.headers.range ?? '');
     answer(request, response, ranges.length);
   });
@@ -132,4 +134,31 @@ test('a little that is left of a stream is read to its end', async () => {
     });
     assert.equal(await outcome, ended);
   }
+});
+
+test('an answer that does not begin is given up, and so is the reason of one that broke off', async () => {
+  const silent = () => undefined;
+  await serving(
+    silent,
+    async (url) => {
+      const wanted = { code: ErrorCode.fail, message: /could not be fetched: no answer in 0.05 s/ };
+      await assert.rejects(fetched(url, {}, 50), wanted);
+      await assert.rejects(interrupted(url, 'it ended', 50), {
+        code: ErrorCode.fail,
+        message: /broke off \(it ended\)/,
+      });
+    },
+    silent,
+  );
+});
+
+test('an answer that began in time may take longer', async () => {
+  const slow = (_: IncomingMessage, response: ServerResponse) => {
+    response.writeHead(200);
+    response.flushHeaders();
+    setTimeout(() => response.end('all'), 200);
+  };
+  await serving(slow, async (url) => {
+    assert.equal(await (await fetched(url, {}, 100)).text(), 'all');
+  });
 });
