@@ -4,6 +4,7 @@ import { invalid, RuntimeError } from '../errors';
 import { checkKeys, checkRows, OPTIONS } from '../generate/generate_options';
 import type { ModelFile } from '../package/model_kinds';
 import type { RunInfo } from '../session/run_options';
+import { fromCaller } from './caller';
 import type { Engine } from './engine';
 import { withoutEffect } from './env';
 import { opened } from './exported';
@@ -88,6 +89,15 @@ export class InferenceSession {
     byteLength?: number,
     last: InferenceSessionOptions = {},
   ): Promise<InferenceSession> {
+    return fromCaller(InferenceSession.create, () => InferenceSession.made(model, second, byteLength, last));
+  }
+
+  private static async made(
+    model: ModelFile,
+    second: InferenceSessionOptions | number,
+    byteLength: number | undefined,
+    last: InferenceSessionOptions,
+  ): Promise<InferenceSession> {
     if (typeof URL === 'undefined') throw inWorklet();
     const options = checkedOptions(typeof second === 'number' ? last : second);
     const source = typeof second === 'number' ? part(model, second, byteLength) : model;
@@ -158,6 +168,14 @@ export class InferenceSession {
     given: OnnxValues,
     second?: Fetches | InferenceRunOptions,
     third: InferenceRunOptions = {},
+  ): Promise<{ readonly [name: string]: OnnxValue }> {
+    return fromCaller(InferenceSession.prototype.run, () => this.ran(given, second, third));
+  }
+
+  private async ran(
+    given: OnnxValues,
+    second: Fetches | InferenceRunOptions | undefined,
+    third: InferenceRunOptions,
   ): Promise<{ readonly [name: string]: OnnxValue }> {
     if (typeof given !== 'object' || given === null) throw invalid('feeds are tensors by the names of inputs');
     const feeds = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, adopted(value)]));
@@ -237,7 +255,8 @@ export class InferenceSession {
     const { numBeams = 1, numReturnSequences = 1 } = options;
     const searches = numBeams > 1;
     if (searches && onTokens) throw noStream();
-    const start: StartGeneration = (tell, ending) => this.runner.generate(rows, options, tell, ending);
+    const start: StartGeneration = (tell, ending) =>
+      fromCaller(InferenceSession.prototype.generate, () => this.runner.generate(rows, options, tell, ending));
     const form = { rows: rows.length * numReturnSequences, batch: batch || numReturnSequences > 1, searches };
     return new Generation(start, form, { signal: this.until(signal), onTokens });
   }

@@ -7,6 +7,7 @@ import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { elementCount, hasGpuForm } from '../contract/elements';
 import type { DeviceLocation, TensorKeeper } from '../device/keeper';
+import { fromCaller } from './caller';
 import { imageToTensor, tensorToImage } from './image_tensors';
 import { type ImageSource, pixelsOf, toPng } from './images';
 import { countOf, dtypeOfType, fromBytes, lengthOf, toData, typeOfData } from './elements';
@@ -173,6 +174,10 @@ class AnyTensor implements TypedTensor<TensorType> {
   }
 
   async getData(releaseData = false): Promise<TensorData> {
+    return fromCaller(AnyTensor.prototype.getData, () => this.fetched(releaseData));
+  }
+
+  private async fetched(releaseData: boolean): Promise<TensorData> {
     this.ensureValid();
     if (!this.elements) {
       const { download } = this.resource;

@@ -19,8 +19,6 @@ interface Pending {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly listener?: Partial<Listener>;
-  /** Where the question comes from. */
-  readonly asked: Error;
 }
 
 /** There is no worker, or it has failed: a session may run in the page's own thread instead. */
@@ -59,12 +57,11 @@ class SessionWorker {
   ask<T>(question: Asked, listener: Partial<Listener> = {}): { readonly id: number; readonly answer: Promise<T> } {
     const id = this.next++;
     const { signal, log } = listener;
-    const asked = new Error();
     if (log) this.logs.set(id, log);
     const answer = new Promise<T>((resolve, reject) => {
       if (this.ended) return reject(this.ended);
       signal?.throwIfAborted();
-      this.pending.set(id, { resolve: resolve as (value: unknown) => void, reject, listener, asked });
+      this.pending.set(id, { resolve: resolve as (value: unknown) => void, reject, listener });
       this.worker.ref?.();
       this.worker.postMessage({ ...question, id } as Question);
     });
@@ -90,17 +87,14 @@ class SessionWorker {
     pending?.reject(
       data.code === ErrorCode.cancelled
         ? (pending.listener?.signal?.reason ?? new DOMException(data.message, 'AbortError'))
-        : failed(data, pending.asked),
+        : failed(data),
     );
   }
 }
 
-/** The worker's error, whose stack is the caller's; the worker's own is its cause. */
-function failed({ code, message, stack, place }: Answer & { tell: 'error' }, asked: Error): RuntimeError {
-  const cause = Object.assign(new Error(message), { stack });
-  const error = new RuntimeError(code, message, place, { cause });
-  error.stack = asked.stack?.replace(/^Error\b/, () => String(error));
-  return error;
+/** The worker's error, whose stack there is its cause's. */
+function failed({ code, message, stack, place }: Answer & { tell: 'error' }): RuntimeError {
+  return new RuntimeError(code, message, place, { cause: Object.assign(new Error(message), { stack }) });
 }
 
 /** The running workers, by the URLs of their scripts. */
