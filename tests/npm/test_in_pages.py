@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,22 @@ def test_the_first_provider_with_a_device_runs(
     assert bool(asked(served, r"/provider_webgl\.mjs$")) == (first != "webgpu")
     said = "".join(told["said"])
     assert bool(said) == bool(skipped) and all(word in said for word in skipped), said
+
+
+@pytest.mark.parametrize("proxy", ["", "ort.env.wasm.proxy = false;"], ids=["worker", "page"])
+def test_a_signal_ends_the_wait_for_a_silent_server(project: Path, site: Callable[..., StaticSite], proxy: str) -> None:
+    script = "import * as ort from './node_modules/py-ort-web/dist/py_ort.mjs';\n"
+    script += f"{proxy} const abort = new AbortController();\n"
+    script += "const loading = ort.InferenceSession.create('add.pyort', { signal: abort.signal });\n"
+    script += "const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });\n"
+    script += "await tell('loading'); abort.abort(new Error('mine'));\n"
+    script += "await loading.catch(({ message }) => tell(message));"
+    (project / "index.html").write_text(page(script))
+    served = site()
+    served.held["/add.pyort"] = threading.Event()
+    with browsing("chromium", f"{served.origin}/"):
+        assert served.told() == "loading"
+        assert served.told(45) == "mine"  # the site answers after a minute
 
 
 def test_the_page_of_the_readme(package: Path, project: Path, site: Callable[..., StaticSite]) -> None:

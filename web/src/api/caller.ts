@@ -1,4 +1,5 @@
-// Stacks of errors: they begin in the code that calls the API, which tools of monitoring group them by.
+// What callers of the API are told: errors whose stacks begin in their code, which tools of monitoring group them by,
+// and the end of what they have aborted.
 import { RuntimeError } from '../errors';
 
 /** Of V8, and by now of others. */
@@ -23,4 +24,22 @@ export async function fromCaller<T>(entry: (...given: never[]) => unknown, work:
     }
     throw error;
   }
+}
+
+/** Waits for work. When a signal aborts, it waits no longer: the work may wait for a server that never answers. */
+export function unlessAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  undo: (late: T) => Promise<void>,
+): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      reject(signal.reason);
+      work.then(undo).catch(() => undefined);
+    };
+    signal.addEventListener('abort', abort);
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    if (signal.aborted) abort();
+  });
 }

@@ -4,7 +4,7 @@ import { invalid, RuntimeError } from '../errors';
 import { checkKeys, checkRows, OPTIONS } from '../generate/generate_options';
 import type { ModelFile } from '../package/model_kinds';
 import type { RunInfo } from '../session/run_options';
-import { fromCaller } from './caller';
+import { fromCaller, unlessAborted } from './caller';
 import type { Engine } from './engine';
 import { withoutEffect } from './env';
 import { opened } from './exported';
@@ -105,9 +105,10 @@ export class InferenceSession {
     const warn = (text: string) => listener.log(2, 'session', text);
     const idle = [...sessionOptionsWithoutEffect(options), ...withoutEffect()];
     if (idle.length > 0) warn(`without effect here: ${idle.join(', ')}`);
-    const { engine, here } = await opened(source, (file) => startEngine(file, options, listener)).catch(
-      (error: unknown) => startOther(error, source, options, listener),
+    const starting = opened(source, (file) => startEngine(file, options, listener)).catch((error: unknown) =>
+      startOther(error, source, options, listener),
     );
+    const { engine, here } = await unlessAborted(starting, options.signal, ({ engine }) => engine.release());
     try {
       checkLocations(engine, options.preferredOutputLocation);
     } catch (error) {

@@ -1,0 +1,82 @@
+"""Orders of calls that choose devices, adapters and providers: they give what they give on onnxruntime-web.
+
+A page has its settings for good, so each case is in a frame of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from either_engine import lay_out_engine
+from static_site import StaticSite, browsing
+
+pytestmark = pytest.mark.browser
+HERE = Path(__file__).resolve().parent
+CASES = re.findall(r"^  '(.+?)': ", (HERE / "order_of_calls.mjs").read_text(), re.MULTILINE)
+PLAIN, FED = [11, 22, 33], [14, 25, 36]
+#: Orders that do more here than on onnxruntime-web, whose sessions of WebGPU take no device that is set, and tell none
+#: that is an option.
+MORE = {
+    "a feed on the device of a session that was released": [FED, True],
+    "a device that is set": [True, PLAIN, FED],
+    "a device that is set, and a feed before the session": FED,
+    "a device as an option": [True, PLAIN, FED],
+    "a device as an option, then a session without": [PLAIN, PLAIN, FED, FED],
+    "providers: webgpu twice": PLAIN,
+}
+FRAME = '<!doctype html><script type="module" src="order_of_calls.mjs"></script>\n'
+PAGE = """<!doctype html>
+<meta charset="utf-8">
+<script type="module">
+const answers = {};
+for (const name of %s) {
+  const frame = document.createElement('iframe');
+  const query = new URLSearchParams(location.search);
+  query.set('case', name);
+  frame.src = `frame.html?${query}`;
+  const told = new Promise((resolve) => addEventListener('message', ({ data }) => resolve(data), { once: true }));
+  document.body.append(frame);
+  answers[name] = (await told).answer;
+  frame.remove();
+}
+await fetch('/told', { method: 'POST', body: JSON.stringify(answers) });
+</script>
+<body></body>
+"""
+
+
+def answers_of(folder: Path, engine: str, more: str = "") -> dict[str, Any]:
+    """Return what came of each case."""
+    shutil.copy(HERE / "order_of_calls.mjs", folder)
+    (folder / "frame.html").write_text(FRAME)
+    (folder / "index.html").write_text(PAGE % json.dumps(CASES))
+    query = lay_out_engine(folder, engine)
+    site = StaticSite(folder)
+    try:
+        with browsing("chromium", f"{site.origin}/index.html?{query}{more}"):
+            return dict(site.told(300))
+    finally:
+        site.close()
+
+
+@pytest.fixture(scope="module")
+def of_peer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return answers_of(tmp_path_factory.mktemp("peer"), "onnxruntime-web")
+
+
+@pytest.fixture(scope="module", params=["worker", "page"])
+def of_py_ort(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    more = "&here" if request.param == "page" else ""
+    return answers_of(tmp_path_factory.mktemp(request.param), "py_ort", more)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("case", CASES)
+def test_order_of_calls(of_py_ort: dict[str, Any], of_peer: dict[str, Any], case: str) -> None:
+    assert of_py_ort[case] == MORE.get(case, of_peer[case])
+    assert (of_py_ort[case] != of_peer[case]) == (case in MORE)
