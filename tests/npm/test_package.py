@@ -35,7 +35,7 @@ def paths(entry: Any) -> list[str]:
 def test_what_it_says_is_there(package: Path) -> None:
     said = described(package)
     assert (said["name"], said["version"]) == ("py-ort-web", py_ort.__version__)
-    flavors = {".", "./webgpu", "./wasm", "./webgl", "./webnn", "./all"}
+    flavors = {".", "./webgpu", "./wasm", "./webgl", "./webnn", "./all", "./jspi"}
     whole = {"./bundle", "./wasm/bundle", "./webgl/bundle", "./webnn/bundle"}
     for_builds = {"./vite", "./webpack", "./client"}
     assert set(said["exports"]) == {*flavors, *whole, *for_builds, "./dist/*", "./package.json"}
@@ -51,6 +51,21 @@ def test_the_readme_names_every_file(package: Path) -> None:
     named = re.findall(r"`([\w.*-]+\.(?:m?js|wasm|d\.ts|br|json))`", (package / "README.md").read_text())
     files = [file.name for file in (package / "dist").iterdir() if file.suffix != ".map"]
     assert [name for name in files if not any(fnmatch.fnmatch(name, pattern) for pattern in named)] == []
+
+
+def test_modules_of_pages_have_source_maps(package: Path) -> None:
+    """With the sources inside, so that tools show them without this project. Whole builds and Node's have none."""
+    modules = [
+        file
+        for file in (package / "dist").glob("*.mjs")
+        if file.name != "core.mjs" and not {"bundle", "node"} & set(re.split(r"[.-]", file.name))
+    ]
+    assert len(modules) >= 12
+    for file in modules:
+        (name,) = re.findall(r"^//# sourceMappingURL=(.+)$", file.read_text(), re.MULTILINE)
+        found = json.loads((file.parent / name).read_text())
+        assert found["mappings"] and all(found["sourcesContent"]), name
+        assert len(found["sources"]) == len(found["sourcesContent"]), name
 
 
 def test_wasm_is_without_webgpu(package: Path) -> None:
