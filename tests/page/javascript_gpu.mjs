@@ -183,7 +183,7 @@ export const cases = {
     const runs = await Promise.all([1, 2].map(() => there.run({ x: y, scale })));
     for (const each of runs) equal(await each.y.getData(true), [21, 42, 63]);
     said.stop();
-    const again = said.filter((text) => text.includes('is loaded again, in the thread of the page'));
+    const again = said.filter((text) => text.includes("is loaded again in the page's thread"));
     equal([again.length], [proxy === false ? 1 : 2]);
     for (const session of [own, wasm, here, there, sibling]) await session.release();
     equal(await far.getData(true), [11, 22, 33]);

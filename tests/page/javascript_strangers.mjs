@@ -183,7 +183,7 @@ export const cases = {
           for (const plan of header.plans) header.checksums.push([(plan.offset = 2 ** 40), 7]);
         },
       ],
-      'it has format 1 .*py-ort export MODEL': [
+      'it has format 1 .*py-ort export': [
         (header) => {
           header.version = 1;
           delete header.checksums;

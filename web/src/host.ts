@@ -44,7 +44,7 @@ const browser: Host = {
     return typeof document === 'undefined' && !asked ? 'this is a worker already' : undefined;
   },
   withoutSharing(inWorker = 'WorkerGlobalScope' in globalThis) {
-    if (!inWorker) return 'sessions of the page itself have no threads, because a page must not wait: use a worker';
+    if (!inWorker) return 'sessions in a page have no threads: use a worker';
     if (!globalThis.crossOriginIsolated) {
       return (
         'the page is not cross-origin isolated: its server must send Cross-Origin-Opener-Policy: same-origin and ' +

@@ -127,10 +127,7 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
 }
 
 export function noStream(): Error {
-  return invalid(
-    'generate: a search by beams (numBeams) has no token before its end: await `result`, instead of `for await` ' +
-      'or onTokens',
-  );
+  return invalid('generate: a search by beams (numBeams) has no token before its end: await `result`');
 }
 
 /** The rows of a prompt, and whether it is a batch. */

@@ -28,7 +28,7 @@ export function toPng(image: ImageData): string {
   if (typeof document === 'undefined')
     throw new RuntimeError(
       ErrorCode.not_implemented,
-      'toDataURL needs a document, which workers lack: there toImageData gives the pixels',
+      'toDataURL needs a document: in workers toImageData gives the pixels',
     );
   const canvas = document.createElement('canvas');
   canvas.width = image.width;
@@ -103,7 +103,7 @@ function drawn(source: Drawable, width: number, height: number): ImageData {
   try {
     return context.getImageData(0, 0, width, height);
   } catch (error) {
-    throw invalid(`the pixels of an image of another origin that came without CORS are not ours: ${messageOf(error)}`);
+    throw invalid(`an image of another origin needs CORS headers: ${messageOf(error)}`);
   }
 }
 

@@ -290,8 +290,8 @@ export class InferenceSession {
     this.moving ??= (async () => {
       const there = this.runner;
       this.warn(
-        'the model is loaded again, in the thread of the page, whose tensors on a device it is given; with ' +
-          'env.wasm.proxy = false it is there from the beginning',
+        "the model is loaded again in the page's thread, for the page's tensors on a device; " +
+          'with env.wasm.proxy = false it is there at once',
       );
       this.runner = await this.here();
       await there.release();
@@ -358,7 +358,7 @@ export declare namespace InferenceSession {
 }
 
 function inWorklet(): RuntimeError {
-  const text = 'worklets have no URL, fetch or timers: run the model in a worker, and send it tensors by a MessagePort';
+  const text = 'worklets have no fetch: run the model in a worker, and send it tensors by a MessagePort';
   return new RuntimeError(ErrorCode.not_implemented, text);
 }
 

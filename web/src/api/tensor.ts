@@ -73,8 +73,10 @@ class AnyTensor implements TypedTensor<TensorType> {
   }
 
   static async fromImage(image: ImageSource, options: types.TensorFromUrlOptions = {}): Promise<AnyTensor> {
-    const { type, data, dims } = imageToTensor(await pixelsOf(image, options), withDefaults(image, options));
-    return new AnyTensor(type, data, dims);
+    return fromCaller(AnyTensor.fromImage, async () => {
+      const { type, data, dims } = imageToTensor(await pixelsOf(image, options), withDefaults(image, options));
+      return new AnyTensor(type, data, dims);
+    });
   }
 
   static fromTexture(texture: WebGLTexture, options: types.TensorFromTextureOptions<'float32'>): AnyTensor {
@@ -157,8 +159,7 @@ class AnyTensor implements TypedTensor<TensorType> {
     throw new RuntimeError(
       ErrorCode.not_implemented,
       `the session of this tensor runs in a worker, whose ${what}s the page cannot have: await getData(), ` +
-        'feed the tensor to the session, or set env.wasm.proxy = false before the session is created, which makes it ' +
-        'run in the page',
+        'feed it to the session, or set env.wasm.proxy = false before the session is created',
     );
   }
 
@@ -215,9 +216,7 @@ class AnyTensor implements TypedTensor<TensorType> {
     if (elementCount(wanted) !== this.size)
       throw invalid(`${this.type}[${this.dims}] has ${this.size} elements, and [${dims}] ${elementCount(wanted)}`);
     if (!this.elements && this.resource.dispose)
-      throw invalid(
-        'reshape of a tensor that owns memory of a device: await getData() first, and reshape it on the CPU',
-      );
+      throw invalid('reshape of a tensor that owns memory of a device: await getData() first');
     const tensor = Object.create(AnyTensor.prototype) as AnyTensor;
     return Object.assign(tensor, {
       type: this.type,

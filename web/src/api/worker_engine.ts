@@ -92,9 +92,9 @@ class SessionWorker {
   }
 }
 
-/** The worker's error, whose stack there is its cause's. */
+/** The worker's error, with its stack there. */
 function failed({ code, message, stack, place }: Answer & { tell: 'error' }): RuntimeError {
-  return new RuntimeError(code, message, place, { cause: Object.assign(new Error(message), { stack }) });
+  return Object.assign(new RuntimeError(code, message, place), { stack });
 }
 
 /** The running workers, by the URLs of their scripts. */

@@ -27,7 +27,7 @@ async function compile(source: URL | Uint8Array, shared: boolean): Promise<WebAs
 async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
   try {
     const module = await compile(url, shared);
-    const empty = `${url.pathname} is empty: py_ort was built without clang and lld 19 or newer, which make it`;
+    const empty = `${url.pathname} is empty: py_ort was built without clang and lld 19`;
     return WebAssembly.Module.exports(module).length > 0 ? module : empty;
   } catch (error) {
     return `${url.pathname} could not be loaded: ${messageOf(error)}`;
@@ -49,7 +49,7 @@ export async function compileMicrokernels(
     if (simd === 'relaxed') {
       throw new RuntimeError(
         ErrorCode.not_implemented,
-        `option simd=relaxed of wasm: ${relaxed}; with "auto" plain SIMD does the work`,
+        `option simd=relaxed of wasm: ${relaxed}; "auto" takes plain SIMD then`,
       );
     }
     withoutRelaxed = relaxed;

@@ -18,8 +18,7 @@ export function sharedMemory(): WebAssembly.Memory | string {
 }
 
 /** Why there is none, if the first session asked for one thread. Browsers keep what they compile for plain memory. */
-export const SINGLE_THREADED =
-  'the first session of this page was made for one thread (env.wasm.numThreads = 1), and so is its memory';
+export const SINGLE_THREADED = 'the first session of this page was made for one thread (env.wasm.numThreads = 1)';
 
 const IMPORTS = 2;
 const [FUNCTION, TABLE, MEMORY, GLOBAL] = [0, 1, 2, 3];

@@ -114,8 +114,7 @@ export function checkRows(prompts: number, { numBeams = 1, numReturnSequences = 
   const rows = prompts * Math.max(numBeams, numReturnSequences);
   if (rows > MOST_ROWS)
     throw invalid(
-      `a batch has at most ${MOST_ROWS} rows, not ${rows}: give fewer prompts at a time, or a smaller numBeams or ` +
-        'numReturnSequences',
+      `a batch has at most ${MOST_ROWS} rows, not ${rows}: give fewer prompts, numBeams or numReturnSequences`,
     );
 }
 

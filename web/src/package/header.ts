@@ -124,21 +124,18 @@ export function readHeader(prefix: Uint8Array, text: Uint8Array, what: string): 
       ErrorCode.not_implemented,
       `${what} was written by ${producer}: it has format ${version} and plans of version ` +
         `${plan_version}, and this runtime reads ${FORMAT_VERSION} and ${PlanVersion.current}. ` +
-        'Export the model again with the py_ort of this runtime (`py-ort export MODEL`), or use the runtime of that ' +
-        'version',
+        'Export the model again with the py_ort of this runtime (`py-ort export`), or use that of the file',
     );
   }
   if (!isHeader(header)) throw damaged(what, 'its header is not what it should be');
   const regions = header.plans.flatMap(
     (plan) => [[plan.offset, plan.size], plan.placement, ...plan.weights] as readonly (readonly number[])[],
   );
-  if (regions.some(([offset, size]) => offset + size > header.size))
-    throw damaged(what, 'something in it is said to lie behind its end');
   if (
-    regions.some(([offset]) => offset % ALIGNMENT !== 0) ||
+    regions.some(([offset, size]) => offset + size > header.size || offset % ALIGNMENT !== 0) ||
     header.parts.slice(0, -1).some(({ size }) => size % ALIGNMENT !== 0)
   )
-    throw damaged(what, 'something in it is said to start where nothing does');
+    throw damaged(what, 'something in it is said to be where nothing can be');
   if (header.parts.some(({ name }) => name === '' || name.startsWith('.') || /[/\\]/.test(name)))
     throw damaged(what, 'its parts are not said to lie beside it');
   const summed = new Set(header.checksums.map(([offset]) => offset));
@@ -170,16 +167,15 @@ function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
         : 'is no .pyort file';
   return new RuntimeError(
     ErrorCode.invalid_graph,
-    `${what} ${looks}. \`py-ort export MODEL.onnx\` writes MODEL.pyort, which a page runs; \`py-ort serve\` does so ` +
-      "for URLs. `py-ort export SCRIPT.js -o DIR` exports models inside of a library: then env.exports = 'DIR/'. " +
-      'env.compiler and env.fallback are for other models',
+    `${what} ${looks}. \`py-ort export MODEL.onnx\` writes MODEL.pyort, which runs here. Models inside of a ` +
+      "library: `py-ort export SCRIPT.js -o DIR`, and env.exports = 'DIR/'. Others: `py-ort serve`, env.compiler, " +
+      'env.fallback',
   );
 }
 
 export function damaged(what: string, how: string): RuntimeError {
   return new RuntimeError(
     ErrorCode.invalid_graph,
-    `${what} is damaged: ${how}. Load it again, past the browser's cache; if that does not help, the file is to be ` +
-      'copied to its place again, or exported again',
+    `${what} is damaged: ${how}. Load it past the browser's cache, or copy or export it again`,
   );
 }

@@ -21,7 +21,7 @@ export async function fetched(
   let response: Response;
   for (const waits = [...WAITS]; ; ) {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error(`no answer in ${patience / 1000} s`)), patience);
+    const timer = setTimeout(() => late.abort(`no answer in ${patience / 1000} s`), patience);
     try {
       response = await host.fetch(url, { headers, signal: late.signal });
     } catch (error) {
@@ -51,7 +51,7 @@ export async function interrupted(url: string | URL, how: string, patience = 10_
     ({ headers }) => headers.get(FAILURE),
     () => null,
   );
-  const advice = 'try again; if it always ends there, the file is cut off where it lies: copy it there again';
+  const advice = 'try again, or copy the file to its server again';
   throw failure(`${url} broke off (${how}): ${why ? decodeURIComponent(why) : advice}`);
 }
 

@@ -328,7 +328,7 @@ function reduceKernel(reduction: Reduction): Kernel<ReduceAttributes> {
         throw new KernelError(
           `${reduction.op} of [${x.dims}]: of no elements it is the limit of ${typeName(x.dtype)}, ` +
             `which the 32 bits of integers on the GPU do not hold; ` +
-            'fix the shapes of the inputs when the session is made, or run this model on the wasm provider',
+            'fix the shapes of the inputs, or run this model on the wasm provider',
         );
       }
       reduce(ctx, reduction, x, axes, y);
