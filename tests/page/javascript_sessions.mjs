@@ -354,7 +354,7 @@ export const cases = {
     await fails(() => create('spoilt/parted', { executionProviders: ['wasm'] }), spoilt);
     await fails(
       () => create('cut_off/parted'),
-      'parted.pyort.2 broke off .it ended after 1948 of 2048.*copy the file to its server again',
+      'parted.pyort.2 broke off .it ended after 1948 of 2048.*copy the file again',
     );
     const bytes = new Uint8Array(await (await fetch('wasm.pyort')).arrayBuffer());
     const start = 16 + new DataView(bytes.buffer).getUint32(8, true);

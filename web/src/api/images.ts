@@ -56,9 +56,7 @@ async function drawable(image: Exclude<ImageSource, ImageData>): Promise<Drawabl
   }
   if (['ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas', 'HTMLVideoElement'].some((name) => is(name, image)))
     return image;
-  throw invalid(
-    'fromImage takes ImageData, an HTMLImageElement, an ImageBitmap, a canvas, an HTMLVideoElement, a Blob or a URL',
-  );
+  throw invalid('fromImage takes ImageData, an <img>, an ImageBitmap, a canvas, a <video>, a Blob or a URL');
 }
 
 async function fromUrl(url: string): Promise<Drawable> {
@@ -83,7 +81,7 @@ async function decoded<T>(what: string, work: Promise<T>): Promise<T> {
   } catch (error) {
     const shown = what.length > 200 ? `${what.slice(0, 200)}…` : what;
     throw invalid(
-      `${shown} is no image that this browser can load: ${messageOf(error)} (one of another origin needs CORS headers)`,
+      `${shown} is no image that this browser can load: ${messageOf(error)} (one of another origin needs CORS)`,
     );
   }
 }

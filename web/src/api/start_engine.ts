@@ -84,7 +84,7 @@ export async function localEngine(): Promise<typeof import('./local_engine')> {
   try {
     return await import('./local_engine');
   } catch (error) {
-    const advice = 'service workers, which have no import(), take py-ort-web/bundle or py_ort.min.js';
+    const advice = 'service workers take py-ort-web/bundle or py_ort.min.js';
     throw new RuntimeError(ErrorCode.fail, `the runtime could not be loaded: ${messageOf(error)}; ${advice}`);
   }
 }

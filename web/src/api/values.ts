@@ -65,7 +65,7 @@ export class Loans {
     const kept = keptBy(tensor);
     const { keeper, thread } = this.engine;
     if (kept && kept.keeper.thread !== thread)
-      throw invalid(`${what} is on a device of another thread, by env.wasm.proxy: take it to the CPU with getData`);
+      throw invalid(`${what} is on a device of another thread (env.wasm.proxy): await getData()`);
     if (!kept && !(keeper?.lend && keeper.location === tensor.location)) {
       const takes = keeper ? `takes none but a ${keeper.location}` : 'is on no device';
       throw invalid(`${what} is a ${tensor.location} of your own, and this session ${takes}`);

@@ -51,7 +51,7 @@ export async function interrupted(url: string | URL, how: string, patience = 10_
     ({ headers }) => headers.get(FAILURE),
     () => null,
   );
-  const advice = 'try again, or copy the file to its server again';
+  const advice = 'try again, or copy the file again';
   throw failure(`${url} broke off (${how}): ${why ? decodeURIComponent(why) : advice}`);
 }
 

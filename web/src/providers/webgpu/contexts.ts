@@ -35,8 +35,7 @@ export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions, GPU
     if (options.subgroupMatrix && !gpu.traits.subgroupMatrix)
       this.log(
         2,
-        `subgroupMatrix has no effect: device ${id} has no subgroup matrices of float16 with sums in float32, or no ` +
-          'shader-f16',
+        `subgroupMatrix has no effect: device ${id} has no subgroup matrices of float16 with sums in float32`,
       );
     return new WebGpuDevice(gpu, webGpuSettings().cacheModes); // for tensors that belong to no session
   }
@@ -44,7 +43,7 @@ export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions, GPU
   private gpu(id: number, options: DeviceOptions, source: GPUDevice | GPUAdapter | undefined): Promise<Gpu> {
     if (!source) return openGpu(options);
     if (options.powerPreference || options.forceFallbackAdapter) {
-      throw invalid(`device ${id} is registered by the page: powerPreference and forceFallbackAdapter are not for it`);
+      throw invalid(`device ${id} is the page's: leave out powerPreference and forceFallbackAdapter`);
     }
     if (!('requestDevice' in source)) return adoptDevice(source);
     return openGpu(options, source).catch((error: unknown) => {
