@@ -8,12 +8,16 @@ from py_ort.compiler.load.files import replacing
 from py_ort.exceptions import EngineError
 from py_ort.folders import ASSETS
 
+#: Of kernels on the CPU that few models need.
+RARE_KERNELS = "rare_kernels.wasm"
+
 _FILES = (
     "session_worker.wasm.mjs",
     "microkernel_worker.js",
     "generate.mjs",
     "core.mjs",
     "core.wasm",
+    RARE_KERNELS,
     "simd128.wasm",
     "relaxed_simd.wasm",
 )

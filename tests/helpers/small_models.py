@@ -146,6 +146,18 @@ def two_products(scale: float = 1) -> bytes:
     return model(nodes, [floats("x", ["N", 4, 8, 8])], [floats("y", ["N", 7])], constants, 18)
 
 
+def recurrent() -> bytes:
+    """y = LSTM(x), x float32 [4, 2, 3], five units."""
+    r = np.random.default_rng(2)
+    weights = [("w", (1, 20, 3)), ("r", (1, 20, 5))]
+    return model(
+        [helper.make_node("LSTM", ["x", "w", "r"], ["y"], hidden_size=5)],
+        [floats("x", [4, 2, 3])],
+        [floats("y", [4, 1, 2, 5])],
+        [numpy_helper.from_array(r.standard_normal(shape).astype(np.float32), name) for name, shape in weights],
+    )
+
+
 def windows() -> bytes:
     """Pads, windows, sizes and trips, of float[n,4,h,w], that a page works out at run time."""
     constants = {

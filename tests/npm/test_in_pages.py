@@ -216,9 +216,9 @@ def test_vite_builds(project: Path, site: Callable[..., StaticSite], of_npm: Cal
     served = site(project / "dist", ISOLATED)
     assert visit(served)["providers"][0] == "webgpu"
     assert asked(served, r"/assets/session_worker-[\w-]+\.mjs$") and asked(served, r"/assets/core-[\w-]+\.wasm$")
-    # Loops of the CPU come with relaxed SIMD and without.
+    # Loops of the CPU come with relaxed SIMD and without; rare kernels come when a model has them.
     emitted = {re.sub(r"-[\w-]{8}\.", ".", file.name) for file in (project / "dist/assets").iterdir()}
-    assert {"relaxed_simd.wasm", "simd128.wasm", "core.mjs", "generate.mjs"} <= emitted, emitted
+    assert {"rare_kernels.wasm", "relaxed_simd.wasm", "simd128.wasm", "core.mjs", "generate.mjs"} <= emitted, emitted
 
 
 def test_vite_serves(project: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path]) -> None:

@@ -19,7 +19,7 @@ from py_ort.bench.peer import VERSION
 
 WEB = Path(__file__).parents[2] / "web"
 #: Bytes by gzip that a page with WebGPU may download before its first session: scripts, core and glue.
-MOST = 660_000
+MOST = 550_000
 #: Modules that all builds load by their names.
 SHARED = {"core.mjs", "generate.mjs", "microkernel_worker.node.mjs"}
 

@@ -16,7 +16,7 @@ from py_ort.folders import ASSETS
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "web/build.mjs"
 NAMED = {**os.environ, "PY_ORT_PROVIDERS": str(HERE / "mirror")}
-CORE = ["core.mjs", "core.wasm", "kernels.wasm.json", "simd128.wasm", "relaxed_simd.wasm"]
+CORE = ["core.mjs", "core.wasm", "rare_kernels.wasm", "kernels.wasm.json", "simd128.wasm", "relaxed_simd.wasm"]
 
 
 @pytest.fixture(scope="module")

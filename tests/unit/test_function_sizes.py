@@ -38,6 +38,6 @@ def function_sizes(module: bytes) -> list[int]:
     return sizes
 
 
-@pytest.mark.parametrize("name", ["core.wasm", "relaxed_simd.wasm", "simd128.wasm"])
+@pytest.mark.parametrize("name", ["core.wasm", "rare_kernels.wasm", "relaxed_simd.wasm", "simd128.wasm"])
 def test_no_function_is_late_to_be_optimized(name: str) -> None:
     assert max(function_sizes((ASSETS / name).read_bytes()), default=0) <= MOST

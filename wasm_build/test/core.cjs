@@ -31,10 +31,42 @@ function corePath() {
   return builds.sort((a, b) => fs.statSync(b).mtimeMs - fs.statSync(a).mtimeMs)[0];
 }
 
-/** The module of a core.mjs. It is built for pages and would fetch core.wasm: here it is given the bytes. */
+const compiled = new Map();
+function moduleOf(file) {
+  if (!compiled.has(file)) compiled.set(file, new WebAssembly.Module(fs.readFileSync(file)));
+  return compiled.get(file);
+}
+
+/** What core.wasm imports for the functions of rare_kernels.wasm. */
+const PLACEHOLDERS = new Proxy(
+  {},
+  {
+    get: () => () => {
+      throw new Error('rare_kernels.wasm is not loaded');
+    },
+  },
+);
+
+/**
+ * The module of a core.mjs. It is built for pages and would fetch core.wasm: here it is made of the bytes. Quick builds
+ * have no rare kernels apart, and never ask for them.
+ */
 async function loadModule(file, options = {}) {
   const { default: createCore } = await import(pathToFileURL(path.resolve(file)).href);
-  return createCore({ wasmBinary: fs.readFileSync(file.replace(/mjs$/, 'wasm')), ...options });
+  let primary;
+  const instantiateWasm = (imports, done) => {
+    const core = new WebAssembly.Instance(moduleOf(file.replace(/mjs$/, 'wasm')), {
+      ...imports,
+      placeholder: PLACEHOLDERS,
+    });
+    primary = core.exports;
+    setImmediate(done, core);
+    return {};
+  };
+  const module = await createCore({ instantiateWasm, ...options });
+  const rare = path.join(path.dirname(file), 'rare_kernels.wasm');
+  module.addRareKernels = () => new WebAssembly.Instance(moduleOf(rare), { primary });
+  return module;
 }
 
 /** Adds the micro-kernels beside core.mjs. Older releases of Node have relaxed SIMD behind a flag. */
@@ -66,6 +98,7 @@ class Core {
   constructor(module, relaxed) {
     this.module = module;
     this.relaxed = relaxed;
+    this.hasRareKernels = false;
   }
 
   /** `result`, or the last error thrown when it is 0. */
@@ -104,6 +137,10 @@ class Core {
   session(plan, weights = [], blob = new Uint8Array(), onDevice = []) {
     const session = this.check(this.module._ort_session_create(this.copyIn(plan), plan.length));
     this.useMicrokernels(session);
+    if (!this.hasRareKernels && this.module._ort_session_has_rare_kernels(session)) {
+      this.module.addRareKernels();
+      this.hasRareKernels = true;
+    }
     for (const { index, offset, size } of weights) {
       const address = this.check(this.module._ort_session_weight(session, index)) >>> 0;
       this.module.HEAPU8.set(blob.subarray(offset, offset + size), address);

@@ -103,7 +103,7 @@ async function buildForBundlers() {
 
 async function copyCore() {
   const assets = path.join(root, 'py_ort/assets');
-  for (const name of ['core.wasm', 'relaxed_simd.wasm', 'simd128.wasm'])
+  for (const name of ['core.wasm', 'rare_kernels.wasm', 'relaxed_simd.wasm', 'simd128.wasm'])
     await copyFile(path.join(assets, name), path.join(dist, name));
   const glue = await esbuild.transform(await readFile(CORE_GLUE, 'utf8'), { minify: true });
   await writeFile(path.join(dist, 'core.mjs'), glue.code);

@@ -11,6 +11,8 @@ const LOADED = {
 const CORE = ['core.wasm'];
 /** Sessions whose nodes on the CPU have loops that take time load one of these: the larger is of relaxed SIMD. */
 const LOOPS = ['relaxed_simd.wasm'];
+/** Sessions whose nodes on the CPU are of few models load it. */
+const RARE = ['rare_kernels.wasm'];
 const THREADS = ['microkernel_worker.js'];
 /** The first `generate` of a page loads it. */
 const GENERATE = ['generate.mjs'];
@@ -32,7 +34,7 @@ async function packedByBrotli(dist, names) {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Bytes: the scripts, the core, and what is loaded by use: loops on the CPU, threads of these, `generate`. */
+/** Bytes: scripts, core, and what is loaded by use: loops on the CPU, their threads, rare kernels, `generate`. */
 export async function measured(dist) {
   const found = {};
   for (const [what, names] of Object.entries(LOADED)) {
@@ -43,6 +45,7 @@ export async function measured(dist) {
       brotli: await packedByBrotli(dist, [...names, ...new Set(chunks), ...CORE]),
       loops: await packed(dist, LOOPS),
       threads: await packed(dist, THREADS),
+      rare: await packed(dist, RARE),
       generate: await packed(dist, GENERATE),
     };
   }
@@ -51,12 +54,12 @@ export async function measured(dist) {
 
 export async function sizes(dist) {
   const rows = Object.entries(await measured(dist)).map(
-    ([what, { scripts, core, brotli, loops, threads, generate }]) => {
+    ([what, { scripts, core, brotli, loops, threads, rare, generate }]) => {
       const kilobytes = (bytes) => `${Math.round(bytes / 1000)} kB`.padStart(8);
       const parts = `scripts ${kilobytes(scripts)}, core ${kilobytes(core)}, by Brotli all ${kilobytes(brotli)}`;
       const more =
         `loops on the CPU add ${kilobytes(loops)}, their threads ${kilobytes(threads)}, ` +
-        `generate ${kilobytes(generate)}`;
+        `rare kernels ${kilobytes(rare)}, generate ${kilobytes(generate)}`;
       return `${what.padEnd(12)} ${kilobytes(scripts + core)}: ${parts}; ${more}`;
     },
   );

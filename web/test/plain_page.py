@@ -58,7 +58,7 @@ class PlainPage:
 
     def __init__(self, adapter: str = "swiftshader") -> None:
         self._page = BrowserPage(["--page", "session_page"], "session", adapter)
-        for name in ("core.mjs", "core.wasm", "relaxed_simd.wasm", "simd128.wasm"):
+        for name in ("core.mjs", "core.wasm", "rare_kernels.wasm", "relaxed_simd.wasm", "simd128.wasm"):
             shutil.copy(ROOT / "py_ort/assets" / name, self._page.folder / name)
         self._count = 0
 

@@ -109,9 +109,16 @@ struct KernelEntry {
   const char* types;
   Status (*make)(const KernelInfo& info, std::unique_ptr<Kernel>& out);
   bool may_run_microkernels;
+  bool rare;  // its code is in rare_kernels.wasm
 };
 // Of the kernels of a file, unless it includes microkernels.h, by itself or by what it includes.
 constexpr bool may_run_microkernels(...) { return false; }
+// Defined by the build (cmake/rare_kernels.cmake) for the files whose code it moves to rare_kernels.wasm.
+#ifdef PY_ORT_RARE
+inline constexpr bool kRareKernels = true;
+#else
+inline constexpr bool kRareKernels = false;
+#endif
 std::vector<KernelEntry>& kernel_registry();
 const KernelEntry* find_kernel(std::string_view domain, std::string_view op_type);
 
@@ -148,9 +155,10 @@ Status make_kernel(const KernelInfo& info, std::unique_ptr<Kernel>& out) {
 // PY_ORT_KERNEL("", "Softmax", "float32,float16", Softmax): Softmax is callable with (KernelContext&) const -> Status
 // and is made from (const KernelInfo&), from `static Status make(const KernelInfo&, Softmax&)` if making it can fail,
 // or from nothing.
-#define PY_ORT_KERNEL(domain, op_type, types, ...)                                       \
-  static const ::py_ort::detail::Registration PY_ORT_CONCAT(registration_, __COUNTER__)( \
-      {domain, op_type, types, &::py_ort::detail::make_kernel<__VA_ARGS__>, ::py_ort::may_run_microkernels(0)})
+#define PY_ORT_KERNEL(domain, op_type, types, ...)                                                      \
+  static const ::py_ort::detail::Registration PY_ORT_CONCAT(                                            \
+      registration_, __COUNTER__)({domain, op_type, types, &::py_ort::detail::make_kernel<__VA_ARGS__>, \
+                                   ::py_ort::may_run_microkernels(0), ::py_ort::kRareKernels})
 
 inline constexpr const char* kNhwcDomain = "com.ms.internal.nhwc";
 inline constexpr const char* kMicrosoftDomain = "com.microsoft";

@@ -66,7 +66,7 @@ std::string manifest() {
       return error_json(to_text("the CPU kernel of ", entry.op_type, " declares bad types: ", entry.types));
     append_json(json += json.size() > 1 ? ",{\"domain\":" : "{\"domain\":", entry.domain);
     append_json(json += ",\"op_type\":", entry.op_type);
-    json += ",\"types\":" + types_json(types) + features_json(entry) + "}";
+    json += ",\"types\":" + types_json(types) + features_json(entry) + (entry.rare ? ",\"rare\":true}" : "}");
   }
   return json + "]";
 }

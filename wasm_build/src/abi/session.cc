@@ -33,7 +33,12 @@ uint32_t ort_session_create(void* plan, size_t size) {
 
 int ort_session_runs_microkernels(uint32_t session) {
   Session* found = find(session);
-  return found && found->runs_microkernels();
+  return found && found->has_kernel(&KernelEntry::may_run_microkernels);
+}
+
+int ort_session_has_rare_kernels(uint32_t session) {
+  Session* found = find(session);
+  return found && found->has_kernel(&KernelEntry::rare);
 }
 
 void* ort_session_weight(uint32_t session, uint32_t index) {

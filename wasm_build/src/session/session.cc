@@ -52,12 +52,12 @@ Status Session::make_weights() {
   return {};
 }
 
-bool Session::runs_microkernels() const {
+bool Session::has_kernel(bool KernelEntry::* property) const {
   for (const PlanGraph& graph : plan_.graphs())
     for (const PlanNode& node : graph.nodes) {
       if (node.form != Form::kernel || node.provider->on_device()) continue;
       const KernelEntry* entry = find_kernel(node.domain, node.op_type);
-      if (entry && entry->may_run_microkernels) return true;
+      if (entry && entry->*property) return true;
     }
   return false;
 }

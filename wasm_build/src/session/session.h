@@ -24,7 +24,8 @@ class Session {
 
   const Plan& plan() const { return plan_; }
   bool prepared() const { return prepared_; }
-  bool runs_microkernels() const;
+  // True if the CPU kernel of a node has this property.
+  bool has_kernel(bool KernelEntry::* property) const;
   // Null unless the weight is wanted on the heap, and there is memory for it.
   void* weight_bytes(size_t index);
   // Reads the bytes of another session's weight.

@@ -38,6 +38,7 @@ export function sharedRuntime(
       wasm: wasmBinary ?? new URL(files.wasm),
       relaxedSimd: new URL(files.relaxedSimd),
       simd128: new URL(files.simd128),
+      rareKernels: new URL(files.rareKernels),
       likely,
       threads,
       compiled,

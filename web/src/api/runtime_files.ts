@@ -20,6 +20,8 @@ export interface WasmFilePaths {
   readonly webnn?: URL | string;
   readonly relaxedSimd?: URL | string;
   readonly simd128?: URL | string;
+  /** rare_kernels.wasm, which sessions load if nodes on the CPU need it. */
+  readonly rareKernels?: URL | string;
 }
 
 /** URLs. */
@@ -30,6 +32,7 @@ export interface RuntimeFiles {
   readonly wasm: string;
   readonly relaxedSimd: string;
   readonly simd128: string;
+  readonly rareKernels: string;
   readonly worker: string;
   /** The worker of sessions without devices: a smaller script. */
   readonly plain: string;
@@ -48,6 +51,7 @@ const own = (): RuntimeFiles => ({
   wasm: at(new URL('./core.wasm', import.meta.url)),
   relaxedSimd: at(new URL('./relaxed_simd.wasm', import.meta.url)),
   simd128: at(new URL('./simd128.wasm', import.meta.url)),
+  rareKernels: at(new URL('./rare_kernels.wasm', import.meta.url)),
   generate: at(new URL('./generate.mjs', import.meta.url)),
   worker: at(worker.url()),
   plain: at(plain.url()),
@@ -74,13 +78,14 @@ export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): Runtim
     return { ...given, late: byProvider, coreIsNamed: Boolean(mjs) };
   }
   const folder = at(paths);
-  const { core, wasm, relaxedSimd, simd128, generate } = filesIn(folder);
+  const { core, wasm, relaxedSimd, simd128, rareKernels, generate } = filesIn(folder);
   return {
     core: String(core),
     coreIsNamed: false,
     wasm: String(wasm),
     relaxedSimd: relaxedSimd.href,
     simd128: simd128.href,
+    rareKernels: rareKernels.href,
     generate: generate.href,
     worker: new URL(worker.name, folder).href,
     plain: new URL(plain.name, folder).href,

@@ -23,6 +23,23 @@ async function compile(source: URL | Uint8Array, shared: boolean): Promise<WebAs
   return compileBytes(new Uint8Array(await response.arrayBuffer()), shared);
 }
 
+/**
+ * A module that sessions load when they need it.
+ *
+ * @param member of `env.wasm.wasmPaths`, which names its URL.
+ */
+export async function compileBeside(member: string, url: URL, shared: boolean): Promise<WebAssembly.Module> {
+  try {
+    return await compile(url, shared);
+  } catch (error) {
+    throw new RuntimeError(
+      ErrorCode.fail,
+      `kernels on the CPU could not be loaded from ${url.href}: ${messageOf(error)}. Put the file, of the same ` +
+        `build, beside the other files of the runtime, or name its URL: env.wasm.wasmPaths = { ${member}: URL }`,
+    );
+  }
+}
+
 /** Of micro-kernels, or in words why there is none. */
 async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
   try {

@@ -6,6 +6,7 @@ import type { CompiledMicrokernels, CoreFiles } from './files';
 import { compileCore } from './compiled';
 import { crashOf, explain, watched } from './crash';
 import { Microkernels } from './microkernels';
+import { RareKernels } from './rare_kernels';
 import type { CoreModule, CreateCore, JsepFunctions } from './module';
 import { SINGLE_THREADED, sharedMemory } from './shared_memory';
 import { type CoreContainer, type CoreInput, type CoreOutput, WordReader } from './words';
@@ -38,6 +39,7 @@ export class Core {
   private constructor(
     private readonly whole: CoreModule,
     readonly microkernels: Microkernels,
+    private readonly rareKernels: RareKernels,
   ) {}
 
   private get module(): CoreModule {
@@ -57,6 +59,7 @@ export class Core {
     let core: Core | undefined;
     let module: CoreModule;
     let early: CompiledMicrokernels | undefined;
+    const rare = new RareKernels(files, shared);
     try {
       const createCore = await imported(glue);
       const { core: code, microkernels } = await compiling;
@@ -68,7 +71,7 @@ export class Core {
           locateFile: () => (wasm instanceof Uint8Array ? 'core.wasm' : wasm.href),
           instantiateWasm(imports, done) {
             const told = (thrown: unknown) => core?.crash(thrown) ?? thrown;
-            WebAssembly.instantiate(code, imports).then((made) => done(watched(made, told), code), reject);
+            rare.instantiate(code, imports).then((made) => done(watched(made, told), code), reject);
             return {};
           },
           print: (text) => log(1, text),
@@ -80,7 +83,7 @@ export class Core {
       const files = [glue, wasm].map((file) => (file instanceof URL ? file.pathname : 'memory')).join(' and ');
       throw new RuntimeError(ErrorCode.fail, `the core could not be loaded (${files}): ${messageOf(error)}`);
     }
-    const made = new Core(module, new Microkernels(module, files, memory, log));
+    const made = new Core(module, new Microkernels(module, files, memory, log), rare);
     core = made;
     if (early) made.microkernels.add(early);
     module.decodeImage = (address, size, format) => made.decodeImage(address, size, format);
@@ -157,6 +160,10 @@ export class Core {
   /** Whether nodes of it may run micro-kernels. */
   runsMicrokernels(session: number): boolean {
     return this.module._ort_session_runs_microkernels(session) !== 0;
+  }
+  /** Loads the rare kernels if nodes of it have such: before prepareSession. */
+  async loadRareKernels(session: number): Promise<void> {
+    if (this.module._ort_session_has_rare_kernels(session) !== 0) await this.rareKernels.load();
   }
   /** Where weight `index` is wanted in the heap; 0 when it is not. */
   weightAddress(session: number, index: number): number {

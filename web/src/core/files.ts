@@ -29,6 +29,8 @@ export interface CoreFiles {
   readonly wasm: URL | Uint8Array;
   readonly relaxedSimd: URL;
   readonly simd128: URL;
+  /** rare_kernels.wasm: see rare_kernels.ts. */
+  readonly rareKernels: URL;
   /** The micro-kernels that the first session will most likely want: they are fetched beside the core. */
   readonly likely?: Simd | 'auto';
   /** false: sessions have one thread, and the core has memory of its own. */
@@ -50,6 +52,7 @@ export function filesIn(base: string | URL): CoreFiles {
     wasm: new URL('core.wasm', base),
     relaxedSimd: new URL('relaxed_simd.wasm', base),
     simd128: new URL('simd128.wasm', base),
+    rareKernels: new URL('rare_kernels.wasm', base),
     thread: new URL('microkernel_worker.js', base),
     generate: new URL('generate.mjs', base),
   };

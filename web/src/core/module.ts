@@ -52,6 +52,7 @@ export interface CoreModule {
   _ort_crc32(sum: number, bytes: number, size: number): number;
   _ort_session_create(plan: number, size: number): number;
   _ort_session_runs_microkernels(session: number): number;
+  _ort_session_has_rare_kernels(session: number): number;
   _ort_session_weight(session: number, index: number): number;
   _ort_session_share_weight(session: number, index: number, owner: number, other: number): number;
   _ort_session_weight_on_device(session: number, index: number, id: number): number;

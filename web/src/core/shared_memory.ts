@@ -21,7 +21,7 @@ export function sharedMemory(): WebAssembly.Memory | string {
 export const SINGLE_THREADED = 'the first session of this page was made for one thread (env.wasm.numThreads = 1)';
 
 const IMPORTS = 2;
-const [FUNCTION, TABLE, MEMORY, GLOBAL] = [0, 1, 2, 3];
+const [FUNCTION, TABLE, MEMORY, GLOBAL, TAG] = [0, 1, 2, 3, 4];
 /** In the flags of a memory's limits. */
 const SHARED = 2;
 
@@ -56,6 +56,10 @@ export function onSharedMemory(module: Uint8Array<ArrayBuffer>): Uint8Array<Arra
           break;
         case GLOBAL:
           skip(2);
+          break;
+        case TAG:
+          skip(1);
+          number();
           break;
         case TABLE:
         case MEMORY: {

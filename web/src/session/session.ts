@@ -85,7 +85,8 @@ export class Session extends SessionState {
         { simd, threads: options.threads },
         { loops: loaded.core.runsMicrokernels(handle), threads: plan.providers.length === 1 },
       );
-      providing.catch(() => undefined); // told below
+      const loadingRare = loaded.core.loadRareKernels(handle);
+      for (const each of [providing, loadingRare]) each.catch(() => undefined); // told below
       const onDevices = plan.providers.length > 1 ? plan.providers.slice(1) : [options.onDevice ?? []].flat();
       const provider = onDevices.length === 0 ? Object.values(providers)[0] : providerNamed(onDevices[0]);
       const settings = provider?.settings(options.providerOptions?.[provider.name]);
@@ -108,6 +109,7 @@ export class Session extends SessionState {
       for (const on of onEach) on?.flush?.();
       const weights_ms = performance.now() - weightsStart;
       timeline.add('fetch the weights', 'page', weightsStart, { bytes: plan.weightsSize });
+      await loadingRare;
       const prepareStart = performance.now();
       await runtime.exclusive(async () => {
         options.signal?.throwIfAborted();
