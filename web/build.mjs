@@ -1,7 +1,8 @@
 // Builds py_ort/assets/: index.html and worker.js (what Python opens), peer.js (the benchmark's other engine),
 // bare_bench.js, page_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page; py_ort.wasm.mjs and its
-// worker: those without WebGPU), report_*.js (what Python writes into the pages that it makes) and a
-// kernels.NAME.json for each provider with devices. PY_ORT_PROVIDERS adds folders of such providers.
+// worker: those without WebGPU; *.minimal*.mjs: those for an export to write a model's kernels into, of
+// kernel_modules.json), report_*.js (what Python writes into the pages that it makes) and a kernels.NAME.json for each
+// provider with devices. PY_ORT_PROVIDERS adds folders of such providers.
 //   node build.mjs [--minify] [--out DIR]                 the assets; elsewhere, without those of the core
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
 //   node build.mjs --node NAME --out DIR                  test/NAME/main.ts for Node: DIR/main.mjs
@@ -14,7 +15,15 @@ import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
 import * as esbuild from 'esbuild';
 import { common, evaluated, PROVIDERS, virtualModules } from './bundling.mjs';
-import { buildGenerate, buildLateProviders, buildSessions, FLAVORS, pageScripts } from './npm/sessions.mjs';
+import {
+  buildGenerate,
+  buildKernelModules,
+  buildLateProviders,
+  buildSessions,
+  FLAVORS,
+  MINIMAL,
+  pageScripts,
+} from './npm/sessions.mjs';
 import { notices } from './notices.mjs';
 
 const web = import.meta.dirname;
@@ -139,7 +148,7 @@ async function buildAssets() {
       microkernel_worker: 'src/page/microkernel_worker.ts',
     },
   });
-  for (const { suffix, ...flavor } of FLAVORS)
+  for (const { suffix, ...flavor } of [...FLAVORS, MINIMAL])
     await buildSessions({
       ...flavor,
       folder: assets,
@@ -147,9 +156,9 @@ async function buildAssets() {
       entry: 'src/module.ts',
       scripts: pageScripts(suffix),
       minify: true, // `py-ort export` copies them beside models, for visitors to download
-      sourcemap: 'linked',
+      sourcemap: flavor.linked ? false : 'linked', // kernels that an export writes move what is behind them
     });
-  for (const build of [buildGenerate, buildLateProviders])
+  for (const build of [buildGenerate, buildLateProviders, buildKernelModules])
     await build({ folder: assets, minify: true, sourcemap: 'linked' });
   await buildModelPages(assets);
   await buildOverlay(assets);

@@ -10,7 +10,7 @@ const web = import.meta.dirname;
  * The files of a folder of src/providers that default-export an array of kernels, by family: each with its path there
  * as its source ("matmul/gemm", "convolution/conv"), whose last part is its stem.
  */
-async function kernelFiles(within, only) {
+export async function kernelFiles(within = OWN_KERNELS, only) {
   const folder = path.join(web, 'src/providers', within);
   const files = [];
   for (const name of await readdir(folder, { recursive: true })) {
@@ -63,12 +63,17 @@ const COPIED = [
   ...['blocks', 'counters', 'memory_plan', 'provider'].map((name) => `device/${name}`),
 ].map((name) => path.join(web, 'src', name));
 
-/** True if a late provider's own file has the module of this path, without its extension, in it. */
-export const isInside = ({ folder }, file) => COPIED.includes(file) || !path.relative(folder, file).startsWith('..');
+const isIn = (folder, file) => !path.relative(folder, file).startsWith('..');
 
-/** The names that the modules of a late provider's file import from others, by these modules' paths. */
-function importedBy(provider) {
-  const { folder } = provider;
+/** True if a late provider's own file has the module of this path, without its extension, in it. */
+export const isInside = ({ folder }, file) => COPIED.includes(file) || isIn(folder, file);
+
+/**
+ * The names that the modules of a folder import from others, by these modules' paths.
+ *
+ * @param copied modules that count as the folder's own.
+ */
+function importedBy(folder, copied = COPIED) {
   const found = new Map();
   const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.ts'));
   const inside = new Set(files.map((file) => path.join(folder, file)));
@@ -76,8 +81,8 @@ function importedBy(provider) {
     for (const [, names, from] of readFileSync(file, 'utf8').matchAll(/^import \{([^}]*)\} from '(\.[^']*)';$/gm)) {
       const target = path.resolve(path.dirname(file), from);
       const values = names.split(',').map((each) => each.trim());
-      if (COPIED.includes(target)) inside.add(`${target}.ts`);
-      if (isInside(provider, target)) continue;
+      if (copied.includes(target)) inside.add(`${target}.ts`);
+      if (copied.includes(target) || isIn(folder, target)) continue;
       const known = found.get(target) ?? new Set();
       for (const each of values) if (each && !each.startsWith('type ')) known.add(each);
       found.set(target, known);
@@ -91,7 +96,7 @@ function importedBy(provider) {
  */
 function handedTo(late) {
   const fileOf = new Map([['kernels', 'virtual:kernels']]);
-  for (const [file, names] of late.flatMap((provider) => [...importedBy(provider)]))
+  for (const [file, names] of late.flatMap(({ folder }) => [...importedBy(folder)]))
     for (const name of names) {
       if ((fileOf.get(name) ?? file) !== file)
         throw new Error(
@@ -114,11 +119,30 @@ const outsideOf = (late) =>
 export const importsOf = (late) =>
   `export { ${handedTo(late).map(({ name, short }) => `${short} as ${name}`)} } from './outside';`;
 
+/** A module's name for others: its path from the kernels' folder. */
+export const nameOfModule = (file) => path.relative(KERNELS, file).replace(/\.ts$/, '').replaceAll(path.sep, '/');
+
+/** Text of the module that hands a minimal runtime's code to the modules of kernels: modules by their names. */
+function outsideOfKernels() {
+  const files = [...importedBy(KERNELS, []).keys()];
+  return [
+    ...files.map((file, i) => `import * as m${i} from ${JSON.stringify(`virtual:outside/${nameOfModule(file)}`)};`),
+    `export const modules = { ${files.map((file, i) => `${JSON.stringify(nameOfModule(file))}: m${i}`).join(', ')} };`,
+  ].join('\n');
+}
+
+/** Text of one of these modules, without what no kernel imports. */
+function partOfOutside(name) {
+  const [file, names] = [...importedBy(KERNELS, [])].find(([file]) => nameOfModule(file) === name);
+  return `export { ${[...names].join(', ')} } from ${JSON.stringify(file)};`;
+}
+
 /** The script of a provider that a build loads late. */
 export const lateScript = (name) => `provider_${name}.mjs`;
 
 /** The kernels of a module that names no folder. */
 const OWN_KERNELS = 'webgpu/kernels';
+export const KERNELS = path.join(web, 'src/providers', OWN_KERNELS);
 
 /** The names of the workers' scripts in a page's assets. The plain one knows no devices. */
 export const PAGE_SCRIPTS = {
@@ -140,8 +164,12 @@ const scriptText = (name) => `{ name: '${name}', url: () => new URL('./${name}',
  * @param options.late those that have a file of their own.
  * @param options.glue the path of core.mjs, where the bundle has the glue in it.
  * @param options.loops true where the bundle has the loops of decoders in it.
+ * @param options.linked true for a minimal runtime, into which Python writes the kernels.
  */
-export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVIDERS, late = [], glue, loops } = {}) {
+export function virtualModules(
+  only,
+  { scripts = PAGE_SCRIPTS, providers = PROVIDERS, late = [], glue, loops, linked } = {},
+) {
   const offered = PROVIDERS.filter((one) => providers.includes(one) || late.includes(one));
   return {
     name: 'virtual',
@@ -160,7 +188,12 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVI
         loader: 'ts',
       }));
       build.onLoad({ filter: /^virtual:outside$/, namespace: 'virtual' }, () => ({
-        contents: outsideOf(late),
+        contents: linked ? outsideOfKernels() : outsideOf(late),
+        resolveDir: web,
+        loader: 'ts',
+      }));
+      build.onLoad({ filter: /^virtual:outside\//, namespace: 'virtual' }, ({ path: module }) => ({
+        contents: partOfOutside(module.slice('virtual:outside/'.length)),
         resolveDir: web,
         loader: 'ts',
       }));
@@ -182,6 +215,7 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVI
       }));
       build.onLoad({ filter: /^virtual:kernels/, namespace: 'virtual' }, async ({ path: module }) => {
         const within = module.slice('virtual:kernels/'.length);
+        if (linked) return { contents: `export * from './src/providers/webgpu/linked_kernels';`, resolveDir: web };
         const files = await kernelFiles(within || OWN_KERNELS, within ? undefined : only);
         const imports = files.map(({ file }, i) => `import k${i} from ${JSON.stringify(file)};`);
         const list = files.map((_, i) => `...k${i}`);
@@ -191,6 +225,7 @@ export function virtualModules(only, { scripts = PAGE_SCRIPTS, providers = PROVI
             ...imports,
             `export const kernels = [${list}];`,
             `export const sources = /* @__PURE__ */ (() => [${sources}])();`,
+            'export const isMinimal = false;',
           ].join('\n'),
           resolveDir: web,
           loader: 'ts',

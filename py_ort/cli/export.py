@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 from rich.markup import escape
@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 @kernels_option
 @click.option("--page", is_flag=True, help="Write DIR/index.html, too, a page that runs it, and what that needs.")
 @click.option(
+    "--runtime",
+    type=click.Choice(["full", "minimal"]),
+    default="full",
+    help="For --page: kernels in its scripts: all (the default), or those of the models in DIR only.",
+)
+@click.option(
     "--check", "checked", is_flag=True, help="Run it in each installed browser, against native onnxruntime, and report."
 )
 @click.option("--browser", "browsers", multiple=True, metavar="B", help="For --check: this one only; may be repeated.")
@@ -53,6 +59,7 @@ def export(
     dims: Mapping[str, int],
     files: Mapping[str, np.ndarray],
     page: bool,
+    runtime: Literal["full", "minimal"],
     checked: bool,
     browsers: tuple[str, ...],
     tolerance: float | None,
@@ -77,6 +84,8 @@ def export(
 
     if not checked and (files or browsers or tolerance is not None):
         raise click.UsageError("--input, --browser and --tolerance are for --check")
+    if runtime == "minimal" and not page:
+        raise click.UsageError("--runtime is for --page, which writes a runtime")
     if model.is_dir() or (update and model.is_file()):
         if page or checked:
             raise click.UsageError("--page and --check are for a single model, without --update")
@@ -110,6 +119,7 @@ def export(
             options=options,
             part_size=part_size and part_size << 20,
             page=page,
+            runtime=runtime,
             progress=report,
         )
         found = None

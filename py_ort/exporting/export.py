@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from py_ort import __version__
 from py_ort.boundary import public_function, typed_errors
@@ -37,6 +37,7 @@ def export(
     options: SessionOptions | None = None,
     part_size: int | None = None,
     page: bool = False,
+    runtime: Literal["full", "minimal"] = "full",
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Path]:
     """Write a model as a `.pyort` file, which pages run without Python and `InferenceSession` opens as well.
@@ -54,6 +55,7 @@ def export(
         part_size: The largest size of a file in bytes, a multiple of 64. Default: one file up to 2 GiB, parts of 1 GiB
             beyond. Further parts are called NAME.pyort.1, NAME.pyort.2, …
         page: Write a static page beside it, too, which runs it: see `py_ort.exporting.write_page`.
+        runtime: Kernels in the page's runtime: all, or with "minimal" those of the models in its folder.
         progress: Called with what is done, how much of it and of how much.
 
     Returns:
@@ -67,8 +69,16 @@ def export(
     """
     from py_ort.runtime.options import SessionOptions
 
+    if runtime not in ("full", "minimal"):
+        raise InvalidArgument(f"runtime is 'full' or 'minimal', not {runtime!r}")
+    if runtime == "minimal" and not page:
+        raise InvalidArgument("runtime='minimal' is for page=True, which writes a runtime")
     path, options = _file(model, Path(os.fsdecode(output))), options or SessionOptions()
-    return export_model(model, path, providers, shapes, options, part_size, page, progress).files
+    files = export_model(model, path, providers, shapes, options, part_size, progress).files
+    if page:
+        with typed_errors("writing the page", let=(OSError,)):
+            write_page(path, runtime == "minimal")
+    return files
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,6 @@ def export_model(
     shapes: Sequence[Mapping[str, Sequence[int]]],
     options: SessionOptions,
     part_size: int | None = None,
-    page: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Exported:
     """Export a model as `export` does, which explains the arguments; return also what the files were made of."""
@@ -147,8 +156,6 @@ def export_model(
     with typed_errors("writing the file", let=(OSError,)):
         size = part_size or (_WHOLE if sum(c.weights.size for _, c in compiled) < _WHOLE else _PART)
         files = write_package(path, f"py_ort {__version__}", compiled, size, lambda d, t: report("writing", d, t))
-        if page:
-            write_page(path)
     return Exported(files, external)
 
 

@@ -17,7 +17,7 @@ _SCRIPT = "model_page.js"
 _MODULE = "py_ort.mjs"
 
 
-def write_page(file: Path) -> list[Path]:
+def write_page(file: Path, minimal: bool = False) -> list[Path]:
     """Write `index.html`, its script, and the runtime's files in a folder of their own, beside an exported model.
 
     The page runs any model of the folder, and begins with this one. Any server of files will do; one that sends COOP
@@ -25,27 +25,31 @@ def write_page(file: Path) -> list[Path]:
 
     Args:
         file: The `.pyort` file.
+        minimal: Write the kernels of the folder's models only, instead of all.
 
     Returns:
         What the page needs, the page first.
 
     Raises:
+        InvalidArgument: No minimal runtime can run a model of the folder.
         EngineError: Script or runtime were not built.
         OSError: The folder cannot be written.
     """
     from py_ort.compiler.package.read import Package
-    from py_ort.exporting.runtime_files import copy, copy_runtime
+    from py_ort.exporting.minimal_runtime import copy_minimal_runtime
+    from py_ort.exporting.runtime_files import copy_runtime, put
     from py_ort.pages.template import render_beside
 
-    folder, models = file.parent, []
+    folder, packages = file.parent, {}
     for each in [file, *sorted(set(folder.glob("*.pyort")) - {file})]:
         try:
-            models.append({"file": each.name, "shapes": first_shapes(Package(each).header)})
+            packages[each.name] = Package(each)
         except PyOrtError:
             if each == file:
                 raise
-    runtime = copy_runtime(folder / RUNTIME)
-    script = copy(ASSETS / _SCRIPT, folder)
+    models = [{"file": name, "shapes": first_shapes(package.header)} for name, package in packages.items()]
+    runtime = copy_minimal_runtime(folder / RUNTIME, packages) if minimal else copy_runtime(folder / RUNTIME)
+    script = put(folder / _SCRIPT, (ASSETS / _SCRIPT).read_bytes())
     index = folder / "index.html"
     text = render_beside(_SCRIPT, "model", file.stem, {"models": models}, preload=_imported(folder / RUNTIME))
     with replacing(index, 0o666) as out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from py_ort.compiler.load.files import replacing
@@ -10,6 +11,8 @@ from py_ort.folders import ASSETS
 
 #: Of kernels on the CPU that few models need.
 RARE_KERNELS = "rare_kernels.wasm"
+#: The flavor into whose scripts an export writes kernels: minimal_runtime.py.
+MINIMAL = ".minimal"
 
 _FILES = (
     "session_worker.wasm.mjs",
@@ -25,18 +28,25 @@ _FILES = (
 _SHARED = "py_ort{}-*.mjs"
 #: Providers that a page loads when a session names them.
 _PROVIDERS = "provider_*.mjs"
+#: Files that not each runtime has.
+_OF_SOME = (
+    *(_SHARED.format(flavor) for flavor in ("", MINIMAL)),
+    "session_worker.mjs",
+    f"session_worker{MINIMAL}.mjs",
+    _PROVIDERS,
+    RARE_KERNELS,
+)
 
 
-def runtime_files(webgpu: bool = True) -> list[Path]:
+def runtime_files(flavor: str = "") -> list[Path]:
     """Return them, the module first.
 
     Args:
-        webgpu: Whether sessions may run on it; without, pages have less to load.
+        flavor: Suffix of the build: "" for all providers, ".wasm" for WebAssembly alone, MINIMAL.
 
     Raises:
         EngineError: They were not built.
     """
-    flavor = "" if webgpu else ".wasm"
     names = tuple(dict.fromkeys((f"py_ort{flavor}.mjs", f"session_worker{flavor}.mjs", *_FILES)))
     missing = [name for name in names if not (ASSETS / name).is_file()]
     if missing:
@@ -44,28 +54,32 @@ def runtime_files(webgpu: bool = True) -> list[Path]:
             f"the runtime is not built ({', '.join(missing)} not in {ASSETS}): run `make build` in the repository, or "
             "install a wheel, which carries it"
         )
-    more = (_SHARED.format(flavor), *([_PROVIDERS] if webgpu else []))
+    more = (_SHARED.format(flavor), *([] if flavor else [_PROVIDERS]))
     return [*(ASSETS / name for name in names), *(file for each in more for file in sorted(ASSETS.glob(each)))]
 
 
 def copy_runtime(folder: Path) -> list[Path]:
-    """Bring the runtime into a folder: what differs, or is missing, there; an older build's shared files go.
+    """Bring the runtime into a folder, in place of the runtime that is there.
 
     Raises:
         EngineError: It was not built.
         OSError: The folder cannot be written.
     """
+    return put_runtime(folder, {file.name: file.read_bytes() for file in runtime_files()})
+
+
+def put_runtime(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write a runtime's files, those that differ or are missing; files of another runtime go."""
     folder.mkdir(parents=True, exist_ok=True)
-    copies = [copy(file, folder) for file in runtime_files()]
-    for old in set(folder.glob(_SHARED.format(""))) - set(copies):
+    files = [put(folder / name, content) for name, content in contents.items()]
+    for old in {file for pattern in _OF_SOME for file in folder.glob(pattern)} - set(files):
         old.unlink()
-    return copies
+    return files
 
 
-def copy(file: Path, folder: Path) -> Path:
-    """Bring a file into a folder, unless it is there; return it there."""
-    content, there = file.read_bytes(), folder / file.name
-    if not there.is_file() or there.read_bytes() != content:
-        with replacing(there, 0o666) as out:
+def put(file: Path, content: bytes) -> Path:
+    """Write a file, unless it has this content; return it."""
+    if not file.is_file() or file.read_bytes() != content:
+        with replacing(file, 0o666) as out:
             out.write(content)
-    return there
+    return file

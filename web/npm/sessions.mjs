@@ -1,5 +1,5 @@
 // Sessions for pages and for Node, as modules: the API, what it loads when it is wanted, and the script of its workers.
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import * as esbuild from 'esbuild';
 import {
@@ -7,7 +7,10 @@ import {
   evaluated,
   importsOf,
   isInside,
+  KERNELS,
+  kernelFiles,
   lateScript,
+  nameOfModule,
   PAGE_SCRIPTS,
   PROVIDERS,
   virtualModules,
@@ -29,6 +32,13 @@ export const FLAVORS = [
   ...LATE.map((one) => ({ suffix: `.${one.name}`, only: undefined, providers: [one] })),
 ];
 
+/** The build that `py-ort export --runtime minimal` writes a model's kernels into. */
+export const MINIMAL = {
+  suffix: '.minimal',
+  providers: PROVIDERS.filter(({ name }) => name === 'webgpu'),
+  linked: true,
+};
+
 export const pageScripts = (suffix) => ({ ...PAGE_SCRIPTS, worker: `session_worker${suffix}.mjs` });
 
 /** The version of the whole project: `__version__` of the Python package. */
@@ -38,13 +48,13 @@ export async function projectVersion() {
 }
 
 /** The settings of esbuild that all builds of the API share. */
-export async function settings({ only, scripts, providers, late, glue, loops, minify, sourcemap, platform }) {
+export async function settings({ only, scripts, providers, late, glue, loops, linked, minify, sourcemap, platform }) {
   return {
     ...common,
     minify,
     sourcemap,
     platform,
-    plugins: [virtualModules(only, { scripts, providers, late, glue, loops }), smaller],
+    plugins: [virtualModules(only, { scripts, providers, late, glue, loops, linked }), smaller],
     define: { PY_ORT_VERSION: JSON.stringify(await projectVersion()) },
   };
 }
@@ -114,6 +124,44 @@ export async function buildLateProviders(options) {
     };
     await buildLateFile(options, outside, lateScript(provider.name), path.join(provider.folder, 'index.ts'));
   }
+}
+
+/**
+ * Writes kernel_modules.json, for minimal runtimes: `modules`, each the body of a function of `require` and `module`
+ * with the names of the modules that it requires, and `lists`, the module of each source in kernels.webgpu.json.
+ */
+export async function buildKernelModules({ folder }) {
+  const files = (await readdir(KERNELS, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const known = new Set(files.map((file) => nameOfModule(path.join(KERNELS, file))));
+  const apart = {
+    name: 'apart',
+    setup(build) {
+      build.onResolve({ filter: /^\./ }, ({ path: wanted, resolveDir, kind }) => {
+        if (kind === 'entry-point') return undefined;
+        const name = nameOfModule(path.resolve(resolveDir, wanted));
+        return { path: known.has(`${name}/index`) ? `${name}/index` : name, external: true };
+      });
+    },
+  };
+  const { outputFiles } = await esbuild.build({
+    ...common,
+    minify: true,
+    format: 'cjs',
+    write: false,
+    plugins: [apart, smaller],
+    entryPoints: files.map((file) => path.join(KERNELS, file)),
+    outbase: KERNELS,
+    outdir: folder,
+  });
+  const modules = Object.fromEntries(
+    outputFiles.map(({ path: file, text }) => {
+      const requires = [...text.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name]) => name);
+      const name = path.relative(folder, file).replace(/\.js$/, '').replaceAll(path.sep, '/');
+      return [name, { code: text.trim(), requires: [...new Set(requires)].filter((each) => known.has(each)) }];
+    }),
+  );
+  const lists = Object.fromEntries((await kernelFiles()).map(({ file, source }) => [source, nameOfModule(file)]));
+  await writeFile(path.join(folder, 'kernel_modules.json'), JSON.stringify({ lists, modules }));
 }
 
 /**

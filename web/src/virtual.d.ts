@@ -15,6 +15,8 @@ declare module 'virtual:kernels' {
   export const kernels: readonly import('./contract/kernel').Kernel[];
   /** The file of each, in that folder. */
   export const sources: readonly string[];
+  /** True where the list has the kernels of some models only: see linked_kernels.ts. */
+  export const isMinimal: boolean;
 }
 /** What differs between builds of the API. */
 declare module 'virtual:build' {

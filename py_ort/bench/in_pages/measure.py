@@ -148,7 +148,7 @@ def _add_feeds(site: Site, feeds: Mapping[str, np.ndarray]) -> list[dict[str, An
 def _add_pages(site: Site, model: Path, onnx: Path | None, provider: str, settings: Mapping[str, Any]) -> list[_Course]:
     """Add what the pages of one provider need."""
     folder = f"/ours-{provider}"
-    files = runtime_files(webgpu=on_device(provider))
+    files = runtime_files("" if on_device(provider) else ".wasm")
     for file in files:
         site.add(f"{folder}/{file.name}", file)
     site.add(f"{folder}/model.pyort", model)

@@ -131,6 +131,15 @@ class Package:
             raise InvalidProtobuf(f"{self._name} is damaged: {e}") from e
         return ExportedModel(plan, header.inputs, header.outputs, header.metadata, placement, self._scope, parts)
 
+    def plans(self) -> Iterator[bytes]:
+        """Yield each plan.
+
+        Raises:
+            InvalidProtobuf: It is damaged.
+        """
+        for entry in self.header.plans:
+            yield bytes(self._content(entry.offset, entry.size))
+
     def _content(self, offset: int, size: int) -> memoryview:
         """Return what was written there, and nothing else."""
         content = self._bytes(offset, size)

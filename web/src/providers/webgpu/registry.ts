@@ -1,5 +1,5 @@
 // The kernels of this build, by domain and operator.
-import { kernels } from 'virtual:kernels';
+import { isMinimal, kernels } from 'virtual:kernels';
 import { ErrorCode } from '../../schema';
 import { RuntimeError } from '../../errors';
 import type { Kernel } from '../../contract/kernel';
@@ -16,7 +16,11 @@ export function findKernel(op: string, domain = '', own?: ReadonlyMap<string, Ke
   const name = domain === 'ai.onnx' ? '' : domain;
   const kernel = own?.get(`${name}:${op}`) ?? registry.get(`${name}:${op}`);
   if (!kernel) {
-    const message = `there is no WebGPU kernel for ${name ? `${name}.` : ''}${op}`;
+    const advice = isMinimal
+      ? ' in this runtime, which has those of the models that it was exported with: export this model into their ' +
+        'folder, or without --runtime minimal'
+      : '';
+    const message = `there is no WebGPU kernel for ${name ? `${name}.` : ''}${op}${advice}`;
     throw new RuntimeError(ErrorCode.not_implemented, message, { opType: op, provider: 'webgpu' });
   }
   return kernel;
