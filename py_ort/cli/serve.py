@@ -7,6 +7,7 @@ import re
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -25,7 +26,11 @@ _ORIGIN = re.compile(r"https?://[^/A-Z@?#]+")
 
 def origins(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     for origin in given:
-        if not _ORIGIN.fullmatch(origin):
+        try:
+            right = _ORIGIN.fullmatch(origin) and urlsplit(origin).port != 0
+        except ValueError:
+            right = False
+        if not right:
             raise click.BadParameter(f"{origin!r} is no origin: https://app.example, http://localhost:5173")
     return given
 

@@ -17,6 +17,9 @@ from typing import Any
 
 from py_ort.exceptions import PyOrtError
 
+#: Characters of an error that are passed on: names of a model may be as long as the model.
+_LONGEST = 4000
+
 
 def _limit(memory: int) -> None:
     """Bound the memory, where the system can, and leave no file where the process dies."""
@@ -26,6 +29,10 @@ def _limit(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if memory:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _read(lines: queue.SimpleQueue[Any]) -> None:
@@ -72,7 +79,7 @@ def main() -> None:
                 progress=report,
             )
         except (PyOrtError, OSError) as e:
-            tell(error=type(e).__name__ if isinstance(e, PyOrtError) else "OSError", text=str(e))
+            tell(error=type(e).__name__ if isinstance(e, PyOrtError) else "OSError", text=_shortened(str(e)))
         except MemoryError:
             tell(error="OutOfMemory", text="the process that compiles it has no memory left")
         else:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import ipaddress
+import socket
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
 
 import aiohttp
+from aiohttp import web
+from aiohttp.abc import ResolveResult
+from yarl import URL
 
 _MOST_REDIRECTS = 5
 _CHUNK = 1 << 18
@@ -42,6 +46,20 @@ class Received:
     file: Path | None
 
 
+class _PublicAddresses(aiohttp.ThreadedResolver):
+    """Looks up names; a public name that leads to this machine or its network is refused."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found = await super().resolve(host, port, family)
+        private = [each["host"] for each in found if not ipaddress.ip_address(each["host"]).is_global]
+        if private and host != "localhost":
+            why = f"{host} has the private address {private[0]}"
+            raise Refused(403, f"{why}: py-ort compile-server --private-sources allows such addresses")
+        return found
+
+
 class Sources:
     """Lives in the server's loop.
 
@@ -49,10 +67,13 @@ class Sources:
         origins: Origins that models may be fetched from, redirects too.
         largest: Bytes that a model may have.
         seconds: Seconds that one may take to arrive.
+        private: True if names other than localhost may lead to private addresses.
     """
 
-    def __init__(self, origins: Sequence[str], largest: int, seconds: float) -> None:
-        self._origins, self._largest, self._seconds = frozenset(origins), largest, seconds
+    def __init__(self, origins: Sequence[str], largest: int, seconds: float, private: bool = False) -> None:
+        self._origins = frozenset(map(str, (URL(each).origin() for each in origins)))
+        self._largest, self._seconds = largest, seconds
+        self._resolver = aiohttp.ThreadedResolver if private else _PublicAddresses
         self._known: dict[str, tuple[str, str]] = {}  # ETag and SHA-256 by URL
 
     async def receive(self, chunks: AsyncIterator[bytes], file: Path, announced: int | None) -> Received:
@@ -75,6 +96,8 @@ class Sources:
             raise Refused(408, f"the model took longer to arrive than {self._seconds:g} s") from None
         except (aiohttp.ClientError, ConnectionError) as e:
             raise Refused(502, f"the model broke off after {size} bytes: {e}") from None
+        except web.RequestPayloadError:
+            raise Refused(400, "the request's body cannot be decoded") from None
         except OSError as e:
             raise Refused(503, f"the model could not be kept: {e.strerror}") from None
         if not size:
@@ -92,10 +115,14 @@ class Sources:
         # Neither proxies nor passwords of this machine's user.
         timeout = aiohttp.ClientTimeout(total=self._seconds)
         async with aiohttp.ClientSession(
-            trust_env=False, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+            headers=headers,
+            connector=aiohttp.TCPConnector(resolver=self._resolver()),
+            trust_env=False,
+            timeout=timeout,
+            cookie_jar=aiohttp.DummyCookieJar(),
         ) as client:
             try:
-                response = await self._follow(client, url, headers)
+                response = await self._final(client, url)
                 async with response:
                     if response.status == 304 and known:
                         return Received(known, None)
@@ -111,25 +138,27 @@ class Sources:
                 del self._known[next(iter(self._known))]
         return found
 
-    async def _follow(self, client: aiohttp.ClientSession, url: str, headers: dict[str, str]) -> aiohttp.ClientResponse:
+    async def _final(self, client: aiohttp.ClientSession, asked: str) -> aiohttp.ClientResponse:
+        url = self._allowed(URL(), asked)
         for _ in range(_MOST_REDIRECTS + 1):
-            self._check_origin(url)
-            response = await client.get(url, headers=headers, allow_redirects=False)
+            response = await client.get(url, allow_redirects=False)
             location = response.headers.get("Location")
             if response.status not in (301, 302, 303, 307, 308) or location is None:
                 return response
             response.release()
-            url = urljoin(url, location)
-        raise Refused(502, f"{url}: more than {_MOST_REDIRECTS} redirects")
+            url = self._allowed(url, location)
+        raise Refused(502, f"{asked}: more than {_MOST_REDIRECTS} redirects")
 
-    def _check_origin(self, url: str) -> None:
+    def _allowed(self, base: URL, location: str) -> URL:
+        """Return the URL of a location, parsed as it is fetched: one reading decides, and no other."""
         try:
-            parts = urlsplit(url)
-            origin = f"{parts.scheme}://{parts.netloc.lower()}"
+            url = base.join(URL(location))
+            origin = str(url.origin())
         except ValueError:
-            origin = url
-        if origin not in self._origins:
+            raise Refused(403, f"{location} is no URL that models are fetched from: see --source") from None
+        if origin not in self._origins or url.user is not None:
             raise Refused(403, f"models of {origin} are not fetched: py-ort compile-server --source {origin}")
+        return url
 
     def _check_size(self, size: int) -> None:
         if size > self._largest:
