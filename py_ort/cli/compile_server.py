@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 @click.command("compile-server")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    *("--store", "objects"), default="", metavar="URL", help="Keep models here, too, for several servers: s3://…, …"
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="0: a free one.")
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Address to listen on.")
 @click.option("--name", "names", multiple=True, metavar="HOST", help="A name it is called by, as its proxy sends it.")
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     metavar="ORIGIN",
     help="Fetch models from this origin, and from no other. Redirects lead to origins, too.",
 )
+@click.option("--private-sources", is_flag=True, help="Let names of sources have private addresses, as in an intranet.")
 @provider_option
 @kernels_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Models compiled at once. Default: CPUs.")
@@ -57,11 +61,13 @@ if TYPE_CHECKING:
 def compile_server(
     context: click.Context,
     folder: Path,
+    objects: str,
     port: int,
     host: str,
     names: tuple[str, ...],
     origins: tuple[str, ...],
     sources: tuple[str, ...],
+    private_sources: bool,
     providers: tuple[str, ...],
     jobs: int | None,
     max_size: int,
@@ -85,11 +91,13 @@ def compile_server(
     kernels = [str(file.absolute()) for file in context.meta.get(KERNEL_FILES, ())]
     options = CompileServerOptions(
         folder,
+        objects,
         host,
         port,
         names,
         origins,
         sources,
+        private_sources,
         ExportOptions(providers or DEFAULT, kernels=kernels),
         Limits(memory << 20, seconds),
         largest=max_size << 20,

@@ -7,6 +7,7 @@ from collections import Counter
 _HELP = {
     "requests_total": ("counter", "Requests for models"),
     "found_total": ("counter", "Requests answered from the store"),
+    "brought_total": ("counter", "Models brought from the object store"),
     "downloads_total": ("counter", "Models fetched from their URLs"),
     "uploads_total": ("counter", "Models that were sent"),
     "compiled_total": ("counter", "Models compiled"),

@@ -16,11 +16,13 @@ class CompileServerOptions:
 
     Attributes:
         folder: The store.
+        objects: URL of an object store behind it, which other servers share; "": none.
         host: The address to listen on.
         port: 0: a free one.
         names: Names that the server may be called by, besides those of loopback.
         origins: Origins whose pages may ask.
         sources: Origins that models are fetched from.
+        private_sources: True if their names may lead to private addresses.
         export: How models are exported.
         limits: Limits of each process.
         largest: Bytes that a model may have.
@@ -30,11 +32,13 @@ class CompileServerOptions:
     """
 
     folder: Path
+    objects: str = ""
     host: str = "127.0.0.1"
     port: int = 8001
     names: Sequence[str] = ()
     origins: Sequence[str] = ()
     sources: Sequence[str] = ()
+    private_sources: bool = False
     export: ExportOptions = field(default_factory=ExportOptions)
     limits: Limits = field(default_factory=lambda: Limits(8 << 30, 600))
     largest: int = 2 << 30

@@ -38,7 +38,8 @@ class CompileServer:
     def __init__(self, options: CompileServerOptions, say: Callable[[str], None]) -> None:
         self._options, self._say = options, say
         self._metrics = Metrics()
-        self._sources = Sources(options.sources, options.largest, options.limits.seconds or 600)
+        o = options
+        self._sources = Sources(o.sources, o.largest, o.limits.seconds or 600, o.private_sources)
         self._arriving = asyncio.Semaphore(_MOST_ARRIVING)
         #: Downloads under way, by URL and the hash that is expected.
         self._fetching: dict[tuple[str, str], Job] = {}
@@ -49,6 +50,7 @@ class CompileServer:
         """Serve; the context's value is the port.
 
         Raises:
+            EngineError: The object store cannot be used.
             OSError: The address is taken, or the folder cannot be written.
         """
         o = self._options
@@ -79,7 +81,7 @@ class CompileServer:
         return web.Response(text=self._metrics.text())
 
     async def _model(self, request: web.Request) -> web.StreamResponse:
-        file = self._store.file(request.match_info["name"])
+        file = await self._store.file(request.match_info["name"])
         if file is None:
             raise web.HTTPNotFound(text="no such model: it may have made room for others; ask for it by /export")
         return await send(request, file, keep=_FOREVER)
@@ -159,7 +161,7 @@ class CompileServer:
         raise Refused(400, "GET /export?url=URL, or POST the bytes of a model to /export")
 
     async def _known(self, key: str, shown: Job) -> str | None:
-        if self._store.has(key):
+        if await self._store.has(key):
             self._metrics.add("found_total")
             return key
         job = self._store.job(key)

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from py_ort.browser.guard import Guard
 from py_ort.exceptions import Fail, PyOrtError
 from py_ort.exporting.compile_process import CompileProcess
 from py_ort.serving.compiling.metrics import Metrics
+from py_ort.serving.compiling.objects import ObjectStore
 from py_ort.serving.compiling.options import CompileServerOptions
 
 #: Names of models' files, and of their further parts.
@@ -45,22 +46,28 @@ class Job:
 class Store:
     """A folder of exported models. Lives in the server's loop.
 
-    Servers of several machines may share the folder.
+    Servers of several machines may share the folder, or the object store behind it.
 
     Args:
         options: Folder, limits, and how models are exported.
         metrics: Counts what happens.
         say: Told lines for the log.
+
+    Raises:
+        EngineError: The object store cannot be used.
+        OSError: The folder cannot be written.
     """
 
     def __init__(self, options: CompileServerOptions, metrics: Metrics, say: Callable[[str], None]) -> None:
         options.folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._options = options.folder.resolve(), options
+        self._objects = ObjectStore(options.objects) if options.objects else None
         self._places, self._threads = asyncio.Semaphore(options.jobs), ThreadPoolExecutor(options.jobs)
         self._metrics, self._say = metrics, say
         # Within the store: what is complete is only renamed. It goes with this process.
         self._work = Guard(".work-", self._folder)
         self._jobs: dict[str, Job] = {}
+        self._bringing: dict[str, asyncio.Task[bool]] = {}
         self._failed: dict[str, tuple[float, PyOrtError]] = {}
         self._processes: set[CompileProcess] = set()
         self._made = 0
@@ -74,14 +81,16 @@ class Store:
         """Return the key of a model by the SHA-256 of its contents: another one for another py_ort."""
         return self._options.export.key(sha256)
 
-    def file(self, name: str) -> Path | None:
+    async def file(self, name: str) -> Path | None:
         """Return a file of the store, None if there is none of that name."""
         path = self._folder / name
-        return path if NAME.fullmatch(name) and path.is_file() else None
+        if not NAME.fullmatch(name) or not (path.is_file() or await self._brought(name[:64])):
+            return None
+        return path if path.is_file() else None
 
-    def has(self, key: str) -> bool:
+    async def has(self, key: str) -> bool:
         """Return True if the model is there, which counts as a use."""
-        path = self.file(f"{key}.pyort")
+        path = await self.file(f"{key}.pyort")
         if path is None:
             return False
         with contextlib.suppress(OSError):  # the folder may be another user's
@@ -134,7 +143,8 @@ class Store:
         """End what is being compiled."""
         for process in self._processes:
             process.end()
-        await asyncio.gather(*(job.task for job in self._jobs.values()), return_exceptions=True)
+        under_way = [*(job.task for job in self._jobs.values()), *self._bringing.values()]
+        await asyncio.gather(*under_way, return_exceptions=True)
         self._threads.shutdown()
         await self._work.end()
 
@@ -155,8 +165,9 @@ class Store:
         try:
             output = model.with_name(f"{key}.pyort")
             made = await loop.run_in_executor(self._threads, process.export, model, output, report)
-            for file in reversed(made.files):  # the first one says that all are there
-                file.replace(self._folder / file.name)
+            if self._objects:
+                await self._keep(self._objects, made.files)
+            self._take(made.files)
         except (PyOrtError, OSError) as e:
             error = e if isinstance(e, PyOrtError) else Fail(f"{type(e).__name__}: {e.strerror or e}")
             error.message = error.message.replace(repr(str(model)), "the model").replace(f"{model.parent}{os.sep}", "")
@@ -170,13 +181,45 @@ class Store:
             self._metrics.add("compiled_total")
             self._metrics.add("compile_seconds_total", seconds)
             self._say(f"{key[:12]}: compiled in {seconds:.2f} s")
-            self._measure()
             return key
         finally:
             self._places.release()
             self._metrics.add("compiling", -1)
             self._processes.discard(process)
             await asyncio.to_thread(process.end)
+
+    def _take(self, files: Sequence[Path]) -> None:
+        for file in reversed(files):  # the first one says that all are there
+            file.replace(self._folder / file.name)
+        self._measure()
+
+    async def _keep(self, objects: ObjectStore, files: Sequence[Path]) -> None:
+        """Store a model also where other servers find it; without the model is only here."""
+        try:
+            await asyncio.to_thread(objects.put, files)
+        except PyOrtError as e:
+            self._say(e.message)
+
+    async def _brought(self, key: str) -> bool:
+        """Return True if the object store had the model; asked once for all who wait."""
+        if self._objects is None:
+            return False
+        task = self._bringing.get(key)
+        if task is None:
+            task = self._bringing[key] = asyncio.create_task(self._bring(key, self._objects))
+            task.add_done_callback(lambda _: self._bringing.pop(key))
+        return await asyncio.shield(task)
+
+    async def _bring(self, key: str, objects: ObjectStore) -> bool:
+        with self.workspace() as folder:
+            try:
+                files = await asyncio.to_thread(objects.fetch, key, folder)
+                self._take(files)
+            except (PyOrtError, OSError) as e:
+                self._say(str(e))
+                return False
+        self._metrics.add("brought_total", bool(files))
+        return bool(files)
 
     def _remember(self, key: str, error: PyOrtError) -> None:
         self._failed[key] = time.monotonic(), error
