@@ -1,4 +1,4 @@
-"""Pages of exported models, as people open them: from a plain static server, in Chromium."""
+"""Pages of exported models, as people open them, and servers of models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compile_servers import Server, Site
 
 from py_ort import BrowserOptions
 from py_ort.browser import find
 
 Served = Callable[[Path], str]
+Serve = Callable[..., Server]
 FLAGS = BrowserOptions(webgpu="software", sandbox=False).command_line()
 
 
@@ -74,3 +76,31 @@ def open_url(chromium: Any) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+@pytest.fixture
+def compile_server(tmp_path: Path) -> Iterator[Serve]:
+    servers: list[Server] = []
+
+    def start(*arguments: str) -> Server:
+        servers.append(Server(tmp_path / "store", *arguments))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        if server.process.poll() is None:
+            server.close()
+
+
+@pytest.fixture
+def site() -> Iterator[Callable[..., Site]]:
+    sites: list[Site] = []
+
+    def start(**models: bytes) -> Site:
+        sites.append(Site({f"/{name}.onnx": model for name, model in models.items()}))
+        return sites[-1]
+
+    yield start
+    for each in sites:
+        each.shutdown()
+        each.server_close()
