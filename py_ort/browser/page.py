@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from py_ort.browser.request import COMPUTING, OTHER_PROCESS, Progress, Request
+from py_ort.browser.request import COMPUTING, OTHER_PROCESS, Generated, Progress, Request
 from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import (
     BrowserError,
@@ -30,7 +30,7 @@ from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.Ping import PingT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.signal_handlers import from_handler, suppress
-from py_ort.wire import Answer, Connection, LogLine, NewTokens, ProgressReport
+from py_ort.wire import Answer, Connection, Logits, LogLine, NewTokens, ProgressReport
 from py_ort.wire.framing import SMALL, Buffer
 
 _log = logging.getLogger("py_ort.browser")
@@ -109,7 +109,7 @@ class Page:
         url: str = "",
         timeout: float | None = None,
         progress: Progress | None = None,
-        tokens: Callable[[list[int]], object] | None = None,
+        generated: Generated | None = None,
         unwanted: Callable[[Answer], object] | None = None,
         future: Future[Answer] | None = None,
     ) -> Future[Answer]:
@@ -122,7 +122,7 @@ class Page:
             url: Where the page shall fetch them, if they are not to be sent.
             timeout: Seconds; None: see `Request.patience`.
             progress: Called with what the page reports on the way.
-            tokens: Called with what a generation makes in each step; see `NewTokens`.
+            generated: Called with what a generation makes in each step; see `NewTokens` and `Logits`.
             unwanted: Called with an answer that comes when nobody waits for it any more, to undo what it tells of.
             future: The one to return; its owner can cancel the request even if a signal handler raises in here.
 
@@ -130,7 +130,7 @@ class Page:
             Timeout: It took longer.
             PyOrtError: The page answered with an error, or is gone.
         """
-        request = Request(body, payload, payload_size, url, timeout, progress, tokens, unwanted, future or Future())
+        request = Request(body, payload, payload_size, url, timeout, progress, generated, unwanted, future or Future())
         if self.lost:  # perhaps with the process that the loop is in
             request.fail(self.lost.again())
             return request.future
@@ -330,9 +330,9 @@ class Page:
             case ProgressReport():
                 if (request := self._waiting.get(event.request)) and request.progress:
                     request.progress(event)
-            case NewTokens():
-                if (request := self._waiting.get(event.request)) and request.tokens:
-                    request.tokens(event.tokens)
+            case NewTokens() | Logits():
+                if (request := self._waiting.get(event.request)) and request.generated:
+                    request.generated(event)
             case LogLine():
                 level = LEVELS[min(event.severity, len(LEVELS) - 1)]
                 log_for(self.logs, logging.getLogger(f"py_ort.page.{event.category or 'page'}"), level, event.text)

@@ -10,10 +10,11 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any
 
-from py_ort.wire import Answer, Prepared, ProgressReport
+from py_ort.wire import Answer, Logits, NewTokens, Prepared, ProgressReport
 from py_ort.wire.framing import Buffer
 
 Progress = Callable[[ProgressReport], None]
+Generated = Callable[[NewTokens | Logits], object]
 
 #: Seconds that a page has to answer a request that names none: ANSWER_PATIENCE, and these. Work of which nobody knows
 #: how long it takes has as long as the page lives: the browser's page is asked for that (`Pool`).
@@ -46,7 +47,7 @@ class Request:
     url: str = ""
     timeout: float | None = None
     progress: Progress | None = None
-    tokens: Callable[[list[int]], object] | None = None
+    generated: Generated | None = None
     unwanted: Callable[[Answer], object] | None = None
     future: Future[Answer] = field(default_factory=Future)
     number: int = 0

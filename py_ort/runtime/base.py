@@ -191,11 +191,12 @@ class SessionBase:
         """Return what starts a generation, and what comes of it."""
         from py_ort.runtime.generation.generation import Form
         from py_ort.runtime.generation.model_folder import defaults_beside
-        from py_ort.runtime.generation.settings import page_options, result_rows, rows_of, seconds
+        from py_ort.runtime.generation.settings import page_options, processor_of, result_rows, rows_of, seconds
 
         timeout = seconds(timeout)
         rows, batch = rows_of(prompt)
         defaults = defaults_beside(self._origin.path)
+        processor = processor_of(settings)
         options = page_options(settings, defaults, max(map(len, rows)))
         wanted = result_rows(len(rows), options)
         if defaults.unmet:
@@ -203,7 +204,7 @@ class SessionBase:
         opened = self._ready(patience=timeout)
 
         def start(tokens: Callable[[list[int]], object]) -> Future[Answer]:
-            return opened.runtime.start_generation(opened.session, rows, options, tokens, timeout=timeout)
+            return opened.runtime.start_generation(opened.session, rows, options, tokens, processor, timeout=timeout)
 
         several = options.get("numReturnSequences", 1) > 1
         return start, Form(wanted, batch or several, options.get("numBeams", 1) > 1)

@@ -29,6 +29,7 @@ from py_ort.log import SessionLog
 from py_ort.providers import AVAILABLE, CPU, PROVIDERS, on_device
 from py_ort.providers.resolution import REQUIRE, Wanted
 from py_ort.runtime.devices import AdapterGone, Device, devices_to_ask, for_opening, look_in_page, open_device
+from py_ort.runtime.generation.logits import LogitsProcessor, tokens_and_logits
 from py_ort.runtime.loaded import Loaded
 from py_ort.runtime.probe import adapter_name
 from py_ort.runtime.values.device_tensor import DeviceTensor
@@ -308,6 +309,7 @@ class PageRuntime:
         prompts: Sequence[np.ndarray],
         options: GenerateOptions,
         tokens: Callable[[list[int]], object],
+        processor: LogitsProcessor | None,
         *,
         timeout: float | None,
     ) -> Future[Answer]:
@@ -318,12 +320,14 @@ class PageRuntime:
             prompts: Tokens of each row, int32.
             options: Of the page.
             tokens: Called with each step's, in the loop's thread.
+            processor: Changes logits before tokens are chosen.
             timeout: Seconds, or None.
         """
         layout, body = Layout(), GenerateT()
-        body.session, body.options = session.number, json.dumps(options)
+        body.session, body.options, body.filters = session.number, json.dumps(options), processor is not None
         body.prompts = [pack("", prompt, layout) for prompt in prompts]
-        return session.page.start(body, layout.buffers, layout.size, timeout=timeout, tokens=tokens)
+        told = tokens_and_logits(tokens, processor, session.page)
+        return session.page.start(body, layout.buffers, layout.size, timeout=timeout, generated=told)
 
     def outputs_of(
         self, session: Loaded, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None

@@ -6,7 +6,7 @@ in and out of payloads, `state` knows which request an answer belongs to. The fo
 
 from py_ort.wire.framing import FRAME_SIZE, Assembler, frames
 from py_ort.wire.messages import Prepared, Received, decode, encode
-from py_ort.wire.state import Answer, Connection, LogLine, NewTokens, ProgressReport, remote_error
+from py_ort.wire.state import Answer, Connection, Logits, LogLine, NewTokens, ProgressReport, remote_error
 from py_ort.wire.tensors import Layout, from_description, pack
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Connection",
     "Layout",
     "LogLine",
+    "Logits",
     "NewTokens",
     "Prepared",
     "ProgressReport",

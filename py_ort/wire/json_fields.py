@@ -143,6 +143,8 @@ class GenerateOptions(TypedDict, total=False):
     seed: int
     names: DecoderNames
     reuse: bool
+    mask: Sequence[int]
+    jsonVocabulary: Sequence[str]
 
 
 class GenerateInfo(TypedDict):

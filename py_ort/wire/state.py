@@ -7,11 +7,14 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from py_ort.exceptions import ProtocolError, PyOrtError, from_code
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
 from py_ort.wire.framing import Assembler, Buffer, frames
 from py_ort.wire.messages import Prepared, Received, decode, encode
+from py_ort.wire.tensors import from_description
 
 #: What answers a request if it does not fail; all others are answered by Ack.
 _ANSWERS = {
@@ -78,7 +81,16 @@ class NewTokens(NamedTuple):
     tokens: list[int]
 
 
-Event: TypeAlias = HelloT | Answer | LogLine | ProgressReport | NewTokens
+class Logits(NamedTuple):
+    """The logits of a row, which a generation waits to have changed."""
+
+    request: int
+    row: int
+    tokens: list[int]
+    logits: np.ndarray
+
+
+Event: TypeAlias = HelloT | Answer | LogLine | ProgressReport | NewTokens | Logits
 
 
 class Connection:
@@ -151,6 +163,9 @@ class Connection:
                 return ProgressReport(body.request, body.stage or "", body.done, body.total)
             case "Tokens":
                 return NewTokens(body.request, list(body.tokens or ()))
+            case "Logits":
+                logits = from_description(body.logits, message.payload)
+                return Logits(body.request, body.row, list(body.tokens or ()), logits)
             case "Hello":
                 raise ProtocolError("the page said hello twice")
         if message.id not in self.pending:

@@ -28,6 +28,7 @@ export type {
   FinishReason,
   GenerateInfo,
   GenerateOptions,
+  OnLogits,
 } from './generate/generate_options';
 export { Generation, type GenerationOptions, type PromptTokens } from './api/generation';
 export { type Fetches, InferenceSession } from './api/inference_session';

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict, cast
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument, WrongType
+from py_ort.runtime.generation.logits import LogitsProcessor
 from py_ort.runtime.generation.model_folder import Defaults
 from py_ort.suggestion import did_you_mean
 from py_ort.wire.json_fields import DecoderNames, GenerateOptions
@@ -40,6 +41,11 @@ class Settings(TypedDict, total=False):
         seed: A whole number from 0. The same seed, the same draws; default: another one each time.
         reuse_cache: Go on from what the last generation left in the caches, where the prompt begins as its tokens;
             default: True.
+        mask: A number for each token of the vocabulary; tokens with 0 are never chosen.
+        json_vocabulary: The text of each token, "" of tokens that are no text. Only tokens are chosen with which the
+            text is the beginning of a JSON value, and those of `eos_token_id` where the value is whole.
+        logits_processor: Called before each token of a row is chosen, with the row's logits, its new tokens so far and
+            its number. Changes the logits in place, or returns others.
         names: What the model calls its inputs and outputs, where the names are not those of transformers' exports.
     """
 
@@ -58,9 +64,14 @@ class Settings(TypedDict, total=False):
     num_return_sequences: int
     seed: int
     reuse_cache: bool
+    mask: Sequence[int] | np.ndarray
+    json_vocabulary: Sequence[str]
+    logits_processor: LogitsProcessor
     names: DecoderNames
 
 
+#: Keywords that are not among the page's options as they are.
+_NOT_THERE = ("names", "logits_processor")
 #: The keyword -> the page's name, and what it takes.
 _KEYWORDS: dict[str, tuple[str, type]] = {
     "max_new_tokens": ("maxNewTokens", int),
@@ -78,6 +89,8 @@ _KEYWORDS: dict[str, tuple[str, type]] = {
     "num_return_sequences": ("numReturnSequences", int),
     "seed": ("seed", int),
     "reuse_cache": ("reuse", bool),
+    "mask": ("mask", list),
+    "json_vocabulary": ("jsonVocabulary", list),
 }
 
 
@@ -95,13 +108,25 @@ def page_options(settings: Mapping[str, Any], defaults: Defaults, prompt: int) -
     options: dict[str, Any] = {"names": {**defaults.names, **_names(settings.get("names") or {})}}
     if defaults.context_length is not None:
         options["contextLength"] = defaults.context_length
-    told = {name: value for name, value in settings.items() if value is not None and name != "names"}
+    told = {name: value for name, value in settings.items() if value is not None and name not in _NOT_THERE}
     for name, value in {**defaults.lengths(prompt), **defaults.settings, **told}.items():
         if name not in _KEYWORDS:
-            raise WrongType(f"generate has no keyword {name!r}{did_you_mean(name, [*_KEYWORDS, 'names'])}")
+            raise WrongType(f"generate has no keyword {name!r}{did_you_mean(name, [*_KEYWORDS, *_NOT_THERE])}")
         key, kind = _KEYWORDS[name]
         options[key] = _converted(name, value, kind)
     return cast(GenerateOptions, options)
+
+
+def processor_of(settings: Mapping[str, Any]) -> LogitsProcessor | None:
+    """Return the function that changes logits.
+
+    Raises:
+        WrongType: It cannot be called.
+    """
+    processor: LogitsProcessor | None = settings.get("logits_processor")
+    if processor is None or callable(processor):
+        return processor
+    raise WrongType(f"generate: logits_processor is a function, not {processor!r}")
 
 
 def _names(names: Any) -> Mapping[str, str]:
@@ -119,6 +144,10 @@ def _converted(name: str, value: Any, kind: type) -> Any:
             return [operator.index(token) for token in ([value] if np.ndim(value) == 0 else value)]
         if name == "stop":
             return [[operator.index(token) for token in sequence] for sequence in value]
+        if name == "mask":
+            return [int(number != 0) for number in value]
+        if name == "json_vocabulary":
+            return [text + "" for text in value]
         if name == "early_stopping" and value == "never":
             return value
         if kind is int:
@@ -130,6 +159,8 @@ def _converted(name: str, value: Any, kind: type) -> Any:
         wanted = {
             "eos_token_id": "a token or a list of them",
             "stop": "a list of lists of tokens",
+            "mask": "a list of a number for each token",
+            "json_vocabulary": "a list of the text of each token",
             "early_stopping": 'True, False or "never"',
         }
         raise WrongType(f"generate: {name} is {wanted.get(name, kind.__name__)}, not {value!r}") from None

@@ -104,6 +104,52 @@ export const cases = {
     }, 'input_ids');
   },
 
+  'logits that a function changes': async (session, wanted) => {
+    const seen = [];
+    const look = (logits, tokens, row) => {
+      seen.push([logits.indexOf(Math.max(...logits)), tokens.length, row]);
+    };
+    equal(await session.generate(PROMPT, { maxNewTokens: 4, onLogits: look }).result, wanted.slice(0, 4));
+    equal(
+      seen,
+      wanted.slice(0, 4).map((token, i) => [token, i, 0]),
+    );
+    const inPlace = (logits, tokens) => {
+      logits[tokens.length + 3] = 1000;
+    };
+    equal(await session.generate(PROMPT, { maxNewTokens: 3, onLogits: inPlace }).result, [3, 4, 5]);
+    const others = async (logits, _, row) => Array.from(logits, (_, token) => Number(token === 7 + row));
+    const rows = session.generate([PROMPT, PROMPT], { maxNewTokens: 2, onLogits: others });
+    equal((await rows.result).flat(), [7, 7, 8, 8]);
+    const fail = (_, tokens) => {
+      if (tokens.length > 1) throw new Error('mine');
+    };
+    await fails(() => session.generate(PROMPT, { maxNewTokens: 9, onLogits: fail }).result, 'mine');
+    await fails(() => session.generate(PROMPT, { onLogits: () => [1, 2] }).result, 'onLogits returned 2 logits');
+    const ending = new AbortController();
+    const never = () => new Promise(() => ending.abort(new Error('enough')));
+    await fails(() => session.generate(PROMPT, { onLogits: never, signal: ending.signal }).result, 'enough');
+    equal(await session.generate(PROMPT, { maxNewTokens: 4 }).result, wanted.slice(0, 4));
+  },
+
+  'a mask, and JSON': async (session, wanted) => {
+    const mask = new Uint8Array(48).fill(1);
+    mask[wanted[0]] = 0;
+    const [other] = await session.generate(PROMPT, { maxNewTokens: 1, mask }).result;
+    if (other === wanted[0]) throw new Error('a token that was barred');
+    const words = ['{', '}', '[', ']', '"', 'a', ':', ',', '1', 'true', ' ', '-'];
+    const jsonVocabulary = Array.from({ length: 48 }, (_, i) => words[i] ?? '');
+    const options = { jsonVocabulary, eos: [40], sample: true, temperature: 9, maxNewTokens: 300 };
+    for (let seed = 0; seed < 4; seed++) {
+      const generation = session.generate(PROMPT, { ...options, seed });
+      const text = (await generation.result).map((token) => jsonVocabulary[token]).join('');
+      if (generation.finishReason === 'eos') JSON.parse(text);
+    }
+    await fails(() => session.generate(PROMPT, { jsonVocabulary }).result, 'jsonVocabulary needs eos');
+    await fails(() => session.generate(PROMPT, { jsonVocabulary: [1], eos: [2] }).result, 'the text of each token');
+    await fails(() => session.generate(PROMPT, { mask: 3 }).result, 'mask is an array');
+  },
+
   'drawn by a seed': async (session) => {
     const draw = (seed) =>
       session.generate(PROMPT, { maxNewTokens: 6, sample: true, temperature: 3, topK: 20, topP: 0.9, seed }).result;

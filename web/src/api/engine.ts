@@ -5,7 +5,7 @@ import type { Simd } from '../core/files';
 import type { NodeArgEntry } from '../package/header';
 import type { ModelFile } from '../package/model_kinds';
 import type { SessionInfo } from '../session/state';
-import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
+import type { GenerateInfo, GenerateOptions, OnLogits } from '../generate/generate_options';
 import type { OnTokens } from '../generate/loop';
 import type { RunOptions, RunResult } from '../session/run_options';
 import type { Feeds } from '../session/feeds';
@@ -69,6 +69,7 @@ export interface Engine {
     options: GenerateOptions,
     onTokens: OnTokens,
     signal: AbortSignal,
+    onLogits?: OnLogits,
   ): Promise<GenerateInfo>;
   release(): Promise<void>;
 }
@@ -78,5 +79,6 @@ export interface Listener {
   readonly log: (severity: number, category: string, text: string) => void;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
   readonly onTokens?: OnTokens;
+  readonly onLogits?: OnLogits;
   readonly signal?: AbortSignal;
 }

@@ -1,5 +1,5 @@
 // A generation under way: tokens as they come, to be iterated over.
-import type { FinishReason, GenerateInfo, GenerateOptions } from '../generate/generate_options';
+import type { FinishReason, GenerateInfo, GenerateOptions, OnLogits } from '../generate/generate_options';
 import { invalid } from '../errors';
 
 /** Tokens of one prompt. */
@@ -10,12 +10,39 @@ export interface GenerationOptions<Item = unknown> extends GenerateOptions {
   readonly signal?: AbortSignal;
   /** Called with what comes in each step: a token, or for a batch a token for each row, null for rows that are over. */
   readonly onTokens?: (tokens: Item) => void;
+  readonly onLogits?: OnLogits;
 }
+
+const NAMES: { readonly [name in keyof Required<GenerateOptions>]: true } = {
+  maxNewTokens: true,
+  minNewTokens: true,
+  contextLength: true,
+  eos: true,
+  stop: true,
+  sample: true,
+  temperature: true,
+  topK: true,
+  topP: true,
+  repetitionPenalty: true,
+  numBeams: true,
+  lengthPenalty: true,
+  earlyStopping: true,
+  numReturnSequences: true,
+  seed: true,
+  names: true,
+  reuse: true,
+  mask: true,
+  jsonVocabulary: true,
+};
+
+/** Names of all options. */
+export const OPTIONS: readonly string[] = [...Object.keys(NAMES), 'signal', 'onTokens', 'onLogits'];
 
 /** Does the work; told of tokens as they come, -1 for rows that are over. */
 export type StartGeneration = (
   onTokens: (tokens: readonly number[]) => void,
   signal: AbortSignal,
+  onLogits?: OnLogits,
 ) => Promise<GenerateInfo>;
 
 /** What comes of a generation. */
@@ -46,7 +73,7 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
   constructor(
     start: StartGeneration,
     private readonly form: GenerationForm,
-    { signal, onTokens }: Pick<GenerationOptions<Item>, 'signal' | 'onTokens'>,
+    { signal, onTokens, onLogits }: Pick<GenerationOptions<Item>, 'signal' | 'onTokens' | 'onLogits'>,
   ) {
     this.rows = Array.from({ length: form.rows }, () => []);
     const abort = () => this.ending.abort(signal!.reason);
@@ -64,7 +91,7 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
     };
     this.result = (async () => {
       try {
-        this.info = await start(take, this.ending.signal);
+        this.info = await start(take, this.ending.signal, onLogits);
         return this.tokens as Item extends number ? number[] : number[][];
       } catch (error) {
         // A worker is told that it is ended, and not why.

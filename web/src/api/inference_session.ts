@@ -1,7 +1,7 @@
 // Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU; the model runs in a worker, or here.
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
-import { checkKeys, checkRows, OPTIONS } from '../generate/generate_options';
+import { checkKeys, checkRows } from '../generate/generate_options';
 import type { ModelFile } from '../package/model_kinds';
 import type { RunInfo } from '../session/run_options';
 import { fromCaller, unlessAborted } from './caller';
@@ -12,6 +12,7 @@ import {
   Generation,
   type GenerationOptions,
   noStream,
+  OPTIONS,
   type PromptTokens,
   rowsOf,
   type StartGeneration,
@@ -247,7 +248,7 @@ export class InferenceSession {
   generate(
     prompt: PromptTokens | readonly PromptTokens[],
     // biome-ignore lint/suspicious/noExplicitAny: what a callback takes goes with the prompt
-    { signal, onTokens, ...options }: GenerationOptions<any> = {},
+    { signal, onTokens, onLogits, ...options }: GenerationOptions<any> = {},
     // biome-ignore lint/suspicious/noExplicitAny: the overloads say which
   ): Generation<any> {
     const { rows, batch } = rowsOf(prompt);
@@ -256,10 +257,10 @@ export class InferenceSession {
     const { numBeams = 1, numReturnSequences = 1 } = options;
     const searches = numBeams > 1;
     if (searches && onTokens) throw noStream();
-    const start: StartGeneration = (tell, ending) =>
-      fromCaller(InferenceSession.prototype.generate, () => this.runner.generate(rows, options, tell, ending));
+    const start: StartGeneration = (...hooks) =>
+      fromCaller(InferenceSession.prototype.generate, () => this.runner.generate(rows, options, ...hooks));
     const form = { rows: rows.length * numReturnSequences, batch: batch || numReturnSequences > 1, searches };
-    return new Generation(start, form, { signal: this.until(signal), onTokens });
+    return new Generation(start, form, { signal: this.until(signal), onTokens, onLogits });
   }
 
   /** Ends the runs under way and frees the model. Tensors left on the GPU stay until they are disposed of. */

@@ -3,7 +3,7 @@
 import { createCore } from 'virtual:core';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
-import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
+import type { GenerateInfo, GenerateOptions, OnLogits } from '../generate/generate_options';
 import { generatorOf } from '../generate/load';
 import type { OnTokens } from '../generate/loop';
 import { isContainer, isOnGpu } from '../wire/values';
@@ -136,6 +136,7 @@ export class LocalEngine implements Engine {
     options: GenerateOptions,
     onTokens: OnTokens,
     signal?: AbortSignal,
+    onLogits?: OnLogits,
   ): Promise<GenerateInfo> {
     let begun = false;
     const tell: OnTokens = (tokens) => {
@@ -143,7 +144,7 @@ export class LocalEngine implements Engine {
       onTokens(tokens);
     };
     return this.steadily(
-      async (session) => (await generatorOf(session)).generate(prompts, options, tell, signal),
+      async (session) => (await generatorOf(session)).generate(prompts, options, tell, signal, onLogits),
       () => begun && ': generate again, with the tokens so far',
     );
   }

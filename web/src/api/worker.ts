@@ -2,6 +2,7 @@
 import { ErrorCode } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { isContainer, isOnGpu, type Value } from '../wire/values';
+import type { OnLogits } from '../generate/generate_options';
 import type { Answer, Question } from './worker_messages';
 import type { TensorKeeper } from '../device/keeper';
 import { LocalEngine, sharedRuntime } from './local_engine';
@@ -11,6 +12,8 @@ const engines = new Map<number, LocalEngine>();
 /** Of sessions that were released: what they left on the GPU stays until the page lets it go. */
 const keepers = new Map<number, TensorKeeper>();
 const underWay = new Map<number, AbortController>();
+/** Of generations that wait for logits. */
+const choosing = new Map<number, (logits: ArrayLike<number>) => void>();
 
 let compiledInPage: (core: CompiledCore | undefined) => void;
 const compiled = new Promise<CompiledCore | undefined>((resolve) => {
@@ -41,10 +44,19 @@ async function answer(question: Question, signal: AbortSignal): Promise<{ value:
       return { value: result, transfer: Object.values(result.outputs).flatMap(buffersOf) };
     }
     case 'generate': {
-      const { prompts, options } = question;
+      const { prompts, options, filters } = question;
       const tell = (tokens: readonly number[]) => say({ tell: 'tokens', id, tokens });
-      return { value: await engineOf(question.session).generate(prompts, options, tell, signal) };
+      const change: OnLogits = (...given) =>
+        new Promise((resolve) => {
+          choosing.set(id, resolve);
+          say({ tell: 'logits', id, given }, [given[0].buffer]);
+        });
+      const engine = engineOf(question.session);
+      return { value: await engine.generate(prompts, options, tell, signal, filters ? change : undefined) };
     }
+    case 'choose':
+      choosing.get(question.of)?.(question.logits);
+      return { value: undefined };
     case 'download': {
       const { gpuId, dtype, dims } = question;
       const bytes = await keeperOf(question.session)!.download(gpuId, dtype, dims);
@@ -93,6 +105,7 @@ self.onmessage = async ({ data: question }: MessageEvent<Question>) => {
     say({ tell: 'error', id: question.id, code: codeOf(error), message: messageOf(error), stack, place });
   } finally {
     underWay.delete(question.id);
+    choosing.delete(question.id);
   }
 };
 // Modules go to no worker of another agent cluster.

@@ -3,7 +3,7 @@ import { type DType, ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type HostWorker, host } from '../host';
 import { compileCore } from '../core/compiled';
-import type { GenerateInfo, GenerateOptions } from '../generate/generate_options';
+import type { GenerateInfo, GenerateOptions, OnLogits } from '../generate/generate_options';
 import type { OnTokens } from '../generate/loop';
 import type { Feeds } from '../session/feeds';
 import type { RunResult } from '../session/run_options';
@@ -65,7 +65,7 @@ class SessionWorker {
       this.worker.ref?.();
       this.worker.postMessage({ ...question, id } as Question);
     });
-    const abort = () => this.worker.postMessage({ ask: 'abort', of: id, id: this.next++ } as Question);
+    const abort = () => this.post({ ask: 'abort', of: id });
     signal?.addEventListener('abort', abort);
     const done = () => signal?.removeEventListener('abort', abort);
     answer.then(done, done);
@@ -81,6 +81,7 @@ class SessionWorker {
     const pending = this.pending.get(data.id);
     if (data.tell === 'progress') return pending?.listener?.onProgress?.(data.stage, data.done, data.total);
     if (data.tell === 'tokens') return pending?.listener?.onTokens?.(data.tokens);
+    if (data.tell === 'logits') return void (pending && this.change(data, pending));
     this.pending.delete(data.id);
     if (this.pending.size === 0) this.worker.unref?.();
     if (data.tell === 'value') return pending?.resolve(data.value);
@@ -89,6 +90,22 @@ class SessionWorker {
         ? (pending.listener?.signal?.reason ?? new DOMException(data.message, 'AbortError'))
         : failed(data),
     );
+  }
+
+  /** Has logits changed. */
+  private async change({ id, given }: Answer & { tell: 'logits' }, { reject, listener }: Pending): Promise<void> {
+    try {
+      const logits = (await listener!.onLogits!(...given)) ?? given[0];
+      this.post({ ask: 'choose', of: id, logits });
+    } catch (error) {
+      reject(error);
+      this.post({ ask: 'abort', of: id });
+    }
+  }
+
+  /** Says something whose answer nobody waits for. */
+  private post(question: Asked): void {
+    this.worker.postMessage({ ...question, id: this.next++ } as Question);
   }
 }
 
@@ -168,9 +185,10 @@ export class WorkerEngine implements Engine {
     options: GenerateOptions,
     onTokens: OnTokens,
     signal: AbortSignal,
+    onLogits?: OnLogits,
   ): Promise<GenerateInfo> {
-    const question = { ask: 'generate', session: this.id, prompts, options } as const;
-    return this.thread.ask<GenerateInfo>(question, { onTokens, signal }).answer;
+    const question = { ask: 'generate', session: this.id, prompts, options, filters: !!onLogits } as const;
+    return this.thread.ask<GenerateInfo>(question, { onTokens, onLogits, signal }).answer;
   }
 
   async release(): Promise<void> {

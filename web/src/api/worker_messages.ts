@@ -2,7 +2,7 @@
 import type { CompiledCore } from '../core/files';
 import type { DType, ErrorCode } from '../schema';
 import type { ErrorPlace } from '../errors';
-import type { GenerateOptions } from '../generate/generate_options';
+import type { GenerateOptions, OnLogits } from '../generate/generate_options';
 import type { Feeds } from '../session/feeds';
 import type { EngineRequest, EngineRunOptions } from './engine';
 
@@ -30,7 +30,10 @@ export type Question = {
       readonly session: number;
       readonly prompts: readonly (readonly number[])[];
       readonly options: GenerateOptions;
+      /** Whether the page changes logits. */
+      readonly filters: boolean;
     }
+  | { readonly ask: 'choose'; readonly of: number; readonly logits: ArrayLike<number> }
   | { readonly ask: 'free'; readonly session: number; readonly gpuId: number }
   | { readonly ask: 'release'; readonly session: number }
   | { readonly ask: 'abort'; readonly of: number }
@@ -38,6 +41,12 @@ export type Question = {
 
 export type Answer =
   | { readonly tell: 'tokens'; readonly id: number; readonly tokens: readonly number[] }
+  | {
+      /** Logits of a row for the page to change; the generation waits for `choose`. */
+      readonly tell: 'logits';
+      readonly id: number;
+      readonly given: Parameters<OnLogits>;
+    }
   | { readonly tell: 'value'; readonly id: number; readonly value: unknown }
   | {
       readonly tell: 'error';

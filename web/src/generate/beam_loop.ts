@@ -50,7 +50,8 @@ export class BeamLoop {
   }
 
   private steps(context: StepContext): RankingSteps {
-    const steps = this.makeSteps(context);
+    const searchOf = (row: number) => this.searches[Math.floor((row * this.searches.length) / context.rows.count)];
+    const steps = this.makeSteps({ ...context, isOver: (row) => searchOf(row).over });
     this.made.push(steps);
     return steps;
   }

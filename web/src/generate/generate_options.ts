@@ -49,7 +49,27 @@ export interface GenerateOptions {
   readonly names?: DecoderNames;
   /** Whether to go on from what the last generation left in the caches, where prompts begin alike. */
   readonly reuse?: boolean;
+  /** A number for each token: tokens with 0 are never chosen. */
+  readonly mask?: ArrayLike<number>;
+  /**
+   * The text of each token, by number, "" of tokens that are no text: only tokens are chosen with which the text is the
+   * beginning of a JSON value, and those of `eos` where the value is whole.
+   */
+  readonly jsonVocabulary?: readonly string[];
 }
+
+/**
+ * Changes the logits of a row before its next token is chosen: in place, or by those that it returns.
+ *
+ * @param logits one for each token of the vocabulary.
+ * @param tokens the new tokens of the row so far.
+ */
+export type OnLogits = (
+  logits: Float32Array<ArrayBuffer>,
+  tokens: readonly number[],
+  row: number,
+  // biome-ignore lint/suspicious/noConfusingVoidType: functions, async ones too, may return nothing
+) => ArrayLike<number> | void | Promise<ArrayLike<number> | void>;
 
 export type FinishReason = 'eos' | 'stop' | 'length';
 
@@ -74,29 +94,6 @@ export interface GenerateInfo {
   readonly counters: Counters;
   readonly last_step: Counters;
 }
-
-const NAMES: { readonly [name in keyof Required<GenerateOptions>]: true } = {
-  maxNewTokens: true,
-  minNewTokens: true,
-  contextLength: true,
-  eos: true,
-  stop: true,
-  sample: true,
-  temperature: true,
-  topK: true,
-  topP: true,
-  repetitionPenalty: true,
-  numBeams: true,
-  lengthPenalty: true,
-  earlyStopping: true,
-  numReturnSequences: true,
-  seed: true,
-  names: true,
-  reuse: true,
-};
-
-/** What `generate` takes. */
-export const OPTIONS: readonly string[] = [...Object.keys(NAMES), 'signal', 'onTokens'];
 
 /** Throws for an option that there is not; `of`: the option whose keys they are. */
 export function checkKeys(given: object, known: readonly string[], of?: string): void {

@@ -6,9 +6,10 @@ import type { Session } from '../session/session';
 import { BeamLoop } from './beam_loop';
 import { type Caches, HostCaches } from './caches';
 import { type DecoderForm, decoderForm } from './decoder_form';
-import type { FinishReason, GenerateInfo, GenerateOptions } from './generate_options';
+import type { FinishReason, GenerateInfo, GenerateOptions, OnLogits } from './generate_options';
 import { type Settings, settingsOf } from './settings';
 import type { DevicePart } from './device_part';
+import { LogitsFilter } from './logits_filter';
 import { Loop, type OnTokens } from './loop';
 import { Rows } from './rows';
 import { DeviceRankingSteps, DeviceSteps, HostRankingSteps, HostSteps, type StepContext, type Steps } from './steps';
@@ -66,6 +67,7 @@ export class Generator {
     options: GenerateOptions,
     onTokens: OnTokens,
     signal?: AbortSignal,
+    onLogits?: OnLogits,
   ): Promise<GenerateInfo> {
     const start = performance.now();
     const work = async () => {
@@ -77,7 +79,8 @@ export class Generator {
       // A search finds several by itself; draws are rows.
       const times = settings.beams.count > 1 ? 1 : settings.sequences;
       const rows = prompts.flatMap((prompt) => Array.from({ length: times }, () => prompt));
-      return this.run(rows, form, settings, { onTokens, signal, start });
+      const filter = LogitsFilter.of(settings, onLogits, signal);
+      return this.run(rows, form, settings, { onTokens, filter, signal, start });
     };
     const turn = this.lastTurn.then(work, work);
     this.lastTurn = turn.catch(() => undefined);
@@ -99,9 +102,9 @@ export class Generator {
     prompts: readonly (readonly number[])[],
     form: DecoderForm,
     settings: Settings,
-    { onTokens, signal, start }: { onTokens: OnTokens; signal: AbortSignal | undefined; start: number },
+    { onTokens, filter, signal, start }: Pick<StepContext, 'filter' | 'signal'> & { onTokens: OnTokens; start: number },
   ): Promise<GenerateInfo> {
-    const { session, device } = this;
+    const { session } = this;
     const held = this.hold(form, prompts, settings);
     const { caches } = held;
     const reused = caches.slots;
@@ -109,7 +112,7 @@ export class Generator {
       form,
       prompts.map(({ length }) => length),
     );
-    const context = { session, form, caches, rows, settings, prompts, signal };
+    const context = { session, form, caches, rows, settings, filter, prompts, signal };
     const filled = rows.fill(prompts).map((row) => row.slice(reused));
     const searches = settings.beams.count > 1;
     const outcome = await (searches
@@ -125,19 +128,25 @@ export class Generator {
       decode_ms: times.last - times.first,
       steps: runs.length,
       seed: settings.sampling.seed,
-      sampled_on: device ? session.provider!.name : CORE_PROVIDER,
+      sampled_on: this.samplerFor(context) ? session.provider!.name : CORE_PROVIDER,
       counters: countersOf(runs),
       last_step: runs[runs.length - 1],
     };
   }
 
+  /** The device's part, where the device chooses tokens. */
+  private samplerFor({ filter }: StepContext): DevicePart | undefined {
+    return filter ? undefined : this.device;
+  }
+
   /** Token by token; notes what the caches hold after it; if it fails, nothing of use. */
   private async follow(held: Held, context: StepContext, prompts: Tokens, onTokens: OnTokens): Promise<Outcome> {
-    const { device } = this;
+    const device = this.samplerFor(context);
     const { settings, signal } = context;
-    const steps: Steps = device ? new DeviceSteps(context, device) : new HostSteps(context);
-    const times = { first: 0, last: 0 };
     const stops = new Stops(prompts.length, settings);
+    const isOver = (row: number) => stops.isOver(row);
+    const steps: Steps = device ? new DeviceSteps(context, device) : new HostSteps({ ...context, isOver });
+    const times = { first: 0, last: 0 };
     const loop = new Loop(steps, settings, stops, (tokens) => {
       times.last = performance.now();
       times.first ||= times.last;
@@ -156,7 +165,7 @@ export class Generator {
 
   /** By beams, whose caches are of no use to others; all tokens are told of at the end. */
   private async search(context: StepContext, prompts: Tokens, onTokens: OnTokens): Promise<Outcome> {
-    const { device } = this;
+    const device = this.samplerFor(context);
     const loop = new BeamLoop(context, (one) =>
       device ? new DeviceRankingSteps(one, device) : new HostRankingSteps(one),
     );

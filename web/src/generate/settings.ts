@@ -13,6 +13,8 @@ export interface Settings {
   /** How many sequences each prompt gets. */
   readonly sequences: number;
   readonly reuse: boolean;
+  readonly mask?: ArrayLike<number>;
+  readonly jsonVocabulary?: readonly string[];
 }
 
 /** How sequences are searched. */
@@ -51,9 +53,21 @@ export function settingsOf(options: GenerateOptions): Settings {
   above0('temperature', temperature);
   above0('repetitionPenalty', repetitionPenalty);
   if (!(Number.isFinite(topP) && topP > 0 && topP <= 1)) throw invalid(`topP is above 0 and at most 1, not ${topP}`);
+  const filters = filtersOf(options);
   const beams = beamsOf(options);
   const sampling = { sample, temperature: Math.max(temperature, COLDEST), topK, topP, repetitionPenalty, seed };
-  return { maxNewTokens, minNewTokens, contextLength, eos, stop, sampling, ...beams, reuse };
+  return { maxNewTokens, minNewTokens, contextLength, eos, stop, sampling, ...beams, reuse, ...filters };
+}
+
+function filtersOf({ mask, jsonVocabulary, eos = [] }: GenerateOptions): Pick<Settings, 'mask' | 'jsonVocabulary'> {
+  if (mask && typeof mask.length !== 'number')
+    throw invalid(`mask is an array of a number for each token, not ${mask}`);
+  if (!jsonVocabulary) return { mask };
+  if (!Array.isArray(jsonVocabulary) || !jsonVocabulary.every((text) => typeof text === 'string'))
+    throw invalid('jsonVocabulary is an array of the text of each token');
+  if (eos.length === 0)
+    throw invalid('jsonVocabulary needs eos (eos_token_id), a token to be chosen where the value is whole');
+  return { mask, jsonVocabulary };
 }
 
 function beamsOf({ sample = false, ...options }: GenerateOptions): Pick<Settings, 'beams' | 'sequences'> {

@@ -9,6 +9,7 @@ import type { Settings } from './settings';
 import { BeamSearch } from './beam_search';
 import type { DevicePart, LogitsForm, LogitsReader, Ranker, Sampler } from './device_part';
 import { HostSampler } from './host_sampler';
+import type { LogitsFilter } from './logits_filter';
 import { rank, type Ranked, type RankingOptions } from './ranking';
 import { type NewSlots, type Rows, tensor } from './rows';
 import { DType, ErrorCode, RuntimeError, isContainer, isOnGpu, named, nextTurn, toNumbers, typeName } from './outside';
@@ -20,6 +21,9 @@ export interface StepContext {
   readonly caches: Caches;
   readonly rows: Rows;
   readonly settings: Settings;
+  /** Changes logits, which then are on the CPU. */
+  readonly filter: LogitsFilter | undefined;
+  readonly isOver?: (row: number) => boolean;
   /** The tokens of each prompt, also those that are in the caches already. */
   readonly prompts: readonly (readonly number[])[];
   readonly signal: AbortSignal | undefined;
@@ -75,6 +79,18 @@ abstract class AnyRuns {
     return result;
   }
 
+  async absorb(tokens: Tokens): Promise<void> {
+    const { outputs, outputsOnGpu } = this.context.caches.options;
+    await this.run(this.slotsFor(tokens[0].length), this.ids(tokens), {
+      outputs: this.butLogits(outputs),
+      outputsOnGpu: this.butLogits(outputsOnGpu),
+    });
+  }
+
+  protected butLogits(names: readonly string[] = []): readonly string[] {
+    return names.filter((name) => name !== this.context.form.logits);
+  }
+
   protected ids(tokens: Tokens): TensorOnCpu {
     return tensor(this.context.form.roles.ids!, [tokens.length, tokens[0].length], tokens.flat());
   }
@@ -95,21 +111,26 @@ abstract class AnyRuns {
   }
 }
 
+/** With logits on the CPU, wherever the caches are. */
 abstract class HostRuns extends AnyRuns implements Runs {
-  /** The logits behind each row. */
-  protected async logitsOf(tokens: Tokens): Promise<Float32Array[]> {
-    const slots = this.slotsFor(tokens[0].length);
+  protected override async run(slots: NewSlots, ids: Value, options: RunOptions): Promise<RunResult> {
     // Tokens leave, and a cancellation arrives, between steps only.
     await nextTurn();
-    const { outputs } = await this.run(slots, this.ids(tokens), {});
-    const logits = checkLogits(outputs[this.context.form.logits]) as TensorOnCpu;
-    const last = this.lastRows(slots, logits.dims);
-    return last.map((row, i) => rowOf(logits, i * logits.dims[1] + row));
+    return super.run(slots, ids, options);
   }
 
-  async absorb(tokens: Tokens): Promise<void> {
-    await nextTurn();
-    await this.run(this.slotsFor(tokens[0].length), this.ids(tokens), {});
+  /** The logits behind each row, filtered. @param written the new tokens of each row. */
+  protected async logitsOf(tokens: Tokens, written: () => Tokens): Promise<readonly Float32Array[]> {
+    const { caches, form, filter, isOver } = this.context;
+    const slots = this.slotsFor(tokens[0].length);
+    const outputsOnGpu = this.butLogits(caches.options.outputsOnGpu);
+    const { outputs } = await this.run(slots, this.ids(tokens), { outputsOnGpu });
+    const logits = checkLogits(outputs[form.logits]) as TensorOnCpu;
+    const rows = this.lastRows(slots, logits.dims).map((row, i) => rowOf(logits, i * logits.dims[1] + row));
+    if (!filter) return rows;
+    const [before, filtered] = [written(), [] as Float32Array[]];
+    for (const [i, row] of rows.entries()) filtered.push(isOver?.(i) ? row : await filter.apply(row, before[i], i));
+    return filtered;
   }
 
   release(): void {}
@@ -118,21 +139,24 @@ abstract class HostRuns extends AnyRuns implements Runs {
 export class HostSteps extends HostRuns implements Steps {
   readonly ahead = 0;
   private sampler: HostSampler | undefined;
-  private last: readonly number[] = [];
+  private readonly written = this.context.prompts.map((): number[] => []);
 
-  async submit(tokens: Tokens = this.last.map((token) => [token])) {
-    const logits = await this.logitsOf(tokens);
+  async submit(tokens: Tokens = this.written.map((row) => row.slice(-1))) {
+    const logits = await this.logitsOf(tokens, () => this.written);
     const vocabulary = logits[0].length;
     const { settings, prompts } = this.context;
     this.sampler ??= new HostSampler(settings.sampling, vocabulary, checked(prompts, vocabulary), this.barred());
-    this.last = this.sampler.choose(logits);
-    return { chosen: Promise.resolve([...this.last]) };
+    const chosen = this.sampler.choose(logits);
+    chosen.forEach((token, row) => this.written[row].push(token));
+    return { chosen: Promise.resolve(chosen) };
   }
 }
 
 export class HostRankingSteps extends HostRuns implements RankingSteps {
   async rank(tokens: Tokens, written: Tokens): Promise<Ranked[]> {
-    const logits = await this.logitsOf(tokens);
+    const { prompts } = this.context;
+    const promptOf = (row: number) => prompts[Math.floor((row * prompts.length) / written.length)];
+    const logits = await this.logitsOf(tokens, () => written.map((row, i) => row.slice(promptOf(i).length)));
     checked(this.context.prompts, logits[0].length);
     const options = rankingOptions(this.context.settings, logits[0].length);
     return logits.map((row, i) => rank(row, options, written[i]));
@@ -174,16 +198,6 @@ abstract class DeviceRuns<Reader extends LogitsReader> extends AnyRuns implement
     } finally {
       this.context.session.provider!.buffers.free(logits.gpuId);
     }
-  }
-
-  async absorb(tokens: Tokens): Promise<void> {
-    const { caches, form } = this.context;
-    const but = (names: readonly string[] = []) => names.filter((name) => name !== form.logits);
-    const { outputs, outputsOnGpu } = caches.options;
-    await this.run(this.slotsFor(tokens[0].length), this.ids(tokens), {
-      outputs: but(outputs),
-      outputsOnGpu: but(outputsOnGpu),
-    });
   }
 
   release(): void {
@@ -256,7 +270,7 @@ function checkLogits(value: Value): TensorOnCpu | TensorOnGpu {
   );
 }
 
-function rowOf(logits: TensorOnCpu, row: number): Float32Array {
+function rowOf(logits: TensorOnCpu, row: number): Float32Array<ArrayBuffer> {
   const [vocabulary, size] = [logits.dims[2], logits.dtype === DType.float32 ? 4 : 2];
   if (isOnGpu(logits)) throw new Error('these logits are on the GPU');
   const bytes = logits.data.subarray(row * vocabulary * size, (row + 1) * vocabulary * size);

@@ -3,10 +3,12 @@ import {
   AckT,
   type AskDeviceT,
   Body,
+  type ChosenLogitsT,
   type CancelT,
   type CreateSessionT,
   DeviceAnswerT,
   DeviceOpenedT,
+  DType,
   GeneratedT,
   type GenerateT,
   type GetStatsT,
@@ -20,6 +22,7 @@ import {
   JsepKernelT,
   type JsepReleaseKernelT,
   type JsepRunT,
+  LogitsT,
   type OpenDeviceT,
   PongT,
   type ReleaseGraphT,
@@ -32,6 +35,7 @@ import {
 } from '../schema';
 import { toNumbers } from '../contract/elements';
 import { RuntimeError } from '../errors';
+import type { OnLogits } from '../generate/generate_options';
 import { generatorOf } from '../generate/load';
 import { providerNamed, type Runtime } from '../session/runtime';
 import { ofUrls } from '../session/model_source';
@@ -62,12 +66,19 @@ const json = <T>(value: Text): T => (value ? JSON.parse(text(value)) : {}) as T;
 const told = (info: SessionInfo | RunInfo | GenerateInfo | PageStats | SessionStats): string => JSON.stringify(info);
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
 
+/** A generation that waits for logits. */
+interface Choosing {
+  readonly resolve: (logits: ArrayLike<number>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 export class Requests {
   private readonly kernelService: KernelService;
   private readonly sessions = new Map<number, Session>();
   private readonly outputs = new OutputMemory();
   private readonly keptRuns = new KeptRuns();
   private readonly underWay = new Map<number, AbortController>();
+  private readonly choosing = new Map<number, Choosing>();
   private nextSession = 1;
 
   constructor(
@@ -90,6 +101,7 @@ export class Requests {
       this.connection.sendError(id, error);
     } finally {
       this.underWay.delete(id);
+      this.choosing.delete(id);
     }
   }
 
@@ -113,6 +125,8 @@ export class Requests {
         return this.run(id, body as RunT, payload, signal);
       case Body.Generate:
         return this.generate(id, body as GenerateT, payload, signal);
+      case Body.ChosenLogits:
+        return this.chosenLogits(body as ChosenLogitsT, payload);
       case Body.ReleaseGraph:
         return this.releaseGraph(body as ReleaseGraphT);
       case Body.Cancel:
@@ -215,7 +229,7 @@ export class Requests {
 
   private async generate(
     request: number,
-    { session, prompts, options }: GenerateT,
+    { session, prompts, options, filters }: GenerateT,
     payload: Uint8Array,
     signal: AbortSignal,
   ): Promise<Answer> {
@@ -226,8 +240,29 @@ export class Requests {
       json<GenerateOptions>(options),
       (tokens) => this.connection.tokens(request, tokens),
       signal,
+      filters ? this.changedInPython(request) : undefined,
     );
     return { type: Body.Generated, body: new GeneratedT(told(info)) };
+  }
+
+  /** Sends logits to Python, and waits for those that come back. */
+  private changedInPython(request: number): OnLogits {
+    return (logits, tokens, row) =>
+      new Promise((resolve, reject) => {
+        this.choosing.set(request, { resolve, reject });
+        const writer = new TensorWriter();
+        const data = new Uint8Array(logits.buffer);
+        writer.add('', { dtype: DType.float32, dims: [logits.length], data });
+        const body = new LogitsT(request, row, [...tokens], writer.descriptions[0]);
+        this.connection.send(0, { type: Body.Logits, body, payload: writer.payload });
+      });
+  }
+
+  private chosenLogits({ request, logits, error }: ChosenLogitsT, payload: Uint8Array): Answer {
+    const waiting = this.choosing.get(request);
+    if (logits) waiting?.resolve(toNumbers(DType.float32, readBytes(logits, payload)));
+    else waiting?.reject(new RuntimeError(ErrorCode.fail, text(error)));
+    return ACK;
   }
 
   private async releaseGraph({ session, graphId }: ReleaseGraphT): Promise<Answer> {

@@ -1,0 +1,148 @@
+"""Logits that are changed before tokens are chosen: by a function, by a mask, by the grammar of JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from language_models import language_model, native_greedy
+from native_beams import native_beams
+from test_sampling import PROMPT, SCORES, of_one_distribution
+
+from py_ort import AsyncInferenceSession, InferenceSession
+from py_ort.exceptions import Fail, InvalidArgument, RuntimeException, WrongType
+
+pytestmark = pytest.mark.browser
+NewSession = Callable[..., InferenceSession]
+#: By number: the likeliest are not what JSON begins with.
+VOCABULARY = ["a", "{", '"', "}", ":", " ", "", "[1", "-", "true", ",", '"}']
+EOS = 6
+
+
+@pytest.mark.parametrize("kind", ["growing", "grouped"])
+def test_a_function_that_changes_nothing(kind: str, provider: str, new_session: NewSession) -> None:
+    """The same tokens as without, of one prompt, of several, and after a prompt whose caches are gone on from."""
+    model = language_model(kind)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    wanted = native_greedy(model, PROMPT, 6)
+    seen: list[tuple[int, list[int], int]] = []
+
+    def look(logits: np.ndarray, tokens: list[int], row: int) -> None:
+        seen.append((row, tokens, int(logits.argmax())))
+
+    generation = session.generate(PROMPT, max_new_tokens=6, logits_processor=look)
+    assert list(generation) == wanted
+    assert seen == [(0, wanted[:i], token) for i, token in enumerate(wanted)]
+    assert generation.info["sampled_on"] == "wasm"
+    seen.clear()
+    end = wanted[1]
+    rows = session.generate([PROMPT, [7]], max_new_tokens=4, eos_token_id=end, logits_processor=look).result()
+    assert rows == session.generate([PROMPT, [7]], max_new_tokens=4, eos_token_id=end).result()
+    assert [row for row, _, _ in seen].count(0) == len(rows[0]) == 2  # not of a row that is over
+    again = session.generate([*PROMPT, *wanted[:2]], max_new_tokens=4, logits_processor=look)
+    assert again.result() == wanted[2:]
+
+
+def test_a_function_that_changes_logits(provider: str, new_session: NewSession) -> None:
+    session = new_session(of_one_distribution(), providers=[provider])
+
+    def in_place(logits: np.ndarray, tokens: list[int], row: int) -> None:
+        logits[len(tokens)] = 99
+
+    def another(logits: np.ndarray, tokens: list[int], row: int) -> list[float]:
+        assert np.allclose(logits, SCORES)
+        return [float(token == 5 + row) for token in range(len(logits))]
+
+    assert session.generate(PROMPT, max_new_tokens=4, logits_processor=in_place).result() == [0, 1, 2, 3]
+    assert session.generate([PROMPT] * 2, max_new_tokens=2, logits_processor=another).result() == [[5, 5], [6, 6]]
+    drawn = session.generate(PROMPT, max_new_tokens=9, do_sample=True, logits_processor=in_place)
+    assert drawn.result() == list(range(9))
+
+    async def awaited() -> list[int]:
+        async with await AsyncInferenceSession.create(of_one_distribution(), providers=[provider]) as other:
+            return await (await other.generate(PROMPT, max_new_tokens=3, logits_processor=in_place)).result()
+
+    assert asyncio.run(awaited()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["growing", "grouped"])
+def test_beams(kind: str, provider: str, new_session: NewSession) -> None:
+    model = language_model(kind)
+    session = new_session(model.SerializeToString(), providers=[provider])
+    wanted = native_beams(model, PROMPT, 5, 3, length_penalty=0.0)
+    seen = []
+    found = session.generate(
+        PROMPT,
+        max_new_tokens=5,
+        num_beams=3,
+        num_return_sequences=3,
+        length_penalty=0.0,
+        logits_processor=lambda logits, tokens, row: seen.append(tokens),
+    )
+    assert found.result() == [list(tokens) for tokens in wanted.tokens[:3]]
+    assert seen[0] == [] and {len(tokens) for tokens in seen} == {0, 1, 2, 3, 4}
+
+
+def test_what_a_function_does_wrong(provider: str, new_session: NewSession) -> None:
+    session = new_session(of_one_distribution(), providers=[provider])
+
+    def raises(logits: np.ndarray, tokens: list[int], row: int) -> None:
+        if tokens:
+            raise KeyError("mine")
+
+    generation = session.generate(PROMPT, max_new_tokens=5, logits_processor=raises)
+    assert next(generation) == 0
+    with pytest.raises(Fail, match="logits_processor raised KeyError: 'mine'"):
+        generation.result()
+    with pytest.raises(Fail, match=r"shape \[3\], not \[12\]"):
+        session.generate(PROMPT, logits_processor=lambda *_: np.zeros(3)).result()
+    with pytest.raises(RuntimeException, match="logits that are NaN"):
+        session.generate(PROMPT, logits_processor=lambda logits, *_: logits * np.nan).result()
+    with pytest.raises(WrongType, match="logits_processor is a function, not 3"):
+        session.generate(PROMPT, logits_processor=3)  # type: ignore[arg-type]
+    with session.generate(PROMPT, max_new_tokens=1000, logits_processor=lambda *_: None) as left:
+        next(left)
+    assert left.cancelled and session.generate(PROMPT, max_new_tokens=2).result() == [0, 0]
+
+
+def test_masks(provider: str, new_session: NewSession) -> None:
+    session = new_session(of_one_distribution(), providers=[provider])
+    order = list(np.argsort(-SCORES, kind="stable"))
+    for count in (1, 3, 11):
+        mask = np.ones(len(SCORES), bool)
+        mask[order[:count]] = False
+        assert session.generate(PROMPT, max_new_tokens=2, mask=mask).result() == [order[count]] * 2
+        drawn = session.generate([PROMPT] * 50, max_new_tokens=4, do_sample=True, mask=mask, seed=1).result()
+        assert not set(np.ravel(drawn)) & set(order[:count])
+    with pytest.raises(InvalidArgument, match="mask has 3 numbers, and the model logits for 12 tokens"):
+        session.generate(PROMPT, mask=[1, 1, 0]).result()
+    with pytest.raises(RuntimeException, match="no logit that is a finite number"):
+        session.generate(PROMPT, mask=[0] * 12).result()
+    with pytest.raises(WrongType, match="mask is a list"):
+        session.generate(PROMPT, mask=7)  # type: ignore[arg-type]
+
+
+def test_json(provider: str, new_session: NewSession) -> None:
+    """Whatever the model likes, the text is JSON."""
+    session = new_session(of_one_distribution(), providers=[provider])
+    settings = {"json_vocabulary": VOCABULARY, "eos_token_id": EOS, "max_new_tokens": 60, "do_sample": True}
+    generation = session.generate([PROMPT] * 40, temperature=3, seed=5, **settings)
+    whole = set()
+    for tokens, reason in zip(generation.result(), generation.finish_reason, strict=True):
+        text = "".join(VOCABULARY[token] for token in tokens)
+        if reason == "eos":
+            json.loads(text)
+            whole.add(text)
+        else:
+            with pytest.raises(json.JSONDecodeError):
+                json.loads(f"{text}!")  # what is cut off is the beginning of a value
+    assert len(whole) > 5 and any(text.startswith("{") for text in whole)
+    searched = session.generate(PROMPT, num_beams=3, eos_token_id=EOS, max_new_tokens=8, json_vocabulary=VOCABULARY)
+    assert searched.result()
+    with pytest.raises(InvalidArgument, match="jsonVocabulary needs eos"):
+        session.generate(PROMPT, json_vocabulary=VOCABULARY).result()
+    with pytest.raises(WrongType, match="json_vocabulary is a list of the text of each token"):
+        session.generate(PROMPT, json_vocabulary=[1, 2])  # type: ignore[list-item]
