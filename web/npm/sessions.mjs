@@ -126,6 +126,14 @@ export async function buildLateProviders(options) {
   }
 }
 
+/** Leaves video frames to a file of their own: as a chunk they would cut the API into more files, which all load. */
+const apart = (name) => ({
+  name: 'apart',
+  setup(build) {
+    build.onResolve({ filter: /\/video_frames$/ }, () => ({ path: `./${name}.mjs`, external: true }));
+  },
+});
+
 /**
  * Writes kernel_modules.json, for minimal runtimes: `modules`, each the body of a function of `require` and `module`
  * with the names of the modules that it requires, and `lists`, the module of each source in kernels.webgpu.json.
@@ -181,12 +189,14 @@ export async function buildSessions({
   const late = new RegExp(`^${name.replaceAll('.', '\\.')}-\\w{8}\\.mjs`);
   for (const old of await readdir(folder)) if (late.test(old)) await rm(path.join(folder, old));
   const shared = { outExtension: { '.js': '.mjs' }, outdir: folder };
-  const api = { ...(await settings({ scripts, ...options })), ...shared };
+  const own = await settings({ scripts, ...options });
+  const api = { ...own, ...shared, plugins: [apart(`${name}-video`), ...own.plugins] };
   const glue = options.platform === 'node' ? undefined : CORE_GLUE;
   const script = { ...(await settings({ scripts, glue, ...options })), ...shared };
   await Promise.all([
     esbuild.build({ ...api, splitting: true, chunkNames: `${name}-[hash]`, entryPoints: { [name]: entry } }),
     esbuild.build({ ...script, entryPoints: { [path.parse(scripts.worker).name]: worker } }),
+    esbuild.build({ ...own, ...shared, entryPoints: { [`${name}-video`]: 'src/api/video_frames.ts' } }),
   ]);
   for (const chunk of await readdir(folder))
     if (late.test(chunk) && chunk.endsWith('.mjs')) await commentImports(path.join(folder, chunk));

@@ -30,14 +30,19 @@ const LAYOUTS: readonly ImageTensorLayout[] = ['NCHW', 'NHWC'];
 const TYPES = ['float32', 'uint8'] as const;
 const NO_NORM = { bias: 0, mean: 1 };
 
-export function imageToTensor(
-  { width, height, data: pixels }: Pixels,
-  { tensorFormat, tensorLayout, dataType, norm }: TensorFromImageDataOptions,
-): ImageTensor {
+/** The elements that an image becomes. */
+export function formOf({ tensorFormat, tensorLayout, dataType, norm }: TensorFromImageDataOptions) {
   const format = oneOf('tensorFormat', FORMATS, tensorFormat);
   const planar = oneOf('tensorLayout', LAYOUTS, tensorLayout) === 'NCHW';
   const type = oneOf('dataType', TYPES, dataType);
-  const channels = channelsOf(format, norm ?? (type === 'uint8' ? NO_NORM : {}));
+  return { planar, type, channels: channelsOf(format, norm ?? (type === 'uint8' ? NO_NORM : {})) };
+}
+
+export function imageToTensor(
+  { width, height, data: pixels }: Pixels,
+  options: TensorFromImageDataOptions,
+): ImageTensor {
+  const { planar, type, channels } = formOf(options);
   const count = width * height;
   const length = count * channels.length;
   // A clamped array rounds.

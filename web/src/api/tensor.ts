@@ -8,7 +8,8 @@ import { invalid, RuntimeError } from '../errors';
 import { elementCount, hasGpuForm } from '../contract/elements';
 import type { DeviceLocation, TensorKeeper } from '../device/keeper';
 import { fromCaller } from './caller';
-import { imageToTensor, tensorToImage } from './image_tensors';
+import { env } from './env';
+import { formOf, imageToTensor, tensorToImage } from './image_tensors';
 import { type ImageSource, pixelsOf, toPng } from './images';
 import { countOf, dtypeOfType, fromBytes, lengthOf, toData, typeOfData } from './elements';
 import type * as types from './tensor_types';
@@ -77,6 +78,11 @@ class AnyTensor implements TypedTensor<TensorType> {
       const { type, data, dims } = imageToTensor(await pixelsOf(image, options), withDefaults(image, options));
       return new AnyTensor(type, data, dims);
     });
+  }
+
+  static async fromVideoFrame(frame: types.VideoFrameSource, options: types.TensorFromVideoFrameOptions = {}) {
+    const { fromVideoFrame } = await import('./video_frames');
+    return fromVideoFrame(Tensor, formOf(options), () => env.webgpu.device, frame, options);
   }
 
   static fromTexture(texture: WebGLTexture, options: types.TensorFromTextureOptions<'float32'>): AnyTensor {

@@ -7,6 +7,10 @@ type Global<Name extends string, Fallback> = typeof globalThis extends { [name i
 export type GpuBuffer = Global<'GPUBuffer', { readonly size: number; readonly mapState: string }>;
 /** A Float16Array, where the host's types know it. */
 type Float16 = Global<'Float16Array', never>;
+/** What shows frames of a video. */
+export type VideoFrameSource =
+  | Global<'VideoFrame', { readonly displayWidth: number; readonly displayHeight: number }>
+  | HTMLVideoElement;
 export type MLTensorHandle = Global<'MLTensor', { destroy(): void }>;
 export type MLContextHandle = Global<'MLContext', object>;
 
@@ -192,6 +196,11 @@ export interface TensorFromImageBitmapOptions extends TensorFromImageDataOptions
 /** `height` and `width` are taken and without effect, as in onnxruntime-web: an image knows its own. */
 export interface TensorFromUrlOptions extends TensorFromImageDataOptions, OptionsDimensions {}
 
+export interface TensorFromVideoFrameOptions extends TensorFromImageDataOptions {
+  /** The device to make the tensor on. Default: `env.webgpu.device`. */
+  readonly device?: Global<'GPUDevice', { readonly importExternalTexture: unknown }>;
+}
+
 export interface TensorToImageDataOptions extends OptionsTensorLayout, OptionsFormat, OptionsNormalizationParameters {}
 export interface TensorToDataUrlOptions extends TensorToImageDataOptions {}
 
@@ -257,6 +266,14 @@ export interface TensorFactory {
   fromImage(
     image: string | URL | Blob,
     options?: TensorFromUrlOptions,
+  ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>>;
+  /**
+   * A tensor of a video's frame, in a buffer of the device's: its pixels do not go through the CPU. `dispose` frees it.
+   * Without WebGPU, and for uint8, it is that of `fromImage`. The frame stays the caller's, to be closed.
+   */
+  fromVideoFrame(
+    frame: VideoFrameSource,
+    options?: TensorFromVideoFrameOptions,
   ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>>;
   /**
    * A tensor in a WebGL texture of [1, height, width, 4]. Only its own context can read a texture: a session needs
