@@ -19,6 +19,7 @@ import {
   buildGenerate,
   buildKernelModules,
   buildLateProviders,
+  buildPageCompiler,
   buildSessions,
   FLAVORS,
   MINIMAL,
@@ -158,7 +159,7 @@ async function buildAssets() {
       minify: true, // `py-ort export` copies them beside models, for visitors to download
       sourcemap: flavor.linked ? false : 'linked', // kernels that an export writes move what is behind them
     });
-  for (const build of [buildGenerate, buildLateProviders, buildKernelModules])
+  for (const build of [buildGenerate, buildLateProviders, buildKernelModules, buildPageCompiler])
     await build({ folder: assets, minify: true, sourcemap: 'linked' });
   await buildModelPages(assets);
   await buildOverlay(assets);

@@ -1,5 +1,6 @@
 // Cases of tests/page/test_raw_models.py: models that were not exported, in a page.
 import { env, InferenceSession, RuntimeError, Tensor } from './py_ort.mjs';
+import { PageCompiler } from './py_ort_compiler.mjs';
 
 const said = [];
 for (const method of ['warn', 'error']) console[method] = (...words) => said.push(words.join(' '));
@@ -201,6 +202,57 @@ const cases = {
     const own = new Error('mine');
     const aborted = await refusal(InferenceSession.create('add.onnx', { ...wasm, signal: AbortSignal.abort(own) }));
     check(aborted === own || aborted.name === 'AbortError', aborted);
+  },
+
+  async 'in the page'() {
+    const packages = ['numpy', new URL('wheels/py_ort.whl', location).href];
+    const compiler = new PageCompiler({ pyodide: 'pyodide.mjs', packages, providers: ['wasm'] });
+    env.compiler = compiler;
+    const stages = [];
+    const onProgress = (stage) => stages.push(stage);
+    await adds(await InferenceSession.create('add.onnx', { ...wasm, onProgress }), 'py_ort');
+    const expected = ['loading Python', 'loading numpy', 'loading py_ort.whl', 'compiling for wasm'];
+    check(
+      expected.every((stage) => stages.includes(stage)),
+      () => stages,
+    );
+    // Two at once, one after the other; Python is loaded once.
+    stages.length = 0;
+    const raw = await bytes('add.onnx');
+    const both = [raw, new Blob([raw])].map((form) => InferenceSession.create(form, { ...wasm, onProgress }));
+    for (const session of await Promise.all(both)) await adds(session, 'py_ort');
+    check(!stages.includes('loading Python'), () => stages);
+    const error = await refusal(InferenceSession.create('unknown.onnx', wasm));
+    check(
+      /env\.compiler does not help: py_ort\.exceptions\.NotImplemented: node y/.test(error.message) &&
+        !/Traceback/.test(error.message),
+      error,
+    );
+    const ending = new AbortController();
+    const reason = new Error('mine');
+    const endless = InferenceSession.create(await bytes('endless.onnx'), {
+      ...wasm,
+      signal: ending.signal,
+      onProgress: (stage) => stage === 'for ever' && ending.abort(reason),
+    });
+    check((await refusal(endless)) === reason, 'it was not aborted');
+    await adds(await InferenceSession.create('add.onnx', wasm), 'py_ort');
+    compiler.terminate();
+  },
+
+  async 'in the page, with what cannot be loaded'() {
+    const compile = (options) => new PageCompiler(options).compile(new Uint8Array(8));
+    const nowhere = await refusal(compile({ pyodide: 'nowhere.mjs', packages: [] }));
+    check(/^Pyodide could not be loaded from http.*nowhere\.mjs: /.test(nowhere.message), nowhere);
+    const missing = await refusal(compile({ pyodide: 'pyodide.mjs', packages: ['numpy', 'missing'] }));
+    check(missing.message === 'missing could not be loaded into Pyodide: ValueError: no wheel of it', missing);
+    useFallback();
+    env.compiler = new PageCompiler({ pyodide: 'nowhere.mjs', packages: [] });
+    await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
+    check(
+      said.some((line) => /env\.compiler does not help: Pyodide could not be loaded/.test(line)),
+      said,
+    );
   },
 
   async 'outputs on the GPU'() {

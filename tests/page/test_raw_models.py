@@ -19,6 +19,7 @@ from static_site import ISOLATED, StaticSite, browsing
 import py_ort
 from py_ort.compiler.package.format import read_header
 from py_ort.exporting.runtime_files import copy_runtime
+from py_ort.folders import ASSETS
 
 pytestmark = pytest.mark.browser
 CASES = Path(__file__).with_name("raw_models.mjs")
@@ -35,6 +36,9 @@ import('./raw_models.mjs').then(({ run }) => run(name)).then(
 FORMS = """g (string[3] s, int64[3] i, bool[3] b) => (string[3] t, int64[3] j, bool[3] c, float[3] f) {
     t = Identity(s)  j = Add(i, i)  c = Not(b)  f = Cast<to=1>(i) }"""
 
+#: Its name tells pyodide.mjs to work on it for ever.
+ENDLESS = "endless (float[3] x) => (float[3] y) { y = Identity(x) }"
+
 
 def as_version(file: Path, step: int) -> bytes:
     """Return a file that says that its plans are of another version."""
@@ -47,7 +51,8 @@ def as_version(file: Path, step: int) -> bytes:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticSite]:
     folder: Path = tmp_path_factory.mktemp("site")
     copy_runtime(folder)
-    shutil.copy(CASES, folder)
+    for file in (CASES, CASES.with_name("pyodide.mjs"), ASSETS / "py_ort_compiler.mjs"):
+        shutil.copy(file, folder)
     (folder / "index.html").write_text(PAGE)
     (folder / "peer").symlink_to(peer_dist())
     models = {"add": small_models.add(), "forms": parse(FORMS).SerializeToString()}
@@ -56,6 +61,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticSite]:
         (folder / f"{name}.onnx").write_bytes(model)
         if name != "unknown":
             py_ort.export(model, folder / f"{name}.pyort", providers=["wasm"])
+    (folder / "endless.onnx").write_bytes(parse(ENDLESS).SerializeToString())
     (folder / "older.onnx").write_bytes(small_models.add())
     for name in ("older", "alone"):
         (folder / f"{name}.pyort").write_bytes(as_version(folder / "add.pyort", -1))

@@ -12,6 +12,7 @@ import { publish } from './published.mjs';
 import {
   buildGenerate,
   buildLateProviders,
+  buildPageCompiler,
   buildSessions,
   CORE_GLUE,
   FLAVORS,
@@ -117,7 +118,7 @@ async function buildPackage() {
     await buildForNode(flavor);
   }
   await buildThreads();
-  for (const build of [buildGenerate, buildLateProviders])
+  for (const build of [buildGenerate, buildLateProviders, buildPageCompiler])
     await build({ folder: dist, minify: true, sourcemap: 'linked' });
   await copyCore();
   await buildForBundlers();

@@ -99,6 +99,12 @@ export async function buildGenerate(options) {
   await buildLateFile(options, outside, 'generate.mjs', './src/generate/generator.ts');
 }
 
+/** Writes py_ort_compiler.mjs: the compiler in a page, and its worker. */
+export async function buildPageCompiler({ folder, minify, sourcemap }) {
+  const entryPoints = { py_ort_compiler: 'src/api/page_compiler.ts' };
+  await esbuild.build({ ...common, minify, sourcemap, outdir: folder, outExtension: { '.js': '.mjs' }, entryPoints });
+}
+
 /** Writes provider_NAME.mjs: a provider's folder, whose other imports are virtual:outside of the build. */
 export async function buildLateProviders(options) {
   const { sources } = await evaluated(`export { sources } from 'virtual:kernels';`, web);

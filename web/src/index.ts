@@ -12,7 +12,7 @@ import { Tensor } from './api/tensor';
 import { RuntimeError } from './errors';
 
 export { env, type Env } from './api/env';
-export type { LogLevel, WebAssemblyFlags, WebGpuFlags } from './api/env_types';
+export type { CompileListener, LogLevel, ModelCompiler, WebAssemblyFlags, WebGpuFlags } from './api/env_types';
 export type {
   ExecutionProvider,
   ExecutionProviderName,

@@ -5,6 +5,7 @@ import { RuntimeError } from '../errors';
 import { host } from '../host';
 import { kept } from './cache';
 import type { Listener } from './engine';
+import type { ModelCompiler } from './env_types';
 import { sha256 } from './exported';
 
 interface Told {
@@ -52,15 +53,21 @@ const NOT_BY_URL = [403, 502];
 /**
  * Has a model compiled, unless the browser's cache has what became of it.
  *
- * @param server the server's URL.
+ * @param server the server's URL, or a compiler in the page, whose results are not kept.
  * @param model its URL, or its bytes.
  * @returns a URL that leads to the `.pyort` file.
  */
 export async function compiledUrl(
-  server: string | URL,
+  server: string | URL | ModelCompiler,
   model: string | Uint8Array<ArrayBuffer>,
   listener: Listener,
 ): Promise<string> {
+  const { signal } = listener;
+  const fetched = async (url: string) => new Uint8Array(await (await host.fetch(url, { signal })).arrayBuffer());
+  if (typeof server === 'object' && 'compile' in server) {
+    const file = await server.compile(typeof model === 'string' ? await fetched(model) : model, listener);
+    return URL.createObjectURL(new Blob([file]));
+  }
   const base = String(server);
   const at = (name: string, value: string) => {
     const url = new URL('export', host.resolve(base.endsWith('/') ? base : `${base}/`));
@@ -74,8 +81,7 @@ export async function compiledUrl(
     const fault = await ask(url, listener);
     if (!fault) return url;
     if (!NOT_BY_URL.includes(fault.status!)) throw refused(fault.status, fault.text);
-    const { signal } = listener;
-    bytes = new Uint8Array(await (await host.fetch(bytes, { signal })).arrayBuffer());
+    bytes = await fetched(bytes);
   }
   const url = at('sha256', await sha256(bytes));
   if (await kept(url)) return url;

@@ -28,9 +28,9 @@ export interface Env {
   exports?: string | URL;
   /**
    * URL of a `py-ort compile-server`, which compiles ONNX files that were not exported. What it returns stays in the
-   * browser's cache. Where it cannot, `fallback` is tried.
+   * browser's cache. Where it cannot, `fallback` is tried. Experimental: a `PageCompiler` of py_ort_compiler.mjs.
    */
-  compiler?: string | URL;
+  compiler?: string | URL | types.ModelCompiler;
   /**
    * Gives a module with onnxruntime-web's API, for models that were not exported: `() => import('onnxruntime-web')`.
    * Sessions of ONNX files run there; so do those of `.pyort` files of another version, if the ONNX file is beside.

@@ -3,6 +3,16 @@ import type { WasmFilePaths } from './runtime_files';
 
 export type LogLevel = 'verbose' | 'info' | 'warning' | 'error' | 'fatal';
 
+export interface CompileListener {
+  readonly onProgress?: (stage: string, done: number, total: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Something in the page that compiles ONNX files. */
+export interface ModelCompiler {
+  compile(model: Uint8Array<ArrayBuffer>, listener?: CompileListener): Promise<Uint8Array<ArrayBuffer>>;
+}
+
 export interface WebAssemblyFlags {
   /**
    * Threads that share the work of a node; 0 (the default): as many as there are cores, up to 8. 1 before the first

@@ -122,7 +122,7 @@ export async function openRaw(
   try {
     const url = await compiledUrl(env.compiler, raw.file, listener);
     listener.log(1, 'session', `${raw.what}: env.compiler has compiled it`);
-    return await start(url, { ...options, cache: true });
+    return await start(url, { ...options, cache: url.startsWith('http') });
   } catch (error) {
     options.signal?.throwIfAborted();
     const why = `${raw.what}, and env.compiler does not help: ${messageOf(error)}`;
