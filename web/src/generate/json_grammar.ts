@@ -57,7 +57,8 @@ export function isWhole({ open, at }: Place): boolean {
   return open === '' && (at === 'behind' || ENDS.includes(at));
 }
 
-function inString({ open, at, rest }: Place, c: string): Place | undefined {
+function inString(place: Place, c: string): Place | undefined {
+  const { open, at, rest } = place;
   if (rest === '\\') {
     if (c === 'u') return { open, at, rest: '....' };
     return '"\\/bfnrt'.includes(c) ? { open, at, rest: '' } : undefined;
@@ -65,7 +66,7 @@ function inString({ open, at, rest }: Place, c: string): Place | undefined {
   if (rest) return /[\da-f]/i.test(c) ? { open, at, rest: rest.slice(1) } : undefined;
   if (c === '\\') return { open, at, rest: '\\' };
   if (c === '"') return at === 'name' ? { open, at: 'colon', rest: '' } : behind(open);
-  return c < ' ' ? undefined : { open, at, rest };
+  return c < ' ' ? undefined : place;
 }
 
 function between({ open, at }: Place, c: string): Place | undefined {
@@ -103,7 +104,10 @@ function closed(open: string, c: string): Place | undefined {
 /** The place behind a text. */
 export function behindText(place: Place | undefined, text: string): Place | undefined {
   let found = place;
-  for (const c of text) found = found && next(found, c);
+  for (const c of text) {
+    if (!found) return undefined;
+    found = next(found, c);
+  }
   return found;
 }
 
