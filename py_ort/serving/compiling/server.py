@@ -7,7 +7,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 from aiohttp import web
@@ -135,16 +135,7 @@ class CompileServer:
 
     async def _key(self, request: web.Request, shown: Job) -> str:
         """Return the key of the model that is asked for, compiled by then."""
-        query = request.query
-        sha256 = query.get("sha256", "").lower()
-        if sha256 and not _SHA256.fullmatch(sha256):
-            raise Refused(400, "sha256 is that of the model, 64 hexadecimal digits")
-        if query.get("plan", str(PlanVersion.current)) != str(PlanVersion.current):
-            raise Refused(
-                409,
-                f"this server compiles plans of version {PlanVersion.current} (py_ort {__version__}), and the page "
-                f"reads version {query['plan']}: use a runtime and a server of one version",
-            )
+        query, sha256 = request.query, _wanted(request.query)
         if sha256 and (key := await self._known(self._store.key(sha256), shown)):
             return key
         if request.method == "POST":
@@ -194,6 +185,20 @@ class CompileServer:
             if found.file is None:  # it was known, and made room for others
                 raise Refused(503, "the model must be fetched again: try again")
             return await _follow(self._store.compile(key, found.file), shown)
+
+
+def _wanted(query: Mapping[str, str]) -> str:
+    """Return the hash of the model that is asked for, "" if the request names none."""
+    sha256 = query.get("sha256", "").lower()
+    if sha256 and not _SHA256.fullmatch(sha256):
+        raise Refused(400, "sha256 is that of the model, 64 hexadecimal digits")
+    if query.get("plan", str(PlanVersion.current)) != str(PlanVersion.current):
+        raise Refused(
+            409,
+            f"this server compiles plans of version {PlanVersion.current} (py_ort {__version__}), and the page "
+            f"reads version {query['plan']}: use a runtime and a server of one version",
+        )
+    return sha256
 
 
 async def _follow(job: Job, shown: Job) -> str:
