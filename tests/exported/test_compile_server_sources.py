@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from compile_servers import Server, Site, numbered, sha256, two_thirds_of_a_megabyte
 
 import py_ort
+from py_ort.cli.compile_server import compile_server as compile_server_command
 from py_ort.compiler.package.format import begins
 from py_ort.exceptions import PyOrtError
 from py_ort.serving.compiling.objects import ObjectStore
@@ -162,3 +164,9 @@ def test_urls_are_read_once(site: Callable[..., Site], tmp_path: Path) -> None:
     assert {status(url) for url in refused} == {403} and models.asked == []
     assert status(f"HTTP://127.0.0.1:{port}/a.onnx#part") == 200
     assert status(f"{models.origin}/away//a.onnx") == 200
+
+
+@pytest.mark.parametrize("origin", ["https://hub.example/models", "http://[", "http://h:x", "ftp://h", "http://u@h"])
+def test_origins_that_are_none(tmp_path: Path, origin: str) -> None:
+    done = CliRunner().invoke(compile_server_command, [str(tmp_path / "s"), "--source", origin])
+    assert done.exit_code == 2 and f"{origin!r} is no origin" in done.output
