@@ -207,6 +207,7 @@ async function buildTests() {
     ...common,
     platform: 'node',
     plugins: [virtualModules()],
+    define: { PY_ORT_VERSION: '"test"' },
     entryPoints,
     outdir: out,
     outExtension: { '.js': '.mjs' },
