@@ -66,7 +66,7 @@ export async function compiledUrl(
   const fetched = async (url: string) => new Uint8Array(await (await host.fetch(url, { signal })).arrayBuffer());
   if (typeof server === 'object' && 'compile' in server) {
     const file = await server.compile(typeof model === 'string' ? await fetched(model) : model, listener);
-    return URL.createObjectURL(new Blob([file]));
+    return URL.createObjectURL(new Blob([file as Uint8Array<ArrayBuffer>]));
   }
   const base = String(server);
   const at = (name: string, value: string) => {

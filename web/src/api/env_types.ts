@@ -10,7 +10,7 @@ export interface CompileListener {
 
 /** Something in the page that compiles ONNX files. */
 export interface ModelCompiler {
-  compile(model: Uint8Array<ArrayBuffer>, listener?: CompileListener): Promise<Uint8Array<ArrayBuffer>>;
+  compile(model: Uint8Array, listener?: CompileListener): Promise<Uint8Array>;
 }
 
 export interface WebAssemblyFlags {

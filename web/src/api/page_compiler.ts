@@ -16,11 +16,11 @@ interface Settings extends Omit<PageCompilerOptions, 'pyodide'> {
   readonly pyodide: string;
 }
 
-type Asked = { readonly settings: Settings; readonly model: Uint8Array<ArrayBuffer> };
+type Asked = { readonly settings: Settings; readonly model: Uint8Array };
 
 type Told =
   | { readonly stage: string; readonly done: number; readonly total: number }
-  | { readonly file: Uint8Array<ArrayBuffer> }
+  | { readonly file: Uint8Array }
   | { readonly error: string };
 
 /** What is used of Pyodide. */
@@ -31,7 +31,7 @@ interface Pyodide {
 }
 
 interface PyBytes {
-  toJs(): Uint8Array<ArrayBuffer>;
+  toJs(): Uint8Array;
   destroy(): void;
 }
 
@@ -49,7 +49,7 @@ export class PageCompiler implements ModelCompiler {
    * @param model an ONNX file.
    * @returns the `.pyort` file.
    */
-  compile(model: Uint8Array<ArrayBuffer>, listener: CompileListener = {}): Promise<Uint8Array<ArrayBuffer>> {
+  compile(model: Uint8Array, listener: CompileListener = {}): Promise<Uint8Array> {
     const work = () => this.next(model, listener);
     const result = this.turn.then(work, work);
     this.turn = result.catch(() => undefined);
@@ -62,13 +62,13 @@ export class PageCompiler implements ModelCompiler {
     this.worker = undefined;
   }
 
-  private next(model: Uint8Array<ArrayBuffer>, { onProgress, signal }: CompileListener) {
+  private next(model: Uint8Array, { onProgress, signal }: CompileListener) {
     signal?.throwIfAborted();
     const { pyodide, packages, providers } = this.options;
     const settings = { packages, providers, pyodide: new URL(pyodide, location.href).href };
     this.worker ??= new Worker(import.meta.url, { type: 'module', name: WORKER });
     const worker = this.worker;
-    return new Promise<Uint8Array<ArrayBuffer>>((resolve, reject) => {
+    return new Promise<Uint8Array>((resolve, reject) => {
       const fail = (error: unknown) => {
         this.terminate();
         reject(error);
@@ -112,7 +112,7 @@ async function loadedPython({ pyodide, packages }: Settings): Promise<Pyodide> {
 
 let python: Promise<Pyodide> | undefined;
 
-async function exported({ settings, model }: Asked): Promise<Uint8Array<ArrayBuffer>> {
+async function exported({ settings, model }: Asked): Promise<Uint8Array> {
   python ??= loadedPython(settings);
   python.catch(() => {
     python = undefined; // the next model tries again
@@ -133,7 +133,7 @@ if (typeof document === 'undefined' && (globalThis as { readonly name?: string }
   self.onmessage = async ({ data }: MessageEvent<Asked>) => {
     try {
       const file = await exported(data);
-      tell({ file }, [file.buffer]);
+      tell({ file }, [file.buffer as ArrayBuffer]);
     } catch (error) {
       tell({ error: lastLine(error) });
     }

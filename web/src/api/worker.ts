@@ -49,7 +49,7 @@ async function answer(question: Question, signal: AbortSignal): Promise<{ value:
       const change: OnLogits = (...given) =>
         new Promise((resolve) => {
           choosing.set(id, resolve);
-          say({ tell: 'logits', id, given }, [given[0].buffer]);
+          say({ tell: 'logits', id, given }, [given[0].buffer as ArrayBuffer]);
         });
       const engine = engineOf(question.session);
       return { value: await engine.generate(prompts, options, tell, signal, filters ? change : undefined) };

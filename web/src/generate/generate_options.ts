@@ -65,7 +65,7 @@ export interface GenerateOptions {
  * @param tokens the new tokens of the row so far.
  */
 export type OnLogits = (
-  logits: Float32Array<ArrayBuffer>,
+  logits: Float32Array,
   tokens: readonly number[],
   row: number,
   // biome-ignore lint/suspicious/noConfusingVoidType: functions, async ones too, may return nothing

@@ -31,7 +31,7 @@ export class LogitsFilter {
   }
 
   /** @param tokens the new tokens of the row so far. */
-  async apply(logits: Float32Array<ArrayBuffer>, tokens: readonly number[], row: number): Promise<Float32Array> {
+  async apply(logits: Float32Array, tokens: readonly number[], row: number): Promise<Float32Array> {
     const { mask, json, onLogits } = this;
     const { length } = logits;
     if (mask && mask.length !== length)

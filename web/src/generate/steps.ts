@@ -270,7 +270,7 @@ function checkLogits(value: Value): TensorOnCpu | TensorOnGpu {
   );
 }
 
-function rowOf(logits: TensorOnCpu, row: number): Float32Array<ArrayBuffer> {
+function rowOf(logits: TensorOnCpu, row: number): Float32Array {
   const [vocabulary, size] = [logits.dims[2], logits.dtype === DType.float32 ? 4 : 2];
   if (isOnGpu(logits)) throw new Error('these logits are on the GPU');
   const bytes = logits.data.subarray(row * vocabulary * size, (row + 1) * vocabulary * size);
