@@ -86,7 +86,7 @@ export const cases = {
     await fails(() => session.generate([]), 'a prompt is an array of tokens');
     await fails(() => session.generate([1.5]), 'whole numbers');
     await fails(
-      () => session.generate(PROMPT, { max_new_tokens: 3 }),
+      () => session.generate(PROMPT, { max_new_tokens: 3 }).result,
       'no option "max_new_tokens"; there are maxNewTokens',
     );
     await fails(

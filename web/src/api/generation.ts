@@ -13,31 +13,6 @@ export interface GenerationOptions<Item = unknown> extends GenerateOptions {
   readonly onLogits?: OnLogits;
 }
 
-const NAMES: { readonly [name in keyof Required<GenerateOptions>]: true } = {
-  maxNewTokens: true,
-  minNewTokens: true,
-  contextLength: true,
-  eos: true,
-  stop: true,
-  sample: true,
-  temperature: true,
-  topK: true,
-  topP: true,
-  repetitionPenalty: true,
-  numBeams: true,
-  lengthPenalty: true,
-  earlyStopping: true,
-  numReturnSequences: true,
-  seed: true,
-  names: true,
-  reuse: true,
-  mask: true,
-  jsonVocabulary: true,
-};
-
-/** Names of all options. */
-export const OPTIONS: readonly string[] = [...Object.keys(NAMES), 'signal', 'onTokens', 'onLogits'];
-
 /** Does the work; told of tokens as they come, -1 for rows that are over. */
 export type StartGeneration = (
   onTokens: (tokens: readonly number[]) => void,

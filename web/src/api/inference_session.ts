@@ -1,7 +1,7 @@
 // Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU; the model runs in a worker, or here.
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
-import { checkKeys, checkRows } from '../generate/generate_options';
+import { checkRows } from '../generate/generate_options';
 import type { ModelFile } from '../package/model_kinds';
 import type { RunInfo } from '../session/run_options';
 import { fromCaller, unlessAborted } from './caller';
@@ -12,7 +12,6 @@ import {
   Generation,
   type GenerationOptions,
   noStream,
-  OPTIONS,
   type PromptTokens,
   rowsOf,
   type StartGeneration,
@@ -252,7 +251,6 @@ export class InferenceSession {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads say which
   ): Generation<any> {
     const { rows, batch } = rowsOf(prompt);
-    checkKeys(options, OPTIONS);
     checkRows(rows.length, options);
     const { numBeams = 1, numReturnSequences = 1 } = options;
     const searches = numBeams > 1;

@@ -81,8 +81,7 @@ class AnyTensor implements TypedTensor<TensorType> {
   }
 
   static async fromVideoFrame(frame: types.VideoFrameSource, options: types.TensorFromVideoFrameOptions = {}) {
-    const { fromVideoFrame } = await import('./video_frames');
-    return fromVideoFrame(Tensor, formOf(options), () => env.webgpu.device, frame, options);
+    return (await import('./video_frames')).fromVideoFrame(Tensor, formOf(options), env.webgpu, frame, options);
   }
 
   static fromTexture(texture: WebGLTexture, options: types.TensorFromTextureOptions<'float32'>): AnyTensor {

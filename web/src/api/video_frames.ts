@@ -147,11 +147,11 @@ async function drawn(Tensor: TensorConstructor, source: VideoFrameSource, option
 export async function fromVideoFrame(
   Tensor: TensorConstructor,
   { planar, type, channels }: ImageForm,
-  sessionsDevice: () => Promise<GPUDevice>,
+  sessions: { readonly device: Promise<GPUDevice> },
   source: VideoFrameSource,
   options: TensorFromVideoFrameOptions,
 ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>> {
-  const device = (options.device as GPUDevice | undefined) ?? (await sessionsDevice().catch(() => undefined));
+  const device = (options.device as GPUDevice | undefined) ?? (await sessions.device.catch(() => undefined));
   if (type !== 'float32' || typeof device?.importExternalTexture !== 'function') return drawn(Tensor, source, options);
   const [ownWidth, ownHeight] =
     'videoWidth' in source ? [source.videoWidth, source.videoHeight] : [source.displayWidth, source.displayHeight];

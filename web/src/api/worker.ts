@@ -51,8 +51,8 @@ async function answer(question: Question, signal: AbortSignal): Promise<{ value:
           choosing.set(id, resolve);
           say({ tell: 'logits', id, given }, [given[0].buffer as ArrayBuffer]);
         });
-      const engine = engineOf(question.session);
-      return { value: await engine.generate(prompts, options, tell, signal, filters ? change : undefined) };
+      const hook = filters ? change : undefined;
+      return { value: await engineOf(question.session).generate(prompts, options, tell, signal, hook) };
     }
     case 'choose':
       choosing.get(question.of)?.(question.logits);

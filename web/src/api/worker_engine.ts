@@ -81,7 +81,7 @@ class SessionWorker {
     const pending = this.pending.get(data.id);
     if (data.tell === 'progress') return pending?.listener?.onProgress?.(data.stage, data.done, data.total);
     if (data.tell === 'tokens') return pending?.listener?.onTokens?.(data.tokens);
-    if (data.tell === 'logits') return void (pending && this.change(data, pending));
+    if (data.tell === 'logits') return void this.change(data, pending!);
     this.pending.delete(data.id);
     if (this.pending.size === 0) this.worker.unref?.();
     if (data.tell === 'value') return pending?.resolve(data.value);

@@ -2,7 +2,8 @@
 // onnxruntime-genai export them: tokens in, logits out, and caches of keys and values that go round.
 import type { PlanInfo, PlanInput } from '../session/plan';
 import type { DecoderNames, Role } from './generate_options';
-import { checkKeys, DType, ErrorCode, RuntimeError, typeName } from './outside';
+import { checkKeys } from './option_names';
+import { DType, ErrorCode, RuntimeError, typeName } from './outside';
 
 /** Keys or values of one layer: [batch, heads, slots, size]. */
 export interface CacheForm {

@@ -95,14 +95,6 @@ export interface GenerateInfo {
   readonly last_step: Counters;
 }
 
-/** Throws for an option that there is not; `of`: the option whose keys they are. */
-export function checkKeys(given: object, known: readonly string[], of?: string): void {
-  const unknown = Object.keys(given).find((key) => !known.includes(key));
-  if (unknown === undefined) return;
-  const spelled = (key: string) => (of ? `${of}.${key}` : key);
-  throw invalid(`there is no option "${spelled(unknown)}"; there are ${known.map(spelled).join(', ')}`);
-}
-
 /** Of a batch: a dispatch has no more workgroups, of which each row gets one. */
 const MOST_ROWS = 65535;
 

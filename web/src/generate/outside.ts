@@ -9,4 +9,4 @@ export { storageBytes } from '../device/memory_plan';
 export { nextTurn } from '../turn';
 export { DType, ErrorCode } from '../schema';
 export { isContainer, isOnGpu, named } from '../wire/values';
-export { checkKeys, checkRows, invalid } from './generate_options';
+export { checkRows, invalid } from './generate_options';

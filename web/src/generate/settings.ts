@@ -1,5 +1,6 @@
 // The options with defaults, checked.
 import type { GenerateOptions } from './generate_options';
+import { checkKeys, OPTIONS } from './option_names';
 import { invalid } from './outside';
 
 export interface Settings {
@@ -39,6 +40,7 @@ const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
 const COLDEST = 2 ** -64;
 
 export function settingsOf(options: GenerateOptions): Settings {
+  checkKeys(options, OPTIONS);
   const { eos = [], stop = [], sample = false, seed = newSeed(), reuse = true } = options;
   const { maxNewTokens = 256, minNewTokens = 0, contextLength = Infinity } = options;
   const { temperature = 1, topK = 0, topP = 1, repetitionPenalty = 1 } = options;
