@@ -13,6 +13,8 @@ WIDTH = 120
 HEIGHT = 400
 CODE = (".py", ".ts", ".mjs", ".cjs", ".js", ".css", ".cc", ".h")
 MAP, WORDS = "docs/internals.md", 2500
+#: Its generated tables, which do not count.
+TABLES = re.compile(r"<!-- written by .*?<!-- end -->", re.DOTALL)
 WRITTEN_BY_HAND = (*CODE, ".md")
 GENERATED = re.compile(r"docs/operators\.md|web/src/schema/|.*/gen/")
 
@@ -49,7 +51,7 @@ def main() -> int:
             if path.suffix in CODE and len(lines) > HEIGHT:
                 print(f"{name}: {len(lines)} lines, more than {HEIGHT}")
                 found += 1
-            if name == MAP and (words := len(" ".join(lines).split())) > WORDS:
+            if name == MAP and (words := len(TABLES.sub("", "\n".join(lines)).split())) > WORDS:
                 print(f"{name}: {words} words, more than {WORDS}: what is true of one module stands at its head")
                 found += 1
     return 1 if found else 0

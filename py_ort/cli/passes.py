@@ -11,6 +11,7 @@ from rich.table import Table
 
 from py_ort.cli.common import OutputFile, err, kernels_option, out, provider_option
 from py_ort.cli.inputs import Inputs, input_options
+from py_ort.schema.dialect import INTERNAL_DOMAIN
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel
@@ -129,4 +130,4 @@ def _made(report: PassReport) -> str:
     signed = sorted(report.operators.items(), key=lambda item: (item[1] > 0, -abs(item[1]), item[0]))
     if report.constants:
         signed.append(("constant" if abs(report.constants) == 1 else "constants", report.constants))
-    return " ".join(f"{count:+d} {name.removeprefix('com.ms.internal.')}" for name, count in signed)
+    return " ".join(f"{count:+d} {name.removeprefix(f'{INTERNAL_DOMAIN}.')}" for name, count in signed)

@@ -1,10 +1,12 @@
-"""Writes docs/operators.md from the registries: ONNX's schemas, the lowerings, and the manifests of the built kernels.
+"""Writes docs/operators.md from the registries: ONNX's schemas, the lowerings, and the manifests of the built kernels;
+and the tables of docs/internals.md, section 2, from `py_ort/schema/dialect.py`.
 
-Run `python -m py_ort.compiler.document` after an operator was added; `--check` only says whether the document is stale.
+Run `python -m py_ort.compiler.document` after an operator was added; `--check` only reports stale documents.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,8 +23,10 @@ from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.training import TRAINING
 from py_ort.providers import AVAILABLE
 from py_ort.providers.manifest import Manifest, load_manifests
+from py_ort.schema.dialect_code import markdown
 
-DOCUMENT = Path(__file__).parents[2] / "docs/operators.md"
+DOCS = Path(__file__).parents[2] / "docs"
+_TABLES = re.compile(r"(?<=<!-- written by `python -m py_ort\.compiler\.document` -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 _HEADER = """# Operators
 
@@ -205,15 +209,25 @@ def _names(accepted: frozenset[str]) -> str:
     return " ".join([*ordered, *([group] if group else [])])
 
 
+def pages() -> dict[Path, str]:
+    """Return the text of each page."""
+    internals = DOCS / "internals.md"
+    tables = f"\n{markdown()}\n"
+    return {
+        DOCS / "operators.md": document(load_manifests()),
+        internals: _TABLES.sub(lambda _: tables, internals.read_text("utf-8")),
+    }
+
+
 def main() -> int:
-    text = document(load_manifests())
+    stale = {page: text for page, text in pages().items() if not page.exists() or page.read_text("utf-8") != text}
     if "--check" not in sys.argv[1:]:
-        DOCUMENT.write_text(text)
+        for page, text in stale.items():
+            page.write_text(text, "utf-8")
         return 0
-    if DOCUMENT.exists() and DOCUMENT.read_text() == text:
-        return 0
-    print(f"{DOCUMENT} is stale: run `python -m py_ort.compiler.document`", file=sys.stderr)
-    return 1
+    for page in stale:
+        print(f"{page} is stale: run `python -m py_ort.compiler.document`", file=sys.stderr)
+    return int(bool(stale))
 
 
 if __name__ == "__main__":

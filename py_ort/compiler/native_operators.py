@@ -12,11 +12,11 @@ from typing import Any
 
 from onnx.defs import OpSchema, get_all_schemas_with_history
 
-from py_ort.ir.operators import MICROSOFT
+from py_ort.ir.operators import MICROSOFT, NCHWC, NHWC
 
 LIST = Path(__file__).with_suffix(".json")
 #: Domains whose operators onnxruntime's own optimizer makes, for itself.
-_OWN = ("com.microsoft.nchwc", "com.ms.internal.nhwc")
+_OWN = (NCHWC, NHWC)
 #: Copies between devices, which no model has.
 _COPIES = ("MemcpyFromHost", "MemcpyToHost")
 

@@ -12,6 +12,7 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.ir.operators import INTERNAL, NHWC, REGISTERED, UserKernel, operator
 from py_ort.providers import CPU, PROVIDERS, canonical_provider
 from py_ort.providers.manifest import Manifest, load_manifests
+from py_ort.schema.dialect import ELEMENTWISE_CHAIN
 
 if TYPE_CHECKING:
     from py_ort.compiler.placement.devices import Devices
@@ -128,5 +129,5 @@ class Target:
 
     def takes_chain(self, provider: str, dtypes: Sequence[ir.DataType | None], *features: str) -> bool:
         """Tell whether a provider runs chains of elementwise operators on inputs of these dtypes, with all features."""
-        manifest, chain = self.manifests[provider], (INTERNAL, "ElementwiseChain")
+        manifest, chain = self.manifests[provider], (INTERNAL, ELEMENTWISE_CHAIN)
         return manifest.refusal(*chain, dtypes) is None and all(manifest.offers(each, *chain) for each in features)

@@ -21,11 +21,12 @@ import onnx_ir as ir
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import all_nodes, attribute, input_at
 from py_ort.ir.operators import MICROSOFT
+from py_ort.schema.dialect import A_DYNAMIC, A_SCALE, A_ZERO, EPILOGUE, GATE, NBITS_NORM, NBITS_RESIDUAL, NORM_EPSILON
 
 OP_TYPE = "MatMulNBits"
-WEIGHTS, SCALES, ZEROS, GROUPS, BIAS, NORM, RESIDUAL, WORDS, BYTES = range(1, 10)  # inputs
+WEIGHTS, SCALES, ZEROS, GROUPS, BIAS = range(1, 6)  # com.microsoft's inputs
 #: Attributes that are ours.
-OURS = ("a_dynamic", "a_scale", "a_zero", "norm_epsilon", "epilogue", "gate")
+OURS = (A_DYNAMIC, A_SCALE, A_ZERO, NORM_EPSILON, EPILOGUE, GATE)
 
 
 def block_product(value: ir.Value | None) -> ir.Node | None:
@@ -48,18 +49,22 @@ def block_products(model: ir.Model) -> Iterator[ir.Node]:
 
 def is_plain(node: ir.Node) -> bool:
     """Whether it is com.microsoft's own, and takes rows as they are."""
-    return len(node.inputs) <= NORM and input_at(node, GROUPS) is None and not any(n in node.attributes for n in OURS)
+    return (
+        len(node.inputs) <= NBITS_NORM
+        and input_at(node, GROUPS) is None
+        and not any(n in node.attributes for n in OURS)
+    )
 
 
 def may_end(node: ir.Node) -> bool:
     """Whether a step may follow what it ends in: a residual comes last unless a step reads it, and so does a gate."""
-    return (input_at(node, RESIDUAL) is None or Epilogue.of(node).has("residual")) and "gate" not in node.attributes
+    return (input_at(node, NBITS_RESIDUAL) is None or Epilogue.of(node).has("residual")) and GATE not in node.attributes
 
 
 def width_of(node: ir.Node) -> int:
     """Return the columns of its result."""
     columns = int(attribute(node, "N"))
-    return columns // 2 if "gate" in node.attributes else columns
+    return columns // 2 if GATE in node.attributes else columns
 
 
 def pack_nibbles(numbers: np.ndarray) -> np.ndarray:

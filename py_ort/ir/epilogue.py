@@ -18,6 +18,7 @@ import onnx_ir as ir
 
 from py_ort.ir.graph import attribute, set_attributes
 from py_ort.ir.programs import Instruction, parse_program, program_text
+from py_ort.schema.dialect import EPILOGUE
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 _VALUE, _RESIDUAL, _FIRST = 0, 1, 2  # registers
@@ -58,7 +59,7 @@ class Epilogue:
         Raises:
             ValueError: Its program is none of an epilogue, which passes never write.
         """
-        return cls.parse(attribute(node, "epilogue", ""))
+        return cls.parse(attribute(node, EPILOGUE, ""))
 
     @classmethod
     def parse(cls, text: str) -> Epilogue:
@@ -96,7 +97,7 @@ class Epilogue:
 
     def write(self, node: ir.Node) -> None:
         """Make it that of a node."""
-        set_attributes(node, epilogue=self.program or None)
+        set_attributes(node, **{EPILOGUE: self.program or None})
 
     def then(self, function: str, numbers: Sequence[float] = ()) -> Epilogue:
         """Return it with a function behind it; what numbers leave out gets the function's defaults."""
@@ -146,4 +147,4 @@ _ENDS = frozenset(row.name for row in FUNCTIONS.values() if row.ends)
 
 def has_epilogue(node: ir.Node) -> bool:
     """Whether anything is done to a product behind its bias."""
-    return "epilogue" in node.attributes
+    return EPILOGUE in node.attributes

@@ -14,21 +14,34 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from py_ort.schema.dialect import (
+    A_PERM,
+    B_PERM,
+    INTERNAL_DOMAIN,
+    INTO,
+    NHWC_DOMAIN,
+    RESIDUAL_COLUMNS,
+    X_COLUMNS,
+    X_PARTS,
+    Y_COLUMNS,
+    Y_PARTS,
+    Y_PERM,
+)
+
 if TYPE_CHECKING:
     import onnx_ir as ir
 
     from py_ort.ir.builder import Builder  # which stands on inference, and that on this module: a type only
     from py_ort.wire.json_fields import UserDefinition
 
-NHWC = "com.ms.internal.nhwc"
 NCHWC = "com.microsoft.nchwc"
 MICROSOFT = "com.microsoft"
-INTERNAL = "com.ms.internal"
+INTERNAL, NHWC = INTERNAL_DOMAIN, NHWC_DOMAIN
 ML = "ai.onnx.ml"
 #: Transposes of a product's operands, and of its result.
-PERMS = ("a_perm", "b_perm", "y_perm")
+PERMS = (A_PERM, B_PERM, Y_PERM)
 #: Attributes by which passes tell kernels more of nodes that are placed, whatever the operator.
-PLACED = ("x_columns", "y_columns", "residual_columns", "into", "x_parts", "y_parts", *PERMS)
+PLACED = (X_COLUMNS, Y_COLUMNS, RESIDUAL_COLUMNS, INTO, X_PARTS, Y_PARTS, *PERMS)
 
 
 class UserKernel(Protocol):

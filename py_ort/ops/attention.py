@@ -19,6 +19,7 @@ from py_ort.ir.errors import inconsistent
 from py_ort.ir.graph import attribute, dims, input_at, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.value_types import like
+from py_ort.schema.dialect import ATTENTION_KEPT, ATTENTION_LENGTHS, ATTENTION_MASK, HEAD_SIZES, MASK_BROADCASTS
 
 
 def _infer_first(node: ir.Node) -> None:
@@ -91,16 +92,15 @@ def _infer_quantized(node: ir.Node) -> None:
     node.outputs[0].type, node.outputs[0].shape = bias.type, ir.Shape([*rows[:2], width and width // 3])
 
 
-_MASK, _KEPT = 3, 7
-
-
 def _infer_attention(node: ir.Node) -> None:
     """With `offsets`, inputs are parts of wider tensors: the queries' rows, the values' sizes."""
-    sizes, known = attribute(node, "head_sizes"), dims(node.inputs[0])
+    sizes, known = attribute(node, HEAD_SIZES), dims(node.inputs[0])
     if sizes is None or known is None:
         return
     batch, rows = known[:2]
-    for mask in (dims(input_at(node, i)) for i in (_MASK, _KEPT) if attribute(node, "mask_broadcasts", 0)):
+    for mask in (
+        dims(input_at(node, i)) for i in (ATTENTION_MASK, ATTENTION_KEPT) if attribute(node, MASK_BROADCASTS, 0)
+    ):
         if mask is not None and len(mask) == 4:
             batch = _broadcast(batch, mask[0])
         if mask is not None and len(mask) > 1 and rows == 1:
@@ -124,8 +124,8 @@ OPERATORS = [
         refine=_infer_attention,
         heavy=True,
         optional_outputs=True,
-        indices=(6,),
-        lengths=(6,),
+        indices=(ATTENTION_LENGTHS,),
+        lengths=(ATTENTION_LENGTHS,),
     ),
     Operator("RotaryEmbedding", indices=(3,)),
     Operator("RotaryEmbedding", domain=MICROSOFT, infer=_infer_first, indices=(1,)),

@@ -12,6 +12,16 @@ from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, NHWC, Operator, in_parts, lowering
 from py_ort.ir.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
 from py_ort.ops.activations import activated
+from py_ort.schema.dialect import (
+    CONV_INTO,
+    CONV_TRANSPOSE_INTO,
+    HWIO,
+    OUT_CHANNELS,
+    PRODUCT_RESIDUAL,
+    RESIDUAL_COLUMNS,
+    WEIGHT_LAYOUT,
+    X_COLUMNS,
+)
 
 
 def _infer_conv(node: ir.Node) -> None:
@@ -19,22 +29,28 @@ def _infer_conv(node: ir.Node) -> None:
 
 
 def _output_channels(node: ir.Node) -> Any:
-    packed = attribute(node, "out_channels")
+    packed = attribute(node, OUT_CHANNELS)
     weights = dims(node.inputs[1])
     if packed is not None or weights is None:
         return packed
     group = attribute(node, "group", 1)
     if node.op_type == "Conv":
-        return weights[-1] if attribute(node, "weight_layout") == "HWIO" else weights[0]
-    each = weights[-1] if attribute(node, "weight_layout") == "HWIO" else weights[1]
+        return weights[-1] if attribute(node, WEIGHT_LAYOUT) == HWIO else weights[0]
+    each = weights[-1] if attribute(node, WEIGHT_LAYOUT) == HWIO else weights[1]
     return each * group if isinstance(each, int) else None
 
 
 OPERATORS = [
     Operator("Conv", layout="conv", infer=_infer_conv, heavy=True),
     Operator("ConvTranspose", layout="conv", infer=_infer_conv, heavy=True),
-    Operator("Conv", domain=NHWC, infer=_infer_conv, columns={0: "x_columns", 3: "residual_columns"}, into=5),
-    Operator("ConvTranspose", domain=NHWC, infer=_infer_conv, columns={0: "x_columns"}, into=4),
+    Operator(
+        "Conv",
+        domain=NHWC,
+        infer=_infer_conv,
+        columns={0: X_COLUMNS, PRODUCT_RESIDUAL: RESIDUAL_COLUMNS},
+        into=CONV_INTO,
+    ),
+    Operator("ConvTranspose", domain=NHWC, infer=_infer_conv, columns={0: X_COLUMNS}, into=CONV_TRANSPOSE_INTO),
     Operator("FusedConv", domain=MICROSOFT, infer=_infer_conv, heavy=True),
     Operator("NhwcConv", domain=MICROSOFT),
     Operator("DeformConv", heavy=True),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from py_ort.ir.operators import INTERNAL, Operator
+from py_ort.schema.dialect import COMPRESS_COUNT, NON_MAX_SUPPRESSION_COUNT, NON_ZERO_COUNT, UNIQUE_COUNT
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Counted:
     """How an operator is counted.
 
     Attributes:
+        counting: The operator of the counting node.
         inputs: How many it has, those that may be left out included.
         results: How many tensors the counting node finds, besides the count. All are int32.
         host: Its host inputs; the count comes to them.
@@ -29,6 +31,7 @@ class Counted:
         serial: A CPU is as quick: it runs there when it may.
     """
 
+    counting: str
     inputs: int
     results: int
     host: Sequence[int] = ()
@@ -38,16 +41,11 @@ class Counted:
 
 
 COUNTED = {
-    "NonZero": Counted(1, 1),
-    "Compress": Counted(2, 1, shape_only=(0,), moves=True),
-    "Unique": Counted(1, 3, serial=True),
-    "NonMaxSuppression": Counted(5, 2, host=(2, 3, 4), serial=True),
+    "NonZero": Counted(NON_ZERO_COUNT, 1, 1),
+    "Compress": Counted(COMPRESS_COUNT, 2, 1, shape_only=(0,), moves=True),
+    "Unique": Counted(UNIQUE_COUNT, 1, 3, serial=True),
+    "NonMaxSuppression": Counted(NON_MAX_SUPPRESSION_COUNT, 5, 2, host=(2, 3, 4), serial=True),
 }
-
-
-def count_of(op_type: str) -> str:
-    """Return the name of the counting node's operator."""
-    return f"{op_type}Count"
 
 
 def _infer_count(node: ir.Node) -> None:
@@ -68,12 +66,12 @@ OPERATORS = [
     ),
     *(
         Operator(
-            count_of(name),
+            known.counting,
             INTERNAL,
             host=known.host,
             shape_only=known.shape_only,
             infer=_infer_count,
         )
-        for name, known in COUNTED.items()
+        for known in COUNTED.values()
     ),
 ]

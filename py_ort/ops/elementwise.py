@@ -12,6 +12,7 @@ from py_ort.ir.graph import attribute, rank, set_attributes
 from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import broadcast
 from py_ort.ir.value_types import infer_like_input
+from py_ort.schema.dialect import FAKE_QUANTIZE, FAKE_QUANTIZE16
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 _UNARY = ("IsInf", "IsNaN", "BitwiseNot")
@@ -56,7 +57,7 @@ OPERATORS = [
     Operator("BiasSplitGelu", domain=MICROSOFT),
     *(
         Operator(name, domain=INTERNAL, layout="elementwise", infer=infer_like_input, rounds_to=bits)
-        for name, bits in (("FakeQuantize", 8), ("FakeQuantize16", 16))
+        for name, bits in ((FAKE_QUANTIZE, 8), (FAKE_QUANTIZE16, 16))
     ),
 ]
 

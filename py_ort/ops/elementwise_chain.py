@@ -16,10 +16,11 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.ir.operators import INTERNAL, Operator
+from py_ort.schema.dialect import ELEMENTWISE_CHAIN
 
 
 def _infer(node: ir.Node) -> None:
     """The pass that makes it says what it gives."""
 
 
-OPERATORS = [Operator("ElementwiseChain", domain=INTERNAL, infer=_infer)]
+OPERATORS = [Operator(ELEMENTWISE_CHAIN, domain=INTERNAL, infer=_infer)]

@@ -18,6 +18,7 @@ from py_ort.ir.errors import inconsistent
 from py_ort.ir.graph import attribute, dims, rank
 from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
 from py_ort.ir.value_types import like
+from py_ort.schema.dialect import EXPERT_MATMUL
 
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "identity": "", "swiglu": ""}
 _GIVEN: dict[str, dict[str, Any]] = {"gelu": {"approximate": "tanh"}, "silu": {"alpha": 1.0}}
@@ -35,7 +36,7 @@ def _infer_product(node: ir.Node) -> None:
 OPERATORS = [
     Operator("MoE", domain=MICROSOFT),
     Operator("QMoE", domain=MICROSOFT),
-    Operator("ExpertMatMul", domain=INTERNAL, infer=_infer_product),
+    Operator(EXPERT_MATMUL, domain=INTERNAL, infer=_infer_product),
 ]
 
 
@@ -49,7 +50,7 @@ class _Layer:
     def product(self, build: Builder, x: Any, choices: Any) -> Any:
         """Multiply the rows of X, one of each token or of each choice, by the experts chosen: [tokens, k, columns]."""
         inputs = (x, choices, self.weights, self.scales, self.zeros, self.bias)
-        return build.op("ExpertMatMul", *inputs, domain=INTERNAL, **self.given)
+        return build.op(EXPERT_MATMUL, *inputs, domain=INTERNAL, **self.given)
 
 
 @lowering("MoE", domain=MICROSOFT)

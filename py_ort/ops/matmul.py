@@ -12,12 +12,13 @@ from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import wider
 from py_ort.ir.value_types import like
 from py_ort.ops.activations import activated
+from py_ort.schema.dialect import PACKED_N
 
 
 def _infer_packed(node: ir.Node) -> None:
     """MatMul and Gemm, also with B packed (attribute packed_n)."""
     a, b = dims(node.inputs[0]), dims(node.inputs[1])
-    packed = attribute(node, "packed_n")
+    packed = attribute(node, PACKED_N)
     like(node.outputs[0], node.inputs[0], _product_dims(node, a, b, packed))
     if a is None or (b is None and packed is None):
         node.outputs[0].shape = None

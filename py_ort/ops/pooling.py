@@ -9,6 +9,7 @@ from py_ort.ir.graph import attribute, dims, set_attributes
 from py_ort.ir.operators import MICROSOFT, NHWC, Operator, lowering
 from py_ort.ir.spatial import explicit_pads, fill_spatial, infer_window
 from py_ort.ir.value_types import like
+from py_ort.schema.dialect import POOL_INTO, X_COLUMNS
 
 
 def _infer_pool(node: ir.Node) -> None:
@@ -30,7 +31,7 @@ OPERATORS = [
     Operator("LpPool", layout="pool", infer=_infer_pool, heavy=True),
     *(Operator(name, layout="pool") for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")),
     *(
-        Operator(name, domain=NHWC, infer=_infer_pool, columns={0: "x_columns"}, into=1)
+        Operator(name, domain=NHWC, infer=_infer_pool, columns={0: X_COLUMNS}, into=POOL_INTO)
         for name in ("MaxPool", "AveragePool", "LpPool")
     ),
     *(

@@ -20,6 +20,7 @@ from py_ort.ops.quantized_shapes import (
     infer_qgemm,
     refine_packed,
 )
+from py_ort.schema.dialect import BYTE_TABLE, DYNAMIC_FAKE_QUANTIZE
 
 
 def _infer_table(node: ir.Node) -> None:
@@ -32,7 +33,7 @@ OPERATORS = [
     Operator("QuantizeLinear", layout="quantized"),
     Operator("DequantizeLinear", layout="quantized"),
     Operator("DynamicQuantizeLinear", expand=False),
-    Operator("DynamicFakeQuantize", domain=INTERNAL, layout="elementwise", infer=infer_like_input),
+    Operator(DYNAMIC_FAKE_QUANTIZE, domain=INTERNAL, layout="elementwise", infer=infer_like_input),
     Operator("MatMulInteger", refine=refine_packed, integer_weights=(1, 3), heavy=True),
     Operator("ConvInteger", integer_weights=(1, 3), heavy=True),
     Operator("QLinearMatMul", refine=refine_packed, integer_weights=(3, 5)),
@@ -52,7 +53,7 @@ OPERATORS = [
         )
     ),
     # Bytes by a table of 256: what passes/fuse/byte_tables.py makes.
-    Operator("ByteTable", domain=INTERNAL, layout="table", infer=_infer_table),
+    Operator(BYTE_TABLE, domain=INTERNAL, layout="table", infer=_infer_table),
     # Where a condition stands, a number gives the same sizes.
     Operator("QLinearWhere", domain=MICROSOFT, infer=infer_as("Sum", 0, 1, 4, of=1)),
     Operator("DynamicQuantizeMatMul", domain=MICROSOFT, infer=infer_as("MatMul", 0, 1), integer_weights=(1, 3)),

@@ -11,6 +11,7 @@ from py_ort.ir.block_products import width_of
 from py_ort.ir.graph import attribute, attributes_of, dims
 from py_ort.ir.infer import infer_node
 from py_ort.ir.value_types import set_dims
+from py_ort.schema.dialect import PACKED_N
 
 
 def infer_as(op_type: str, *places: int, of: int | None = None) -> Callable[[ir.Node], None]:
@@ -34,7 +35,7 @@ def infer_as(op_type: str, *places: int, of: int | None = None) -> Callable[[ir.
 
 def packed_sizes(node: ir.Node) -> list[Any] | None:
     """Sizes of a product whose B lies in panels: attribute packed_n."""
-    rows, columns = dims(node.inputs[0]), attribute(node, "packed_n")
+    rows, columns = dims(node.inputs[0]), attribute(node, PACKED_N)
     return None if rows is None or columns is None else [*rows[:-1], columns]
 
 

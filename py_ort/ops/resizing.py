@@ -11,10 +11,17 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import refine_resize
+from py_ort.schema.dialect import RESIZE_INTO, X_COLUMNS
 
 OPERATORS = [
     Operator(
-        "Resize", refine=refine_resize, host=(1, 2, 3), layout="resize", heavy=True, columns={0: "x_columns"}, into=4
+        "Resize",
+        refine=refine_resize,
+        host=(1, 2, 3),
+        layout="resize",
+        heavy=True,
+        columns={0: X_COLUMNS},
+        into=RESIZE_INTO,
     ),
     Operator("GridSample", layout="channels", heavy=True),
     Operator("AffineGrid", host=(1,)),

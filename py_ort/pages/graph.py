@@ -18,6 +18,7 @@ from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import dims, origins, subgraphs
 from py_ort.ir.onnx_calls import infer_model
 from py_ort.providers import AVAILABLE, PlacedNode
+from py_ort.schema.dialect import EPILOGUE, INTERNAL_DOMAIN
 
 #: Characters of a name, an attribute, a dimension's formula: whatever is longer tells nobody anything.
 _MOST_NAME, _MOST_ATTRIBUTE, _MOST_DIM = 400, 120, 14
@@ -199,7 +200,7 @@ def _add_graph(
 
 def _own(kernel: str) -> str:
     """A kernel without the domains that are py_ort's own: "nhwc::Conv", "ElementwiseChain"."""
-    return kernel.removeprefix("com.ms.internal.").removeprefix("com.ms.internal::")
+    return kernel.removeprefix(f"{INTERNAL_DOMAIN}.").removeprefix(f"{INTERNAL_DOMAIN}::")
 
 
 def _operator(node: ir.Node) -> str:
@@ -241,7 +242,7 @@ def _attributes(node: ir.Node) -> Iterator[str]:
         value = attribute.value
         if attribute.type == ir.AttributeType.TENSOR:
             text = f"{value.dtype.name.lower()}{list(value.shape)}"
-        elif name == "epilogue":
+        elif name == EPILOGUE:
             text = str(Epilogue.of(node))
         else:
             text = str(

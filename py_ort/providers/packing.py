@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.graph import attribute
+from py_ort.schema.dialect import HWIO, OUT_CHANNELS, WEIGHT_LAYOUT
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Packing:
 def hwio(shape: tuple[int, ...]) -> Packed:
     """Conv: [M, C / group, kh, kw] → [kh, kw, C / group, M]."""
     out, inner, kh, kw = shape
-    attributes = {"weight_layout": "HWIO", "out_channels": None}
+    attributes = {WEIGHT_LAYOUT: HWIO, OUT_CHANNELS: None}
     return Packed("hwio", lambda w: w.transpose(2, 3, 1, 0), (kh, kw, inner, out), attributes)
 
 

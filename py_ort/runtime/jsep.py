@@ -31,6 +31,7 @@ from py_ort.providers.options import check_options
 from py_ort.runtime.devices import Device, acquire_with_device
 from py_ort.runtime.values.device_tensor import DeviceTensor
 from py_ort.runtime.values.ort_value import OrtValue
+from py_ort.schema.dialect import RESIDUAL_COLUMNS, X_COLUMNS
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
 from py_ort.schema.gen.JsepCopy import JsepCopyT
 from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
@@ -247,7 +248,7 @@ class JsepBackend:
     def _hold(self, kernel: int, inputs: Sequence[TensorDescT]) -> None:
         """Hold the inputs' sizes against the operator's contract, as the core does for the nodes of sessions."""
         declared, rules, attributes = self._known(kernel)
-        if rules is None or not attributes.keys().isdisjoint(("x_columns", "residual_columns")):
+        if rules is None or not attributes.keys().isdisjoint((X_COLUMNS, RESIDUAL_COLUMNS)):
             return
         sizes = [None if given.location == Location.none else given.dims or [] for given in inputs]
         broken = check(

@@ -1,5 +1,5 @@
 """Generate the Python, TypeScript and C++ code of the schema with flatc (Debian: flatbuffers-compiler), of the
-scalar functions, of the operands' contracts, and of the providers' options.
+scalar functions, the internal dialect, the operands' contracts, and the providers' options.
 
 It is not in git: builds and installations make it, and after an edit of a .fbs file, or in a fresh tree that is not
 built, `python -m py_ort.schema.generate` does, in a moment. Nothing but Python and flatc is needed for it.
@@ -38,6 +38,9 @@ def generate(out: Path) -> dict[Path, Path]:
     made_for = {target: made for made, target in folders.items()}
     contracts = runpy.run_path(str(SCHEMA / "operand_code.py"))["cpp"]()
     (made_for[CPP] / "operand_contracts.h").write_text(contracts)
+    dialect = runpy.run_path(str(SCHEMA / "dialect_code.py"))
+    (made_for[TYPESCRIPT] / "dialect.ts").write_text(dialect["typescript"]())
+    (made_for[CPP] / "dialect.h").write_text(dialect["cpp"]())
     for file, code in runpy.run_path(str(SCHEMA / "scalar_code.py"))["code"]().items():
         (made_for[file.parent] / file.name).write_text(code)
     sys.path.insert(0, str(ROOT))  # builds run this before the package is installed

@@ -12,13 +12,13 @@ from native import native_session
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.compiler import compile_model
-from py_ort.compiler.passes.placed.byte_words import OUTPUT
-from py_ort.ir.block_products import BYTES, WORDS, is_block_product
+from py_ort.ir.block_products import is_block_product
+from py_ort.schema.dialect import NBITS_STEPS, NBITS_WORDS, WORDS_OUTPUT
 
 pytestmark = pytest.mark.browser
 MICROSOFT, OURS = "com.microsoft", "com.ms.internal"
 _GPU: dict[str, Any] = {"hardware": True, "traits": {"bytesFrom": 0}}
-_WANTED = [True, *[False] * (OUTPUT - 1), True]
+_WANTED = [True, *[False] * (WORDS_OUTPUT - 1), True]
 _SCALE, _ZERO = 0.0371, 119
 _ROUND = f"FakeQuantize {{}} #{_SCALE} #{_ZERO}.0"
 
@@ -37,7 +37,7 @@ def _check(page: Any, op: str, inputs: Sequence[np.ndarray], attributes: dict[st
     domain = more.pop("domain", "")
     (alone,) = page.run(op, inputs, attributes, domain=domain, **{**_GPU, **more}).outputs
     made = page.run(op, inputs, attributes, domain=domain, outputs=_WANTED, **{**_GPU, **more}).outputs
-    y, words = made[0], made[OUTPUT]
+    y, words = made[0], made[WORDS_OUTPUT]
     np.testing.assert_array_equal(y, alone)
     steps = y / np.float32(_SCALE)
     assert np.abs(steps - np.rint(steps)).max() < 1e-3 and len(np.unique(np.rint(steps))) > 20
@@ -94,7 +94,7 @@ def test_who_cannot_writes_none(
 ) -> None:
     """A device that cannot use them writes none: a reader sees that, and makes its own."""
     result = kernel_page.run(op, [_floats(*s) for s in shapes], given, domain=domain, outputs=_WANTED, **device)
-    assert result.outputs[0].size > 0 and result.outputs[OUTPUT].shape == (0,)
+    assert result.outputs[0].size > 0 and result.outputs[WORDS_OUTPUT].shape == (0,)
 
 
 def _product(rows: int, k: int, n: int) -> tuple[list[np.ndarray | None], dict[str, Any]]:
@@ -112,7 +112,7 @@ def test_products_read_them(kernel_page: Any, rows: int, given: bool) -> None:
     (wanted,) = kernel_page.run("MatMulNBits", inputs, attributes, domain=MICROSOFT, **_GPU).outputs
     words = _bytes_of(inputs[0]).view(np.uint32) if given else np.zeros(0, np.uint32)
     row = np.array([[0, _ZERO - 128, np.float32(_SCALE).view(np.int32), 0]], np.int32)
-    more = [*inputs, *[None] * (WORDS - len(inputs)), words, row]
+    more = [*inputs, *[None] * (NBITS_WORDS - len(inputs)), words, row]
     result = kernel_page.run("MatMulNBits", more, attributes, domain=MICROSOFT, **_GPU)
     np.testing.assert_allclose(result.outputs[0], wanted, rtol=1e-6)
     assert ("byte_rows" in result.shaders) == (rows >= 16 and not given)
@@ -153,9 +153,9 @@ def test_one_kernel_writes_for_all_products() -> None:
     products = [node for node in nodes if is_block_product(node)]
     assert len(products) == 2
     for product in products:
-        assert product.inputs[WORDS] is host.outputs[OUTPUT]
+        assert product.inputs[NBITS_WORDS] is host.outputs[WORDS_OUTPUT]
         np.testing.assert_array_equal(
-            product.inputs[BYTES].const_value.numpy(), [[0, _ZERO - 128, np.float32(_SCALE).view(np.int32), 0]]
+            product.inputs[NBITS_STEPS].const_value.numpy(), [[0, _ZERO - 128, np.float32(_SCALE).view(np.int32), 0]]
         )
 
 

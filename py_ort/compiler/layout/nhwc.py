@@ -19,8 +19,9 @@ from py_ort.compiler.layout.rules import rule
 from py_ort.compiler.layout.windows import JOINING, TRANSPARENT, Supports, is_window, takes_residual, to_nhwc
 from py_ort.compiler.passes.contracts import check_channels_first
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.graph import all_nodes, attribute, rank, remove, subgraphs
+from py_ort.ir.graph import all_nodes, attribute, input_at, rank, remove, subgraphs
 from py_ort.ir.operators import operator
+from py_ort.schema.dialect import PRODUCT_RESIDUAL
 
 
 class Nhwc(Pass):
@@ -92,8 +93,8 @@ class Nhwc(Pass):
             layout = operator(node.domain, node.op_type).layout
             if is_window(node, self._supports):
                 vote(node.inputs[0], channels_last(rank(node.inputs[0]) or 0))
-                if takes_residual(node) and len(node.inputs) > 3 and node.inputs[3] is not None:
-                    vote(node.inputs[3], channels_last(rank(node.inputs[0]) or 0))
+                if takes_residual(node) and (z := input_at(node, PRODUCT_RESIDUAL)) is not None:
+                    vote(z, channels_last(rank(node.inputs[0]) or 0))
                 continue
             wanted = most_preferred(*node.outputs)
             if layout in TRANSPARENT and wanted is not None:

@@ -14,6 +14,7 @@ from py_ort.ir.operators import NHWC, operator
 from py_ort.providers import PROVIDERS, PlacedNode
 from py_ort.providers.packing import Packed, Packing
 from py_ort.providers.wasm.packing import signed
+from py_ort.schema.dialect import PACKED_N, WEIGHT_LAYOUT
 
 
 def pack_weights(model: ir.Model, placed: Mapping[ir.Node, PlacedNode]) -> int:
@@ -52,14 +53,14 @@ class _Packer:
 
     def _convolution(self, node: ir.Node, packing: Packing) -> bool:
         shape = _constant_shape(node.inputs[1], 4)
-        if shape is None or attribute(node, "weight_layout"):
+        if shape is None or attribute(node, WEIGHT_LAYOUT):
             return False
         return self._take(node, packing.convolution(node, shape))
 
     def _product(self, node: ir.Node, packing: Packing) -> bool:
         right = node.inputs[1]
         shape = _constant_shape(right, 2)
-        if right is None or shape is None or attribute(node, "packed_n"):
+        if right is None or shape is None or attribute(node, PACKED_N):
             return False
         taken = self._take(node, packing.product(node, right, shape))
         if taken and node.op_type == "Gemm":
@@ -70,7 +71,7 @@ class _Packer:
         """The zero points of uint8 are made less as the weights are."""
         weights, zeros = node.inputs[index], (*node.inputs, *(None,) * zero_index)[zero_index]
         shape = _constant_shape(weights, None, _BYTES)
-        if weights is None or shape is None or attribute(node, "packed_n") or attribute(node, "weight_layout"):
+        if weights is None or shape is None or attribute(node, PACKED_N) or attribute(node, WEIGHT_LAYOUT):
             return False
         moved = weights.dtype == ir.DataType.UINT8
         if moved and zeros is not None and zeros.const_value is None:

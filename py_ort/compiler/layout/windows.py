@@ -9,8 +9,9 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import Forms, channels_last
-from py_ort.ir.graph import array, attribute, dims, rank
+from py_ort.ir.graph import array, attribute, dims, input_at, rank
 from py_ort.ir.operators import NHWC, operator
+from py_ort.schema.dialect import PRODUCT_RESIDUAL
 
 WINDOWS = frozenset({"conv", "pool", "channels"})
 """Layout rules of operators that the NHWC domain may have. Of "channels", input 0 and output 0 are images."""
@@ -51,15 +52,15 @@ def takes_residual(node: ir.Node) -> bool:
 
 def to_nhwc(node: ir.Node, forms: Forms) -> None:
     """Make the node again in the NHWC domain."""
-    x = node.inputs[0]
+    x, residual = node.inputs[0], input_at(node, PRODUCT_RESIDUAL)
     assert x is not None
     count = rank(x)
     perm = channels_last(count or 4)
     if count == 4:
         conv = takes_residual(node)
-        inputs = [forms.form(x, perm), *(forms.plain(v) for v in node.inputs[1 : 3 if conv else None])]
-        if conv and len(node.inputs) > 3 and node.inputs[3] is not None:
-            inputs += [None] * (3 - len(inputs)) + [forms.form(node.inputs[3], perm)]
+        inputs = [forms.form(x, perm), *(forms.plain(v) for v in node.inputs[1 : PRODUCT_RESIDUAL if conv else None])]
+        if conv and residual is not None:
+            inputs += [None] * (PRODUCT_RESIDUAL - len(inputs)) + [forms.form(residual, perm)]
         forms.emit(node, inputs, perm, domain=NHWC)
         return
     # One spatial axis: N, L, C is N, 1, L, C.
@@ -68,9 +69,9 @@ def to_nhwc(node: ir.Node, forms: Forms) -> None:
     if len(node.inputs) > 1:
         inputs.append(_weights_of_one_dimension(node.inputs[1], forms))  # type: ignore[arg-type]
         inputs += [forms.plain(v) for v in node.inputs[2:3]]
-    if len(node.inputs) > 3 and node.inputs[3] is not None:
-        z = forms.insert("Unsqueeze", [forms.form(node.inputs[3], perm), [1]])[0]
-        inputs += [None] * (3 - len(inputs)) + [z]
+    if residual is not None:
+        z = forms.insert("Unsqueeze", [forms.form(residual, perm), [1]])[0]
+        inputs += [None] * (PRODUCT_RESIDUAL - len(inputs)) + [z]
     made = forms.emit(node, inputs, None, domain=NHWC, **_two_dimensional(node))
     flat = forms.insert("Squeeze", [made[0], [1]])[0]
     known = dims(node.outputs[0])

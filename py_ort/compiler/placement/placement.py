@@ -37,6 +37,7 @@ from py_ort.providers.report import (
     SMALL_PIECE,
     PlacedNode,
 )
+from py_ort.schema.dialect import ELEMENTWISE_CHAIN, X_PARTS, Y_PARTS
 
 #: By node and provider why the node cannot run there, where kernels alone do not tell.
 _Refused: TypeAlias = dict[tuple[ir.Node, str], str]
@@ -238,10 +239,10 @@ def _lacking(node: ir.Node, manifest: Manifest) -> str | None:
     if has_epilogue(node):
         plain = Epilogue.of(node).recognized and manifest.offers("epilogue", node.domain, node.op_type)
         needed += [] if plain else ["steps"]
-    chained = {"perm"} if (node.domain, node.op_type) == (INTERNAL, "ElementwiseChain") else set()
+    chained = {"perm"} if (node.domain, node.op_type) == (INTERNAL, ELEMENTWISE_CHAIN) else set()
     if chained.union(PERMS) & set(node.attributes):
         needed.append("perm")
-    if {"x_parts", "y_parts"} & set(node.attributes):
+    if {X_PARTS, Y_PARTS} & set(node.attributes):
         needed.append("parts")
     return next((each for each in needed if not manifest.offers(each, node.domain, node.op_type)), None)
 

@@ -14,28 +14,50 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.dequantized_weights import STEPS
 from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
-from py_ort.ir.block_products import NORM, OURS, RESIDUAL, is_block_product, is_plain
+from py_ort.ir.block_products import OURS, is_block_product, is_plain
 from py_ort.ir.epilogue import Epilogue, Step
 from py_ort.ir.operators import INTERNAL
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.type_names import type_name
+from py_ort.schema.dialect import (
+    A_DYNAMIC,
+    ATTENTION_KEPT,
+    ATTENTION_LENGTHS,
+    ATTENTION_MASK,
+    ATTENTION_PAST_KEY,
+    BYTE_TABLE,
+    DYNAMIC_FAKE_QUANTIZE,
+    EPILOGUE,
+    FAKE_QUANTIZE,
+    FAKE_QUANTIZE16,
+    GATE,
+    GROWS,
+    GROWS_WITH,
+    HEAD_SIZES,
+    MASK_BROADCASTS,
+    NAN_ROWS,
+    NBITS_NORM,
+    NBITS_RESIDUAL,
+    NORM_EPSILON,
+    OFFSETS,
+    PRODUCT_BIAS,
+    PRODUCT_RESIDUAL,
+    W_SCALE,
+)
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 #: Attributes of fused operators that ONNX's own forms do not have.
-FUSED = ("epilogue", STEPS)
+FUSED = (EPILOGUE, W_SCALE)
 _MICROSOFT = "com.microsoft"
 _IR_VERSION = 10
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
 _FLOOR = 21
 _ATTENTION_SINCE = 23
 #: Attributes of Attention that ONNX's has not.
-_ATTENTION = ("offsets", "head_sizes", "nan_rows", "mask_broadcasts", "grows", "grows_with")
-_LENGTHS, _LENGTHS_SINCE = 6, 24  # the input of Attention that says how many keys there are
-_MASK, _PAST_KEY, _KEPT = 3, 4, 7
+_ATTENTION = (OFFSETS, HEAD_SIZES, NAN_ROWS, MASK_BROADCASTS, GROWS, GROWS_WITH)
+_LENGTHS_SINCE = 24
 _ABSORBING = {ir.DataType.FLOAT: 2.0**64, ir.DataType.FLOAT16: 256.0}
-_BIAS, _RESIDUAL = 2, 3  # inputs of convolutions and products
 
 
 class StandardForm(OnnxWriter):
@@ -63,11 +85,11 @@ class StandardForm(OnnxWriter):
         elif node.domain == INTERNAL and node.op_type in FUNCTIONS:
             numbers = [get(node, name, default) for name, default in FUNCTIONS[node.op_type].parameters.items()]
             self.give(proto, node, self.function(proto, node, node.op_type, numbers, inputs[0]))
-        elif node.domain == INTERNAL and node.op_type == "ByteTable":
+        elif node.domain == INTERNAL and node.op_type == BYTE_TABLE:
             # Bytes with a sign that are below 0 are indices from the end.
             x = self.emit(proto, "Cast", [inputs[0]], to=int(onnx.TensorProto.INT32))
             self.give(proto, node, self.emit(proto, "Gather", [inputs[1], x]))
-        elif node.domain == INTERNAL and node.op_type == "DynamicFakeQuantize":
+        elif node.domain == INTERNAL and node.op_type == DYNAMIC_FAKE_QUANTIZE:
             self.give(proto, node, self._dynamic(proto, inputs[0]))
         elif is_block_product(node) and not is_plain(node):
             self.give(proto, node, self._block_product(proto, node, inputs))
@@ -87,28 +109,28 @@ class StandardForm(OnnxWriter):
 
     def _block_product(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> str:
         """Append a MatMulNBits, what comes before it and what it ends in; return the result's name."""
-        norm, residual = (inputs[i] if i < len(inputs) else "" for i in (NORM, RESIDUAL))
+        norm, residual = (inputs[i] if i < len(inputs) else "" for i in (NBITS_NORM, NBITS_RESIDUAL))
         kept = {name: item.value for name, item in node.attributes.items() if name not in OURS}
-        own, epilogue = inputs[:NORM], Epilogue.of(node)
+        own, epilogue = inputs[:NBITS_NORM], Epilogue.of(node)
         added = {"residual": residual, "bias": own.pop() if epilogue.has("bias") else ""}
-        if get(node, "a_dynamic", 0):
+        if get(node, A_DYNAMIC, 0):
             own[0] = self._dynamic(proto, own[0])
         if norm:
             own[0] = self.emit(
-                proto, "SimplifiedLayerNormalization", [own[0], norm], epsilon=get(node, "norm_epsilon"), axis=-1
+                proto, "SimplifiedLayerNormalization", [own[0], norm], epsilon=get(node, NORM_EPSILON), axis=-1
             )
         while not own[-1]:
             own.pop()
         result = self.emit(proto, node.op_type, own, domain=node.domain, **kept)
         for each in epilogue.steps:
             result = self._step(proto, node, each, result, added)
-        if "gate" in node.attributes:
+        if GATE in node.attributes:
             half = get(node, "N") // 2
             halves = []
             for first in (0, half):
                 bounds = [self.array(proto, np.array([n], np.int64)) for n in (first, first + half, -1)]
                 halves.append(self.emit(proto, "Slice", [result, *bounds]))
-            (step,) = Epilogue.parse(get(node, "gate")).steps
+            (step,) = Epilogue.parse(get(node, GATE)).steps
             gated = self.function(proto, node, step.function, list(step.numbers), halves[0])
             result = self.emit(proto, "Mul", [gated, halves[1]])
         last = residual and not epilogue.has("residual")
@@ -123,7 +145,7 @@ class StandardForm(OnnxWriter):
         """Append a Conv, ConvTranspose, Gemm or MatMul and what is fused into it; return the result's name."""
         limit = _inputs_of(node)
         own = dict(enumerate(inputs[limit:], limit))  # what ONNX's form does not have
-        bias, z = own.get(_BIAS, ""), z or own.get(_RESIDUAL, "")
+        bias, z = own.get(PRODUCT_BIAS, ""), z or own.get(PRODUCT_RESIDUAL, "")
         inputs = inputs[:limit]
         while not inputs[-1]:
             inputs.pop()
@@ -146,29 +168,29 @@ class StandardForm(OnnxWriter):
     def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
         """Append an Attention: heads cut out of the wider rows they lie in, a mask repeated to all rows and keys."""
         given = dict(enumerate(node.inputs))
-        mask, keeps = given.get(_MASK), given.get(_KEPT)
+        mask, keeps = given.get(ATTENTION_MASK), given.get(ATTENTION_KEPT)
         if keeps is not None and mask is not None and mask.dtype is not None:
             # No score makes a difference to numbers this large.
             dtype = mask.dtype.numpy()
             factor, least = (self.array(proto, np.array(n, dtype)) for n in (_ABSORBING[mask.dtype], _least(dtype)))
-            large = self.emit(proto, "Max", [self.emit(proto, "Mul", [inputs[_MASK], factor]), least])
-            inputs[_MASK] = self.emit(proto, "Where", [inputs[_KEPT], inputs[_MASK], large])
-        inputs = inputs[:_KEPT]
+            large = self.emit(proto, "Max", [self.emit(proto, "Mul", [inputs[ATTENTION_MASK], factor]), least])
+            inputs[ATTENTION_MASK] = self.emit(proto, "Where", [inputs[ATTENTION_KEPT], inputs[ATTENTION_MASK], large])
+        inputs = inputs[:ATTENTION_KEPT]
         while not inputs[-1]:
             inputs.pop()
-        if mask is not None and get(node, "mask_broadcasts"):
+        if mask is not None and get(node, MASK_BROADCASTS):
             axis = len(node.inputs[0].shape or ()) - 2  # type: ignore[union-attr]
             queries, keys = (self.emit(proto, "Shape", [name], start=axis, end=axis + 1) for name in inputs[:2])
-            if given.get(_PAST_KEY) is not None:
-                past = self.emit(proto, "Shape", [inputs[_PAST_KEY]], start=2, end=3)
+            if given.get(ATTENTION_PAST_KEY) is not None:
+                past = self.emit(proto, "Shape", [inputs[ATTENTION_PAST_KEY]], start=2, end=3)
                 keys = self.emit(proto, "Add", [keys, past])
             plane = self.emit(proto, "Concat", [queries, keys], axis=0)
-            inputs[_MASK] = self.emit(proto, "Expand", [inputs[_MASK], plane])
-        if "offsets" in node.attributes:
+            inputs[ATTENTION_MASK] = self.emit(proto, "Expand", [inputs[ATTENTION_MASK], plane])
+        if OFFSETS in node.attributes:
             heads, shared = get(node, "q_num_heads"), get(node, "kv_num_heads")
-            size, value_size = get(node, "head_sizes")
+            size, value_size = get(node, HEAD_SIZES)
             for i, (count, each) in enumerate(((heads, size), (shared, size), (shared, value_size))):
-                start = get(node, "offsets")[i]
+                start = get(node, OFFSETS)[i]
                 bounds = [self.array(proto, np.array([n], np.int64)) for n in (start, start + count * each, -1)]
                 inputs[i] = self.emit(proto, "Slice", [inputs[i], *bounds])
                 # ONNX's inference takes rows of unknown width to be of width 0.
@@ -181,7 +203,7 @@ class StandardForm(OnnxWriter):
                     )
                     proto.value_info.append(ir.serde.serialize_value(known))
         kept = {name: item.value for name, item in node.attributes.items() if name not in _ATTENTION}
-        self._since = max(self._since, _LENGTHS_SINCE if len(inputs) > _LENGTHS else _ATTENTION_SINCE)
+        self._since = max(self._since, _LENGTHS_SINCE if len(inputs) > ATTENTION_LENGTHS else _ATTENTION_SINCE)
         outputs = [self.name(v) for v in node.outputs]
         proto.node.append(onnx.helper.make_node("Attention", inputs, outputs, name=self.node_name(node), **kept))
 
@@ -191,9 +213,9 @@ class StandardForm(OnnxWriter):
             return self.emit(proto, "Clip", [x, *(self._number(proto, node, p) for p in parameters)])
         if name == "Swish":  # native onnxruntime has no kernel of it
             return self._swish(proto, node, x, parameters[0] if parameters else 1.0)
-        if name in ("FakeQuantize", "FakeQuantize16"):
+        if name in (FAKE_QUANTIZE, FAKE_QUANTIZE16):
             scale, zero = parameters
-            zero_point = np.array(zero, np.uint8 if name == "FakeQuantize" else np.uint16)
+            zero_point = np.array(zero, np.uint8 if name == FAKE_QUANTIZE else np.uint16)
             steps = [self._number(proto, node, scale), self.array(proto, zero_point)]
             return self.emit(proto, "DequantizeLinear", [self.emit(proto, "QuantizeLinear", [x, *steps]), *steps])
         row = FUNCTIONS[name]

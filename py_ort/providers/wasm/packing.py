@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from py_ort.ir.graph import attribute
 from py_ort.providers.packing import Packed, Packing, hwio, scaled_matrix
+from py_ort.schema.dialect import OUT_CHANNELS, PACKED_K, PACKED_N, PANEL8, PANEL8X4, WEIGHT_LAYOUT
 
 PANEL = 8
 #: Rows of 8-bit panels that lie next to each other.
@@ -75,13 +76,13 @@ class Panels(Packing):
         if node.op_type == "ConvTranspose":
             inputs, each, kh, kw = shape
             packed = (group, -(-kh * kw * each // PANEL), inputs // group, PANEL)
-            attributes = {"weight_layout": "panel8", "out_channels": each * group}
+            attributes = {WEIGHT_LAYOUT: PANEL8, OUT_CHANNELS: each * group}
             return Packed(f"transposed_panel8/{group}", lambda w: transposed_panels(w, group), packed, attributes)
         out, inner, kh, kw = shape
         if inner == 1 and out == group:
             return hwio(shape)
         packed = (group, -(-(out // group) // PANEL), kh * kw * inner, PANEL)
-        attributes = {"weight_layout": "panel8", "out_channels": out}
+        attributes = {WEIGHT_LAYOUT: PANEL8, OUT_CHANNELS: out}
         return Packed(f"panel8/{group}", lambda w: conv_panels(w, group), packed, attributes)
 
     def product(self, node: ir.Node, right: ir.Value, shape: tuple[int, ...]) -> Packed | None:
@@ -94,7 +95,7 @@ class Panels(Packing):
         rows, columns = shape[::-1] if transposed else shape
         packed = (-(-columns // PANEL), rows, PANEL)
         kind = f"panel8/{transposed}/{alpha}"
-        return Packed(kind, lambda w: panels(matrix(w)), packed, {"packed_n": columns})
+        return Packed(kind, lambda w: panels(matrix(w)), packed, {PACKED_N: columns})
 
     def integers(self, node: ir.Node, shape: tuple[int, ...]) -> Packed | None:
         """Panels of four rows; a convolution's as its products', but where each channel is a group."""
@@ -104,12 +105,12 @@ class Panels(Packing):
             if out % group or depthwise or list(attribute(node, "kernel_shape")) != kernel:
                 return None
             packed = (group, -(-(out // group) // PANEL), -(-math.prod(kernel) * inner // FOUR), PANEL, FOUR)
-            attributes = {"weight_layout": "panel8x4", "out_channels": out, "packed_k": inner}
+            attributes = {WEIGHT_LAYOUT: PANEL8X4, OUT_CHANNELS: out, PACKED_K: inner}
             convert = lambda w: integer_conv_panels(w, group)  # noqa: E731
             return Packed(f"panel8x4/{group}", convert, packed, attributes, ir.DataType.INT8)
         if len(shape) != 2:
             return None
         rows, columns = shape
         matrix = (-(-columns // PANEL), -(-rows // FOUR), PANEL, FOUR)
-        attributes = {"packed_n": columns, "packed_k": rows}
-        return Packed("panel8x4", integer_panels, matrix, attributes, ir.DataType.INT8)
+        attributes = {PACKED_N: columns, PACKED_K: rows}
+        return Packed(PANEL8X4, integer_panels, matrix, attributes, ir.DataType.INT8)

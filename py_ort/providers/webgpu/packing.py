@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.providers.packing import Packed, Packing, hwio, scaled_matrix
+from py_ort.schema.dialect import HWIO, OUT_CHANNELS, WEIGHT_LAYOUT
 
 
 class Matrices(Packing):
@@ -15,7 +16,7 @@ class Matrices(Packing):
         if node.op_type == "Conv":
             return hwio(shape)
         inputs, each, kh, kw = shape
-        attributes = {"weight_layout": "HWIO", "out_channels": None}
+        attributes = {WEIGHT_LAYOUT: HWIO, OUT_CHANNELS: None}
         return Packed("transposed_hwio", lambda w: w.transpose(2, 3, 0, 1), (kh, kw, inputs, each), attributes)
 
     def product(self, node: ir.Node, right: ir.Value, shape: tuple[int, ...]) -> Packed | None:

@@ -8,6 +8,7 @@ import onnx_ir as ir
 from py_ort.ir.graph import array, attribute
 from py_ort.ir.operators import NHWC
 from py_ort.providers.packing import Packed, Packing
+from py_ort.schema.dialect import IHWO, OHWI, OUT_CHANNELS, PACKED_N, WEIGHT_LAYOUT
 
 
 class Filters(Packing):
@@ -18,12 +19,12 @@ class Filters(Packing):
         first, second, kh, kw = shape
         group = attribute(node, "group", 1)
         if node.op_type == "ConvTranspose":
-            attributes = {"weight_layout": "OHWI", "out_channels": second * group}
+            attributes = {WEIGHT_LAYOUT: OHWI, OUT_CHANNELS: second * group}
             return Packed("transposed_ohwi", lambda w: w.transpose(1, 2, 3, 0), (second, kh, kw, first), attributes)
         if second == 1 and first == group and group > 1:
-            attributes = {"weight_layout": "IHWO", "out_channels": first}
+            attributes = {WEIGHT_LAYOUT: IHWO, OUT_CHANNELS: first}
             return Packed("ihwo", lambda w: w.transpose(1, 2, 3, 0), (1, kh, kw, first), attributes)
-        attributes = {"weight_layout": "OHWI", "out_channels": first}
+        attributes = {WEIGHT_LAYOUT: OHWI, OUT_CHANNELS: first}
         return Packed("ohwi", lambda w: w.transpose(0, 2, 3, 1), (first, kh, kw, second), attributes)
 
     def integers(self, node: ir.Node, shape: tuple[int, ...]) -> Packed | None:
@@ -35,7 +36,7 @@ class Filters(Packing):
         if node.op_type == "QLinearConv" or len(shape) != _MATRIX:
             return None
         rows, columns = shape
-        return Packed("columns", np.transpose, (columns, rows), {"packed_n": columns})
+        return Packed("columns", np.transpose, (columns, rows), {PACKED_N: columns})
 
 
 _MATRIX = 2

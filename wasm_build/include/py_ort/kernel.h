@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "py_ort/gen/dialect.h"
 #include "py_ort/gen/plan_generated.h"
 #include "py_ort/status.h"
 #include "py_ort/tensor.h"
@@ -160,7 +161,7 @@ Status make_kernel(const KernelInfo& info, std::unique_ptr<Kernel>& out) {
       registration_, __COUNTER__)({domain, op_type, types, &::py_ort::detail::make_kernel<__VA_ARGS__>, \
                                    ::py_ort::may_run_microkernels(0), ::py_ort::kRareKernels})
 
-inline constexpr const char* kNhwcDomain = "com.ms.internal.nhwc";
+inline constexpr const char* kNhwcDomain = dialect::kNhwcDomain;
 inline constexpr const char* kMicrosoftDomain = "com.microsoft";
 
 }  // namespace py_ort

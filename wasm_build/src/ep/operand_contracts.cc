@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "py_ort/gen/dialect.h"
 #include "py_ort/kernel.h"
 
 namespace py_ort {
@@ -240,7 +241,8 @@ OperandContract::OperandContract(const PlanNode& node) {
     texts_.push_back(attributes.view(name, text));
   }
   // Columns of wider tensors: docs/internals.md, section 2.
-  for (const auto& [name, input] : {std::pair{"x_columns", size_t{0}}, std::pair{"residual_columns", size_t{3}}})
+  for (const auto& [name, input] :
+       {std::pair{dialect::kXColumns, size_t{0}}, std::pair{dialect::kResidualColumns, dialect::kProductResidual}})
     if (const auto columns = attributes.integers(name); columns.size() == 2) columns_.emplace_back(input, columns[1]);
 }
 

@@ -312,5 +312,5 @@ export interface Kernel<A = unknown> {
   resolve(ctx: Context, attributes: A): void;
 }
 
-export const NHWC_DOMAIN = 'com.ms.internal.nhwc';
+export { NHWC_DOMAIN } from '../schema/dialect';
 export const MICROSOFT_DOMAIN = 'com.microsoft';

@@ -36,11 +36,11 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value, required, scalar
 from py_ort.ir.infer import infer_unknown
+from py_ort.schema.dialect import ATTENTION_KEPT, ATTENTION_MASK, HEAD_SIZES, MASK_BROADCASTS, NAN_ROWS, OFFSETS
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _HEADS = (0, 2, 1, 3)
 _STACKED = 3
-_MASK, _PAST, _KEPT = 3, 4, 7  # inputs
 
 
 class Attention(Pass):
@@ -138,7 +138,7 @@ def _fuse(softmax: ir.Node) -> bool:
     causal, mask = masking.causal, masking.added
     attributes = {"scale": scores.scale, "is_causal": _is_causal(causal), "softcap": scores.softcap or None}
     if mask is not None:
-        attributes |= {"nan_rows": int(not guarded) or None, "mask_broadcasts": 1}
+        attributes |= {NAN_ROWS: int(not guarded) or None, MASK_BROADCASTS: 1}
     made = attend.write(mask, attributes, None, None, _length(build, causal, attend.query), masking.kept)
     attend.give(made[0], result, stacked)
     for node in reversed(inner):
@@ -263,7 +263,7 @@ class _Attend:
         q, k, v = self.rows
         rows = [part.rows(build) for part in self.rows]
         if not all(part.offset == 0 and part.width == part.count * part.size for part in self.rows):
-            attributes = {**attributes, "offsets": [p.offset for p in self.rows], "head_sizes": [q.size, v.size]}
+            attributes = {**attributes, OFFSETS: [p.offset for p in self.rows], HEAD_SIZES: [q.size, v.size]}
         counts: dict[str, Any] = {"q_num_heads": q.count, "kv_num_heads": k.count}
         made = build.op("Attention", *rows, mask, *more, outputs=outputs, **counts, **attributes)
         made = made if isinstance(made, tuple) else (made,)
@@ -330,7 +330,7 @@ def _lay(node: ir.Node) -> bool:
     if len(node.inputs) < 3 or any(rank(v) != 4 or v is None or v.const_value is not None for v in node.inputs[:3]):
         return False
     query, key, value = map(required, node.inputs[:3])
-    more = node.inputs[_MASK:]
+    more = node.inputs[ATTENTION_MASK:]
     mask = more[0] if more else None
     causal = bool(attribute(node, "is_causal", 0))
     build = Builder(node)
@@ -344,7 +344,7 @@ def _lay(node: ir.Node) -> bool:
     becomes_causal = (
         mask is not None
         and not causal
-        and len(more) <= _KEPT - _MASK
+        and len(more) <= ATTENTION_KEPT - ATTENTION_MASK
         and _masks_the_future(mask, past, size_at(query, 2), open_end and not attend.joined)
     )
     repeated = any(side.value is not given for side, given in zip(sides, (key, value), strict=True))

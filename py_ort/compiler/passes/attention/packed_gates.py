@@ -18,6 +18,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import array, origins, remove, replace_value
 from py_ort.ir.operators import INTERNAL, MICROSOFT
+from py_ort.schema.dialect import ELEMENTWISE_CHAIN, GATE
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 _ACTIVATIONS = tuple(row.name for row in FUNCTIONS.values() if row.ends)
@@ -32,7 +33,7 @@ _MOST = 1 << 24  # elements of each: larger weights stay in their file
 def packed_gates(node: ir.Node, target: Target) -> bool:
     """Take each Mul of two products, one behind an activation: gated linear units."""
     return any(
-        (target.reads_columns(INTERNAL, "ElementwiseChain") and _pack(node, at))
+        (target.reads_columns(INTERNAL, ELEMENTWISE_CHAIN) and _pack(node, at))
         or (target.launches and target.offers("gate", OP_TYPE, MICROSOFT) and _pack_blocks(node, at, target))
         for at in (0, 1)
     )
@@ -76,7 +77,7 @@ def _pack_blocks(node: ir.Node, at: int, target: Target) -> bool:
     gate, program, inner = found
     if gate is up or not is_plain(gate) or not (target.runs_first(gate) and target.runs_first(up)):
         return False
-    packed = side_by_side([gate, up], node, gate=program) if width_of(gate) == width_of(up) else None
+    packed = side_by_side([gate, up], node, **{GATE: program}) if width_of(gate) == width_of(up) else None
     if packed is None:
         return False
     replace_value(node.outputs[0], packed)

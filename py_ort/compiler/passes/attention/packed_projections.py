@@ -18,6 +18,7 @@ from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, dims, origins, rank, remove, set_attributes, set_origins
 from py_ort.ir.operators import MICROSOFT
+from py_ort.schema.dialect import HEAD_SIZES, OFFSETS
 
 _ROWS = 3  # the rank of [batch, positions, width]
 _DOMAINS = ("", MICROSOFT)  # of RotaryEmbedding
@@ -62,8 +63,8 @@ def _pack(node: ir.Node, rotations: bool) -> bool:
     widths = [sizes[-1] for sizes in known]
     if len(chosen) < 2 or not all(heads) or not all(isinstance(w, int) for w in widths):
         return False
-    offsets = list(attribute(node, "offsets", (0, 0, 0)))
-    sizes = list(attribute(node, "head_sizes", (widths[0] // heads[0], widths[2] // heads[2])))
+    offsets = list(attribute(node, OFFSETS, (0, 0, 0)))
+    sizes = list(attribute(node, HEAD_SIZES, (widths[0] // heads[0], widths[2] // heads[2])))
     products = [found[i] for i in chosen]
     packed = side_by_side(products, first_of(products))
     if packed is None:
@@ -81,7 +82,7 @@ def _pack(node: ir.Node, rotations: bool) -> bool:
         start += int(widths[i])
     for i in chosen:
         drop(found[i].outputs[0])
-    set_attributes(node, offsets=offsets, head_sizes=sizes)
+    set_attributes(node, **{OFFSETS: offsets, HEAD_SIZES: sizes})
     made = packed.producer()
     set_origins(node, (*(origins(made) if made is not None else ()), *origins(node)))
     return True
@@ -111,7 +112,7 @@ def _rotate_together(node: ir.Node, target: Target) -> bool:
     if width // counts[0] != more // counts[1]:
         return False
     value = node.inputs[2]
-    sizes = attribute(node, "head_sizes", None)
+    sizes = attribute(node, HEAD_SIZES, None)
     known: list[Any] = dims(value) or [None]
     if sizes is None and not isinstance(known[-1], int):
         return False
@@ -122,10 +123,11 @@ def _rotate_together(node: ir.Node, target: Target) -> bool:
         "RotaryEmbedding", rows, *q.inputs[1:], domain=q.domain, **{**given[0], "num_heads": sum(counts)}
     )
     rotated.type, rotated.shape = rows.type, rows.shape
-    offsets = attribute(node, "offsets", (0, 0, 0))
+    offsets = attribute(node, OFFSETS, (0, 0, 0))
     for i in (0, 1):
         node.replace_input_with(i, rotated)
-    set_attributes(node, offsets=[offsets[0], width + offsets[1], offsets[2]], head_sizes=list(sizes))
+    moved = [offsets[0], width + offsets[1], offsets[2]]
+    set_attributes(node, **{OFFSETS: moved, HEAD_SIZES: list(sizes)})
     for rotation in (q, k):
         drop(rotation.outputs[0])
     return True

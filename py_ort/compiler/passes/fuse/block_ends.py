@@ -12,10 +12,11 @@ from py_ort.compiler.passes.fuse.absorb import absorb_with, summands
 from py_ort.compiler.passes.match import same_dims
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
-from py_ort.ir.block_products import NORM, OP_TYPE, RESIDUAL, is_block_product, is_plain
+from py_ort.ir.block_products import OP_TYPE, is_block_product, is_plain
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, dims, input_at, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
+from py_ort.schema.dialect import GATE, NBITS_NORM, NBITS_RESIDUAL, NORM_EPSILON
 
 _SKIP = "SkipSimplifiedLayerNormalization"
 _SUM = 3  # output of _SKIP
@@ -46,8 +47,8 @@ def block_ends(node: ir.Node, target: Target) -> bool:
     source = _written_sum(node) if skips else x
     for reader in readers:
         build = Builder(reader, origin=(*origins(node), *origins(reader)))
-        inputs = [source, *reader.inputs[1:], *[None] * (NORM - len(reader.inputs)), scale]
-        more = {**attributes_of(reader), "norm_epsilon": float(epsilon)}
+        inputs = [source, *reader.inputs[1:], *[None] * (NBITS_NORM - len(reader.inputs)), scale]
+        more = {**attributes_of(reader), NORM_EPSILON: float(epsilon)}
         replace_value(reader.outputs[0], build.op(OP_TYPE, *inputs, domain=MICROSOFT, **more))
         remove(reader)
     remove(node)
@@ -56,7 +57,7 @@ def block_ends(node: ir.Node, target: Target) -> bool:
 
 def _takes(reader: ir.Node, normed: ir.Value, scale: ir.Value, target: Target) -> bool:
     """True if a reader is such a product, of rows as long as the scale."""
-    if not is_block_product(reader) or "norm_epsilon" in reader.attributes or len(reader.inputs) > NORM:
+    if not is_block_product(reader) or NORM_EPSILON in reader.attributes or len(reader.inputs) > NBITS_NORM:
         return False
     if reader.inputs[0] is not normed or sum(v is normed for v in reader.inputs) > 1:
         return False
@@ -87,14 +88,14 @@ def _add(node: ir.Node, target: Target) -> bool:
         if not is_block_product(product) or not same_dims(value, residual) or residual.const_value is not None:
             continue
         if value.dtype in _FLOATS and _ends(product, target):
-            absorb_with(product, node, RESIDUAL, residual)
+            absorb_with(product, node, NBITS_RESIDUAL, residual)
             return True
     return False
 
 
 def _ends(product: ir.Node, target: Target) -> bool:
-    normed = "norm_epsilon" in product.attributes and len(product.inputs) <= RESIDUAL
-    return (is_plain(product) or normed) and "gate" not in product.attributes and target.runs_first(product)
+    normed = NORM_EPSILON in product.attributes and len(product.inputs) <= NBITS_RESIDUAL
+    return (is_plain(product) or normed) and GATE not in product.attributes and target.runs_first(product)
 
 
 def _alone(node: ir.Node, skips: bool) -> bool:

@@ -16,6 +16,7 @@ from py_ort.compiler.target import Target
 from py_ort.ir.block_products import OP_TYPE, SCALES, ZEROS
 from py_ort.ir.graph import array, attribute, input_at, origins, remove, set_attributes, set_origins
 from py_ort.ir.operators import MICROSOFT
+from py_ort.schema.dialect import A_DYNAMIC, A_SCALE, A_ZERO, NORM_EPSILON
 
 _BITS = 8
 
@@ -30,7 +31,7 @@ def byte_rows(product: ir.Node, target: Target) -> bool:
     """Say of a product's rows that they are integers."""
     if not target.runs_first(product):
         return False
-    if attribute(product, "bits", 4) != _BITS or {"norm_epsilon", "a_scale"} & set(product.attributes):
+    if attribute(product, "bits", 4) != _BITS or {NORM_EPSILON, A_SCALE} & set(product.attributes):
         return False
     rows = product.inputs[0]
     rounding = None if rows is None else rows.producer()
@@ -42,12 +43,12 @@ def byte_rows(product: ir.Node, target: Target) -> bool:
     if not all(_alike(input_at(product, index), columns) for index in (SCALES, ZEROS)):
         return False
     if steps is not None:
-        set_attributes(product, a_scale=steps[0], a_zero=steps[1])
+        set_attributes(product, **{A_SCALE: steps[0], A_ZERO: steps[1]})
         return True
     if rounding is None or only_user(rounding.outputs[0]) is not product:
         return False
     product.replace_input_with(0, rounding.inputs[0])
-    set_attributes(product, a_dynamic=1)
+    set_attributes(product, **{A_DYNAMIC: 1})
     set_origins(product, (*origins(rounding), *origins(product)))
     remove(rounding)
     return True

@@ -24,8 +24,9 @@ from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_graphs, all_nodes, array, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import INTERNAL, MICROSOFT, operator
+from py_ort.schema.dialect import BYTE_TABLE
 
-_OP_TYPE = "ByteTable"
+_OP_TYPE = BYTE_TABLE
 
 
 class ByteTables(Pass):

@@ -19,6 +19,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, origins, rank, remove, replace_value, set_attributes
 from py_ort.ir.operators import MICROSOFT, NHWC
+from py_ort.schema.dialect import W_SCALE
 
 #: Bits of the types that weights may have, and what makes their values unsigned.
 _TYPES = {
@@ -32,8 +33,6 @@ _BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
 _WORTH = 1 << 18
 #: Where the left operand is rounded to integers, which devices may multiply as they are.
 _WORTH_ROUNDED = 1 << 12
-#: The attribute with the scales of a convolution's weights: one, or one for each output.
-STEPS = "w_scale"
 #: Elements with one scale, where a whole column has one.
 _BLOCK = 128
 
@@ -51,11 +50,17 @@ def dequantized_weights(node: ir.Node, target: Target) -> bool:
     source = made_by(node.inputs[1], "DequantizeLinear")
     scales = None if source is None else array(source.inputs[1])
     integers = None if source is None else source.inputs[0]
-    if source is None or scales is None or integers is None or integers.dtype not in _BYTES or STEPS in node.attributes:
+    if (
+        source is None
+        or scales is None
+        or integers is None
+        or integers.dtype not in _BYTES
+        or W_SCALE in node.attributes
+    ):
         return False
     if scales.size > 1 and (scales.ndim > 1 or attribute(source, "axis", 1) != 0):  # blocks have more axes
         return False
-    set_attributes(node, **{STEPS: scales.reshape(-1).tolist()})
+    set_attributes(node, **{W_SCALE: scales.reshape(-1).tolist()})
     return True
 
 

@@ -20,6 +20,7 @@ from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attributes_of, dims, origins, rank, remove, replace_value
 from py_ort.ir.operators import INTERNAL, MICROSOFT
+from py_ort.schema.dialect import DYNAMIC_FAKE_QUANTIZE
 
 
 @rewrite("MatMulInteger", "ConvInteger", after=("identity",), before=("folding",))
@@ -30,7 +31,7 @@ def dynamic_products(node: ir.Node, target: Target) -> bool:
     return target.has(INTERNAL, _ROUNDING) is True and _as_floats(node)
 
 
-_ROUNDING = "DynamicFakeQuantize"
+_ROUNDING = DYNAMIC_FAKE_QUANTIZE
 
 
 def is_dynamic_rounding(node: ir.Node | None) -> bool:

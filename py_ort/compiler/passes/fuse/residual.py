@@ -13,8 +13,7 @@ from py_ort.compiler.passes.rewrite import launches, rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import rank
-
-_RESIDUAL = 3  # the input
+from py_ort.schema.dialect import EPILOGUE, PRODUCT_RESIDUAL
 
 
 @rewrite("Add", after=("conv_affine",), before=("nhwc",))  # constants go into the bias
@@ -34,12 +33,17 @@ def _fuse(node: ir.Node, target: Target, *hosts: str) -> bool:
         if conv.domain != "" or conv.op_type not in hosts or not target.takes("residual", conv.op_type):
             continue
         epilogue = Epilogue.of(conv).plus_residual()
-        if z.const_value is not None or not epilogue.recognized or len(conv.inputs) > 3 or not same_dims(x, z):
+        if (
+            z.const_value is not None
+            or not epilogue.recognized
+            or len(conv.inputs) > PRODUCT_RESIDUAL
+            or not same_dims(x, z)
+        ):
             continue
         if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
             continue
         if conv.op_type == "Gemm" and len(conv.inputs) > 2 and rank(conv.inputs[2]) != 1:
             continue  # its place is where the wasm kernel adds a C with rows
-        absorb_with(conv, node, _RESIDUAL, z, epilogue=epilogue.program)
+        absorb_with(conv, node, PRODUCT_RESIDUAL, z, **{EPILOGUE: epilogue.program})
         return True
     return False

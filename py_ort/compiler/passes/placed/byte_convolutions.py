@@ -10,14 +10,12 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.dequantized_weights import STEPS
 from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.ir.graph import add_constant, all_nodes, array, attribute, set_attributes
 from py_ort.ir.operators import NHWC
+from py_ort.schema.dialect import A_SCALE, A_ZERO, CONV_SCALES, W_SCALE
 
-#: The input that has them.
-SCALES = 4
 _BYTE = np.iinfo(np.int8)
 
 
@@ -29,11 +27,11 @@ class ByteConvolutions(KernelPass):
 
     def call(self, model: ir.Model) -> int:
         """Take each convolution whose weights were integers."""
-        return sum(self._tell(node) for node in list(all_nodes(model.graph)) if STEPS in node.attributes)
+        return sum(self._tell(node) for node in list(all_nodes(model.graph)) if W_SCALE in node.attributes)
 
     def _tell(self, node: ir.Node) -> bool:
-        scales = np.array(attribute(node, STEPS), np.float32)
-        del node.attributes[STEPS]
+        scales = np.array(attribute(node, W_SCALE), np.float32)
+        del node.attributes[W_SCALE]
         steps = steps_of(node.inputs[0])
         if node.domain != NHWC or not self._takes(node) or steps is None or attribute(node, "group", 1) != 1:
             return True
@@ -51,7 +49,7 @@ class ByteConvolutions(KernelPass):
             return True
         graph = node.graph
         assert isinstance(graph, ir.Graph)
-        node.resize_inputs(SCALES + 1)
-        node.replace_input_with(SCALES, add_constant(graph, ir.tensor(scales), f"{node.outputs[0].name}_scales"))
-        set_attributes(node, a_scale=steps[0], a_zero=steps[1])
+        node.resize_inputs(CONV_SCALES + 1)
+        node.replace_input_with(CONV_SCALES, add_constant(graph, ir.tensor(scales), f"{node.outputs[0].name}_scales"))
+        set_attributes(node, **{A_SCALE: steps[0], A_ZERO: steps[1]})
         return True

@@ -15,15 +15,26 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.fuse.round_trips import Rounding, end_rounding
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
-from py_ort.ir.block_products import BYTES, WORDS, ZEROS, block_products
+from py_ort.ir.block_products import ZEROS, block_products
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import attribute, input_at
 from py_ort.ir.operators import INTERNAL, op_types, roundings
 from py_ort.ir.programs import parse_program
+from py_ort.schema.dialect import (
+    A_SCALE,
+    A_ZERO,
+    ELEMENTWISE_CHAIN,
+    INTO,
+    NBITS_STEPS,
+    NBITS_WORDS,
+    PROGRAM,
+    REDUCTION,
+    WORDS_OUTPUT,
+    X_COLUMNS,
+    Y_COLUMNS,
+)
 
-#: The output that has them.
-OUTPUT = 4
 _OFFSET = 128
 _IN_A_WORD = 4
 
@@ -40,11 +51,11 @@ class ByteWords(KernelPass):
 
     def call(self, model: ir.Model) -> int:
         """Take each product of rows that are whole steps, and weights whose zero points are the middle."""
-        return sum(self._join(product) for product in block_products(model) if "a_scale" in product.attributes)
+        return sum(self._join(product) for product in block_products(model) if A_SCALE in product.attributes)
 
     def _join(self, product: ir.Node) -> bool:
-        scale, zero = (float(attribute(product, name)) for name in ("a_scale", "a_zero"))
-        if input_at(product, ZEROS) is not None or input_at(product, WORDS) is not None:
+        scale, zero = (float(attribute(product, name)) for name in (A_SCALE, A_ZERO))
+        if input_at(product, ZEROS) is not None or input_at(product, NBITS_WORDS) is not None:
             return False
         if any(int(attribute(product, name)) % _IN_A_WORD for name in ("K", "N")):
             return False
@@ -58,9 +69,9 @@ class ByteWords(KernelPass):
             return False
         row = np.array([[0, zero - _OFFSET, 0, 0]], np.int32)
         row[0, 2] = np.float32(scale).view(np.int32)
-        product.resize_inputs(BYTES + 1)
-        product.replace_input_with(WORDS, _words(host))
-        product.replace_input_with(BYTES, Builder(product).constant(row))
+        product.resize_inputs(NBITS_STEPS + 1)
+        product.replace_input_with(NBITS_WORDS, _words(host))
+        product.replace_input_with(NBITS_STEPS, Builder(product).constant(row))
         return True
 
 
@@ -77,19 +88,19 @@ def _rounding(host: ir.Node) -> Rounding | None:
     """How a kernel rounds at last, if it does."""
     if has_epilogue(host):
         return end_rounding(host)
-    if (host.domain, host.op_type) != (INTERNAL, "ElementwiseChain"):
+    if (host.domain, host.op_type) != (INTERNAL, ELEMENTWISE_CHAIN):
         return None
-    if {"reduction", "perm", "x_columns", "y_columns", "into"} & set(host.attributes):
+    if {REDUCTION, "perm", X_COLUMNS, Y_COLUMNS, INTO} & set(host.attributes):
         return None
-    last = parse_program(attribute(host, "program"))[-1]
+    last = parse_program(attribute(host, PROGRAM))[-1]
     return (last.op, last.numbers[0], last.numbers[1]) if last.op in roundings().values() else None
 
 
 def _words(host: ir.Node) -> ir.Value:
     """The output with the bytes, which the host gets unless it has it."""
-    if len(host.outputs) <= OUTPUT:
-        host.resize_outputs(OUTPUT + 1)
-        words = host.outputs[OUTPUT]
+    if len(host.outputs) <= WORDS_OUTPUT:
+        host.resize_outputs(WORDS_OUTPUT + 1)
+        words = host.outputs[WORDS_OUTPUT]
         words.name, words.type = f"{host.outputs[0].name}_words", ir.TensorType(ir.DataType.UINT32)
         words.shape = ir.Shape([None])
-    return host.outputs[OUTPUT]
+    return host.outputs[WORDS_OUTPUT]

@@ -15,6 +15,7 @@ from py_ort.ir.graph import attribute, dims, permutation, rank, scalar
 from py_ort.ir.operators import INTERNAL, NHWC, operator
 from py_ort.ir.programs import Instruction, program_text
 from py_ort.ir.rules import Rules
+from py_ort.schema.dialect import REDUCTION
 
 FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 TRANSPOSE = "Transpose"
@@ -81,7 +82,7 @@ def _is_of_all(pool: ir.Node, spatial: range) -> bool:
 
 
 def _reduction(op_type: str, axes: Iterable[int], keepdims: int) -> dict[str, Any]:
-    return {"reduction": op_type, "axes": [*axes], "keepdims": keepdims}
+    return {REDUCTION: op_type, "axes": [*axes], "keepdims": keepdims}
 
 
 _fit = Rules[Callable[[ir.Node, "list[ir.DataType | None]"], bool]]()

@@ -28,6 +28,7 @@ from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.compiler.passes.placed.lifetimes import Lifetimes
 from py_ort.ir.graph import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
 from py_ort.ir.operators import operator
+from py_ort.schema.dialect import INTO, X_COLUMNS, Y_COLUMNS
 
 _WRITERS = 64  # of a tensor that becomes part of a wider one: all their nodes change again
 
@@ -70,7 +71,7 @@ class Columns(KernelPass):
         wide: dict[ir.Value, list[ir.Node]] = {}
         count = 0
         for node in list(graph):
-            if node.op_type != "Concat" or node.domain != "" or "y_columns" in node.attributes or not self._takes(node):
+            if node.op_type != "Concat" or node.domain != "" or Y_COLUMNS in node.attributes or not self._takes(node):
                 continue
             lifetimes = lifetimes or Lifetimes(graph)
             parts = self._parts_of(node, graph, wide, lifetimes.position)
@@ -115,7 +116,7 @@ class Columns(KernelPass):
         return (
             node.graph is graph
             and operator(node.domain, node.op_type).into is not None
-            and "y_columns" not in node.attributes
+            and Y_COLUMNS not in node.attributes
             and self._takes(node)
             and is_suited(node)
         )
@@ -126,10 +127,10 @@ def check_columns(model: ir.Model) -> None:
     for graph in all_graphs(model.graph):
         made: dict[ir.Value, ir.Value] = {}
         for node in graph:
-            read = attribute(node, "x_columns", ()) if node.op_type != "Concat" else ()
+            read = attribute(node, X_COLUMNS, ()) if node.op_type != "Concat" else ()
             for value, first, count in zip(node.inputs, read[::2], read[1::2], strict=False):
                 assert first + count <= (width_of(value) or 0), f"{called(node)} reads {read}"
-            columns, into = attribute(node, "y_columns"), attribute(node, "into")
+            columns, into = attribute(node, Y_COLUMNS), attribute(node, INTO)
             if columns is None:
                 continue
             first, width = columns
@@ -161,7 +162,7 @@ def _meet(part: _Part, other: _Part) -> bool:
 def _apart(node: ir.Node) -> int:
     """How many inputs, from the first on, must lie in another tensor than the output: a convolution's need not."""
     if node.op_type == "Concat":
-        return int(attribute(node, "into", len(node.inputs)))
+        return int(attribute(node, INTO, len(node.inputs)))
     return 1 if node.op_type == "Resize" else 0
 
 
@@ -187,7 +188,7 @@ def _allowed(concat: ir.Node, parts: Sequence[_Part], lifetimes: Lifetimes) -> b
 
 def _widths(concat: ir.Node) -> list[int]:
     """How many columns each input gives; 0 where that is unknown."""
-    given = attribute(concat, "x_columns")
+    given = attribute(concat, X_COLUMNS)
     return [width or 0 for width in (given[1::2] if given else map(width_of, concat.inputs))]
 
 
@@ -221,16 +222,16 @@ def _parts(node: ir.Node) -> list[tuple[ir.Value, int]]:
 
 def _fuse(concat: ir.Node, parts: Sequence[_Part], wide: dict[ir.Value, list[ir.Node]], lifetimes: Lifetimes) -> None:
     """Let the parts be written into one tensor, and what is left be copied there."""
-    widths, copied, given = _widths(concat), _copied(concat, parts), attribute(concat, "x_columns")
+    widths, copied, given = _widths(concat), _copied(concat, parts), attribute(concat, X_COLUMNS)
     firsts, width = [sum(widths[:i]) for i in range(len(widths))], sum(widths)
     lifetimes.join([part.value for part in parts], concat)
     for part in parts:
         for node in part.writers:
             for user, index in list(node.outputs[0].uses()):
-                if user is not concat and index != attribute(user, "into"):
+                if user is not concat and index != attribute(user, INTO):
                     take_columns(user, index, firsts[part.index], widths[part.index])
-            first, _ = attribute(node, "y_columns") or (0, 0)
-            set_attributes(node, y_columns=[firsts[part.index] + first, width])
+            first, _ = attribute(node, Y_COLUMNS) or (0, 0)
+            set_attributes(node, **{Y_COLUMNS: [firsts[part.index] + first, width]})
             node.outputs[0].shape = ir.Shape([*(dims(node.outputs[0]) or [])[:-1], width])
         wide.pop(part.value, None)
     writers = sorted((node for part in parts for node in part.writers), key=lambda node: lifetimes.position[node])
@@ -240,7 +241,7 @@ def _fuse(concat: ir.Node, parts: Sequence[_Part], wide: dict[ir.Value, list[ir.
         concat.resize_inputs(len(sources))
         for i, source in enumerate(sources):
             concat.replace_input_with(i, source)
-        set_attributes(concat, x_columns=columns, y_columns=[firsts[copied[0]], width])
+        set_attributes(concat, **{X_COLUMNS: columns, Y_COLUMNS: [firsts[copied[0]], width]})
         writers.append(concat)
     else:
         replace_value(concat.outputs[0], writers[-1].outputs[0])
@@ -253,14 +254,14 @@ def _fuse(concat: ir.Node, parts: Sequence[_Part], wide: dict[ir.Value, list[ir.
 
 def _write_into(node: ir.Node, before: ir.Value | None) -> None:
     """Let the node write into that tensor, or make it itself."""
-    into = attribute(node, "into")
+    into = attribute(node, INTO)
     if before is None:
         if into is not None:
             node.resize_inputs(into)
-            set_attributes(node, into=None)
+            set_attributes(node, **{INTO: None})
         return
     if into is None:
         into = len(node.inputs) if node.op_type == "Concat" else operator(node.domain, node.op_type).into or 0
         node.resize_inputs(into + 1)
-        set_attributes(node, into=into)
+        set_attributes(node, **{INTO: into})
     node.replace_input_with(into, before)

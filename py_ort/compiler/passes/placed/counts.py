@@ -11,7 +11,7 @@ from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_nodes, attributes_of
 from py_ort.ir.operators import INTERNAL
-from py_ort.ops.counted import COUNTED, count_of
+from py_ort.ops.counted import COUNTED
 
 
 class Counts(KernelPass):
@@ -28,7 +28,7 @@ class Counts(KernelPass):
             known = COUNTED[node.op_type]
             inputs = [*node.inputs, *[None] * (known.inputs - len(node.inputs))]
             results = Builder(node).op(
-                count_of(node.op_type), *inputs, domain=INTERNAL, outputs=known.results + 1, **attributes_of(node)
+                known.counting, *inputs, domain=INTERNAL, outputs=known.results + 1, **attributes_of(node)
             )
             node.resize_inputs(known.inputs + known.results + 1)
             for index, value in enumerate(results, known.inputs):

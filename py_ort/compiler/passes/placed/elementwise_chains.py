@@ -32,6 +32,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_graphs, origins, remove, replace_value
 from py_ort.ir.operators import INTERNAL, operator
 from py_ort.providers import on_device
+from py_ort.schema.dialect import ELEMENTWISE_CHAIN, FINISH, PROGRAM
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
 _INSTRUCTIONS = 24
@@ -234,12 +235,12 @@ class _Chain:
         build = Builder(self.end, origin=[name for node in nodes for name in origins(node)])
         output = self.end.outputs[0]
         first = nodes if self.is_transposed else self.chain
-        attributes: dict[str, Any] = {"program": program_of(first, inputs) or "Cast 0"}
+        attributes: dict[str, Any] = {PROGRAM: program_of(first, inputs) or "Cast 0"}
         if self.middle is not None:
             attributes |= as_middle(self.middle)
         if self.finish and not self.is_transposed:
-            attributes["finish"] = program_of(self.finish, _inputs(self.finish))
-        made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, **attributes)
+            attributes[FINISH] = program_of(self.finish, _inputs(self.finish))
+        made = build.op(ELEMENTWISE_CHAIN, *inputs, domain=INTERNAL, **attributes)
         made.type, made.shape = output.type, output.shape
         replace_value(output, made)
         gone = []

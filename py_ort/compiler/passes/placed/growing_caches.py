@@ -26,9 +26,16 @@ from py_ort.ir.infer import infer_graph
 from py_ort.ir.operators import operator
 from py_ort.ir.rules import Rules
 from py_ort.ir.shape_data import elements, known
+from py_ort.schema.dialect import (
+    ATTENTION_LENGTHS,
+    ATTENTION_MASK,
+    ATTENTION_PAST_KEY,
+    ATTENTION_PAST_VALUE,
+    GROWS,
+    GROWS_WITH,
+)
 
 _OUTPUTS = ("result", "present key", "present value")
-_MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6
 #: How many rows come before a step's own.
 _PAST: Any = ir.SymbolicDim("rows_before_a_step")._expr
 #: The place of an element along the axis of columns.
@@ -41,13 +48,13 @@ class GrowingCaches(KernelPass):
     def call(self, model: ir.Model) -> int:
         """Mark the nodes that append to caches."""
         nodes = [node for node in model.graph if _appends(node)]
-        if not nodes or attribute(nodes[0], "grows") or not all(self._takes(node) for node in nodes):
+        if not nodes or attribute(nodes[0], GROWS) or not all(self._takes(node) for node in nodes):
             return 0
         sizes = None if any(subgraphs(node) for node in model.graph) else _sizes(model.graph, nodes)
         if sizes is None or not _hides_the_past(model, *sizes):
             return 0
         for node in nodes:
-            set_attributes(node, grows=1, grows_with=sizes[1] or None)
+            set_attributes(node, **{GROWS: 1, GROWS_WITH: sizes[1] or None})
         return len(nodes)
 
 
@@ -55,15 +62,15 @@ def _appends(node: ir.Node) -> bool:
     """Whether a node is an Attention with a past that is fed, and nothing else that says how much of it counts."""
     if (node.domain, node.op_type) != ("", "Attention"):
         return False
-    inputs = [*node.inputs, *[None] * _LENGTHS][: _LENGTHS + 1]
-    pasts = inputs[_PAST_KEY], inputs[_PAST_VALUE]
-    counted = inputs[_LENGTHS] is not None or len(node.outputs) > len(_OUTPUTS)
+    inputs = [*node.inputs, *[None] * ATTENTION_LENGTHS][: ATTENTION_LENGTHS + 1]
+    pasts = inputs[ATTENTION_PAST_KEY], inputs[ATTENTION_PAST_VALUE]
+    counted = inputs[ATTENTION_LENGTHS] is not None or len(node.outputs) > len(_OUTPUTS)
     return not counted and all(past is not None and past.is_graph_input() for past in pasts)
 
 
 def _sizes(graph: ir.Graph, nodes: Sequence[ir.Node]) -> tuple[dict[Any, Any], list[int]] | None:
     """What sizes are in a step of one row behind _PAST ones, and the inputs that are as long as the keys."""
-    pasts = {value for node in nodes for value in node.inputs[_PAST_KEY : _PAST_VALUE + 1]}
+    pasts = {value for node in nodes for value in node.inputs[ATTENTION_PAST_KEY : ATTENTION_PAST_VALUE + 1]}
     shapes = [dims(past) for past in pasts]
     if len(pasts) != 2 * len(nodes) or any(shape is None or len(shape) != 4 for shape in shapes):
         return None
@@ -166,7 +173,7 @@ class _Facts:
                 if not self._is_hidden(node):
                     return False
                 self._facts |= {node.outputs[0]: _STILL} | dict.fromkeys(node.outputs[1:], None)
-                caches.update(node.inputs[_PAST_KEY : _PAST_VALUE + 1], node.outputs[1:])
+                caches.update(node.inputs[ATTENTION_PAST_KEY : ATTENTION_PAST_VALUE + 1], node.outputs[1:])
             else:
                 fact = self._fact(node)
                 several = _STILL if fact is not None and fact.still else None
@@ -189,9 +196,9 @@ class _Facts:
         return fact is not None and fact.still
 
     def _is_hidden(self, node: ir.Node) -> bool:
-        if not all(self.same(value) for value in node.inputs[:_MASK]):
+        if not all(self.same(value) for value in node.inputs[:ATTENTION_MASK]):
             return False
-        mask = node.inputs[_MASK]
+        mask = node.inputs[ATTENTION_MASK]
         fact, shape = self.of(mask), dims(mask)
         if fact is None or fact.varies:
             return False

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from py_ort.compiler.passes.placed.estimates import SYMBOLS, Estimates
 from py_ort.ir.graph import attribute
 from py_ort.ir.operators import operator
+from py_ort.schema.dialect import INTO
 
 
 class _Held(NamedTuple):
@@ -118,7 +119,7 @@ def _views(graph: ir.Graph) -> dict[ir.Value, ir.Value]:
     """Values that lie in another's memory, and that one: reshaped, or a wider one that is written into."""
     found: dict[ir.Value, ir.Value] = {}
     for node in graph:
-        at = 0 if operator(node.domain, node.op_type).view else attribute(node, "into")
+        at = 0 if operator(node.domain, node.op_type).view else attribute(node, INTO)
         source = None if at is None else node.inputs[at]
         if source is not None:
             found[node.outputs[0]] = found.get(source, source)

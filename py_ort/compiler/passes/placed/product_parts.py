@@ -14,11 +14,10 @@ from py_ort.compiler.passes.match import made_by, only_user, same_dims
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass
 from py_ort.ir.graph import all_nodes, dims, input_at, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT
+from py_ort.schema.dialect import EPILOGUE, PRODUCT_BIAS, PRODUCT_RESIDUAL, X_PARTS, Y_PARTS
 
 #: Kernels cut no k below this one.
 _LEAST_K = 2048
-#: MatMul's inputs.
-_BIAS, _RESIDUAL = 2, 3
 
 
 class ProductParts(KernelPass):
@@ -31,7 +30,7 @@ class ProductParts(KernelPass):
         return sum(self._join(node) for node in list(all_nodes(model.graph)))
 
     def _join(self, node: ir.Node) -> bool:
-        if _bias_at(node) is None or "x_parts" in node.attributes or not self._takes(node):
+        if _bias_at(node) is None or X_PARTS in node.attributes or not self._takes(node):
             return False
         rows, residual = node.inputs[:2]
         if rows is None or residual is None:
@@ -45,8 +44,8 @@ class ProductParts(KernelPass):
                     continue
                 node.replace_input_with(0, x)
                 node.replace_input_with(1, other)
-                set_attributes(product, y_parts=1)
-                set_attributes(node, x_parts=1)
+                set_attributes(product, **{Y_PARTS: 1})
+                set_attributes(node, **{X_PARTS: 1})
                 x.shape, x.type = ir.Shape([None, *(dims(x) or ())]), ir.TensorType(ir.DataType.FLOAT)
                 return True
         return False
@@ -62,8 +61,8 @@ class ProductParts(KernelPass):
             return False
         return (
             made.dtype in (ir.DataType.FLOAT, ir.DataType.FLOAT16)
-            and "epilogue" not in product.attributes
-            and input_at(product, _RESIDUAL) is None
+            and EPILOGUE not in product.attributes
+            and input_at(product, PRODUCT_RESIDUAL) is None
         )
 
 
@@ -76,12 +75,12 @@ def _bias_at(node: ir.Node) -> int | None:
 
 def _move_bias(product: ir.Node, node: ir.Node) -> bool:
     """Leave a bias to the node, if there is one; False where it has one already."""
-    bias, at = input_at(product, _BIAS), _bias_at(node)
+    bias, at = input_at(product, PRODUCT_BIAS), _bias_at(node)
     if bias is None or at is None:
         return True
     if input_at(node, at) is not None:
         return False
-    product.resize_inputs(_BIAS)
+    product.resize_inputs(PRODUCT_BIAS)
     if len(node.inputs) <= at:
         node.resize_inputs(at + 1)
     node.replace_input_with(at, bias)

@@ -22,6 +22,7 @@ from py_ort.ir.block_products import is_block_product, may_end
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import all_nodes, dims, input_at, rank, replace_value
 from py_ort.ir.operators import op_types, roundings
+from py_ort.schema.dialect import NBITS_RESIDUAL, PRODUCT_BIAS, PRODUCT_RESIDUAL
 
 
 class QuantizedEnds(KernelPass):
@@ -122,7 +123,7 @@ class QuantizedEnds(KernelPass):
             z.const_value is None
             and same_dims(x, z)
             and self._takes_residual(host)
-            and _add_input(host, block_products.RESIDUAL if is_block_product(host) else _RESIDUAL, z)
+            and _add_input(host, NBITS_RESIDUAL if is_block_product(host) else PRODUCT_RESIDUAL, z)
         ):
             epilogue.plus_residual().write(host)
         else:
@@ -130,14 +131,11 @@ class QuantizedEnds(KernelPass):
         return True
 
 
-_BIAS, _RESIDUAL = 2, 3  # inputs of products
-
-
 def _bias_of(host: ir.Node) -> int | None:
     """Where a product may have a bias that its epilogue adds; a vector on the right leaves no columns for one."""
     if is_block_product(host):
         return block_products.BIAS
-    return _BIAS if host.op_type == "MatMul" and rank(host.inputs[1]) != 1 else None
+    return PRODUCT_BIAS if host.op_type == "MatMul" and rank(host.inputs[1]) != 1 else None
 
 
 def _add_input(host: ir.Node, place: int | None, value: ir.Value) -> bool:

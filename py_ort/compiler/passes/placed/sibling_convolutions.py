@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.placed.byte_convolutions import SCALES
 from py_ort.compiler.passes.placed.column_nodes import LANES, reads_columns, take_columns, width_of
 from py_ort.compiler.passes.placed.columns import check_columns
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass
@@ -20,9 +19,10 @@ from py_ort.compiler.passes.placed.lifetimes import Lifetimes
 from py_ort.ir.content_keys import derive
 from py_ort.ir.graph import add_constant, all_graphs, attribute, dims, input_at, origins, rank, remove, set_origins
 from py_ort.ir.operators import NHWC
+from py_ort.schema.dialect import CONV_SCALES
 
 #: Inputs with something for each output: weights, bias, the weights' scales.
-_STACKED = (1, 2, SCALES)
+_STACKED = (1, 2, CONV_SCALES)
 
 
 class SiblingConvolutions(KernelPass):
@@ -57,7 +57,7 @@ class SiblingConvolutions(KernelPass):
             return None
         if any(n != 1 for n in attribute(node, "kernel_shape", (0,))) or any(attribute(node, "pads", ())):
             return None
-        if any(value is not None for value in (*node.inputs[3:SCALES], *node.inputs[SCALES + 1 :])):
+        if any(value is not None for value in (*node.inputs[3:CONV_SCALES], *node.inputs[CONV_SCALES + 1 :])):
             return None
         given = {index: value for index in _STACKED if (value := input_at(node, index)) is not None}
         parameters = list(given.values())

@@ -24,10 +24,10 @@ from py_ort.ir.graph import (
     set_attributes,
     set_origins,
 )
-from py_ort.ir.operators import INTERNAL, PERMS
+from py_ort.ir.operators import INTERNAL
+from py_ort.schema.dialect import A_PERM, B_PERM, PRODUCT_RESIDUAL, Y_PARTS, Y_PERM
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
-_RESIDUAL = 3  # an input, which lies as the result does
 
 
 class TransposedOperands(KernelPass):
@@ -47,10 +47,10 @@ class TransposedOperands(KernelPass):
         return sum(self._operand(node, at) for node in products for at in (0, 1)) + sum(map(self._result, products))
 
     def _may(self, node: ir.Node) -> bool:
-        return node.outputs[0].dtype in _FLOATS and "y_parts" not in node.attributes and self._takes(node)
+        return node.outputs[0].dtype in _FLOATS and Y_PARTS not in node.attributes and self._takes(node)
 
     def _operand(self, node: ir.Node, at: int) -> bool:
-        value, name = node.inputs[at], PERMS[at]
+        value, name = node.inputs[at], (A_PERM, B_PERM)[at]
         transpose = made_by(value, "Transpose")
         if transpose is None or value is None or not only_for(value, node) or node.inputs.count(value) > 1:
             return False
@@ -74,14 +74,13 @@ class TransposedOperands(KernelPass):
         if transpose is None or (transpose.domain, transpose.op_type) != ("", "Transpose"):
             return False
         perm = permutation(transpose)
-        if perm is None or perm[-1:] != [len(perm) - 1] or input_at(node, _RESIDUAL) is not None:
+        if perm is None or perm[-1:] != [len(perm) - 1] or input_at(node, PRODUCT_RESIDUAL) is not None:
             return False
-        name = PERMS[-1]
-        if name in node.attributes or not self._is_beside(transpose, node):
+        if Y_PERM in node.attributes or not self._is_beside(transpose, node):
             return False
         value.shape = transpose.outputs[0].shape
         replace_value(transpose.outputs[0], value)
-        self._put(node, transpose, name, perm)
+        self._put(node, transpose, Y_PERM, perm)
         return True
 
     def _is_beside(self, transpose: ir.Node, node: ir.Node) -> bool:

@@ -6,6 +6,7 @@
 #include "kernels/attention/attention_core.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/half_precision.h"
+#include "py_ort/gen/dialect.h"
 
 namespace py_ort {
 namespace {
@@ -14,20 +15,21 @@ class Attention {
  public:
   explicit Attention(const KernelInfo& info) {
     const Attributes& a = info.attributes;
-    causal_ = a.integer("is_causal", 0) != 0, nan_rows_ = a.integer("nan_rows", 0) != 0;
-    mask_broadcasts_ = a.integer("mask_broadcasts", 0) != 0;
+    causal_ = a.integer("is_causal", 0) != 0, nan_rows_ = a.integer(dialect::kNanRows, 0) != 0;
+    mask_broadcasts_ = a.integer(dialect::kMaskBroadcasts, 0) != 0;
     heads_ = a.integer("q_num_heads", 0), kv_heads_ = a.integer("kv_num_heads", 0);
     has_scale_ = a.has("scale"), scale_ = a.number("scale", 0);
     softcap_ = a.number("softcap", 0);
     left_window_ = a.integer("left_window_size", -1), right_window_ = a.integer("right_window_size", -1);
-    offsets_ = a.integers("offsets"), head_sizes_ = a.integers("head_sizes");
+    offsets_ = a.integers(dialect::kOffsets), head_sizes_ = a.integers(dialect::kHeadSizes);
     stage_ = static_cast<AttentionProblem::Stage>(a.integer("qk_matmul_output_mode", 0));
   }
 
   Status operator()(KernelContext& context) const {
     const Tensor &q = *context.input(0), &k = *context.input(1), &v = *context.input(2);
-    const Tensor *mask = context.input(3), *past_key = context.input(4), *past_value = context.input(5),
-                 *lengths = context.input(6), *kept = context.input(7);
+    const Tensor *mask = context.input(dialect::kAttentionMask), *past_key = context.input(dialect::kAttentionPastKey),
+                 *past_value = context.input(dialect::kAttentionPastValue),
+                 *lengths = context.input(dialect::kAttentionLengths), *kept = context.input(dialect::kAttentionKept);
     const bool by_row = q.rank() == 3;
     PY_ORT_ENSURE((by_row || q.rank() == 4) && k.rank() == q.rank() && v.rank() == q.rank(),
                   "Q, K and V must all have three or four axes, not the shapes ", q.dims, ", ", k.dims, " and ",

@@ -8,6 +8,7 @@
 #include "kernels/matmul/epilogue.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/product.h"
+#include "py_ort/gen/dialect.h"
 #include "py_ort/kernel_features.h"
 #include "kernels/shared/spatial.h"
 #include "kernels/shared/strided.h"
@@ -24,10 +25,10 @@ class Conv {
   static Status make(const KernelInfo& info, Conv& out) {
     const Attributes& a = info.attributes;
     out.group_ = a.integer("group", 1);
-    out.out_channels_ = a.integer("out_channels", 0);
-    const std::string layout = a.text("weight_layout", "");
-    if (layout == "panel8") out.layout_ = WeightLayout::panel8;
-    else if (layout == "HWIO") out.layout_ = WeightLayout::hwio;
+    out.out_channels_ = a.integer(dialect::kOutChannels, 0);
+    const std::string layout = a.text(dialect::kWeightLayout, "");
+    if (layout == dialect::kPanel8) out.layout_ = WeightLayout::panel8;
+    else if (layout == dialect::kHwio) out.layout_ = WeightLayout::hwio;
     else if (!layout.empty()) return invalid_graph("weight_layout cannot be ", layout);
     else if (info.domain == kMicrosoftDomain && info.op_type == "NhwcConv") out.layout_ = WeightLayout::channels_last;
     if (out.layout_ == WeightLayout::panel8 && out.out_channels_ <= 0)
@@ -40,7 +41,8 @@ class Conv {
   }
 
   Status operator()(KernelContext& context) const {
-    const Tensor &w = *context.input(1), *bias = context.input(2), *given = context.input(3), *z;
+    const Tensor &w = *context.input(1), *bias = context.input(dialect::kProductBias),
+                 *given = context.input(dialect::kProductResidual), *z;
     Tensor x, residual;
     Columns x_at, z_at, y_at;  // of channels-last images only
     if constexpr (kChannelsLast) {

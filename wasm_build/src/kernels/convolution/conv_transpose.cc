@@ -8,6 +8,7 @@
 #include "microkernels/activation.h"
 #include "microkernels/window.h"
 #include "kernels/matmul/product.h"
+#include "py_ort/gen/dialect.h"
 #include "py_ort/kernel_features.h"
 #include "kernels/shared/spatial.h"
 #include "kernels/shared/strided.h"
@@ -25,10 +26,10 @@ class ConvTranspose {
   static Status make(const KernelInfo& info, ConvTranspose& out) {
     const Attributes& a = info.attributes;
     out.group_ = a.integer("group", 1);
-    out.out_channels_ = a.integer("out_channels", 0);
-    const std::string layout = a.text("weight_layout", "");
-    out.panels_ = layout == "panel8";
-    out.hwio_ = layout == "HWIO";
+    out.out_channels_ = a.integer(dialect::kOutChannels, 0);
+    const std::string layout = a.text(dialect::kWeightLayout, "");
+    out.panels_ = layout == dialect::kPanel8;
+    out.hwio_ = layout == dialect::kHwio;
     if (!layout.empty() && !out.panels_ && !out.hwio_) return invalid_graph("weight_layout cannot be ", layout);
     PY_ORT_TRY(SpatialAttributes::read(a, out.spatial_));
     if (out.panels_ && (out.out_channels_ <= 0 || out.spatial_.kernel.empty()))
@@ -37,7 +38,7 @@ class ConvTranspose {
   }
 
   Status operator()(KernelContext& context) const {
-    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *z;
+    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(dialect::kProductBias), *z;
     Image image;
     PY_ORT_TRY(Image::of(x, kChannelsLast, image));
     Job job;

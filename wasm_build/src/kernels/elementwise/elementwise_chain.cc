@@ -11,6 +11,7 @@
 #include "kernels/shared/axes.h"
 #include "kernels/elementwise/pow.h"
 #include "kernels/shared/program.h"
+#include "py_ort/gen/dialect.h"
 #include "py_ort/kernel.h"
 #include "kernels/reduction/reduce.h"
 #include "kernels/shared/simd_math.h"
@@ -255,16 +256,16 @@ class Program {
 class ElementwiseChain {
  public:
   static Status make(const KernelInfo& info, ElementwiseChain& out) {
-    PY_ORT_TRY(Program::make(info.attributes.text("program", ""), out.program_));
+    PY_ORT_TRY(Program::make(info.attributes.text(dialect::kProgram, ""), out.program_));
     PY_ORT_ENSURE(!out.program_.empty(), "ElementwiseChain needs a program");
-    const std::string reduction = info.attributes.text("reduction", "");
+    const std::string reduction = info.attributes.text(dialect::kReduction, "");
     if (reduction.empty()) return {};
     out.reduction_ = find_reduction(reduction);
     if (!out.reduction_ || out.reduction_->finish == Finish::log_of_exps)
       return not_implemented("ElementwiseChain with ", reduction);
     out.axes_ = info.attributes.integers("axes");
     out.keep_ = info.attributes.integer("keepdims", 1) != 0;
-    PY_ORT_TRY(Program::make(info.attributes.text("finish", ""), out.finish_));
+    PY_ORT_TRY(Program::make(info.attributes.text(dialect::kFinish, ""), out.finish_));
     return out.finish_.check(1);
   }
 
@@ -347,7 +348,7 @@ class ElementwiseChain {
   bool keep_ = true;
 };
 
-PY_ORT_KERNEL("com.ms.internal", "ElementwiseChain", "float32,int32,int64,bool", ElementwiseChain);
+PY_ORT_KERNEL(dialect::kInternalDomain, dialect::kElementwiseChain, "float32,int32,int64,bool", ElementwiseChain);
 
 }  // namespace
 }  // namespace py_ort

@@ -2,6 +2,7 @@
 #include "kernels/quantization/block_product.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/unpacked_product.h"
+#include "py_ort/gen/dialect.h"
 
 namespace py_ort {
 namespace {
@@ -94,7 +95,7 @@ class ExpertMatMul {
   int64_t bits_, block_;
 };
 
-PY_ORT_KERNEL("com.ms.internal", "ExpertMatMul",
+PY_ORT_KERNEL(dialect::kInternalDomain, dialect::kExpertMatmul,
               "float32,float16,bfloat16;int32;float32,float16,bfloat16,uint8;float32,float16,bfloat16;uint8;float32,"
               "float16,bfloat16",
               WithHalf<ExpertMatMul>);

@@ -4,12 +4,12 @@
 #include <limits>
 
 #include "kernels/matmul/activation.h"
+#include "py_ort/gen/dialect.h"
 
 namespace py_ort {
 
 namespace {
 constexpr int kValue = 0, kResidual = 1, kFirst = 2;  // registers
-constexpr size_t kResidualInput = 3;
 
 // Which loops of the micro-kernels do it.
 void choose_form(Epilogue& epilogue, bool offset) {
@@ -54,7 +54,7 @@ bool recognized(const std::vector<Instruction>& program, Epilogue& out, bool& re
 }
 
 Status ProductEpilogue::read(const KernelInfo& info, ProductEpilogue& out) {
-  const std::string text = info.attributes.text("epilogue", "");
+  const std::string text = info.attributes.text(dialect::kEpilogue, "");
   std::vector<Instruction> program;
   PY_ORT_TRY(parse_program(text, program));
   if (!recognized(program, out.form_, out.residual_)) return not_implemented(info.op_type, " with the epilogue ", text);
@@ -62,7 +62,7 @@ Status ProductEpilogue::read(const KernelInfo& info, ProductEpilogue& out) {
 }
 
 Status ProductEpilogue::residual(const KernelContext& context, const Dims& dims, const Tensor*& z) const {
-  return residual(context.input(kResidualInput), dims, z);
+  return residual(context.input(dialect::kProductResidual), dims, z);
 }
 
 Status ProductEpilogue::residual(const Tensor* given, const Dims& dims, const Tensor*& z) const {

@@ -3,6 +3,7 @@
 #include "kernels/matmul/epilogue.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/product.h"
+#include "py_ort/gen/dialect.h"
 #include "py_ort/kernel_features.h"
 
 namespace py_ort {
@@ -12,7 +13,7 @@ class Gemm {
  public:
   static Status make(const KernelInfo& info, Gemm& out) {
     const Attributes& a = info.attributes;
-    out.packed_columns_ = a.integer("packed_n", -1);
+    out.packed_columns_ = a.integer(dialect::kPackedN, -1);
     out.alpha_ = a.number("alpha", 1), out.beta_ = a.number("beta", 1);
     out.transposed_[0] = a.integer("transA", 0), out.transposed_[1] = a.integer("transB", 0);
     return ProductEpilogue::read(info, out.epilogue_);
@@ -20,7 +21,7 @@ class Gemm {
 
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(1);
-    const Tensor* c = context.input(2);
+    const Tensor* c = context.input(dialect::kProductBias);
     if (c && c->count() == 0) c = nullptr;
     PY_ORT_ENSURE(a.rank() == 2, "Gemm's A must be a matrix, but its shape is ", a.dims);
     Shape s{a.dims[transposed_[0]], 0, a.dims[!transposed_[0]]};

@@ -5,6 +5,7 @@
 #include "kernels/matmul/epilogue.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/product.h"
+#include "py_ort/gen/dialect.h"
 #include "py_ort/kernel_features.h"
 #include "kernels/shared/strided.h"
 
@@ -54,7 +55,7 @@ class MatMul {
  public:
   static Status make(const KernelInfo& info, MatMul& out) {
     const Attributes& a = info.attributes;
-    out.packed_columns_ = a.integer("packed_n", -1);
+    out.packed_columns_ = a.integer(dialect::kPackedN, -1);
     out.alpha_ = a.number("alpha", 1);
     out.transposed_[0] = a.integer("transA", 0), out.transposed_[1] = a.integer("transB", 0);
     out.batch_transposed_[0] = a.integer("transBatchA", 0), out.batch_transposed_[1] = a.integer("transBatchB", 0);
@@ -80,7 +81,7 @@ class MatMul {
     Dims dims = batch;
     if (!left.vector) dims.push_back(left.rows);
     if (!right.vector) dims.push_back(right.columns);
-    const Tensor* bias = context.input(2);
+    const Tensor* bias = context.input(dialect::kProductBias);
     PY_ORT_ENSURE(!bias || bias->count() == right.columns, "a bias of shape ", bias->dims, " does not fit ",
                   right.columns, " columns");
     const Tensor* z;

@@ -2,6 +2,7 @@
 #include "kernels/shared/derived.h"
 #include "kernels/quantization/integer_product.h"
 #include "kernels/shared/spatial.h"
+#include "py_ort/gen/dialect.h"
 
 namespace py_ort {
 namespace {
@@ -12,9 +13,9 @@ class IntegerConvolution {
   Status read(const KernelInfo& info) {
     const Attributes& a = info.attributes;
     group_ = a.integer("group", 1);
-    const std::string layout = a.text("weight_layout", "");
-    if (!layout.empty() && layout != "panel8x4") return invalid_graph("weight_layout cannot be ", layout);
-    if (!layout.empty()) packed_channels_ = a.integer("out_channels", 0);
+    const std::string layout = a.text(dialect::kWeightLayout, "");
+    if (!layout.empty() && layout != dialect::kPanel8x4) return invalid_graph("weight_layout cannot be ", layout);
+    if (!layout.empty()) packed_channels_ = a.integer(dialect::kOutChannels, 0);
     PY_ORT_TRY(SpatialAttributes::read(a, spatial_));
     if (packed() && (packed_channels_ <= 0 || group_ <= 0 || packed_channels_ % group_ || spatial_.kernel.empty()))
       return invalid_graph("panel8x4 weights need the attributes out_channels and kernel_shape");

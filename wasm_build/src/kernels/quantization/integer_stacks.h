@@ -5,6 +5,7 @@
 #include "kernels/shared/broadcast.h"
 #include "kernels/shared/derived.h"
 #include "kernels/quantization/integer_product.h"
+#include "py_ort/gen/dialect.h"
 
 namespace py_ort {
 
@@ -68,7 +69,7 @@ struct Factor {
 // The right operand, whose panels are kept where it is constant.
 class RightStack {
  public:
-  void read(const KernelInfo& info) { packed_columns_ = info.attributes.integer("packed_n", -1); }
+  void read(const KernelInfo& info) { packed_columns_ = info.attributes.integer(dialect::kPackedN, -1); }
   Status shapes(const Tensor& a, const Tensor& b, Shapes& s) const { return Shapes::of(a, b, packed_columns_, s); }
   // Of each of its matrices.
   Status panels(const Tensor& b, const Shapes& s, const std::vector<IntegerPanels>*& of_each) const {

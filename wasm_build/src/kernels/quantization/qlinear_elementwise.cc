@@ -6,6 +6,7 @@
 #include "kernels/shared/dtypes.h"
 #include "kernels/shared/lanes.h"
 #include "kernels/quantization/quantization.h"
+#include "py_ort/gen/dialect.h"
 #include "py_ort/integer_products.h"
 
 namespace py_ort {
@@ -123,7 +124,7 @@ struct ByteTable {
   }
 };
 
-PY_ORT_KERNEL("com.ms.internal", "ByteTable", "int8,uint8", ByteTable);
+PY_ORT_KERNEL(dialect::kInternalDomain, dialect::kByteTable, "int8,uint8", ByteTable);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearSigmoid", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearLeakyRelu", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearWhere", "*", QLinear);

@@ -9,6 +9,7 @@
 #include "kernels/shared/lanes.h"
 #include "kernels/quantization/quantization.h"
 #include "kernels/shared/simd_math.h"
+#include "py_ort/gen/dialect.h"
 #include "py_ort/integer_products.h"
 
 namespace py_ort {
@@ -225,7 +226,7 @@ PY_ORT_KERNEL("", "QuantizeLinear", "float32,float16,bfloat16,int32;" PY_ORT_SCA
               QuantizeLinear);
 PY_ORT_KERNEL("", "DequantizeLinear", PY_ORT_QUANTIZED ";" PY_ORT_SCALES ";" PY_ORT_QUANTIZED, DequantizeLinear);
 PY_ORT_KERNEL("", "DynamicQuantizeLinear", "float32", DynamicQuantizeLinear);
-PY_ORT_KERNEL("com.ms.internal", "DynamicFakeQuantize", "float32", DynamicFakeQuantize);
+PY_ORT_KERNEL(dialect::kInternalDomain, dialect::kDynamicFakeQuantize, "float32", DynamicFakeQuantize);
 #undef PY_ORT_QUANTIZED
 #undef PY_ORT_SCALES
 

@@ -1,10 +1,11 @@
 #include "kernels/shared/columns.h"
+#include "py_ort/gen/dialect.h"
 
 namespace py_ort {
 
 ColumnAttributes ColumnAttributes::of(const Attributes& attributes) {
-  return {attributes.integers("x_columns"), attributes.integers("residual_columns"), attributes.integers("y_columns"),
-          attributes.integer("into", -1)};
+  return {attributes.integers(dialect::kXColumns), attributes.integers(dialect::kResidualColumns),
+          attributes.integers(dialect::kYColumns), attributes.integer(dialect::kInto, -1)};
 }
 
 Status seen_columns(const Tensor& wide, const Dims& columns, Tensor& seen, Columns& at) {

@@ -7,6 +7,19 @@ import { groupQueryAttention } from './group_query';
 import { appendToCache } from './kv_append';
 import { maskOf } from './mask';
 import { microsoftAttention, multiHeadAttention } from './multi_head';
+import {
+  ATTENTION_KEPT,
+  ATTENTION_LENGTHS,
+  ATTENTION_MASK,
+  ATTENTION_PAST_KEY,
+  ATTENTION_PAST_VALUE,
+  GROWS,
+  GROWS_WITH,
+  HEAD_SIZES,
+  MASK_BROADCASTS,
+  NAN_ROWS,
+  OFFSETS,
+} from '../../../../schema/dialect';
 
 interface AttentionAttributes {
   readonly heads: number;
@@ -31,9 +44,6 @@ interface AttentionAttributes {
   readonly growing?: readonly number[];
 }
 
-/** `KEPT` is ours, of truths: scores are 0 where it is false, before the mask is added. */
-const [MASK, PAST_KEY, PAST_VALUE, LENGTHS, KEPT] = [3, 4, 5, 6, 7];
-
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
 function attributes(a: Attributes): AttentionAttributes {
@@ -43,14 +53,14 @@ function attributes(a: Attributes): AttentionAttributes {
     scale: a.number('scale', 0),
     softcap: a.number('softcap', 0),
     causal: a.integer('is_causal', 0) !== 0,
-    nanRows: a.integer('nan_rows', 0) !== 0,
-    maskBroadcasts: a.integer('mask_broadcasts', 0) !== 0,
+    nanRows: a.integer(NAN_ROWS, 0) !== 0,
+    maskBroadcasts: a.integer(MASK_BROADCASTS, 0) !== 0,
     left: a.integer('left_window_size', -1),
     right: a.integer('right_window_size', -1),
     debugMode: a.integer('qk_matmul_output_mode', 0),
-    offsets: a.integers('offsets'),
-    headSizes: a.integers('head_sizes'),
-    growing: a.has('grows') ? a.integers('grows_with') : undefined,
+    offsets: a.integers(OFFSETS),
+    headSizes: a.integers(HEAD_SIZES),
+    growing: a.has(GROWS) ? a.integers(GROWS_WITH) : undefined,
   };
 }
 
@@ -98,9 +108,13 @@ function appended(
 }
 
 function resolve(ctx: Context, a: AttentionAttributes): void {
-  const [mask, pastKey, pastValue, lengths, kept] = [MASK, PAST_KEY, PAST_VALUE, LENGTHS, KEPT].map(
-    (i) => ctx.inputs[i],
-  );
+  const [mask, pastKey, pastValue, lengths, kept] = [
+    ATTENTION_MASK,
+    ATTENTION_PAST_KEY,
+    ATTENTION_PAST_VALUE,
+    ATTENTION_LENGTHS,
+    ATTENTION_KEPT,
+  ].map((i) => ctx.inputs[i]);
   const forms = [a.heads, a.kvHeads, a.kvHeads].map((heads, i) =>
     a.offsets.length === 3
       ? partOf(ctx.input(i), heads, a.headSizes[i === 2 ? 1 : 0], a.offsets[i])
@@ -121,7 +135,9 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
     throw new KernelError(`Attention of queries [${q.form}] over keys [${k.form}]`);
   const past = pastKey?.dims[2] ?? 0;
   const before =
-    ctx.boundInPlace(1, PAST_KEY) && ctx.boundInPlace(2, PAST_VALUE) && queries === 1 ? ctx.rowsBefore() : undefined;
+    ctx.boundInPlace(1, ATTENTION_PAST_KEY) && ctx.boundInPlace(2, ATTENTION_PAST_VALUE) && queries === 1
+      ? ctx.rowsBefore()
+      : undefined;
   const keys = before ? past : past + incoming;
   const flat = ctx.input(0).dims.length === 3;
   const y = ctx.output(0, flat ? [batch, queries, heads * valueSize] : [batch, heads, queries, valueSize]);
@@ -177,8 +193,8 @@ const attention: Kernel<AttentionAttributes> = {
   appended: ({ growing }) =>
     growing && {
       caches: [
-        [PAST_KEY, 1],
-        [PAST_VALUE, 2],
+        [ATTENTION_PAST_KEY, 1],
+        [ATTENTION_PAST_VALUE, 2],
       ],
       by: { growing },
     },

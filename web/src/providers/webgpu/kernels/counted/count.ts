@@ -2,9 +2,6 @@
 // as a host input, for which the core waits (py_ort/compiler/passes/placed/counts.py makes the first).
 import { type Context, KernelError } from '../../../../contract/kernel';
 
-/** The domain of counting nodes. */
-export const INTERNAL_DOMAIN = 'com.ms.internal';
-
 /** The shape of a count. */
 export const COUNT: readonly number[] = [1];
 

@@ -3,8 +3,9 @@
 import { type Context, type Kernel, KernelError, type Shader, type Spec } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
 import { HOST, linearMain, linearWorkgroups } from '../../wgsl';
-import { COUNT, countOf, INTERNAL_DOMAIN } from './count';
+import { COUNT, countOf } from './count';
 import { prefixSums } from './sums';
+import { INTERNAL_DOMAIN, NON_MAX_SUPPRESSION_COUNT } from '../../../../schema/dialect';
 
 interface PickSpec extends Spec {
   readonly center: boolean;
@@ -176,7 +177,7 @@ const attributes: Kernel<boolean>['attributes'] = (given) => given.integer('cent
 
 export const nonMaxSuppressionKernels: Kernel[] = [
   {
-    op: 'NonMaxSuppressionCount',
+    op: NON_MAX_SUPPRESSION_COUNT,
     domain: INTERNAL_DOMAIN,
     types: [FLOAT, FLOAT, HOST],
     attributes,

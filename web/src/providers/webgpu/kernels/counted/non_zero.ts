@@ -4,8 +4,9 @@ import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../.
 import { DType } from '../../../../schema';
 import { ALL, BOOL, computeType, HOST, linearMain, linearWorkgroups, load, normalizeAxis } from '../../wgsl';
 import { gather } from '../gathering/gather';
-import { COUNT, countOf, INTERNAL_DOMAIN } from './count';
+import { COUNT, countOf } from './count';
 import { FAN, prefixSums } from './sums';
+import { COMPRESS_COUNT, INTERNAL_DOMAIN, NON_ZERO_COUNT } from '../../../../schema/dialect';
 
 interface ChunkSpec extends Spec {
   readonly type: StorageType;
@@ -77,7 +78,7 @@ function places(ctx: Context, x: Tensor, n: number, dims: readonly number[], sta
 }
 
 const nonZeroCount: Kernel = {
-  op: 'NonZeroCount',
+  op: NON_ZERO_COUNT,
   domain: INTERNAL_DOMAIN,
   types: [ALL],
   resolve: (ctx) => count(ctx, ctx.input(0), ctx.input(0).size),
@@ -115,7 +116,7 @@ function along(
 }
 
 const compressCount: Kernel<CompressAttributes> = {
-  op: 'CompressCount',
+  op: COMPRESS_COUNT,
   domain: INTERNAL_DOMAIN,
   types: [HOST, BOOL],
   attributes,

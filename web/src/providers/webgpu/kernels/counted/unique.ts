@@ -4,9 +4,10 @@ import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../.
 import { DType } from '../../../../schema';
 import { ALL, HOST, linearMain, linearWorkgroups, normalizeAxis, sizeOf, stridedCopy } from '../../wgsl';
 import { gather } from '../gathering/gather';
-import { COUNT, countOf, INTERNAL_DOMAIN } from './count';
+import { COUNT, countOf } from './count';
 import { rowBefore, type SortedRows, sortRows } from './sort';
 import { prefixSums } from './sums';
+import { INTERNAL_DOMAIN, UNIQUE_COUNT } from '../../../../schema/dialect';
 
 /**
  * heads[p]: whether the row at place p is the first of its group, which is also the first of its rows in the tensor.
@@ -123,7 +124,7 @@ function resolve(ctx: Context, { axis: given }: UniqueAttributes): void {
 
 export const uniqueKernels: Kernel[] = [
   {
-    op: 'UniqueCount',
+    op: UNIQUE_COUNT,
     domain: INTERNAL_DOMAIN,
     types: [ALL],
     attributes,

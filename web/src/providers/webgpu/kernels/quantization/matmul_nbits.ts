@@ -50,6 +50,7 @@ import { FEW_ROWS } from './blocks/few_rows';
 import { sharesOf } from './blocks/shares';
 import { UNPACK } from './blocks/unpack';
 import { fakeQuantized } from './quantize_linear';
+import { GATE, NBITS_NORM, NBITS_RESIDUAL, NBITS_STEPS, NBITS_WORDS, NORM_EPSILON } from '../../../../schema/dialect';
 
 interface BlockAttributes {
   readonly k: number;
@@ -93,7 +94,7 @@ const MANY_ROWS = 16;
 function resolve(ctx: Context, attributes: BlockAttributes): void {
   const { k, n, bits, block, gate } = attributes;
   const [a, b, scales, zeros, bias] = [ctx.input(0), ctx.input(1), ctx.input(2), ctx.inputs[3], ctx.inputs[5]];
-  const [norm, residual] = [ctx.inputs[6], ctx.inputs[7]];
+  const [norm, residual] = [ctx.inputs[NBITS_NORM], ctx.inputs[NBITS_RESIDUAL]];
   const blocks = Math.ceil(k / block);
   if (
     a.dims[a.dims.length - 1] !== k ||
@@ -153,7 +154,7 @@ function takesBytes(ctx: Context, p: BlockProduct): boolean {
 
 function ofBytes(ctx: Context, p: BlockProduct, steps: ByteSteps): void {
   const shifted = p.packed.zeros !== 'middle';
-  const [words, row] = [ctx.inputs[8], ctx.inputs[9]];
+  const [words, row] = [ctx.inputs[NBITS_WORDS], ctx.inputs[NBITS_STEPS]];
   const { words: a, rows } =
     words && words.size > 0 ? { words, rows: row! } : byteRows(ctx, p.a, columnsOf(p.a), steps, shifted);
   const { words: b, columns } = wordsOfBlocks(ctx, blocksOf(p), p.k, p.n);
@@ -273,7 +274,7 @@ interface GateSpec extends Spec {
   readonly storage: StorageType;
 }
 
-const GATE: Shader<GateSpec> = {
+const GATED: Shader<GateSpec> = {
   name: 'matmul_nbits__gate',
   wgsl: ({ gate, lanes, storage }) => `${epilogueText(gate, lanes)}
 ${linearMain(`  let at = i / u.width * 2u * u.width + i % u.width;
@@ -289,7 +290,7 @@ function withGate(ctx: Context, { m, n, gate, y, width }: BlockProduct, multipli
   const lanes = width % 4 === 0 ? 4 : 1;
   const count = y.size / lanes;
   ctx.dispatch({
-    shader: GATE,
+    shader: GATED,
     spec: { gate: gate.instructions, lanes, storage: y.storage },
     inputs: { x: inLanes(x, lanes) },
     outputs: { y: inLanes(y, lanes) },
@@ -315,8 +316,8 @@ const matMulNBits: Kernel<BlockAttributes> = {
     block: a.integer('block_size', 0),
     accuracy: a.integer('accuracy_level', 0),
     steps: readSteps(a),
-    epsilon: a.number('norm_epsilon', 0),
-    gate: readEpilogue(a, 'gate'),
+    epsilon: a.number(NORM_EPSILON, 0),
+    gate: readEpilogue(a, GATE),
     epilogue: readEpilogue(a),
   }),
   resolve,

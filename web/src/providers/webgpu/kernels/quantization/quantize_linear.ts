@@ -9,7 +9,6 @@ import {
   type Tensor,
 } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
-import { INTERNAL_DOMAIN } from '../counted/count';
 import {
   type Division,
   division,
@@ -25,6 +24,7 @@ import {
   sizeOf,
 } from '../../wgsl';
 import { dynamicSteps } from './dynamic_steps';
+import { DYNAMIC_FAKE_QUANTIZE, INTERNAL_DOMAIN } from '../../../../schema/dialect';
 
 const QUANTIZED = ['uint8', 'int8', 'uint16', 'int16', 'int32'] as const;
 
@@ -178,7 +178,7 @@ export function fakeQuantized(ctx: Context, x: Tensor, y = ctx.temp(x.dims, x.dt
 }
 
 const dynamicFakeQuantize: Kernel = {
-  op: 'DynamicFakeQuantize',
+  op: DYNAMIC_FAKE_QUANTIZE,
   domain: INTERNAL_DOMAIN,
   types: [['float32']],
   resolve: (ctx) => void fakeQuantized(ctx, ctx.input(0), ctx.output(0, ctx.input(0).dims)),

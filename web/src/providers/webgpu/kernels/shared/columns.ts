@@ -2,6 +2,7 @@
 // Slice and Concat need no copies. Python says which by attributes (docs/internals.md, section 2).
 import type { Attributes } from '../../../../contract/attributes';
 import { type Context, KernelError, type Tensor } from '../../../../contract/kernel';
+import { INTO, RESIDUAL_COLUMNS, X_COLUMNS, Y_COLUMNS } from '../../../../schema/dialect';
 
 /** Of rows of `pitch` elements, `count` from `first` on. */
 export interface Columns {
@@ -21,11 +22,11 @@ export interface ColumnAttributes {
 }
 
 export function readColumns(attributes: Attributes): ColumnAttributes {
-  const into = attributes.integer('into', -1);
+  const into = attributes.integer(INTO, -1);
   return {
-    x: attributes.integers('x_columns'),
-    residual: attributes.integers('residual_columns'),
-    y: attributes.integers('y_columns'),
+    x: attributes.integers(X_COLUMNS),
+    residual: attributes.integers(RESIDUAL_COLUMNS),
+    y: attributes.integers(Y_COLUMNS),
     ...(into >= 0 && { into }),
   };
 }

@@ -19,6 +19,14 @@ import { columnsOf } from '../../shared/columns';
 import { computeColumns } from './columns';
 import { forDevice, type Instruction, parse, type Program, programFunctions } from '../../../wgsl/program';
 import { reduceProgram, type Reduction } from './reduced';
+import {
+  ELEMENTWISE_CHAIN,
+  FINISH,
+  INTERNAL_DOMAIN,
+  PROGRAM,
+  REDUCTION,
+  X_COLUMNS,
+} from '../../../../../schema/dialect';
 
 interface ChainSpec extends Spec {
   readonly program: readonly Instruction[];
@@ -62,12 +70,12 @@ function inBlocks({ device }: Context, dims: readonly number[], perm: readonly n
 }
 
 const elementwiseChain: Kernel<Chain> = {
-  op: 'ElementwiseChain',
-  domain: 'com.ms.internal',
+  op: ELEMENTWISE_CHAIN,
+  domain: INTERNAL_DOMAIN,
   types: [[...FLOATS, 'int32', 'int64', 'bool']],
   features: ['columns', 'perm', 'words'],
   attributes(given) {
-    const [op, finish] = [given.text('reduction', ''), given.text('finish', '')];
+    const [op, finish] = [given.text(REDUCTION, ''), given.text(FINISH, '')];
     const reduced = op
       ? {
           op,
@@ -77,7 +85,7 @@ const elementwiseChain: Kernel<Chain> = {
         }
       : undefined;
     const perm = given.has('perm') ? given.integers('perm') : undefined;
-    return { ...parse(given.text('program', '')), reduced, columns: given.integers('x_columns'), perm };
+    return { ...parse(given.text(PROGRAM, '')), reduced, columns: given.integers(X_COLUMNS), perm };
   },
   resolve(ctx, { columns: given, reduced, perm, ...own }) {
     const chain = forDevice(own, ctx.device);
