@@ -253,6 +253,11 @@ def operator(domain: str, op_type: str) -> Operator:
     return own or _declared(domain, op_type)
 
 
+def reads(node: ir.Node, index: int) -> bool:
+    """Return True if a node reads elements of its input `index`, not only the input's shape."""
+    return operator(node.domain, node.op_type).use(node, index) != "shape"
+
+
 @cache
 def roundings() -> Mapping[int, str]:
     """Return the names of the operators that round floats, by the bits of the integers."""

@@ -46,7 +46,7 @@ class Devices:
                 continue
             keys[node] = key
             if key not in self._known and key not in calls:
-                calls[key] = _call(node, layout)
+                calls[key] = _call(key, node, layout)
         if calls:
             self._known.update(zip(calls, self.ask(provider, [*calls.values()], layout), strict=True))
         return {node: self._known[key] for node, key in keys.items() if self._known[key]}
@@ -73,10 +73,10 @@ def _key(provider: str, node: ir.Node) -> tuple[Any, ...] | None:
     return provider, node.domain, node.op_type, attributes, tuple(inputs), len(node.outputs)
 
 
-def _call(node: ir.Node, layout: Layout) -> CallT:
+def _call(key: tuple[Any, ...], node: ir.Node, layout: Layout) -> CallT:
     call = CallT()
-    call.opType, call.domain, call.outputs = node.op_type, node.domain, len(node.outputs)
-    call.attributes = list(pack_attributes(node.attributes.values()))
+    _, call.domain, call.opType, attributes, _, call.outputs = key
+    call.attributes = list(attributes)
     call.inputs = [_input(node, index, value, layout) for index, value in enumerate(node.inputs)]
     return call
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import onnx_ir as ir
 
 from py_ort.ir.graph import input_at, subgraphs
-from py_ort.ir.operators import operator
+from py_ort.ir.operators import operator, reads
 from py_ort.providers import PlacedNode
 
 #: A chain of more nodes than this does more than to count.
@@ -61,5 +61,5 @@ def _chain(value: ir.Value | None, graph: ir.Graph) -> set[ir.Node]:
         chain.add(maker)
         if len(chain) > _MOST:
             return set()
-        waiting.extend(v for i, v in enumerate(maker.inputs) if v is not None and declared.use(maker, i) != "shape")
+        waiting.extend(v for i, v in enumerate(maker.inputs) if v is not None and reads(maker, i))
     return chain

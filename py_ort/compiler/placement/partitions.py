@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import onnx_ir as ir
 
 from py_ort.ir.graph import subgraphs
-from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, operator
+from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, operator, reads
 from py_ort.providers import PlacedNode
 
 _OURS = ("", NHWC, INTERNAL, MICROSOFT)
@@ -30,14 +30,14 @@ def small_partitions(
     fed: set[ir.Node] = set()  # could run on the CPU without a download
     for node in graph:
         if placed[node].on_device and _light(node) and on_cpu_too(node):
-            read = [v for i, v in enumerate(node.inputs) if v is not None and _read(node, i)]
+            read = [v for i, v in enumerate(node.inputs) if v is not None and reads(node, i)]
             makers = [v.producer() for v in read if v.const_value is None]
             if makers and all(maker is not None and (maker in fed or _on_cpu(maker, placed)) for maker in makers):
                 fed.add(node)
     found: set[ir.Node] = set()
     for node in reversed(list(graph)):
         if node in fed and any(
-            user in found or (_read(user, i) and _on_cpu(user, placed)) for o in node.outputs for user, i in o.uses()
+            user in found or (reads(user, i) and _on_cpu(user, placed)) for o in node.outputs for user, i in o.uses()
         ):
             found.add(node)
     return found
@@ -54,7 +54,3 @@ def _light(node: ir.Node) -> bool:
 def _on_cpu(node: ir.Node, placed: Mapping[ir.Node, PlacedNode]) -> bool:
     found = placed.get(node)
     return found is not None and not found.on_device
-
-
-def _read(node: ir.Node, index: int) -> bool:
-    return operator(node.domain, node.op_type).use(node, index) != "shape"

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.placed.estimates import SYMBOLS, Estimates
 from py_ort.ir.graph import dims, element_bytes
-from py_ort.ir.operators import operator
+from py_ort.ir.operators import operator, reads
 from py_ort.providers import PlacedNode
 from py_ort.providers.provider import Crossing
 from py_ort.providers.report import SHAPE_ARITHMETIC
@@ -86,14 +86,13 @@ def _pieces(graph: ir.Graph, own: set[ir.Node], on_cpu: set[ir.Node]) -> Iterato
 
 def _read(node: ir.Node) -> Iterator[ir.Value]:
     """Yield the values whose elements a node reads."""
-    declared = operator(node.domain, node.op_type)
     for index, value in enumerate(node.inputs):
-        if value is not None and declared.use(node, index) != "shape":
+        if value is not None and reads(node, index):
             yield value
 
 
 def _readers(value: ir.Value) -> Iterator[ir.Node]:
-    return (user for user, i in value.uses() if operator(user.domain, user.op_type).use(user, i) != "shape")
+    return (user for user, i in value.uses() if reads(user, i))
 
 
 def _bytes(value: ir.Value | None, sizes: Estimates) -> float:
