@@ -12,7 +12,7 @@ from graphs import parse
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.compiler import CompileOptions, compile_model
-from py_ort.compiler.passes.fuse.round_trips import steps_of
+from py_ort.compiler.passes.quantization import byte_steps_of
 from py_ort.compiler.saved.standard_form import StandardForm
 from py_ort.exceptions import InvalidGraph
 from py_ort.ir.epilogue import Epilogue
@@ -254,4 +254,5 @@ def test_of_several_outputs_the_first_is_rounded() -> None:
     x, outputs = ir.Value(name="x"), [ir.Value(name=f"y{i}") for i in range(4)]
     node = ir.Node("com.microsoft", "SkipLayerNormalization", [x, x], outputs=outputs)
     Epilogue().then("FakeQuantize", [0.5, 7]).write(node)
-    assert [steps_of(value) for value in outputs] == [(0.5, 7), None, None, None]
+    found = [byte_steps_of(value) for value in outputs]
+    assert found == [("FakeQuantize", 0.5, 7), None, None, None]

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.dynamic_products import is_dynamic_rounding
-from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.passes.match import only_user
+from py_ort.compiler.passes.quantization import byte_steps_of, is_dynamic_rounding
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import OP_TYPE, SCALES, ZEROS
@@ -36,14 +35,14 @@ def byte_rows(product: ir.Node, target: Target) -> bool:
     rows = product.inputs[0]
     rounding = None if rows is None else rows.producer()
     dynamic = rounding is not None and is_dynamic_rounding(rounding)
-    steps = None if dynamic else steps_of(rows)
+    steps = None if dynamic else byte_steps_of(rows)
     if not dynamic and steps is None:
         return False
     columns = int(attribute(product, "N"))
     if not all(_alike(input_at(product, index), columns) for index in (SCALES, ZEROS)):
         return False
     if steps is not None:
-        set_attributes(product, **{A_SCALE: steps[0], A_ZERO: steps[1]})
+        set_attributes(product, **{A_SCALE: steps.step, A_ZERO: steps.zero})
         return True
     if rounding is None or only_user(rounding.outputs[0]) is not product:
         return False

@@ -15,18 +15,16 @@ import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from py_ort.compiler.passes.fuse.quantized import BYTES, quantization, quantized_by
 from py_ort.compiler.passes.fuse.quantized_operators import take
 from py_ort.compiler.passes.match import widened
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.passes.placed.chain_nodes import fits
+from py_ort.compiler.passes.quantization import BYTES, Quantization, computes_on_bytes, quantized_by
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_graphs, all_nodes, array, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import INTERNAL, MICROSOFT, operator
 from py_ort.schema.dialect import BYTE_TABLE
-
-_OP_TYPE = BYTE_TABLE
 
 
 class ByteTables(Pass):
@@ -40,7 +38,7 @@ class ByteTables(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take all that is a function of a byte, from one tensor of bytes to the next that something else reads."""
-        if not all(self._target.has(*kernel) is True for kernel in ((INTERNAL, _OP_TYPE), (MICROSOFT, "QLinearAdd"))):
+        if self._target.has(INTERNAL, BYTE_TABLE) is not True or not computes_on_bytes(self._target):
             return 0
         opset = model.opset_imports[""]
         for node in list(all_nodes(model.graph)):
@@ -69,8 +67,8 @@ class _Graph:
         if node.op_type == "QuantizeLinear":
             return None if quantized_by(node) is None or x.dtype != ir.DataType.FLOAT else self._sources.get(x, made)
         if node.op_type == "DequantizeLinear":
-            found = quantization(node, x) if x.dtype in BYTES else None
-            of_all = found is not None and found.steps.size == 1 and x.const_value is None
+            found = Quantization.of(node, BYTES)
+            of_all = found is not None and found.is_of_all and x.const_value is None
             return self._sources.get(x, x) if of_all and made.dtype == ir.DataType.FLOAT else None
         if not fits(node) or any(v is not None and v.dtype != ir.DataType.FLOAT for v in (*node.inputs, made)):
             return None
@@ -104,7 +102,7 @@ class _Graph:
         for node, nodes, table in zip(ends, between, tables or (), strict=False):
             result = node.outputs[0]
             build = Builder(node, origin=[name for each in nodes for name in origins(each)])
-            looked_up = build.op(_OP_TYPE, source, build.constant(table), domain=INTERNAL)
+            looked_up = build.op(BYTE_TABLE, source, build.constant(table), domain=INTERNAL)
             looked_up.type, looked_up.shape = result.type, result.shape
             replace_value(result, looked_up)
         return 0 if tables is None else len(ends)
@@ -125,8 +123,8 @@ class _Graph:
                     values.append(made)
         return False
 
-    def _between(self, node: ir.Node, source: ir.Value) -> set[ir.Node]:
-        """The nodes by which the result comes from the source."""
+    def _between(self, node: ir.Node, source: ir.Value) -> list[ir.Node]:
+        """Return the nodes by which the result comes from the source, in their order in the graph."""
         found, values = set[ir.Node](), list(node.outputs)
         while values:
             value = values.pop()
@@ -134,7 +132,7 @@ class _Graph:
             if maker is not None and maker not in found and (value in self._sources or self._is_number(value)):
                 found.add(maker)
                 values += [v for v in maker.inputs if v is not None]
-        return found
+        return sorted(found, key=self._places.__getitem__)
 
     def _is_number(self, value: ir.Value) -> bool:
         """Whether it is one number of floats, which may be quantized as tensors are."""

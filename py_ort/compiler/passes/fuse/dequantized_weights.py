@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.dynamic_products import is_dynamic_rounding
-from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.passes.match import drop, made_by
+from py_ort.compiler.passes.quantization import BYTES, byte_steps_of, computes_on_bytes, is_dynamic_rounding
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.block_products import OP_TYPE, pack_nibbles
@@ -28,7 +27,6 @@ _TYPES = {
     ir.DataType.INT4: (4, 8),
     ir.DataType.UINT4: (4, 0),
 }
-_BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
 #: Fewer elements are quicker as floats, and few bytes either way.
 _WORTH = 1 << 18
 #: Where the left operand is rounded to integers, which devices may multiply as they are.
@@ -39,7 +37,7 @@ _BLOCK = 128
 
 def _runs_few_bits(target: Target) -> bool:
     """Return True if the first provider has the products, and does not work on integers (`Quantized`)."""
-    return target.has(MICROSOFT, OP_TYPE) is True and target.has(MICROSOFT, "QLinearAdd") is not True
+    return target.has(MICROSOFT, OP_TYPE) is True and not computes_on_bytes(target)
 
 
 @rewrite("Conv", needs=_runs_few_bits, after=("quantized",), before=("folding",))  # which makes floats of the weights
@@ -54,7 +52,7 @@ def dequantized_weights(node: ir.Node, target: Target) -> bool:
         source is None
         or scales is None
         or integers is None
-        or integers.dtype not in _BYTES
+        or integers.dtype not in BYTES
         or W_SCALE in node.attributes
     ):
         return False
@@ -106,7 +104,7 @@ def _of_few_bits(node: ir.Node, target: Target) -> bool:
 
 
 def _is_rounded(rows: ir.Value | None) -> bool:
-    return rows is not None and (is_dynamic_rounding(rows.producer()) or steps_of(rows) is not None)
+    return rows is not None and (is_dynamic_rounding(rows.producer()) or byte_steps_of(rows) is not None)
 
 
 def _blocks(contents: np.ndarray | None, source: ir.Node, k: int, n: int, block: int) -> np.ndarray | None:

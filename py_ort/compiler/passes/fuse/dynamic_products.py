@@ -15,6 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, only_user, with_row_bias
+from py_ort.compiler.passes.quantization import is_dynamic_rounding
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
@@ -28,15 +29,7 @@ def dynamic_products(node: ir.Node, target: Target) -> bool:
     """Take each product of integers whose sums only become floats."""
     if target.has(MICROSOFT, "MatMulIntegerToFloat") is True:
         return node.op_type == "MatMulInteger" and _fuse(node)
-    return target.has(INTERNAL, _ROUNDING) is True and _as_floats(node)
-
-
-_ROUNDING = DYNAMIC_FAKE_QUANTIZE
-
-
-def is_dynamic_rounding(node: ir.Node | None) -> bool:
-    """Whether a node rounds floats as DynamicQuantizeLinear does."""
-    return node is not None and (node.domain, node.op_type) == (INTERNAL, _ROUNDING)
+    return target.has(INTERNAL, DYNAMIC_FAKE_QUANTIZE) is True and _as_floats(node)
 
 
 class _Ended(NamedTuple):
@@ -98,7 +91,7 @@ def _as_floats(node: ir.Node) -> bool:
     near = (use.node for use in x.uses() if use.node.graph is rounding.graph)
     rounded = next((each.outputs[0] for each in near if is_dynamic_rounding(each)), None)
     if rounded is None:
-        rounded = Builder(rounding, origin=origins(rounding)).op(_ROUNDING, x, domain=INTERNAL)
+        rounded = Builder(rounding, origin=origins(rounding)).op(DYNAMIC_FAKE_QUANTIZE, x, domain=INTERNAL)
     build = Builder(node, origin=[o for each in (node, found.cast, found.scaled) for o in origins(each)])
     scales, zeros = (build.constant(each) for each in weights)
     axis = 1 if node.op_type == "MatMulInteger" else 0

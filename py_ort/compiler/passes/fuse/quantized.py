@@ -7,46 +7,29 @@ exactly between two steps, and which way it goes depends on how it was computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import nodes_of, only_user
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.quantization import (
+    BYTES,
+    Kinds,
+    Quantization,
+    computes_on_bytes,
+    computes_on_signed_bytes,
+    dequantized,
+    quantized_by,
+)
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import MICROSOFT, op_types, operator
 from py_ort.ir.rules import Rules
-
-BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
-
-
-class QuantizedValue(NamedTuple):
-    """Integers, and what they stand for."""
-
-    data: ir.Value
-    scale: ir.Value
-    zero_point: ir.Value
-
-    @property
-    def steps(self) -> np.ndarray:
-        """The scale's contents."""
-        return _contents(self.scale)
-
-    @property
-    def zeros(self) -> np.ndarray:
-        """The zero point's contents."""
-        return _contents(self.zero_point)
-
-
-def _contents(constant: ir.Value) -> np.ndarray:
-    found = array(constant)
-    assert found is not None
-    return found
 
 
 class Quantized(Pass):
@@ -61,7 +44,7 @@ class Quantized(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take each operator between quantized inputs and a quantized output."""
-        if self._target.has(MICROSOFT, "QLinearAdd") is not True:
+        if not computes_on_bytes(self._target):
             return 0
         bounded = sum(fits_in_integers(node) for node in nodes_of(model, "Relu", "Clip"))
         moves = (*op_types("moves"), *op_types("view"))
@@ -71,10 +54,8 @@ class Quantized(Pass):
         if len(node.outputs) != 1 or has_epilogue(node):
             return False
         behind = only_user(node.outputs[0])
-        if behind is None or behind.op_type != "QuantizeLinear" or behind.inputs[0] is not node.outputs[0]:
-            return False
         result = quantized_by(behind)
-        if result is None:
+        if behind is None or result is None or behind.inputs[0] is not node.outputs[0]:
             return False
         build = Builder(behind, origin=(*origins(node), *origins(behind)))
         made = (_rule.of(node) or _move)(node, result, build)
@@ -83,7 +64,7 @@ class Quantized(Pass):
         op_type, domain, inputs, attributes = made
         if self._target.has(domain, op_type) is not True:
             return False
-        if is_signed(self._target) and not _reads_signed(op_type, domain, inputs):
+        if computes_on_signed_bytes(self._target) and not _reads_signed(op_type, domain, inputs):
             return False
         value = build.op(op_type, *inputs, domain=domain, **attributes)
         value.type = behind.outputs[0].type
@@ -93,14 +74,6 @@ class Quantized(Pass):
         remove(behind)
         remove(node)
         return True
-
-
-def is_signed(target: Target) -> bool:
-    """Return True if the first provider computes with quantized tensors of int8 only, and weights without zero points.
-
-    It is the feature "signed" of its products.
-    """
-    return target.offers("signed", "QLinearConv")
 
 
 def _reads_signed(op_type: str, domain: str, inputs: Sequence[ir.Value | None]) -> bool:
@@ -121,40 +94,15 @@ def _reads_signed(op_type: str, domain: str, inputs: Sequence[ir.Value | None]) 
     )
 
 
-def quantization(node: ir.Node, integers: ir.Value | None) -> QuantizedValue | None:
-    """The quantization that a QuantizeLinear or DequantizeLinear makes or undoes, with constants of any shape."""
-    scale = node.inputs[1]
-    zero_point = node.inputs[2] if len(node.inputs) > 2 else None
-    if integers is None or integers.dtype is None or scale is None or scale.dtype != ir.DataType.FLOAT:
-        return None
-    if array(scale) is None or attribute(node, "block_size", 0):
-        return None
-    if zero_point is None:
-        zeros = np.zeros(_contents(scale).shape, integers.dtype.numpy())
-        zero_point = Builder(node).constant(zeros)
-    if array(zero_point) is None:
-        return None
-    return QuantizedValue(integers, scale, zero_point)
-
-
-def quantized_by(node: ir.Node, kinds: Collection[ir.DataType] = BYTES) -> QuantizedValue | None:
-    """What a QuantizeLinear makes, with one scale: integers of these types."""
-    found = quantization(node, node.outputs[0]) if node.outputs[0].dtype in kinds else None
-    return found if found is not None and found.steps.size == 1 else None
-
-
-def fits_in_integers(node: ir.Node, kinds: Collection[ir.DataType] = BYTES) -> bool:
+def fits_in_integers(node: ir.Node, kinds: Kinds = BYTES) -> bool:
     """Take out a Relu or Clip, if what it cuts off the integers behind it, of these types, cannot hold either."""
     behind = only_user(node.outputs[0])
-    result = None if behind is None or behind.op_type != "QuantizeLinear" else quantized_by(behind, kinds)
+    result = quantized_by(behind, kinds)
     if result is None or behind is None or behind.inputs[0] is not node.outputs[0] or node.inputs[0] is None:
         return False
     least, most = (0.0, None) if node.op_type == "Relu" else _bounds(node)
-    kind, zero = np.iinfo(result.zeros.dtype), int(result.zeros.reshape(-1)[0])
-    step = float(result.steps.reshape(-1)[0])
-    if (least is not None and least > (kind.min - zero) * step) or (
-        most is not None and most < (kind.max - zero) * step
-    ):
+    low, high = ((limit - result.zero) * result.step for limit in (result.limits.min, result.limits.max))
+    if (least is not None and least > low) or (most is not None and most < high):
         return False
     behind.replace_input_with(0, node.inputs[0])
     remove(node)
@@ -168,43 +116,31 @@ def _bounds(node: ir.Node) -> tuple[float | None, float | None]:
     return (math.inf, -math.inf) if any(unknown) else (found[0], found[1])
 
 
-def _bytes(value: ir.Value | None, *, axis: int | None = None) -> QuantizedValue | None:
-    """What a value was dequantized from: 8-bit integers, with one scale, or one for each index of `axis`."""
-    node = None if value is None else value.producer()
-    if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
-        return None
-    found = quantization(node, node.inputs[0]) if node.inputs[0].dtype in BYTES else None
-    if found is None or found.steps.size == 1:
-        return found
-    known = rank(value)
-    if axis is None or known is None or attribute(node, "axis", 1) % known != axis % known:
-        return None
-    return found
+def _bytes(value: ir.Value | None, *, axis: int | None = None) -> Quantization | None:
+    """Return the 8-bit integers that a value was dequantized from, with one scale, or one for each index of `axis`."""
+    found = dequantized(value)
+    return found if found is not None and found.is_along(axis, rank(value)) else None
 
 
-def _bias(value: ir.Value | None, x: QuantizedValue, w: QuantizedValue) -> ir.Value | None:
-    """The int32 constant that a bias was dequantized from, if in steps of the product's."""
-    node = None if value is None else value.producer()
-    if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
-        return None
-    found = quantization(node, node.inputs[0]) if node.inputs[0].dtype == ir.DataType.INT32 else None
+def _bias(value: ir.Value | None, x: Quantization, w: Quantization) -> ir.Value | None:
+    """Return the int32 constant that a bias was dequantized from, if its steps are those of the product."""
+    found = dequantized(value, (ir.DataType.INT32,))
     if found is None or found.zeros.any():
         return None
-    steps = x.steps.reshape(-1)[0] * w.steps
-    return found.data if np.allclose(found.steps, steps, rtol=1e-4, atol=0) else None
+    return found.integers if np.allclose(found.steps, x.step * w.steps, rtol=1e-4, atol=0) else None
 
 
 _Made = tuple[str, str, "list[ir.Value | None]", "dict[str, Any]"]
-_rule = Rules[Callable[[ir.Node, QuantizedValue, Builder], "_Made | None"]]()
+_rule = Rules[Callable[[ir.Node, Quantization, Builder], "_Made | None"]]()
 """The operator on integers."""
 
 
 @_rule("Conv")
-def _conv(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
+def _conv(node: ir.Node, result: Quantization, build: Builder) -> _Made | None:
     x, w = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0)
     if x is None or w is None or len(node.inputs) > 3:
         return None
-    inputs: list[ir.Value | None] = [*x, *w, result.scale, result.zero_point]
+    inputs: list[ir.Value | None] = [*x.parts, *w.parts, result.scale, result.zero_point]
     if len(node.inputs) > 2 and node.inputs[2] is not None:
         bias = _bias(node.inputs[2], x, w)
         if bias is None:
@@ -214,15 +150,15 @@ def _conv(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None
 
 
 @_rule("MatMul")
-def _matmul(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
+def _matmul(node: ir.Node, result: Quantization, build: Builder) -> _Made | None:
     a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=1 if rank(node.inputs[1]) == 2 else None)
     if a is None or b is None or len(node.inputs) > 2:
         return None
-    return "QLinearMatMul", "", [*a, *b, result.scale, result.zero_point], {}
+    return "QLinearMatMul", "", [*a.parts, *b.parts, result.scale, result.zero_point], {}
 
 
 @_rule("Gemm")
-def _gemm(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
+def _gemm(node: ir.Node, result: Quantization, build: Builder) -> _Made | None:
     transposed = bool(attribute(node, "transB", 0))
     a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0 if transposed else 1)
     c = node.inputs[2] if len(node.inputs) > 2 else None
@@ -231,23 +167,23 @@ def _gemm(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None
     bias = None if c is None else _bias(c, a, b)
     if c is not None and (bias is None or attribute(node, "beta", 1.0) != 1):
         return None
+    weights = list(b.parts)
     if transposed:
-        columns = array(b.data)
-        data = build.op("Transpose", b.data, perm=[1, 0]) if columns is None else build.constant(columns.T)
-        b = b._replace(data=data)
-    return "QGemm", MICROSOFT, [*a, *b, bias, result.scale, result.zero_point], {}
+        columns = array(b.integers)
+        weights[0] = build.op("Transpose", b.integers, perm=[1, 0]) if columns is None else build.constant(columns.T)
+    return "QGemm", MICROSOFT, [*a.parts, *weights, bias, result.scale, result.zero_point], {}
 
 
 @_rule("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "GlobalAveragePool")
-def _elementwise(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
+def _elementwise(node: ir.Node, result: Quantization, build: Builder) -> _Made | None:
     inputs = [_bytes(value) for value in node.inputs]
-    if any(item is None or item.data.dtype != result.zero_point.dtype for item in inputs):
+    if any(item is None or item.integers.dtype != result.zero_point.dtype for item in inputs):
         return None
     flat = [
         part
         for each in inputs
         if each is not None
-        for part in (each.data, _scalar(each.scale, build), _scalar(each.zero_point, build))
+        for part in (each.integers, _scalar(each.scale, build), _scalar(each.zero_point, build))
     ]
     attributes = attributes_of(node)
     if node.op_type == "Softmax":
@@ -269,13 +205,13 @@ def _scalar(value: ir.Value, build: Builder) -> ir.Value:
 
 
 @_rule("AveragePool")
-def _pool(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
+def _pool(node: ir.Node, result: Quantization, build: Builder) -> _Made | None:
     """Signed bytes that are read once onnxruntime makes unsigned; if one side has others, means go through floats."""
     made = _elementwise(node, result, build)
     if made is None or result.zero_point.dtype == ir.DataType.UINT8:
         return made
     x = made[2][0]
-    return made if x is not None and _is_read_once(x) == _is_read_once(result.data) else None
+    return made if x is not None and _is_read_once(x) == _is_read_once(result.integers) else None
 
 
 def _is_read_once(integers: ir.Value) -> bool:
@@ -286,7 +222,7 @@ def _is_read_once(integers: ir.Value) -> bool:
 
 
 @_rule("Concat")
-def _concat(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
+def _concat(node: ir.Node, result: Quantization, build: Builder) -> _Made | None:
     made = _elementwise(node, result, build)
     if made is None:
         return None
@@ -295,13 +231,13 @@ def _concat(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | No
 
 
 @_rule("MaxPool", "Resize")
-def _move(node: ir.Node, result: QuantizedValue, build: Builder) -> _Made | None:
+def _move(node: ir.Node, result: Quantization, build: Builder) -> _Made | None:
     """What only moves or picks numbers does so with integers, if they mean the same behind it."""
     x = _bytes(node.inputs[0])
-    if x is None or x.data.dtype != result.zero_point.dtype:
+    if x is None or x.integers.dtype != result.zero_point.dtype:
         return None
     if node.op_type == "Resize" and attribute(node, "mode", "nearest") != "nearest":
         return None
     if not (np.array_equal(x.steps, result.steps) and np.array_equal(x.zeros, result.zeros)):
         return None
-    return node.op_type, "", [x.data, *node.inputs[1:]], attributes_of(node)
+    return node.op_type, "", [x.integers, *node.inputs[1:]], attributes_of(node)

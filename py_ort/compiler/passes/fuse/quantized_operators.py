@@ -11,9 +11,8 @@ import math
 
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.quantized import is_signed
-from py_ort.compiler.passes.fuse.round_trips import rounds_floats
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.quantization import computes_on_signed_bytes, rounds_floats
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_nodes, dims
@@ -34,7 +33,7 @@ class QuantizedOperators(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take each but those that are alone in a graph."""
-        if not (rounds_floats(self._target) or is_signed(self._target)):
+        if not (rounds_floats(self._target) or computes_on_signed_bytes(self._target)):
             return 0
         nodes = [node for node in all_nodes(model.graph) if float_form(node.domain, node.op_type) is not None]
         if sum(map(_multiplications, nodes)) < _WORTH:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.quantized import is_signed, quantization, quantized_by
-from py_ort.compiler.passes.fuse.round_trips import is_move
 from py_ort.compiler.passes.match import nodes_of
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.quantization import Quantization, computes_on_signed_bytes, is_move, quantized_by
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, set_attributes
@@ -30,7 +29,7 @@ class SignedBytes(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take each QuantizeLinear whose integers are only moved and dequantized, and dequantized constants."""
-        if not is_signed(self._target):
+        if not computes_on_signed_bytes(self._target):
             return 0
         made = sum(_take_made(node) for node in nodes_of(model, "QuantizeLinear"))
         return made + sum(_take_constant(node) for node in nodes_of(model, "DequantizeLinear"))
@@ -58,7 +57,7 @@ def _readers(maker: ir.Node) -> tuple[list[ir.Value], list[ir.Node]] | None:
         for node, index in value.uses():
             if index != 0 or node.graph is not maker.graph:
                 return None
-            if node.op_type == "DequantizeLinear" and quantization(node, value) is not None:
+            if node.op_type == "DequantizeLinear" and Quantization.of(node, _UNSIGNED) is not None:
                 readers.append(node)
             elif is_move(node):
                 moved.extend(output for output in node.outputs if output not in moved)
@@ -68,9 +67,8 @@ def _readers(maker: ir.Node) -> tuple[list[ir.Value], list[ir.Node]] | None:
 
 
 def _take_constant(node: ir.Node) -> bool:
-    x = node.inputs[0]
-    contents = array(x)
-    if x is None or x.dtype not in _UNSIGNED or contents is None or quantization(node, x) is None:
+    contents = array(node.inputs[0])
+    if contents is None or Quantization.of(node, _UNSIGNED) is None:
         return False
     _set_zero_point(node)
     node.replace_input_with(0, Builder(node).constant(_signed(contents)))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.round_trips import steps_of
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass
+from py_ort.compiler.passes.quantization import byte_steps_of
 from py_ort.ir.graph import add_constant, all_nodes, array, attribute, set_attributes
 from py_ort.ir.operators import NHWC
 from py_ort.schema.dialect import A_SCALE, A_ZERO, CONV_SCALES, W_SCALE
@@ -32,7 +32,7 @@ class ByteConvolutions(KernelPass):
     def _tell(self, node: ir.Node) -> bool:
         scales = np.array(attribute(node, W_SCALE), np.float32)
         del node.attributes[W_SCALE]
-        steps = steps_of(node.inputs[0])
+        steps = byte_steps_of(node.inputs[0])
         if node.domain != NHWC or not self._takes(node) or steps is None or attribute(node, "group", 1) != 1:
             return True
         weights = array(node.inputs[1])
@@ -51,5 +51,5 @@ class ByteConvolutions(KernelPass):
         assert isinstance(graph, ir.Graph)
         node.resize_inputs(CONV_SCALES + 1)
         node.replace_input_with(CONV_SCALES, add_constant(graph, ir.tensor(scales), f"{node.outputs[0].name}_scales"))
-        set_attributes(node, **{A_SCALE: steps[0], A_ZERO: steps[1]})
+        set_attributes(node, **{A_SCALE: steps.step, A_ZERO: steps.zero})
         return True

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.passes.fuse.round_trips import Rounding, end_rounding
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
+from py_ort.compiler.passes.quantization import Rounding, rounding_by
 from py_ort.ir.block_products import ZEROS, block_products
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
@@ -65,7 +65,8 @@ class ByteWords(KernelPass):
         if self._provider_of(host) != self._provider_of(product) or not self._takes(host):
             return False
         found = _rounding(host)
-        if found is None or (found[0], np.float32(found[1]), found[2]) != (roundings()[8], np.float32(scale), zero):
+        wanted = (roundings()[8], np.float32(scale), zero)
+        if found is None or (found.op_type, np.float32(found.step), found.zero) != wanted:
             return False
         row = np.array([[0, zero - _OFFSET, 0, 0]], np.int32)
         row[0, 2] = np.float32(scale).view(np.int32)
@@ -87,13 +88,13 @@ def _maker(value: ir.Value | None) -> ir.Node | None:
 def _rounding(host: ir.Node) -> Rounding | None:
     """How a kernel rounds at last, if it does."""
     if has_epilogue(host):
-        return end_rounding(host)
+        return rounding_by(host)
     if (host.domain, host.op_type) != (INTERNAL, ELEMENTWISE_CHAIN):
         return None
     if {REDUCTION, "perm", X_COLUMNS, Y_COLUMNS, INTO} & set(host.attributes):
         return None
     last = parse_program(attribute(host, PROGRAM))[-1]
-    return (last.op, last.numbers[0], last.numbers[1]) if last.op in roundings().values() else None
+    return Rounding(last.op, *last.numbers[:2]) if last.op in roundings().values() else None
 
 
 def _words(host: ir.Node) -> ir.Value:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import onnx_ir as ir
 
 from py_ort.compiler.passes.fuse.absorb import absorb, summands
-from py_ort.compiler.passes.fuse.round_trips import is_rounding
 from py_ort.compiler.passes.match import only_for, same_dims
 from py_ort.compiler.passes.placed.chain_nodes import as_middle, number_of
 from py_ort.compiler.passes.placed.kernel_pass import KernelPass, Takes
+from py_ort.compiler.passes.quantization import is_rounding
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir import block_products
 from py_ort.ir.block_products import is_block_product, may_end
