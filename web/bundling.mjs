@@ -61,6 +61,7 @@ function byProvider(name, providers, file) {
 const COPIED = [
   ...['elements', 'float16', 'resizing', 'shape', 'window'].map((name) => `contract/${name}`),
   ...['blocks', 'counters', 'memory_plan', 'provider'].map((name) => `device/${name}`),
+  'schema/dialect',
 ].map((name) => path.join(web, 'src', name));
 
 const isIn = (folder, file) => !path.relative(folder, file).startsWith('..');

@@ -32,9 +32,13 @@ def constants() -> Iterator[tuple[str, str | int]]:
 
 
 def typescript() -> str:
-    """Return the module of TypeScript."""
-    quoted = ((name, f"'{value}'" if isinstance(value, str) else value) for name, value in constants())
-    return _HEAD + "".join(f"export const {name} = {value};\n" for name, value in quoted)
+    """Return the module of TypeScript: enumerations, whose values esbuild writes into the code that names them."""
+    made = {"Dialect": str, "Place": int}
+    lines = [_HEAD.rstrip()]
+    for enum, kind in made.items():
+        members = (f"  {name} = {json.dumps(value)}," for name, value in constants() if isinstance(value, kind))
+        lines += [f"export const enum {enum} {{", *members, "}"]
+    return "\n".join([*lines, ""])
 
 
 def cpp() -> str:

@@ -4,6 +4,7 @@
 // lists dispatches; nothing runs yet. A dispatch names a Shader and a spec; the WGSL is a pure function of the spec, so
 // `shader name + JSON of spec` is the pipeline's cache key.
 import type { DType } from '../schema';
+import { Dialect } from '../schema/dialect';
 import type { Attributes } from './attributes';
 
 export { KernelError } from '../errors';
@@ -312,5 +313,5 @@ export interface Kernel<A = unknown> {
   resolve(ctx: Context, attributes: A): void;
 }
 
-export { NHWC_DOMAIN } from '../schema/dialect';
+export const NHWC_DOMAIN = Dialect.NHWC_DOMAIN;
 export const MICROSOFT_DOMAIN = 'com.microsoft';

@@ -9,7 +9,7 @@ import { type Lanes, laneType } from './lanes';
 import { type MathName, mathFunctions } from './math';
 import { type Instruction, parse, type Program, programFunctions } from './program';
 import { PIECEWISE } from './scalar_functions';
-import { EPILOGUE, PRODUCT_RESIDUAL } from '../../../schema/dialect';
+import { Dialect, Place } from '../../../schema/dialect';
 
 const VALUE = 0;
 const RESIDUAL = 1;
@@ -23,7 +23,7 @@ export function residualLast({ instructions, numbers }: Program = { instructions
 /** The residual is added, and nothing else is done. */
 export const SUM: Program = residualLast();
 
-export function readEpilogue(attributes: Attributes, name = EPILOGUE): Program | undefined {
+export function readEpilogue(attributes: Attributes, name = Dialect.EPILOGUE): Program | undefined {
   const text = attributes.text(name, '');
   return text ? parse(text) : undefined;
 }
@@ -55,7 +55,7 @@ export function residualOf(
   dims: readonly number[],
   columns: readonly number[] = [],
 ): Tensor | undefined {
-  const residual = ctx.inputs[PRODUCT_RESIDUAL];
+  const residual = ctx.inputs[Place.PRODUCT_RESIDUAL];
   const wanted = readsResidual(epilogue?.instructions);
   if (wanted && !residual) throw new KernelError('the epilogue reads a residual, input 3');
   if (!wanted && residual) throw new KernelError('input 3 is a residual that the epilogue does not read');

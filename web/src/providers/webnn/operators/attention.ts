@@ -6,16 +6,7 @@ import type { MlOperand } from '../ml';
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
 import { attend, both, inHeads, inRows, LEAST, number } from './shared/attend';
 import { range } from './shared/calls';
-import {
-  ATTENTION_KEPT,
-  ATTENTION_LENGTHS,
-  ATTENTION_MASK,
-  ATTENTION_PAST_KEY,
-  HEAD_SIZES,
-  MASK_BROADCASTS,
-  NAN_ROWS,
-  OFFSETS,
-} from '../../../schema/dialect';
+import { Dialect, Place } from '../../../schema/dialect';
 
 interface Masks {
   /** uint8, broadcasts to the scores; undefined: every query sees every key. */
@@ -35,7 +26,8 @@ function masksOf(
 ): Masks {
   const masks: Masks = { seen: undefined, added: undefined, whole: true };
   const lengths =
-    x[ATTENTION_LENGTHS] && f.reshape(f.cast(x[ATTENTION_LENGTHS], 'int32'), [x[ATTENTION_LENGTHS].shape[0], 1, 1, 1]);
+    x[Place.ATTENTION_LENGTHS] &&
+    f.reshape(f.cast(x[Place.ATTENTION_LENGTHS], 'int32'), [x[Place.ATTENTION_LENGTHS].shape[0], 1, 1, 1]);
   const key = () => f.constant(range(keys), [1, 1, 1, keys]);
   const [left, right] = [attributes.integer('left_window_size', -1), attributes.integer('right_window_size', -1)];
   // How many keys before and after its own a query sees; -1: all.
@@ -47,13 +39,13 @@ function masksOf(
   if (left >= 0) masks.seen = both(f, masks.seen, f.plain('greaterOrEqual', key(), moved(-left)));
   if (lengths) masks.seen = both(f, masks.seen, f.plain('lesser', key(), lengths));
   masks.whole = !lengths && left < 0;
-  const mask = x[ATTENTION_MASK];
+  const mask = x[Place.ATTENTION_MASK];
   if (!mask) return masks;
   masks.whole = false;
   const four = f.reshape(mask, [...new Array<number>(4 - mask.shape.length).fill(1), ...mask.shape]);
-  const pads = attributes.integer(MASK_BROADCASTS, 0) !== 0 ? 0 : Math.max(keys - (four.shape[3] ?? 1), 0);
+  const pads = attributes.integer(Dialect.MASK_BROADCASTS, 0) !== 0 ? 0 : Math.max(keys - (four.shape[3] ?? 1), 0);
   const wide = (one: MlOperand, value: number) => f.padded(one, [0, 0, 0, 0], [0, 0, 0, pads], value);
-  if (inputs[ATTENTION_MASK]!.dtype === DType.bool_) {
+  if (inputs[Place.ATTENTION_MASK]!.dtype === DType.bool_) {
     masks.seen = both(f, masks.seen, wide(four, 0));
     return masks;
   }
@@ -67,29 +59,29 @@ const attention =
   (call: Call): Emit =>
   (f, given) => {
     const { attributes, inputs, wants } = call;
-    const offsets = attributes.integers(OFFSETS);
-    const sizes = attributes.integers(HEAD_SIZES);
+    const offsets = attributes.integers(Dialect.OFFSETS);
+    const sizes = attributes.integers(Dialect.HEAD_SIZES);
     const heads = [
       attributes.integer('q_num_heads', 0),
       ...new Array<number>(2).fill(attributes.integer('kv_num_heads', 0)),
     ];
     const [q, ...parts] = heads.map((count, i) => inHeads(f, given[i], count, offsets[i], sizes[i === 2 ? 1 : 0]));
     const [k, v] = parts.map((one, i) => {
-      const before = given[ATTENTION_PAST_KEY + i];
+      const before = given[Place.ATTENTION_PAST_KEY + i];
       return before ? f.plain('concat', [before, one], 2) : one;
     });
-    const past = given[ATTENTION_PAST_KEY]?.shape[2] ?? 0;
-    const broadcasts = attributes.integer(MASK_BROADCASTS, 0) !== 0;
-    const ofMasks = [ATTENTION_MASK, ATTENTION_KEPT].map((i) => inputs[i]?.dims.at(-2) ?? 1);
+    const past = given[Place.ATTENTION_PAST_KEY]?.shape[2] ?? 0;
+    const broadcasts = attributes.integer(Dialect.MASK_BROADCASTS, 0) !== 0;
+    const ofMasks = [Place.ATTENTION_MASK, Place.ATTENTION_KEPT].map((i) => inputs[i]?.dims.at(-2) ?? 1);
     const rows = q.shape[2] === 1 && broadcasts ? Math.max(...ofMasks) : q.shape[2];
     const { seen, added, whole } = masksOf(f, call, given, [rows, k.shape[2], past]);
     const { y, stages } = attend(f, [q, k, v], {
       scale: attributes.number('scale', 0) || 1 / Math.sqrt(q.shape[3]),
       softcap: attributes.number('softcap', 0),
-      kept: given[ATTENTION_KEPT],
+      kept: given[Place.ATTENTION_KEPT],
       seen,
       added: seen && added,
-      unseen: whole ? undefined : attributes.integer(NAN_ROWS, 0) !== 0 ? NaN : 0,
+      unseen: whole ? undefined : attributes.integer(Dialect.NAN_ROWS, 0) !== 0 ? NaN : 0,
     });
     const out = f.cast(given[0].shape.length === 3 ? inRows(f, y) : y, given[0].dataType);
     if (!wants.slice(1).some(Boolean)) return out;

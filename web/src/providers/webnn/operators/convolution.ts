@@ -18,13 +18,13 @@ import {
 } from './shared/images';
 import { biasFloats, stepsOf, weightFloats } from './shared/integers';
 import { BYTES } from './shared/types';
-import { IHWO, WEIGHT_LAYOUT } from '../../../schema/dialect';
+import { Dialect } from '../../../schema/dialect';
 
 /** Of weights in an order of layout/packing.py, else in ONNX's: where their first spatial axis is. */
 const KERNEL_AT: { readonly [layout: string]: number } = { ohwi: 1, ihwo: 1 };
 
 function weightsOf({ attributes, inputs }: Call, plain: string) {
-  const filterLayout = attributes.text(WEIGHT_LAYOUT, plain).toLowerCase();
+  const filterLayout = attributes.text(Dialect.WEIGHT_LAYOUT, plain).toLowerCase();
   const at = KERNEL_AT[filterLayout] ?? 2;
   return { filterLayout, at, kernel: inputs[1]!.dims.slice(at, at + inputs[1]!.dims.length - 2) };
 }
@@ -53,7 +53,7 @@ const quantized =
   (layout: Layout) =>
   (call: Call): Emit => {
     const emit = convolution(layout)({ ...call, inputs: [call.inputs[0], call.inputs[3]] });
-    const axis = call.attributes.text(WEIGHT_LAYOUT, '') === IHWO ? 3 : 0;
+    const axis = call.attributes.text(Dialect.WEIGHT_LAYOUT, '') === Dialect.IHWO ? 3 : 0;
     return (f, [x, xScale, xZero, w, wScale, wZero, yScale, yZero, bias]) => {
       const floats = [
         f.dequantized(x, stepsOf(f, x, xScale, xZero)),

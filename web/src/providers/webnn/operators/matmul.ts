@@ -9,7 +9,7 @@ import { einsum } from './shared/einsum';
 import { productFloats } from './shared/integers';
 import { product } from './shared/product';
 import { BYTES } from './shared/types';
-import { PACKED_N } from '../../../schema/dialect';
+import { Dialect } from '../../../schema/dialect';
 
 /** `batch`: the first axis comes before the last one; `last`: the last two change places. */
 function turned(f: Formula, x: MlOperand, batch: boolean, last: boolean): MlOperand {
@@ -97,7 +97,7 @@ export default [
     requires: axesUpTo(5, 0, 3),
     features: ['signed'],
     emit: formula((f, [a, aScale, aZero, b, bScale, bZero, yScale, yZero], { attributes }) => {
-      const columns = attributes.integer(PACKED_N, 0);
+      const columns = attributes.integer(Dialect.PACKED_N, 0);
       if (columns) {
         const depth = a.shape.at(-1)!;
         const rows = f.reshape(a, [sizeOf(a.shape) / depth, depth]);

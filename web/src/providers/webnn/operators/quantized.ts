@@ -6,7 +6,7 @@ import type { Layout } from './shared/images';
 import { inSteps, productFloats, sameSteps, stepsOf } from './shared/integers';
 import { globalPool, integerMean, pool } from './pooling';
 import { BYTES } from './shared/types';
-import { PACKED_N } from '../../../schema/dialect';
+import { Dialect } from '../../../schema/dialect';
 
 const STEPS: MlOperator['types'] = [['float32'], BYTES];
 
@@ -78,7 +78,7 @@ export default [
     types: [BYTES, ...STEPS, BYTES, ...STEPS, ['int32'], ...STEPS],
     features: ['signed'],
     emit: formula((f, [a, aScale, aZero, b, bScale, bZero, c, yScale, yZero], { attributes }) => {
-      const packed = attributes.integer(PACKED_N, 0) > 0;
+      const packed = attributes.integer(Dialect.PACKED_N, 0) > 0;
       const floats = productFloats(f, [a, aScale, aZero], [b, bScale, bZero], packed, c, attributes.number('alpha', 1));
       return yScale ? f.quantized(floats, stepsOf(f, a, yScale, yZero)) : floats;
     }),

@@ -7,19 +7,7 @@ import { groupQueryAttention } from './group_query';
 import { appendToCache } from './kv_append';
 import { maskOf } from './mask';
 import { microsoftAttention, multiHeadAttention } from './multi_head';
-import {
-  ATTENTION_KEPT,
-  ATTENTION_LENGTHS,
-  ATTENTION_MASK,
-  ATTENTION_PAST_KEY,
-  ATTENTION_PAST_VALUE,
-  GROWS,
-  GROWS_WITH,
-  HEAD_SIZES,
-  MASK_BROADCASTS,
-  NAN_ROWS,
-  OFFSETS,
-} from '../../../../schema/dialect';
+import { Dialect, Place } from '../../../../schema/dialect';
 
 interface AttentionAttributes {
   readonly heads: number;
@@ -53,14 +41,14 @@ function attributes(a: Attributes): AttentionAttributes {
     scale: a.number('scale', 0),
     softcap: a.number('softcap', 0),
     causal: a.integer('is_causal', 0) !== 0,
-    nanRows: a.integer(NAN_ROWS, 0) !== 0,
-    maskBroadcasts: a.integer(MASK_BROADCASTS, 0) !== 0,
+    nanRows: a.integer(Dialect.NAN_ROWS, 0) !== 0,
+    maskBroadcasts: a.integer(Dialect.MASK_BROADCASTS, 0) !== 0,
     left: a.integer('left_window_size', -1),
     right: a.integer('right_window_size', -1),
     debugMode: a.integer('qk_matmul_output_mode', 0),
-    offsets: a.integers(OFFSETS),
-    headSizes: a.integers(HEAD_SIZES),
-    growing: a.has(GROWS) ? a.integers(GROWS_WITH) : undefined,
+    offsets: a.integers(Dialect.OFFSETS),
+    headSizes: a.integers(Dialect.HEAD_SIZES),
+    growing: a.has(Dialect.GROWS) ? a.integers(Dialect.GROWS_WITH) : undefined,
   };
 }
 
@@ -109,11 +97,11 @@ function appended(
 
 function resolve(ctx: Context, a: AttentionAttributes): void {
   const [mask, pastKey, pastValue, lengths, kept] = [
-    ATTENTION_MASK,
-    ATTENTION_PAST_KEY,
-    ATTENTION_PAST_VALUE,
-    ATTENTION_LENGTHS,
-    ATTENTION_KEPT,
+    Place.ATTENTION_MASK,
+    Place.ATTENTION_PAST_KEY,
+    Place.ATTENTION_PAST_VALUE,
+    Place.ATTENTION_LENGTHS,
+    Place.ATTENTION_KEPT,
   ].map((i) => ctx.inputs[i]);
   const forms = [a.heads, a.kvHeads, a.kvHeads].map((heads, i) =>
     a.offsets.length === 3
@@ -135,7 +123,7 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
     throw new KernelError(`Attention of queries [${q.form}] over keys [${k.form}]`);
   const past = pastKey?.dims[2] ?? 0;
   const before =
-    ctx.boundInPlace(1, ATTENTION_PAST_KEY) && ctx.boundInPlace(2, ATTENTION_PAST_VALUE) && queries === 1
+    ctx.boundInPlace(1, Place.ATTENTION_PAST_KEY) && ctx.boundInPlace(2, Place.ATTENTION_PAST_VALUE) && queries === 1
       ? ctx.rowsBefore()
       : undefined;
   const keys = before ? past : past + incoming;
@@ -193,8 +181,8 @@ const attention: Kernel<AttentionAttributes> = {
   appended: ({ growing }) =>
     growing && {
       caches: [
-        [ATTENTION_PAST_KEY, 1],
-        [ATTENTION_PAST_VALUE, 2],
+        [Place.ATTENTION_PAST_KEY, 1],
+        [Place.ATTENTION_PAST_VALUE, 2],
       ],
       by: { growing },
     },

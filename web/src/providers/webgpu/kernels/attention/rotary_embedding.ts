@@ -14,7 +14,7 @@ import {
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { columnsOf } from '../shared/columns';
-import { X_COLUMNS } from '../../../../schema/dialect';
+import { Dialect } from '../../../../schema/dialect';
 
 interface RotaryAttributes {
   readonly heads: number;
@@ -111,7 +111,7 @@ const attributes = (a: Attributes): RotaryAttributes => ({
   heads: a.integer('num_heads', 0),
   rotaryDim: a.integer('rotary_embedding_dim', 0),
   interleaved: a.integer('interleaved', 0) !== 0,
-  columns: a.integers(X_COLUMNS),
+  columns: a.integers(Dialect.X_COLUMNS),
 });
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 const INTEGERS: readonly DTypeName[] = ['int64', 'int32'];

@@ -5,7 +5,7 @@ import { DType } from '../../../../schema';
 import { HOST, linearMain, linearWorkgroups } from '../../wgsl';
 import { COUNT, countOf } from './count';
 import { prefixSums } from './sums';
-import { INTERNAL_DOMAIN, NON_MAX_SUPPRESSION_COUNT } from '../../../../schema/dialect';
+import { Dialect } from '../../../../schema/dialect';
 
 interface PickSpec extends Spec {
   readonly center: boolean;
@@ -177,8 +177,8 @@ const attributes: Kernel<boolean>['attributes'] = (given) => given.integer('cent
 
 export const nonMaxSuppressionKernels: Kernel[] = [
   {
-    op: NON_MAX_SUPPRESSION_COUNT,
-    domain: INTERNAL_DOMAIN,
+    op: Dialect.NON_MAX_SUPPRESSION_COUNT,
+    domain: Dialect.INTERNAL_DOMAIN,
     types: [FLOAT, FLOAT, HOST],
     attributes,
     resolve: resolveCount,

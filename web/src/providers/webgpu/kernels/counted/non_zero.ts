@@ -6,7 +6,7 @@ import { ALL, BOOL, computeType, HOST, linearMain, linearWorkgroups, load, norma
 import { gather } from '../gathering/gather';
 import { COUNT, countOf } from './count';
 import { FAN, prefixSums } from './sums';
-import { COMPRESS_COUNT, INTERNAL_DOMAIN, NON_ZERO_COUNT } from '../../../../schema/dialect';
+import { Dialect } from '../../../../schema/dialect';
 
 interface ChunkSpec extends Spec {
   readonly type: StorageType;
@@ -78,8 +78,8 @@ function places(ctx: Context, x: Tensor, n: number, dims: readonly number[], sta
 }
 
 const nonZeroCount: Kernel = {
-  op: NON_ZERO_COUNT,
-  domain: INTERNAL_DOMAIN,
+  op: Dialect.NON_ZERO_COUNT,
+  domain: Dialect.INTERNAL_DOMAIN,
   types: [ALL],
   resolve: (ctx) => count(ctx, ctx.input(0), ctx.input(0).size),
 };
@@ -116,8 +116,8 @@ function along(
 }
 
 const compressCount: Kernel<CompressAttributes> = {
-  op: COMPRESS_COUNT,
-  domain: INTERNAL_DOMAIN,
+  op: Dialect.COMPRESS_COUNT,
+  domain: Dialect.INTERNAL_DOMAIN,
   types: [HOST, BOOL],
   attributes,
   resolve: (ctx, { axis }) => count(ctx, ctx.input(1), along(ctx.input(0), ctx.input(1), axis).n),

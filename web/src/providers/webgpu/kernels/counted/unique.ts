@@ -7,7 +7,7 @@ import { gather } from '../gathering/gather';
 import { COUNT, countOf } from './count';
 import { rowBefore, type SortedRows, sortRows } from './sort';
 import { prefixSums } from './sums';
-import { INTERNAL_DOMAIN, UNIQUE_COUNT } from '../../../../schema/dialect';
+import { Dialect } from '../../../../schema/dialect';
 
 /**
  * heads[p]: whether the row at place p is the first of its group, which is also the first of its rows in the tensor.
@@ -124,8 +124,8 @@ function resolve(ctx: Context, { axis: given }: UniqueAttributes): void {
 
 export const uniqueKernels: Kernel[] = [
   {
-    op: UNIQUE_COUNT,
-    domain: INTERNAL_DOMAIN,
+    op: Dialect.UNIQUE_COUNT,
+    domain: Dialect.INTERNAL_DOMAIN,
     types: [ALL],
     attributes,
     resolve: resolveCount,

@@ -9,7 +9,7 @@ import {
 } from '../../../../contract/kernel';
 import { FLOATS, inLanes, load, stored, teamMain, teamSize, teamWorkgroups } from '../../wgsl';
 import { inFours } from '../quantization/blocks/few_bits';
-import { EXPERT_MATMUL, INTERNAL_DOMAIN } from '../../../../schema/dialect';
+import { Dialect } from '../../../../schema/dialect';
 
 interface ExpertSpec extends Spec {
   /** Of a weight; 0: they are floats. */
@@ -135,8 +135,8 @@ function resolve(ctx: Context, { bits, block }: Attributes): void {
 }
 
 const expertMatMul: Kernel<Attributes> = {
-  op: EXPERT_MATMUL,
-  domain: INTERNAL_DOMAIN,
+  op: Dialect.EXPERT_MATMUL,
+  domain: Dialect.INTERNAL_DOMAIN,
   types: [FLOATS, ['int32'], ['uint8', ...FLOATS], FLOATS, ['uint8'], FLOATS],
   attributes: (a) => ({ bits: a.integer('bits', 0), block: a.integer('block_size', 0) }),
   resolve,

@@ -7,7 +7,7 @@ import type { Program } from '../../wgsl/program';
 import { broadcastStrides } from '../../../../contract/shape';
 import { permuted } from '../shared/permute';
 import { multiply, readsTransposed } from './product/multiply';
-import { PRODUCT_BIAS } from '../../../../schema/dialect';
+import { Place } from '../../../../schema/dialect';
 
 interface GemmAttributes {
   readonly alpha: number;
@@ -29,7 +29,7 @@ function attributes(a: Attributes): GemmAttributes {
 
 function resolve(ctx: Context, { alpha, beta, transA, transB, epilogue }: GemmAttributes): void {
   const a = transA ? permuted(ctx, ctx.input(0), [1, 0]) : ctx.input(0);
-  const c = beta === 0 ? undefined : ctx.inputs[PRODUCT_BIAS];
+  const c = beta === 0 ? undefined : ctx.inputs[Place.PRODUCT_BIAS];
   const [m, k] = a.dims;
   const transposed = transB && readsTransposed(ctx, m, k);
   const b = transB && !transposed ? permuted(ctx, ctx.input(1), [1, 0]) : ctx.input(1);

@@ -19,7 +19,7 @@ import { permuted, permuteInto } from '../shared/permute';
 import { matrixShapes, multiplyInParts, multiplyMatrices, type Stack, stackOf } from './product/matrices';
 import { readsTransposed } from './product/multiply';
 import { multiplyIntegers } from './integers';
-import { A_PERM, B_PERM, PRODUCT_BIAS, Y_PARTS, Y_PERM } from '../../../../schema/dialect';
+import { Dialect, Place } from '../../../../schema/dialect';
 
 interface MatMulAttributes {
   readonly epilogue?: Program;
@@ -44,8 +44,8 @@ function attributes(a: Attributes): MatMulAttributes {
     alpha: a.number('alpha', 1),
     swap: [flag('transA'), flag('transB')],
     rotate: [flag('transBatchA'), flag('transBatchB')],
-    perms: [A_PERM, B_PERM, Y_PERM].map(perm),
-    parts: flag(Y_PARTS),
+    perms: [Dialect.A_PERM, Dialect.B_PERM, Dialect.Y_PERM].map(perm),
+    parts: flag(Dialect.Y_PARTS),
   };
 }
 
@@ -103,7 +103,7 @@ function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: 
   const y = perm && !places ? ctx.temp(shapes.output, result.dtype) : result;
   const residual = residualOf(ctx, epilogue, y.dims);
   if (y.storage === 'i32' || y.storage === 'u32') {
-    if (epilogue || alpha !== 1 || ctx.inputs[PRODUCT_BIAS])
+    if (epilogue || alpha !== 1 || ctx.inputs[Place.PRODUCT_BIAS])
       throw new KernelError('an integer MatMul with an epilogue, a factor or a bias', true);
     multiplyIntegers(ctx, a.tensor, b.tensor, y, shapes);
     return;
@@ -111,7 +111,7 @@ function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: 
   const strides = places ? placed : stridesOf(dims);
   const whole = ctx.inputs.every((x) => !x || bindsWhole(x, ctx.device));
   const words = wordsOf(ctx, result, y === result && whole && n % 4 === 0);
-  const end = { words, alpha, epilogue, bias: ctx.inputs[PRODUCT_BIAS], residual, transposed };
+  const end = { words, alpha, epilogue, bias: ctx.inputs[Place.PRODUCT_BIAS], residual, transposed };
   multiplyMatrices(ctx, a, b, { tensor: y, dims, strides }, shapes, end);
   if (y !== result) permuteInto(ctx, y, perm!, result);
 }

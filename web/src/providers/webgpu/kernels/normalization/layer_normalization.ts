@@ -21,7 +21,7 @@ import { normalizeAxis, sizeOf } from '../../../../contract/shape';
 import { wordsOf, wordText } from '../shared/byte_words';
 import { expanded } from '../shared/expand';
 import { dispatchRows, type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD, SPREAD_KEPT } from '../shared/rows';
-import { X_PARTS } from '../../../../schema/dialect';
+import { Dialect } from '../../../../schema/dialect';
 
 interface NormSpec extends Spec {
   /** Whether the mean is taken away first. */
@@ -239,7 +239,7 @@ const attributes =
   (a: Attributes): NormAttributes => ({
     axis: a.integer('axis', -1),
     epsilon: a.number('epsilon', epsilon),
-    parts: a.integer(X_PARTS, 0) !== 0,
+    parts: a.integer(Dialect.X_PARTS, 0) !== 0,
     epilogue: readEpilogue(a),
   });
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];

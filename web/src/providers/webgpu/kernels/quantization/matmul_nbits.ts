@@ -50,7 +50,7 @@ import { FEW_ROWS } from './blocks/few_rows';
 import { sharesOf } from './blocks/shares';
 import { UNPACK } from './blocks/unpack';
 import { fakeQuantized } from './quantize_linear';
-import { GATE, NBITS_NORM, NBITS_RESIDUAL, NBITS_STEPS, NBITS_WORDS, NORM_EPSILON } from '../../../../schema/dialect';
+import { Dialect, Place } from '../../../../schema/dialect';
 
 interface BlockAttributes {
   readonly k: number;
@@ -94,7 +94,7 @@ const MANY_ROWS = 16;
 function resolve(ctx: Context, attributes: BlockAttributes): void {
   const { k, n, bits, block, gate } = attributes;
   const [a, b, scales, zeros, bias] = [ctx.input(0), ctx.input(1), ctx.input(2), ctx.inputs[3], ctx.inputs[5]];
-  const [norm, residual] = [ctx.inputs[NBITS_NORM], ctx.inputs[NBITS_RESIDUAL]];
+  const [norm, residual] = [ctx.inputs[Place.NBITS_NORM], ctx.inputs[Place.NBITS_RESIDUAL]];
   const blocks = Math.ceil(k / block);
   if (
     a.dims[a.dims.length - 1] !== k ||
@@ -154,7 +154,7 @@ function takesBytes(ctx: Context, p: BlockProduct): boolean {
 
 function ofBytes(ctx: Context, p: BlockProduct, steps: ByteSteps): void {
   const shifted = p.packed.zeros !== 'middle';
-  const [words, row] = [ctx.inputs[NBITS_WORDS], ctx.inputs[NBITS_STEPS]];
+  const [words, row] = [ctx.inputs[Place.NBITS_WORDS], ctx.inputs[Place.NBITS_STEPS]];
   const { words: a, rows } =
     words && words.size > 0 ? { words, rows: row! } : byteRows(ctx, p.a, columnsOf(p.a), steps, shifted);
   const { words: b, columns } = wordsOfBlocks(ctx, blocksOf(p), p.k, p.n);
@@ -316,8 +316,8 @@ const matMulNBits: Kernel<BlockAttributes> = {
     block: a.integer('block_size', 0),
     accuracy: a.integer('accuracy_level', 0),
     steps: readSteps(a),
-    epsilon: a.number(NORM_EPSILON, 0),
-    gate: readEpilogue(a, GATE),
+    epsilon: a.number(Dialect.NORM_EPSILON, 0),
+    gate: readEpilogue(a, Dialect.GATE),
     epilogue: readEpilogue(a),
   }),
   resolve,

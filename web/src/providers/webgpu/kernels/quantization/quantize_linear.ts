@@ -24,7 +24,7 @@ import {
   sizeOf,
 } from '../../wgsl';
 import { dynamicSteps } from './dynamic_steps';
-import { DYNAMIC_FAKE_QUANTIZE, INTERNAL_DOMAIN } from '../../../../schema/dialect';
+import { Dialect } from '../../../../schema/dialect';
 
 const QUANTIZED = ['uint8', 'int8', 'uint16', 'int16', 'int32'] as const;
 
@@ -178,8 +178,8 @@ export function fakeQuantized(ctx: Context, x: Tensor, y = ctx.temp(x.dims, x.dt
 }
 
 const dynamicFakeQuantize: Kernel = {
-  op: DYNAMIC_FAKE_QUANTIZE,
-  domain: INTERNAL_DOMAIN,
+  op: Dialect.DYNAMIC_FAKE_QUANTIZE,
+  domain: Dialect.INTERNAL_DOMAIN,
   types: [['float32']],
   resolve: (ctx) => void fakeQuantized(ctx, ctx.input(0), ctx.output(0, ctx.input(0).dims)),
 };

@@ -4,16 +4,16 @@ import type { Context, Tensor } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
 import { bindsWhole } from '../../wgsl/large';
 import type { Instruction } from '../../wgsl/program';
-import { WORDS_OUTPUT } from '../../../../schema/dialect';
+import { Place } from '../../../../schema/dialect';
 
 /**
  * Words of the elements of y: uint32 [y.size / 4]. If nobody wants them, this device does not multiply bytes or the
  * kernel cannot write them (`writes`), there are none, and whoever reads them makes its own.
  */
 export function wordsOf(ctx: Context, y: Tensor, writes = true): Tensor | undefined {
-  if (!ctx.wants(WORDS_OUTPUT)) return undefined;
+  if (!ctx.wants(Place.WORDS_OUTPUT)) return undefined;
   const able = writes && bytesPay(ctx) && bindsWhole(y, ctx.device);
-  const words = ctx.output(WORDS_OUTPUT, [able ? y.size / 4 : 0], DType.uint32);
+  const words = ctx.output(Place.WORDS_OUTPUT, [able ? y.size / 4 : 0], DType.uint32);
   return words.size > 0 ? words : undefined;
 }
 

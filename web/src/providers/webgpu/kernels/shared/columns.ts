@@ -2,7 +2,7 @@
 // Slice and Concat need no copies. Python says which by attributes (docs/internals.md, section 2).
 import type { Attributes } from '../../../../contract/attributes';
 import { type Context, KernelError, type Tensor } from '../../../../contract/kernel';
-import { INTO, RESIDUAL_COLUMNS, X_COLUMNS, Y_COLUMNS } from '../../../../schema/dialect';
+import { Dialect } from '../../../../schema/dialect';
 
 /** Of rows of `pitch` elements, `count` from `first` on. */
 export interface Columns {
@@ -22,11 +22,11 @@ export interface ColumnAttributes {
 }
 
 export function readColumns(attributes: Attributes): ColumnAttributes {
-  const into = attributes.integer(INTO, -1);
+  const into = attributes.integer(Dialect.INTO, -1);
   return {
-    x: attributes.integers(X_COLUMNS),
-    residual: attributes.integers(RESIDUAL_COLUMNS),
-    y: attributes.integers(Y_COLUMNS),
+    x: attributes.integers(Dialect.X_COLUMNS),
+    residual: attributes.integers(Dialect.RESIDUAL_COLUMNS),
+    y: attributes.integers(Dialect.Y_COLUMNS),
     ...(into >= 0 && { into }),
   };
 }

@@ -17,7 +17,7 @@ import { channelsLast, channelsSecond, permuted, permuteInto } from '../../share
 import { type ByteSteps, readSteps } from '../../quantization/blocks/byte_rows';
 import { convolveDirectly } from './direct';
 import { convolve } from './nhwc';
-import { CONV_SCALES, HWIO, PRODUCT_BIAS, PRODUCT_RESIDUAL, WEIGHT_LAYOUT } from '../../../../../schema/dialect';
+import { Dialect, Place } from '../../../../../schema/dialect';
 
 interface ConvAttributes {
   readonly window: WindowAttributes;
@@ -34,13 +34,13 @@ const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 const TYPES = [FLOATS];
 
 function attributes(a: Attributes): ConvAttributes {
-  const layout = a.text(WEIGHT_LAYOUT, '');
-  if (layout !== '' && layout !== HWIO)
+  const layout = a.text(Dialect.WEIGHT_LAYOUT, '');
+  if (layout !== '' && layout !== Dialect.HWIO)
     throw new KernelError(`Conv: weights in layout ${layout} are for another provider`);
   return {
     window: readWindow(a),
     group: a.integer('group', 1),
-    hwio: layout === HWIO,
+    hwio: layout === Dialect.HWIO,
     epilogue: readEpilogue(a),
     columns: readColumns(a),
     steps: readSteps(a),
@@ -56,12 +56,12 @@ function resolveNhwc(ctx: Context, { window, group, hwio, epilogue, columns, ste
   const dims = [x.dims[0], ...geometry.output, w.dims[3]];
   const { y, at } = outputColumns(ctx, dims, columns);
   const residual = residualOf(ctx, epilogue, dims, columns.residual);
-  const scales = ctx.inputs[CONV_SCALES];
+  const scales = ctx.inputs[Place.CONV_SCALES];
   convolve(ctx, {
     x,
     w,
     y,
-    bias: ctx.inputs[PRODUCT_BIAS],
+    bias: ctx.inputs[Place.PRODUCT_BIAS],
     residual,
     epilogue,
     group,
@@ -80,7 +80,7 @@ function resolve(ctx: Context, { window, group, epilogue }: ConvAttributes): voi
     throw new KernelError(`Conv: ${x.dims[1]} channels in ${group} groups do not go with weights [${w.dims}]`);
   const geometry = slide(window, x.dims.slice(2), w.dims.slice(2));
   const y = ctx.output(0, [x.dims[0], w.dims[0], ...geometry.output]);
-  const [bias, residual] = [ctx.inputs[PRODUCT_BIAS], residualOf(ctx, epilogue, y.dims)];
+  const [bias, residual] = [ctx.inputs[Place.PRODUCT_BIAS], residualOf(ctx, epilogue, y.dims)];
   if (rank > 4) {
     convolveDirectly(ctx, { x, w, y, bias, residual, epilogue, transposed: false, group, geometry });
     return;
@@ -133,7 +133,7 @@ const fusedConv: Kernel<ConvAttributes> = {
     epilogue: epilogueOf(a.text('activation', ''), a.numbers('activation_params')),
   }),
   resolve: (ctx, { epilogue, ...given }) =>
-    resolve(ctx, { ...given, epilogue: ctx.inputs[PRODUCT_RESIDUAL] ? residualFirst(epilogue) : epilogue }),
+    resolve(ctx, { ...given, epilogue: ctx.inputs[Place.PRODUCT_RESIDUAL] ? residualFirst(epilogue) : epilogue }),
 };
 
 export default [

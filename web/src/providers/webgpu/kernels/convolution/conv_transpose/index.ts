@@ -12,7 +12,7 @@ import { channelsLast, channelsSecond, permuted, permuteInto } from '../../share
 import { convolveDirectly } from '../conv/direct';
 import { multiply } from '../../matmul/product/multiply';
 import { convolveTiles, tiles } from './tiling';
-import { HWIO, PRODUCT_BIAS, WEIGHT_LAYOUT } from '../../../../../schema/dialect';
+import { Dialect, Place } from '../../../../../schema/dialect';
 
 interface TransposedAttributes {
   readonly window: WindowAttributes;
@@ -28,15 +28,15 @@ interface TransposedAttributes {
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
 function attributes(a: Attributes): TransposedAttributes {
-  const layout = a.text(WEIGHT_LAYOUT, '');
-  if (layout !== '' && layout !== HWIO)
+  const layout = a.text(Dialect.WEIGHT_LAYOUT, '');
+  if (layout !== '' && layout !== Dialect.HWIO)
     throw new KernelError(`ConvTranspose: weights in layout ${layout} are for another provider`);
   return {
     window: readWindow(a),
     outputShape: a.integers('output_shape'),
     outputPadding: a.integers('output_padding'),
     group: a.integer('group', 1),
-    hwio: layout === HWIO,
+    hwio: layout === Dialect.HWIO,
     epilogue: readEpilogue(a),
     columns: readColumns(a),
   };
@@ -126,7 +126,7 @@ function resolveNhwc(
       x: permuted(ctx, x, channelsSecond(4)),
       w: permuted(ctx, w, [2, 3, 0, 1]),
       y: target,
-      bias: ctx.inputs[PRODUCT_BIAS],
+      bias: ctx.inputs[Place.PRODUCT_BIAS],
       residual: residual && permuted(ctx, residual, channelsSecond(4)),
       epilogue,
       transposed: true,
@@ -141,7 +141,7 @@ function resolveNhwc(
     x,
     w,
     y,
-    bias: ctx.inputs[PRODUCT_BIAS],
+    bias: ctx.inputs[Place.PRODUCT_BIAS],
     residual,
     epilogue,
     group,
@@ -152,7 +152,7 @@ function resolveNhwc(
 
 /** X and Y in N, C, … order. */
 function resolve(ctx: Context, { window, outputShape, outputPadding, group, epilogue }: TransposedAttributes): void {
-  const [x, w, bias] = [ctx.input(0), ctx.input(1), ctx.inputs[PRODUCT_BIAS]];
+  const [x, w, bias] = [ctx.input(0), ctx.input(1), ctx.inputs[Place.PRODUCT_BIAS]];
   const rank = x.dims.length;
   if (rank < 3 || w.dims.length !== rank || w.dims[0] !== x.dims[1])
     throw new KernelError(`ConvTranspose of [${x.dims}] with weights [${w.dims}]`);

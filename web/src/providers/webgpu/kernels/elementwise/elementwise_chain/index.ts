@@ -19,14 +19,7 @@ import { columnsOf } from '../../shared/columns';
 import { computeColumns } from './columns';
 import { forDevice, type Instruction, parse, type Program, programFunctions } from '../../../wgsl/program';
 import { reduceProgram, type Reduction } from './reduced';
-import {
-  ELEMENTWISE_CHAIN,
-  FINISH,
-  INTERNAL_DOMAIN,
-  PROGRAM,
-  REDUCTION,
-  X_COLUMNS,
-} from '../../../../../schema/dialect';
+import { Dialect } from '../../../../../schema/dialect';
 
 interface ChainSpec extends Spec {
   readonly program: readonly Instruction[];
@@ -70,12 +63,12 @@ function inBlocks({ device }: Context, dims: readonly number[], perm: readonly n
 }
 
 const elementwiseChain: Kernel<Chain> = {
-  op: ELEMENTWISE_CHAIN,
-  domain: INTERNAL_DOMAIN,
+  op: Dialect.ELEMENTWISE_CHAIN,
+  domain: Dialect.INTERNAL_DOMAIN,
   types: [[...FLOATS, 'int32', 'int64', 'bool']],
   features: ['columns', 'perm', 'words'],
   attributes(given) {
-    const [op, finish] = [given.text(REDUCTION, ''), given.text(FINISH, '')];
+    const [op, finish] = [given.text(Dialect.REDUCTION, ''), given.text(Dialect.FINISH, '')];
     const reduced = op
       ? {
           op,
@@ -85,7 +78,7 @@ const elementwiseChain: Kernel<Chain> = {
         }
       : undefined;
     const perm = given.has('perm') ? given.integers('perm') : undefined;
-    return { ...parse(given.text(PROGRAM, '')), reduced, columns: given.integers(X_COLUMNS), perm };
+    return { ...parse(given.text(Dialect.PROGRAM, '')), reduced, columns: given.integers(Dialect.X_COLUMNS), perm };
   },
   resolve(ctx, { columns: given, reduced, perm, ...own }) {
     const chain = forDevice(own, ctx.device);

@@ -17,15 +17,15 @@ import {
 } from '../../../wgsl';
 import type { Columns } from '../../shared/columns';
 import { dynamicStepsText, type Ranges, rangesOf, STEPS } from '../dynamic_steps';
-import { A_DYNAMIC, A_SCALE, A_ZERO } from '../../../../../schema/dialect';
+import { Dialect } from '../../../../../schema/dialect';
 
 /** A scale and a zero point from 0 to 255, or those that the tensor's range makes. */
 export type ByteSteps = 'dynamic' | { readonly scale: number; readonly zero: number };
 
 export function readSteps(a: Attributes): ByteSteps | undefined {
-  if (a.integer(A_DYNAMIC, 0) !== 0) return 'dynamic';
-  const scale = a.number(A_SCALE, 0);
-  return scale === 0 ? undefined : { scale, zero: a.number(A_ZERO, 0) };
+  if (a.integer(Dialect.A_DYNAMIC, 0) !== 0) return 'dynamic';
+  const scale = a.number(Dialect.A_SCALE, 0);
+  return scale === 0 ? undefined : { scale, zero: a.number(Dialect.A_ZERO, 0) };
 }
 
 interface PackSpec extends Division {
