@@ -99,6 +99,12 @@ def dims(value: ir.Value | None) -> list[int | ir.SymbolicDim] | None:
     return None if value is None or value.shape is None else list(value.shape)
 
 
+def static_sizes(sizes: Sequence[int | ir.SymbolicDim] | None) -> list[int] | None:
+    """Return sizes that are all known numbers; None if any is not."""
+    found = [size for size in sizes or () if isinstance(size, int)]
+    return found if sizes is not None and len(found) == len(sizes) else None
+
+
 def attribute(node: ir.Node, name: str, default: Any = None) -> Any:
     """Return an attribute's value, or `default`."""
     found = node.attributes.get(name)

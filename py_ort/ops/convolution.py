@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
+from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes, static_sizes
 from py_ort.ir.operators import MICROSOFT, NHWC, Operator, in_parts, lowering
 from py_ort.ir.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
 from py_ort.ops.activations import activated
@@ -162,5 +162,6 @@ _OF_AXES = ("kernel_shape", "strides", "dilations", "pads", "output_padding", "o
 
 def _kernel_shape_from(node: ir.Node, index: int) -> None:
     weights = dims(node.inputs[index])
-    if not attribute(node, "kernel_shape") and weights is not None and all(isinstance(d, int) for d in weights[2:]):
-        set_attributes(node, kernel_shape=[int(d) for d in weights[2:]])  # type: ignore[arg-type]
+    kernel = None if weights is None else static_sizes(weights[2:])
+    if not attribute(node, "kernel_shape") and kernel is not None:
+        set_attributes(node, kernel_shape=kernel)

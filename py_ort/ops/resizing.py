@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, dims, set_attributes
+from py_ort.ir.graph import array, attribute, dims, required, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import refine_resize
 from py_ort.schema.dialect import RESIZE_INTO, X_COLUMNS
@@ -50,7 +50,7 @@ def _legacy_resize(node: ir.Node, build: Builder, scales: ir.Value) -> Any:
 def upsample(node: ir.Node, build: Builder) -> Any:
     """Upsample's scales were two attributes, then one, then an input."""
     if len(node.inputs) > 1:
-        return _legacy_resize(node, build, node.inputs[1])  # type: ignore[arg-type]
+        return _legacy_resize(node, build, required(node.inputs[1]))
     scales = attribute(node, "scales") or [1.0, 1.0, attribute(node, "height_scale"), attribute(node, "width_scale")]
     return _legacy_resize(node, build, build.constant(np.array(list(scales), np.float32)))
 
@@ -58,7 +58,7 @@ def upsample(node: ir.Node, build: Builder) -> Any:
 @lowering("Resize", before=11)
 def resize_of_scales(node: ir.Node, build: Builder) -> Any:
     """Resize-10 had no choice of coordinates."""
-    return _legacy_resize(node, build, node.inputs[1])  # type: ignore[arg-type]
+    return _legacy_resize(node, build, required(node.inputs[1]))
 
 
 @lowering("Resize", since=11, before=13)

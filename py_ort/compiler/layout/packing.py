@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.content_keys import derive
-from py_ort.ir.graph import all_nodes, attribute, dims, set_attributes, tensor_of
+from py_ort.ir.graph import all_nodes, attribute, dims, required, set_attributes, static_sizes, tensor_of
 from py_ort.ir.operators import NHWC, operator
 from py_ort.providers import PROVIDERS, PlacedNode
 from py_ort.providers.packing import Packed, Packing
@@ -101,7 +101,7 @@ class _Packer:
             zero = ir.Value(
                 name=f"{weights.name}__zero", type=ir.TensorType(_INT8), shape=ir.Shape(()), const_value=tensor
             )
-            weights.graph.initializers[zero.name] = zero  # type: ignore[index]
+            weights.graph.initializers[required(zero.name)] = zero
             self._done[id(weights.const_value), "zero"] = zero
         return zero
 
@@ -121,7 +121,7 @@ class _Packer:
             derive(lazy, tensor, order.kind)
             packed = ir.Value(name=name, type=ir.TensorType(made), shape=ir.Shape(order.shape), const_value=lazy)
             graph = _owner(old, node)
-            graph.initializers[packed.name] = packed  # type: ignore[index]
+            graph.initializers[required(packed.name)] = packed
             self._done[key] = packed
         node.replace_input_with(index, packed)
         if not old.uses() and not old.is_graph_output() and old.graph is not None:
@@ -141,7 +141,7 @@ def _constant_shape(
 ) -> tuple[int, ...] | None:
     if value is None or value.const_value is None or value.dtype not in dtypes:
         return None
-    found = dims(value)
-    if found is None or (rank is not None and len(found) != rank) or any(d == 0 for d in found):
+    found = static_sizes(dims(value))
+    if found is None or (rank is not None and len(found) != rank) or 0 in found:
         return None
-    return tuple(int(d) for d in found)  # type: ignore[arg-type]
+    return tuple(found)

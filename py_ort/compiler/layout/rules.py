@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import Forms, Perm, channels_last, identity, inverse, same_memory, without_axes
-from py_ort.ir.graph import array, attribute, dims, ints, permutation, rank
+from py_ort.ir.graph import array, attribute, dims, ints, permutation, rank, required
 from py_ort.ir.rules import Rules
 
 Wanted = Callable[[ir.Value], "Perm | None"]
@@ -104,7 +104,7 @@ def _cheapest(tensors: list[ir.Value], preferred: Perm | None, forms: Forms) -> 
 def _broadcast_form(value: ir.Value, perm: Perm, count: int, forms: Forms) -> ir.Value:
     each = rank(value)
     if each == 0 or (value.const_value is not None and value.const_value.size == 1):
-        return forms.plain(value)  # type: ignore[return-value]
+        return required(forms.plain(value))
     if each == count:
         return forms.form(value, perm)
     contents = array(value)

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import Forms, channels_last
-from py_ort.ir.graph import array, attribute, dims, input_at, rank
+from py_ort.ir.graph import array, attribute, dims, input_at, rank, required
 from py_ort.ir.operators import NHWC, operator
 from py_ort.schema.dialect import PRODUCT_RESIDUAL
 
@@ -67,7 +67,7 @@ def to_nhwc(node: ir.Node, forms: Forms) -> None:
     wide = forms.insert("Unsqueeze", [forms.form(x, perm), [1]])[0]
     inputs = [wide]
     if len(node.inputs) > 1:
-        inputs.append(_weights_of_one_dimension(node.inputs[1], forms))  # type: ignore[arg-type]
+        inputs.append(_weights_of_one_dimension(required(node.inputs[1]), forms))
         inputs += [forms.plain(v) for v in node.inputs[2:3]]
     if residual is not None:
         z = forms.insert("Unsqueeze", [forms.form(residual, perm), [1]])[0]

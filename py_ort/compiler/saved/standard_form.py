@@ -17,6 +17,7 @@ import onnx_ir as ir
 from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
 from py_ort.ir.block_products import OURS, is_block_product, is_plain
 from py_ort.ir.epilogue import Epilogue, Step
+from py_ort.ir.graph import dims
 from py_ort.ir.operators import INTERNAL
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.type_names import type_name
@@ -179,7 +180,7 @@ class StandardForm(OnnxWriter):
         while not inputs[-1]:
             inputs.pop()
         if mask is not None and get(node, MASK_BROADCASTS):
-            axis = len(node.inputs[0].shape or ()) - 2  # type: ignore[union-attr]
+            axis = len(dims(node.inputs[0]) or ()) - 2
             queries, keys = (self.emit(proto, "Shape", [name], start=axis, end=axis + 1) for name in inputs[:2])
             if given.get(ATTENTION_PAST_KEY) is not None:
                 past = self.emit(proto, "Shape", [inputs[ATTENTION_PAST_KEY]], start=2, end=3)

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.layout.reshape_rules import axis_groups
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, dims, ints, rank
+from py_ort.ir.graph import array, attribute, dims, ints, rank, static_sizes
 from py_ort.ir.rules import Rules
 
 _FREE = 2  # the first axes of the tensor in which heads lie: batch and position
@@ -95,14 +95,15 @@ def _view(value: ir.Value, depth: int) -> _View | None:
 
 
 def _whole(value: ir.Value) -> _View | None:
-    sizes = dims(value)
-    if sizes is None or len(sizes) <= _FREE or not all(isinstance(d, int) for d in sizes[_FREE:]):
+    sizes = dims(value) or []
+    inner = static_sizes(sizes[_FREE:])
+    if not inner:
         return None
     axes: list[_Axis] = []
     stride = 1
-    for size in reversed(sizes[_FREE:]):
+    for size in reversed(inner):
         axes.insert(0, _Axis(size, stride))
-        stride *= int(size)  # type: ignore[arg-type]
+        stride *= size
     return _View(value, (*(_Axis(sizes[i], free=i) for i in range(_FREE)), *axes))
 
 

@@ -21,6 +21,7 @@ from py_ort.ir.graph import (
     replace_value,
     required,
     scalar,
+    static_sizes,
 )
 from py_ort.ir.operators import operator
 from py_ort.ir.rules import Rules
@@ -81,10 +82,10 @@ def _true_mask(node: ir.Node) -> bool:
     """A Dropout's mask is all true at inference: make it, when somebody reads it and its size is known."""
     if node.op_type != "Dropout":
         return False
-    mask, known = node.outputs[1], dims(node.inputs[0])
-    if known is None or not all(isinstance(d, int) for d in known) or mask.is_graph_output() or node.graph is None:
+    mask, known = node.outputs[1], static_sizes(dims(node.inputs[0]))
+    if known is None or mask.is_graph_output() or node.graph is None:
         return False
-    everything = np.broadcast_to(np.bool_(True), tuple(known))  # type: ignore[arg-type]
+    everything = np.broadcast_to(np.bool_(True), known)
     value = add_constant(node.graph, ir.tensor(everything), mask.name)
     mask.replace_all_uses_with(value)
     return True

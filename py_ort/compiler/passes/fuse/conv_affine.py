@@ -10,7 +10,7 @@ from py_ort.compiler.passes.match import made_by, only_for, per_channel, split_c
 from py_ort.compiler.passes.rewrite import rewrite
 from py_ort.ir.builder import Builder
 from py_ort.ir.epilogue import has_epilogue
-from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, replace_value, set_origins
+from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, replace_value, set_origins, static_sizes
 
 _SMALLEST = 1e-3  # factors below are not divided by
 
@@ -26,14 +26,14 @@ def conv_affine(node: ir.Node) -> bool:
 
 
 def _channels(node: ir.Node) -> int | None:
-    weights = dims(node.inputs[1])
-    if weights is None or not all(isinstance(d, int) for d in weights):
+    weights = static_sizes(dims(node.inputs[1]))
+    if weights is None:
         return None
     if node.op_type == "Conv":
-        return int(weights[0])  # type: ignore[arg-type]
+        return weights[0]
     if node.op_type == "ConvTranspose":
-        return int(weights[1]) * attribute(node, "group", 1)  # type: ignore[arg-type]
-    return int(weights[0 if attribute(node, "transB", 0) else 1])  # type: ignore[arg-type]
+        return weights[1] * int(attribute(node, "group", 1))
+    return weights[0 if attribute(node, "transB", 0) else 1]
 
 
 def _weights_name(node: ir.Node) -> str | None:
