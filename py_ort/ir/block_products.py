@@ -1,14 +1,9 @@
-"""MatMulNBits, products with weights of few bits, and what passes add to it.
+"""MatMulNBits, products with weights of few bits, and the ends that passes give them.
 
-Inputs 0 to 5 and the attributes K, N, bits and block_size are com.microsoft's. Kernels with the feature "bytes" are
-told of rows of 8 bits, where columns of 8-bit weights have one scale and zero point each: input 0 is whole steps of
-`a_scale`, of which 0 is number `a_zero` of 256; or with `a_dynamic` it is first rounded as DynamicQuantizeLinear does.
-Those with "norm" divide the rows of input 0 by the root of the mean of their squares (and `norm_epsilon`) and multiply
-them with input 6, [K]. With "epilogue" the product ends as others do (`py_ort/ir/epilogue.py`). With "gate" the
-attribute `gate`, a program of one value as an epilogue is, is done to the first half of the columns, which are then
-multiplied with the second half: the result has N / 2. With "residual" input 7, of the result's shape, is added at last,
-unless the epilogue does. Where another kernel wrote the rows as bytes, too, these are input 8, and input 9 says what
-they stand for (`passes/placed/byte_words.py`).
+Inputs 0 to 5 and the attributes K, N, bits and block_size are com.microsoft's; `py_ort/schema/dialect.py` has the
+others, each with a feature of kernels: rows of 8 bits ("bytes", where columns of 8-bit weights have one scale and zero
+point each), a normalization of the rows ("norm"), an epilogue, a gate, after which the result has N / 2 columns, and a
+residual.
 """
 
 from __future__ import annotations
@@ -36,7 +31,7 @@ def block_product(value: ir.Value | None) -> ir.Node | None:
 
 
 def is_block_product(node: ir.Node) -> bool:
-    """Whether a node is one."""
+    """Return True if a node is a MatMulNBits."""
     return node.domain == MICROSOFT and node.op_type == OP_TYPE
 
 
@@ -48,7 +43,7 @@ def block_products(model: ir.Model) -> Iterator[ir.Node]:
 
 
 def is_plain(node: ir.Node) -> bool:
-    """Whether it is com.microsoft's own, and takes rows as they are."""
+    """Return True if a node is as com.microsoft defines it: without normalized rows, steps or an end."""
     return (
         len(node.inputs) <= NBITS_NORM
         and input_at(node, GROUPS) is None
@@ -57,7 +52,7 @@ def is_plain(node: ir.Node) -> bool:
 
 
 def may_end(node: ir.Node) -> bool:
-    """Whether a step may follow what it ends in: a residual comes last unless a step reads it, and so does a gate."""
+    """Return True if another step may follow: nothing follows a gate, or a residual that no step reads."""
     return (input_at(node, NBITS_RESIDUAL) is None or Epilogue.of(node).has("residual")) and GATE not in node.attributes
 
 

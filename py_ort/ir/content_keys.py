@@ -1,4 +1,4 @@
-"""What tells constants apart without comparing them: a text that is equal only for equal contents."""
+"""Keys of constants: texts that are equal only for equal contents, so that nothing compares the contents."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Epilogues of products (Conv, ConvTranspose, Gemm, MatMul): what is done to each value before it is stored.
+"""Epilogues of products (Conv, ConvTranspose, Gemm, MatMul): the steps on each value before it is stored.
 
-Those of Softmax and normalizations have no residual; of several outputs the first has it.
+Softmax and normalizations have epilogues without a residual; of several outputs the first one has the epilogue.
 
-The attribute `epilogue` is a program (`py_ort/ir/programs.py`). Register 0 is the product with its bias, register 1 the
-residual: input 3, of the result's shape, which is there just if the program reads it. Kernels with the feature
-"epilogue" take what is `recognized` here; one with the feature "residual" reads input 3 besides. One with "steps" takes
-all, and of a MatMul or MatMulNBits the instruction Bias: its bias, which is added there and nowhere else.
+The attribute is a program (`py_ort/ir/programs.py`). Register 0 is the product with its bias, register 1 the residual,
+an input of the result's shape, which the node has only if the program reads it. Kernels with the feature "epilogue" run
+the epilogues that are `recognized`; kernels with "residual" read the residual. Kernels with "steps" run all epilogues,
+and of a MatMul or MatMulNBits the instruction Bias: it adds the product's bias, which is then added nowhere else.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Epilogue:
 
     @property
     def recognized(self) -> bool:
-        """Whether all kernels have it: the residual before or behind all else, one function, a number added to that."""
+        """True if every kernel with epilogues has it: a residual first or last, one function, a number added to it."""
         kinds = [step.kind for step in self.steps]
         for at in (0, -1):
             if kinds[at:][:1] == ["residual"]:
@@ -146,5 +146,5 @@ _ENDS = frozenset(row.name for row in FUNCTIONS.values() if row.ends)
 
 
 def has_epilogue(node: ir.Node) -> bool:
-    """Whether anything is done to a product behind its bias."""
+    """Return True if a node has an epilogue."""
     return EPILOGUE in node.attributes

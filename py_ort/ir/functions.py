@@ -113,7 +113,7 @@ def _attributes(node: ir.Node, values: dict[ir.Value, ir.Value | None], given: M
 
 
 def _given(name: str, source: ir.Attr) -> ir.Attr:
-    """What the caller gave; a graph of its own for each node that reads it."""
+    """Return the attribute that the caller gave; of a graph, a copy for each node that reads it."""
     if source.type == ir.AttributeType.GRAPH:
         return ir.AttrGraph(name, _copy_graph(source.value, {}, {}))
     return ir.Attr(name, source.type, source.value)

@@ -133,7 +133,7 @@ def make_attribute(name: str, value: Any) -> ir.Attr:
     else:
         kinds = {type(item) for item in value} or {int}
         make = _MAKE_LIST.get(kinds.pop()) if len(kinds) == 1 else None
-    # What is common, at once: `convert_attribute` tries one protocol after the other.
+    # Common kinds first: `convert_attribute` tries one protocol after the other.
     return ir.convenience.convert_attribute(name, value) if make is None else make(name, value)
 
 

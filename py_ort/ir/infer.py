@@ -100,7 +100,7 @@ def infer_again(node: ir.Node) -> list[ir.Value]:
 
 
 def _is_settled(value: ir.Value) -> bool:
-    """Whether there is nothing to learn: sizes that are numbers or names, and no elements that sizes are made of."""
+    """Return True if inference can add nothing: all sizes are numbers or names, and no size depends on the elements."""
     if not _is_known(value.shape):
         return False
     elements = shape_data(value)

@@ -25,5 +25,5 @@ class LongList(ir.Attr):
 
     @property
     def value(self) -> Sequence[Any]:
-        """What is in it: array("q") of INTS, array("f") of FLOATS, a tuple of STRINGS."""
+        """The contents: array("q") of INTS, array("f") of FLOATS, a tuple of STRINGS."""
         return self._items

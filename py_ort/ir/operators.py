@@ -1,4 +1,4 @@
-"""What an operator is to the compiler, and how a family of operators declares it.
+"""Traits of operators that the compiler reads, and the declarations of a family of operators.
 
 A module of `py_ort.ops` is a family. It declares its operators in a list `OPERATORS`, and rewrites of their old forms
 with `@lowering`. Nothing is listed anywhere else: every module of that folder is imported when the first operator is
@@ -45,7 +45,7 @@ PLACED = (X_COLUMNS, Y_COLUMNS, RESIDUAL_COLUMNS, INTO, X_PARTS, Y_PARTS, *PERMS
 
 
 class UserKernel(Protocol):
-    """What the compiler must know of a kernel that a user wrote (`py_ort.user_kernels`)."""
+    """The part of a user's kernel (`py_ort.user_kernels`) that the compiler reads."""
 
     @property
     def name(self) -> str:
@@ -53,7 +53,7 @@ class UserKernel(Protocol):
 
     @property
     def definition(self) -> UserDefinition:
-        """What the page makes it from."""
+        """The definition that the page makes the kernel from."""
 
     @property
     def input_types(self) -> Sequence[frozenset[str]]:
@@ -68,35 +68,34 @@ class Operator:
         op_type: Its name.
         domain: Its domain; "" is ai.onnx.
         host: Inputs that a kernel reads on the CPU (shapes, axes, pads).
-        host_if_constant: Inputs that are host inputs when they are constants, else device inputs.
+        host_if_constant: Inputs that are host inputs if they are constants, else device inputs.
         shape_only: Inputs of which only dtype and dims are read.
-        lengths: Inputs that say how much of others counts in a run.
-        layout: The rule (a word of `py_ort.compiler.layout.rules`) by which the layout pass takes the operator to
-            permuted axes; "": it cannot.
-        infer: Gives the outputs their types, for operators of which ONNX has no schema, or where it knows less than
-            we do.
-        refine: Adds to what ONNX inferred, where sizes are symbols.
-        pure: Equal inputs give equal outputs, so it may be shared; all others are random.
-        view: Its output is input 0 under another shape: no element moves, and on a device nothing is launched.
-        moves: Its outputs have elements of input 0 and no others, at other places; views are known to.
-        converts: Its output is input 0 in another type.
+        lengths: Inputs with the number of elements of other inputs that count in a run.
+        layout: The rule (a word of `py_ort.compiler.layout.rules`) by which the operator accepts permuted axes; "" if
+            it cannot.
+        infer: Sets the outputs' types, for operators that ONNX has no schema of, or knows less about than we do.
+        refine: Adds to ONNX's inference where sizes are symbols.
+        pure: True if equal inputs give equal outputs, so that nodes may be shared; all others are random.
+        view: True if the output is input 0 under another shape: no element moves, and a device dispatches nothing.
+        moves: True if the outputs consist of elements of input 0, at other places; true of views without being said.
+        converts: True if the output is input 0 in another type.
         neutral: The second operand that changes nothing.
-        commutative: Its operands may change places.
-        in_chains: ElementwiseChain has it for floats: as an instruction, or as the reduction behind them.
-        grows: Its result may be larger than its inputs together, to any size.
-        heavy: What it computes is worth bringing its inputs to a GPU.
-        optional_outputs: Outputs behind the first may be left out, and are where nothing reads them.
-        indices: Inputs that name places along axes.
-        columns: Inputs that may be columns of wider tensors, and the attributes that say which.
-        into: The input that is the tensor to write columns of; kernels that have `columns` have it.
-        rounds_to: It is a function of floats, to steps of integers of so many bits.
-        integer_weights: Where 8-bit weights that are packed for the CPU are, and their zero points.
-        skip: The operator of com.microsoft that is this one, of a sum of two tensors.
-        bodies: It has graphs in its attributes; of those of ai.onnx each that does says so.
-        lenient: Attributes that it does not know are ignored, as native onnxruntime ignores them.
-        walked: The executor walks these itself, on whatever provider their nodes are.
-        kernel: The user's own, where it is one of those.
-        expand: Prefer ONNX's own function body over a NotImplemented error; False keeps the operator whole.
+        commutative: True if its operands may change places.
+        in_chains: True if ElementwiseChain has it for floats: as an instruction, or as the reduction after them.
+        grows: True if its result may be larger than its inputs together, to any size.
+        heavy: True if its computation is worth the transfer of its inputs to a GPU.
+        optional_outputs: True if outputs after the first may be omitted, and are omitted where no node reads them.
+        indices: Inputs that are places along axes.
+        columns: Inputs that may be columns of wider tensors, with the attributes that name the columns.
+        into: The input that is the tensor to write columns of, for kernels with the feature `columns`.
+        rounds_to: The bits of the integers to whose steps it rounds floats.
+        integer_weights: Inputs with the 8-bit weights that are packed for the CPU, and with their zero points.
+        skip: The operator of com.microsoft that does the same to the sum of two tensors.
+        bodies: True if it has graphs in its attributes; every such operator of ai.onnx says so.
+        lenient: True if unknown attributes are ignored, as native onnxruntime ignores them.
+        walked: True if the executor walks it itself, on whatever provider its nodes run.
+        kernel: The user's own kernel, of such an operator.
+        expand: True if ONNX's own function body is preferred to a NotImplemented error; False keeps the operator whole.
     """
 
     op_type: str
@@ -229,7 +228,7 @@ _FAMILIES = "py_ort.ops"
 #: By domain, what knows the schemas of opsets where ONNX has none: of an operator at an opset, or None.
 EARLIER_SCHEMAS: dict[str, Callable[[str, int], Any | None]] = {}
 
-#: Those of user kernels, by domain and operator.
+#: Operators of user kernels, by domain and name.
 REGISTERED: dict[tuple[str, str], Operator] = {}
 
 

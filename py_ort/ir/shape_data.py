@@ -1,4 +1,4 @@
-"""What shape arithmetic computes, followed symbolically: the elements of small tensors made from shapes.
+"""Shape arithmetic, followed symbolically: the elements of small tensors that are made from shapes.
 
 The elements (int, `ir.SymbolicDim` with a name or an expression, or None) are kept in the value's meta, and let
 Reshape, Expand, Range and ConstantOfShape know their results' dimensions. Floats that are sizes, or those times
@@ -75,7 +75,7 @@ def follow(node: ir.Node) -> None:
 
 
 def _held(element: Element, dtype: ir.DataType | None) -> Element:
-    """What a type makes of a number: integers wrap; floats are followed only where they are exact. Sizes fit."""
+    """Return a number as a type holds it: integers wrap; floats are followed only where they are exact. Sizes fit."""
     if dtype is None or not _is_number(element):
         return element
     if dtype.is_integer():
@@ -95,7 +95,7 @@ def _is_number(element: Element) -> bool:
 
 
 def known(element: Element) -> bool:
-    """Whether an element is a number or a named expression."""
+    """Return True if an element is a number or a named expression."""
     return isinstance(element, int) or (isinstance(element, ir.SymbolicDim) and element.value is not None)
 
 

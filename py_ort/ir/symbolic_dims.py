@@ -142,7 +142,7 @@ def _is_minimum_with(a: Element, b: Element) -> bool:
 
 
 def _is_never_one(size: Element) -> bool:
-    """Whether a size is a multiple of another number than 1, so that nothing but itself or 1 fits it."""
+    """Return True if a size is a multiple of a number above 1: only the same size or 1 broadcasts with it."""
     terms = [term.as_coeff_Mul() for term in sympy.Add.make_args(size._expr)]
     whole = all(factor.is_Integer and rest.is_integer for factor, rest in terms)
     return whole and math.gcd(*(int(factor) for factor, _ in terms)) != 1
@@ -182,7 +182,7 @@ def refine_concat(node: ir.Node) -> None:
         return
     axis = attribute(node, "axis") % len(shapes[0] or [])
     full = [shape for shape in shapes if 0 not in (shape or [])] or shapes[:1]
-    # What adds to the axis must fit; what may be of size 0 there need not, and of two names either may be the one.
+    # Parts with elements must have equal sizes; a part of size 0 along the axis need not. Of two names either may do.
     sure = [shape for shape in full if shape and isinstance(shape[axis], int)]
     result: list[Element] = [None] * len(shapes[0] or [])
     for group in (full, sure):

@@ -109,7 +109,7 @@ class _Way:
         return y, h, c
 
     def _found(self, build: Builder, h: Any, keys: Any) -> Any:
-        """What the state [1, batch, hidden] leads to: [batch, depth], or as wide as the attention layer."""
+        """Return the attention of the state [1, batch, hidden]: [batch, depth], or as wide as the attention layer."""
         query_weights, vector, layer = (self.weights[i] for i in (8, 10, 13))
         h = build.op("Squeeze", h, np.array([0]))
         query = build.op("MatMul", h, build.op("Squeeze", query_weights, np.array([0])))

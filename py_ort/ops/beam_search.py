@@ -39,7 +39,7 @@ class _Beams:
     early: bool
 
     def length(self, build: Builder, sequences: Any) -> Any:
-        """What the score of a text is divided by, [1]."""
+        """Return the divisor of a text's score, [1]."""
         size = build.op("Cast", build.op("Shape", sequences, start=1, end=2), to=FLOAT)
         return size if self.penalty is None else build.op("Pow", size, self.penalty)
 
@@ -169,7 +169,7 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
 
 
 def _for_turns(build: Builder, trips: Any, seen: Any) -> Any:
-    """What was kept of each turn, and zeros for those that were not wanted any more."""
+    """Return the values kept in each turn, and zeros for turns after the end."""
     room = build.op("Sub", build.op("Reshape", trips, LAST), build.op("Shape", seen, start=0, end=1))
     pads = build.op("Concat", np.array([0] * 4), room, np.array([0] * 3), axis=0)
     return build.op("Pad", seen, pads)

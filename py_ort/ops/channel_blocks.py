@@ -1,6 +1,6 @@
-"""What leads into and out of native onnxruntime's blocks of channels, and its Upsample of them.
+"""Operators that convert to and from native onnxruntime's blocks of channels, and its Upsample of blocks.
 
-`py_ort/compiler/load/channel_blocks.py` makes ONNX's operators of the others.
+`py_ort/compiler/load/channel_blocks.py` replaces the other operators by ONNX's.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def unfold_tensor(node: ir.Node, build: Builder) -> Any:
 
 @lowering("ConvTransposeWithDynamicPads", domain=MICROSOFT)
 def conv_transpose_with_pads(node: ir.Node, build: Builder) -> Any:
-    """What the pads cut off is made, then cut off."""
+    """Compute the elements that the pads cut off, too, then cut them off."""
     given: list[Any] = [*node.inputs, *[None] * (4 - len(node.inputs))]
     x, weights, pads, bias = given
     whole = build.op("ConvTranspose", x, weights, bias, **attributes_of(node))

@@ -90,7 +90,7 @@ class _Inputs:
 
 
 def _known(node: ir.Node, slides: bool, mode: str, bits: int) -> bool:
-    """Whether onnxruntime knows the form, too."""
+    """Return True if onnxruntime has the form, too."""
     given = _Inputs(node)
     if given[14] is not None or given[15] is not None:
         return False

@@ -1,4 +1,4 @@
-"""What layers of newer language models repeat, each of com.microsoft as one operator: gates, norms, streams.
+"""Repeated parts of newer language models, which com.microsoft has as single operators: gates, norms, streams.
 
 Native onnxruntime computes in float32, whatever the tensors' type is; so do these.
 """

@@ -31,7 +31,7 @@ def scatter(node: ir.Node, build: Builder) -> Any:
 
 @lowering("Compress")
 def known_condition(node: ir.Node, build: Builder) -> Any:
-    """What a constant chooses has a known size: it is a Gather."""
+    """With a constant condition the size of the result is known: a Gather."""
     condition, axis = array(node.inputs[1]), attribute(node, "axis")
     if condition is None:
         return None

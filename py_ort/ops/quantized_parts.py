@@ -231,7 +231,7 @@ def qattention(node: ir.Node, build: Builder) -> Any:
     return build.op("MultiHeadAttention", query, key, value, None, mask, domain=MICROSOFT, **kept)
 
 
-#: What 4 bits stand for in bitsandbytes' formats.
+#: The numbers that 4 bits stand for in bitsandbytes' formats.
 _FP4 = (0, 0.005208333488553762, 2 / 3, 1, 1 / 3, 0.5, 1 / 6, 0.25)
 NF4 = (
     *(-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),

@@ -56,7 +56,7 @@ def _settle(node: ir.Node, source: ir.Value | None, found: list[Any] | None) -> 
 
 
 def _sizes(op_type: str, node: ir.Node, shapes: Sequence[Any]) -> list[Any] | None:
-    """What an operator with this node's attributes makes of floats of these shapes."""
+    """Return the output's shape of an operator with this node's attributes on floats of these shapes."""
     given = attributes_of(node)
     last = given.pop("channels_last", None)
     moved = last is not None and bool(last.value)

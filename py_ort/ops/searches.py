@@ -1,4 +1,4 @@
-"""What searches for text have in common: their inputs, scores as options leave them, and turns of a decoder."""
+"""Common parts of searches for text: inputs, scores after the options, and turns of a decoder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Search:
         return found
 
     def like_gpt2(self) -> bool:
-        """Whether the decoder, and that of the first turn, have the form of GPT-2."""
+        """Return True if the decoder, and the decoder of the first turn, have the form of GPT-2."""
         return (
             not self.attribute("model_type")
             and attribute(self._node, "encoder") is None
@@ -64,7 +64,7 @@ class Search:
         return T5Form.of(encoder, self.graph, self.attribute("vocab_size"), masked=kind == 1)
 
     def encoded(self, form: T5Form, build: Builder, copies: Any) -> Rows:
-        """What a decoder reads first that has an encoder; `copies` says of which text each row is."""
+        """Return the first inputs of a decoder that has an encoder; `copies` is the text of each row."""
         mask, begin = self["attention_mask"], self["decoder_input_ids"]
         if self.attribute("model_type") == 2:
             mask = None
@@ -139,7 +139,7 @@ def int64(build: Builder, value: Any) -> Any:
     return build.op("Cast", value, to=INT64)
 
 
-#: Whether a turn is the first one: known when the model is loaded, a truth, or None: no.
+#: True in the first turn: known when the model is loaded, or a boolean of the graph; None: never.
 Begins = Any
 #: turn(build, begins, rows, own) returns whether to go on, the states and rows after it, and what is kept of each turn.
 Turn = Callable[[Builder, Begins, Rows, list[Any]], tuple[Any, list[Any], Rows, list[Any]]]

@@ -71,7 +71,7 @@ def _positions(build: Builder, query: Any, total: Any, lengths: Any) -> Any:
 
 
 def _blocks(build: Builder, rows: Any, columns: Any) -> Any:
-    """Whether a layout has a block, [layouts, rows, columns].
+    """Return a tensor of truths [layouts, rows, columns]: true where a layout has a block.
 
     `rows` [layouts, rows + 1] says where a row's columns begin and end; `columns` is padded at its end.
     """

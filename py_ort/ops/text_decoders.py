@@ -24,22 +24,22 @@ _LAST = np.array([-1])
 
 
 class Rows(Protocol):
-    """What a decoder reads next, of each row (a text, or a beam of it)."""
+    """The next inputs of a decoder, for each row (a text, or a beam of one)."""
 
     @property
     def tokens(self) -> Any:
-        """Those that the text begins with, and in a turn those that are read then: [rows, some] of int32."""
+        """The first tokens of the text, and in a turn the tokens of that turn: int32 [rows, some]."""
 
     @property
     def begins_otherwise(self) -> bool:
-        """Whether what they do next is another graph's work than in turns behind it."""
+        """True if another graph runs the first turn than the later turns."""
 
     @property
     def cache_axis(self) -> int:
         """The axis of caches that rows have."""
 
     def states(self) -> list[Any]:
-        """What changes from turn to turn."""
+        """The values that change from turn to turn."""
 
     def of(self, states: Sequence[Any]) -> Rows:
         """These rows in a turn with such states."""
@@ -48,7 +48,7 @@ class Rows(Protocol):
         """The logits [rows, vocabulary] of what comes next, as float32, and the caches then."""
 
     def after(self, build: Builder, texts: Any, column: Any, caches: list[Any]) -> Rows:
-        """Those of the next turn, for texts [rows, positions] whose last tokens are `column` [rows, 1]."""
+        """Return the inputs of the next turn, for texts [rows, positions] whose last tokens are `column` [rows, 1]."""
 
 
 def _last(build: Builder, logits: Any) -> Any:
@@ -60,7 +60,7 @@ def _names(values: Sequence[ir.Value]) -> list[str]:
 
 
 def _has_size(logits: ir.Value, size: int) -> bool:
-    """Whether all scores are meant: a vocabulary may be given that is smaller than what the decoder has."""
+    """Return True if the scores have this size; a search may give a smaller vocabulary than the decoder's."""
     known = dims(logits)
     return size <= 0 or known is None or not isinstance(known[-1], int) or known[-1] == size
 
@@ -75,7 +75,7 @@ def _empty(build: Builder, like: ir.Value, batch: Any, leading: Sequence[int]) -
 
 
 def _sized(caches: Sequence[ir.Value], rank: int) -> bool:
-    """Whether heads and their sizes are known."""
+    """Return True if the number of heads and their sizes are known."""
     shapes = [dims(value) for value in caches]
     return all(shape is not None and len(shape) == rank for shape in shapes) and all(
         isinstance(shape[i], int) for shape in shapes if shape for i in (-3, -1)
@@ -83,7 +83,7 @@ def _sized(caches: Sequence[ir.Value], rank: int) -> bool:
 
 
 def like_gpt2(graph: ir.Graph, vocabulary: int) -> bool:
-    """Whether a decoder has that form; `vocabulary` is the size that a search gives, 0 for none."""
+    """Return True if a decoder has the form of GPT-2; `vocabulary` is the size that a search gives, 0 for none."""
     names, results = _names(graph.inputs), _names(graph.outputs)
     return (
         names[:3] == ["input_ids", "position_ids", "attention_mask"]
@@ -109,7 +109,7 @@ class Prompted:
 
     @staticmethod
     def first(begin: ir.Graph, graph: ir.Graph, build: Builder, tokens: Any, positions: Any, mask: Any) -> Prompted:
-        """Those of a prompt, which `begin` reads, and `graph` what is behind it."""
+        """Return the inputs of a prompt, which `begin` reads; `graph` reads the tokens after the prompt."""
         batch = build.op("Shape", tokens, start=0, end=1)
         caches = [_empty(build, value, batch, [2]) for value in begin.inputs[3:]]
         return Prompted(begin, graph, tokens, positions, mask, caches)

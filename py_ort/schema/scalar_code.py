@@ -30,7 +30,7 @@ _WGSL = {
 #: Functions that kernels/shared/simd_functions.h has of four floats: micro-kernels compute what calls no others.
 _SIMD = frozenset({"abs", "ceil", "clamp", "erf", "exp", "expm1", "floor", "log", "plain_zero", "relu", "round"})
 _SIMD |= {"sigmoid", "softplus", "sqrt", "tanh"}
-#: Those that need a library, which only the core has; what calls others is computed as doubles.
+#: Functions of a library that only the core has; formulas that call others are computed as doubles.
 _OF_CORE = frozenset({"cos", "sin"})
 _INSTRUCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "<": "wasm_f32x4_lt", ">": "wasm_f32x4_gt"}
 
@@ -174,7 +174,7 @@ def _in_core(row: Any) -> bool:
 
 
 def _within(row: Any) -> bool:
-    """Whether other kernels have it within them."""
+    """Return True if other kernels contain the function."""
     return bool(row.ends or row.gate)
 
 
