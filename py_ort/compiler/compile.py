@@ -93,7 +93,7 @@ def compile_model(
     options = options or CompileOptions()
     forced = bool(options.force_cpu_node_names or options.refused)
     target = Target.of(providers, manifests, forced=forced, devices=devices)
-    options.nhwc()  # whether they are options at all
+    options.nhwc()  # validate before the work starts
     timings: dict[str, float] = {}
     with _timed(timings, "load"):
         loaded = model if isinstance(model, LoadedModel) else load_model(model)
@@ -168,7 +168,7 @@ def _overridable(model: ir.Model) -> list[NodeArg]:
 
 
 def _completed(outputs: Sequence[NodeArg], inputs: Sequence[NodeArg], loaded: LoadedModel) -> list[NodeArg]:
-    """What the model left open about its outputs is filled in from what was inferred; sparse ones are called so."""
+    """Return the outputs with types and sizes that the model left open, as inferred; sparse ones have sparse types."""
     names = {dim for arg in inputs for dim in arg.shape if isinstance(dim, str)}
     values = loaded.model.graph.outputs
     known = [

@@ -110,7 +110,7 @@ def _row(
 
 
 def _is_replaced(domain: str, name: str) -> bool:
-    """Whether sessions never have a node of it: kernels of it are for one node alone, by `JsepBackend`."""
+    """Return True if no session has a node of the operator: its kernels are for single nodes, by `JsepBackend`."""
     return any(entry.replaces for entry in lowerings(domain, name))
 
 
@@ -132,7 +132,7 @@ def _parts(domain: str, name: str, manifest: Manifest) -> str:
 
 
 def _stand_in(domain: str, name: str, schemas: Sequence[Any], manifest: Manifest, others: bool) -> str:
-    """What becomes of an operator without a kernel on this provider; `others`: another provider has one."""
+    """Return the replacement of an operator without a kernel on this provider; `others`: another provider has one."""
     if domain == "" and name in op_types("bodies"):
         return "executor"
     if domain == "" and name in ("Constant", "Shape", "Size"):
@@ -163,7 +163,7 @@ def _opsets(domain: str, name: str, schemas: Sequence[Any]) -> str:
 
 
 def _is_gap(domain: str, name: str, old: Any, new: Any) -> bool:
-    """Whether an old form has attributes that the newest lacks, or too many inputs, and no lowering takes it."""
+    """Return True if an old form has attributes that the newest lacks, or more inputs, and no lowering rewrites it."""
     lost = set(old.attributes) - set(new.attributes) - {"consumed_inputs"}
     if not lost and old.max_input <= new.max_input:
         return False

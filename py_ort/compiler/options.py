@@ -1,4 +1,4 @@
-"""What the user may decide about a compilation."""
+"""Options of a compilation."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class CompileOptions:
         return {**asdict(self), "force_cpu_node_names": sorted(self.force_cpu_node_names)}
 
     def nhwc(self) -> bool:
-        """Whether the layout pass shall go to NHWC.
+        """Return True if the layout pass shall choose NHWC.
 
         Raises:
             InvalidArgument: preferred_layout is neither.

@@ -1,4 +1,4 @@
-"""What a model is compiled for: the providers, what each has kernels for, and the user's own kernels."""
+"""The target of a compilation: the providers, their kernels, and users' kernels."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Target:
 
     @property
     def matmul_bias(self) -> bool:
-        """Whether MatMul takes a bias, wherever it may run."""
+        """True if MatMul accepts a bias on every provider that may run it."""
         return self.takes("bias", "MatMul")
 
     def takes(self, feature: str, op_type: str, domain: str = "") -> bool:
@@ -110,7 +110,7 @@ class Target:
 
     @property
     def launches(self) -> bool:
-        """Whether kernels are launched on a device, where each one less counts."""
+        """True if the first provider dispatches kernels to a device, where fewer dispatches are faster."""
         return self.manifests[self.first].launches
 
     def has_channels_last(self, node: ir.Node) -> bool:

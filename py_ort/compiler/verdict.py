@@ -72,7 +72,7 @@ class LargestTensor:
 
 @dataclass
 class Verdict:
-    """What can be said of a model without a browser.
+    """A report on a model that needs no browser.
 
     Attributes:
         providers: Those that may run nodes, best first.
@@ -105,7 +105,7 @@ class Verdict:
 
     @property
     def runs(self) -> bool:
-        """Whether a session can be made of it, where the browser has the providers."""
+        """True if a browser with these providers can run the model."""
         return not self.error
 
     @property

@@ -1,4 +1,4 @@
-"""What the compiler computes itself, with numpy, instead of leaving it to a kernel: one module per family.
+"""Operators that the compiler computes itself, with numpy, instead of a kernel: one module per family.
 
 The results are those of the kernels, and of native onnxruntime: tests/unit/folds compares every operator and dtype that
 is declared here with both. What is not proven there has no place here. Inputs on which a kernel fails, or on which

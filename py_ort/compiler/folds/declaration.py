@@ -84,12 +84,12 @@ def fold_wide(function: Callable[..., Any], op_type: str, dtypes: Sequence[ir.Da
 
 
 def is_float(contents: np.ndarray) -> bool:
-    """Whether elements are floats, bfloat16 included."""
+    """Return True if the elements are floats, bfloat16 included."""
     return contents.dtype.kind == "f" or contents.dtype == ml_dtypes.bfloat16
 
 
 def has_nan(*arrays: np.ndarray) -> bool:
-    """Whether there is a NaN in one of them: kernels differ in what they make of one where they compare."""
+    """Return True if an array has a NaN: kernels compare NaN in different ways."""
     return any(is_float(item) and bool(np.isnan(item).any()) for item in arrays)
 
 

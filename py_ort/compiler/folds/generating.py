@@ -1,4 +1,4 @@
-"""What makes a tensor of little."""
+"""Operators that make a tensor of few numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes and puts elements by index."""
+"""Operators that read and write elements by index."""
 
 from __future__ import annotations
 

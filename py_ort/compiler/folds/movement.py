@@ -1,4 +1,4 @@
-"""What moves elements without looking at them: axes renamed, joined, cut, repeated."""
+"""Operators that only move elements: axes permuted, joined, cut, repeated."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _repeated(node: ir.Node, inputs: Arrays) -> Any:
 @fold("Concat", dtypes=ANY)
 def _joined(node: ir.Node, inputs: Arrays) -> Any:
     axis = attribute(node, "axis")
-    # Those without elements need not fit, if they are of size 0 along the axis.
+    # Parts of size 0 along the axis may have other sizes along the others.
     parts = [each for each in inputs if each.size or each.shape[axis]]
     return np.concatenate(parts or inputs[:1], axis=axis)
 

@@ -23,7 +23,7 @@ _MOST, _LEAST = 1e15, 1e-15  # of which squares and their sums are numbers of fl
 
 
 def _within(sizes: np.ndarray, dtype: np.dtype[Any]) -> bool:
-    """Whether sums of these magnitudes stay in the range of a dtype."""
+    """Return True if sums of these magnitudes stay in the range of a dtype."""
     limit = float(np.finfo(np.float32 if dtype.itemsize <= 4 and dtype != np.float16 else dtype).max)
     return bool(np.all(sizes < limit))  # false if one is not a number
 

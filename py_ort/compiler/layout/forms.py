@@ -39,7 +39,7 @@ def channels_last(count: int) -> Perm:
 
 
 def same_memory(perm: Sequence[int], known: Sequence[Any] | None) -> bool:
-    """Whether the form's bytes lie as the value's: only axes of size 1 change their places."""
+    """Return True if the form has the value's bytes: only axes of size 1 change places."""
     if known is None:
         return False
     moved = [axis for axis in perm if not (isinstance(known[axis], int) and known[axis] == 1)]
@@ -83,7 +83,7 @@ class Forms:
             self.available(value).setdefault(perm, form)
 
     def is_plain(self, value: ir.Value | None) -> bool:
-        """Whether the value is there as it is."""
+        """Return True if the value exists in its original order."""
         if value is None or value not in self._forms:
             return True
         there = self._forms[value]
@@ -105,7 +105,7 @@ class Forms:
         return made
 
     def cost(self, value: ir.Value, perm: Perm) -> float:
-        """What it costs to have this form: 0 when it is there or nothing moves, 1 for a transpose."""
+        """Return the cost of this form: 0 if it exists or no element moves, 1 for a transpose."""
         if value.const_value is not None or perm in self.available(value):
             return 0.0
         known = dims(value)

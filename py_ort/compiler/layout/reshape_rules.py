@@ -78,7 +78,7 @@ def reshape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
 
 
 def _agree(order: Perm, preferred: Perm | None, target: list[Any]) -> bool:
-    """Whether two orders of axes are one but for those of size 1."""
+    """Return True if two orders of axes are equal except for axes of size 1."""
     if preferred is None or len(preferred) != len(order):
         return False
     ones = {axis for axis, size in enumerate(target) if isinstance(size, int) and size == 1}

@@ -30,7 +30,7 @@ Supports = Callable[[ir.Node], bool]
 
 
 def is_window(node: ir.Node, supports: Supports) -> bool:
-    """Whether the node becomes one of the NHWC domain."""
+    """Return True if the node can be of the NHWC domain."""
     if node.domain != "" or not node.inputs or node.inputs[0] is None:
         return False
     kind = operator("", node.op_type).layout
@@ -46,7 +46,7 @@ def is_window(node: ir.Node, supports: Supports) -> bool:
 
 
 def takes_residual(node: ir.Node) -> bool:
-    """Whether input 3, if there is one, is an image of the output's shape."""
+    """Return True if the node may have a residual: an image of the output's shape."""
     return node.op_type in ("Conv", "ConvTranspose")
 
 

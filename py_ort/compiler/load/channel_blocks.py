@@ -64,7 +64,7 @@ def _block(nodes: list[ir.Node]) -> int | None:
 
 
 def _fits(node: ir.Node, block: int) -> bool:
-    """Whether a node's sizes can be those of blocks so large: they are filled up, and no further than to the next."""
+    """Return True if a node's sizes fit blocks of this size: channels are padded to the next multiple, not further."""
     if node.op_type == "Conv":
         sizes = _sizes(node)
         if sizes is None:

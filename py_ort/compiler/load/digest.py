@@ -21,7 +21,7 @@ _SETTLED = 2.0
 
 @dataclass(frozen=True)
 class FileStamp:
-    """What `stat` says of a file. Equal stamps: the same contents (the change time cannot be set by hand)."""
+    """The result of `stat` for a file. Equal stamps: equal contents (the change time cannot be set by hand)."""
 
     size: int
     mtime_ns: int
@@ -40,7 +40,7 @@ class FileStamp:
         return cls(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
 
     def settled(self) -> bool:
-        """Whether the file is old enough for the stamp to be trusted."""
+        """True if the file is old enough for the stamp to be trusted."""
         return time.time() - max(self.mtime_ns, self.ctime_ns) / 1e9 > _SETTLED
 
     def to_json(self) -> dict[str, Any]:

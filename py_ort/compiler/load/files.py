@@ -27,7 +27,7 @@ DATA_FOLDER_ENTRY = "session.model_external_initializers_file_folder_path"
 _STREAMED_FROM = 1 << 20
 #: Bytes that are read and sent at once, where the system does not do that.
 _PIECE = 1 << 20
-#: What the names of files end with that are being written.
+#: Suffix of files that are still being written.
 UNFINISHED = ".part"
 _SHOWN = 200  # letters of a name in a message
 

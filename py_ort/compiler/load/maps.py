@@ -63,7 +63,7 @@ class _Reading:
 
 
 class _Maps:
-    """What is found of a model's maps.
+    """The maps among a model's inputs and outputs.
 
     Attributes:
         graph: The model's graph.

@@ -1,4 +1,4 @@
-"""What a model says about itself, as `onnxruntime.ModelMetadata` has it."""
+"""Metadata of a model, as in `onnxruntime.ModelMetadata`."""
 
 from __future__ import annotations
 

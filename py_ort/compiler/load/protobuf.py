@@ -1,4 +1,4 @@
-"""What protobuf says in other ways from version to version."""
+"""Differences between versions of protobuf."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def is_repeated(field: Any) -> bool:
-    """Whether a message may have several of a field."""
+    """Return True if a message may have several values of a field."""
     return field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED

@@ -1,4 +1,4 @@
-"""What onnxruntime also takes for a model is brought to the one form that the IR reads."""
+"""Spellings that onnxruntime also accepts are rewritten to the one form that the IR reads."""
 
 from __future__ import annotations
 

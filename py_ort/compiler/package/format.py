@@ -77,7 +77,7 @@ class PlanEntry:
     placement: tuple[int, int]
 
     def is_for(self, shapes: Mapping[str, Sequence[int]]) -> bool:
-        """Whether it was made for these shapes of inputs; {}: for all."""
+        """Return True if the plan was made for these shapes of inputs; {}: for all."""
         return self.shapes == {name: list(shape) for name, shape in shapes.items()}
 
 
@@ -96,7 +96,7 @@ class PartEntry:
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself.
+    """The header of a file.
 
     Attributes:
         version: Of the format.
@@ -159,12 +159,12 @@ class Header:
 
 
 def begins(data: bytes | bytearray | memoryview) -> bool:
-    """Whether a file that begins so is a `.pyort` file."""
+    """Return True if a file with these first bytes is a `.pyort` file."""
     return bytes(data[: len(MAGIC)]) == MAGIC
 
 
 def is_package(source: str | os.PathLike[str] | bytes) -> bool:
-    """Whether a model is a `.pyort` file, by its first bytes. What cannot be opened is not."""
+    """Return True if a model is a `.pyort` file, by its first bytes; False if it cannot be opened."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return begins(source)
     try:

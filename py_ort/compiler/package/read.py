@@ -28,7 +28,7 @@ from py_ort.schema.gen.Plan import Plan
 from py_ort.schema.gen.PlanVersion import PlanVersion
 from py_ort.wire.parts import SMALL, LazyPart, Part, Stored, StreamedPart, cut, send, size_of, whole
 
-#: What damaged JSON and a damaged plan, which is read without looking at it as a whole, end in.
+#: Errors of damaged JSON, and of a damaged plan, which is read without a check of the whole.
 _DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError, struct.error)
 #: Bytes of a large weight that are summed up at once.
 _PIECE = 1 << 20

@@ -26,11 +26,11 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Target:
-    """What a plan of the file is for.
+    """Providers and shapes that a plan of the file is made for.
 
     Attributes:
         providers: Canonical names, best first.
-        shapes: Of the inputs; {}: all that the model takes.
+        shapes: Of the inputs; {}: all that the model accepts.
     """
 
     providers: tuple[str, ...]

@@ -58,7 +58,7 @@ class IntegerRanges:
         if node.domain == INTERNAL:
             return None  # made of nodes that were placed before
         declared = operator(node.domain, node.op_type)
-        # What does not fit 32 bits names no place there is, and is refused when it is uploaded.
+        # An index beyond 32 bits is outside of every tensor; its upload is refused.
         indices = declared.indices
         narrowed = {each for each, stored in PROVIDERS[provider].elements.items() if each != stored}
 
@@ -74,7 +74,7 @@ class IntegerRanges:
         return None
 
     def fits(self, value: ir.Value) -> bool:
-        """Whether a value is not a 64-bit integer, or is known to fit 32 bits."""
+        """Return True if a value is not a 64-bit integer, or is known to fit 32 bits."""
         limits = _WIDE.get(value.dtype) if value.dtype is not None else None
         if limits is None:
             return True
@@ -90,7 +90,7 @@ class IntegerRanges:
             natural = _NATURAL.get(value.dtype, (-_INFINITY, _INFINITY))
             self._known[value] = natural  # a loop's body asks for itself
             low, high = self._find(value)
-            # What leaves the type's range wraps around, to anywhere in it.
+            # A number outside of the type's range wraps around, to anywhere in the range.
             inside = natural[0] <= low and high <= natural[1]
             found = self._known[value] = (low, high) if inside else natural
         return found
@@ -321,7 +321,7 @@ def _reduce_sum(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
 
 @rule("ReduceMax", "ReduceMin")
 def _reduce_extreme(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
-    """That of no elements is the type's limit."""
+    """Without elements the result is the type's limit."""
     if 0 in (dims(node.inputs[0]) or ()):
         return (-_INFINITY, _INFINITY)
     return ranges.of(node.inputs[0])

@@ -17,7 +17,7 @@ from py_ort.providers import PlacedNode
 from py_ort.providers.provider import Crossing
 from py_ort.providers.report import SHAPE_ARITHMETIC
 
-#: What the core does in a millisecond, with two threads.
+#: Operations that the core does in a millisecond, with two threads.
 _OPERATIONS_PER_MS = 40e6
 #: Operations that take as long as a value that is read and written once.
 _OPERATIONS_OF_A_VALUE = 40

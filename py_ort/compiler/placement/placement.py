@@ -176,7 +176,7 @@ def _no_kernels(nowhere: Mapping[ir.Node, dict[str, str]], providers: Sequence[s
 
 
 def _counts_on_cpu(node: ir.Node, placed: Mapping[ir.Node, PlacedNode]) -> bool:
-    """Whether a node of the GPU, for whose result's shape the run must wait there, had better be on the CPU."""
+    """Return True if a node is faster on the CPU because a run would wait on the GPU for the shape of its result."""
     known = COUNTED.get(node.op_type) if node.domain == "" else None
     if known is None or not placed[node].on_device or len(node.inputs) > known.inputs:
         return False

@@ -55,11 +55,11 @@ _ABANDONED = 3600
 
 @dataclass(frozen=True)
 class CacheRecord:
-    """What a file of the cache says of itself.
+    """The description that a file of the cache has of itself.
 
     Attributes:
-        model: What the model calls itself.
-        file: Where it was read from; "" if it was given as bytes.
+        model: The model's name.
+        file: The model's path; "" if it was given as bytes.
         providers: Those that may run its nodes, best first.
         inputs: With the sizes that the plan was made for.
     """
@@ -80,7 +80,7 @@ class CacheEntry:
 
     @property
     def key(self) -> str:
-        """What it is found by."""
+        """The key of the entry."""
         return self.path.name.removesuffix(_SUFFIX)
 
     def about(self) -> CacheRecord:
@@ -298,7 +298,7 @@ def _remove(path: Path) -> None:
 
 
 def _user_kernels() -> list[UserDefinition]:
-    """What tells one set of users' kernels from another."""
+    """Return the definitions of users' kernels, which are part of a plan's key."""
     return [declared.kernel.definition for _, declared in sorted(REGISTERED.items()) if declared.kernel is not None]
 
 

@@ -47,7 +47,7 @@ class DamagedEntry(Exception):
 
 @dataclass
 class CachedModel:
-    """What a session needs of a `CompiledModel`. The weights stay in the file.
+    """The parts of a `CompiledModel` that a session needs. The weights stay in the file.
 
     Attributes:
         external: The files of the model's external data that it was made of, by location.

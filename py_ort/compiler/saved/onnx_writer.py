@@ -14,7 +14,7 @@ from py_ort.ir.graph import all_graphs, element_bytes
 
 #: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.
 _EXTERNAL_FROM = 1 << 30
-#: What a model says of itself; tools choose by its producer what they look for.
+#: Metadata of a model: tools look for patterns by its producer.
 _TOLD = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
 #: Before it, initializers had to be among the inputs too, where the compiler does not leave them.
 _IR_WITHOUT_LISTED_CONSTANTS = 4

@@ -155,7 +155,7 @@ class Entry(Table):
 
 
 class Model(Table):
-    """What ONNX's model says of itself, and its graph."""
+    """Metadata and graph of ONNX's model."""
 
     ir_version = integer(0, "int64")
     opsets = tables(1, lambda: OperatorSet)

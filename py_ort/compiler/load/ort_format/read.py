@@ -17,7 +17,7 @@ _ERRORS = (Damaged, IndexError, OverflowError, RecursionError, TypeError, ValueE
 
 
 def is_ort_format(data: bytes) -> bool:
-    """Whether a file's bytes are of this format."""
+    """Return True if a file's bytes have this format."""
     return data[4:8] == layout.IDENTIFIER
 
 
