@@ -70,7 +70,7 @@ Interface = list[tuple[str | None, ir.DataType | None]]
 
 
 def interface(model: ir.Model) -> Interface:
-    """What a user sees of a model: names and dtypes of its inputs and outputs."""
+    """Return the user's view of a model: names and dtypes of its inputs and outputs."""
     values = [v for v in model.graph.inputs if not v.is_initializer()] + list(model.graph.outputs)
     return [(v.name, v.dtype) for v in values]
 

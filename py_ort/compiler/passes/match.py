@@ -43,9 +43,9 @@ def made_by(value: ir.Value | None, *op_types: str) -> ir.Node | None:
 
 
 def only_for(value: ir.Value, user: ir.Node) -> bool:
-    """Whether nothing but `user` reads the value (more than once is fine), and that where it is made.
+    """Return True if only `user` reads the value (once or more), in the graph that makes the value.
 
-    In the body of a loop, what is made outside would be made again and again.
+    A loop's body would compute a value of the outer graph again in each turn.
     """
     return not value.is_graph_output() and all(use.node is user for use in value.uses()) and _beside(value, user)
 
@@ -116,13 +116,13 @@ def split_mul_add(add: ir.Node) -> tuple[ir.Node, ir.Value, np.ndarray, np.ndarr
 
 
 def near(value: ir.Value | None, number: float, tolerance: float = 1e-4) -> bool:
-    """Whether a value is a constant of one element, near `number`."""
+    """Return True if a value is a constant of one element, near `number`."""
     found = scalar(value)
     return found is not None and abs(float(found) - number) <= tolerance * max(1.0, abs(number))
 
 
 def same_size(a: object, b: object) -> bool:
-    """Whether two sizes are known to be the same, by number or by name."""
+    """Return True if two sizes are known to be equal, by number or by name."""
     return a is not None and not (isinstance(a, ir.SymbolicDim) and a.value is None) and bool(a == b)
 
 
@@ -133,7 +133,7 @@ def size_at(value: ir.Value | None, axis: int = -1) -> Any:
 
 
 def same_dims(a: ir.Value, b: ir.Value) -> bool:
-    """Whether two values are known to have the same shape, by number or by name."""
+    """Return True if two values are known to have equal shapes, by number or by name."""
     first, second = dims(a), dims(b)
     if first is None or second is None or len(first) != len(second):
         return False

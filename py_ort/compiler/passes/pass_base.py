@@ -1,4 +1,4 @@
-"""What a pass is: what it needs, what it does and what it promises; and how passes are run.
+"""The base of passes: requirements, work and promises; and the manager that runs passes.
 
 Needs and promises (`contracts.py`) are checked with PY_ORT_CHECK_PASSES=1, as in all tests; an error names the pass.
 """
@@ -65,7 +65,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassReport:
-    """What a pass did.
+    """The changes of a pass.
 
     Attributes:
         name: The pass.
@@ -103,7 +103,7 @@ def count_constants(model: ir.Model, operators: Iterable[str]) -> int:
 
 
 def contracts_checked() -> bool:
-    """Whether passes are held to what they say; it costs more than the passes themselves."""
+    """Return True if the contracts of passes are checked, which takes longer than the passes."""
     return os.environ.get("PY_ORT_CHECK_PASSES", "0").lower() not in ("", "0", "off", "no")
 
 

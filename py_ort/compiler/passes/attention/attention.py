@@ -169,7 +169,7 @@ def _length(build: Builder, causal: bool | Running, query: ir.Value | None) -> i
 
 
 def _one_batch(operands: list[ir.Value | None]) -> bool:
-    """Whether no operand is for the whole of a batch alike."""
+    """Return True if every operand has its own part for each batch."""
     first = [size_at(v, 0) for v in operands]
     return not any(isinstance(size, int) and size != other for size in first for other in first)
 
@@ -303,7 +303,7 @@ class _Attend:
             replace_value(output, back)
 
     def give_presents(self, made: Any) -> None:
-        """What the Concats made is the node's output now; the nodes that read them must be gone."""
+        """Let the node give the results of the Concats; the nodes that read these must be removed before."""
         if not self.joined:
             return
         for i, side in enumerate((self.key, self.value), start=1):
@@ -312,7 +312,7 @@ class _Attend:
 
 
 def _as_long(key: Kept, value: Kept) -> bool:
-    """Whether as many keys as values were kept: with the new ones they are as many, whatever their sizes are called."""
+    """Return True if as many keys as values were kept: then their totals are equal, whatever their sizes are named."""
     return any(same_size(size_at(a, 2), size_at(b, 2)) for a, b in ((key.past, value.past), (key.new, value.new)))
 
 
@@ -337,7 +337,7 @@ def _lay(node: ir.Node) -> bool:
     sides = kept(key, node, False), kept(value, node, False)
     if key is value or query in (key, value) or not same_size(sides[0].count, sides[1].count):
         sides = Kept(key), Kept(value)
-    # What is causal without a past begins at the first key.
+    # Without a past, a causal mask begins at the first key.
     open_end = not causal and all(v is None for v in more[1:]) and not any(o.uses() for o in node.outputs[1:])
     attend = _Attend(build, query, *sides, join=open_end)
     past = size_at(more[1], 2) if len(more) > 1 and more[1] is not None else attend.past
@@ -367,7 +367,7 @@ def _lay(node: ir.Node) -> bool:
 
 
 def _masks_the_future(mask: ir.Value, past: Any, queries: Any, running: bool) -> bool | Running:
-    """Whether a mask says no more than that queries see the keys up to their own position.
+    """Return True if a mask only hides the keys after a query's own position.
 
     With `running`, that position may be what a run computes.
     """

@@ -1,4 +1,4 @@
-"""What a softmax of attention is taken of: a product, scaled, capped and masked, in whatever order it is written."""
+"""Scores of attention, the operand of its softmax: a product, scaled, capped and masked, in any order."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _stacked(node: ir.Node) -> Scores | None:
 
 
 def stacks(node: ir.Node) -> bool:
-    """Whether a Reshape makes [batch * heads, queries, keys] of [batch, heads, queries, keys], or the other way."""
+    """Return True if a Reshape joins batch and heads of [batch, heads, queries, keys], or splits them."""
     if node.domain != "" or node.op_type != "Reshape":
         return False
     three, four = sorted((dims(v) or [] for v in (node.inputs[0], node.outputs[0])), key=len)

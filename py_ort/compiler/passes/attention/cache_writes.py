@@ -95,7 +95,7 @@ def _of_elements(node: ir.Node) -> _Write | None:
 
 
 def _one_for_each_row(indices: ir.Value, axis: int) -> ir.Value | None:
-    """What was repeated along all axes but one."""
+    """Return the indices that were repeated along all axes but one."""
     node, count = made_by(indices, "Expand"), rank(indices) or 0
     contents = array(indices)
     if contents is not None and contents.size:

@@ -111,7 +111,7 @@ def in_rows(offset: Any, mask: ir.Value, queries: Any) -> Any:
 
 
 def same_offset(offset: Any, past: Any) -> bool:
-    """Whether the offset is the number of keys before the first query's own."""
+    """Return True if the offset is the number of keys before the first query's own."""
     return known(offset) and known(past) and bool(offset == past)
 
 
@@ -127,7 +127,7 @@ def _core(value: ir.Value | None) -> ir.Value | None:
 
 
 def _keeps_plane(before: ir.Value | None, after: ir.Value) -> bool:
-    """Whether the last two axes stay, and the others hold but one plane, or copies of it."""
+    """Return True if the last two axes stay, and the others have one plane, or copies of one."""
     a, b = dims(before), dims(after)
     if a is None or b is None or len(a) < 2 or len(b) < 2:
         return False

@@ -107,7 +107,7 @@ def _leaves(value: ir.Value, known: list[Any]) -> list[_Leaf]:
 
 
 def _parts(node: ir.Node, known: list[Any], transposed: bool) -> list[_Leaf]:
-    """What a Split, a Slice or a Gather takes of each head; nothing when it is something else."""
+    """Return the parts of each head that a Split, Slice or Gather reads; empty for other nodes."""
     if node.domain != "" or any(o.is_graph_output() for o in node.outputs):
         return []
     last = len(known) - 1

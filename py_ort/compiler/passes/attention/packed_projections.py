@@ -134,7 +134,7 @@ def _rotate_together(node: ir.Node, target: Target) -> bool:
 
 
 def _adjacent(one: Part, other: Part) -> bool:
-    """Whether the second part of rows begins where the first one ends."""
+    """Return True if the second part of rows begins where the first one ends."""
     return one.step == other.step == 1 and other.start == one.start + one.size and rank(one.source) == _ROWS
 
 

@@ -150,7 +150,7 @@ def _lay(node: ir.Node) -> bool:
 
 @dataclass
 class _Rotation:
-    """What is rotated: a range of elements, as part of what is near and of what is farther; `last` makes the result."""
+    """A rotation of a range of elements, as part of nearer and farther values; `last` makes the result."""
 
     rotated: list[Part]
     cos: ir.Value
@@ -214,7 +214,7 @@ def _in_rows(build: Builder, source: ir.Value, axes: tuple[int, int], rotate: An
 
 
 def _puts_the_rest(joined: ir.Node, node: ir.Node, x: Part) -> bool:
-    """Whether a Concat puts behind the rotated elements what lies behind them in their source."""
+    """Return True if a Concat appends to the rotated elements those that follow them in their source."""
     if joined.domain != "" or joined.op_type != "Concat" or joined.graph is not node.graph or x.start != 0:
         return False
     if len(joined.inputs) != 2 or joined.inputs[0] is not node.outputs[0] or not _is_last(joined):
@@ -259,7 +259,7 @@ def _whole(node: ir.Node) -> _Rotation | None:
 
 
 def _rotated_parts(first: Part) -> list[Part]:
-    """What is rotated, of which `first` is the first half or every second one."""
+    """Return the ranges whose first half, or every second element, `first` is."""
     size = 2 * first.size
     found = [Part(first.source, first.start, size)]
     return found + [Part(p.source, p.start + first.start, size) for p in parts(first.source)[1:] if p.step == 1]

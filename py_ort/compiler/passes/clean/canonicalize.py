@@ -13,7 +13,7 @@ from py_ort.compiler.passes.pass_base import Pass, count_nodes
 
 
 class Canonicalize(Pass):
-    """What all passes behind it work on."""
+    """The canonical form, which all later passes work on."""
 
     after = ("constants", "free_dimensions")  # rewrites look at constants, and inference starts from the inputs
     settles = False  # nodes are checked in the form in which the model has them

@@ -36,7 +36,7 @@ def _detour(source: ir.Value | None, wide: ir.Value, result: ir.Value) -> bool:
 
 
 def _holds(wide: str, narrow: str) -> bool:
-    """Whether each value of `narrow` is one of `wide` too."""
+    """Return True if `wide` has every value of `narrow`."""
     if wide == narrow:
         return True
     if narrow == "BOOL":

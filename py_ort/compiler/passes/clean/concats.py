@@ -25,7 +25,7 @@ def _axis(node: ir.Node) -> int | None:
 
 
 def _sizes(values: Sequence[ir.Value | None], axis: int | None) -> list[Any]:
-    """What is known of the sizes along the axis."""
+    """Return the sizes along the axis, as far as they are known."""
     known: list[Any] = [dims(value) for value in values]
     return [None if each is None or axis is None else each[axis] for each in known]
 
@@ -102,7 +102,7 @@ class _Plan:
         self.node, self.parts, self.inputs, self.axis = node, parts, inputs, axis
 
     def ask_parts(self) -> None:
-        """Those who ask for sizes that the parts have as well get them there."""
+        """Let nodes read sizes from the parts where the parts have them, too."""
         for inner in self.inputs:
             inner.ask_parts()
         for user, index in list(self.node.outputs[0].uses()) if self.parts else ():
@@ -133,7 +133,7 @@ def _plan(value: ir.Value | None, axis: int, sizes: list[int], user: ir.Node) ->
 
 
 def _asks_others(node: ir.Node, axis: int) -> bool:
-    """Whether it asks for sizes of other axes only."""
+    """Return True if a node reads sizes of other axes only."""
     if (
         node.domain != ""
         or node.op_type != "Shape"

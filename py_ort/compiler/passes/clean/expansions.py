@@ -30,7 +30,7 @@ def expansions(node: ir.Node) -> int:
 
 
 def _wide_without(reader: ir.Node, at: int, narrow: ir.Value) -> bool:
-    """Whether the reader's result has the same shape with `narrow` for its input `at`."""
+    """Return True if the reader's result keeps its shape with `narrow` as input `at`."""
     broadcasts = reader.domain == "" and operator("", reader.op_type).layout == "elementwise"
     if not broadcasts or len(reader.inputs) < 2 or (reader.op_type == "PRelu" and at == 0):
         return False
@@ -40,7 +40,7 @@ def _wide_without(reader: ir.Node, at: int, narrow: ir.Value) -> bool:
         return False
 
     def given(back: int) -> bool:
-        """Whether an input has the result's size on an axis, counted from the last."""
+        """Return True if an input has the result's size on an axis, counted from the last."""
         return any(each is not None and back <= len(each) and same_size(each[-back], shape[-back]) for each in inputs)
 
     return all(given(back) for back in range(1, len(shape) + 1))

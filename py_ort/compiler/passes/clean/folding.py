@@ -102,7 +102,7 @@ class Folding(Pass):
 
 
 def _gives_out(node: ir.Node) -> bool:
-    """Whether it is there because a graph cannot give out a constant itself."""
+    """Return True if a node only makes an output of a constant, which a graph cannot return itself."""
     return node.op_type == "Identity" and node.domain == "" and node.outputs[0].is_graph_output()
 
 

@@ -92,7 +92,7 @@ def _true_mask(node: ir.Node) -> bool:
 
 
 def _may_be_renamed(source: ir.Value, output: ir.Value) -> bool:
-    """Whether `source` can become the graph output in `output`'s place."""
+    """Return True if `source` can replace `output` as the graph's output."""
     return (
         not (source.is_graph_output() or source.is_graph_input() or source.is_initializer())
         and source.graph is output.graph
@@ -121,7 +121,7 @@ def _cast(node: ir.Node) -> bool:
 
 
 def _by_neutral(node: ir.Node) -> bool:
-    """Whether an operand is the number that changes nothing, and does not widen the other one."""
+    """Return True if an operand is the neutral number, and does not widen the other operand."""
     declared = operator("", node.op_type)
     for at in (1, 0) if declared.commutative else (1,):
         constant, other = node.inputs[at], node.inputs[1 - at]

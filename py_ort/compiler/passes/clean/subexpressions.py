@@ -60,7 +60,7 @@ def _sample(contents: np.ndarray) -> bytes:
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether all bits are equal (NaN too). A scalar that was broadcast is cheap to tell."""
+    """Return True if all bits are equal (NaN too). A broadcast scalar is compared once."""
     if not any(a.strides) and not any(b.strides):
         return True  # the sample had it
     return np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()

@@ -63,7 +63,7 @@ def _gelu(node: ir.Node) -> bool:
 
 
 def _becomes_bias(x: ir.Value, bias: ir.Value, node: ir.Node) -> bool:
-    """Whether an Add of both would be the product's own."""
+    """Return True if an Add of both would become the product's bias."""
     product = made_by(x, "MatMul") or block_product(x)
     if product is None or not only_for(x, node) or bias.const_value is None:
         return False

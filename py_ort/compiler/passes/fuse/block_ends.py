@@ -1,4 +1,4 @@
-"""What stands around products with weights of few bits becomes part of them.
+"""Nodes around products with weights of few bits become part of the products.
 
 A normalization (of a sum, too) whose result such products alone read: each normalizes the rows that it reads anyway.
 A residual that is added: the product adds it where it writes.
@@ -99,6 +99,6 @@ def _ends(product: ir.Node, target: Target) -> bool:
 
 
 def _alone(node: ir.Node, skips: bool) -> bool:
-    """Whether nothing but the normal rows, and the sum, is read."""
+    """Return True if only the normalized rows, and the sum, are read."""
     others = [output for i, output in enumerate(node.outputs) if i > 0 and not (skips and i == _SUM)]
     return not node.outputs[0].is_graph_output() and not any(o.uses() or o.is_graph_output() for o in others)

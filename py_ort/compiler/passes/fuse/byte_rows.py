@@ -54,7 +54,7 @@ def byte_rows(product: ir.Node, target: Target) -> bool:
 
 
 def _alike(value: ir.Value | None, columns: int) -> bool:
-    """Whether the blocks of each column have the same; true of nothing."""
+    """Return True if all blocks of a column have equal numbers, or if there is no input."""
     if value is None:
         return True
     contents = array(value)

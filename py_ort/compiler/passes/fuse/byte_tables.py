@@ -108,7 +108,7 @@ class _Graph:
         return 0 if tables is None else len(ends)
 
     def _is_wanted(self, node: ir.Node) -> bool:
-        """Whether others read these bytes, or what is made of them before it is quantized again."""
+        """Return True if other nodes read these bytes, or values made of them before the next QuantizeLinear."""
         seen, values = set[ir.Value](), list(node.outputs)
         while values:
             value = values.pop()
@@ -135,7 +135,7 @@ class _Graph:
         return sorted(found, key=self._places.__getitem__)
 
     def _is_number(self, value: ir.Value) -> bool:
-        """Whether it is one number of floats, which may be quantized as tensors are."""
+        """Return True if a value is one float, which may be quantized like a tensor."""
         maker = value.producer()
         if maker is None or maker not in self._places or maker.op_type != "DequantizeLinear" or maker.domain != "":
             return _is_number(value)
@@ -171,7 +171,7 @@ _Quantize.__name__ = "QuantizeLinear"  # by which the evaluator finds it
 def _tables(
     nodes: Sequence[ir.Node], source: ir.Value, results: Sequence[ir.Value], opset: int
 ) -> list[np.ndarray] | None:
-    """What the nodes make of each byte, by the bits of it; None where ONNX's definitions do not say."""
+    """Return the nodes' results of each byte, by its bits; None where ONNX's definitions have no result."""
     assert source.dtype is not None and source.name
     made = {value for node in nodes for value in node.outputs}
     constants = [_constant(v) for v in _read(nodes) if v not in made and v is not source]

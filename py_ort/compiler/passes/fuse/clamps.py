@@ -12,9 +12,9 @@ import onnx_ir as ir
 from py_ort.ir.epilogue import Epilogue, Step
 from py_ort.ir.graph import rank, scalar
 
-#: Those that `clamped` knows.
+#: Operators that `clamped` recognizes.
 CLAMPS = ("Relu", "Clip", "Max", "Min")
-#: What Clip takes where a bound is not given: infinities become it.
+#: Clip's default bounds, which replace infinities.
 _LARGEST = {ir.DataType.FLOAT: 3.4028234663852886e38, ir.DataType.FLOAT16: 65504.0}
 _OPERANDS = 2
 
@@ -22,7 +22,7 @@ Bounds = tuple[float, float]
 
 
 def clamped(node: ir.Node) -> tuple[ir.Value, Bounds] | None:
-    """What an operator keeps between which constants, the lower one first."""
+    """Return the operand of an operator that clamps, and the constant bounds, the lower one first."""
     x, found = node.inputs[0], [-math.inf, math.inf]
     if node.op_type == "Relu":
         found[0] = 0.0

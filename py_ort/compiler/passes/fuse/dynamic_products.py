@@ -33,7 +33,7 @@ def dynamic_products(node: ir.Node, target: Target) -> bool:
 
 
 class _Ended(NamedTuple):
-    """What becomes of a product's sums, and both operands' scales."""
+    """The nodes after a product's sums, and the scales of both operands."""
 
     cast: ir.Node
     scaled: ir.Node
@@ -115,7 +115,7 @@ def _weights(node: ir.Node, scale: ir.Value) -> tuple[np.ndarray, np.ndarray] | 
     count = integers.shape[1 if product else 0]
     # The result's; scales of more axes would add some.
     axes = (rank(node.inputs[0]) or 1) if product else integers.ndim
-    # Those of columns are the last axis, those of channels the second.
+    # Scales of columns are along the last axis, scales of channels along the second.
     place = scales.ndim - (1 if product else axes - 1)
     alone = scales.size == count and place >= 0 and scales.shape[place] == count
     if scales.ndim > axes or not (scales.size == 1 or alone):

@@ -12,7 +12,7 @@ from py_ort.ir.graph import attribute, dims, origins, remove, replace_value
 
 
 def _is_gate(gate: ir.Value, x: ir.Value) -> bool:
-    """Whether the gate has one element where x has many."""
+    """Return True if the gate has one element where x has many."""
     small, large = dims(gate), dims(x)
     if small is None or large is None or len(small) != len(large) or len(small) < 3:
         return False

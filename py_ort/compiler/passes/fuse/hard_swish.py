@@ -23,7 +23,7 @@ _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 
 
 def _bounds(node: ir.Node) -> tuple[ir.Value, float, float] | None:
-    """What is clipped, and between which numbers: Clip, or Min of Max or Relu."""
+    """Return the clipped value and its bounds: of a Clip, or a Min of Max or Relu."""
     if node.op_type == "Clip":
         low, high = (scalar(v) for v in node.inputs[1:3]) if len(node.inputs) > 2 else (None, None)
         return None if low is None or high is None or node.inputs[0] is None else (node.inputs[0], low, high)

@@ -51,13 +51,13 @@ def padded_windows(node: ir.Node) -> bool:
 
 
 def _number(pad: ir.Node) -> float | None:
-    """What it pads with; None where that is not known."""
+    """Return the number that a Pad adds; None if unknown."""
     value = pad.inputs[2] if len(pad.inputs) > 2 else None
     return 0 if value is None else scalar(value)
 
 
 def _below_every_maximum(node: ir.Node, pad: ir.Node, added: list[int]) -> bool:
-    """Whether a MaxPool never takes what the Pad adds, as no window has nothing else.
+    """Return True if a MaxPool never picks added elements: every window has others.
 
     Exporters write a type's least number for -infinity: where a window has only that, either may come out of a pool.
     """

@@ -104,7 +104,7 @@ def _number(value: ir.Value, like: ir.Value) -> float | None:
 
 
 def is_near(found: Polynomial | None, wanted: Mapping[tuple[int, ...], float], tolerance: float = 1e-4) -> bool:
-    """Whether two polynomials have the same coefficients, nearly."""
+    """Return True if two polynomials have nearly equal coefficients."""
     if found is None or set(found) != set(wanted):
         return False
     return all(abs(found[product] - factor) <= tolerance * abs(factor) for product, factor in wanted.items())

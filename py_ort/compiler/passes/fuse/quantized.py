@@ -215,7 +215,7 @@ def _pool(node: ir.Node, result: Quantization, build: Builder) -> _Made | None:
 
 
 def _is_read_once(integers: ir.Value) -> bool:
-    """Whether they stay in the graph, and one operator reads them or the floats that they stand for."""
+    """Return True if the integers stay in the graph, and one operator reads them or their floats."""
     readers = (use.node for use in integers.uses())
     count = sum(max(1, len(each.outputs[0].uses())) if each.op_type == "DequantizeLinear" else 1 for each in readers)
     return count == 1 and not integers.is_graph_input() and not integers.is_graph_output()
@@ -232,7 +232,7 @@ def _concat(node: ir.Node, result: Quantization, build: Builder) -> _Made | None
 
 @_rule("MaxPool", "Resize")
 def _move(node: ir.Node, result: Quantization, build: Builder) -> _Made | None:
-    """What only moves or picks numbers does so with integers, if they mean the same behind it."""
+    """Move or pick integers instead of floats, if scale and zero point are equal before and after."""
     x = _bytes(node.inputs[0])
     if x is None or x.integers.dtype != result.zero_point.dtype:
         return None

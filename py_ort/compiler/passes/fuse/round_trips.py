@@ -116,7 +116,7 @@ def _moves_floats(move: ir.Node, made: Quantization) -> bool:
 
 
 def _undoes(node: ir.Node, made: Quantization) -> bool:
-    """Whether it gives out the floats that were quantized, in whole steps."""
+    """Return True if a node returns the quantized floats, in whole steps."""
     if node.domain != "" or node.op_type != "DequantizeLinear" or node.outputs[0].dtype != ir.DataType.FLOAT:
         return False
     found = Quantization.of(node, (made.integers.dtype,))

@@ -25,7 +25,7 @@ def _layout(node: ir.Node) -> str:
 
 
 def _is_window_before(value: ir.Value | None, depth: int = _FAR) -> bool:
-    """Whether an image comes out of a convolution or pool, by way of operators that keep the order of axes."""
+    """Return True if a convolution or pool makes the image, through operators that keep the order of axes."""
     node = None if value is None else value.producer()
     if node is None or depth == 0:
         return False
@@ -36,7 +36,7 @@ def _is_window_before(value: ir.Value | None, depth: int = _FAR) -> bool:
 
 
 def _is_window_behind(value: ir.Value, depth: int = _FAR) -> bool:
-    """Whether one reads it as an image, likewise."""
+    """Return True if a convolution or pool reads the image, through such operators."""
     if depth == 0:
         return False
     if any(index == 0 and _layout(node) in _WINDOWS for node, index in value.uses()):

@@ -123,7 +123,7 @@ def _blocks(products: Sequence[ir.Node], anchor: ir.Node, more: Mapping[str, str
 
 
 def _joined(values: Sequence[ir.Value | None], columns: Sequence[int]) -> np.ndarray | None:
-    """What each column has of several constants, one behind the other, [columns, …]; None if one lacks it."""
+    """Return several constants by column, concatenated: [columns, …]; None if one of them is missing."""
     if any(value is None or value.const_value is None or value.const_value.nbytes > _MOST for value in values):
         return None
     arrays = [array(value) for value in values]

@@ -19,7 +19,7 @@ _UNSIGNED = (ir.DataType.UINT8,)
 
 
 class SignedBytes(Pass):
-    """What is quantized and dequantized in the graph, and constants."""
+    """Tensors that the graph quantizes and dequantizes, and constants."""
 
     before = ("quantized", "folding")
 

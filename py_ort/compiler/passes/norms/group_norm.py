@@ -69,7 +69,7 @@ def group_norm(node: ir.Node) -> bool:
 
 
 def _of_shape(before: ir.Node, like: ir.Value) -> ir.Value | None:
-    """What `before` reshapes, in the shape of `like`: the Reshape that gave it that may be one with `before` now."""
+    """Return the source of the Reshape `before` in the shape of `like`, also if two Reshapes became one."""
     source = before.inputs[0]
     if source is None or same_dims(source, like):
         return source

@@ -62,7 +62,7 @@ def _by_channel(count: int, channels: int) -> Fit:
 
 
 def _scaled_by_element(normal: Normal, known: list[Any]) -> bool:
-    """Whether it is a LayerNormalization over several axes."""
+    """Return True if the scales make it a LayerNormalization over several axes."""
     return affine_after(normal.value, normal.x, fits(known[2:])).scale is not None
 
 

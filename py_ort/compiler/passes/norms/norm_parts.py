@@ -39,7 +39,7 @@ class Normal:
 
 @dataclass
 class Affine:
-    """What follows: `value` is all of it; scale and shift are as `Fit` gave them, or None."""
+    """The scale and shift after a normalization, as `Fit` returned them, or None; `value` is the result with both."""
 
     x: ir.Value
     value: ir.Value
@@ -205,7 +205,7 @@ def numbers(build: Builder, given: ir.Value | np.ndarray | None, like: ir.Value,
 
 
 def is_float(value: ir.Value) -> bool:
-    """Whether the kernels of normalizations take it."""
+    """Return True if kernels of normalizations accept the value."""
     return value.dtype in _FLOATS
 
 

@@ -19,7 +19,7 @@ _SUM = 3  # the output that is the sum
 
 
 def _repeats(skip: ir.Value, total: ir.Value) -> bool:
-    """Whether it is the same for all of a batch: [positions, size], as embeddings of positions are.
+    """Return True if the whole batch has the same rows: [positions, size], as embeddings of positions have.
 
     Kernels check how many positions it has: as many as there are, or one.
     """

@@ -41,7 +41,7 @@ def fits_into(node: ir.Node, dtype: ir.DataType | None) -> bool:
 
 
 def fits(node: ir.Node) -> bool:
-    """Whether a node can be an instruction."""
+    """Return True if a node can be an instruction."""
     if node.domain not in ("", INTERNAL) or len(node.outputs) != 1 or not node.inputs:
         return False
     kinds = [None if v is None else v.dtype for v in node.inputs]
@@ -52,7 +52,7 @@ def fits(node: ir.Node) -> bool:
 
 
 def is_plain(node: ir.Node) -> bool:
-    """Whether its operator is an instruction as it is."""
+    """Return True if the operator is an instruction without changes."""
     declared = operator(node.domain, node.op_type)
     return declared.in_chains and declared.layout == "elementwise"
 
@@ -74,7 +74,7 @@ def as_middle(node: ir.Node) -> dict[str, Any]:
 
 
 def _is_of_all(pool: ir.Node, spatial: range) -> bool:
-    """Whether its one window is all there is."""
+    """Return True if the pool has one window, over the whole image."""
     sizes, window = dims(pool.inputs[0]), attribute(pool, "kernel_shape")
     padded = any(attribute(pool, "pads", ())) or attribute(pool, "auto_pad", "NOTSET").startswith("SAME")
     dilated = set(attribute(pool, "dilations", ())) - {1}
@@ -116,7 +116,7 @@ def _fits_power(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
 
 @_fit("IsNaN", "IsInf")
 def _fits_class(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
-    """What is infinite as float16 need not be so here."""
+    """A number may be infinite as float16 and finite in the chain."""
     return kinds[0] == ir.DataType.FLOAT
 
 
@@ -126,13 +126,13 @@ def _fits_remainder(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
 
 
 def _exponent(node: ir.Node) -> float | None:
-    """What all elements are raised to, if that is a finite number."""
+    """Return the exponent of all elements, if it is a finite number."""
     found = scalar(node.inputs[1]) if (rank(node.inputs[1]) or 0) <= (rank(node.inputs[0]) or 0) else None
     return None if found is None or not math.isfinite(found) else float(found)
 
 
 def _largest(clip: ir.Node) -> float:
-    """What bounds a Clip that has no bound of its own: infinities become it."""
+    """Return the bound of a Clip without one: it replaces infinities."""
     x = clip.inputs[0]
     assert x is not None and x.dtype is not None
     return float(np.finfo(x.dtype.numpy()).max)
@@ -144,7 +144,7 @@ def _bound(value: ir.Value | None) -> float | None:
 
 
 def worth(node: ir.Node, result: ir.Value) -> bool:
-    """Whether the operator may be computed for each element of the result: if it is of that shape, or cheap."""
+    """Return True if the operator may run for each element of the result: it has that shape, or is cheap."""
     made = node.outputs[0]
     row = function_of(node)
     cheap = is_plain(node) or node.op_type in ("Cast", "Clip") or (row is not None and row.cheap)

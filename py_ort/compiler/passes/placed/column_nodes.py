@@ -19,7 +19,7 @@ LANES = 4
 
 
 def reads_columns(node: ir.Node, index: int, graph: ir.Graph, takes: Takes) -> bool:
-    """Whether a node of `graph` can read input `index` as columns of a wider tensor."""
+    """Return True if a node of `graph` can read input `index` as columns of a wider tensor."""
     if node.graph is not graph or not takes(node):
         return False
     if node.domain == "" and node.op_type == "Concat":
@@ -34,7 +34,7 @@ def reads_columns(node: ir.Node, index: int, graph: ir.Graph, takes: Takes) -> b
 
 
 def _is_even(node: ir.Node) -> bool:
-    """Whether a chain's inputs have one shape, and what it makes has it, too."""
+    """Return True if a chain's inputs and its result have one shape."""
     first = node.inputs[0]
     if first is None or {REDUCTION, "perm"} & set(node.attributes) or not dims(first) or None in node.inputs:
         return False
@@ -45,7 +45,7 @@ def _is_even(node: ir.Node) -> bool:
 
 
 def is_suited(node: ir.Node) -> bool:
-    """Whether the kernel works on columns for this node's attributes and sizes."""
+    """Return True if the kernel has columns for this node's attributes and sizes."""
     if rank(node.inputs[0]) != 4:
         return False
     if node.op_type == "ConvTranspose":

@@ -75,7 +75,7 @@ class Columns(KernelPass):
                 continue
             lifetimes = lifetimes or Lifetimes(graph)
             parts = self._parts_of(node, graph, wide, lifetimes.position)
-            # What was made first waits longest for the others: rather copy that.
+            # The first part waits longest for the others: copy that one.
             while parts and not _allowed(node, parts, lifetimes):
                 parts = parts[1:]
             if parts:
@@ -123,7 +123,7 @@ class Columns(KernelPass):
 
 
 def check_columns(model: ir.Model) -> None:
-    """What is written lies within tensors as wide as the writers say, which were made before and are not read."""
+    """Check that writers stay within tensors of the stated width, which exist before and which they do not read."""
     for graph in all_graphs(model.graph):
         made: dict[ir.Value, ir.Value] = {}
         for node in graph:
@@ -154,7 +154,7 @@ class _Part:
 
 
 def _meet(part: _Part, other: _Part) -> bool:
-    """Whether a node of one part reads what is in the other in a way that it could not if both were one tensor."""
+    """Return True if a node of one part reads the other part in a way that one tensor for both would not allow."""
     made = {node.outputs[0] for node in other.writers}
     return any(value in made for node in part.writers for value in node.inputs[: _apart(node)])
 
@@ -173,9 +173,9 @@ def _copied(concat: ir.Node, parts: Sequence[_Part]) -> list[int]:
 
 
 def _allowed(concat: ir.Node, parts: Sequence[_Part], lifetimes: Lifetimes) -> bool:
-    """Whether it gains to write these parts in place."""
+    """Return True if writing these parts in place saves time."""
     copied, widths = _copied(concat, parts), _widths(concat)
-    # What lies side by side is copied at once. As many launches as before, for half of the bytes, gain nothing.
+    # One dispatch copies adjacent parts. As many dispatches as before, for half of the bytes, save no time.
     if copied and (
         copied != list(range(copied[0], copied[-1] + 1)) or 2 * sum(widths[i] for i in copied) > sum(widths)
     ):

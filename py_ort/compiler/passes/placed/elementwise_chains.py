@@ -44,7 +44,7 @@ ProviderOf = Callable[[ir.Node], str]
 
 
 class Takes(Protocol):
-    """Whether a provider has ElementwiseChain for inputs of these dtypes, with further features."""
+    """A predicate: does a provider have ElementwiseChain for inputs of these dtypes, with further features?"""
 
     def __call__(self, provider: str, dtypes: Sequence[ir.DataType | None], *features: str) -> bool:
         """Tell it."""
@@ -128,7 +128,7 @@ class ElementwiseChains(Pass):
         return found if gains and dtypes and typed and self._takes(provider, dtypes, *features) else None
 
     def _before(self, node: ir.Node) -> ir.Node | None:
-        """What makes the tensor that a reduction or Transpose reads, if it can be in a chain, and no other reads it."""
+        """Return the maker of a reduction's or Transpose's operand, if it fits a chain and has no other reader."""
         value = node.inputs[0]
         made = None if value is None else value.producer()
         if value is None or made is None or made.graph is not node.graph or value.is_graph_output():
@@ -137,7 +137,7 @@ class ElementwiseChains(Pass):
         return made if alone and value.dtype in FLOATS and fits_into(made, value.dtype) else None
 
     def _repeatable(self, node: ir.Node) -> bool:
-        """Whether to compute it in the chains of both of its readers: then nobody needs its result as a tensor."""
+        """Return True if both readers' chains should compute it: then its result need not be a tensor."""
         users = [use.node for use in node.outputs[0].uses()]
         provider = self._provider_of(node)
         return (
@@ -196,7 +196,7 @@ def _on_host(value: ir.Value) -> bool:
 
 
 def _inputs(chain: Sequence[ir.Node]) -> list[ir.Value]:
-    """What the chain reads from outside; numbers are part of the program."""
+    """Return the chain's inputs; numbers are part of the program."""
     made = {node.outputs[0] for node in chain}
     found = dict[ir.Value, None]()
     for node in chain:
@@ -206,7 +206,7 @@ def _inputs(chain: Sequence[ir.Node]) -> list[ir.Value]:
 
 @dataclass
 class _Chain:
-    """What becomes one node: elementwise operators, perhaps a reduction or Transpose, and operators behind that."""
+    """Nodes that become one: elementwise operators, maybe a reduction or Transpose, and operators after it."""
 
     end: ir.Node
     chain: list[ir.Node]
@@ -220,12 +220,12 @@ class _Chain:
 
     @property
     def is_transposed(self) -> bool:
-        """Whether it has a Transpose; its place among the others is all the same."""
+        """True if the chain has a Transpose, at any place."""
         return self.middle is not None and self.middle.op_type == TRANSPOSE
 
     @property
     def inputs(self) -> list[ir.Value]:
-        """What they read."""
+        """The inputs of the nodes."""
         source = self.middle.inputs[0] if self.middle is not None and not self.chain else None
         return [source] if source is not None else _inputs(self.chain)
 

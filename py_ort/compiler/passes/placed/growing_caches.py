@@ -59,7 +59,7 @@ class GrowingCaches(KernelPass):
 
 
 def _appends(node: ir.Node) -> bool:
-    """Whether a node is an Attention with a past that is fed, and nothing else that says how much of it counts."""
+    """Return True if a node is an Attention whose past is fed, and has no other length."""
     if (node.domain, node.op_type) != ("", "Attention"):
         return False
     inputs = [*node.inputs, *[None] * ATTENTION_LENGTHS][: ATTENTION_LENGTHS + 1]
@@ -69,7 +69,7 @@ def _appends(node: ir.Node) -> bool:
 
 
 def _sizes(graph: ir.Graph, nodes: Sequence[ir.Node]) -> tuple[dict[Any, Any], list[int]] | None:
-    """What sizes are in a step of one row behind _PAST ones, and the inputs that are as long as the keys."""
+    """Return the sizes in a step of one row after _PAST rows, and the inputs that are as long as the keys."""
     pasts = {value for node in nodes for value in node.inputs[ATTENTION_PAST_KEY : ATTENTION_PAST_VALUE + 1]}
     shapes = [dims(past) for past in pasts]
     if len(pasts) != 2 * len(nodes) or any(shape is None or len(shape) != 4 for shape in shapes):
@@ -107,7 +107,7 @@ def _expression(size: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Fact:
-    """What is known of a tensor in steps that differ in how many rows come before.
+    """Knowledge of a tensor in steps that differ in the number of rows before.
 
     Attributes:
         axis: The one that is as long as the keys, from the end; None: no size depends on how many there are.
@@ -120,12 +120,12 @@ class _Fact:
 
     @property
     def varies(self) -> bool:
-        """Whether elements depend on how many rows come before."""
+        """True if elements depend on the number of rows before."""
         return self.number is not None and _PAST in self.number.free_symbols
 
     @property
     def still(self) -> bool:
-        """Whether nothing depends on that."""
+        """True if neither elements nor sizes depend on it."""
         return self.axis is None and not self.varies
 
 
@@ -138,7 +138,7 @@ def _whole(number: float) -> Any:
 
 
 def _hides_the_past(model: ir.Model, sizes: Mapping[Any, Any], growing: Sequence[int]) -> bool:
-    """Whether how many rows come before is seen by nothing but the caches, and masks that have columns for them."""
+    """Return True if only caches, and masks with columns for them, depend on the number of rows before."""
     graph = model.clone().graph
     for value in graph.inputs:
         found = [sympy.expand(_expression(size).subs(sizes)) for size in dims(value) or ()]
@@ -156,7 +156,7 @@ def _dimension(size: Any) -> int | ir.SymbolicDim:
 
 
 class _Facts:
-    """What is known of the values of a graph whose sizes are those of a step."""
+    """Knowledge of the values of a graph with the sizes of a step."""
 
     def __init__(self, graph: ir.Graph, growing: Sequence[int]) -> None:
         self._graph = graph
@@ -166,7 +166,7 @@ class _Facts:
             self._facts[value] = None if not fits or (axis is not None) != (index in growing) else _Fact(axis)
 
     def hide(self) -> bool:
-        """Whether they are the same in all steps, but for caches and columns of masks."""
+        """Return True if all values but caches and columns of masks are the same in all steps."""
         caches: set[ir.Value | None] = set()
         for node in self._graph:
             if _appends(node):
@@ -182,7 +182,7 @@ class _Facts:
         return fed and all(self.same(value) for value in self._graph.outputs if value not in caches)
 
     def of(self, value: ir.Value | None) -> _Fact | None:
-        """What is known of a value; None: nothing."""
+        """Return the knowledge of a value, if any."""
         if value is None:
             return _STILL
         if value.const_value is not None:
@@ -191,7 +191,7 @@ class _Facts:
         return self._facts.get(value, _STILL)
 
     def same(self, value: ir.Value | None) -> bool:
-        """Whether a value is the same in all steps."""
+        """Return True if a value is the same in all steps."""
         fact = self.of(value)
         return fact is not None and fact.still
 
@@ -224,7 +224,7 @@ class _Facts:
 
 
 def columns(value: ir.Value | None) -> tuple[bool, int | None]:
-    """Whether a shape is known, and at most one axis depends on the rows before and is as long as the keys; that."""
+    """Return True if a shape is known and at most one axis, as long as the keys, depends on the past; and the axis."""
     sizes = dims(value)
     shape = [_expression(size) for size in sizes or ()]
     found = [axis - len(shape) for axis, size in enumerate(shape) if size is None or _PAST in size.free_symbols]
@@ -263,7 +263,7 @@ def _elementwise(facts: _Facts, node: ir.Node) -> _Fact | None:
 
 
 def _number(node: ir.Node, numbers: Sequence[Any]) -> Any:
-    """What the elements of arithmetic are; None where that is not known."""
+    """Return the elements of arithmetic; None if unknown."""
     if any(number is None for number in numbers):
         return None
     if node.op_type == "Cast":
@@ -301,7 +301,7 @@ def _compared(node: ir.Node, difference: Any) -> Any:
     starts = [end.coeff(_PAST, 0) for end in ends]
     least = -sympy.oo if min(slopes) < 0 else min(starts)
     most = sympy.oo if max(slopes) > 0 else max(starts)
-    # What is so at both ends, and at what between them is nearest to 0, is so for all.
+    # A comparison that holds at both ends, and at the number between them that is nearest to 0, holds for all.
     nearest = min(max(least, 0), most)
     found = {bool(_holds[node.op_type](number, 0)) for number in (least, nearest, most)}
     return sympy.Integer(found.pop()) if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""What passes have in common that run on placed nodes, because kernels differ from provider to provider."""
+"""The base of passes that run on placed nodes, because kernels differ from provider to provider."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Lifetimes:
         self._most = self._alive.max(axis=1, keepdims=True)
 
     def joinable(self, parts: Sequence[ir.Value], concat: ir.Node) -> bool:
-        """Whether the output of `concat` may be made of `parts` in place."""
+        """Return True if `parts` may be written into the output of `concat` in place."""
         return self._change(*self._joined(parts, concat)) is not None
 
     def join(self, parts: Sequence[ir.Value], concat: ir.Node) -> None:
@@ -87,17 +87,17 @@ class Lifetimes:
         return True
 
     def renamed(self, old: ir.Value, new: ir.Value) -> None:
-        """What was one value is another one now."""
+        """Replace one value by another."""
         self._held[new] = self._held.pop(old)
 
     def _joined(self, parts: Sequence[ir.Value], concat: ir.Node) -> tuple[list[_Held], _Held]:
-        """What is there now, and what would be instead."""
+        """Return the values held now, and the value that would replace them."""
         whole = self._held[concat.outputs[0]]
         before = [*(self._held[value] for value in parts), whole]
         return before, _over(before, whole.size)
 
     def _change(self, before: Sequence[_Held], after: _Held) -> np.ndarray | None:
-        """What that adds at each node from the first to the last of them; None if it is too much."""
+        """Return the added memory at each node, from the first to the last; None if it is too much."""
         added = np.zeros((len(after.size), after.end - after.begin + 1))
         for held, sign in (*((each, -1) for each in before), (after, 1)):
             added[:, held.begin - after.begin : held.end - after.begin + 1] += sign * held.size[:, None]

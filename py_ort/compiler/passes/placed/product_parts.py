@@ -51,7 +51,7 @@ class ProductParts(KernelPass):
         return False
 
     def _has_parts(self, product: ir.Node) -> bool:
-        """Whether it may be cut, and is stored as it is summed, but for a bias."""
+        """Return True if a product may be cut, and has no other end than a bias."""
         weights, made = product.inputs[1], product.outputs[0]
         sizes = dims(weights)
         if not self._takes(product) or weights is None or sizes is None or len(sizes) != 2 or (rank(made) or 0) < 2:

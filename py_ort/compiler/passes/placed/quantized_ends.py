@@ -87,7 +87,7 @@ class QuantizedEnds(KernelPass):
         return True
 
     def _is_host(self, host: ir.Node, x: ir.Value, node: ir.Node) -> bool:
-        """Whether `x` is made by a kernel that may have an epilogue of any length, where `node` runs."""
+        """Return True if the kernel that makes `x`, on the provider of `node`, may have an epilogue of any length."""
         return (
             x is host.outputs[0]
             and x.dtype == ir.DataType.FLOAT

@@ -52,7 +52,7 @@ class SiblingConvolutions(KernelPass):
         check_columns(model)
 
     def _kind(self, node: ir.Node, graph: ir.Graph) -> object:
-        """What siblings have in common; None for what has none."""
+        """Return the key of a convolution's siblings; None if it can have none."""
         if node.domain != NHWC or node.op_type != "Conv" or not self._takes(node) or attribute(node, "group", 1) != 1:
             return None
         if any(n != 1 for n in attribute(node, "kernel_shape", (0,))) or any(attribute(node, "pads", ())):
