@@ -21,6 +21,7 @@ import pytest
 
 import py_ort.ops
 from py_ort.ir.operators import MICROSOFT, NHWC
+from py_ort.schema.dialect_code import camel, constants
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 ROOT = Path(__file__).parents[3]
@@ -65,12 +66,14 @@ def on_webgpu() -> dict[Key, str]:
 @cache
 def on_wasm() -> dict[Key, str]:
     """The file of each CPU kernel, by its registration."""
-    domains = {"kNhwcDomain": NHWC, "kMicrosoftDomain": MICROSOFT}
+    words = {"kNhwcDomain": NHWC, "kMicrosoftDomain": MICROSOFT}
+    words |= {f"dialect::{camel(name)}": value for name, value in constants() if isinstance(value, str)}
     found: dict[Key, str] = {}
     for file in CORE.rglob("*.cc"):
         text, source = file.read_text(), file.relative_to(CORE).with_suffix("").as_posix()
-        for domain, op_type in re.findall(r'PY_ORT_(?:KERNEL|STEP)\(\s*("[^"]*"|\w+),\s*"(\w+)"', text):
-            found[_plain(domains.get(domain, domain.strip('"')), op_type)] = source
+        for pair in re.findall(r'PY_ORT_(?:KERNEL|STEP)\(\s*("[^"]*"|[\w:]+),\s*("\w+"|dialect::\w+)', text):
+            domain, op_type = (words.get(word, word.strip('"')) for word in pair)
+            found[_plain(domain, op_type)] = source
         if "PY_ORT_UNARY_OPERATORS(" in text:  # of the table of scalar functions
             found |= {(domain, row.name): source for row in FUNCTIONS.values() for domain in row.domains}
     return found
