@@ -179,20 +179,19 @@ class InferenceSession(NativeSessionNames, SessionBase):
 
     def _run_without(self, refusal: PyOrtError, run: Callable[[], list[Any]]) -> list[Any]:
         """Run again without what was refused; all is as before where others refuse the feeds, too."""
-        opened, refused = self._open(), dict(self._options._refused)
+        before, refused = self._in_use(), dict(self._options._refused)
         self._give_up(refusal)
         try:
             return run()
         except PyOrtError as e:
             if not isinstance(e, (BrowserError, Timeout)):
                 self._options._refused = refused
-                self.set_providers([(name, opened.runtime.options.get(name, {})) for name in opened.providers])
+                self.set_providers(before)
             raise
 
     def _give_up(self, refusal: PyOrtError) -> None:
         """Load the model again: others get the node that was refused, or all that this provider had."""
-        opened, refused = self._open(), self._options._refused
-        left = opened.providers
+        left, refused = self._in_use(), self._options._refused
         if refusal.node and refusal.node not in refused and len(refused) < _MOST_REFUSED:
             refused[refusal.node] = refusal.provider, refusal.message
             self._log.warning(
@@ -202,10 +201,15 @@ class InferenceSession(NativeSessionNames, SessionBase):
                 refusal,
             )
         else:
-            left = [name for name in left if name != refusal.provider]
+            left = [(name, options) for name, options in left if name != refusal.provider]
             words = "%s refuses a graph, so the session goes on with %s: %s"
-            self._log.warning(words, refusal.provider, " and ".join(left), refusal)
-        self.set_providers([(name, opened.runtime.options.get(name, {})) for name in left])
+            self._log.warning(words, refusal.provider, " and ".join(name for name, _ in left), refusal)
+        self.set_providers(left)
+
+    def _in_use(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """Return the session's providers with their options, as `set_providers` accepts them."""
+        opened = self._open()
+        return [(name, opened.runtime.options.get(name, {})) for name in opened.providers]
 
     def run_async(
         self,
