@@ -19,7 +19,8 @@ from py_ort.providers import onnxruntime_name
 from py_ort.runtime.generation.model_folder import decoder_file
 from py_ort.runtime.memory import memory_of
 from py_ort.runtime.model_changes import ModelChanges, changes_of
-from py_ort.runtime.opening import Opened, Opening, Progress, Providers
+from py_ort.runtime.opened import Opened
+from py_ort.runtime.opening import Opening, Progress, Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.origin import Origin, Source
 from py_ort.runtime.running import Run, output_names

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from py_ort.boundary import typed_errors
-from py_ort.browser.loop import loop_thread, soon
+from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
-from py_ort.browser.pool import Lease, pool
 from py_ort.compiler.plan.cache import PlanCache
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.exceptions import (
@@ -22,7 +19,6 @@ from py_ort.exceptions import (
     ModelLoadCanceled,
     OutOfMemory,
     PyOrtError,
-    Timeout,
     WorkerEnded,
 )
 from py_ort.log import SessionLog
@@ -30,114 +26,28 @@ from py_ort.profiling.account import Account
 from py_ort.providers import with_cpu
 from py_ort.runtime.compiling import compile_options
 from py_ort.runtime.model_changes import ModelChanges
+from py_ort.runtime.opened import Opened
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
 from py_ort.runtime.origin import Origin
 from py_ort.runtime.packaged import PackagedPlans
+from py_ort.runtime.page_share import PageShare
 from py_ort.runtime.planning import Planned, Planner
 from py_ort.runtime.shape_plans import ENTRY as SHAPES_ENTRY
 from py_ort.runtime.shape_plans import ShapePlans, worthwhile
 from py_ort.runtime.tile_tables import tiles_for
-from py_ort.uninterrupted import NotYet, check, uninterrupted, wait_for
+from py_ort.uninterrupted import check, uninterrupted
 from py_ort.wire.json_fields import SessionInfo
 from py_ort.wire.json_fields import SessionOptions as PageOptions
 
 if TYPE_CHECKING:
-    from py_ort.compiler import NodeArg
-    from py_ort.compiler.load import ModelMetadata
-    from py_ort.providers import Placement
-    from py_ort.providers.resolution import Wanted
     from py_ort.runtime.loaded import Loaded
     from py_ort.runtime.page_runtime import PageRuntime
 
-T = TypeVar("T")
+
 AnyPlanner: TypeAlias = "Planner | PackagedPlans"
 Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
 Progress: TypeAlias = "Callable[[str, int, int], None]"
 _Create: TypeAlias = "Callable[[Planned], Loaded]"
-
-
-@dataclass
-class Opened:
-    """A model that is ready to run in a page. The model itself and its weights are there, and no longer here.
-
-    Attributes:
-        runtime: Its share of the page.
-        session: The session there.
-        load: Loads it again, into the worker that took the place of the last one.
-        providers: Those that may run its nodes, best first.
-        created: The page's account of the session's creation.
-        times: `create_ms` and `compile_ms`, as seen from here.
-        shape_plans: Makes plans for the shapes of runs; None where that would gain nothing.
-        account: What its making consisted of, for profiles.
-    """
-
-    runtime: PageRuntime
-    session: Loaded
-    load: Callable[[], tuple[Loaded, SessionInfo]]
-    providers: list[str]
-    inputs: list[NodeArg]
-    outputs: list[NodeArg]
-    overridable: list[NodeArg]
-    metadata: ModelMetadata
-    placement: Placement
-    created: SessionInfo
-    times: dict[str, float]
-    shape_plans: ShapePlans | None = None
-    account: Account = field(default_factory=Account)
-    _loading: threading.Lock = field(default_factory=threading.Lock)
-    _process: int = field(default_factory=os.getpid)
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether another process made it, of which this one is a fork."""
-        return self._process != os.getpid()
-
-    def come_back(self, patience: float | None = None) -> None:
-        """See that the session is in the page: after its worker was ended, load it into the next one.
-
-        Args:
-            patience: Seconds to wait for that; None: until it is there.
-
-        Raises:
-            Timeout: It takes longer; it is loaded nevertheless.
-            PyOrtError: It cannot be had again.
-        """
-        until = None if patience is None else time.perf_counter() + patience
-        while self.session.gone:
-            left = None if until is None else max(until - time.perf_counter(), 0.0)
-            try:
-                with contextlib.suppress(WorkerEnded):  # again, meanwhile
-                    uninterrupted(self._come_back, patience=left)
-            except NotYet:
-                raise Timeout(
-                    "the session's worker had to be ended, and the next one has not loaded it within "
-                    f"{patience:.3g} s: it goes on, and a later run finds it; or give the run a longer timeout"
-                ) from None
-
-    def _come_back(self) -> None:
-        with self._loading:
-            if self.session.gone:
-                self.session, self.created = self.load()
-
-    def steadily(self, ask: Callable[[], T]) -> T:
-        """Ask the session something that may be asked again if its worker is ended meanwhile."""
-        while True:
-            self.come_back()
-            try:
-                return ask()
-            except WorkerEnded:
-                continue
-
-    def release(self, *, end_runs: bool = False) -> None:
-        """Give back the share of the page; in a forked child it is not ours to give. See `Page.release`."""
-        if self.elsewhere:
-            return
-        if self.shape_plans:
-            self.shape_plans.close()
-        self.runtime.release(end_runs=end_runs)
-
-    def __del__(self) -> None:
-        self.release()
 
 
 @dataclass
@@ -179,7 +89,7 @@ class Opening:
 
         began = time.perf_counter()
         # The browser starts while this thread imports the compiler and reads the model.
-        page = _Page(self.browser, self.options, self.log)
+        page = PageShare(self.browser, self.options, self.log)
         try:
             wanted = resolve(*self.providers, self.options.config_entries)
             planner = self._planner()
@@ -307,77 +217,3 @@ def _shape_plans(
         return None
     settled = compile_options(runtime.options, options)
     return ShapePlans(planner, with_cpu(*runtime.providers), settled, create, runtime.release_session, mode)
-
-
-class _Page:
-    """A share of a browser and what runs in it, from when it is asked for until somebody has it or nobody wants it."""
-
-    def __init__(self, browser: BrowserOptions, options: SessionOptions, log: SessionLog) -> None:
-        self._browser, self._options, self._log = browser, options, log
-        self._share = _Share(browser)
-        self._runtime: PageRuntime | None = None
-
-    def open(self, wanted: Wanted) -> PageRuntime:
-        """Open the providers, in another browser if this one has lost its GPU for good."""
-        from py_ort.runtime.devices import AdapterGone
-
-        with typed_errors("opening the providers"):
-            try:
-                return self._open(wanted)
-            except AdapterGone as e:
-                self._log.warning("%s: starting another browser", e.message)
-                self.give_back()
-                self._share = _Share(self._browser)
-                return self._open(wanted)
-
-    def _open(self, wanted: Wanted) -> PageRuntime:
-        from py_ort.runtime.page_runtime import PageRuntime
-
-        self._runtime = PageRuntime(self._share.take(), self._browser, self._log)
-        loop_thread().call(self._runtime.open(wanted, self._options.create_timeout))
-        return self._runtime
-
-    def give_back(self) -> None:
-        """Nobody takes it."""
-        if self._runtime is not None:
-            self._runtime.release()
-        self._share.give_back()
-
-
-class _Share:
-    """A share of a browser, on its way from the loop's thread to whoever makes a session of it.
-
-    Args:
-        options: Of the browser.
-    """
-
-    def __init__(self, options: BrowserOptions) -> None:
-        self._lease: Lease | None = None
-        self._unwanted = False
-        self._coming = loop_thread().submit(self._acquire(options))
-
-    async def _acquire(self, options: BrowserOptions) -> None:
-        self._lease = await pool().acquire(options)
-        if self._unwanted:
-            self._release()
-
-    def take(self) -> Lease:
-        """Wait for it; from then on it is the caller's."""
-        wait_for(self._coming)
-        lease, self._lease = self._lease, None
-        assert lease is not None
-        return lease
-
-    def give_back(self) -> None:
-        """Nobody takes it, if nobody has: whether it is there already or comes yet. Does not wait."""
-        self._coming.cancel()
-        soon(self._not_wanted)
-
-    def _not_wanted(self) -> None:
-        self._unwanted = True
-        self._release()
-
-    def _release(self) -> None:
-        lease, self._lease = self._lease, None
-        if lease is not None:
-            pool().release(lease)

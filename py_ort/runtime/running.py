@@ -28,7 +28,7 @@ from py_ort.wire.json_fields import RunInfo, Timed
 
 if TYPE_CHECKING:
     from py_ort.profiling.profile import RunTimes
-    from py_ort.runtime.opening import Opened
+    from py_ort.runtime.opened import Opened
     from py_ort.wire import Answer
 
 T = TypeVar("T")

@@ -1,0 +1,110 @@
+"""A session that is ready to run in a page."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from py_ort.exceptions import Timeout, WorkerEnded
+from py_ort.profiling.account import Account
+from py_ort.runtime.shape_plans import ShapePlans
+from py_ort.uninterrupted import NotYet, uninterrupted
+from py_ort.wire.json_fields import SessionInfo
+
+if TYPE_CHECKING:
+    from py_ort.compiler import NodeArg
+    from py_ort.compiler.load import ModelMetadata
+    from py_ort.providers import Placement
+    from py_ort.runtime.loaded import Loaded
+    from py_ort.runtime.page_runtime import PageRuntime
+
+T = TypeVar("T")
+
+
+@dataclass
+class Opened:
+    """A model that is ready to run in a page. The model itself and its weights are there, and no longer here.
+
+    Attributes:
+        runtime: Its share of the page.
+        session: The session there.
+        load: Loads it again, into the worker that took the place of the last one.
+        providers: Those that may run its nodes, best first.
+        created: The page's account of the session's creation.
+        times: `create_ms` and `compile_ms`, as seen from here.
+        shape_plans: Makes plans for the shapes of runs; None where that would gain nothing.
+        account: What its making consisted of, for profiles.
+    """
+
+    runtime: PageRuntime
+    session: Loaded
+    load: Callable[[], tuple[Loaded, SessionInfo]]
+    providers: list[str]
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+    overridable: list[NodeArg]
+    metadata: ModelMetadata
+    placement: Placement
+    created: SessionInfo
+    times: dict[str, float]
+    shape_plans: ShapePlans | None = None
+    account: Account = field(default_factory=Account)
+    _loading: threading.Lock = field(default_factory=threading.Lock)
+    _process: int = field(default_factory=os.getpid)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another process made it, of which this one is a fork."""
+        return self._process != os.getpid()
+
+    def come_back(self, patience: float | None = None) -> None:
+        """See that the session is in the page: after its worker was ended, load it into the next one.
+
+        Args:
+            patience: Seconds to wait for that; None: until it is there.
+
+        Raises:
+            Timeout: It takes longer; it is loaded nevertheless.
+            PyOrtError: It cannot be had again.
+        """
+        until = None if patience is None else time.perf_counter() + patience
+        while self.session.gone:
+            left = None if until is None else max(until - time.perf_counter(), 0.0)
+            try:
+                with contextlib.suppress(WorkerEnded):  # again, meanwhile
+                    uninterrupted(self._come_back, patience=left)
+            except NotYet:
+                raise Timeout(
+                    "the session's worker had to be ended, and the next one has not loaded it within "
+                    f"{patience:.3g} s: it goes on, and a later run finds it; or give the run a longer timeout"
+                ) from None
+
+    def _come_back(self) -> None:
+        with self._loading:
+            if self.session.gone:
+                self.session, self.created = self.load()
+
+    def steadily(self, ask: Callable[[], T]) -> T:
+        """Ask the session something that may be asked again if its worker is ended meanwhile."""
+        while True:
+            self.come_back()
+            try:
+                return ask()
+            except WorkerEnded:
+                continue
+
+    def release(self, *, end_runs: bool = False) -> None:
+        """Give back the share of the page; in a forked child it is not ours to give. See `Page.release`."""
+        if self.elsewhere:
+            return
+        if self.shape_plans:
+            self.shape_plans.close()
+        self.runtime.release(end_runs=end_runs)
+
+    def __del__(self) -> None:
+        self.release()
