@@ -17,10 +17,10 @@ from py_ort import exceptions
 from py_ort.browser.options import BrowserOptions
 from py_ort.compat import native_names
 from py_ort.runtime.available import API_VERSION, of_browser
-from py_ort.runtime.native.binding import NativeBinding
 from py_ort.runtime.native.device import NativeDevice
 from py_ort.runtime.native.session import NativeSession
 from py_ort.runtime.session import InferenceSession
+from py_ort.runtime.values.native_binding import NativeBinding
 
 #: The modules of onnxruntime that are ours. Its others (backend, quantization, transformers, tools, datasets) are
 #: Python on top of these, and come from the installed package.

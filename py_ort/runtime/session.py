@@ -22,12 +22,12 @@ from py_ort.exceptions import (
     WorkerEnded,
 )
 from py_ort.providers import CPU, PROVIDERS
-from py_ort.runtime.base import SessionBase
 from py_ort.runtime.engines import OURS
 from py_ort.runtime.keywords import Keywords
 from py_ort.runtime.native.session_names import NativeSessionNames
 from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
+from py_ort.runtime.page_engine import SessionBase
 from py_ort.runtime.running import in_thread
 from py_ort.runtime.values.io_binding import IOBinding
 from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
@@ -69,7 +69,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         pages: Over how many workers the browser spreads its sessions; see `BrowserOptions`. Default: 1.
         progress: Called with (stage, done, total) while the session is made.
         engine: What runs the model in the browser: "py_ort"; or, to compare, "onnxruntime-web" or
-            "onnxruntime-web:jsep" (see `py_ort.runtime.peer.session.PeerSession`).
+            "onnxruntime-web:jsep" (see `py_ort.runtime.peer.engine.PeerSession`).
         keywords: Those of onnxruntime: `enable_fallback` (1: as `enable_fallback()`; 0, which is our default),
             `read_config_from_model` (1: options that the model has in its metadata take the place of `sess_options`;
             default: the variable ORT_LOAD_CONFIG_FROM_MODEL), `disabled_optimizers`, for the file that
@@ -85,7 +85,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         """Make a session of another engine where that is asked for."""
         if engine == OURS or cls is not InferenceSession:
             return super().__new__(cls)
-        from py_ort.runtime.peer.session import PeerSession
+        from py_ort.runtime.peer.engine import PeerSession
 
         return super().__new__(PeerSession)
 

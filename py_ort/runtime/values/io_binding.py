@@ -10,7 +10,7 @@ import numpy as np
 
 from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, WrongType
-from py_ort.runtime.native.value_names import NativeBindingNames
+from py_ort.runtime.values.native_names import NativeBindingNames
 from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
 from py_ort.runtime.values.ort_value import OrtValue, copy_tensors
 from py_ort.runtime.values.ort_value_vector import OrtValueVector

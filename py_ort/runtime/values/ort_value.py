@@ -10,7 +10,7 @@ import numpy as np
 from py_ort.boundary import public, public_function
 from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
 from py_ort.providers import PROVIDERS
-from py_ort.runtime.native.value_names import NativeValueNames
+from py_ort.runtime.values.native_names import NativeValueNames
 from py_ort.runtime.values.ort_device import HEAP, PROVIDER_OF, OrtDevice, device_kind
 from py_ort.runtime.values.sparse_tensor import SparseTensor
 

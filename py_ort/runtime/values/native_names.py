@@ -9,8 +9,8 @@ from py_ort.providers import on_device
 from py_ort.runtime.values.ort_device import DEVICE
 
 if TYPE_CHECKING:
-    from py_ort.runtime.native.binding import NativeBinding
     from py_ort.runtime.session import InferenceSession
+    from py_ort.runtime.values.native_binding import NativeBinding
     from py_ort.runtime.values.ort_value import OrtValue
 
 
@@ -84,7 +84,7 @@ class NativeBindingNames:
 
     @property
     def _iobinding(self) -> NativeBinding:
-        from py_ort.runtime.native.binding import NativeBinding
+        from py_ort.runtime.values.native_binding import NativeBinding
 
         return NativeBinding.over(self)  # type: ignore[arg-type]
 
