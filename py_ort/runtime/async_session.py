@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import WorkerEnded
+from py_ort.runtime.base import SessionBase
 from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
-from py_ort.runtime.page_engine import SessionBase
+from py_ort.runtime.page_engine import PageEngine
 from py_ort.runtime.values.ort_value import as_values
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 @public
 class AsyncInferenceSession(SessionBase):
     """An `InferenceSession` that is awaited. Make one with `create`; `async with` closes it."""
+
+    _engine: PageEngine
 
     @classmethod
     async def create(
@@ -56,7 +59,8 @@ class AsyncInferenceSession(SessionBase):
             PyOrtError: As the constructor of `InferenceSession` does.
         """
         where = BrowserOptions.of(browser, launcher, pages)
-        return await asyncio.to_thread(cls, path_or_bytes, sess_options, providers, provider_options, where, progress)
+        asked = path_or_bytes, sess_options, providers, provider_options, where, progress
+        return await asyncio.to_thread(lambda: cls(PageEngine(*asked)))
 
     async def run(
         self,
@@ -77,19 +81,19 @@ class AsyncInferenceSession(SessionBase):
         Raises:
             PyOrtError: As `InferenceSession.run` does.
         """
-        options, began, spent = run_options or RunOptions(), time.perf_counter(), 0.0
+        engine, options, began, spent = self._engine, run_options or RunOptions(), time.perf_counter(), 0.0
         while True:
-            start = partial(self._start, output_names, input_feed, options, spent=spent)
-            run = await asyncio.to_thread(start) if self._may_compile(input_feed, options) else start()
+            start = partial(engine.start, output_names, input_feed, options, spent=spent)
+            run = await asyncio.to_thread(start) if engine.may_compile(input_feed, options) else start()
             answer = asyncio.wrap_future(run.future)
             try:
                 await asyncio.wait([answer])
             except asyncio.CancelledError:
                 run.give_up()
                 raise
-            _ = answer.cancelled() or answer.exception()  # told by _finish
+            _ = answer.cancelled() or answer.exception()  # told by finish
             try:
-                return as_values(self._finish(run))
+                return as_values(engine.finish(run))
             except WorkerEnded:
                 if not run.repeatable:
                     raise
@@ -110,8 +114,11 @@ class AsyncInferenceSession(SessionBase):
         """
         from py_ort.runtime.generation.generation import AsyncGeneration
 
-        start = partial(self._generating, prompt, settings, timeout)
-        return AsyncGeneration(self, *(await asyncio.to_thread(start) if self._open().session.gone else start()))
+        start, gone = (
+            partial(self._engine.generating, prompt, settings, timeout),
+            self._engine.sessions.main().session.gone,
+        )
+        return AsyncGeneration(self, *(await asyncio.to_thread(start) if gone else start()))
 
     async def __aenter__(self) -> AsyncInferenceSession:
         return self

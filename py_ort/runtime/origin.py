@@ -9,12 +9,18 @@ from typing import TypeAlias
 
 from py_ort.compiler.load.digest import FileStamp, digest, file_digest
 from py_ort.compiler.load.files import DataFolder, shown
-from py_ort.exceptions import Fail
+from py_ort.exceptions import Fail, WrongType
 from py_ort.signal_handlers import from_handler
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes"
 _BYTES = (bytes, bytearray, memoryview)
 _MODEL = ""  # the location of the model itself; external data have others
+
+
+def check_source(source: object) -> None:
+    """Raise `WrongType` if this is neither a path nor bytes."""
+    if not isinstance(source, (str, os.PathLike, *_BYTES)):
+        raise WrongType(f"a model is the path of a file, or its bytes, not {type(source).__name__}")
 
 
 class Origin:

@@ -1,28 +1,34 @@
-"""What a session knows of itself; the same for `InferenceSession` and `AsyncInferenceSession`."""
+"""py_ort's own engine: a model that is compiled here and runs in a browser's page."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any
 
-from py_ort.boundary import public, typed_errors
+from py_ort.boundary import typed_errors
 from py_ort.browser.options import BrowserOptions
-from py_ort.browser.request import OTHER_PROCESS
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
-from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError, WrongType
+from py_ort.exceptions import (
+    BrowserError,
+    DeviceLost,
+    InvalidArgument,
+    NotImplemented,
+    PyOrtError,
+    ShaderError,
+    Timeout,
+    WorkerEnded,
+)
 from py_ort.log import SessionLog
-from py_ort.providers import onnxruntime_name
+from py_ort.providers import CPU, PROVIDERS
+from py_ort.runtime.engines import OURS
 from py_ort.runtime.generation.model_folder import decoder_file
 from py_ort.runtime.memory import memory_of
-from py_ort.runtime.model_changes import ModelChanges, changes_of
 from py_ort.runtime.opened import Opened
-from py_ort.runtime.opening import Opening, Progress, Providers
+from py_ort.runtime.opening import Progress, Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
-from py_ort.runtime.origin import Origin, Source
+from py_ort.runtime.origin import Origin, Source, check_source
+from py_ort.runtime.page_sessions import PageSessions
 from py_ort.runtime.running import Run, output_names
 from py_ort.runtime.values.feeds import check_mapping
 from py_ort.runtime.values.ort_device import HEAP
@@ -31,21 +37,21 @@ from py_ort.runtime.values.output_location import OnGpu, OutputLocation, check_f
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.compiler import NodeArg
-    from py_ort.compiler.load import ModelMetadata
     from py_ort.profiling import Profile
-    from py_ort.providers import Placement
+    from py_ort.runtime.devices import Device
     from py_ort.runtime.generation.generation import Form, Start
-    from py_ort.wire import Answer
+    from py_ort.runtime.values.device_tensor import DeviceTensor
     from py_ort.wire.json_fields import Timed
 
 
-#: Of runs without options.
+#: Options of runs without options.
 _DEFAULTS = RunOptions()
+#: After as many refused nodes a session continues without the provider.
+_MOST_REFUSED = 8
 
 
-@public
-class SessionBase:
-    """A model in a page, and what may be asked of it.
+class PageEngine:
+    """A model in a page; see `Engine` for the attributes that sessions read.
 
     Args:
         source: An ONNX file, or its bytes.
@@ -53,11 +59,19 @@ class SessionBase:
         providers: Execution providers, best first; None: those of `options`, else WebGPU, then the CPU.
         provider_options: Options for each of `providers`, as dicts.
         browser: Where to run it.
-        progress: Called with (stage, done, total) while the session is made.
+        progress: Called with (stage, done, total) while the model is loaded.
+        fallback: True to repeat a run whose device is lost on the CPU.
+
+    Attributes:
+        sessions: The model's sessions in the page.
+        placement: Provider of each node, with the reason.
+        location: Where `run` leaves outputs.
 
     Raises:
         PyOrtError: As `InferenceSession` says.
     """
+
+    name = OURS
 
     def __init__(
         self,
@@ -67,69 +81,53 @@ class SessionBase:
         provider_options: Sequence[Mapping[str, Any]] | None,
         browser: BrowserOptions,
         progress: Progress | None,
+        fallback: bool = False,
     ) -> None:
-        if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
-            raise WrongType(f"a model is the path of a file, or its bytes, not {type(source).__name__}")
-        self._opened: Opened | None = None
-        self._variants: dict[Any, Opened] = {}
-        self._making_variant = Lock()
+        check_source(source)
         self._last_run: dict[str, Any] = {}
-        self._options = options._copy() if options else SessionOptions()
-        self._origin = Origin(decoder_file(source), self._options.config_entries.get(DATA_FOLDER_ENTRY, ""))
-        self._browser = browser
-        self._log = SessionLog(self._options.log_severity_level, self._options.logid)
-        if names := self._options.changed_without_effect():
-            self._log.warning("session options without effect in a browser: %s", ", ".join(names))
-        if providers is None and self._options.has_providers():
-            providers = list(self._options._providers.items())
-        self._profile = _profile(self._options)
+        self.options = options._copy() if options else SessionOptions()
+        self.origin = Origin(decoder_file(source), self.options.config_entries.get(DATA_FOLDER_ENTRY, ""))
+        self.fallback = fallback
+        self.log = SessionLog(self.options.log_severity_level, self.options.logid)
+        if names := self.options.changed_without_effect():
+            self.log.warning("session options without effect in a browser: %s", ", ".join(names))
+        if providers is None and self.options.has_providers():
+            providers = list(self.options._providers.items())
+        self.profile = _profile(self.options)
+        self.sessions = PageSessions(self.origin, self.options, browser, self.log)
         try:
-            self._open_with(providers, provider_options, progress)
-            self._log.info("%s", self)
+            self.set_providers(providers, provider_options, progress)
         except BaseException:
-            self._release()
+            self.sessions.release()
             raise
 
-    def _open_with(
+    def set_providers(
         self,
         providers: Providers | None,
-        provider_options: Sequence[Mapping[str, Any]] | None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        origin, wanted, changes = self._origin.anew(), (providers, provider_options), changes_of(self._options)
-        opened = self._open_variant(origin, wanted, changes, progress)
-        self._release()
-        self._opened = opened
-        self._origin, self._asked, self._changes = origin, wanted, changes
-        if self._profile is not None:
-            self._profile.add_opened(opened.session.page, opened.account, opened.created.get("timeline", ()))
-        # What is asked for after the end, too.
-        self._inputs, self._outputs = opened.inputs, opened.outputs
+        """Load the model for these providers. If that fails, the session stays as it is."""
+        opened = self.sessions.load(providers, provider_options, progress)
+        if self.profile is not None:
+            self.profile.add_opened(opened.session.page, opened.account, opened.created.get("timeline", ()))
+        # Kept, so that closed sessions answer, too.
+        self.inputs, self.outputs = opened.inputs, opened.outputs
         self._input_names = frozenset(arg.name for arg in opened.inputs)
-        self._location = self._output_location(opened)
-        self._metadata, self._placement = opened.metadata, opened.placement
-
-    def _open_variant(
-        self,
-        origin: Origin,
-        providers: tuple[Providers | None, Sequence[Mapping[str, Any]] | None],
-        changes: ModelChanges,
-        progress: Progress | None = None,
-    ) -> Opened:
-        report = progress or (lambda stage, done, total: None)
-        return Opening(origin, self._options, providers, self._browser, report, self._log, changes).open()
+        self.location = self._output_location(opened)
+        self.metadata, self.placement = opened.metadata, opened.placement
 
     def _output_location(self, opened: Opened) -> OutputLocation:
-        """Where outputs go: the CPU if nothing of this model runs on a GPU here."""
-        location = self._options.preferred_output_location
-        preferred(location, opened.outputs, [])  # its names are to be those of outputs
+        """Return where outputs stay: on the CPU if no node of this model runs on a device here."""
+        location = self.options.preferred_output_location
+        preferred(location, opened.outputs, [])  # raises if it names an unknown output
         if why := impossible(location, opened.session.device):
-            self._log.warning("preferred_output_location: %s, so outputs stay on the CPU", why)
+            self.log.warning("preferred_output_location: %s, so outputs stay on the CPU", why)
         return HEAP if why else location
 
     # --- running
 
-    def _start(
+    def start(
         self,
         names: Sequence[str] | None,
         input_feed: Mapping[str, Any],
@@ -137,135 +135,185 @@ class SessionBase:
         on_gpu: OnGpu | Callable[[Page], OnGpu] | None = None,
         spent: float = 0.0,
     ) -> Run:
-        options, log = run_options or _DEFAULTS, self._log
+        """Start a run and return it.
+
+        Args:
+            names: Outputs wanted; None or empty: all.
+            input_feed: By the name of the input.
+            run_options: See `RunOptions`.
+            on_gpu: Outputs to leave on the device, or a function that returns them for a page; None: as the session's
+                options say.
+            spent: Seconds of the run's time that an earlier try took.
+        """
+        options, log = run_options or _DEFAULTS, self.log
         if run_options is not None:
             log = log.of_run(options.log_severity_level, options.logid)
             if ignored := options.without_effect():
                 log.warning("run options without effect in a browser: %s", ", ".join(ignored))
-        wanted = output_names(self._open(), names)
+        wanted = output_names(self.sessions.main(), names)
         check_mapping(input_feed)
         input_feed = options.feeds(input_feed)
-        opened = self._for_run(wanted, input_feed, options)
-        timeout = self._options.run_timeout if options.timeout is None else options.timeout
+        opened = self.sessions.for_run(wanted, input_feed, options.only_execute_path_to_fetches)
+        timeout = self.options.run_timeout if options.timeout is None else options.timeout
         if opened.session.gone:
             began = time.perf_counter()
-            self._ready(opened, None if timeout is None else max(timeout - spent, 0.0))
+            self.ready(opened, None if timeout is None else max(timeout - spent, 0.0))
             spent += time.perf_counter() - began
         if callable(on_gpu):
             on_gpu = on_gpu(opened.session.page)
         elif on_gpu is None:
-            on_gpu = preferred(self._location, opened.outputs, wanted)
+            on_gpu = preferred(self.location, opened.outputs, wanted)
         if on_gpu and opened.session.device is not None:
             check_forms(on_gpu, opened.outputs, opened.session.device.provider)
-        timed: Timed | None = None if self._profile is None else "dispatches"
-        return Run(opened, wanted, input_feed, options, timeout, log, on_gpu, timed, spent)
+        timed: Timed | None = None if self.profile is None else "dispatches"
+        run = Run(opened, wanted, options, timeout, log, on_gpu, timed)
+        run.start(input_feed, spent)
+        return run
 
-    def _finish(self, run: Run) -> list[Any]:
+    def finish(self, run: Run) -> list[Any]:
+        """Return the outputs of a run that is over, and keep its account."""
         outputs = run.outputs()
         self._last_run = run.info
-        if self._profile is not None and "timeline" in run.info:
+        if self.profile is not None and "timeline" in run.info:
             with typed_errors("profiling a run"):
-                self._profile.add_run(run.times, run.info)
-        if self._opened is not None:
-            self._opened.times.setdefault("first_run_ms", run.info["total_ms"])
+                self.profile.add_run(run.times, run.info)
+        if self.opened is not None:
+            self.opened.times.setdefault("first_run_ms", run.info["total_ms"])
         return outputs
 
-    def _for_run(self, wanted: Sequence[str], input_feed: Mapping[str, Any], options: RunOptions) -> Opened:
-        """Return the session in the page for a run; one for other constants or fewer outputs is made when first asked.
+    def generating(self, prompt: Any, settings: Mapping[str, Any], timeout: float | None) -> tuple[Start, Form]:
+        """Return a function that starts a generation, and the form of its tokens."""
+        from py_ort.runtime.generation.start import start_of  # for sessions that generate
 
-        Initializers that may be fed are constants as long as nobody does, because that is so much quicker.
-        """
-        opened = self._open()
-        fed = frozenset(arg.name for arg in opened.overridable if arg.name in input_feed)
-        only = set(wanted) if options.only_execute_path_to_fetches else {arg.name for arg in opened.outputs}
-        if not fed and len(only) == len(opened.outputs):
-            return opened
-        key = fed, frozenset(only)
-        with self._making_variant:
-            if key not in self._variants:
-                names = None if len(only) == len(opened.outputs) else sorted(only)
-                changes = self._changes.but(fed=fed, outputs=names)
-                self._variants[key] = self._open_variant(self._origin, self._asked, changes)
-            return self._variants[key]
+        return start_of(lambda s: self.ready(patience=s), self.origin.path, self.log, prompt, settings, timeout)
 
-    def _generating(self, prompt: Any, settings: Mapping[str, Any], timeout: float | None) -> tuple[Start, Form]:
-        """Return what starts a generation, and what comes of it."""
-        from py_ort.runtime.generation.generation import Form
-        from py_ort.runtime.generation.model_folder import defaults_beside
-        from py_ort.runtime.generation.settings import page_options, processor_of, result_rows, rows_of, seconds
-
-        timeout = seconds(timeout)
-        rows, batch = rows_of(prompt)
-        defaults = defaults_beside(self._origin.path)
-        processor = processor_of(settings)
-        options = page_options(settings, defaults, max(map(len, rows)))
-        wanted = result_rows(len(rows), options)
-        if defaults.unmet:
-            self._log.warning("generate does not do what the model's files say: %s", ", ".join(defaults.unmet))
-        opened = self._ready(patience=timeout)
-
-        def start(tokens: Callable[[list[int]], object]) -> Future[Answer]:
-            return opened.runtime.start_generation(opened.session, rows, options, tokens, processor, timeout=timeout)
-
-        several = options.get("numReturnSequences", 1) > 1
-        return start, Form(wanted, batch or several, options.get("numBeams", 1) > 1)
-
-    def _may_compile(self, input_feed: Mapping[str, Any], options: RunOptions) -> bool:
-        """Whether starting a run may take long, because it may need a session of its own, or the session is lost."""
-        if self._open().session.gone:
+    def may_compile(self, input_feed: Mapping[str, Any], options: RunOptions) -> bool:
+        """Return True if the start of a run may take long: it may need another session, or the session is lost."""
+        if self.sessions.main().session.gone:
             return True
-        fed = any(arg.name in options.feeds(input_feed) for arg in self._open().overridable)
+        fed = any(arg.name in options.feeds(input_feed) for arg in self.sessions.main().overridable)
         return fed or options.only_execute_path_to_fetches
 
+    def run(
+        self,
+        names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+        on_gpu: OnGpu | Callable[[Page], OnGpu] | None = None,
+    ) -> list[Any]:
+        """Run the model, again if its worker was ended or a provider refuses a part; see `start` for the arguments."""
+        began, spent = time.perf_counter(), 0.0
+        while True:
+            run = self.start(names, input_feed, run_options, on_gpu, spent)
+            try:
+                run.wait()
+                return self.finish(run)
+            except WorkerEnded:
+                if not run.repeatable:
+                    raise
+                spent = time.perf_counter() - began
+            except DeviceLost as e:
+                if not self.fallback:
+                    raise
+                self.log.warning("the device is lost, so the session goes on with %s: %s", CPU, e.message)
+                self.set_providers([CPU])
+                break
+            except (ShaderError, NotImplemented) as e:
+                if not self._may_give_up(e.provider):
+                    raise
+                return self._run_without(e, lambda: self.run(names, input_feed, run_options, on_gpu))
+        return self.run(names, input_feed, run_options)
+
+    def _may_give_up(self, provider: str) -> bool:
+        """Return True if other providers may run nodes that this one refuses: one with whole graphs refuses late."""
+        strict = self.options.config_entries.get("session.disable_cpu_ep_fallback") == "1"
+        return not strict and provider in PROVIDERS and PROVIDERS[provider].whole_graphs
+
+    def _run_without(self, refusal: PyOrtError, run: Callable[[], list[Any]]) -> list[Any]:
+        """Run again without the refused node or provider; if that run fails, too, restore the session."""
+        before, refused = self._in_use(), dict(self.options._refused)
+        self._give_up(refusal)
+        try:
+            return run()
+        except PyOrtError as e:
+            if not isinstance(e, (BrowserError, Timeout)):
+                self.options._refused = refused
+                self.set_providers(before)
+            raise
+
+    def _give_up(self, refusal: PyOrtError) -> None:
+        """Load the model again: other providers get the refused node, or all nodes of this provider."""
+        left, refused = self._in_use(), self.options._refused
+        if refusal.node and refusal.node not in refused and len(refused) < _MOST_REFUSED:
+            refused[refusal.node] = refusal.provider, refusal.message
+            self.log.warning(
+                "%s refuses node %r, which another provider runs from now on: %s",
+                refusal.provider,
+                refusal.node,
+                refusal,
+            )
+        else:
+            left = [(name, options) for name, options in left if name != refusal.provider]
+            words = "%s refuses a graph, so the session goes on with %s: %s"
+            self.log.warning(words, refusal.provider, " and ".join(name for name, _ in left), refusal)
+        self.set_providers(left)
+
+    def _in_use(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """Return the session's providers with their options, as `set_providers` accepts them."""
+        opened = self.sessions.main()
+        return [(name, opened.runtime.options.get(name, {})) for name in opened.providers]
+
     # --- asking
-    def get_inputs(self) -> list[NodeArg]:
-        """Return the inputs."""
-        return list(self._inputs)
 
-    def get_outputs(self) -> list[NodeArg]:
-        """Return the outputs."""
-        return list(self._outputs)
+    @property
+    def overridable(self) -> list[NodeArg]:
+        """Initializers that may be fed."""
+        return self.sessions.main().overridable
 
-    def get_overridable_initializers(self) -> list[NodeArg]:
-        """Return the initializers that may be fed: those that the model lists as inputs too.
+    @property
+    def providers(self) -> list[str]:
+        """Providers that may run nodes, best first."""
+        return self.sessions.main().providers
 
-        A run that feeds one has a session of its own in the page, made by the first such run.
-        """
-        return list(self._open().overridable)
+    @property
+    def provider_options(self) -> Mapping[str, Mapping[str, str]]:
+        """Options of the providers, by name."""
+        return self.sessions.main().runtime.options
 
-    def get_modelmeta(self) -> ModelMetadata:
-        """Return what the model says of itself."""
-        return self._metadata
+    @property
+    def captures(self) -> bool:
+        """True if runs are captured."""
+        return self.sessions.main().runtime.captures
 
-    def get_providers(self) -> list[str]:
-        """Return the providers of this session, onnxruntime's names, best first."""
-        return [onnxruntime_name(name) for name in self._open().providers]
+    @property
+    def device(self) -> Device | None:
+        """Device of the session's nodes; None if all of them run on the CPU."""
+        return self.sessions.main().session.device
 
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Return the providers' options, by onnxruntime's names."""
-        from py_ort.providers.options import all_options
+    @property
+    def page_device(self) -> Device | None:
+        """The same, or the first device that the session opened."""
+        return self.device or next(iter(self.sessions.main().runtime.devices), None)
 
-        options = self._open().runtime.options
-        return {onnxruntime_name(name): all_options(name, options.get(name, {})) for name in self._open().providers}
+    @property
+    def browser(self) -> str:
+        """The browser and its version."""
+        return self.opened.runtime.lease.launcher.description if self.opened else ""
 
-    def get_session_options(self) -> SessionOptions:
-        """Return a copy of the options that this session was made with."""
-        return self._options._copy()
+    @property
+    def adapter(self) -> str:
+        """The WebGPU adapter, in words; "" without WebGPU."""
+        return self.opened.runtime.adapter if self.opened else ""
 
-    def placement(self) -> Placement:
-        """Return which node runs on which provider, and why. Prints as a table."""
-        return self._placement
+    def __str__(self) -> str:
+        if self.opened is None:
+            return ", closed"
+        counts = ", ".join(f"{n} nodes on {provider}" for provider, n in self.placement.counts().items())
+        return f" {self.metadata.graph_name!r}: {counts}; {self.browser}"
 
     def stats(self) -> dict[str, Any]:
-        """Return times and counters.
-
-        Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
-        `shapes`: those that plans were made for (see `py_ort.runtime.shape_plans`);
-        `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
-        here; `traffic`: bytes that crossed the websocket so far; `session`: its recordings and memory; `page`: counters
-        and memory of the whole page.
-        """
-        opened = self._open()
+        """Return times and counters; see `InferenceSession.stats`."""
+        opened = self.sessions.main()
         session, page = opened.steadily(
             lambda: (opened.runtime.session_stats(opened.session), opened.runtime.page_stats())
         )
@@ -280,116 +328,59 @@ class SessionBase:
         }
 
     def memory(self) -> dict[str, dict[str, int]]:
-        """Return what the session holds in the page, in bytes, by provider.
-
-        For each provider: `weights`: constants, and what kernels made of them; `shared` of these bytes are held
-        by other sessions too; `arena`: room for what is between the nodes, and for feeds and outputs that are not on
-        the GPU already; `peak`: the most of it that was needed at one time (an output that takes the place of an input
-        counts once). On wasm a run gives all of it back, so that both are the same; on the GPU the arena is kept, and
-        serves all shapes seen. Values of IO binding and idle buffers in caches are the page's: see `stats()`.
-        """
-        opened = self._open()
+        """Return the session's memory in the page, in bytes, by provider; see `InferenceSession.memory`."""
+        opened = self.sessions.main()
         plans = opened.shape_plans
         answer = opened.steadily(lambda: memory_of(opened.runtime, opened.session, plans.sessions() if plans else []))
         return {name: answer[name] for name in opened.providers if name in answer}
 
-    # --- profiling
-
     def end_profiling(self) -> str:
-        """End the profile that `SessionOptions.enable_profiling` began, and write it as a Chrome trace.
-
-        It loads in chrome://tracing and in Perfetto: the phases of the session's making, and of each run what Python,
-        the bridge, the worker, the nodes on the CPU and the GPU's kernels did, on one clock.
-
-        Returns:
-            The file's name: `profile_file_prefix`, the date and the time, as onnxruntime names it. "" when profiling
-            was not enabled, or is over.
-        """
-        profile, self._profile = self._profile, None
+        """End the profile and write it; return the file's name, or "" without a profile."""
+        profile, self.profile = self.profile, None
         if profile is None:
             return ""
         name = profile.write()
         for note in profile.notes:
-            self._log.warning("%s: %s", name, note)
+            self.log.warning("%s: %s", name, note)
         return name
 
-    def get_profiling_start_time_ns(self) -> int:
-        """Return when profiling began, on the clock of `time.perf_counter_ns()`; 0 when it is not enabled."""
-        return 0 if self._profile is None else self._profile.started_ns
-
-    @property
-    def browser(self) -> str:
-        """The browser and its version."""
-        return self._opened.runtime.lease.launcher.description if self._opened else ""
-
-    @property
-    def adapter(self) -> str:
-        """The WebGPU adapter, in words; "" without WebGPU."""
-        return self._opened.runtime.adapter if self._opened else ""
-
     # --- ending
-    def close(self) -> None:
-        """Release the session in the page; its runs and generations under way end with `Cancelled`.
 
-        The browser ends some time after its last session. A profile is written. In a forked child nothing happens.
-        """
-        if self._opened is not None and self._opened.elsewhere:
+    def close(self) -> None:
+        """Release the session in the page, after the profile is written. In a forked child nothing happens."""
+        if self.opened is not None and self.opened.elsewhere:
             return
         self.end_profiling()
-        self._release(end_runs=True)
+        self.sessions.release(end_runs=True)
 
-    def _release(self, *, end_runs: bool = False) -> None:
-        opened, self._opened = self._opened, None
-        variants, self._variants = self._variants, {}
-        for one in (opened, *variants.values()):
-            if one is not None:
-                one.release(end_runs=end_runs)
+    # --- for parts of a session
 
-    def __del__(self) -> None:
-        if getattr(self, "_opened", None) is not None:
-            self.close()
+    @property
+    def opened(self) -> Opened | None:
+        """The main session in the page; None after the end."""
+        return self.sessions.opened
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"cannot pickle {type(self).__name__!r} object: it is in a browser; make one of the same model")
-
-    def __copy__(self) -> Self:
-        return self  # there is one session in the page, which ends with its last reference
-
-    def __repr__(self) -> str:
-        name = type(self).__name__
-        if self._opened is None:
-            return f"<{name}, closed>"
-        counts = ", ".join(f"{n} nodes on {provider}" for provider, n in self._placement.counts().items())
-        return f"<{name} {self._metadata.graph_name!r}: {counts}; {self.browser}>"
-
-    # --- for what belongs to a session
-
-    def _open(self) -> Opened:
-        if self._opened is None:
-            raise PyOrtError("this session is closed")
-        if self._opened.elsewhere:
-            raise ConnectionLost(OTHER_PROCESS)
-        return self._opened
-
-    def _ready(self, opened: Opened | None = None, patience: float | None = None) -> Opened:
-        """Return the session, or one of its variants, once it is in the page; see `Opened.come_back`."""
-        opened = opened or self._open()
+    def ready(self, opened: Opened | None = None, patience: float | None = None) -> Opened:
+        """Return a session, by default the main one, once it is in the page; see `Opened.come_back`."""
+        opened = opened or self.sessions.main()
         if opened.session.gone:
             opened.come_back(patience)
-            if self._profile is not None:
-                self._profile.follow(opened.session.page)
+            if self.profile is not None:
+                self.profile.follow(opened.session.page)
         return opened
 
-    def _check_input_name(self, name: str) -> None:
-        overridable = self._open().overridable
+    def tensor_at(self, number: int, dtype: int, shape: Sequence[int]) -> DeviceTensor:
+        """Return a tensor over a buffer of the session's page."""
+        return self.ready().runtime.tensor_at(number, dtype, shape)
+
+    def check_input_name(self, name: str) -> None:
+        """Raise `InvalidArgument` if the model has no such input."""
+        overridable = self.sessions.main().overridable
         if name in self._input_names:
             return
-        known = [arg.name for arg in (*self._inputs, *overridable)]
+        known = [arg.name for arg in (*self.inputs, *overridable)]
         if name not in known:
             raise InvalidArgument(f"the model has no input {name!r}: it has {', '.join(map(repr, known))}")
-
-    def _output_types(self) -> dict[str, str]:
-        return {arg.name: arg.type for arg in self._outputs}
 
 
 def _profile(options: SessionOptions) -> Profile | None:

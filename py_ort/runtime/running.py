@@ -35,57 +35,102 @@ T = TypeVar("T")
 
 
 class Run:
-    """A run under way; made with it started.
+    """A run of a session; `start` starts it, once.
 
     Args:
         opened: The session.
         names: Outputs wanted.
-        input_feed: By the name of the input.
         run_options: See `RunOptions`.
-        timeout: Seconds that it may take; None: no limit.
+        timeout: Seconds that the run may take; None: no limit.
         log: Of this run.
-        on_gpu: Outputs to leave on the GPU, as `DeviceTensor`s, or to write into tensors there.
-        profile: Have the page say where the time went, on the GPU by these, unless `run_options` have others.
-        spent: Seconds of them that an earlier try took, and waiting for a worker.
+        on_gpu: Outputs to leave on the device, as `DeviceTensor`s, or to write into tensors there.
+        profile: Detail of the page's account of the GPU's time, unless `run_options` have their own.
 
     Attributes:
-        repeatable: Whether it may be done again as if it had not been: nothing on the GPU is read or written.
-        future: Of the page's answer; cancelling it ends the run.
+        repeatable: True if another try has the same effect: the run reads and writes nothing on the device.
+        future: The page's answer; cancelling it ends the run.
         info: The page's account of the run, once it is over.
-
-    Raises:
-        InvalidArgument: A feed does not fit the model.
-        Cancelled: `run_options.terminate` is set.
-        Timeout: Nothing is left of its time.
-        WorkerEnded: A value on the GPU is lost with its worker.
     """
 
-    @typed_errors("starting the run")
     def __init__(
         self,
         opened: Opened,
         names: Sequence[str],
-        input_feed: Mapping[str, Any],
         run_options: RunOptions,
         timeout: float | None,
         log: SessionLog,
         on_gpu: OnGpu | None = None,
         profile: Timed | None = None,
-        spent: float = 0.0,
     ) -> None:
-        self._began = time.perf_counter()
-        self.future: Future[Answer] = Future()
-        self._waits = Waiting(self.future)
-        self._runtime, self._names = opened.runtime, names
-        main = self._session = opened.session
-        page = main.page
+        self._opened, self._runtime, self._session, self._names = opened, opened.runtime, opened.session, names
+        self._options, self._timeout, self._log, self._on_gpu = run_options, timeout, log, on_gpu
+        self._profile = run_options._profile or profile
         self._maps = {arg.name: arg for arg in opened.outputs if arg.keys is not None}
         self._sparse = {arg.name for arg in opened.outputs if arg.type.startswith(SPARSE)}
-        self._options, self._log, self._on_gpu = run_options, log, on_gpu
+        self.future: Future[Answer] = Future()
+        self._waits = Waiting(self.future)
+        self.repeatable = True
         self.info: dict[str, Any] = {}
-        check_names(opened.inputs, input_feed)
+
+    @typed_errors("starting the run")
+    def start(self, input_feed: Mapping[str, Any], spent: float = 0.0) -> None:
+        """Send the run to the page.
+
+        Args:
+            input_feed: By the name of the input.
+            spent: Seconds of the timeout that an earlier try took, and the wait for a worker.
+
+        Raises:
+            InvalidArgument: A feed does not fit the model.
+            Cancelled: `run_options.terminate` is set.
+            Timeout: No time is left.
+            WorkerEnded: A value on the GPU was lost with its worker.
+        """
+        self._began = time.perf_counter()
+        options, timeout, main = self._options, self._timeout, self._session
+        feeds, types = self._feeds(input_feed)
+        graph_id = options.graph_id
+        bound = self._check_bound()
+        self.repeatable = not bound and not any(isinstance(feed, DeviceTensor) for feed in feeds.values())
+        if options.terminate:
+            raise Cancelled("run_options.terminate is set")
+        if timeout is not None and spent >= timeout:
+            raise Timeout(
+                f"the run was not done within its {timeout:g} s, of which it waited {spent:.3g} s because of workers "
+                "that had to be ended: give it a longer timeout"
+            )
+        self._sent = time.perf_counter()
+        # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
+        heard = self._heard = [self._sent]
+        if self._profile:
+            self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
+        plans = self._opened.shape_plans
+        try:
+            session = plans.enter(feeds, self.future) if plans else None
+            self._runtime.start_run(
+                session if session is not None and session.page is main.page else main,
+                self._names,
+                feeds,
+                types,
+                self.future,
+                on_gpu=self._on_gpu,
+                graph_id=graph_id,
+                timeout=None if timeout is None else timeout - spent,
+                profile=self._profile,
+            )
+        except BaseException:
+            self.future.cancel()
+            raise
+        options._cancel.append(self.future.cancel)
+        if options.terminate:  # another thread has set it since, and had no future to cancel
+            self.future.cancel()
+
+    def _feeds(self, input_feed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the feeds in the page's form, and their types, both by name."""
+        inputs, page = self._opened.inputs, self._session.page
+        check_names(inputs, input_feed)
         feeds, types = {}, {}
-        for arg in opened.inputs:
+        for arg in inputs:
             value: Any = input_feed.get(arg.name)
             if is_fit(arg, value, page):
                 types[arg.name], feeds[arg.name] = arg.type, value.on_device
@@ -97,46 +142,20 @@ class Run:
             types[arg.name] = arg.type
             feeds[arg.name] = as_feed(arg.name, value, arg.type, page)
             check_feed(arg, feeds[arg.name])
-        graph_id = run_options.graph_id
-        bound = {name: tensor for name, tensor in (on_gpu or {}).items() if tensor is not None}
-        for name, tensor in bound.items():
+        return feeds, types
+
+    def _check_bound(self) -> bool:
+        """Return True if outputs are bound to tensors on the device; check that these are in the session's page."""
+        page, bound = self._session.page, False
+        for name, tensor in (self._on_gpu or {}).items():
+            if tensor is None:
+                continue
+            bound = True
             tensor.live(f"the value bound to output {name!r}")
             if tensor.page is not page:
                 lost = InvalidArgument(f"the value bound to output {name!r} is in another page than the session")
                 raise tensor.page.lost.again() if tensor.page.lost else lost
-        self.repeatable = not bound and not any(isinstance(feed, DeviceTensor) for feed in feeds.values())
-        if run_options.terminate:
-            raise Cancelled("run_options.terminate is set")
-        if timeout is not None and spent >= timeout:
-            raise Timeout(
-                f"the run was not done within its {timeout:g} s, of which it waited {spent:.3g} s because of workers "
-                "that had to be ended: give it a longer timeout"
-            )
-        profile = run_options._profile or profile
-        self._sent = time.perf_counter()
-        # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
-        heard = self._heard = [self._sent]
-        if profile:
-            self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
-        try:
-            session = opened.shape_plans.enter(feeds, self.future) if opened.shape_plans else None
-            self._runtime.start_run(
-                session if session is not None and session.page is page else main,
-                names,
-                feeds,
-                types,
-                self.future,
-                on_gpu=on_gpu,
-                graph_id=graph_id,
-                timeout=None if timeout is None else timeout - spent,
-                profile=profile,
-            )
-        except BaseException:
-            self.future.cancel()
-            raise
-        run_options._cancel.append(self.future.cancel)
-        if run_options.terminate:  # another thread has set it since, and had no future to cancel
-            self.future.cancel()
+        return bound
 
     def wait(self) -> None:
         """Wait for the page's answer, whatever it is. A signal handler's exception (Ctrl-C) ends the run."""

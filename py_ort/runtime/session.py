@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Unpack
@@ -13,44 +11,26 @@ from typing import TYPE_CHECKING, Any, Unpack
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import (
-    BrowserError,
-    DeviceLost,
     NotImplemented,
-    PyOrtError,
-    ShaderError,
-    Timeout,
-    WorkerEnded,
 )
-from py_ort.providers import CPU, PROVIDERS
 from py_ort.runtime.engines import OURS
 from py_ort.runtime.keywords import Keywords
 from py_ort.runtime.native.session_names import NativeSessionNames
 from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
-from py_ort.runtime.page_engine import SessionBase
+from py_ort.runtime.page_engine import PageEngine
 from py_ort.runtime.running import in_thread
 from py_ort.runtime.values.io_binding import IOBinding
 from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
 from py_ort.runtime.values.ort_value import OrtValue, as_values, make_value
-from py_ort.runtime.values.output_location import OnGpu
 
 if TYPE_CHECKING:
-    from py_ort.browser.page import Page
     from py_ort.runtime.generation.generation import Generation
     from py_ort.runtime.generation.settings import Settings
 
 
-def _without_self(method: Callable[..., Any]) -> inspect.Signature:
-    signature = inspect.signature(method)
-    return signature.replace(parameters=list(signature.parameters.values())[1:])
-
-
-#: After as many refused nodes a session does without the provider.
-_MOST_REFUSED = 8
-
-
 @public
-class InferenceSession(NativeSessionNames, SessionBase):
+class InferenceSession(NativeSessionNames):
     """Loads a model and runs it in a browser, with onnxruntime's methods.
 
     What happens: the browser starts (or is shared with other sessions) while Python reads and checks the model; each
@@ -69,7 +49,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         pages: Over how many workers the browser spreads its sessions; see `BrowserOptions`. Default: 1.
         progress: Called with (stage, done, total) while the session is made.
         engine: What runs the model in the browser: "py_ort"; or, to compare, "onnxruntime-web" or
-            "onnxruntime-web:jsep" (see `py_ort.runtime.peer.engine.PeerSession`).
+            "onnxruntime-web:jsep" (see `py_ort.runtime.peer.engine.PeerEngine`).
         keywords: Those of onnxruntime: `enable_fallback` (1: as `enable_fallback()`; 0, which is our default),
             `read_config_from_model` (1: options that the model has in its metadata take the place of `sess_options`;
             default: the variable ORT_LOAD_CONFIG_FROM_MODEL), `disabled_optimizers`, for the file that
@@ -80,14 +60,6 @@ class InferenceSession(NativeSessionNames, SessionBase):
         BrowserNotFound, BrowserCrashed, Timeout: There is no browser to run it in.
         NoAdapter, EPFail: None of the providers can run in this browser, or one that is required cannot.
     """
-
-    def __new__(cls, *args: Any, engine: str = OURS, **keywords: Any) -> InferenceSession:
-        """Make a session of another engine where that is asked for."""
-        if engine == OURS or cls is not InferenceSession:
-            return super().__new__(cls)
-        from py_ort.runtime.peer.engine import PeerSession
-
-        return super().__new__(PeerSession)
 
     def __init__(
         self,
@@ -103,14 +75,24 @@ class InferenceSession(NativeSessionNames, SessionBase):
         engine: str = OURS,
         **keywords: Any,
     ) -> None:
-        if engine != OURS:
-            raise NotImplemented(f"engine={engine!r} of {type(self).__name__}: only InferenceSession itself has others")
-        asked = Keywords.read(keywords)
-        self._fallback, self._read_config_from_model = asked.fallback, asked.read_config
         where = BrowserOptions.of(browser, launcher, pages)
-        options = asked.options(path_or_bytes, sess_options)
-        super().__init__(path_or_bytes, options, providers, provider_options, where, progress)
-        asked.warn(options, self._log)
+        if engine == OURS:
+            asked = Keywords.read(keywords)
+            options = asked.options(path_or_bytes, sess_options)
+            made = PageEngine(
+                path_or_bytes, options, providers, provider_options, where, progress, fallback=asked.fallback
+            )
+            super().__init__(made)
+            self._read_config_from_model = asked.read_config
+            asked.warn(options, made.log)
+        elif type(self) is not InferenceSession:
+            raise NotImplemented(f"engine={engine!r} of {type(self).__name__}: only InferenceSession itself has others")
+        else:
+            from py_ort.runtime.peer.engine import PeerEngine  # a tool, which most programs never use
+
+            super().__init__(
+                PeerEngine(path_or_bytes, sess_options, providers, provider_options, where, progress, engine, keywords)
+            )
 
     # --- running
 
@@ -140,76 +122,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
             CoreCrashed: This run crashed the core in wasm; the session goes on in another worker.
             DeviceLost: The GPU is lost; as WorkerEnded: a value on it, with a worker that had to be ended.
         """
-        return as_values(self._run(output_names, input_feed, run_options))
-
-    def _run(
-        self,
-        names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
-        run_options: RunOptions | None,
-        on_gpu: OnGpu | Callable[[Page], OnGpu] | None = None,
-    ) -> list[Any]:
-        """Run the model; outputs that are left on the GPU are `DeviceTensor`s."""
-        began, spent = time.perf_counter(), 0.0
-        while True:
-            run = self._start(names, input_feed, run_options, on_gpu, spent)
-            try:
-                run.wait()
-                return self._finish(run)
-            except WorkerEnded:
-                if not run.repeatable:
-                    raise
-                spent = time.perf_counter() - began
-            except DeviceLost as e:
-                if not self._fallback:
-                    raise
-                self._log.warning("the device is lost, so the session goes on with %s: %s", CPU, e.message)
-                self.set_providers([CPU])
-                break
-            except (ShaderError, NotImplemented) as e:
-                if not self._may_give_up(e.provider):
-                    raise
-                return self._run_without(e, lambda: self._run(names, input_feed, run_options, on_gpu))
-        return self._run(names, input_feed, run_options)
-
-    def _may_give_up(self, provider: str) -> bool:
-        """Tell whether others may do what a provider refuses: what takes whole graphs tells late of one."""
-        strict = self._options.config_entries.get("session.disable_cpu_ep_fallback") == "1"
-        return not strict and provider in PROVIDERS and PROVIDERS[provider].whole_graphs
-
-    def _run_without(self, refusal: PyOrtError, run: Callable[[], list[Any]]) -> list[Any]:
-        """Run again without what was refused; all is as before where others refuse the feeds, too."""
-        before, refused = self._in_use(), dict(self._options._refused)
-        self._give_up(refusal)
-        try:
-            return run()
-        except PyOrtError as e:
-            if not isinstance(e, (BrowserError, Timeout)):
-                self._options._refused = refused
-                self.set_providers(before)
-            raise
-
-    def _give_up(self, refusal: PyOrtError) -> None:
-        """Load the model again: others get the node that was refused, or all that this provider had."""
-        left, refused = self._in_use(), self._options._refused
-        if refusal.node and refusal.node not in refused and len(refused) < _MOST_REFUSED:
-            refused[refusal.node] = refusal.provider, refusal.message
-            self._log.warning(
-                "%s refuses node %r, which another provider runs from now on: %s",
-                refusal.provider,
-                refusal.node,
-                refusal,
-            )
-        else:
-            left = [(name, options) for name, options in left if name != refusal.provider]
-            words = "%s refuses a graph, so the session goes on with %s: %s"
-            self._log.warning(words, refusal.provider, " and ".join(name for name, _ in left), refusal)
-        self.set_providers(left)
-
-    def _in_use(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return the session's providers with their options, as `set_providers` accepts them."""
-        opened = self._open()
-        return [(name, opened.runtime.options.get(name, {})) for name in opened.providers]
+        return as_values(self._engine.run(output_names, input_feed, run_options))
 
     def run_async(
         self,
@@ -294,7 +207,8 @@ class InferenceSession(NativeSessionNames, SessionBase):
         """
         on_gpu = [n for n, device in zip(fetch_names, fetch_devices, strict=False) if device.name in DEVICES]
         feed = dict(zip(feed_names, feeds, strict=True))
-        outputs = self._run(fetch_names, feed, run_options, dict.fromkeys(on_gpu))
+        engine = self._offering("run_with_ortvaluevector()")
+        outputs = engine.run(fetch_names, feed, run_options, dict.fromkeys(on_gpu))
         types = self._output_types()
         fetches[:] = [OrtValue(value, types[name]) for name, value in zip(fetch_names, outputs, strict=True)]
 
@@ -324,7 +238,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
             NoAdapter: WebGPU has no adapter there.
             NotImplemented: It is a device of native onnxruntime ("cuda").
         """
-        runtime = self._ready().runtime
+        runtime = self._offering("create_ortvalue_from_shape_and_type()").ready().runtime
         own = runtime.number_of(PROVIDER_OF[device_kind(device_type)])
         return make_value(shape, element_type, device_type, device_id or own, vendor_id, runtime.lease)
 
@@ -333,7 +247,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
 
         The next such run captures again. Without enableGraphCapture there is nothing to forget.
         """
-        opened = self._open()
+        opened = self._offering("release_captured_graph()").sessions.main()
         opened.steadily(lambda: opened.runtime.release_graph(opened.session, graph_annotation_id))
 
     def generate(
@@ -360,7 +274,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         """
         from py_ort.runtime.generation.generation import Generation
 
-        return Generation(self, *self._generating(prompt, settings, timeout))
+        return Generation(self, *self._offering("generate()").generating(prompt, settings, timeout))
 
     # --- changing
 
@@ -368,16 +282,17 @@ class InferenceSession(NativeSessionNames, SessionBase):
         self, providers: Providers | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
     ) -> None:
         """Load the model again, for other providers. If that fails, the session stays what it is."""
-        self._open()
-        self._open_with(providers, provider_options)
+        engine = self._offering("set_providers()")
+        engine.sessions.main()  # raises if the session is closed
+        engine.set_providers(providers, provider_options)
 
     def enable_fallback(self) -> None:
         """From now on, a run whose GPU is lost is done again on wasm, and all later ones, with a warning."""
-        self._fallback = True
+        self._engine.fallback = True
 
     def disable_fallback(self) -> None:
         """From now on, as in the beginning, a run whose GPU is lost raises `DeviceLost`."""
-        self._fallback = False
+        self._engine.fallback = False
 
     # --- ending
 
@@ -386,7 +301,3 @@ class InferenceSession(NativeSessionNames, SessionBase):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-# What a caller gives is what the constructor takes; Python would show `__new__`.
-InferenceSession.__signature__ = _without_self(InferenceSession.__init__)  # type: ignore[attr-defined]

@@ -80,7 +80,7 @@ def measure_tiles(
         NotImplemented: The device tells no times of single launches.
         PyOrtError: As `InferenceSession` and its `run` do.
     """
-    told = session._open().runtime.tuned_device
+    told = session._offering("tile tuning").sessions.main().runtime.tuned_device
     assert told is not None
     [usual] = _run([session], feeds, runs, None)
     ratios: dict[str, dict[str, float]] = {product: {tile: 1.0} for product, tile in usual.tiles.items()}

@@ -43,7 +43,7 @@ def test_initializers_that_are_inputs_may_be_fed(new_session):
     ]
     for feeds, expected in (({}, X + W), ({"w": W * 5}, X + W * 5), ({"w": W * 7}, X + W * 7), ({}, X + W)):
         np.testing.assert_array_equal(session.run(["y"], {"x": X, **feeds})[0], expected)
-    assert len(session._variants) == 1, "one more session in the page serves all values that are fed"
+    assert len(session._engine.sessions.variants) == 1, "one more session in the page serves all values that are fed"
     with pytest.raises(InvalidArgument, match="'w'"):
         session.run(["y"], {"x": X, "w": W[:2]})
 
@@ -60,10 +60,10 @@ def test_only_the_path_to_what_is_fetched(new_session):
     options = RunOptions()
     options.only_execute_path_to_fetches = True
     np.testing.assert_array_equal(session.run(["z"], {"x": X}, options)[0], -X)
-    (variant,) = session._variants.values()
+    (variant,) = session._engine.sessions.variants.values()
     assert [node.op_type for node in variant.placement.nodes] == ["Neg"]
     np.testing.assert_array_equal(session.run(["z", "y"], {"x": X}, options)[1], X + W)
-    assert len(session._variants) == 1, "all outputs: the session itself"
+    assert len(session._engine.sessions.variants) == 1, "all outputs: the session itself"
 
 
 def external(tmp_path, data: bytes | None) -> str:

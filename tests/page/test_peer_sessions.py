@@ -53,11 +53,11 @@ def test_outputs_and_times(engine, provider):
 
 def test_sessions_share_a_worker_until_something_fails():
     with peer(small_models.add()) as first, peer(small_models.add()) as second:
-        assert first._worker is second._worker
+        assert first._engine.worker is second._engine.worker
         with pytest.raises(Fail, match="Frobnicate"):
             peer(small_models.unknown_operator("my.domain"))
         with peer(small_models.add()) as third:
-            assert third._worker is not first._worker
+            assert third._engine.worker is not first._engine.worker
             np.testing.assert_array_equal(third.run(["y"], FEEDS)[0], SUM)
         np.testing.assert_array_equal(first.run(["y"], FEEDS)[0], SUM)
 

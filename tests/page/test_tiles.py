@@ -77,7 +77,7 @@ def launched(tmp_path: Path, model: bytes, new_session: NewSession) -> Callable[
 @pytest.fixture
 def device(model: bytes, new_session: NewSession) -> TunedDevice:
     session = new_session(model, providers=["webgpu"])
-    told = session._open().runtime.tuned_device
+    told = session._opened.runtime.tuned_device
     assert told is not None
     return TunedDevice.of(session.browser, told)
 

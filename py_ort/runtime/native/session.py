@@ -7,7 +7,6 @@ from typing import Any
 
 from py_ort.providers import FIRST_DEVICE
 from py_ort.runtime.options import RunOptions, SessionOptions
-from py_ort.runtime.session import InferenceSession
 from py_ort.runtime.values.ort_device import OrtDevice
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.runtime.values.ort_value_vector import OrtValueVector
@@ -20,16 +19,19 @@ _SAME = frozenset(
         *("set_ep_dynamic_options", "set_tuning_results"),
     }
 )
-#: Properties, and the methods that give them.
-_PROPERTIES = {
+#: Properties with the results of these methods; onnxruntime's Python class has them, too, behind an underscore.
+DESCRIPTIONS = {
     "inputs_meta": "get_inputs",
     "outputs_meta": "get_outputs",
     "overridable_initializers": "get_overridable_initializers",
     "model_meta": "get_modelmeta",
-    "session_options": "get_session_options",
     "input_meminfos": "get_input_memory_infos",
     "output_meminfos": "get_output_memory_infos",
     "input_epdevices": "get_input_epdevices",
+}
+_PROPERTIES = {
+    **DESCRIPTIONS,
+    "session_options": "get_session_options",
     "get_profiling_start_time_ns": "get_profiling_start_time_ns",
 }
 
@@ -44,18 +46,18 @@ class NativeSession:
         read_config: Whether options that are in the model count.
 
     Attributes:
-        session: The session in Python's form, once it was initialized.
-        session_class: Its class.
+        session: The `InferenceSession`, once it was initialized.
+        session_class: Its class; a subclass of this one that can be initialized names it.
     """
 
-    session_class: type[InferenceSession] = InferenceSession
+    session_class: type[Any]
 
     def __init__(self, options: SessionOptions, model: Any, is_path: bool, read_config: bool = False) -> None:
         self._options, self._model, self._read_config = options, model, read_config
-        self.session: InferenceSession
+        self.session: Any
 
     @classmethod
-    def of(cls, session: InferenceSession) -> NativeSession:
+    def of(cls, session: Any) -> NativeSession:
         """Return a session's native form."""
         made = cls.__new__(cls)
         made.session = session
@@ -118,8 +120,8 @@ class NativeSession:
 
     def is_webgpu_graph_capture_enabled(self) -> bool:
         """Return whether runs on WebGPU are captured."""
-        return self.session._open().runtime.captures
+        return self.session._offering("graph capture").captures
 
     def webgpu_context_id(self) -> int:
         """Return the number of the GPU's device in the session's page."""
-        return self.session._open().runtime.number_of(FIRST_DEVICE)
+        return self.session._offering("webgpu_context_id()").sessions.main().runtime.number_of(FIRST_DEVICE)

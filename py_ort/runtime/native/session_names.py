@@ -9,100 +9,86 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from py_ort.exceptions import Fail, NotImplemented
 from py_ort.providers import PROVIDERS
+from py_ort.runtime.base import SessionBase
+from py_ort.runtime.native.memory import OrtMemoryInfo, of_place
+from py_ort.runtime.native.session import DESCRIPTIONS, NativeSession
+from py_ort.runtime.values.feeds import check_names
+from py_ort.runtime.values.native_names import result_of, with_names
 from py_ort.runtime.values.ort_device import HEAP
+from py_ort.runtime.values.output_location import preferred
 
 if TYPE_CHECKING:
     from py_ort.runtime.native.assignment import OrtEpAssignedSubgraph
-    from py_ort.runtime.native.memory import OrtMemoryInfo
-    from py_ort.runtime.native.session import NativeSession
-    from py_ort.runtime.session import InferenceSession
 
 #: The configuration entry without which onnxruntime does not tell which node runs where.
 RECORD_ASSIGNMENT = "session.record_ep_graph_assignment_info"
 
 
-def _told_by(method: str) -> property:
-    return property(lambda session: getattr(session, method)())
+def _native(session: Any) -> NativeSession:
+    native = None if session._native is None else session._native()
+    if native is None:
+        native = NativeSession.of(session)
+        session._native = weakref.ref(native)
+    return native
 
 
-class NativeSessionNames:
-    """A part of `InferenceSession`."""
+def _model_path(session: Any) -> str | None:
+    source = session._engine.origin.source
+    return None if isinstance(source, (bytes, bytearray, memoryview)) else os.fspath(source)
 
-    _native: weakref.ref[NativeSession] | None = None
-    #: Where a session goes when its provider fails, if it may.
-    _fallback_providers = ("CPUExecutionProvider",)
-    _read_config_from_model = False
 
-    @property
-    def _sess(self) -> NativeSession:
-        from py_ort.runtime.native.session import NativeSession
+def _model_bytes(session: Any) -> Any:
+    return None if session._model_path is not None else session._engine.origin.source
 
-        native = None if self._native is None else self._native()
-        if native is None:
-            native = NativeSession.of(self._self())
-            self._native = weakref.ref(native)
-        return native
 
-    def _self(self) -> InferenceSession:
-        return self  # type: ignore[return-value]
+def _validate_input(session: Any, feed_input_names: Sequence[str]) -> None:
+    check_names(session.get_inputs(), dict.fromkeys(feed_input_names))
 
-    @property
-    def _model_path(self) -> str | None:
-        source = self._self()._origin.source
-        return None if isinstance(source, (bytes, bytearray, memoryview)) else os.fspath(source)
 
-    @property
-    def _model_bytes(self) -> Any:
-        return None if self._model_path is not None else self._self()._origin.source
+def _reset_session(session: Any, providers: Any, provider_options: Any, disabled_optimizers: Any = None) -> None:
+    session.set_providers(providers, provider_options)
 
-    _inputs_meta = _told_by("get_inputs")
-    _outputs_meta = _told_by("get_outputs")
-    _overridable_initializers = _told_by("get_overridable_initializers")
-    _input_meminfos = _told_by("get_input_memory_infos")
-    _output_meminfos = _told_by("get_output_memory_infos")
-    _input_epdevices = _told_by("get_input_epdevices")
-    _model_meta = _told_by("get_modelmeta")
-    _providers = _told_by("get_providers")
-    _provider_options = _told_by("get_provider_options")
-    _profiling_start_time_ns = _told_by("get_profiling_start_time_ns")
-    _sess_options = _sess_options_initial = _told_by("get_session_options")
 
-    @property
-    def _enable_fallback(self) -> bool:
-        return self._self()._fallback
+#: Names of `InferenceSession`, as onnxruntime's Python code keeps them.
+SESSION: dict[str, Any] = {
+    "_native": None,  # the native form, weakly
+    "_sess": property(_native),
+    "_model_path": property(_model_path),
+    "_model_bytes": property(_model_bytes),
+    **{f"_{name}": result_of(method) for name, method in DESCRIPTIONS.items()},
+    "_providers": result_of("get_providers"),
+    "_provider_options": result_of("get_provider_options"),
+    "_profiling_start_time_ns": result_of("get_profiling_start_time_ns"),
+    "_sess_options": result_of("get_session_options"),
+    "_sess_options_initial": result_of("get_session_options"),
+    "_enable_fallback": property(lambda session: session._engine.fallback),
+    "_fallback_providers": ("CPUExecutionProvider",),
+    "_read_config_from_model": False,
+    "_validate_input": _validate_input,
+    "_reset_session": _reset_session,
+    "_create_inference_session": _reset_session,
+}
 
-    def _validate_input(self, feed_input_names: Sequence[str]) -> None:
-        from py_ort.runtime.values.feeds import check_names
 
-        check_names(self._self().get_inputs(), dict.fromkeys(feed_input_names))
-
-    def _reset_session(self, providers: Any, provider_options: Any, disabled_optimizers: Any = None) -> None:
-        self._self().set_providers(providers, provider_options)
-
-    _create_inference_session = _reset_session
-
-    # --- what onnxruntime tells of its devices
+@with_names(SESSION)
+class NativeSessionNames(SessionBase):
+    """The part of `InferenceSession` that only code for native onnxruntime calls."""
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
         """Return for each input where it is taken from: the CPU's memory always will do."""
-        from py_ort.runtime.native.memory import of_place
-
-        return [of_place(HEAP) for _ in self._self().get_inputs()]
+        return [of_place(HEAP) for _ in self.get_inputs()]
 
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
         """Return for each output where `run` leaves it; see `SessionOptions.preferred_output_location`."""
-        from py_ort.runtime.native.memory import of_place
-        from py_ort.runtime.values.output_location import preferred
-
-        outputs = self._self().get_outputs()
-        on_gpu = preferred(self._self()._location, outputs, [arg.name for arg in outputs])
-        provider = self._self().placement().device()
+        outputs, engine = self.get_outputs(), self._offering("get_output_memory_infos()")
+        on_gpu = preferred(engine.location, outputs, [arg.name for arg in outputs])
+        provider = engine.placement.device()
         device = HEAP if provider is None else PROVIDERS[provider].device_name
         return [of_place(device if arg.name in on_gpu else HEAP) for arg in outputs]
 
     def get_input_epdevices(self) -> list[None]:
         """Return None for each input: a browser does not list its devices."""
-        return [None for _ in self._self().get_inputs()]
+        return [None for _ in self.get_inputs()]
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """Return which node of the model runs on which provider; `placement()` tells more, and of every session.
@@ -112,13 +98,12 @@ class NativeSessionNames:
         """
         from py_ort.runtime.native.assignment import assigned
 
-        session = self._self()
-        if session._options.config_entries.get(RECORD_ASSIGNMENT) != "1":
+        if self._engine.options.config_entries.get(RECORD_ASSIGNMENT) != "1":
             raise Fail(
                 f"Session configuration entry '{RECORD_ASSIGNMENT}' must be set to \"1\" before the session is made; "
                 "placement() tells of every session"
             )
-        return assigned(session.placement(), session._origin.source)
+        return assigned(self.placement(), self._engine.origin.source)
 
     def get_tuning_results(self) -> list[dict[str, Any]]:
         """Return nothing: no provider of a browser tunes its kernels by results that it gives out."""

@@ -3,30 +3,61 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, WrongType
-from py_ort.runtime.values.native_names import NativeBindingNames
+from py_ort.runtime.values.native_binding import BINDING
+from py_ort.runtime.values.native_names import with_names
 from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
 from py_ort.runtime.values.ort_value import OrtValue, copy_tensors
 from py_ort.runtime.values.ort_value_vector import OrtValueVector
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
-    from py_ort.runtime.session import InferenceSession
+    from py_ort.compiler import NodeArg
+    from py_ort.runtime.devices import Device
+    from py_ort.runtime.values.device_tensor import DeviceTensor
     from py_ort.runtime.values.output_location import OnGpu
 
 
+class Engine(Protocol):
+    """The part of `PageEngine` that a binding needs."""
+
+    outputs: list[NodeArg]
+
+    @property
+    def providers(self) -> list[str]: ...
+    @property
+    def captures(self) -> bool: ...
+    @property
+    def device(self) -> Device | None: ...
+    @property
+    def page_device(self) -> Device | None: ...
+    def check_input_name(self, name: str) -> None: ...
+    def tensor_at(self, number: int, dtype: int, shape: Sequence[int]) -> DeviceTensor: ...
+    def run(
+        self, names: Sequence[str], feeds: Mapping[str, Any], run_options: Any, on_gpu: Callable[[Page], OnGpu], /
+    ) -> list[Any]: ...
+
+
+class Session(Protocol):
+    """The part of `InferenceSession` that a binding needs."""
+
+    def _offering(self, what: str) -> Engine: ...
+
+
 @public
-class IOBinding(NativeBindingNames):
+@with_names(BINDING)
+class IOBinding:
     """Inputs and outputs of a session, bound by name. Made by `io_binding`, run by `run_with_iobinding`."""
 
-    def __init__(self, session: InferenceSession) -> None:
-        self._session = session
+    def __init__(self, session: Session) -> None:
+        self._session = session  # which is not closed while it is bound
+        self._engine = session._offering("io_binding()")
         self._inputs: dict[str, OrtValue] = {}
         self._outputs: dict[str, OrtValue | str] = {}  # a value to write to, or a device
         self._results: list[OrtValue] = []
@@ -157,12 +188,12 @@ class IOBinding(NativeBindingNames):
 
         def places(page: Page) -> OnGpu:
             """Return them by name. The page is the session's only when the run begins: waiting for it counts."""
-            on_cpu = self._session._open().session.device is None  # no node is on a GPU: values are copied afterwards
+            on_cpu = self._engine.device is None  # no node is on a GPU: values are copied afterwards
             within = ((name, tensors[name]) for name in on_gpu if not (on_cpu and tensors[name] is not None))
             return {name: tensor if tensor is not None and tensor.page is page else None for name, tensor in within}
 
-        outputs = self._session._run(names, self._inputs, run_options, places)
-        types = self._session._output_types()
+        outputs = self._engine.run(names, self._inputs, run_options, places)
+        types = {arg.name: arg.type for arg in self._engine.outputs}
         results = []
         for (name, target), output in zip(self._outputs.items(), outputs, strict=True):
             if not isinstance(target, OrtValue):
@@ -176,10 +207,9 @@ class IOBinding(NativeBindingNames):
         self._results = results
 
     def _check_device(self, device_type: str, device_id: int) -> None:
-        kind, opened = device_kind(device_type), self._session._open()
+        kind, own = device_kind(device_type), self._engine.page_device
         if kind not in DEVICES:
             return
-        own = opened.session.device or next(iter(opened.runtime.devices), None)
         if own is not None and (PROVIDER_OF[kind] != own.provider or device_id not in (0, own.number)):
             raise InvalidArgument(
                 f"this session is on device {own.number} of {own.provider}: nothing of device {device_id} of "
@@ -187,7 +217,7 @@ class IOBinding(NativeBindingNames):
             )
 
     def _bind_input(self, name: str, value: OrtValue) -> None:
-        self._session._check_input_name(name)
+        self._engine.check_input_name(name)
         self._inputs[name] = value
 
     def _at(self, device_type: str, element_type: Any, shape: Sequence[int], address: int) -> OrtValue:
@@ -197,8 +227,7 @@ class IOBinding(NativeBindingNames):
 
         dtype = element_dtype(element_type)
         if device_kind(device_type) in DEVICES:
-            tensor = self._session._ready().runtime.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
-            return OrtValue(tensor)
+            return OrtValue(self._engine.tensor_at(address, dtype_of(np.empty(0, dtype)), shape))
         if dtype_of(np.empty(0, dtype)) == DType.string_:
             raise InvalidArgument("Only binding non-string Tensors is supported: strings have no address")
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize

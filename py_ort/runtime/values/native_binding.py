@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from py_ort.runtime.native.session import NativeSession
-from py_ort.runtime.session import InferenceSession
-from py_ort.runtime.values.io_binding import IOBinding
+from py_ort.providers import on_device
 from py_ort.runtime.values.ort_device import OrtDevice
 from py_ort.runtime.values.ort_value_vector import OrtValueVector
+
+#: Methods that are `IOBinding`'s own.
+_SAME = (
+    *("bind_ortvalue_input", "bind_ortvalue_output", "synchronize_inputs", "synchronize_outputs"),
+    *("copy_outputs_to_cpu", "clear_binding_inputs", "clear_binding_outputs"),
+)
 
 
 class NativeBinding:
@@ -17,29 +21,25 @@ class NativeBinding:
 
     Args:
         session: `InferenceSession._sess`, or the session itself.
+
+    Attributes:
+        binding: The `IOBinding`.
     """
 
-    def __init__(self, session: NativeSession | InferenceSession) -> None:
-        self.binding = IOBinding(session.session if isinstance(session, NativeSession) else session)
-        self._forward()
+    def __init__(self, session: Any) -> None:
+        self._forward_to(getattr(session, "session", session).io_binding())
 
     @classmethod
-    def over(cls, binding: IOBinding) -> NativeBinding:
-        """Return the native form of a binding; what is bound in one is bound in both."""
+    def over(cls, binding: Any) -> NativeBinding:
+        """Return the native form of an `IOBinding`; values bound in either are bound in both."""
         made = cls.__new__(cls)
-        made.binding = binding
-        made._forward()
+        made._forward_to(binding)
         return made
 
-    def _forward(self) -> None:
-        binding = self.binding
-        self.bind_ortvalue_input = binding.bind_ortvalue_input
-        self.bind_ortvalue_output = binding.bind_ortvalue_output
-        self.synchronize_inputs = binding.synchronize_inputs
-        self.synchronize_outputs = binding.synchronize_outputs
-        self.copy_outputs_to_cpu = binding.copy_outputs_to_cpu
-        self.clear_binding_inputs = binding.clear_binding_inputs
-        self.clear_binding_outputs = binding.clear_binding_outputs
+    def _forward_to(self, binding: Any) -> None:
+        self.binding = binding
+        for name in _SAME:
+            setattr(self, name, getattr(binding, name))
 
     def bind_input(self, name: str, where: Any, *memory: Any) -> None:
         """Bind an array; or memory: a device, the element type, the shape and the address (or number of a buffer)."""
@@ -62,3 +62,19 @@ class NativeBinding:
     def get_outputs(self) -> OrtValueVector:
         """Return the outputs of the last run, in the order of binding."""
         return self.binding.get_outputs_as_ortvaluevector()
+
+
+#: Names of `IOBinding`. Buffers that a capture reads are pinned by the session, not by the binding.
+BINDING: dict[str, Any] = {
+    "_pinned_graph_ids": frozenset(),
+    "_is_webgpu_session": property(lambda binding: any(map(on_device, binding._engine.providers))),
+    "_is_webgpu_graph_capture_enabled": property(lambda binding: binding._engine.captures),
+    "_iobinding": property(NativeBinding.over),
+    "_bound_inputs": property(lambda binding: dict(binding._inputs)),
+    "_bound_outputs": property(
+        lambda binding: {name: None if isinstance(to, str) else to for name, to in binding._outputs.items()}
+    ),
+    "_numpy_obj_references": property(
+        lambda binding: {name: v.value for name, v in binding._inputs.items() if v._numpy_obj is not None}
+    ),
+}

@@ -1,101 +1,69 @@
-"""Names by which other people's code reaches beneath onnxruntime's Python classes of values."""
+"""Names by which other code reaches beneath onnxruntime's Python classes, in tables: properties, constants, methods.
+
+Here are those of `OrtValue`; other classes' tables are beside the native classes that they return.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
 
-from py_ort.providers import on_device
+from py_ort.exceptions import NotImplemented
 from py_ort.runtime.values.ort_device import DEVICE
 
-if TYPE_CHECKING:
-    from py_ort.runtime.session import InferenceSession
-    from py_ort.runtime.values.native_binding import NativeBinding
-    from py_ort.runtime.values.ort_value import OrtValue
+T = TypeVar("T")
 
 
-class NativeValueNames:
-    """Of `OrtValue`: the native value beneath it is itself."""
+def with_names(names: Mapping[str, Any]) -> Callable[[type[T]], type[T]]:
+    """Return a decorator that adds the names of a table to a class."""
 
-    value: Any
-    #: A value here is not a session's: sessions of another page get a copy.
-    _session = None
+    def add(cls: type[T]) -> type[T]:
+        for name, member in names.items():
+            setattr(cls, name, member)
+        return cls
 
-    @property
-    def _ortvalue(self) -> Any:
-        return self
+    return add
 
-    def _get_c_value(self) -> Any:
-        return self
 
-    @property
-    def _numpy_obj(self) -> Any:
-        return self.value if hasattr(self.value, "ctypes") else None
+def result_of(method: str) -> property:
+    """Return a property with the result of a method that takes no arguments."""
+    return property(lambda owner: getattr(owner, method)())
 
-    @property
-    def _is_webgpu_buffer(self) -> bool:
-        return self.device_name() == DEVICE  # type: ignore[attr-defined]  # of the class that this is a part of
 
-    @classmethod
-    def ortvalue_from_shape_and_onnx_type(cls, shape: Any, element_type: int, device: Any) -> Any:
-        """Return a value of zeros; see `OrtValue.ortvalue_from_shape_and_type`, whose errors these are.
+def refusal(text: str) -> staticmethod[..., NoReturn]:
+    """Return a method that only raises `NotImplemented` with this text."""
 
-        Args:
-            shape: Its dimensions, in elements.
-            element_type: ONNX's number of the element type.
-            device: An `OrtDevice`, or its name.
-        """
-        return cls.ortvalue_from_shape_and_type(shape, element_type, device)  # type: ignore[attr-defined]
-
-    @classmethod
-    def ortvalue_from_shape_and_type_for_memory_info(cls, shape: Any, element_type: Any, memory_info: Any) -> Any:
-        """Refuse, as `OrtValue.ortvalue_from_shape_and_type` does when it is given a `memory_info`.
-
-        Args:
-            shape: As there.
-            element_type: As there.
-            memory_info: The allocator's description in native onnxruntime; a browser has none.
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        """Refuse; the error gives the reason.
 
         Raises:
             NotImplemented: Always.
         """
-        make = cls.ortvalue_from_shape_and_type  # type: ignore[attr-defined]
-        return make(shape, element_type, memory_info=memory_info)
+        raise NotImplemented(text)
 
-    ortvalue_from_shape_and_onnx_type_for_memory_info = ortvalue_from_shape_and_type_for_memory_info
+    return staticmethod(refuse)
 
 
-class NativeBindingNames:
-    """Of `IOBinding`."""
+def _zeros(cls: Any, shape: Any, element_type: Any, device: Any) -> Any:
+    """Return a value of zeros; see `OrtValue.ortvalue_from_shape_and_type`, also for errors.
 
-    _inputs: dict[str, OrtValue]
-    _outputs: dict[str, OrtValue | str]
-    _session: InferenceSession
-    #: What a capture reads is the session's affair here, not the binding's.
-    _pinned_graph_ids: frozenset[int] = frozenset()
+    Args:
+        shape: Dimensions, in elements.
+        element_type: ONNX's number of the element type.
+        device: An `OrtDevice`, or its name.
+    """
+    return cls.ortvalue_from_shape_and_type(shape, element_type, device)
 
-    @property
-    def _is_webgpu_session(self) -> bool:
-        return any(map(on_device, self._session._open().providers))
 
-    @property
-    def _is_webgpu_graph_capture_enabled(self) -> bool:
-        return self._session._open().runtime.captures
-
-    @property
-    def _iobinding(self) -> NativeBinding:
-        from py_ort.runtime.values.native_binding import NativeBinding
-
-        return NativeBinding.over(self)  # type: ignore[arg-type]
-
-    @property
-    def _bound_inputs(self) -> Mapping[str, OrtValue]:
-        return dict(self._inputs)
-
-    @property
-    def _bound_outputs(self) -> Mapping[str, OrtValue | None]:
-        return {name: None if isinstance(value, str) else value for name, value in self._outputs.items()}
-
-    @property
-    def _numpy_obj_references(self) -> Mapping[str, Any]:
-        return {name: value.value for name, value in self._inputs.items() if value._numpy_obj is not None}
+NO_MEMORY_INFO = "memory_info: a browser has one kind of memory for each device"
+#: Names of `OrtValue`, which is its own native value. No session owns one: sessions of another page receive a copy.
+VALUE: dict[str, Any] = {
+    "_session": None,
+    "_ortvalue": property(lambda value: value),
+    "_get_c_value": lambda value: value,
+    "_numpy_obj": property(lambda value: value.value if hasattr(value.value, "ctypes") else None),
+    "_is_webgpu_buffer": property(lambda value: value.device_name() == DEVICE),
+    "ortvalue_from_shape_and_onnx_type": classmethod(_zeros),
+    "ortvalue_from_shape_and_type_for_memory_info": refusal(NO_MEMORY_INFO),
+    "ortvalue_from_shape_and_onnx_type_for_memory_info": refusal(NO_MEMORY_INFO),
+}

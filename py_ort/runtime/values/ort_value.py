@@ -10,7 +10,8 @@ import numpy as np
 from py_ort.boundary import public, public_function
 from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
 from py_ort.providers import PROVIDERS
-from py_ort.runtime.values.native_names import NativeValueNames
+from py_ort.runtime.values.dlpack import array_of
+from py_ort.runtime.values.native_names import NO_MEMORY_INFO, VALUE, with_names
 from py_ort.runtime.values.ort_device import HEAP, PROVIDER_OF, OrtDevice, device_kind
 from py_ort.runtime.values.sparse_tensor import SparseTensor
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 
 @public
-class OrtValue(NativeValueNames):
+@with_names(VALUE)
+class OrtValue:
     """A tensor, on the CPU or in a GPU buffer of a page; or a sequence, map or optional on the CPU.
 
     Make one with `ortvalue_from_numpy` or `ortvalue_from_shape_and_type`, or have a session leave an output on the GPU
@@ -114,18 +116,13 @@ class OrtValue(NativeValueNames):
             NotImplemented: `memory_info` is given, or a device of native onnxruntime ("cuda").
         """
         if memory_info is not None:
-            raise NotImplemented("memory_info: a browser has one kind of memory for each device")
+            raise NotImplemented(NO_MEMORY_INFO)
         return make_value(shape, element_type, device_type, device_id, vendor_id)
 
     @staticmethod
     def from_dlpack(data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
         """Return a value that shares the memory of anything with `__dlpack__`, or of what that gave, a capsule."""
-        capsule = type(data).__name__ == "PyCapsule"
-        if not capsule and not hasattr(data, "__dlpack__"):
-            raise TypeError(f"from_dlpack takes an object with __dlpack__ or its capsule, not {type(data).__name__}")
-        array = np.from_dlpack(_Capsule(data) if capsule else data)
-        if capsule or not _NUMPY_ASKS:
-            array = np.asarray(_ForWriting(array))
+        array = array_of(data)
         return OrtValue(array.view(bool) if is_bool_tensor else array)
 
     @staticmethod
@@ -276,32 +273,6 @@ class OrtValue(NativeValueNames):
             if self.is_tensor()
             else (f"<OrtValue, {self._describe()}>")
         )
-
-
-#: Whether numpy asks for capsules that say whether memory is read-only. Older ones, and those that somebody hands over,
-#: cannot, and numpy then takes it to be; consumers of such capsules, onnxruntime among them, write.
-_NUMPY_ASKS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-
-
-class _Capsule:
-    """A DLPack capsule of the CPU's memory, as numpy takes it."""
-
-    def __init__(self, capsule: Any) -> None:
-        self._capsule = capsule
-
-    def __dlpack__(self, **_: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-
-class _ForWriting:
-    """The memory of an array that is read-only without need."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self._array, described = array, array.__array_interface__
-        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
 
 
 def as_values(outputs: Sequence[Any]) -> list[Any]:

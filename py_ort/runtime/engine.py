@@ -1,0 +1,69 @@
+"""The interface between a session and what runs its model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from py_ort.compiler import NodeArg
+    from py_ort.compiler.load import ModelMetadata
+    from py_ort.log import SessionLog
+    from py_ort.profiling import Profile
+    from py_ort.runtime.options import RunOptions, SessionOptions
+    from py_ort.runtime.origin import Origin
+
+
+class Engine(Protocol):
+    """A model that is ready to run; `PageEngine` is py_ort's own, `PeerEngine` is onnxruntime-web.
+
+    `str()` of an engine continues the words "a session": with the model's name and its place, or that it is closed.
+
+    Attributes:
+        name: The value of `engine=`.
+        options: The session's own copy of its options.
+        origin: The model.
+        log: The session's log.
+        inputs: The model's inputs, without `overridable`.
+        overridable: Initializers that may be fed.
+        outputs: The model's outputs.
+        metadata: The model's metadata.
+        providers: Providers that may run nodes, best first.
+        browser: The browser and its version; "" after the end.
+        adapter: The WebGPU adapter, in words; "" if it is unknown.
+        fallback: True if a run whose device is lost is repeated on the CPU.
+        profile: The profile of the session's runs, if it is enabled.
+    """
+
+    name: str
+    options: SessionOptions
+    origin: Origin
+    log: SessionLog
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+    metadata: ModelMetadata
+    fallback: bool
+    profile: Profile | None
+
+    @property
+    def overridable(self) -> list[NodeArg]: ...
+    @property
+    def providers(self) -> list[str]: ...
+    @property
+    def browser(self) -> str: ...
+    @property
+    def adapter(self) -> str: ...
+
+    def run(
+        self, names: Sequence[str] | None, feeds: Mapping[str, Any], run_options: RunOptions | None, /
+    ) -> list[Any]:
+        """Run the model; outputs that stay on a device are `DeviceTensor`s."""
+
+    def stats(self) -> dict[str, Any]:
+        """Return times and counters."""
+
+    def end_profiling(self) -> str:
+        """Write the profile; return its file's name, or "" without a profile."""
+
+    def close(self) -> None:
+        """Release the model in the page; may be called again."""
