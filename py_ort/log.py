@@ -1,8 +1,8 @@
-"""The messages of one session or run: its name before them, its own least severity.
+"""The messages of one session or run, with its name as a prefix and its own least severity.
 
-`Log` lines of the page go to `logging.getLogger("py_ort.page.CATEGORY")`: session, webgpu, console, and core for what
-the core's runtime prints. Sessions share a page, so a line is shown if the logger's level allows it, or one of the
-page's sessions has a `log_severity_level` that does (`log_for`).
+`Log` lines of the page go to `logging.getLogger("py_ort.page.CATEGORY")`. Categories are session, webgpu, console, and
+core for output of the core's runtime. Sessions share a page: a line is shown if the logger's level allows it, or the
+`log_severity_level` of one of the page's sessions (`log_for`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class SessionLog:
     """Logs to `logging.getLogger("py_ort")`.
 
     Args:
-        severity: The least severity; -1: what that logger's own level says. A lower one than the logger's brings more
-            to its handlers, as it does in onnxruntime.
-        name: Put before each message (`logid`).
+        severity: The least severity; -1: the logger's own level. Handlers of the logger also receive messages of lower
+            severity than the logger's, as in onnxruntime.
+        name: Prefix of each message (`logid`).
     """
 
     def __init__(self, severity: int = -1, name: str = "") -> None:
@@ -41,7 +41,7 @@ class SessionLog:
         self._logger.handle(self._logger.makeRecord(self._logger.name, level, "", 0, text, (), None, extra=told))
 
     def enabled(self, level: int) -> bool:
-        """Whether messages of this level are wanted."""
+        """Return True if messages of this level are logged."""
         return self._logger.isEnabledFor(level) if self._level is None else level >= self._level
 
     def warning(self, message: str, *args: object) -> None:
@@ -49,15 +49,15 @@ class SessionLog:
         self.log(logging.WARNING, message, *args)
 
     def info(self, message: str, *args: object) -> None:
-        """Log what happens."""
+        """Log an event."""
         self.log(logging.INFO, message, *args)
 
     def debug(self, message: str, *args: object) -> None:
-        """Log what happens, in detail."""
+        """Log a detail of an event."""
         self.log(logging.DEBUG, message, *args)
 
     def of_run(self, severity: int, name: str) -> SessionLog:
-        """Return the log of one run: what it leaves open is the session's."""
+        """Return the log of one run; -1 and "" mean the session's severity and name."""
         made = SessionLog(severity, name)
         if severity < 0:
             made._level = self._level
@@ -67,12 +67,12 @@ class SessionLog:
 
 
 def log_for(logs: Sequence[SessionLog], logger: logging.Logger, level: int, text: str) -> None:
-    """Log a line of a page or a core, which sessions share: it is shown when one of them wants it.
+    """Log a line of a page or a core that sessions share, if one of the sessions logs this level.
 
     Args:
-        logs: The sessions'. Without any, the logger's own level decides.
-        logger: Where the line belongs.
-        level: One of Python's.
+        logs: Logs of the sessions. Without sessions, the logger's own level decides.
+        logger: The logger of the line's category.
+        level: A level of Python's logging.
         text: The line.
     """
     if logger.isEnabledFor(level) and (not logs or any(log._level is None for log in logs)):

@@ -1,7 +1,7 @@
-"""The bridge between Python and a page, without I/O: bytes in, messages out, and the other way round.
+"""The bridge between Python and a page, without I/O: bytes become messages, and messages bytes.
 
-`framing` cuts messages into websocket frames, `messages` packs their FlatBuffers headers, `tensors` moves numpy arrays
-in and out of payloads, `state` knows which request an answer belongs to. The format: docs/internals.md, section 1.
+`framing` cuts messages into websocket frames, `messages` packs their FlatBuffers headers, `tensors` converts between
+numpy arrays and payloads, `state` assigns answers to requests. docs/internals.md, section 1, describes the format.
 """
 
 from py_ort.wire.framing import FRAME_SIZE, Assembler, frames

@@ -1,4 +1,4 @@
-"""Messages cut into websocket frames, and frames put together again."""
+"""Messages cut into websocket frames, and frames joined to messages."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from py_ort.exceptions import ProtocolError
 
-#: No frame is larger. Frames of 1 MiB are the quickest in all browsers.
+#: Largest size of a frame. Frames of 1 MiB are the fastest in all browsers.
 FRAME_SIZE = 1 << 20
 #: Payload parts start at multiples of this.
 ALIGNMENT = 16
 #: Parts below this size are copied together instead of becoming frames of their own.
 SMALL = 1 << 16
-#: How many large messages' memory is kept for the next ones, and how much.
+#: Limits of the memory kept for later messages: pieces, and bytes in total.
 _KEPT, _KEPT_BYTES = 3, 256 << 20
 
-_PREFIX = struct.Struct("<QII")  # total size, header size, where the payload is
-#: The payload is here, or at a URL that is here.
+_PREFIX = struct.Struct("<QII")  # total size, header size, _HERE or _ELSEWHERE
+#: Values for the payload's place: in the message, or at a URL that the message contains.
 _HERE, _ELSEWHERE = 0, 1
 
 Buffer = bytes | bytearray | memoryview
@@ -35,8 +35,8 @@ def frames(header: Buffer, payload: Sequence[Buffer] = (), url: str = "") -> Ite
 
     Args:
         header: The FlatBuffers `Message`.
-        payload: Buffers of bytes, each of which starts at a multiple of 16 of the payload. Large ones are not copied.
-        url: Where the page shall fetch the payload instead.
+        payload: Buffers of bytes. Each starts at a multiple of 16 in the payload; large buffers are not copied.
+        url: URL from which the page fetches the payload instead.
     """
     if url:
         payload = [url.encode()]
@@ -71,14 +71,16 @@ def _slices(data: Buffer) -> Iterator[Buffer]:
 
 
 class _Memory:
-    """Memory for messages. Large pieces are used again when nobody holds any part of them: new ones cost page faults,
-    which take longer than all copying."""
+    """Memory for messages. Large pieces are used again once no view of them exists.
+
+    New memory causes page faults, which take longer than all copying.
+    """
 
     def __init__(self) -> None:
         self._kept: list[bytearray] = []
 
     def take(self, size: int) -> np.ndarray:
-        """Return `size` bytes of any content."""
+        """Return `size` bytes, with any content."""
         if size < FRAME_SIZE:
             return np.empty(size, np.uint8)
         for piece in self._kept:
@@ -93,7 +95,7 @@ class _Memory:
 
 
 def _viewed(piece: bytearray) -> bool:
-    """Whether anything, at any remove, is a view of these bytes: then, and only then, they refuse to be resized."""
+    """Return True if a view of these bytes exists, direct or not: only then do they refuse to be resized."""
     try:
         piece.append(0)
     except BufferError:
@@ -103,10 +105,10 @@ def _viewed(piece: bytearray) -> bool:
 
 
 class Assembler:
-    """Puts frames together: feed each, or its parts, to `receive`.
+    """Joins frames to messages; pass each frame, or its parts, to `receive`.
 
     Args:
-        limit: Messages that claim to be larger are refused.
+        limit: Largest size of a message in bytes; larger messages are refused.
     """
 
     def __init__(self, limit: int = 1 << 33) -> None:
@@ -115,17 +117,17 @@ class Assembler:
         self._filled = 0
         self._header_size = 0
         self._memory = _Memory()
-        self._prefix = b""  # of a message of which less than the prefix is there
+        self._prefix = b""  # start of a message, as long as the prefix is incomplete
 
     @property
     def partial(self) -> bool:
-        """Whether a message has begun and not ended."""
+        """True if a message has begun and not ended."""
         return self._message is not None or bool(self._prefix)
 
     def receive(self, part: Buffer) -> tuple[memoryview, memoryview] | None:
-        """Take the next bytes; return (header, payload) if they complete a message.
+        """Read the next bytes; return (header, payload) if they complete a message.
 
-        The payload is writable memory that belongs to the message alone, 16-byte aligned.
+        The payload is writable and 16-byte aligned, and no other message uses its memory.
 
         Raises:
             ProtocolError: The bytes do not fit the message.

@@ -1,7 +1,7 @@
-"""What is JSON in messages: one type for each field. A test compares them with those of web/src/page/json_fields.ts.
+"""The JSON in messages: one type for each field. A test compares these types with web/src/page/json_fields.ts.
 
-They are open by nature: options that a user's provider names, kernels that users write, and what a page tells of
-itself, which grows with what there is to tell. All else in a message is FlatBuffers (`schema/messages.fbs`).
+JSON is for open sets: options of providers, kernels of users, and a page's accounts of its work. All other fields of
+messages are FlatBuffers (`schema/messages.fbs`).
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
-#: What a profiled run times on the GPU: each dispatch, or the passes that a run without a profile has, too.
+#: Detail of the GPU's times in a profiled run: each dispatch, or the same passes as in a run without a profile.
 Timed = Literal["dispatches", "passes"]
 
 
 class Opening(TypedDict, total=False):
-    """How to look for an adapter: `hardware` is "expected" or "required"; timeoutMs: in milliseconds."""
+    """Conditions for an adapter: `hardware` is "expected" or "required"; `timeoutMs` is in milliseconds."""
 
     hardware: str
     timeoutMs: float
 
 
 class DeviceOptions(Opening, total=False):
-    """OpenDevice.options: besides, the options given to the provider."""
+    """OpenDevice.options: also the options given to the provider."""
 
     given: Mapping[str, str]
 
 
 class DeviceDescription(TypedDict):
-    """DeviceOpened.info: features by WebGPU's names, limits as they are with this device."""
+    """DeviceOpened.info: features by WebGPU's names, and the limits of this device."""
 
     vendor: str
     architecture: str
@@ -39,10 +39,10 @@ class DeviceDescription(TypedDict):
 
 
 class SessionOptions(TypedDict, total=False):
-    """CreateSession.options: options by provider, and how many threads (0: as many as there are).
+    """CreateSession.options: options by provider, and the number of threads (0: as many as the machine offers).
 
-    `tiles`: those that products take, by product. With `trace` its making and its runs are in the browser's performance
-    timeline. `scope`: where the plan is from, "" for here: only there its weights' keys mean the same.
+    `tiles`: the tile of each product. With `trace` the browser's performance timeline contains the session's creation
+    and runs. `scope`: origin of the plan, "" for this program; keys of weights are equal only within one origin.
     """
 
     providerOptions: Mapping[str, Mapping[str, str]]
@@ -54,7 +54,7 @@ class SessionOptions(TypedDict, total=False):
 
 
 class Counters(TypedDict):
-    """What a request made and did; `walks` are of the plan, by the core."""
+    """Counters of a request; `walks` counts the core's walks through the plan."""
 
     pipelines: int
     buffers: int
@@ -68,9 +68,9 @@ class Counters(TypedDict):
 
 
 class CpuMeans(TypedDict):
-    """With what nodes run on the CPU, and why on one thread only, although there should be more.
+    """The means of nodes on the CPU; `without_threads` is the reason for one thread where more were expected.
 
-    `simd` is left out where no node has loops that differ by it.
+    `simd` is omitted if no node has loops that depend on it.
     """
 
     simd: NotRequired[str]
@@ -98,7 +98,7 @@ class BoundOutput(TypedDict):
 
 
 class RunOptions(TypedDict, total=False):
-    """Run.options: outputs in tensors that there are, which capture a run is of, what to profile."""
+    """Run.options: tensors to write outputs into, the number of the capture, the detail of the profile."""
 
     bind: Mapping[str, BoundOutput]
     graphId: int
@@ -106,7 +106,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class DecoderNames(TypedDict, total=False):
-    """What a decoder calls its inputs and outputs, where these are not transformers' names; %d is the layer."""
+    """Names of a decoder's inputs and outputs that differ from transformers' names; %d is the layer."""
 
     ids: str
     mask: str
@@ -124,7 +124,7 @@ class DecoderNames(TypedDict, total=False):
 
 
 class GenerateOptions(TypedDict, total=False):
-    """Generate.options; `reuse`: go on from what the caches hold, where prompts begin alike."""
+    """Generate.options; `reuse`: continue from the caches if the new prompt begins with the same tokens."""
 
     maxNewTokens: int
     minNewTokens: int
@@ -148,10 +148,11 @@ class GenerateOptions(TypedDict, total=False):
 
 
 class GenerateInfo(TypedDict):
-    """Generated.info: why each row ended ("eos", "stop", "length") and its new tokens; tokens found in caches; times.
+    """Generated.info: the reason for each row's end ("eos", "stop", "length"), counts of tokens, and times.
 
-    `scores` are those of the rows after a search by beams: sums of logarithmic probabilities, divided as
-    `length_penalty` says. `steps` are runs of the model; `counters` of all of them, `last_step` of the last one.
+    `reused` counts tokens found in caches. `scores` of the rows after a beam search are sums of log probabilities,
+    divided according to `length_penalty`. `steps` counts runs of the model; `counters` are those of all runs,
+    `last_step` those of the last run.
     """
 
     finished: Sequence[str]
@@ -168,7 +169,7 @@ class GenerateInfo(TypedDict):
 
 
 class ProductTiling(TypedDict):
-    """A product, its tile, and the names of all that it could take."""
+    """A product, its tile, and the names of all possible tiles."""
 
     product: str
     tile: str
@@ -176,7 +177,7 @@ class ProductTiling(TypedDict):
 
 
 class Dispatch(TypedDict):
-    """A dispatch of a profiled run; without timestamps there are no times, and without a table no tilings."""
+    """A dispatch of a profiled run; times need timestamps, and tilings need a table of tiles."""
 
     kernel: str
     provider: str
@@ -191,7 +192,7 @@ class Dispatch(TypedDict):
 
 
 class GpuTime(TypedDict):
-    """What the GPU took for a run: all passes, and from the first one's begin to the last one's end."""
+    """GPU time of a run: of all passes, and from the start of the first pass to the end of the last."""
 
     passes: int
     ms: float
@@ -199,7 +200,7 @@ class GpuTime(TypedDict):
 
 
 class RunInfo(TypedDict):
-    """RunResult.info. With a profile, also dispatches or `gpu`, and all times on the worker's `performance.now()`."""
+    """RunResult.info. A profile adds dispatches or `gpu`, and times by the worker's `performance.now()`."""
 
     run_ms: float
     compile_ms: NotRequired[float]
@@ -214,7 +215,7 @@ class RunInfo(TypedDict):
 
 
 class MemoryUse(TypedDict):
-    """In bytes: constants, those of them that others hold as well, room for what is between nodes, the most needed."""
+    """Bytes of constants, of constants shared with other sessions, of memory for values between nodes, and its peak."""
 
     weights: int
     shared: int
@@ -223,14 +224,14 @@ class MemoryUse(TypedDict):
 
 
 class SessionMemory(TypedDict):
-    """By provider."""
+    """Memory by provider."""
 
     wasm: MemoryUse
     webgpu: NotRequired[MemoryUse]
 
 
 class CacheStats(TypedDict):
-    """Buffers that wait for a use and their bytes; requests that such a buffer served, and others."""
+    """Buffers in a cache and their bytes; requests that the cache served, and other requests."""
 
     mode: str
     buffers: int
@@ -240,7 +241,7 @@ class CacheStats(TypedDict):
 
 
 class BufferCaches(TypedDict):
-    """By what the buffers are for."""
+    """Caches by the purpose of their buffers."""
 
     storage: CacheStats
     uniform: CacheStats
@@ -249,7 +250,7 @@ class BufferCaches(TypedDict):
 
 
 class SessionStats(TypedDict):
-    """Stats.json of a session: runs that it has recorded; bytes; caches of its own."""
+    """Stats.json of a session: its recordings, bytes and own caches."""
 
     recordings: int
     weights_bytes: int
@@ -260,14 +261,14 @@ class SessionStats(TypedDict):
 
 
 class MicrokernelStats(TypedDict):
-    """Threads that run micro-kernels, and how many of these they shared."""
+    """Threads that run micro-kernels, and the number of kernels that they shared."""
 
     threads: int
     shared_kernels: int
 
 
 class DeviceStats(TypedDict):
-    """What belongs to no session: tensors, their bytes, caches."""
+    """Tensors of a device that belong to no session, their bytes, and caches."""
 
     tensors: int
     tensor_bytes: int
@@ -277,7 +278,7 @@ class DeviceStats(TypedDict):
 class PageStats(TypedDict):
     """Stats.json of a whole page: devices and sessions by number; the JSEP functions in which the core was suspended.
 
-    `gpu_bytes` includes what waits in caches; `wasm` is there with a core.
+    `gpu_bytes` includes buffers in caches; pages without a core have no `wasm`.
     """
 
     counters: Counters
@@ -294,7 +295,7 @@ Tree = Any
 
 
 class UserInput(TypedDict):
-    """An input; the elements of one on the host are read on the CPU, by the language of sizes."""
+    """An input; expressions of sizes read the elements of a host input on the CPU."""
 
     name: str
     optional: bool
@@ -302,7 +303,7 @@ class UserInput(TypedDict):
 
 
 class UserOutput(TypedDict):
-    """An output; `dtype` is one, or the name of an input that has the same."""
+    """An output; `dtype` is a type, or the name of an input of the same type."""
 
     name: str
     dtype: str
@@ -310,14 +311,14 @@ class UserOutput(TypedDict):
 
 
 class UserAttribute(TypedDict):
-    """`kind`: "i", "f", "s" or, of lists, "is", "fs", "ss"; without a default (None) it must be given."""
+    """`kind` is "i", "f" or "s", of lists "is", "fs" or "ss"; an attribute without default (None) is required."""
 
     kind: str
     default: Any
 
 
 class UserUniform(TypedDict):
-    """A number that the shader is given at each run; `type`: "u32", "i32" or "f32"."""
+    """A number that the shader receives at each run; `type` is "u32", "i32" or "f32"."""
 
     name: str
     type: str
@@ -334,8 +335,8 @@ class UserConstant(TypedDict):
 class UserDefinition(TypedDict):
     """A user's kernel: in a list in Plan.user_kernels, and JsepCreateKernel.user_kernel.
 
-    `form`: "expression", "body" or "wgsl"; `text` is WGSL, of an expression in the aliases C (computed in), S (its
-    scalar) and B (a bool); `functions` are the user's own, `helpers` those that the translation calls.
+    `form` is "expression", "body" or "wgsl". `text` is WGSL; in expressions C is the computation's type,
+    S its scalar and B a bool. `functions` are the user's own, `helpers` are called by the translation.
     """
 
     domain: str

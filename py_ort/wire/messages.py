@@ -21,7 +21,7 @@ _NAMES = {number: name for name, number in vars(Body).items() if name[0] != "_"}
 
 
 class Received(NamedTuple):
-    """A message from the page: the kind of its body ("RunResult"), and the body itself."""
+    """A message from the page; `kind` is the type of its body, as "RunResult"."""
 
     id: int
     kind: str
@@ -34,9 +34,9 @@ def encode(request: int, body: Any, payload_size: int = 0, *, whole: bool = Fals
 
     Args:
         request: The request's number.
-        body: Of the generated API.
-        payload_size: In bytes.
-        whole: With the numbers that are what they are by default, which else are left out.
+        body: An object of the generated API.
+        payload_size: Size of the payload in bytes.
+        whole: True to include numbers that have their default values.
     """
     message = MessageT()
     message.id = request
@@ -53,10 +53,10 @@ class Prepared:
     """A message whose header is packed, with a place for the request's number.
 
     Args:
-        name: The kind of its body.
-        session: The session that it is for.
-        header: Is its own from now on.
-        at: Where the number is.
+        name: The type of its body.
+        session: The page's number of the session.
+        header: The packed header; the message owns it from now on.
+        at: Offset of the request's number in the header.
     """
 
     def __init__(self, name: str, session: int, header: bytearray, at: int) -> None:
@@ -69,7 +69,7 @@ class Prepared:
 
 
 def field_at(table: Any, field: int) -> int:
-    """Return where a field of a table is, by its place among those of the schema; of a vector, where it says so."""
+    """Return the offset of a table's field, given by its index in the schema; of a vector, that of its reference."""
     return table.Pos + table.Offset(4 + 2 * field)
 
 
@@ -77,7 +77,7 @@ def decode(header: Buffer, payload: memoryview) -> Received:
     """Return the message of a header.
 
     Raises:
-        ProtocolError: It is not one.
+        ProtocolError: The bytes are not a message.
     """
     data = bytes(header)
     if data[4:8] != IDENTIFIER:
@@ -99,7 +99,7 @@ def decode(header: Buffer, payload: memoryview) -> Received:
 
 
 def _decode_texts(thing: Any) -> None:
-    """Make str of the bytes that FlatBuffers' Python objects hold, and plain lists of small vectors."""
+    """Decode the bytes in FlatBuffers' Python objects to str, and turn vectors of numbers into lists."""
     for name, value in vars(thing).items():
         if isinstance(value, bytes):
             setattr(thing, name, value.decode())

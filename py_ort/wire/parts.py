@@ -1,4 +1,4 @@
-"""Bytes to serve in pieces: in memory, made when somebody asks for them, or read from a file piece by piece."""
+"""Bytes to serve in pieces: stored in memory, made on request, or read from a file in pieces."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from socket import socket
 from typing import TypeAlias
 
-#: Parts below this size are in memory: those of a file are read together with what needs them.
+#: Size in bytes below which parts of a file are read into memory at once.
 SMALL = 1 << 16
 
 
 @dataclass(frozen=True)
 class LazyPart:
-    """Bytes that are made on demand, perhaps more than once.
+    """Bytes that are made on request, perhaps more than once.
 
     Attributes:
-        size: How many.
-        make: Returns them.
+        size: Number of bytes.
+        make: Returns the bytes.
     """
 
     size: int
@@ -26,12 +26,12 @@ class LazyPart:
 
 @dataclass(frozen=True)
 class StreamedPart:
-    """Bytes that are read on demand, as many as somebody asks for.
+    """Bytes that are read on request, any range of them.
 
     Attributes:
-        size: How many.
-        read: Returns the bytes from an offset on, so many.
-        send: Sends the same bytes to a socket.
+        size: Number of bytes.
+        read: Returns bytes; the arguments are an offset and a number.
+        send: Sends bytes to a socket; the arguments after the socket are as for `read`.
     """
 
     size: int
@@ -39,12 +39,12 @@ class StreamedPart:
     send: Callable[[socket, int, int], None]
 
     def make(self) -> memoryview:
-        """Return all of them."""
+        """Return all bytes."""
         return self.read(0, self.size)
 
 
 Part: TypeAlias = "bytes | bytearray | memoryview | LazyPart | StreamedPart"
-#: Bytes that are there: in memory, or in a file.
+#: Bytes that exist already, in memory or in a file.
 Stored: TypeAlias = "memoryview | StreamedPart"
 
 
@@ -59,7 +59,7 @@ def whole(part: Part) -> memoryview:
 
 
 def cut(part: Stored, offset: int, size: int) -> Stored:
-    """Return a part of a part; a small one is read at once."""
+    """Return a range of a part; a small range is read at once."""
     if not isinstance(part, StreamedPart):
         return part[offset : offset + size]
     if size < SMALL:

@@ -1,7 +1,7 @@
-"""Runs like those before: the page keeps what is the same in each, and headers that differ in numbers are packed once.
+"""Runs like earlier runs: the page keeps their equal parts, and headers that differ only in numbers are packed once.
 
-Packing a header takes longer than all else that Python does for a small run; a decoder's step has a feed and an output
-for each cache, and only its token and its mask are new.
+Packing a header takes longer than all other work that Python does for a small run. A decoder's step has a feed and an
+output for each cache, but only its token and its mask are new.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from py_ort.schema.gen.Message import Message
 from py_ort.schema.gen.Run import Run, RunT
 from py_ort.wire.messages import Prepared, encode, field_at
 
-#: So many different runs are remembered, here and in the page, and so many forms of headers.
+#: Number of different runs remembered, here and in the page, and of forms of headers.
 _KEPT = 64
-# Fields by their places in the tables of messages.fbs.
+# Indices of fields in the tables of messages.fbs.
 _ID, _PAYLOAD_SIZE = 0, 3
 _SESSION, _KEPT_AS, _REPLACES = 0, 5, 6
 _DIMS, _GPU_ID, _OFFSET, _SIZE = 2, 4, 5, 6
@@ -34,9 +34,9 @@ class _Kept:
     """A run that the page keeps.
 
     Attributes:
-        number: What it is called.
-        users: Runs of it that are not over, by their futures.
-        known: Whether one is over, so that the page has it.
+        number: Its number.
+        users: Futures of such runs that are not over.
+        known: True if one such run is over, so that the page has it.
     """
 
     number: int
@@ -49,7 +49,7 @@ class _Kept:
 
 
 class PreparedRuns:
-    """What is known of a session's runs. Several threads may ask."""
+    """The runs of a session that may be repeated; safe to use in several threads."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
@@ -68,12 +68,12 @@ class PreparedRuns:
         """Return the message for a `Run`.
 
         Args:
-            key: Equal for runs that differ in the feeds on the CPU only.
+            key: Equal for runs that differ only in the feeds on the CPU.
             session: The page's number of the session.
             own: Descriptions of the feeds on the CPU.
-            whole: Makes the run with all that belongs to it.
-            payload_size: Of the feeds, in bytes.
-            future: Of its answer, to which nothing was sent yet; to be cancelled if it is not sent.
+            whole: Returns the complete run.
+            payload_size: Size of the feeds in bytes.
+            future: The answer of this run, before the run is sent. Cancel it if the run is not sent.
         """
         with self._lock:
             kept, replaces = self._kept.get(key), 0
@@ -81,7 +81,7 @@ class PreparedRuns:
                 replaces = self._make_room()
                 kept = self._kept[key] = _Kept(next(self._numbers))
             self._kept.move_to_end(key)
-            future.add_done_callback(kept.over)  # first: a signal handler's exception may come between the two
+            future.add_done_callback(kept.over)  # first: a signal handler may raise between the two lines
             kept.users.add(future)
         body = RunT() if kept.known else whole()
         if kept.known:
@@ -90,7 +90,7 @@ class PreparedRuns:
         return self._packed(body, payload_size)
 
     def _make_room(self) -> int:
-        """Forget the run that was not used for longest, and return its number; 0 where none has to go, or can."""
+        """Forget the least recently used run and return its number; 0 if no run must be forgotten, or none can be."""
         if len(self._kept) >= _KEPT:
             for key, kept in self._kept.items():
                 if not kept.users:
@@ -109,7 +109,7 @@ class PreparedRuns:
 
 
 def _form_of(feed: Any) -> Hashable:
-    """What the header says of a feed besides numbers of a tensor; of a sequence or an optional all."""
+    """Return the description of a feed in a header: of a tensor without its numbers, of other values complete."""
     if feed.items is None:
         return feed.name, feed.dtype, feed.location, len(feed.dims)
     return feed.name, feed.kind, feed.dtype, tuple(map(_all_of, feed.items))
@@ -121,7 +121,7 @@ def _all_of(item: Any) -> Hashable:
 
 
 class _Places(NamedTuple):
-    """Where the numbers of a feed are in a header."""
+    """Offsets of a feed's numbers in a header."""
 
     dims: struct.Struct
     dims_at: int
@@ -131,7 +131,7 @@ class _Places(NamedTuple):
 
 
 class _Form:
-    """The header of a `Run` with places for its numbers."""
+    """The header of a `Run`, and the offsets of its numbers."""
 
     def __init__(self, body: RunT) -> None:
         self._header = encode(1, body, whole=True)

@@ -1,4 +1,4 @@
-"""What a connection to a page has said and still owes, without a socket."""
+"""The state of the connection to a page, without a socket: its greeting, and the open requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from py_ort.wire.framing import Assembler, Buffer, frames
 from py_ort.wire.messages import Prepared, Received, decode, encode
 from py_ort.wire.tensors import from_description
 
-#: What answers a request if it does not fail; all others are answered by Ack.
+#: Type of the answer to a request that succeeds; other requests are answered by Ack.
 _ANSWERS = {
     "OpenDevice": "DeviceOpened",
     "AskDevice": "DeviceAnswer",
@@ -33,7 +33,7 @@ _ANSWERS = {
 
 
 class Answer(NamedTuple):
-    """The page's answer to a request: a body with its payload, or the error it ended with."""
+    """The page's answer to a request: a body with its payload, or an error."""
 
     request: int
     kind: str
@@ -42,10 +42,10 @@ class Answer(NamedTuple):
     error: PyOrtError | None
 
     def told(self) -> dict[str, Any]:
-        """Return the object that the body has as JSON (`info`, of `Stats` `json`).
+        """Return the JSON object in the body's field `info`, or in `json` of `Stats`.
 
         Raises:
-            ProtocolError: It is none.
+            ProtocolError: The field is not a JSON object.
         """
         text = self.body.json if self.kind == "Stats" else self.body.info
         try:
@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 
 
 class LogLine(NamedTuple):
-    """A line of the page's log; severity as in onnxruntime, 0 verbose to 4 fatal."""
+    """A line of the page's log; the severity is onnxruntime's, from 0 (verbose) to 4 (fatal)."""
 
     severity: int
     category: str
@@ -66,7 +66,7 @@ class LogLine(NamedTuple):
 
 
 class ProgressReport(NamedTuple):
-    """How far a request has come."""
+    """The progress of a request."""
 
     request: int
     stage: str
@@ -75,7 +75,7 @@ class ProgressReport(NamedTuple):
 
 
 class NewTokens(NamedTuple):
-    """What a generation made in one step: a token for each row, -1 for rows that are over."""
+    """The tokens of one step of a generation: one for each row, -1 for finished rows."""
 
     request: int
     tokens: list[int]
@@ -94,10 +94,10 @@ Event: TypeAlias = HelloT | Answer | LogLine | ProgressReport | NewTokens | Logi
 
 
 class Connection:
-    """The protocol's state: hello first, then requests and their answers in any order.
+    """The protocol's state: a Hello comes first, then answers to requests, in any order.
 
     Args:
-        token: What the page must say in its Hello.
+        token: The token that the page's Hello must contain.
     """
 
     def __init__(self, token: str) -> None:
@@ -107,7 +107,7 @@ class Connection:
         self.next_request = 1
         self._closed = False
         self.hello: HelloT | None = None
-        #: Requests without an answer so far, and what will answer them.
+        #: Types of the answers to open requests, by the requests' ids.
         self.pending: dict[int, str] = {}
 
     def request(
@@ -117,9 +117,9 @@ class Connection:
 
         Args:
             body: A body of the generated API, or a `Prepared` message.
-            payload: Its bytes.
-            payload_size: Their number.
-            url: Where the page shall fetch them, if they are not to be sent.
+            payload: The payload, in parts.
+            payload_size: Its size in bytes.
+            url: URL from which the page fetches the payload, if it is not sent.
 
         Raises:
             ProtocolError: The page has not said hello yet, or is gone.
@@ -133,21 +133,21 @@ class Connection:
         return request, frames(header, payload, url)
 
     def receive(self, frame: Buffer) -> Event | None:
-        """Take a frame; return what it completes.
+        """Read a frame; return the event that it completes, if any.
 
         Raises:
-            ProtocolError: The page breaks the protocol; close the connection.
+            ProtocolError: The page broke the protocol; close the connection.
         """
         whole = self._assembler.receive(frame)
         return None if whole is None else self._event(decode(*whole))
 
     @property
     def partial(self) -> bool:
-        """Whether the page is in the middle of a message."""
+        """True if the page has begun a message and not ended it."""
         return self._assembler.partial
 
     def close(self) -> set[int]:
-        """Mark the connection as gone; return the requests that will never be answered."""
+        """Mark the connection as closed; return the requests that will never be answered."""
         self._closed = True
         lost, self.pending = self.pending, {}
         return set(lost)

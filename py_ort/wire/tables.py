@@ -1,5 +1,7 @@
-"""Tables of a run's answer read at once: the generated accessors look each field up anew, and a decoder's step may
-describe 33 outputs."""
+"""Fast readers for the tables of a run's answer.
+
+The generated accessors look up each field anew, and the answer to a decoder's step may describe 33 outputs.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,15 @@ from py_ort.schema.gen.RunResult import RunResultT
 from py_ort.schema.gen.TensorDesc import TensorDescT
 
 _Reader = Callable[[bytes, int], Any]
-#: So many forms of a kind of table are remembered.
+#: Number of forms remembered for each kind of table.
 _KEPT = 64
 
 
 def read_message(data: bytes) -> MessageT:
-    """Return the message of a header, with the place of its body in the body's place.
+    """Return the message of a header; its `body` is the body's offset.
 
     Raises:
-        struct.error: It is damaged.
+        struct.error: The header is damaged.
     """
     message: MessageT = _MESSAGE.read(data, _word(data, 0))
     return message
@@ -31,21 +33,21 @@ def read_run_result(data: bytes, at: int) -> RunResultT:
 
     Args:
         data: The message's header.
-        at: The body's place.
+        at: The body's offset.
 
     Raises:
-        struct.error, UnicodeDecodeError: It is damaged.
+        struct.error, UnicodeDecodeError: The header is damaged.
     """
     result: RunResultT = _RUN_RESULT.read(data, at)
     return result
 
 
 class _Table:
-    """A kind of table. Those of one form have their fields in the same places.
+    """A kind of table. Tables of one form have their fields at the same offsets.
 
     Args:
-        make: Makes an object of the generated API.
-        fields: How each is read, in the order of messages.fbs.
+        make: Returns a new object of the generated API.
+        fields: The reader of each field, in the order of messages.fbs.
     """
 
     def __init__(self, make: Callable[[], Any], fields: dict[str, _Reader]) -> None:

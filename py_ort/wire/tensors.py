@@ -1,4 +1,4 @@
-"""Tensors in messages: numpy arrays to `TensorDesc` and payload, and back."""
+"""Tensors in messages: conversion between numpy arrays and `TensorDesc` with payload."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.TensorDesc import TensorDescT
 from py_ort.wire.framing import Buffer, aligned
 
-#: DType -> numpy's. Types that numpy lacks are those of ml_dtypes; strings are arrays of str objects.
+#: numpy's type of a DType. Types that numpy lacks are from ml_dtypes; strings are arrays of str objects.
 NUMPY: dict[int, np.dtype] = {
     getattr(DType, name): np.dtype(getattr(ml_dtypes, scalar) if scalar in dir(ml_dtypes) else scalar)
     for name, scalar in {
@@ -36,21 +36,21 @@ NUMPY: dict[int, np.dtype] = {
 _DTYPES = {dtype: number for number, dtype in NUMPY.items()}
 _NAMES = {number: name.rstrip("_") for name, number in vars(DType).items() if name[0] != "_"}
 
-#: DType -> its name in ONNX's "tensor(NAME)".
+#: Name of a DType in ONNX's "tensor(NAME)".
 TYPE_NAMES: dict[int, str] = {
     number: {"float32": "float", "float64": "double"}.get(name, name) for number, name in _NAMES.items() if number
 }
-#: And the other way round.
+#: DType by that name.
 TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
-#: Elements of a byte, for the types that are packed as in ONNX (numpy gives each a byte of its own).
+#: Elements in a byte, for types that ONNX packs (numpy uses one byte for each element).
 PACKED = {DType.int4: 2, DType.uint4: 2, DType.float4e2m1: 2, DType.int2: 4, DType.uint2: 4}
 
 _LENGTH = struct.Struct("<I")
 
 
 def dtype_of(array: np.ndarray) -> int:
-    """Return the `DType` of an array's elements; bytes of one length ("V4"), and numpy's StringDType, are strings too.
+    """Return the `DType` of an array's elements; bytes of fixed length ("V4") and numpy's StringDType are strings, too.
 
     Raises:
         TypeError: ONNX has no such type.
@@ -65,7 +65,7 @@ def dtype_of(array: np.ndarray) -> int:
 
 
 def byte_size(dtype: int, dims: Sequence[int]) -> int:
-    """Return how many bytes a tensor of numbers has, as ONNX's raw data."""
+    """Return the size in bytes of a tensor of numbers, as ONNX's raw data."""
     count, per_byte = math.prod(dims), PACKED.get(dtype, 1)
     return -(-count // per_byte) if per_byte > 1 else count * NUMPY[dtype].itemsize
 
@@ -90,7 +90,7 @@ class Layout:
         return offset
 
     def padded(self) -> list[Buffer]:
-        """Return the buffers with the zeros between them, as the payload has them."""
+        """Return the buffers with the zeros between them, as in the payload."""
         parts: list[Buffer] = []
         for data in self.buffers:
             parts.append(data)
@@ -100,7 +100,7 @@ class Layout:
 
 
 def pack(name: str, array: np.ndarray, layout: Layout) -> TensorDescT:
-    """Describe an array and append its bytes to `layout`, without a copy where the array's memory is as it must be."""
+    """Describe an array and append its bytes to `layout`; contiguous little-endian memory is not copied."""
     dtype = dtype_of(array)
     data = _to_bytes(array, dtype)
     description = TensorDescT()
@@ -114,7 +114,7 @@ def pack(name: str, array: np.ndarray, layout: Layout) -> TensorDescT:
 
 
 def on_gpu(name: str, dtype: int, dims: Sequence[int], gpu_id: int) -> TensorDescT:
-    """Describe a tensor that the page has in a GPU buffer."""
+    """Describe a tensor in a GPU buffer of the page."""
     description = TensorDescT()
     description.name, description.dtype, description.dims = name, dtype, list(dims)
     description.location, description.gpuId = Location.device, gpu_id
@@ -122,7 +122,7 @@ def on_gpu(name: str, dtype: int, dims: Sequence[int], gpu_id: int) -> TensorDes
 
 
 def from_description(description: Any, payload: memoryview) -> np.ndarray:
-    """Return the array of a described tensor: a view of the payload, save for strings and packed types.
+    """Return the array of a described tensor: a view of the payload, except for strings and packed types.
 
     Raises:
         ProtocolError: Type, shape and bytes do not fit together.
@@ -135,13 +135,13 @@ def from_description(description: Any, payload: memoryview) -> np.ndarray:
 
 
 def from_bytes(data: memoryview, number: int, dims: tuple[int, ...], name: str = "") -> np.ndarray:
-    """Return the array of bytes: a view of them, save for strings and packed types.
+    """Return the array of these bytes: a view of them, except for strings and packed types.
 
     Args:
-        data: The elements, as ONNX's raw data has them; strings with their lengths.
-        number: Their `DType`.
+        data: The elements, as in ONNX's raw data; strings after their lengths.
+        number: The elements' `DType`.
         dims: The shape.
-        name: For messages.
+        name: Name of the tensor, for messages.
 
     Raises:
         ProtocolError: Type, shape and bytes do not fit together.
@@ -164,7 +164,7 @@ def from_bytes(data: memoryview, number: int, dims: tuple[int, ...], name: str =
 
 
 _MOST_DIMS = 64 if int(np.__version__.split(".")[0]) > 1 else 32
-#: Bytes that are no text come back as they went.
+#: Keeps bytes that are not UTF-8, in both directions.
 _ERRORS = "surrogateescape"
 
 
@@ -189,7 +189,7 @@ def _to_bytes(array: np.ndarray, dtype: int) -> Buffer:
 
 
 def _packed(elements: np.ndarray, per_byte: int) -> np.ndarray:
-    """Pack the low bits of each byte, the first element lowest."""
+    """Pack the low bits of each byte; the first element gets the lowest bits."""
     bits = 8 // per_byte
     padded = np.zeros(-(-elements.size // per_byte) * per_byte, np.uint8)
     padded[: elements.size] = elements & ((1 << bits) - 1)

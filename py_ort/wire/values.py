@@ -1,9 +1,9 @@
 """Values in messages: tensors, sequences of them and optionals, by their ONNX type ("seq(tensor(float))").
 
 A `TensorDesc` whose `kind` is `sequence` or `optional` has `items` instead of bytes, nested as the type is; an optional
-has one or none. Each is a tensor on the CPU, or a container again: none can be left on the GPU. `dtype` is that of the
-tensors in it, as far as it is known: answers without any have `undefined`. In Python a sequence is a list, an empty
-optional None.
+has one item or none. Each item is a tensor on the CPU, or another container; no item can stay on a device. `dtype` is
+the element type of the tensors inside; it is `undefined` in answers without tensors. In Python a sequence is a list,
+and an empty optional is None.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KINDS = {"seq": ValueKind.sequence, "optional": ValueKind.optional}
 
 @cache
 def element_type(text: str) -> tuple[int, str]:
-    """Return the `ValueKind` of a type and the type of what it holds: "seq(tensor(float))" gives "tensor(float)"."""
+    """Return the `ValueKind` of a type, and the type of its items: of "seq(tensor(float))" it is "tensor(float)"."""
     outer, _, inner = text.partition("(")
     return _KINDS.get(outer, ValueKind.tensor), inner.removesuffix(")")
 
@@ -30,10 +30,10 @@ def pack_value(name: str, value: Any, type_text: str, layout: Layout) -> TensorD
     """Describe a value and append its bytes to `layout`.
 
     Args:
-        name: Of the feed.
+        name: Name of the feed.
         value: An array; a list of values for a sequence; None or a value for an optional.
         type_text: Its ONNX type.
-        layout: Where its bytes go.
+        layout: Receives the value's bytes.
     """
     kind, inner = element_type(type_text)
     if kind == ValueKind.tensor:
@@ -58,7 +58,7 @@ def value_of(description: Any, payload: memoryview) -> Any:
 
 
 def _dtype(text: str) -> int:
-    """The element type of the tensors in a type."""
+    """Return the element type of the tensors in a type."""
     while not text.startswith("tensor("):
         text = element_type(text)[1]
     return TYPE_NUMBERS[text.removeprefix("tensor(").removesuffix(")")]
