@@ -1,4 +1,4 @@
-"""Every error that py_ort raises: one tree, with onnxruntime's names where it has one.
+"""All errors that py_ort raises: one tree, with onnxruntime's names where they exist.
 
     PyOrtError
     ├── Fail, InvalidArgument, NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, RuntimeException, …
@@ -6,9 +6,9 @@
     └── BrowserError
         ├── BrowserNotFound, BrowserCrashed, PageCrashed, CoreCrashed, ConnectionLost, Timeout
         ├── NoAdapter, DeviceLost, ShaderError, NoSuchSession, Cancelled
-        └── ProtocolError; WorkerEnded: of DeviceLost, sessions go on, what they had on the GPU does not
+        └── ProtocolError; WorkerEnded: of DeviceLost; sessions continue, without their values on the GPU
 
-An error that came from the page or the core keeps its own message, and its stack in `stack`.
+An error from the page or the core keeps its own message, and its stack in `stack`.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class PyOrtError(Exception):
 
     Attributes:
         message: What went wrong, and what to do next.
-        code: The `py_ort.schema.gen.ErrorCode` this class stands for.
-        node: Name of the node (of the model) that failed, or "".
+        code: The `py_ort.schema.gen.ErrorCode` of this class.
+        node: Name of the model's node that failed, or "".
         op_type: Its operator, or "".
         domain: The operator's domain; "" is ai.onnx.
-        provider: The execution provider it ran on or was meant for, or "".
-        shapes: Shapes of its inputs by name, as far as they are known.
+        provider: The node's execution provider, or "".
+        shapes: Known shapes of the node's inputs, by name.
         stack: The page's or the core's stack, or "".
     """
 
@@ -87,7 +87,7 @@ class PyOrtError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        # Of a damaged model they may be bytes.
+        # A damaged model may have bytes here.
         self.node, self.op_type, self.domain = map(_text, (node, op_type, domain))
         self.provider = provider
         self.shapes: dict[str, Sequence[Any]] = dict(shapes or {})
@@ -98,11 +98,11 @@ class PyOrtError(Exception):
         return f"{self.message}\n  {where}" if where else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors cross process borders (pytest-xdist, multiprocessing) with their fields."""
+        """Keep all fields when an error is sent to another process (pytest-xdist, multiprocessing)."""
         return _restore, (type(self), self.message, dict(self.__dict__))
 
     def again(self) -> PyOrtError:
-        """Return a fresh exception for another one who is to be told: tracebacks must not be shared between threads."""
+        """Return a copy for another receiver: threads must not share tracebacks."""
         return _restore(type(self), self.message, self.__dict__)
 
     def _where(self) -> str:
@@ -115,7 +115,7 @@ class PyOrtError(Exception):
             parts.append(f"provider {self.provider}")
         if self.shapes:
             parts.append("shapes " + ", ".join(f"{name}: {list(dims)}" for name, dims in self.shapes.items()))
-        # What the message says already is not said twice.
+        # Without parts that the message contains already.
         return ", ".join(part for part in parts if part.split(" ", 1)[1].strip("'") not in self.message)
 
 
@@ -133,15 +133,15 @@ def _restore(cls: type[PyOrtError], message: str, fields: dict[str, Any]) -> PyO
 
 
 class Fail(PyOrtError):
-    """Anything without a better name."""
+    """An error without a more specific class."""
 
 
 class InternalError(Fail):
-    """A bug of py_ort, not of the model or the feeds. The exception that nobody foresaw is its `__cause__`.
+    """A bug of py_ort, not of the model or the feeds. The unforeseen exception is its `__cause__`.
 
     Attributes:
-        doing: What was being done: "optimization pass nhwc".
-        place: The line of py_ort where it happened: "compiler/layout/rules.py:107", or "".
+        doing: The failed work, as "optimization pass nhwc".
+        place: The line of py_ort, as "compiler/layout/rules.py:107", or "".
     """
 
     doing: str = ""
@@ -151,21 +151,21 @@ class InternalError(Fail):
 class InvalidArgument(PyOrtError, ValueError, RuntimeError):
     """A feed, an option or an attribute is wrong.
 
-    It is all that onnxruntime raises for these: its own class, a ValueError or a RuntimeError, by the place.
+    Its base classes are the types that onnxruntime raises in such cases: its own class, ValueError, RuntimeError.
     """
 
     code = 2
 
 
 class WrongType(InvalidArgument, TypeError, AttributeError):
-    """An argument is of a type that is not taken there.
+    """An argument has a type that is not accepted.
 
-    It is all that onnxruntime raises for these: a TypeError of its native code, or what its Python code stumbles over.
+    Its base classes are the types that onnxruntime raises in such cases, in its native and its Python code.
     """
 
 
 class NoSuchFile(PyOrtError, FileNotFoundError):
-    """The model, or external data of it, is not there."""
+    """The model's file, or a file of its external data, does not exist."""
 
     code = 2
 
@@ -182,7 +182,7 @@ class EngineError(PyOrtError):
 
 
 class InvalidProtobuf(PyOrtError, ValueError):
-    """These bytes are not an ONNX model."""
+    """The bytes are not an ONNX model."""
 
     code = 3
 
@@ -196,15 +196,15 @@ class ModelLoadCanceled(PyOrtError):
 
 
 class ModelRequiresCompilation(PyOrtError):
-    """Never raised here, where every model is compiled; for code that expects the name."""
+    """Never raised, because every model is compiled; the name exists for code that expects it."""
 
 
 class NotFound(PyOrtError, LookupError):
-    """What was asked for by name or number is not there."""
+    """There is no object of this name or number."""
 
 
 class DeviceReset(PyOrtError):
-    """A device ended in the middle of its work."""
+    """The device was reset while it was working."""
 
 
 class InvalidGraph(PyOrtError):
@@ -218,11 +218,11 @@ class MissingKernel:
     """A node that cannot run.
 
     Attributes:
-        node: Its name in the model.
-        op_type: Its operator.
+        node: The node's name in the model.
+        op_type: The node's operator.
         domain: The operator's domain; "" is ai.onnx.
-        reasons: Why not, by provider; none where no provider knows the operator.
-        inputs: Dtypes of its inputs, as far as they are known.
+        reasons: Reasons by provider; empty if no provider knows the operator.
+        inputs: Known dtypes of the node's inputs.
     """
 
     node: str
@@ -233,10 +233,10 @@ class MissingKernel:
 
 
 class NotImplemented(PyOrtError, NotImplementedError):
-    """No kernel for this operator, type or case on the providers asked for.
+    """The requested providers have no kernel for this operator, type or case.
 
     Attributes:
-        missing: All nodes without one, where it is a model that lacks kernels; the message is about the first.
+        missing: All nodes without a kernel, if the error is about a model; the message is about the first node.
     """
 
     code = 4
@@ -244,10 +244,10 @@ class NotImplemented(PyOrtError, NotImplementedError):
 
     @classmethod
     def of_nodes(cls, message: str, missing: Sequence[MissingKernel], **where: Any) -> NotImplemented:
-        """Return the error of a model that lacks kernels.
+        """Return the error for a model that lacks kernels.
 
         Args:
-            message: About the first node.
+            message: Message about the first node.
             missing: All nodes.
             where: Further attributes of `PyOrtError`.
         """
@@ -273,18 +273,18 @@ class RuntimeException(PyOrtError, RuntimeError):
 
 
 class EPFail(PyOrtError):
-    """An execution provider that was asked for cannot be used here."""
+    """A requested execution provider cannot be used here."""
 
 
-# --- the browser's own
+# --- errors of the browser
 
 
 class BrowserError(PyOrtError):
-    """Something about the browser, its page or its GPU."""
+    """An error of the browser, its page or its GPU."""
 
 
 class BrowserNotFound(BrowserError):
-    """No browser under this name or path."""
+    """There is no browser of this name or path."""
 
 
 class BrowserCrashed(BrowserError):
@@ -296,17 +296,17 @@ class PageCrashed(BrowserError):
 
 
 class CoreCrashed(BrowserError):
-    """The core in wasm crashed in this run or creation: a trap, a stack that overflowed, an abort.
+    """The core in wasm crashed in this run or creation: a trap, a stack overflow or an abort.
 
-    It is a bug of py_ort's own, or memory ended where nothing can say so. The worker is ended, and another one takes
-    its place; see `WorkerEnded`.
+    The cause is a bug of py_ort, or a lack of memory that could not be reported. The worker is ended and replaced; see
+    `WorkerEnded`.
     """
 
     code = 12
 
 
 class ConnectionLost(BrowserError, ConnectionError):
-    """The page's websocket is gone."""
+    """The page's websocket was closed."""
 
     __str__ = PyOrtError.__str__
 
@@ -330,19 +330,19 @@ class DeviceLost(BrowserError, DeviceReset):
 
 
 class WorkerEnded(DeviceLost):
-    """The worker was ended: a run or a creation in it went on after it was cancelled or timed out, or crashed the core.
+    """The worker was ended, because a run or a creation did not stop when it was cancelled, or crashed the core.
 
-    Sessions of this worker are loaded again by their next use, and runs under way are done again. What cannot be had
-    again raises this: values on the GPU of that worker, and runs that read or write such values.
+    Sessions of this worker are loaded again at their next use, and open runs are repeated. This error is raised for
+    values on that worker's GPU, which are lost, and for runs that read or write them.
     """
 
 
 class ProtocolError(BrowserError):
-    """The page said what no page of py_ort says."""
+    """The page sent a message that breaks the protocol."""
 
 
 class NoSuchSession(BrowserError, NotFound):
-    """The page does not know this session (any more)."""
+    """The page does not know this session, or no longer."""
 
     code = 9
 
@@ -354,13 +354,13 @@ class Cancelled(BrowserError, Fail):
 
 
 class ShaderError(BrowserError):
-    """A shader did not compile, or WebGPU found a command invalid."""
+    """A shader did not compile, or WebGPU refused a command."""
 
     code = 11
 
     @property
     def places(self) -> list[tuple[int, int, str]]:
-        """The compiler's messages, each with line and column; of a user kernel, in the user's own text."""
+        """The compiler's messages, each with line and column; those of a user kernel refer to the user's own text."""
         found = re.findall(r"^  line (\d+):(\d+): (.*)$", self.message, re.MULTILINE)
         return [(int(line), int(column), text) for line, column, text in found]
 
@@ -385,7 +385,7 @@ def from_code(code: int, message: str, **fields: Any) -> PyOrtError:
     """Return the error for an `ErrorCode` of the schema.
 
     Args:
-        code: The code; one that is not known gives a `Fail`.
+        code: The code; an unknown code results in `Fail`.
         message: What went wrong, and what to do next.
         fields: Further attributes of `PyOrtError`.
     """

@@ -1,4 +1,4 @@
-"""I/O: launching browsers, serving them the page, and the connection to it, all in one background thread."""
+"""I/O in one background thread: starts browsers, serves the page to them, and talks to the page."""
 
 from py_ort.browser.options import BrowserOptions
 

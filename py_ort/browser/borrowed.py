@@ -24,7 +24,7 @@ class Borrowed:
         self._connection: Any = None
 
     async def open(self, url: str, patience: float) -> None:
-        """Have the next browser open a session's page; `patience` as for `Captured.take`.
+        """Open a session's page in the next browser; `patience` as for `Captured.take`.
 
         Raises:
             Timeout: No browser was captured.

@@ -1,4 +1,4 @@
-"""The servers that pages talk to: one HTTP server and one websocket server in this process, both on loopback."""
+"""The servers for pages: one HTTP server and one websocket server in this process, both on loopback."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _log = logging.getLogger("py_ort.browser")
 
 @dataclass
 class _Expected:
-    """A page that was asked for.
+    """A page that should connect.
 
     Attributes:
         future: The page.
-        wanting: What it did not do yet.
+        wanting: Its next step, in words.
     """
 
     future: asyncio.Future[Page]
     wanting: str
 
 
-#: What comes next, after a request for this file.
+#: Next step of a page or worker after the request for this file.
 _NEXT = {"/index.html": "the page to connect", "/worker.js": "the worker to connect"}
-#: What the page puts behind its token for the worker that it starts by itself (web/src/page/page.ts).
+#: Suffix of the page's token for the worker that the page starts by itself (web/src/page/page.ts).
 _FIRST_WORKER = ".1"
 
 
@@ -56,9 +56,9 @@ class Bridge:
         self._server: asyncio.Server | None = None
         self._sockets: set[WebSocket] = set()
         self._strangers = Strangers()
-        #: For browsers of other machines, by where it listens.
+        #: Gateways for browsers of other machines, by their addresses.
         self._gateways: dict[tuple[object, ...], Gateway] = {}
-        #: Browsers that a URL captured, by where it is served.
+        #: Captured browsers, by the address of their URL.
         self._captured: dict[tuple[object, ...], Captured] = {}
         self._lending: set[asyncio.Task[None]] = set()
         self._opening = asyncio.Lock()
@@ -80,15 +80,15 @@ class Bridge:
         """Return the URL to open in a browser, and the futures of the page and of the worker that it starts by itself.
 
         Args:
-            buffers: The number of that worker's first GPU buffer.
+            buffers: Number of that worker's first GPU buffer.
         """
         port, token, page = self.expect_worker()
         query = {"port": port, "token": token, **({"buffers": buffers} if buffers > 1 else {})}
         return f"{self.http.origin}/index.html?{urlencode(query)}", page, self._expect(f"{token}{_FIRST_WORKER}")
 
     async def gateway(self, options: BrowserOptions) -> Gateway:
-        """Return what browsers of other machines reach, started if it is not yet."""
-        from py_ort.browser.gateway import Gateway  # aiohttp takes a while to import
+        """Return the gateway for browsers of other machines; start it if needed."""
+        from py_ort.browser.gateway import Gateway  # aiohttp is slow to import
 
         where = _where(options)
         async with self._opening:
@@ -117,7 +117,7 @@ class Bridge:
         return f"{self.http.origin} ws://127.0.0.1:{self.port}/?{urlencode({'token': captured.lending})}"
 
     def expect_worker(self) -> tuple[int, str, asyncio.Future[Page]]:
-        """Return the port and the token that a worker shall connect with, and the connection's future."""
+        """Return port and token for the connection of a worker, and the connection's future."""
         token = secrets.token_urlsafe(24)
         return self.port, token, self._expect(token)
 
@@ -128,11 +128,11 @@ class Bridge:
         return future
 
     def waits_for(self, future: asyncio.Future[Page]) -> str:
-        """Return what must happen next until this page, or worker, is there."""
+        """Return the next step of this page or worker before it is connected, in words."""
         return next((one.wanting for one in self._expected.values() if one.future is future), "nothing")
 
     def _asked_for(self, target: str) -> None:
-        """A file of the page was asked for, in any thread."""
+        """Note a request for a file of the page; runs in any thread."""
         expected = self._expected.get(self._token(target) or "")
         if expected and (wanting := _NEXT.get(urlsplit(target).path)):
             expected.wanting = wanting
@@ -161,7 +161,7 @@ class Bridge:
         return socket
 
     def _watch(self, socket: WebSocket) -> None:
-        """A connection is a stranger until its handshake has shown a token."""
+        """Count a connection as a stranger until its handshake has shown a token."""
         self._sockets.add(socket)
         self._strangers.enter(socket, socket.close)
         loop, patience = asyncio.get_running_loop(), self._strangers.patience
@@ -204,7 +204,7 @@ class Bridge:
         socket.on_bytes = receive
 
     def _hand_over(self, captured: Captured, socket: WebSocket) -> None:
-        """Lend a captured browser to another process, which has it as long as it keeps its connection."""
+        """Lend a captured browser to another process for as long as that keeps its connection."""
         query = parse_qs(urlsplit(socket.target).query)
 
         async def lend() -> None:
@@ -231,7 +231,7 @@ class Bridge:
         socket.on_close = closed
 
     def _refuse(self, token: str, why: Exception) -> None:
-        """Whoever waits for the page that had this token waits in vain."""
+        """Fail the wait for the page with this token."""
         _log.warning("a page was refused: %s", why)
         error = why if isinstance(why, PyOrtError) else ConnectionLost(f"its hello failed: {type(why).__name__}: {why}")
         error.message = f"the page was refused: {error.message}"
@@ -261,5 +261,5 @@ class Bridge:
 
 
 def _where(options: BrowserOptions) -> tuple[object, ...]:
-    """Return what tells apart the addresses that browsers reach."""
+    """Return the options that determine a server's address for browsers, as a key."""
     return options.host, options.port, options.public_url, options.certificate

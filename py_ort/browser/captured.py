@@ -30,7 +30,7 @@ _NAMES = {
 
 
 def browser_of(user_agent: str) -> str:
-    """Return the name and version that a user agent tells: "firefox 153.0"."""
+    """Return name and version of the browser with this user agent, as "firefox 153.0"."""
     for name, pattern in _NAMES.items():
         if found := re.search(rf"(?:{pattern})([\d.]+)", user_agent):
             return f"{name} {found[1]}"
@@ -38,7 +38,7 @@ def browser_of(user_agent: str) -> str:
 
 
 def system_of(user_agent: str) -> str:
-    """Return the system that a user agent tells: "Windows NT 10.0; Win64; x64"."""
+    """Return the system in a user agent, as "Windows NT 10.0; Win64; x64"."""
     return found[1] if (found := re.search(r"\(([^)]+)\)", user_agent)) else ""
 
 
@@ -63,16 +63,16 @@ announce: Callable[[str, str, bool], None] = _print
 
 
 class Captured:
-    """The browsers that one URL captures. Lives in the loop's thread.
+    """The browsers that one URL captures; all methods run in the loop's thread.
 
     Args:
-        url: Makes the URL from the page's parameter `capture`.
+        url: Returns the URL for a value of the page's parameter `capture`.
         elsewhere: True for browsers of other machines.
 
     Attributes:
         token: The value of that parameter; the pages connect with it.
         url: The URL.
-        lending: A token with which other processes of py_ort connect, to have a browser lent.
+        lending: The token for other processes of py_ort that borrow a browser.
     """
 
     def __init__(self, url: Callable[[str], str], elsewhere: bool) -> None:
@@ -91,12 +91,12 @@ class Captured:
         self._changed.set()
 
     def share(self, more: int) -> None:
-        """Count browsers that share the work of one caller of `take`: meanwhile, no other browser is asked for."""
+        """Count browsers that share the work of one caller of `take`; meanwhile people are not asked for more."""
         self._sharing += more
         self._changed.set()
 
     async def open(self, url: str, patience: float) -> None:
-        """Have the next browser open a session's page; `patience` as for `take`."""
+        """Open a session's page in the next browser; `patience` as for `take`."""
         while True:
             page = await self.take(patience)
             with suppress(PyOrtError):
@@ -104,7 +104,7 @@ class Captured:
                 return
 
     async def send(self, page: Page, url: str) -> None:
-        """Have a browser open a session's page.
+        """Open a session's page in a browser.
 
         Args:
             page: The browser's waiting page.
@@ -128,7 +128,7 @@ class Captured:
             patience: Seconds to wait while no browser is captured.
 
         Raises:
-            Timeout: None was captured.
+            Timeout: No browser was captured.
         """
         self._takers += 1
         try:
@@ -163,7 +163,7 @@ class Captured:
         return False
 
     def _ask(self, patience: float) -> None:
-        """Ask people for a browser: once, until one is captured or nothing waits for it any more."""
+        """Ask people for a browser; not again before one is captured or all callers of `take` have left."""
         self._announced = True
         announce(
             f"py_ort: waiting up to {patience:g} s for a browser to run models in. Open this URL in one, or in "

@@ -1,4 +1,4 @@
-"""The certificate of our own pages, as browsers that we have started are told to trust it, and no other."""
+"""The hash of our pages' certificate, by which browsers that we start trust this certificate and no other."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 from py_ort.exceptions import InvalidArgument
 
 _PEM = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
-#: In a certificate's first part: in front of its number, where there is one.
+#: DER tag of the optional version, the first element of a certificate's signed part.
 _VERSION = 0xA0
-#: Its number, how it is signed, by whom, from when to when, and whose it is; behind these comes the key.
+#: Elements before the key: serial number, signature algorithm, issuer, validity and subject.
 _IN_FRONT = 5
 
 
 def key_hash(file: str) -> str:
-    """Return what Chromium calls a certificate by: the SHA-256 of its public key (SubjectPublicKeyInfo), in base64.
+    """Return Chromium's name of a certificate: the SHA-256 of its public key (SubjectPublicKeyInfo), in base64.
 
     Args:
-        file: PEM; of several certificates the first is the server's own.
+        file: A PEM file. If it has several certificates, the first is the server's own.
 
     Raises:
-        InvalidArgument: There is none in it.
+        InvalidArgument: The file has no certificate.
     """
     try:
         found = _PEM.search(Path(file).read_text(encoding="ascii", errors="replace"))
@@ -42,7 +42,7 @@ def key_hash(file: str) -> str:
 
 
 def _content(data: bytes, at: int) -> tuple[int, int]:
-    """Return where the content of an element of DER begins and ends."""
+    """Return begin and end of the content of a DER element."""
     size, begin = data[at + 1], at + 2
     if size & 0x80:
         count = size & 0x7F

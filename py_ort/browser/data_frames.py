@@ -1,6 +1,7 @@
-"""Frames of data on a websocket, as the server writes and reads them; all others are the websockets package's.
+"""The server's frames of data on a websocket; the websockets package handles all other frames.
 
-Its parser takes longer for a small answer than all else that is done with it, and copies large frames several times.
+The package's parser takes longer for a small answer than all other work on the answer, and copies large frames several
+times.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ from websockets import frames
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
-#: How the package takes a mask off: in C, where that was built.
+#: The package's function that removes a mask; in C if the package was built so.
 _unmasked: Callable[[Any, bytes], bytes] = vars(frames)["apply_mask"]
 
-#: First bytes of frames: of data, whether its message ends with it or goes on; pings and pongs.
+#: First bytes of frames: of data, for all positions in a message; of pings and pongs.
 _BINARY, _DATA, _PINGS = 0x82, (0x82, 0x02, 0x80, 0x00), (0x89, 0x8A)
-#: The second byte: whether there is a mask, and the length, or how many bytes behind it have that.
+#: Second byte of a frame: the bit for a mask, and the length, or the number of bytes that contain the length.
 _HAS_MASK, _SHORT, _TWO_BYTES, _EIGHT_BYTES = 0x80, 125, 126, 127
 _TINY_HEAD, _SMALL_HEAD, _LARGE_HEAD = struct.Struct("!BB"), struct.Struct("!BBH"), struct.Struct("!BBQ")
 _MASK = 4
 
-#: What the socket does not take at once is copied: parts of a large frame are written so many bytes at a time.
+#: Bytes of a large frame written at a time: the transport copies all bytes that the socket does not accept at once.
 _CHUNK = 1 << 17
 
 
 def framed(data: Buffer) -> Iterator[Buffer]:
-    """Yield a frame of data in parts to write, none of which is much longer than 128 KiB."""
+    """Yield a frame of data in parts of at most about 128 KiB."""
     size, view = len(data), memoryview(data)
     if size <= _SHORT:
         head = _TINY_HEAD.pack(_BINARY, size)
@@ -42,23 +43,23 @@ def framed(data: Buffer) -> Iterator[Buffer]:
 
 
 class FrameReader:
-    """Reads what a client sends after its handshake.
+    """Reads a client's bytes after its handshake.
 
     Args:
-        limit: Frames of data are not longer.
-        data: Called with parts of the data, in order, as soon as they are there.
-        others: Called with what the package is to read: pings, and from the first frame on that is neither a ping nor
-            data as it should be, all that comes.
+        limit: Largest size of a frame of data in bytes.
+        data: Called with parts of the data, in order, as soon as they arrive.
+        others: Called with bytes for the package: pings, and everything from the first frame on that is neither a ping
+            nor valid data.
     """
 
     def __init__(self, limit: int, data: Callable[[memoryview], None], others: Callable[[bytes], None]) -> None:
         self._limit, self._data, self._others = limit, data, others
-        self._begun = b""  # of a head, or a ping
-        self._left, self._mask = 0, b""  # of a frame of data
+        self._begun = b""  # an incomplete head or ping
+        self._left, self._mask = 0, b""  # of the current frame of data
         self._over = False
 
     def read(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Read the next bytes."""
         if self._begun:
             data, self._begun = self._begun + data, b""
         at, end = 0, len(data)
@@ -95,10 +96,10 @@ class FrameReader:
 
 
 def _head(data: bytes, at: int) -> tuple[int, int] | None:
-    """Return where the head ends of the frame that begins there, and the size of what is behind it.
+    """Return the end of the head of the frame that begins at `at`, and the size of the frame's content.
 
-    None if more must come before that can be said. A frame without a mask, which no client may send, is as large as
-    none may be.
+    The result is None if the head is incomplete. A frame without a mask, which no client may send, has a forbidden
+    size.
     """
     if len(data) < at + 2:
         return None

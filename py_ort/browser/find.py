@@ -1,4 +1,4 @@
-"""Where browsers are on this machine."""
+"""The browsers installed on this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from py_ort.exceptions import BrowserNotFound
 from py_ort.folders import user_caches
 
-#: Of macOS: everybody's, and the user's own.
+#: macOS' folders of applications: shared, and the user's own.
 _APPLICATIONS = ("/Applications", "~/Applications")
 _VARIABLE = re.compile("%([^%]+)%")
 _NUMBERS = re.compile(r"\d+(\.\d+){3}")
@@ -30,11 +30,11 @@ class Family:
     """Browsers that are started in the same way.
 
     Attributes:
-        commands: Looked for on PATH, in this order.
-        places: Patterns of absolute paths by platform, looked for after them; with variables as %NAME%.
-        package: A Python package that has it: `places` are relative to the package's folder.
-        playwright: Patterns of what `playwright install` puts below its cache folder.
-        install: How to get one.
+        commands: Names of commands to find on PATH, in this order.
+        places: Patterns of absolute paths by platform, tried after the commands; with variables as %NAME%.
+        package: A Python package that contains the browser: `places` are relative to the package's folder.
+        playwright: Patterns of files that `playwright install` puts below its cache folder.
+        install: Advice for installation.
     """
 
     commands: tuple[str, ...]
@@ -116,7 +116,7 @@ FAMILIES = {
 
 
 def installed(family: str = "chromium") -> list[Path]:
-    """Return the browsers of a family that are found, best first."""
+    """Return the installed browsers of a family, best first."""
     one = FAMILIES[family]
     found = [Path(path) for command in one.commands if (path := shutil.which(command))]
     for pattern in one.places.get(sys.platform, ()):
@@ -125,7 +125,7 @@ def installed(family: str = "chromium") -> list[Path]:
             continue
         place = Path(_VARIABLE.sub(lambda found: os.environ.get(found[1], ""), pattern)).expanduser()
         if not place.is_absolute():
-            continue  # a variable that is not there
+            continue  # a variable is not set
         found += sorted(Path(place.anchor).glob(str(place.relative_to(place.anchor))), reverse=True)
     for pattern in one.playwright:
         found += sorted(_playwright_cache().glob(pattern), reverse=True)
@@ -145,7 +145,7 @@ def binary(wanted: str = "chromium") -> Path:
     """Return the binary for a family's name (for "chromium", variable CHROMIUM goes first) or for a path.
 
     Raises:
-        BrowserNotFound: There is none; says where was looked.
+        BrowserNotFound: There is no such browser; the message lists the places searched.
     """
     if wanted not in FAMILIES:
         path = shutil.which(wanted)
@@ -177,11 +177,11 @@ def binary(wanted: str = "chromium") -> Path:
 
 
 def version(path: Path, env: Mapping[str, str] | None = None) -> str:
-    """Return what the browser says of itself, e.g. "Chromium 156.0.1"; "" if it does not (WebKit's needs a display).
+    """Return the browser's name and version, as "Chromium 156.0.1"; "" if unknown (WebKit needs a display to answer).
 
-    On Windows it is not asked, but its folder: there Chrome answers by opening a window.
+    On Windows the version is that of the browser's folder, because Chrome answers by opening a window.
     """
-    if family(str(path)) == "qtwebengine":  # its process tells nothing without a view
+    if family(str(path)) == "qtwebengine":  # its process does not answer without a view
         with contextlib.suppress(PackageNotFoundError):
             return f"QtWebEngine {package_version('PySide6-Essentials')}"
         return ""
@@ -197,7 +197,7 @@ def version(path: Path, env: Mapping[str, str] | None = None) -> str:
 
 
 def _version_in(folder: Path) -> str:
-    """Return the version in a browser's folder: Chrome's has one of this name, Firefox's a file that says it."""
+    """Return the version in a browser's folder: Chrome has a subfolder of that name, Firefox a file."""
     with contextlib.suppress(OSError):
         settings = (folder / "application.ini").read_text("utf-8", "replace")
         if found := re.search(r"^Name=(.+)\n(?:.*\n)*?Version=(.+)", settings, re.MULTILINE):
@@ -207,9 +207,9 @@ def _version_in(folder: Path) -> str:
 
 
 def readable_folder(path: Path) -> Path | None:
-    """Return where a browser can read files of ours, if it is not where temporary files are.
+    """Return the folder for files that a browser must read, if it cannot read the usual temporary files.
 
-    A snap has a /tmp of its own; this is its folder in the user's home.
+    A snap has its own /tmp; the result is the snap's folder in the user's home.
     """
     name = path.name if path.resolve().name == "snap" else None
     with contextlib.suppress(OSError), path.open("rb") as file:
@@ -221,7 +221,7 @@ def readable_folder(path: Path) -> Path | None:
 
 
 def _folders(package: str) -> list[Path]:
-    """Return where a Python package is, which is not imported for that."""
+    """Return the folders of a Python package, without importing it."""
     spec = importlib.util.find_spec(package)
     return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
 

@@ -1,6 +1,6 @@
-"""What browsers of other machines reach: one port for page, weights and websocket, which hands on to our own servers.
+"""The gateway for browsers of other machines: one port that forwards to our servers for page, weights and websocket.
 
-Those stay on loopback, whatever is asked of this one. Its URLs begin with a secret; without it there is nothing.
+The servers themselves stay on loopback. The gateway's URLs begin with a secret; other URLs are not found.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from py_ort.exceptions import BrowserError, InvalidArgument
 
 _log = logging.getLogger("py_ort.browser")
 _CHUNK = 1 << 20
-#: Bytes of a file that fits into one packet as it is.
+#: Largest file in bytes that is not compressed: it fits into one packet.
 _SMALL = 1 << 10
-#: Headers of one connection only.
+#: Headers that concern one connection only.
 _HOP_BY_HOP = {"connection", "date", "keep-alive", "server", "transfer-encoding", "upgrade"}
 _ASKED = ("Accept", "Range")
-#: What browsers take from secure pages only, and complain of in others.
+#: Headers that browsers accept only from secure pages; elsewhere they log a complaint.
 _OF_SECURE_PAGES = {"cross-origin-opener-policy"}
 
 
 class Gateway:
-    """Lives in the loop's thread; see `start`.
+    """A gateway; all methods run in the loop's thread. `start` starts it.
 
     Args:
         files: The origin of our HTTP server.
         socket: The URL of our websocket server.
-        options: Of a browser elsewhere: host, port, public_url, certificate.
+        options: Options of a remote browser: host, port, public_url, certificate.
 
     Attributes:
-        origin: What browsers call it.
+        origin: The gateway's origin, as browsers name it.
     """
 
     def __init__(self, files: str, socket: str, options: BrowserOptions) -> None:
@@ -52,7 +52,7 @@ class Gateway:
         self._runner: web.AppRunner | None = None
         self._port: NetworkPort | None = None
         self._client: ClientSession | None = None
-        #: Headers of our server that are not handed on.
+        #: Headers of our server that are not forwarded.
         self._left_out = set(_HOP_BY_HOP)
         self.origin = ""
 
@@ -87,7 +87,7 @@ class Gateway:
         port = self._port.number
         local = f"{'https' if tls else 'http'}://{in_url(options.host)}:{port}"
         try:
-            # As browsers spell it: without the port that is usual, for one.
+            # As browsers spell the origin, for example without the default port.
             self.origin = str(URL(options.public_url or local).origin())
         except ValueError as e:
             await self.close()
@@ -101,7 +101,7 @@ class Gateway:
             )
 
     def url(self, local: str) -> str:
-        """Return what a browser elsewhere opens for a URL of our HTTP server."""
+        """Return the URL that a remote browser opens for a URL of our HTTP server."""
         there = urlsplit(local)
         return f"{self.origin}/{self._secret}{there.path}?{there.query}"
 
@@ -115,7 +115,7 @@ class Gateway:
             await self._client.close()
 
     def _admit(self, request: web.Request) -> ClientSession:
-        """Note that a request came with the secret; return what asks our own servers."""
+        """Note that a request came with the secret; return the client of our own servers."""
         assert self._client is not None and self._port is not None and request.transport is not None
         self._port.shown(request.transport.get_extra_info("peername"))
         return self._client
@@ -126,9 +126,9 @@ class Gateway:
         if request.rel_url.raw_query_string:
             target += f"?{request.rel_url.raw_query_string}"
         asked = {name: request.headers[name] for name in _ASKED if name in request.headers}
-        # Files of the page are code, which packs well; weights and feeds hardly do.
+        # Files of the page are code, which compresses well; weights and feeds hardly do.
         packs = not target.startswith(BLOBS) and "gzip" in request.headers.get("Accept-Encoding", "")
-        method = "GET" if packs else request.method  # HEAD wants the size of what is packed, too
+        method = "GET" if packs else request.method  # HEAD reports the compressed size, too
         try:
             async with client.request(
                 method, URL(self._files + target, encoded=True), headers=asked, allow_redirects=False
@@ -150,7 +150,7 @@ class Gateway:
                 await response.write_eof()
                 return response
         except ClientError as e:
-            # It broke off: so does this, and who asks why by HEAD is answered.
+            # The answer broke off, so this one does, too; a request by HEAD gives the reason.
             raise ConnectionResetError(str(e)) from e
 
     async def _hand_on_socket(self, request: web.Request) -> web.StreamResponse:
@@ -191,7 +191,7 @@ def _is_large_and_whole(headers: Mapping[str, str]) -> bool:
 
 @lru_cache(16)
 def _packed(file: bytes) -> bytes:
-    return gzip.compress(file, 6, mtime=0)  # the page waits for it; 9 takes half as long again, and saves nothing
+    return gzip.compress(file, 6, mtime=0)  # the page waits for it; level 9 takes 1.5 times as long and saves nothing
 
 
 async def _send(to: object, message: WSMessage) -> None:

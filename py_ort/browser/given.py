@@ -20,12 +20,12 @@ _numbers = itertools.count(1)
 
 @contextmanager
 def given(open_page: Callable[[str], None], like: BrowserOptions | None = None) -> Iterator[BrowserOptions]:
-    """Have a page opened by the caller, and yield the options of sessions that run in it.
+    """Yield the options for sessions in a page that the caller opens.
 
     Args:
         open_page: Opens a URL of this machine, or of `like.host`, in the browser, in a tab or a frame. It is called
-            once, in this thread. What it raises, this raises.
-        like: All options but the browser; its `launch_timeout` has the seconds until the page must have answered.
+            once, in this thread, and may raise.
+        like: All options except `browser`; its `launch_timeout` limits the seconds until the page answers.
 
     Raises:
         BrowserError: The page did not answer.

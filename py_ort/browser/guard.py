@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _SCRIPT = Path(__file__).with_name("guard_process.py")
-#: Seconds that the program may take to end, be killed and have its folder removed.
+#: Seconds for the program to end or be killed, and for the removal of its folder.
 PATIENCE = 10.0
-#: On Windows; else a console's Ctrl-C ends it, too.
+#: On Windows, a group of its own, so that a console's Ctrl-C does not end it.
 _OWN_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
@@ -30,7 +30,7 @@ class Guard:
 
     Args:
         prefix: The beginning of the folder's name.
-        parent: Where to make it; by default with all other temporary files.
+        parent: Folder to create it in; by default the system's folder for temporary files.
 
     Attributes:
         folder: The folder, closed to other users.
@@ -87,11 +87,11 @@ class Guard:
             await asyncio.sleep(0.02)
         else:
             self._process.kill()
-        shutil.rmtree(self.folder, ignore_errors=True)  # still there if somebody killed the second process
+        shutil.rmtree(self.folder, ignore_errors=True)  # the second process may have been killed
         self._errors.close()
 
     def release(self) -> None:
-        """Tell the second process to end the program and remove the folder. Does not wait."""
+        """Make the second process end the program and remove the folder. Does not wait."""
         assert self._process.stdin is not None
         self._process.stdin.close()
 
@@ -100,7 +100,7 @@ _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
 
 
 def _let_go() -> None:
-    """In a forked child, close the pipes: else browsers of the parent would live as long as the child."""
+    """Close the pipes in a forked child; otherwise browsers of the parent would live as long as the child."""
     for guard in _guards:
         guard.release()
 

@@ -1,7 +1,7 @@
-"""Runs a program until it ends, or the process that started this one does, or says so; then removes the folder.
+"""Runs a program until it ends, or the process that started this script ends or says so; then removes a folder.
 
-A script for `guard.py`, which needs only Python's own modules. Its argument is the folder. The first line of stdin is
-the program, as JSON; the end of stdin is that of the other process.
+A script for `guard.py`; it imports only Python's own modules. Its argument is the folder. The first line of stdin is
+the program, as JSON. Stdin ends with the other process.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import threading
 import time
 from typing import Any
 
-#: Seconds that a program may take to end before it is killed.
+#: Seconds for a program to end before it is killed.
 _PATIENCE = 3.0
 
 
 def main(folder: str) -> int:
     """Return the program's status, 128 and the number for a signal."""
-    events: queue.SimpleQueue[bytes] = queue.SimpleQueue()  # may be put into by signal handlers
+    events: queue.SimpleQueue[bytes] = queue.SimpleQueue()  # signal handlers may put items into it
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), lambda *_: events.put(b""))
@@ -74,9 +74,9 @@ def _die_with_parent() -> None:
 
 
 def end(program: subprocess.Popen[bytes]) -> None:
-    """End a program, the leader of its group, and what is left of the group."""
+    """End a program, the leader of its process group, and the rest of the group."""
     if sys.platform == "win32":
-        # It has no groups to signal, but a program that ends a process with those that it started.
+        # Windows has no groups to signal; taskkill ends a process with its children.
         command = ["taskkill", "/T", "/F", "/PID", str(program.pid)]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         program.wait()

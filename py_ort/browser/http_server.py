@@ -1,7 +1,7 @@
 """The HTTP server: the built page, and the plans and weights of sessions, on loopback only.
 
-When a part cannot be made, the answer is 500 and why; where an answer had begun, it breaks off, and the page asks by
-HEAD, whose header `Py-Ort-Failure` tells.
+If a part cannot be made, the answer is 500 with the reason. An answer that had begun breaks off; the page then asks by
+HEAD, and the header `Py-Ort-Failure` has the reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from py_ort.wire.parts import SMALL, LazyPart, Part, Stored, StreamedPart, cut, 
 _log = logging.getLogger("py_ort")
 
 
-#: Cross-origin isolation gives the page SharedArrayBuffer and fine clocks.
+#: Headers for cross-origin isolation, which gives the page SharedArrayBuffer and precise clocks.
 HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
@@ -39,22 +39,22 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Accept-Ranges": "bytes",
 }
-#: Says why an answer broke off, in the next one; see `web/src/wire/fetching.ts`.
+#: Header with the reason why the answer before broke off; see `web/src/wire/fetching.ts`.
 FAILURE = "Py-Ort-Failure"
 _LONGEST = 2000
-#: How many bytes that were made on demand a blob keeps.
+#: Bytes made on request that a blob keeps.
 _KEPT = 128 << 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
-#: Where blobs are, under names that cannot be guessed.
+#: Path of blobs, whose names cannot be guessed.
 BLOBS = "/blob/"
-#: Seconds that a stranger may take to be sent a file of the page.
+#: Seconds to send a file of the page to a stranger.
 _SENDING = 60.0
 
 
 class Blob:
-    """Bytes to serve: parts one after the other. Only small ones are joined, to be sent in one go.
+    """Bytes to serve, in parts. Small parts are joined, and sent in one piece.
 
-    Parts that are made on demand stay for a while, because several ranges may ask for one.
+    Parts made on request stay for a while, because several ranges may need the same part.
     """
 
     def __init__(self, parts: Sequence[Part], content_type: str = "application/octet-stream") -> None:
@@ -64,9 +64,9 @@ class Blob:
         for part in self._parts:
             self._starts.append(self.size)
             self.size += size_of(part)
-        #: What went wrong when it was served last: too late for that answer, so the next one tells.
+        #: The error that broke off the last answer; the next answer reports it.
         self.failure = ""
-        #: Likewise, where that was an error of py_ort.
+        #: The same error, if it is one of py_ort.
         self.error: PyOrtError | None = None
         self._made: OrderedDict[int, memoryview] = OrderedDict()
         self._lock = threading.Lock()
@@ -77,7 +77,7 @@ class Blob:
         while start < end:
             part, at = self._parts[index], self._starts[index]
             if isinstance(part, StreamedPart):
-                part.read(start - at, 1)  # says what is wrong before an answer begins
+                part.read(start - at, 1)  # raises before an answer begins
                 yield cut(part, start - at, min(end, at + part.size) - start)
             else:
                 yield self._bytes(index, part)[start - at : end - at]
@@ -130,27 +130,27 @@ class HttpServer:
         return f"{self.origin}{BLOBS}{secrets.token_urlsafe(18)}"
 
     def publish(self, parts: Sequence[Part], content_type: str = "application/octet-stream", url: str = "") -> str:
-        """Serve these bytes; return their URL, a new one by default. They are held until `withdraw`."""
+        """Serve these bytes until `withdraw`; return their URL, by default a new one."""
         url = url or self.new_url()
         self._blobs[urlsplit(url).path] = Blob(parts, content_type)
         return url
 
     def replace(self, url: str, parts: Sequence[Part]) -> None:
-        """Serve other bytes at a URL that `publish` gave."""
+        """Serve other bytes at a URL that `publish` returned."""
         path = urlsplit(url).path
         self._blobs[path] = Blob(parts, self._blobs[path].content_type)
 
     def error_of(self, url: str) -> PyOrtError | None:
-        """Return what kept us from serving a URL that `publish` gave, where that is an error of ours."""
+        """Return the error of py_ort that broke off the last answer for a URL of `publish`, if any."""
         return self._blobs[urlsplit(url).path].error
 
     def withdraw(self, url: str) -> None:
-        """Stop serving a URL that `publish` gave."""
+        """Stop serving a URL that `publish` returned."""
         self._blobs.pop(urlsplit(url).path, None)
 
     def close(self) -> None:
         """Stop serving."""
-        # It wakes the server's thread, which looks at the socket for 0.2 s; Linux has this, others wait for that.
+        # Wakes the server's thread on Linux; elsewhere the thread notices within 0.2 s.
         with contextlib.suppress(OSError):
             self._server.socket.shutdown(socket.SHUT_RDWR)
         self._server.shutdown()
@@ -158,7 +158,7 @@ class HttpServer:
 
 
 def check_assets() -> None:
-    """Raise EngineError when the page or the core was not built."""
+    """Raise EngineError if the page or the core was not built."""
     missing = [n for n in ("index.html", "worker.js", "core.mjs", "core.wasm") if not (ASSETS / n).is_file()]
     if missing:
         raise EngineError(
@@ -168,7 +168,7 @@ def check_assets() -> None:
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each connection: as many as our pages have, and a bounded number for strangers."""
+    """One thread for each connection; the number of strangers' connections is limited."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -189,11 +189,11 @@ class _Server(ThreadingHTTPServer):
         self.strangers.close_overdue()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that goes away in the middle of an answer is no news."""
+        """Ignore browsers that leave in the middle of an answer."""
 
 
 def _hang_up(connection: socket.socket) -> None:
-    """Wake the thread that reads from or writes to this connection; it closes it."""
+    """Wake the thread that reads from or writes to this connection; the thread closes it."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 
@@ -212,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         host = (self.headers.get("Host") or "").rpartition(":")[0]
-        if host not in ("127.0.0.1", "localhost"):  # another name that was made to point here
+        if host not in ("127.0.0.1", "localhost"):  # another name that points to this machine
             return self._refuse(HTTPStatus.FORBIDDEN)
         path = unquote(urlsplit(self.path).path)
         if blob := self._blobs.get(path):
@@ -230,7 +230,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._give(None)
 
     def _give(self, seconds: float | None) -> None:
-        """Give a stranger this time, or the usual one, for what comes now."""
+        """Give a stranger these seconds, by default the usual ones, for the next step."""
         if self._stranger:
             self.server.strangers.enter(self.connection, partial(_hang_up, self.connection), seconds)
 
@@ -250,7 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
         parts: Iterator[Stored] = iter(()) if self.command == "HEAD" else blob.slices(start, end)
         try:
             part = next(parts, None)
-        except Exception as e:  # of whoever makes it
+        except Exception as e:  # the part could not be made
             return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, words=self._note(blob, e))
         self.send_response(status)
         if status == HTTPStatus.PARTIAL_CONTENT:
@@ -271,7 +271,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _note(self, blob: Blob, error: Exception) -> str:
-        # Names of files may have bytes that are not text: no header, log or terminal takes them.
+        # Names of files may have bytes that are not text, which headers, logs and terminals refuse.
         words = f"{type(error).__name__}: {error}"[:_LONGEST]
         blob.failure = words.encode(errors="backslashreplace").decode()
         blob.error = error if isinstance(error, PyOrtError) else None

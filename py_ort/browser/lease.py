@@ -1,4 +1,4 @@
-"""Browsers under way, and the shares that sessions have in them."""
+"""Running browsers, and the shares that sessions have in them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from py_ort.browser.page import Page
 
 @dataclass(eq=False)
 class Browser:
-    """A browser under way.
+    """A running browser.
 
     Attributes:
-        key: Sessions whose options have the same key share it.
-        options: It was started with these.
-        http: What it fetches from.
-        launcher: What started it.
+        key: Sessions whose options have the same key share the browser.
+        options: The options that it was started with.
+        http: The server that it fetches files from.
+        launcher: The launcher that started it.
         host: The browser's page, which starts and ends workers.
         leases: Its workers.
         had_devices: The providers that had a device in it, and whether in its page's own thread.
@@ -40,7 +40,7 @@ class Browser:
 
 @dataclass(eq=False)
 class Lease:
-    """A session's share of a browser's worker. Give it back with `release`.
+    """A share of a browser's worker. `Pool.release` returns it.
 
     Attributes:
         page: The worker; another one after it had to be ended (see `Pool.live`).
@@ -60,7 +60,7 @@ class Lease:
 
     @property
     def launcher(self) -> Launcher:
-        """What started the browser."""
+        """The launcher that started the browser."""
         return self.browser.launcher
 
     @property
@@ -70,5 +70,5 @@ class Lease:
 
     @property
     def http(self) -> HttpServer:
-        """What the browser fetches from."""
+        """The server that the browser fetches files from."""
         return self.browser.http

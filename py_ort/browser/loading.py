@@ -1,6 +1,7 @@
-"""A plan on its way into a page. What the page reports meanwhile is told in the thread that waits for it.
+"""The loading of a plan into a page, with its progress reported in the thread that waits.
 
-Whoever is told is the user's own code, which may raise, wait or use other sessions: none of that in the loop's thread.
+The receiver of reports is the user's own code, which may raise, wait or use other sessions. The loop's thread must do
+none of these.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from py_ort.wire.parts import Part
 
 T = TypeVar("T")
 Report = Callable[[ProgressReport], None]
-#: Bytes of a plan that is sent with the request: to fetch it takes another way there and back.
+#: Largest plan in bytes that is sent with the request; a fetch would cost another round trip.
 SENT = 1 << 18
 
 
 class Loading(Generic[T]):
-    """A context, which ends the loading if it is left before that is done.
+    """A context that cancels the loading if it is left early.
 
     Args:
-        http: Serves plan and weights as long as they are needed.
+        http: Serves plan and weights until the context is left.
         plan: The plan.
-        weights: Its weights.
-        load: Has a page load them: given both URLs, and what to call with the page's reports. A plan with the URL "" is
-            sent.
+        weights: The plan's weights.
+        load: Loads them in a page; arguments: the URLs of plan and weights, and a function for the page's reports. The
+            plan with the URL "" is sent.
     """
 
     def __init__(
@@ -48,16 +49,16 @@ class Loading(Generic[T]):
         self._future.add_done_callback(lambda _: self._reports.put(None))
 
     def reports(self) -> Iterator[ProgressReport]:
-        """Yield what the page reports, until it is done."""
+        """Yield the page's reports until the loading ends."""
         with waiting_for(self._future):
             yield from iter(self._reports.get, None)
 
     @typed_errors("loading the plan into the page")
     def result(self) -> T:
-        """Wait for the end of it, and return what `load` returned.
+        """Wait for the end of the loading, and return the result of `load`.
 
         Raises:
-            PyOrtError: What the page says; of weights that could not be made for it, what was wrong with those.
+            PyOrtError: The page's error, or the error of weights that could not be made.
         """
         try:
             return wait_for(self._future)

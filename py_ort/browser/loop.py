@@ -1,7 +1,6 @@
-"""The one background thread, with an asyncio loop that owns all of py_ort's I/O.
+"""The background thread, with an asyncio loop that does all of py_ort's I/O.
 
-Because nothing of it runs in the caller's thread, a session works the same in scripts, in Jupyter and inside asyncio
-programs.
+No I/O runs in the caller's thread, so sessions work the same in scripts, in Jupyter and in asyncio programs.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ _log = logging.getLogger("py_ort.browser")
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """A loop whose callers keep what is theirs.
+    """A loop that does not disturb its callers.
 
-    Other threads wake it without losing an OSError that a signal handler raises meanwhile. A terminal's signals do not
-    reach processes that it starts: Playwright's driver ends with this process, and removes its browsers' folders then.
+    A thread that wakes the loop does not lose an OSError that a signal handler raises meanwhile. A terminal's signals
+    do not reach processes that the loop starts: Playwright's driver ends with this process, and then removes its
+    browsers' folders.
     """
 
     async def subprocess_exec(self, *args: Any, **options: Any) -> Any:
@@ -57,11 +57,11 @@ class LoopThread:
         self.loop.close()
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine there; return a future for other threads."""
+        """Start a coroutine in the loop; return a future for other threads."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there and wait for it. An interrupt (Ctrl-C) of the waiting thread cancels it."""
+        """Run a coroutine in the loop and wait for it. An interrupt (Ctrl-C) of the waiting thread cancels it."""
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise PyOrtError("a synchronous call of py_ort inside its own event loop would wait for itself")
@@ -73,12 +73,12 @@ class LoopThread:
             raise
 
 
-#: Say of exceptions that nobody fetched whether they are the end of something that was ended.
+#: Predicates of unfetched exceptions: true if the exception only reports a deliberate end.
 _ends: list[Callable[[BaseException], bool]] = []
 
 
 def end_of(tell: Callable[[BaseException], bool]) -> None:
-    """Have exceptions that nobody fetches logged as details, without a traceback, if this says so of them."""
+    """Log unfetched exceptions as details, without a traceback, if this predicate is true for them."""
     _ends.append(tell)
 
 
@@ -106,9 +106,9 @@ def loop_thread() -> LoopThread:
 
 
 def soon(callback: Callable[[], object]) -> None:
-    """Call something in the loop, some time; never fails, not even while Python shuts down.
+    """Call a function in the loop later; never fails, even while Python shuts down.
 
-    Without a loop there is nothing to do: a forked child has none until it makes a session of its own.
+    Without a loop it does nothing: a forked child has no loop until it makes its own session.
     """
     if _instance is not None:
         with suppress(RuntimeError):  # the loop is closed
@@ -116,7 +116,7 @@ def soon(callback: Callable[[], object]) -> None:
 
 
 def at_exit(closing: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Have a coroutine function run in the loop when Python ends."""
+    """Register a coroutine function to run in the loop when Python ends."""
     _at_exit.append(closing)
 
 
@@ -126,16 +126,16 @@ def _at_end(pid: int) -> None:
 
 
 def shut_down() -> None:
-    """Call what `at_exit` was given, and wait for it; Python calls this when it ends."""
+    """Run the functions registered with `at_exit`, and wait for them; Python calls this at its end."""
     if _instance is None:
         return
     for closing in reversed(_at_exit):
-        with suppress(Exception):  # nobody is left to be told
+        with suppress(Exception):  # no one is left to handle it
             _instance.submit(closing()).result(10)
 
 
 def _forget() -> None:
-    """In a forked child: the thread stayed with the parent."""
+    """Forget the loop in a forked child: its thread stayed with the parent."""
     global _instance, _lock
     _instance, _lock = None, threading.Lock()
     _at_exit.clear()

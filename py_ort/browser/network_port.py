@@ -1,7 +1,7 @@
-"""The port of a gateway: connections that have not shown the gateway's secret are few, and none is open for long.
+"""The port of a gateway, with limits for connections that have not shown the gateway's secret.
 
-The limits are those of `Strangers`. They count from the accepted socket on, before TLS: a connection that never ends
-its handshake costs a file descriptor, too.
+The limits are those of `Strangers`. They apply from the accepted socket on, before TLS: a connection that never
+completes its handshake costs a file descriptor, too.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Any
 from py_ort.browser.strangers import MOST, Strangers
 
 _log = logging.getLogger("py_ort.browser")
-#: Seconds between two looks for connections whose time is over, and after a connection could not be accepted.
+#: Seconds between two checks for overdue connections, and after a connection that could not be accepted.
 _INTERVAL = 0.5
 
 
 class NetworkPort:
-    """Lives in the loop's thread.
+    """A port that other machines can reach; all methods run in the loop's thread.
 
     Args:
-        protocol: Makes the protocol of a connection.
-        tls: Its encryption, if any.
+        protocol: Returns the protocol of a new connection.
+        tls: Encryption of the connections, if any.
 
     Attributes:
-        number: Of the port.
-        strangers: The connections that have not shown the secret, by their addresses.
+        number: The port's number.
+        strangers: Connections that have not shown the secret, by their addresses.
     """
 
     def __init__(self, protocol: Callable[[], asyncio.BaseProtocol], tls: ssl.SSLContext | None) -> None:
@@ -43,7 +43,7 @@ class NetworkPort:
         self.number = 0
 
     async def listen(self, host: str, port: int) -> None:
-        """Accept connections, at all addresses that a host name has.
+        """Accept connections at all addresses of a host name.
 
         Raises:
             OSError: An address is taken, or none of this machine's.
@@ -63,7 +63,7 @@ class NetworkPort:
         self.strangers.leave(peer)
 
     async def close(self) -> None:
-        """Stop listening. Connections that the protocols know of are theirs to close."""
+        """Stop listening. The protocols close their own connections."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Which browser, started how."""
+"""Options of browsers, and their command lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CAPTURE = "capture"
 LAUNCHERS = ("auto", "playwright", "process")
 WEBGPU = ("auto", "hardware", "software", "off")
 
-#: Chromium that does only what it is asked to, in the background too.
+#: Flags that stop Chromium's own network use, and its throttling of pages in the background.
 QUIET = (
     "--no-first-run",
     "--no-default-browser-check",
@@ -39,9 +39,9 @@ QUIET = (
     "--mute-audio",
     "--password-store=basic",
 )
-#: A window's address bar keeps two pages ready to drop down, with a process for them: half of what a start costs.
-#: What asks servers for something to show there is off as well. Of several such flags Chromium takes the last, so this
-#: names again what Playwright switches off that concerns a page of ours.
+#: A window's address bar prepares two pages in a process of their own, which is half the time of a start. Features that
+#: ask servers for contents of these pages are off as well. Chromium uses only the last of several such flags, so the
+#: list includes features that Playwright switches off for pages like ours.
 NO_ADDRESS_BAR = "--disable-features=" + ",".join((
     "AimEnabled",
     "DestroyProfileOnBrowserClose",
@@ -58,46 +58,47 @@ NO_ADDRESS_BAR = "--disable-features=" + ",".join((
 NO_SANDBOX = "--no-sandbox"
 _FEATURES = "--enable-features="
 TRUSTED_KEYS = "--ignore-certificate-errors-spki-list"
-#: User and password of a URL, and its parameters.
+#: User, password and parameters in a URL.
 _SECRETS = re.compile(r"(?<=//)[^/@?#]*@|\?[^#]*")
 
 
 @public
 @dataclass(frozen=True)
 class BrowserOptions:
-    """How to get a browser. Sessions whose options are equal share one browser and one page.
+    """Options of a browser. Sessions with equal options share one browser and one page.
 
     Attributes:
         browser: "chromium", "firefox", "webkit" (WebKitGTK) or "qtwebengine" (the web view of apps, of PySide6); the
             path of a browser's binary; "cdp:URL" of one that runs already; "playwright:WSURL" or
-            "webdriver:URL#BROWSER" of a server that starts one (Playwright's, or a WebDriver, as Selenium Grid's hub
-            is); "capture" prints one URL, and takes the browsers that open it.
+            "webdriver:URL#BROWSER" of a server that starts one (Playwright's, or a WebDriver, like Selenium Grid's
+            hub); "capture" prints one URL, and uses the browsers that open it.
             Default: variable PY_ORT_BROWSER, else "chromium".
         launcher: "playwright" (Chromium only), "process" (the binary with a URL, without Playwright), or "auto":
-            Playwright where it can. Default: variable PY_ORT_LAUNCHER, else "auto".
-        webgpu: Flags for WebGPU: "hardware", where an adapter on the CPU counts as none; "software" (SwiftShader, on
-            the CPU); "off"; "auto": hardware if there is a GPU, else software. Default: variable PY_ORT_WEBGPU, else
+            Playwright where possible. Default: variable PY_ORT_LAUNCHER, else "auto".
+        webgpu: Flags for WebGPU: "hardware", which refuses adapters on the CPU; "software" (SwiftShader, on the CPU);
+            "off"; "auto": hardware if there is a GPU, else software. Default: variable PY_ORT_WEBGPU, else
             "auto".
-        flags: Further flags for the browser's command line. Variable CHROMIUM_FLAGS replaces all that py_ort chooses
-            for Chromium, save for the sandbox.
+        flags: Further flags for the browser's command line. Variable CHROMIUM_FLAGS replaces all flags that py_ort
+            chooses for Chromium, except the sandbox's.
         env: Further environment variables for the browser. Variable CHROMIUM_LD becomes its LD_LIBRARY_PATH.
-        sandbox: Chromium's, QtWebEngine's and WebKit's: True, never without; False, without; None, on unless this is
-            root (not WebKit), a tool is missing (WebKit) or the system forbids it, which a warning says. Default:
+        sandbox: Sandbox of Chromium, QtWebEngine and WebKit. True: required. False: off. None: on, or off with a
+            warning if this user is root (not WebKit), a tool is missing (WebKit) or the system forbids it. Default:
             variable PY_ORT_SANDBOX ("1" or "0"), else None. Firefox decides for itself. See docs/security.md.
-        headless: Whether to start without a window.
-        launch_timeout: Seconds to wait for the browser and its page, and for a WebGPU device; of "capture": for a
-            browser to open the URL, while none has. Later is a `Timeout`.
-        idle_timeout: Seconds that a browser lives on after its last session was closed.
-        pages: Over how many workers a browser spreads its sessions. Those of one worker share its core, its devices and
-            its turn to run; those of different ones run at the same time. A new one is started when all are in use.
-        instance: Options that differ in it have browsers of their own.
-        host: An address of this machine where browsers of other machines reach it, "0.0.0.0" for all; "": loopback
-            only. One port serves page, weights and websocket to who has the URL, which holds a secret.
-        port: That port; 0: any that is free.
-        public_url: What browsers call it, where that is not https://ADDRESS:PORT: of a reverse proxy or a tunnel.
-        certificate: Files (PEM) of a TLS certificate and its key. Without TLS, by this or by a proxy, browsers
-            elsewhere give a page neither WebGPU nor threads. A Chromium that is started for this page takes it whoever
-            signed it; others need to know who did.
+        headless: True to start without a window.
+        launch_timeout: Seconds to wait for the browser and its page, and for a WebGPU device; with "capture", for a
+            browser to open the URL, while none has. After that, `Timeout` is raised.
+        idle_timeout: Seconds from the close of a browser's last session to the browser's end.
+        pages: Largest number of workers over which a browser spreads its sessions. Sessions of one worker share its
+            core and devices, and run in turn; sessions of different workers run at the same time. A worker is started
+            when all others are in use.
+        instance: Number that separates browsers: options with different numbers use different browsers.
+        host: An address of this machine for browsers of other machines, "0.0.0.0" for all; "": loopback only. One port
+            serves page, weights and websocket; its URL contains a secret.
+        port: The number of that port; 0: any free port.
+        public_url: The origin that browsers use, if it is not https://ADDRESS:PORT: of a reverse proxy or a tunnel.
+        certificate: Files (PEM) of a TLS certificate and its key. Without TLS, from here or from a proxy, remote
+            browsers give a page neither WebGPU nor threads. A Chromium that is started for this page accepts any
+            signer; other browsers must trust the signer.
     """
 
     browser: str = field(default_factory=lambda: os.environ.get("PY_ORT_BROWSER") or "chromium")
@@ -142,7 +143,7 @@ class BrowserOptions:
 
     @property
     def name(self) -> str:
-        """`browser` without what may be a secret in the address of one that runs elsewhere."""
+        """`browser` without possible secrets in a remote browser's address."""
         return _SECRETS.sub("", self.browser)
 
     @classmethod
@@ -156,20 +157,20 @@ class BrowserOptions:
         """Return options from the arguments of a session.
 
         Args:
-            browser: Options, or what they call `browser`; None: the default.
-            launcher: Takes the place of that of `browser`; None: it does not.
+            browser: Options, or their attribute `browser`; None: the default.
+            launcher: Replaces the options' attribute of this name, if it is not None.
             pages: Likewise.
             webgpu: Likewise.
 
         Raises:
-            InvalidArgument: One of them is not what it may be.
+            InvalidArgument: A value is not allowed.
         """
         options = browser if isinstance(browser, BrowserOptions) else cls(browser=browser) if browser else cls()
         launcher, pages, webgpu = launcher or options.launcher, pages or options.pages, webgpu or options.webgpu
         return replace(options, launcher=launcher, pages=pages, webgpu=webgpu)
 
     def settled(self) -> BrowserOptions:
-        """Return what "auto" means on this machine: options that start the same browser become equal."""
+        """Return options without "auto", as on this machine: options that start the same browser become equal."""
         webgpu, launcher = self.webgpu, self.launcher
         if webgpu == "auto":
             webgpu = "hardware" if has_gpu() else "software"
@@ -178,11 +179,11 @@ class BrowserOptions:
         return replace(self, webgpu=webgpu, launcher=launcher)
 
     def command_line(self) -> list[str]:
-        """Return the flags for a Chromium for our page, without those of the profile and of debugging."""
+        """Return the flags of a Chromium for our page, without those of the profile and of debugging."""
         return self._with_sandbox([NO_ADDRESS_BAR, *self._trust(), *self._chosen_flags()])
 
     def flags_for_any_page(self) -> list[str]:
-        """Return the flags for a Chromium for pages of others: what these see of it is as its starter has it."""
+        """Return the flags of a Chromium for pages of others, without flags that change the browser for them."""
         return self._with_sandbox(self._chosen_flags())
 
     def _with_sandbox(self, chosen: list[str]) -> list[str]:
@@ -193,12 +194,12 @@ class BrowserOptions:
         return _together(flags)
 
     def flags_elsewhere(self) -> list[str]:
-        """Return the flags for a Chromium that another machine starts, about whose user nothing is known here."""
+        """Return the flags of a Chromium that another machine starts, as a user unknown here."""
         own = [NO_ADDRESS_BAR, *self._trust(), *self._chosen_flags()]
         return [*([NO_SANDBOX] if self.sandbox is False else []), *_together([*own, *self.flags])]
 
     def _trust(self) -> list[str]:
-        """Return the flag with which Chromium takes our own certificate, whoever signed it, and no other."""
+        """Return the flag with which Chromium accepts our own certificate with any signer, and no other."""
         return [f"{TRUSTED_KEYS}={key_hash(self.certificate[0])}"] if self.certificate else []
 
     def _chosen_flags(self) -> list[str]:
@@ -207,7 +208,7 @@ class BrowserOptions:
         return [*QUIET, *dict.fromkeys(wanted)]
 
     def no_adapter_hint(self, provider: str) -> str:
-        """Return what to try where the browser has no device of a provider."""
+        """Return advice for a browser that has no device of a provider."""
         hints, family = PROVIDERS[provider].needs.hints, find.family(self.browser)
         if self.browser == CAPTURE or self.browser.startswith("given:"):
             family = "given"
@@ -224,7 +225,7 @@ class BrowserOptions:
 
 
 def _together(flags: list[str]) -> list[str]:
-    """Return the flags with all features in one: of several such flags Chromium heeds the last."""
+    """Return the flags with all features joined in one, because Chromium uses only the last such flag."""
     features = [flag.partition("=")[2] for flag in flags if flag.startswith(_FEATURES)]
     others = [flag for flag in flags if not flag.startswith(_FEATURES)]
     return [*others, _FEATURES + ",".join(dict.fromkeys(features))] if features else flags
@@ -238,7 +239,7 @@ def _switch(variable: str) -> bool | None:
 
 
 def has_gpu() -> bool:
-    """Return whether this machine seems to have a real GPU (outside Linux: always)."""
+    """Return True if this machine seems to have a real GPU (outside Linux: always)."""
     if sys.platform != "linux":
         return True
     device = Path("/dev")

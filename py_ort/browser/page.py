@@ -34,23 +34,23 @@ from py_ort.wire import Answer, Connection, Logits, LogLine, NewTokens, Progress
 from py_ort.wire.framing import SMALL, Buffer
 
 _log = logging.getLogger("py_ort.browser")
-#: How long a lost websocket waits for the launcher to say why (the browser died, the page crashed).
+#: Seconds after the loss of a websocket in which the launcher may report its cause (the browser died, …).
 _GRACE = 1.0
-#: What an error says after a page was lost.
+#: End of an error's text after a page was lost.
 _AGAIN = "; this session cannot go on: make a new InferenceSession, which starts a new browser"
-#: Seconds after a request of `COMPUTING` was cancelled until its worker is ended: if the worker itself is at it, and
-#: hears nothing, and if it hears, but waits for its GPU, which is ended with the whole browser only.
+#: Seconds from the cancellation of a request of `COMPUTING` until its worker is ended: while the worker computes and
+#: does not answer, and while it answers but waits for the GPU. The GPU process ends only with the whole browser.
 WORKER_PATIENCE, GPU_PATIENCE = 2.0, 10.0
 
 
 class Page:
     """A worker that said hello, or the browser's page itself.
 
-    All is done in the loop's thread, save for `start`, which any thread may call. Who gives a request its number sends
-    it before he lets go of the websocket's lock, so that the page hears of them in the order of their numbers.
+    All methods run in the loop's thread, except `start`, which any thread may call. A thread that numbers a request
+    sends it before it frees the websocket's lock, so that requests reach the page in the order of their numbers.
 
     Args:
-        socket: Its websocket.
+        socket: The page's websocket.
         connection: The protocol's state, past the hello.
     """
 
@@ -59,45 +59,45 @@ class Page:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, Request] = {}
-        #: Those that the loop was asked to begin.
+        #: Requests that the loop's thread will begin.
         self._posted: deque[Request] = deque()
         self._fetched = self._received = 0
         #: The number of the last Ping of `look_after`, until it is answered.
         self._asked_at: int | None = None
-        #: Of the sessions in it: their levels say which of its messages are shown.
+        #: Logs of the sessions in the page; their levels decide which of its messages are shown.
         self.logs: list[SessionLog] = []
-        #: The numbers of GPU buffers that are to be freed.
+        #: Numbers of the GPU buffers to free.
         self.freed: deque[int] = deque()
-        #: Whether the loop was asked to see to them.
+        #: True if the loop has been asked to free them.
         self.freeing = False
-        #: Why the page is gone; None while it lives.
+        #: The reason for the page's loss; None while it lives.
         self.lost: PyOrtError | None = None
-        #: Called once when it is.
+        #: Called once when the page is lost.
         self.on_lost: Callable[[], None] = lambda: None
-        #: Called when it is of no use any more: why, and whether another worker is enough, or it takes another browser.
+        #: Called when the page can no longer be used; arguments: the reason, and True if another worker is enough.
         self.on_useless: Callable[[str, bool], None] = lambda why, alone: None
         socket.on_bytes, socket.on_close = self._receive, self._socket_closed
         _pages.add(self)
 
     @property
     def token(self) -> str:
-        """What it connected with, which names it to the browser's page."""
+        """The token of its connection, by which the browser's page knows this worker."""
         return self._connection.token
 
     @property
     def busy(self) -> bool:
-        """Whether anybody waits for it."""
+        """True if requests wait for an answer."""
         return bool(self._waiting)
 
     @property
     def hello(self) -> HelloT:
-        """What the page said of itself."""
+        """The page's Hello."""
         assert self._connection.hello is not None
         return self._connection.hello
 
     @property
     def traffic(self) -> dict[str, int]:
-        """Bytes of messages so far: `sent` to the page, with what it fetched instead, and `received` from it."""
+        """Bytes of messages so far: `sent` to the page, including fetched payloads, and `received` from it."""
         return {"sent": self._socket.sent + self._fetched, "received": self._socket.received}
 
     def start(
@@ -113,13 +113,13 @@ class Page:
         unwanted: Callable[[Answer], object] | None = None,
         future: Future[Answer] | None = None,
     ) -> Future[Answer]:
-        """Ask the page, from any thread; return the future of its answer. Cancelling it ends the work in the page.
+        """Send a request from any thread; return the future of its answer. Cancelling it ends the work in the page.
 
         Args:
             body: A body of the generated API (`RunT`, …), or a `Prepared` message.
-            payload: Its bytes; they must not change until the answer is there.
-            payload_size: Their number, without the padding of the last one.
-            url: Where the page shall fetch them, if they are not to be sent.
+            payload: Bytes of the payload, in parts; they must not change before the answer.
+            payload_size: Their number, without the padding of the last part.
+            url: URL from which the page fetches the payload, if it is not sent.
             timeout: Seconds; None: see `Request.patience`.
             progress: Called with what the page reports on the way.
             generated: Called with what a generation makes in each step; see `NewTokens` and `Logits`.
@@ -127,7 +127,7 @@ class Page:
             future: The one to return; its owner can cancel the request even if a signal handler raises in here.
 
         The future ends with:
-            Timeout: It took longer.
+            Timeout: The answer took longer.
             PyOrtError: The page answered with an error, or is gone.
         """
         request = Request(body, payload, payload_size, url, timeout, progress, generated, unwanted, future or Future())
@@ -156,7 +156,7 @@ class Page:
         progress: Progress | None = None,
         unwanted: Callable[[Answer], object] | None = None,
     ) -> Answer:
-        """Ask the page, in the loop's thread; see `start`."""
+        """Send a request in the loop's thread and wait for the answer; see `start`."""
         request = Request(body, payload, payload_size, "", timeout, progress, unwanted=unwanted)
         self._begin(request)
         try:
@@ -167,12 +167,12 @@ class Page:
             raise
 
     def post(self, body: Any) -> None:
-        """Send a request whose answer nobody waits for."""
+        """Send a request without waiting for the answer."""
         if self.lost is None:
             self._begin(Request(body, timeout=math.inf))
 
     def release(self, session: int, *, end_runs: bool = False) -> None:
-        """Release a session. With `end_runs` its runs and generations end with `Cancelled`; else they finish first."""
+        """Release a session, after its runs and generations; with `end_runs` these end now, with `Cancelled`."""
         for number, request in list(self._waiting.items()) if end_runs else ():
             if request.session == session and not request.cancelled:
                 self._cancel(number)
@@ -182,7 +182,7 @@ class Page:
         self.post(body)
 
     def _begin_at_once(self, request: Request) -> bool:
-        """Send a small request in the thread that asks, unless others come first; return whether all is done.
+        """Send a small request in the calling thread, unless others come first; return True if it was sent.
 
         An exception of a signal handler leaves it sent, or not begun.
         """
@@ -204,14 +204,14 @@ class Page:
             self._posted.popleft()
 
     def _begin(self, request: Request) -> int:
-        """Send a request; return its number, or 0 if there is nothing to send or nobody to send it to."""
+        """Send a request; return its number, or 0 if it was cancelled or the page is lost."""
         with self._socket.lock:
             self._socket.send(self._enter(request))
         self._limit(request)
         return request.number
 
     def _enter(self, request: Request) -> Iterable[Buffer]:
-        """Give a request its number and return its frames: none if there is nothing to send, or nobody to have it."""
+        """Number a request and return its frames; none if it was cancelled or the page is lost."""
         if self.lost:
             request.fail(self.lost.again())
             return ()
@@ -220,7 +220,7 @@ class Page:
         try:
             request.number = self._connection.next_request
             _, frames = self._connection.request(request.body, request.payload, request.payload_size, request.url)
-        except Exception as e:  # what cannot be packed is the caller's to know
+        except Exception as e:  # the body cannot be packed: the caller's mistake
             if from_handler(e):
                 raise
             request.number = 0
@@ -232,7 +232,7 @@ class Page:
         return frames
 
     def _limit(self, request: Request) -> None:
-        """Have a request that is under way end in time."""
+        """Start the timeout of a request that was sent."""
         if request.patience < math.inf and self._waiting.get(request.number) is request:
             request.timer = self._loop.call_later(request.patience, self._time_out, request.number)
 
@@ -242,7 +242,7 @@ class Page:
             request.fail(Timeout(f"the page did not answer {request.name} within {request.patience:g} s"))
 
     def _done(self, future: Future[Answer], number: int) -> None:
-        """Called in whatever thread ends the future; only a cancelled one is of interest."""
+        """Cancel the request in the page if its future was cancelled. Runs in any thread."""
         if future.cancelled():
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._cancel, number)
@@ -259,19 +259,19 @@ class Page:
             self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, WORKER_PATIENCE)
 
     def _still_at_it(self, number: int, heard: int, patience: float) -> None:
-        """See whether a request has ended after it was cancelled.
+        """End the worker or the browser if a cancelled request still runs.
 
         Args:
             number: The request.
-            heard: The request to cancel it.
-            patience: Seconds since then, less those in which it waited for its turn.
+            heard: Number of the request to cancel it.
+            patience: Seconds since the cancellation, without the wait for other requests.
         """
         request = self._waiting.get(number)
         if request is None or self.lost:
             return
         others = [one for other, one in list(self._waiting.items()) if other < number and one.name in COMPUTING]
         if any(not one.cancelled for one in others):
-            # What is at work may be one of them, which nobody wants to end.
+            # The worker may be running one of them, and no one has cancelled it.
             self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, patience)
         elif heard in self._waiting or request.name == "CreateSession":
             self.on_useless(f"{request.name} was cancelled, and its node went on", True)
@@ -282,7 +282,7 @@ class Page:
             self.on_useless(f"{request.name} was cancelled, and the GPU went on with it", False)
 
     def look_after(self) -> None:
-        """See that nobody waits for an answer that cannot come. Called now and then while it is busy."""
+        """Fail requests whose answers cannot come any more. Called at intervals while requests wait."""
         received, self._received = self._received, self._socket.received
         if self._connection.partial and received == self._received:
             self._lose_track("the page stopped in the middle of a message")
@@ -292,7 +292,7 @@ class Page:
             request.future.add_done_callback(self._heard)
 
     def _heard(self, future: Future[Answer]) -> None:
-        """It said what it is at: what it does not know of, and has not answered, is lost."""
+        """The worker listed its open requests; any of ours missing there is lost."""
         asked_at, self._asked_at = self._asked_at or 0, None
         if future.exception() or self.lost:
             return
@@ -306,7 +306,7 @@ class Page:
     def _receive(self, part: memoryview) -> None:
         try:
             self._take(self._connection.receive(part))
-        except Exception as e:  # nothing may hang because a page said what nobody can read
+        except Exception as e:  # an unreadable message must not leave requests waiting
             if not isinstance(e, ProtocolError):
                 _log.exception("a message of the page could not be read")
             text = str(e) if isinstance(e, ProtocolError) else f"{type(e).__name__}: {e}"
@@ -338,18 +338,18 @@ class Page:
                 log_for(self.logs, logging.getLogger(f"py_ort.page.{event.category or 'page'}"), level, event.text)
 
     def _crashed(self, request: Request, error: CoreCrashed) -> None:
-        """Tell who crashed the core. What else waits is not told of it, but begun again."""
+        """Fail the request that crashed the core. Other waiting requests are started again."""
         request.fail(error)
         where = f" in node {error.node!r}" if error.node else ""
         self.on_useless(f"{request.name} crashed the core{where}", True)
 
     def _socket_closed(self) -> None:
-        # The launcher may be about to say what happened.
+        # The launcher may be about to report the cause.
         error = ConnectionLost("the page closed its connection, or was closed")
         self._loop.call_later(_GRACE, self.lose, error)
 
     def lose(self, error: PyOrtError) -> None:
-        """Fail everything that waits for this page, with this error."""
+        """Fail all requests that wait for this page with this error."""
         with self._socket.lock:
             if self.lost:
                 return
@@ -363,12 +363,12 @@ class Page:
         self.on_lost()
 
     def end(self, error: PyOrtError) -> None:
-        """Close the websocket, because of this error."""
+        """Lose the page with this error, and close the websocket."""
         self.lose(error)
         self._socket.close()
 
     def give_up(self, error: PyOrtError) -> None:
-        """Lose it; if it was ended, no other takes its place."""
+        """Lose the page; if its worker was ended, no other worker replaces it."""
         if isinstance(self.lost, WorkerEnded):
             self.lost = _for_good(error)
         else:
@@ -384,12 +384,12 @@ def _for_good(error: PyOrtError) -> PyOrtError:
     return error
 
 
-#: Those of this process, and in a forked child those of its parent.
+#: Pages of this process; in a forked child, of its parent.
 _pages: weakref.WeakSet[Page] = weakref.WeakSet()
 
 
 def _stay_behind() -> None:
-    """In a forked child: pages, and the thread that talks to them, stayed with the parent."""
+    """Lose all pages in a forked child: they and their thread stayed with the parent."""
     for page in list(_pages):
         page.lost = ConnectionLost(OTHER_PROCESS)
 

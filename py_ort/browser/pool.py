@@ -22,14 +22,14 @@ from py_ort.schema.gen.Ping import PingT
 __all__ = ["Browser", "Lease", "Pool", "pool"]
 
 _log = logging.getLogger("py_ort.browser")
-#: Seconds in which a browser's page, which has nothing else to do, starts or ends a worker.
+#: Seconds for a browser's page to start or end a worker; the page has no other work.
 _PAGE_PATIENCE = 10.0
-#: How often the page is asked whether it is there while somebody waits for one of its workers, and how many seconds it
-#: may take to say so: it does nothing else.
+#: Seconds between pings of the browser's page while requests wait for its workers, and seconds for its answer. The
+#: page has no other work.
 HEARTBEAT, SILENCE = 15.0, 45.0
-#: Seconds in which a browser says that it is there before it gets a new session.
+#: Seconds for a browser to answer a ping before it receives a new session.
 _ANSWER = 5.0
-#: The GPU buffers of a worker that takes another's place are counted from a multiple of this.
+#: A worker that replaces another numbers its GPU buffers from the next multiple of this.
 _BUFFER_NUMBERS = 1 << 20
 #: Scripts of workers, and the page that is loaded in a frame instead, by `Lease.in_page`.
 _SCRIPTS = {False: "worker.js", True: "index.html"}
@@ -40,9 +40,9 @@ class Pool:
 
     def __init__(self) -> None:
         self._starter = Starter()
-        #: The browsers that new sessions come to.
+        #: Browsers for new sessions.
         self._browsers: dict[BrowserOptions, Browser] = {}
-        #: Those that take no more, but have some.
+        #: Browsers with sessions that accept no more.
         self._retired: set[Browser] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: dict[BrowserOptions, asyncio.Lock] = {}
@@ -50,10 +50,10 @@ class Pool:
     # --- having
 
     async def prepare(self, options: BrowserOptions) -> None:
-        """Start what a browser is opened with and what serves it, before it is wanted.
+        """Start the servers and the driver for a browser ahead of time.
 
         Raises:
-            PyOrtError: It cannot be had; so does `acquire`.
+            PyOrtError: They cannot be started; `acquire` raises the same.
         """
         await self._starter.prepare(options)
 
@@ -73,7 +73,7 @@ class Pool:
         """Return a worker of a browser with these options, started if there is none.
 
         Raises:
-            BrowserError: It cannot be had, or its page did not answer in time.
+            BrowserError: The browser cannot be started, or its page did not answer in time.
         """
         key = replace(options.settled(), launch_timeout=0, idle_timeout=0, pages=1)
         async with self._locks.setdefault(key, asyncio.Lock()):
@@ -88,12 +88,12 @@ class Pool:
             return lease
 
     async def _is_there(self, browser: Browser) -> bool:
-        """Return whether a browser serves new sessions: one that died a moment ago may not be missed yet."""
+        """Return True if a browser serves new sessions; its death may not have been noticed yet."""
         try:
             async with asyncio.timeout(_ANSWER):
                 await asyncio.gather(browser.launcher.check(), browser.host.request(PingT()))
         except TimeoutError:
-            if browser.idle:  # else `_listen` sees to it
+            if browser.idle:  # otherwise `_listen` handles it
                 self._forget(browser, None)
         except PyOrtError as e:
             _log.info("the browser is gone: starting another one (%s: %s)", type(e).__name__, e)
@@ -140,15 +140,15 @@ class Pool:
         return lease
 
     def share(self, lease: Lease) -> Lease:
-        """Take another share of a worker that somebody holds."""
+        """Return another share of a worker."""
         lease.users += 1
         return lease
 
     async def live(self, lease: Lease) -> Page:
-        """Return the lease's worker, once it is there: another one may just be taking its place.
+        """Return the lease's worker; if it is being replaced, wait for the next worker.
 
         Raises:
-            BrowserError: It is lost.
+            BrowserError: The worker is lost.
         """
         while isinstance(lease.page.lost, WorkerEnded) and lease.renewing and not lease.renewing.done():
             await asyncio.wait([lease.renewing])
@@ -164,15 +164,15 @@ class Pool:
 
         Args:
             lease: The browser.
-            script: The worker's URL, seen from the browser's page: a browser elsewhere has another one for our server.
+            script: The worker's URL, seen from the browser's page; remote browsers use other URLs for our server.
             timeout: Seconds to wait for its hello.
         """
         return await self._starter.worker(lease.host, script, timeout)
 
-    # --- giving back
+    # --- releasing
 
     def release(self, lease: Lease) -> None:
-        """Give a share back; the last one closes the browser after its idle time."""
+        """Release a share; the last release closes the browser after its idle time."""
         lease.users -= 1
         browser = lease.browser
         if any(one.users for one in browser.leases):
@@ -183,7 +183,7 @@ class Pool:
             browser.idle = asyncio.get_running_loop().call_later(browser.options.idle_timeout, self._close, browser)
 
     def retire(self, lease: Lease) -> None:
-        """Let no more sessions come to this browser. It serves those who have shares until they are done."""
+        """Accept no more sessions in this browser. It serves the holders of shares until they release them."""
         browser = lease.browser
         if self._browsers.get(browser.key) is browser:
             del self._browsers[browser.key]
@@ -198,7 +198,7 @@ class Pool:
         await self._starter.close()
 
     def _close(self, browser: Browser) -> None:
-        """Close it in the background. From now on nobody gets it."""
+        """Close a browser in the background. New sessions no longer use it."""
         if self._withdraw(browser):
             self._background(self._shut(browser))
 
@@ -208,7 +208,7 @@ class Pool:
         await self._starter.end(browser.launcher)
 
     def _withdraw(self, browser: Browser) -> bool:
-        """Have a browser serve nobody any more; return whether it did."""
+        """Remove a browser from the pool; return True if it was there."""
         served = self._serves(browser)
         if self._browsers.get(browser.key) is browser:
             del self._browsers[browser.key]
@@ -227,7 +227,7 @@ class Pool:
         return task
 
     def _of(self, browser: Browser, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Have something done in the background that ends with the browser."""
+        """Start a background task that is cancelled with the browser."""
         task = self._background(coroutine)
         browser.tasks.add(task)
         task.add_done_callback(browser.tasks.discard)
@@ -245,7 +245,7 @@ class Pool:
         page.on_useless = lambda why, alone: self._renew(lease, why, alone) if lease.page is page else None
 
     async def _listen(self, browser: Browser) -> None:
-        """See that the page and its workers are alive, as long as somebody waits for them."""
+        """Check that the page and its workers are alive while requests wait for them."""
         while self._serves(browser):
             await asyncio.sleep(HEARTBEAT)
             host = browser.host
@@ -259,10 +259,10 @@ class Pool:
             except Timeout:
                 host.end(ConnectionLost(f"the page has said nothing for {SILENCE:g} s"))
             except PyOrtError:
-                pass  # lost, and those who wait were told
+                pass  # the page is lost, and its requests have failed
 
     def _worker_lost(self, lease: Lease) -> None:
-        """Its sessions cannot go on; the browser can, if it has other workers."""
+        """Remove a lost worker with its sessions; the browser stays if it has other workers."""
         browser, error = lease.browser, lease.page.lost
         if isinstance(error, WorkerEnded):
             return
@@ -274,7 +274,7 @@ class Pool:
             self._forget(browser, error)
 
     def _forget(self, browser: Browser, error: PyOrtError | None) -> None:
-        """After its page is gone, a browser serves nobody."""
+        """Remove a browser whose page is lost, with all its workers."""
         if self._withdraw(browser):
             for lease in list(browser.leases):
                 lease.page.give_up((error or ConnectionLost("the browser is gone")).again())
@@ -284,15 +284,15 @@ class Pool:
         await browser.host.close()
         await self._starter.end(browser.launcher)
 
-    # --- ending what does not end by itself, or is of no use any more
+    # --- replacing workers and browsers that hang or are broken
 
     def _renew(self, lease: Lease, why: str, alone: bool) -> None:
-        """Put another worker in the place of one that is of no use any more.
+        """Replace a worker that can no longer be used.
 
         Args:
             lease: The worker.
-            why: Because of what.
-            alone: It has to be ended; else what is wrong is in the GPU's process, which ends with the browser only.
+            why: The reason.
+            alone: True if it is enough to end the worker; False to end the browser, and its GPU process with it.
         """
         browser = lease.browser
         if not self._serves(browser):
@@ -321,7 +321,7 @@ class Pool:
                 self._start_renewal(browser.leases, self._new_browser(browser), why)
 
     async def _new_browser(self, browser: Browser) -> None:
-        """Start the browser again. Those who hold a lease have it from then on."""
+        """Start the browser again, and put its new workers into the existing leases."""
         browser.host.on_lost = lambda: None
         browser.leases = [lease for lease in browser.leases if lease.users] or browser.leases[:1]
         old = replace(browser)
@@ -348,7 +348,7 @@ class Pool:
         self._put(lease, await self._starter.worker(lease.host, script, timeout))
 
     def _put(self, lease: Lease, worker: Page) -> None:
-        """Have a lease's next worker."""
+        """Set the worker of a lease."""
         lease.page = worker
         lease.workers += 1
         self._watch(lease)

@@ -1,4 +1,4 @@
-"""What a page is asked, until it has answered."""
+"""Requests to a page, until they are answered."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from py_ort.wire.framing import Buffer
 Progress = Callable[[ProgressReport], None]
 Generated = Callable[[NewTokens | Logits], object]
 
-#: Seconds that a page has to answer a request that names none: ANSWER_PATIENCE, and these. Work of which nobody knows
-#: how long it takes has as long as the page lives: the browser's page is asked for that (`Pool`).
+#: Seconds to wait for the answer to a request without a timeout: these, else ANSWER_PATIENCE. Work of unknown length
+#: may last as long as the page lives, which `Pool` checks by asking the browser's page.
 PATIENCE: dict[str, float] = {
     **dict.fromkeys(("Run", "CreateSession", "Generate"), math.inf),
     **dict.fromkeys(("JsepRun", "JsepCopy", "JsepCopyAsync"), 600.0),
 }
 ANSWER_PATIENCE = 60.0
-#: Requests that may run long in a worker.
+#: Requests that may run for a long time in a worker.
 COMPUTING = ("Run", "CreateSession", "JsepRun", "Generate")
-#: What an error says in a forked child.
+#: Text of errors in a forked child.
 OTHER_PROCESS = (
     "sessions and values on the GPU belong to the process that made them, of which this one is a fork: make them anew "
     "here, or fork before (multiprocessing: the start method 'spawn')"
@@ -34,11 +34,11 @@ OTHER_PROCESS = (
 
 @dataclass(eq=False)
 class Request:
-    """Something asked of the page.
+    """A request to the page.
 
     Attributes:
-        number: What the page knows it by; 0 before it has one.
-        sent: The number of bytes that the thread that asks has sent at once, if it has.
+        number: The request's number; 0 before it has one.
+        sent: Number of bytes that the calling thread sent at once; empty if the loop's thread sends them.
     """
 
     body: Any
@@ -57,7 +57,7 @@ class Request:
 
     @property
     def patience(self) -> float:
-        """Seconds that the page has to answer."""
+        """Seconds to wait for the answer."""
         return PATIENCE.get(self.name, ANSWER_PATIENCE) if self.timeout is None else self.timeout
 
     @property

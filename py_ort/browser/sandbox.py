@@ -1,6 +1,6 @@
-"""The sandboxes of Chromium and WebKitGTK: on wherever they can be, and a warning, once, where they cannot.
+"""The sandboxes of Chromium and WebKitGTK: on wherever possible, with one warning where they are not.
 
-Without it a page that breaks out of the browser's own checks has all rights of the user that runs Python.
+Without a sandbox, a page that breaks the browser's own checks has all rights of the user that runs Python.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _log = logging.getLogger("py_ort.browser")
-#: What a browser says when it ends because it gets no sandbox; WebKit's is made by bubblewrap.
+#: Messages of browsers that end because they get no sandbox; bubblewrap makes WebKit's sandbox.
 _REFUSED = re.compile(
     r"No usable sandbox|sandboxing failed|Failed to move to new namespace|SUID sandbox helper|root without --no-sandbox"
     r"|bwrap: "
 )
 SYSCTL = Path("/proc/sys")
-#: Switches of Linux there, the value that forbids user namespaces, and what helps.
+#: Linux's switches in that folder: name, value that forbids user namespaces, advice.
 _SWITCHES = (
     ("kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
     ("user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"),
@@ -39,19 +39,19 @@ _SWITCHES = (
     ),
 )
 _ALSO = ", or the browser's setuid helper (Debian: apt-get install chromium-sandbox)"
-#: By the browser asked for: why it has to do without. Only the browser itself knows for sure.
+#: Reasons for no sandbox, by `BrowserOptions.browser`. Only the browser itself finds out for certain.
 _refused: dict[str, str] = {}
 _warned: set[str] = set()
 
 
 def off(browser: str, wanted: bool | None, name: str = "Chromium", obstacle: str = "") -> bool:
-    """Return whether this browser is started without its sandbox. Says why, once, unless that was asked for.
+    """Return True if this browser must start without its sandbox. Logs the reason once, unless the user chose so.
 
     Args:
         browser: `BrowserOptions.browser`.
         wanted: `BrowserOptions.sandbox`.
-        name: What to call it.
-        obstacle: Why it cannot have one, if that is known before.
+        name: Name of the browser for messages.
+        obstacle: A reason that is known in advance.
     """
     if wanted is not None:
         return not wanted
@@ -70,14 +70,14 @@ def off(browser: str, wanted: bool | None, name: str = "Chromium", obstacle: str
 
 
 def root() -> str:
-    """Return why Chromium has no sandbox if this is root; else ""."""
+    """Return the reason for no sandbox in Chromium if this user is root; otherwise ""."""
     if sys.platform == "linux" and os.geteuid() == 0:
         return "Python runs as root, and Chromium has no sandbox for root. What helps: another user"
     return ""
 
 
 def refused(browser: str, error: BrowserCrashed) -> bool:
-    """Return whether a browser ended because the system gives it no sandbox; then it does without from now on."""
+    """Return True if a browser ended because the system gives it no sandbox; later starts are without."""
     if _REFUSED.search(error.message) is None:
         return False
     _refused[browser] = f"the system refuses it one ({_cause(error)})"
@@ -85,7 +85,7 @@ def refused(browser: str, error: BrowserCrashed) -> bool:
 
 
 def hint(error: BrowserCrashed) -> str:
-    """Return what to add to the message of a browser that must not do without and ended."""
+    """Return advice for the error of a browser that ended because its required sandbox is refused, else ""."""
     if _REFUSED.search(error.message) is None:
         return ""
     return f". BrowserOptions(sandbox=True) was asked for, and {_cause(error)}; sandbox=None does without where it must"
@@ -110,10 +110,10 @@ def _cause(error: BrowserCrashed) -> str:
 
 
 async def once_more_without(options: BrowserOptions, start: Callable[[], Awaitable[T]]) -> T:
-    """Start a browser; once more without its sandbox, where the system forbids that, and it was not asked for.
+    """Start a browser; again without its sandbox if the system forbids one and the user does not require it.
 
     Raises:
-        BrowserError: It cannot be had. The text says what helps, where that is its sandbox.
+        BrowserError: The browser cannot be started. The text has advice if the sandbox is the cause.
     """
     try:
         return await start()

@@ -26,41 +26,41 @@ class Starter:
     def __init__(self) -> None:
         self._bridge: Bridge | None = None
         self._opening = asyncio.Lock()
-        #: Of all browsers that were started and not closed yet.
+        #: Launchers of all browsers that are not closed yet.
         self._launchers: set[Launcher] = set()
         #: Set when this process ends.
         self.closed = False
 
     @property
     def http(self) -> HttpServer:
-        """What all browsers fetch from; once there is one."""
+        """The server that all browsers fetch files from; it exists once a browser was started."""
         assert self._bridge is not None
         return self._bridge.http
 
     async def browser(self, options: BrowserOptions, buffers: int = 1) -> tuple[Launcher, Page, Page]:
-        """Start a browser; once more without its sandbox, where the system forbids that.
+        """Start a browser; again without its sandbox if the system forbids one.
 
         Args:
-            options: Which one, and how.
-            buffers: The number of its worker's first GPU buffer.
+            options: Options of the browser.
+            buffers: Number of its worker's first GPU buffer.
 
         Returns:
-            What started it, its page, and the worker that the page starts by itself.
+            The launcher, the browser's page, and the worker that the page starts by itself.
 
         Raises:
-            BrowserError: It cannot be had, or its page or worker did not answer in time.
+            BrowserError: The browser cannot be started, or its page or worker did not answer in time.
         """
         bridge = await self._servers()
         return await sandbox.once_more_without(options, lambda: self._try_to_start(bridge, options, buffers))
 
     async def prepare(self, options: BrowserOptions) -> None:
-        """Start what `browser` starts browsers with, and what serves them: at the same time, and each once only.
+        """Start the servers and the driver that `browser` needs, at the same time, each only once.
 
         Raises:
-            PyOrtError: It cannot be had.
+            PyOrtError: They cannot be started.
         """
         bridge = await self._servers()
-        # First what has a process of its own.
+        # The driver first: it starts a process.
         await asyncio.gather(launcher_for(options).prepare(), *([bridge.gateway(options)] if options.host else ()))
 
     async def captured(self, options: BrowserOptions) -> Captured:
@@ -77,7 +77,7 @@ class Starter:
 
     async def _servers(self) -> Bridge:
         check_assets()
-        async with self._opening:  # of browsers that start at the same time one makes it
+        async with self._opening:  # browsers that start at the same time share it
             self._bridge = self._bridge or await Bridge.start()
         return self._bridge
 
@@ -95,7 +95,7 @@ class Starter:
             if host is not None:
                 host.lose(error)
 
-        # Nobody may wait for it yet, or any more, when the browser is lost.
+        # No one may be waiting for it when the browser is lost.
         working.add_done_callback(lambda future: future.cancelled() or future.exception())
         if self.closed:  # other threads are still running
             raise ConnectionLost("this process ends, and has closed its browsers: no other one is started")
@@ -110,7 +110,7 @@ class Starter:
             async with asyncio.timeout(options.launch_timeout):
                 await launcher.start(url)
                 started = True
-                # Shielded: who is late is asked what it waits for.
+                # Shielded: `waits_for` still asks for this future after a timeout.
                 host = await asyncio.shield(connected)
             launcher.met(str(host.hello.userAgent))
             return launcher, host, await self._first_worker(working, options.launch_timeout)
@@ -172,7 +172,7 @@ class Starter:
         self._launchers.discard(launcher)
 
     async def close(self) -> None:
-        """End all browsers, those in the middle of starting too, the servers and Playwright."""
+        """End all browsers, also those that are still starting, the servers and Playwright."""
         await asyncio.gather(*(self.end(launcher) for launcher in list(self._launchers)))
         await with_playwright.stop_driver()
         if self._bridge:
@@ -181,7 +181,7 @@ class Starter:
 
 
 def ending(token: str) -> EndWorkerT:
-    """The request to a browser's page to end the worker that connected with a token."""
+    """Return the request to a browser's page to end the worker that connected with this token."""
     body = EndWorkerT()
     body.token = token
     return body

@@ -1,8 +1,8 @@
-"""Connections that have not shown yet that they are a page of ours: few at one time, and none for long.
+"""Limits for strangers: connections that have not yet shown a secret of our pages (a token, the path of a blob).
 
-Every user of this machine can connect to a port on loopback, as often as they like. Whoever knows a secret (a token,
-the path of a blob) is a stranger no more. When there are too many strangers, the one that came first goes: our own
-pages prove themselves within milliseconds, so nobody keeps them out by holding connections.
+Every user of this machine can connect to a port on loopback, any number of times. If there are too many strangers, the
+oldest connection is closed. Our own pages show their secret within milliseconds, so open connections of others cannot
+keep them out.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-#: How many there may be at one time, on each port. A browser opens up to 6 connections to fetch from.
+#: Largest number of strangers at one time on each port. A browser opens up to 6 connections to fetch files.
 MOST = 64
-#: Seconds that one may take to say what it wants.
+#: Seconds for a stranger to show a secret.
 PATIENCE = 10.0
 
 
 class Strangers:
-    """The strangers of one port. Any thread may call it.
+    """The strangers of one port. All methods may be called in any thread.
 
     Attributes:
-        patience: Seconds that one has, unless `enter` says otherwise.
+        patience: Seconds for each stranger, unless `enter` has others.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -32,7 +32,7 @@ class Strangers:
         self._waiting: OrderedDict[Hashable, tuple[float, Callable[[], object]]] = OrderedDict()
 
     def enter(self, who: Hashable, close: Callable[[], object], seconds: float | None = None) -> None:
-        """One came in, or its time begins again; `close` is called when it must go."""
+        """Add a connection, or start its time again; `close` is called if the connection must end."""
         with self._lock:
             self._waiting.pop(who, None)
             until = time.monotonic() + (self.patience if seconds is None else seconds)
@@ -42,12 +42,12 @@ class Strangers:
             close_it()
 
     def leave(self, who: Hashable) -> None:
-        """It is not a stranger any more, or gone."""
+        """Remove a connection that has shown a secret or has ended."""
         with self._lock:
             self._waiting.pop(who, None)
 
     def close_overdue(self) -> None:
-        """Have those go whose time is over."""
+        """Close the connections whose time is over."""
         now = time.monotonic()
         with self._lock:
             overdue = [(who, close) for who, (until, close) in self._waiting.items() if until <= now]

@@ -16,17 +16,17 @@ T = TypeVar("T")
 async def visit(
     options: BrowserOptions, url: str, arrived: asyncio.Event, done: asyncio.Future[T], timeout: float
 ) -> tuple[str, T]:
-    """Have a browser open a page; return its name and version, and what the page's work results in.
+    """Open a page in a browser; return the browser's name and version, and the result of the page's work.
 
     Args:
         options: The browser.
-        url: The page's.
-        arrived: Set when the page asks for the first thing.
-        done: Told the result.
+        url: URL of the page.
+        arrived: Set at the page's first request.
+        done: Receives the result.
         timeout: Seconds for the work.
 
     Raises:
-        BrowserError: The browser cannot be had, crashed, or its page did not come.
+        BrowserError: The browser could not be started, crashed, or did not open the page.
         Timeout: The work took longer.
     """
     return await sandbox.once_more_without(options, lambda: _visit(options, url, arrived, done, timeout))
@@ -58,7 +58,7 @@ async def _visit(
 
 
 async def _first(wanted: asyncio.Future[T], lost: asyncio.Future[None]) -> T:
-    """Wait for something, or for the browser's end."""
+    """Wait for a future, or for the browser's end."""
     try:
         both: list[asyncio.Future[T] | asyncio.Future[None]] = [wanted, lost]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)

@@ -1,10 +1,10 @@
-"""The server's end of a websocket: the websockets package's protocol on an asyncio transport of our own.
+"""The server's end of a websocket: the websockets package's protocol on our own asyncio transport.
 
-What the package's own server would add costs time here: sending does not wait for anything as long as the socket takes
-the bytes, and what comes in is handed on by a call, without a task or a queue between. The package has the handshake
-and whatever is not data; frames of that are written and read here (`data_frames.py`).
+The package's own server would be slower. Here sending waits for nothing as long as the socket accepts the bytes, and
+received data is passed on by a call, without a task or a queue. The package handles the handshake and all frames but
+those of data, which are written and read here (`data_frames.py`).
 
-Any thread may send something small at once: until the loop's thread is awake takes as long as the sending.
+Any thread may send a small message at once, because waking the loop's thread takes as long as the sending.
 """
 
 from __future__ import annotations
@@ -27,26 +27,25 @@ from py_ort.signal_handlers import from_handler
 
 
 class Letter(Protocol):
-    """Something to send; `sent` has the number of bytes that the socket took at once, once it has taken some."""
+    """A message to send; `sent` receives the number of bytes that the socket accepted at once."""
 
     sent: list[int]
 
 
 class WebSocket(asyncio.Protocol):
-    """One connection. What comes in is told by calls, in the loop's thread, where all else is done as well but for
-    `send_at_once`.
+    """One connection. It reports data and events by calls. All methods run in the loop's thread, except `send_at_once`.
 
     Args:
-        admit: Given the request's target and headers; returns why it is refused, or None.
-        limit: Longer frames end the connection.
+        admit: Returns the status of a refusal for a request's target and headers, or None.
+        limit: Largest size of a frame in bytes; a larger frame ends the connection.
 
     Attributes:
-        on_connect: Called when the connection is there, before its handshake.
-        on_open: Called when the handshake is done.
+        on_connect: Called for a new connection, before its handshake.
+        on_open: Called after the handshake.
         on_bytes: Called with parts of binary messages, in order.
         on_close: Called once when the connection is gone.
         sent, received: Bytes so far.
-        lock: Of all that is written; it may be held around what is to be sent in order.
+        lock: Lock of all writing; callers may hold it to send several messages in order.
     """
 
     def __init__(self, admit: Callable[[str, Mapping[str, str]], HTTPStatus | None], limit: int) -> None:
@@ -67,30 +66,30 @@ class WebSocket(asyncio.Protocol):
         self.lock = threading.RLock()
         self._loop = asyncio.get_running_loop()
         self._direct: socket.socket | None = None
-        self._rest = b""  # of what was sent at once
+        self._rest = b""  # the unsent end of a message sent at once
 
     # --- out
 
     def send(self, frames: Iterable[Buffer]) -> None:
-        """Send messages, after those before them. Never waits, never fails: `on_close` tells of a loss."""
+        """Send messages in order. Never waits and never fails: a loss calls `on_close`."""
         with self.lock:
             self._queue.append(iter(frames))
             self._write()
 
     @property
     def idle(self) -> bool:
-        """Whether it is open, and nothing waits to be written; true as long as the lock is held."""
+        """True if it is open and nothing waits to be written; stays true as long as the lock is held."""
         return self._direct is not None and not (self._queue or self._paused or self._rest)
 
     def send_at_once(self, frames: Iterable[Buffer], letter: Letter) -> bool:
         """Send a small message from any thread that holds the lock, while this is `idle`.
 
         Args:
-            frames: All of it.
-            letter: Its `sent` is set even if an exception of a signal handler (Ctrl-C) takes the place of the result.
+            frames: The frames of the message.
+            letter: The message; its `sent` is set even if a signal handler (Ctrl-C) raises instead of a result.
 
         Returns:
-            True if it was sent. If not, only the loop can find out why.
+            True if it was sent. Otherwise only the loop can find the reason.
         """
         assert self._direct is not None
         data = b"".join(part for frame in frames for part in framed(frame))
@@ -110,7 +109,7 @@ class WebSocket(asyncio.Protocol):
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Say goodbye and close."""
+        """Send a close frame and close."""
         self._queue.clear()
         if self._transport is not None and not self._transport.is_closing():
             if self._protocol.state is State.OPEN:
@@ -135,7 +134,7 @@ class WebSocket(asyncio.Protocol):
                         self._put(part)
 
     def _put(self, part: Buffer) -> None:
-        """Write this behind what may be left to write."""
+        """Write this after the rest of an earlier message."""
         assert self._transport is not None
         if self._rest:
             part, self._rest = self._rest + part, b""
@@ -144,7 +143,7 @@ class WebSocket(asyncio.Protocol):
             self.sent += len(part)
 
     def _flush(self) -> None:
-        """Write what the protocol has to say; an empty part means that it has nothing more to say, ever."""
+        """Write the protocol's own frames; an empty part means that it will never write again."""
         assert self._transport is not None
         with self.lock:
             for part in self._protocol.data_to_send():
@@ -165,7 +164,7 @@ class WebSocket(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.set_write_buffer_limits(0)  # `_paused` is whether anything is left to write
+        transport.set_write_buffer_limits(0)  # so `_paused` is true while bytes are left to write
         self.on_connect()
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -19,7 +19,7 @@ _SCHEMES = ("cdp:", "playwright:")
 
 
 def _check_playwright(otherwise: str) -> None:
-    """Raise BrowserNotFound where Playwright is not installed: who only exports models may do without."""
+    """Raise BrowserNotFound if Playwright is not installed; exports of models do not need it."""
     if "playwright" not in sys.modules and importlib.util.find_spec("playwright") is None:
         raise BrowserNotFound(f"Playwright is not installed (`pip install playwright`); {otherwise}")
 

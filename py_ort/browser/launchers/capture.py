@@ -1,4 +1,4 @@
-"""No browser of our own: one URL captures any browser that opens it."""
+"""The launcher for captured browsers: people open one URL in any browser."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from py_ort.browser.launchers.launcher import Launcher
 
 
 class CaptureLauncher(Launcher):
-    """Has a captured browser open the URL: of this machine, or with `host` of another one.
+    """Opens the URL in a captured browser, of this machine, or with `host` of another.
 
     Attributes:
-        captured: The captured browsers, of this process or of another; None: people are asked to open each URL.
+        captured: Captured browsers of this process, or of another one; None: people are asked to open each URL.
     """
 
     name: ClassVar[str] = "capture"
@@ -34,6 +34,6 @@ class CaptureLauncher(Launcher):
         self.description, self.system = browser_of(user_agent), system_of(user_agent)
 
     async def close(self) -> None:
-        """The browser is not ours to close."""
+        """Return a borrowed browser; other captured browsers stay open."""
         if isinstance(self.captured, Borrowed):
             await self.captured.close()

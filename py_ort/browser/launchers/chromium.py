@@ -8,17 +8,17 @@ from pathlib import Path
 from py_ort.browser import find
 from py_ort.browser.launchers.process import Command, ProcessLauncher
 
-#: The longest folder below which Chromium can have its socket, whose path is limited to 107 bytes.
+#: Longest path of a folder for Chromium's socket, whose path is limited to 107 bytes.
 _LONGEST = 107 - len("/org.chromium.Chromium.123456/SingletonSocket")
 
 
 def temporary(folder: Path) -> dict[str, str]:
-    """Return the variable with which Chromium has its temporary files in a folder, and leaves none elsewhere."""
+    """Return the variable that makes Chromium keep all its temporary files in a folder."""
     return {"TMPDIR": str(folder)} if len(os.fsencode(folder)) <= _LONGEST else {}
 
 
 class ChromiumLauncher(ProcessLauncher):
-    """Chromium, or what is made of it."""
+    """Chromium, or a browser based on it."""
 
     def command(self, url: str, profile: Path) -> Command:
         binary = find.binary(self.options.browser)

@@ -1,7 +1,7 @@
-"""A page that only the browser's own debugging protocol knows of.
+"""A page opened by the browser's debugging protocol, which Playwright does not know.
 
-Playwright has every websocket frame of the pages it opens told to it, and copies it twice on the way: at 64 MiB a run,
-that costs more than the run. A page in the default context is none of its pages.
+Playwright receives every websocket frame of its own pages, and copies each frame twice. With 64 MiB in a run, that
+costs more than the run. A page in the default context is not one of Playwright's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-#: Told of (kind, text): "log", "info", "warning", "error" of the console, or "crash" and "close".
+#: Receives (kind, text); kinds are "log", "info", "warning" and "error" of the console, "crash" and "close".
 Tell = Callable[[str, str], None]
 _KINDS = {"assert": "error"}
 
@@ -20,11 +20,11 @@ async def open_page(browser: Any, url: str, tell: Tell) -> Any:
 
     Args:
         browser: Playwright's `Browser`, a Chromium that it launched.
-        url: What to open.
-        tell: Called with what happens to the page, until the browser ends.
+        url: The URL.
+        tell: Called with events of the page, until the browser ends.
     """
     session = await browser.new_browser_cdp_session()
-    # Made empty first, so that nothing it says is missed.
+    # Opened empty first, so that no message of the page is missed.
     target = (await session.send("Target.createTarget", {"url": "about:blank"}))["targetId"]
     attached = (await session.send("Target.attachToTarget", {"targetId": target}))["sessionId"]
 

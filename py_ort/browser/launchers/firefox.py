@@ -15,7 +15,7 @@ from py_ort.providers import PROVIDERS
 if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions
 
-#: Nothing is asked at the start, nothing is sent anywhere, nothing is updated.
+#: Preferences without questions at the start, network use of its own, and updates.
 QUIET: dict[str, Any] = {
     "app.normandy.enabled": False,
     "app.update.enabled": False,
@@ -47,7 +47,7 @@ QUIET: dict[str, Any] = {
     "termsofuse.bypassNotification": True,
     "toolkit.telemetry.server": "",
 }
-#: A page in the background works as fast as one in front.
+#: Preferences that make a page in the background as fast as one in front.
 UNTHROTTLED: dict[str, Any] = {
     "dom.min_background_timeout_value": 4,
     "dom.timeout.enable_budget_timer_throttling": False,
@@ -55,7 +55,7 @@ UNTHROTTLED: dict[str, Any] = {
 
 
 def devices(options: BrowserOptions) -> dict[str, Any]:
-    """Return the preferences that put the providers' devices on, or off."""
+    """Return the preferences that switch the providers' devices on or off."""
     device = options.settled().webgpu
     return {key: value for each in PROVIDERS.values() for key, value in each.needs.firefox(device).items()}
 
@@ -72,7 +72,7 @@ class FirefoxLauncher(ProcessLauncher):
         lines = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in preferences.items())
         (profile / "user.js").write_text("".join(lines))
         headless = ["--headless"] if self.options.headless else []
-        # There the process that is started starts another one, and ends, unless it is told to stay.
+        # On Windows the started process starts another one and ends, without this flag.
         stay = ["--wait-for-browser"] if sys.platform == "win32" else []
         # Its own home: it writes there besides the profile.
         environment = {**self.options.environment(), "HOME": str(profile), "MOZ_CRASHREPORTER_DISABLE": "1"}

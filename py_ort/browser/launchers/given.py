@@ -1,4 +1,4 @@
-"""A browser that the caller drives: it is told the URL, and opens it."""
+"""The launcher for a browser that the caller drives: the caller receives the URL and opens it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from py_ort.browser.launchers.launcher import Launcher
 from py_ort.exceptions import BrowserCrashed
 
 SCHEME = "given:"
-#: By the name of a browser, until it is asked to open a page: who waits for the URL.
+#: Futures of URLs by the browser's name, until the browser is asked to open a page.
 _waiting: dict[str, Future[str]] = {}
 
 
 def url_for(name: str) -> Future[str]:
-    """Return the URL that the browser of this name shall open, once there is one."""
+    """Return the future of the URL for the browser of this name."""
     return _waiting.setdefault(name, Future())
 
 
 class GivenLauncher(Launcher):
-    """Tells the URL to whoever gave the browser; once, as the page is theirs."""
+    """Passes the URL to the caller; only once, because the page is the caller's."""
 
     name: ClassVar[str] = "given"
     replaceable: ClassVar[bool] = False
@@ -35,4 +35,4 @@ class GivenLauncher(Launcher):
         self.description, self.system = browser_of(user_agent), system_of(user_agent)
 
     async def close(self) -> None:
-        """The page is not ours to close."""
+        """Do nothing: the caller closes the page."""

@@ -1,4 +1,4 @@
-"""What all launchers have in common."""
+"""The base class of launchers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Launcher:
     """Starts (or reaches) one browser and opens one page in it.
 
     Attributes:
-        name: For messages and `placement()`.
-        replaceable: Whether another launch gives another browser.
+        name: Name of the launcher for messages and `placement()`.
+        replaceable: True if another launch starts another browser.
         description: The browser and its version, once started.
-        system: Where it runs: "Linux x86_64"; "" if that is not known.
+        system: The browser's system, as "Linux x86_64"; "" if unknown.
     """
 
     name: ClassVar[str] = ""
@@ -27,26 +27,26 @@ class Launcher:
 
     def __init__(self, options: BrowserOptions, on_lost: Callable[[PyOrtError], None]) -> None:
         self.options = options
-        #: To be called with BrowserCrashed or PageCrashed when the browser or its page ends by itself.
+        #: Subclasses call it with BrowserCrashed or PageCrashed when the browser or its page ends by itself.
         self.on_lost = on_lost
         self.description = options.name
         self.system = f"{platform.system()} {platform.machine()}" if self.replaceable else ""
-        #: Set when its page has said hello.
+        #: True once the browser's page has said hello.
         self.connected = False
 
     @classmethod
     def load(cls) -> None:
-        """Import what browsers of this launcher are driven by, if there is such."""
+        """Import the library that drives browsers of this launcher, if any."""
 
     @classmethod
     async def prepare(cls) -> None:
-        """Start it, once for all of them."""
+        """Start the process that drives browsers of this launcher, once for all browsers."""
 
     async def reach(self, url: str) -> None:
-        """Wait for a browser to be there, where that takes as long as others please: `launch_timeout` begins behind it.
+        """Wait for a browser that people open; `launch_timeout` begins after this.
 
         Raises:
-            Timeout: None is there.
+            Timeout: There is no browser.
         """
 
     async def start(self, url: str) -> None:
@@ -54,20 +54,20 @@ class Launcher:
 
         Raises:
             BrowserNotFound: There is no such browser.
-            BrowserCrashed: It did not start.
+            BrowserCrashed: The browser did not start.
         """
         raise NotImplementedError
 
     async def check(self) -> None:
-        """See that the browser's own process is there, if that can be seen.
+        """Check that the browser's process lives, if that is possible.
 
         Raises:
-            BrowserCrashed: It is not.
+            BrowserCrashed: The process has ended.
         """
 
     def met(self, user_agent: str) -> None:
-        """Learn what the browser says of itself, once its page has said hello."""
+        """Learn the browser's name from its user agent, once its page has said hello."""
 
     async def close(self) -> None:
-        """End what `start` began, and nothing else. Never raises, and starts no thread: Python may be about to end."""
+        """End everything that `start` began. Never raises, and starts no thread: Python may be about to end."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""A browser as a plain process that is given a URL: no Playwright, no debugging protocol."""
+"""A browser as a plain process with a URL as argument: no Playwright, no debugging protocol."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from py_ort.browser.launchers.launcher import Launcher
 from py_ort.browser.launchers.virtual_display import VirtualDisplay
 from py_ort.exceptions import BrowserCrashed
 
-#: A command line is for every user to read, so the URL with its token is not in it: this page leads there.
+#: A page that leads to the URL. The URL has a token, and every user of the machine can read command lines.
 _START = """<!doctype html>
 <meta charset="utf-8">
 <title>py_ort</title>
@@ -24,11 +24,11 @@ _START = """<!doctype html>
 
 @dataclass(frozen=True)
 class Command:
-    """What to start.
+    """A command that starts a browser.
 
     Attributes:
         arguments: The binary, its flags and the URL.
-        environment: All of its variables.
+        environment: All environment variables.
         description: The browser and its version.
     """
 
@@ -38,7 +38,7 @@ class Command:
 
 
 class ProcessLauncher(Launcher):
-    """Any browser with a temporary profile, in a process group of its own that is ended with it."""
+    """Any browser with a temporary profile, in its own process group, which ends with the browser."""
 
     name: ClassVar[str] = "process"
     _guard: Guard | None = None
@@ -46,7 +46,7 @@ class ProcessLauncher(Launcher):
     _display: VirtualDisplay | None = None
 
     def command(self, url: str, profile: Path) -> Command:
-        """Return how this browser is told to open a URL with the profile in this folder (empty, save for our page)."""
+        """Return the command that opens a URL with the profile in this folder (empty except for our page)."""
         raise NotImplementedError
 
     def virtual_display(self, profile: Path) -> dict[str, str]:
@@ -82,7 +82,7 @@ class ProcessLauncher(Launcher):
     async def close(self) -> None:
         if self._watching:
             self._watching.cancel()
-        # Taken first: who closes it a second time finds nothing.
+        # Removed first, so that a second call finds nothing to close.
         guard, self._guard = self._guard, None
         if guard is not None:
             await guard.end()

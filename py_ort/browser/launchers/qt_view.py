@@ -1,4 +1,4 @@
-"""A view of QtWebEngine that opens a page: `python -P qt_view.py FILE FLAG…`. A process of its own: imports no py_ort.
+"""A view of QtWebEngine that opens a page: `python -P qt_view.py FILE FLAG…`. Its process does not import py_ort.
 
 FILE leads to the page. When py_ort ends, or ends the process, the process removes the file's folder.
 """
@@ -22,9 +22,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def remove_at_the_end(folder: Path) -> None:
-    """Have the folder removed and the process ended when the process is asked to end, or its parent has ended (Linux).
+    """Remove the folder and end the process when it is asked to end, or when its parent has ended (Linux).
 
-    A thread waits for that, which needs no Qt: its event loop may hang, and knows nothing of Python's signal handlers.
+    A thread without Qt waits for that: Qt's event loop may hang, and does not run Python's signal handlers.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -42,7 +42,7 @@ def main(file: str, *flags: str) -> int:
     if sys.platform == "linux":
         remove_at_the_end(Path(file).parent)
     application = QApplication([sys.argv[0], "--webEngineArgs", *flags])
-    profile = QWebEngineProfile()  # without a name: nothing of it is written to the disk
+    profile = QWebEngineProfile()  # a profile without a name is not written to the disk
     view = QWebEngineView(profile)
 
     def crashed(how: object, code: int) -> None:

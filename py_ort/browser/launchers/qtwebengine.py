@@ -1,4 +1,4 @@
-"""QtWebEngine, the web view of apps, as a plain process: that of the PySide6 which is installed for this Python.
+"""QtWebEngine, the web view of apps, as a plain process; it is part of the PySide6 installed for this Python.
 
 Playwright cannot drive it: QtWebEngine lacks `Browser.setDownloadBehavior` of the debugging protocol.
 """
@@ -20,7 +20,7 @@ _NO_SANDBOX = "QTWEBENGINE_DISABLE_SANDBOX"
 
 
 class QtWebEngineLauncher(ProcessLauncher):
-    """A Python process with one view; without a window wanted, on Qt's platform "offscreen"."""
+    """A Python process with one view; headless on Qt's platform "offscreen"."""
 
     def command(self, url: str, profile: Path) -> Command:
         binary = find.binary(self.options.browser)
@@ -31,7 +31,7 @@ class QtWebEngineLauncher(ProcessLauncher):
             )
         environment = {
             **self.options.environment(),
-            # Its folders for what it keeps; there is no profile on the disk.
+            # Folders for its caches; there is no profile on the disk.
             **dict.fromkeys(("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"), str(profile)),
             **({"QT_QPA_PLATFORM": "offscreen"} if self.options.headless else {}),
             **dict(self.options.env),
@@ -39,6 +39,6 @@ class QtWebEngineLauncher(ProcessLauncher):
         given = _NO_SANDBOX in environment
         if not given and sandbox.off(self.options.browser, self.options.sandbox, "QtWebEngine", sandbox.root()):
             environment[_NO_SANDBOX] = "1"
-        # -P: the script's folder is no place to import from.
+        # -P: no imports from the script's folder.
         command = [sys.executable, "-P", str(_SCRIPT), url2pathname(urlsplit(url).path), *QUIET, *self.options.flags]
         return Command(command, environment, find.version(binary))

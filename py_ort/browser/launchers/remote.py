@@ -1,4 +1,4 @@
-"""A browser that runs already (`cdp:URL`, its debugging port) or of a Playwright server (`playwright:WSURL`)."""
+"""A browser that is already running (`cdp:URL`, its debugging port), or of a Playwright server (`playwright:WSURL`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from py_ort.exceptions import BrowserNotFound
 
 
 class RemoteLauncher(PlaywrightLauncher):
-    """Opens a page in somebody else's browser. Where it runs elsewhere, pages need `host` (see `BrowserOptions`)."""
+    """Opens a page in another user's browser. On other machines its pages need `host` (see `BrowserOptions`)."""
 
     name: ClassVar[str] = "remote"
     replaceable: ClassVar[bool] = False

@@ -1,6 +1,6 @@
-"""A browser that a WebDriver server starts: `webdriver:URL#BROWSER`, of Selenium Grid's hub above all.
+"""A browser that a WebDriver server starts: `webdriver:URL#BROWSER`, mostly of Selenium Grid's hub.
 
-The standard's requests are few and plain, and what a page does comes by its own websocket: aiohttp is all it takes.
+The standard needs few, simple requests, and the page reports by its own websocket, so aiohttp is enough.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions
 
 SCHEME = "webdriver:"
-#: What the standard's servers call browsers.
+#: Names of browsers in the standard.
 _NAMES = {"": "chrome", "chromium": "chrome", "edge": "MicrosoftEdge", "webkit": "MiniBrowser"}
-#: Seconds between two requests that keep a session: servers end those that nobody asks anything.
+#: Seconds between requests that keep a session alive: servers end sessions without requests.
 KEEPING = 20.0
 
 
 class WebDriverLauncher(Launcher):
-    """Has a WebDriver server start a browser, and open the page in it. The URL's parameter `capabilities` is JSON."""
+    """Starts a browser by a WebDriver server, and opens the page. The URL's parameter `capabilities` is JSON."""
 
     name: ClassVar[str] = "webdriver"
     _session: URL | None = None
@@ -39,9 +39,9 @@ class WebDriverLauncher(Launcher):
         asked = {"capabilities": {"alwaysMatch": capabilities(self.options, server)}}
         server = server.with_query(None).with_fragment(None)
         try:
-            # A server that has no browser free lets this wait.
+            # A server without a free browser delays its answer.
             told = await _ask("POST", server / "session", asked)
-        except OSError as e:  # aiohttp's are, too
+        except OSError as e:  # also aiohttp's errors
             raise BrowserNotFound(f"no WebDriver server answers at {self.options.name}: {e}") from e
         except _Refused as e:
             raise BrowserNotFound(f"{self.options.name} has no such browser: {e}") from e
@@ -56,7 +56,7 @@ class WebDriverLauncher(Launcher):
         self._keeping = asyncio.ensure_future(self._keep(self._session))
 
     async def _keep(self, session: URL) -> None:
-        """Ask something now and then. A server that is out of reach is no news: the page's websocket tells."""
+        """Send a request at intervals. Errors of the connection are ignored: the page's websocket reports a loss."""
         while True:
             await asyncio.sleep(KEEPING)
             try:
@@ -78,7 +78,7 @@ class WebDriverLauncher(Launcher):
 
 
 def capabilities(options: BrowserOptions, server: URL) -> dict[str, Any]:
-    """Return what a server is asked for.
+    """Return the capabilities for the request of a browser.
 
     Raises:
         InvalidArgument: The URL's parameter `capabilities` is no JSON object.
@@ -103,13 +103,13 @@ def capabilities(options: BrowserOptions, server: URL) -> dict[str, Any]:
     return _merged(asked, more)
 
 
-#: Grid refuses JSON of which it is not told that it is UTF-8.
+#: Headers of requests; Grid refuses JSON without its charset.
 _HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 _CHROMIUM = {"chrome": "goog:chromeOptions", "MicrosoftEdge": "ms:edgeOptions"}
 
 
 def _merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return both: what is an object in both is made of both, and lists are joined."""
+    """Return both mappings merged: objects recursively, lists joined."""
     both = {**ours, **theirs}
     for name in ours.keys() & theirs.keys():
         mine, other = ours[name], theirs[name]
@@ -125,11 +125,11 @@ class _Refused(Exception):
 
 
 async def _ask(method: str, url: URL, body: Any = None) -> Any:
-    """Ask a WebDriver server.
+    """Send a request to a WebDriver server; return its answer.
 
     Raises:
-        OSError: It is not reached.
-        _Refused: It answered with an error; in its words.
+        OSError: The server cannot be reached.
+        _Refused: The server answered with this error.
     """
     from aiohttp import ClientError, ClientSession, ClientTimeout
 

@@ -1,4 +1,4 @@
-"""WebKitGTK's MiniBrowser as a plain process; without a display it gets a virtual one."""
+"""WebKitGTK's MiniBrowser as a plain process, with a virtual display if it is headless."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from py_ort.browser.launchers.process import Command, ProcessLauncher
 from py_ort.exceptions import BrowserNotFound
 
 _SANDBOX = "--enable-sandbox"
-#: What WebKit has but keeps off.
+#: Variables for features of WebKit that are off by default.
 FEATURES = {"JSC_useSharedArrayBuffer": "1", "JSC_useWasmRelaxedSIMD": "1"}
 
 
 class WebKitLauncher(ProcessLauncher):
-    """MiniBrowser. It has no headless mode: without a window wanted, it draws on a virtual display (Xvfb)."""
+    """MiniBrowser. It has no headless mode, so a headless one draws on a virtual display (Xvfb)."""
 
     def command(self, url: str, profile: Path) -> Command:
         binary = find.binary(self.options.browser)
@@ -38,7 +38,7 @@ class WebKitLauncher(ProcessLauncher):
         return Command([str(binary), *flags, url], environment, description)
 
     def _sandbox(self, binary: Path) -> list[str]:
-        """WebKitGTK of GTK 3 has its sandbox off; that of GTK 4 has no switch, and it on."""
+        """Return the flag for the sandbox: off by default in WebKitGTK for GTK 3, always on in that for GTK 4."""
         if "webkit2gtk-4" not in str(binary.resolve()) or _SANDBOX in self.options.flags:
             return []
         missing = " and ".join(tool for tool in ("bwrap", "xdg-dbus-proxy") if shutil.which(tool) is None)

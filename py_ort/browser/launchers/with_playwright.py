@@ -22,19 +22,19 @@ _log = logging.getLogger("py_ort.browser")
 _console = logging.getLogger("py_ort.page.console")
 _CONSOLE_LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
-#: Seconds in which a driver process, which only passes messages on, says that it is there.
+#: Seconds for the answer of a driver process, which only forwards messages.
 ANSWER_PATIENCE = 5.0
 
 _driver: Any = None
-#: Has what Chromium leaves of its temporary files when it is killed.
+#: Removes temporary files that a killed Chromium leaves behind.
 _guard: Guard | None = None
-#: Those that answer no more. Browsers of theirs may still be in use.
+#: Drivers that no longer answer. Their browsers may still be in use.
 _stuck: list[Any] = []
 _starting: asyncio.Lock | None = None
 
 
 def _is_the_drivers(error: BaseException) -> bool:
-    """Whether an exception only says that the driver process ended."""
+    """Return True if an exception only says that the driver process ended."""
     return type(error).__module__.startswith("playwright.") or "reading from the driver" in str(error)
 
 
@@ -42,7 +42,7 @@ end_of(_is_the_drivers)
 
 
 async def driver() -> Any:
-    """Return Playwright, its driver process started at the first call, and again when it answers no more."""
+    """Return Playwright; its driver process is started at the first call, and again when it no longer answers."""
     global _driver, _starting
     if _starting is None:
         _starting = asyncio.Lock()
@@ -58,7 +58,7 @@ async def driver() -> Any:
 
 
 async def drive(action: Callable[[Any], Awaitable[T]]) -> T:
-    """Have Playwright do something; once more, with a new driver process, if its driver dies of it."""
+    """Run an action with Playwright; again with a new driver process, if the driver dies."""
     from playwright.async_api import Error
 
     playwright = await driver()
@@ -72,7 +72,7 @@ async def drive(action: Callable[[Any], Awaitable[T]]) -> T:
 
 
 async def _trouble_of(playwright: Any) -> str:
-    """Return what a driver does instead of answering; "" if it does answer."""
+    """Return a driver's failure, in words; "" if it answers."""
     from playwright.async_api import Error
 
     try:
@@ -105,7 +105,7 @@ async def _stop(playwright: Any) -> None:
 
 
 def _temporary(binary: Path) -> dict[str, str]:
-    """Return the variables with which a browser has its temporary files in a folder that goes with this process."""
+    """Return variables that put a browser's temporary files into a folder that is removed with this process."""
     global _guard
     if find.readable_folder(binary):
         return {}  # a snap has a folder of its own
@@ -115,7 +115,7 @@ def _temporary(binary: Path) -> dict[str, str]:
 
 
 def forget_driver() -> None:
-    """In a forked child, which cannot use its parent's driver."""
+    """Forget the driver in a forked child, which cannot use its parent's."""
     global _driver, _guard, _starting
     _driver = _guard = _starting = None
     _stuck.clear()
@@ -126,7 +126,7 @@ class PlaywrightLauncher(Launcher):
 
     name: ClassVar[str] = "playwright"
     _browser: Any = None
-    #: With a browser of our own, by the debugging protocol.
+    #: Session of the debugging protocol, with a browser of our own.
     _session: Any = None
     _closing = False
 
@@ -155,7 +155,7 @@ class PlaywrightLauncher(Launcher):
                 chromium_sandbox=True,
                 env={**self.options.environment(), **_temporary(binary)},
                 timeout=self.options.launch_timeout * 1000,
-                # An interrupt is Python's to handle; in Jupyter it must not end the browser.
+                # Python handles interrupts; in Jupyter they must not end the browser.
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
@@ -196,7 +196,7 @@ class PlaywrightLauncher(Launcher):
         if kind == "crash":
             self._lost(PageCrashed(text))
         elif kind == "close":
-            # A browser that dies closes its pages first: its own event, just behind, says more.
+            # A dying browser closes its pages first; its own event follows at once, and says more.
             asyncio.get_running_loop().call_later(0.3, lambda: self._lost(PageCrashed(text)))
         else:
             # Once it is connected, the worker sends its console's warnings and errors itself.
@@ -210,7 +210,7 @@ class PlaywrightLauncher(Launcher):
         try:
             if self._session is not None:
                 await self._session.send("Browser.getVersion")
-        except Exception as e:  # of the driver's end Playwright tells by one without a class
+        except Exception as e:  # Playwright reports the end of its driver by a plain Exception
             raise BrowserCrashed(f"the process of {self.description} ended: {e}") from e
 
     async def close(self) -> None:
