@@ -159,8 +159,8 @@ class BrowserOptions:
         Args:
             browser: Options, or their attribute `browser`; None: the default.
             launcher: Replaces the options' attribute of this name, if it is not None.
-            pages: Likewise.
-            webgpu: Likewise.
+            pages: As `launcher`.
+            webgpu: As `launcher`.
 
         Raises:
             InvalidArgument: A value is not allowed.

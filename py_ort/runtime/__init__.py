@@ -1,1 +1,1 @@
-"""The life of a session: opened with a plan in a page, told of shapes, fed, run, closed."""
+"""Sessions: opening in a page, runs, values, options and engines."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @public
 class AsyncInferenceSession(SessionBase):
-    """An `InferenceSession` that is awaited. Make one with `create`; `async with` closes it."""
+    """An `InferenceSession` for asyncio. `create` makes one; `async with` closes it."""
 
     _engine: PageEngine
 
@@ -42,7 +42,7 @@ class AsyncInferenceSession(SessionBase):
         pages: int | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> AsyncInferenceSession:
-        """Make a session, in a thread, as compiling takes time.
+        """Make a session, in a thread, because compiling takes time.
 
         Args:
             path_or_bytes: An ONNX file, or its bytes.
@@ -50,9 +50,9 @@ class AsyncInferenceSession(SessionBase):
             providers: Execution providers, best first: names, or pairs of a name and its options. Default:
                 WebGPU, then the CPU.
             provider_options: Options for each of `providers`, as dicts.
-            browser: Which browser; see `BrowserOptions`. Default: "chromium".
-            launcher: "playwright" or "process"; default: what suits the browser.
-            pages: Over how many workers the browser spreads its sessions; see `BrowserOptions`. Default: 1.
+            browser: A browser's name, or `BrowserOptions`. Default: "chromium".
+            launcher: "playwright" or "process"; default: the better one for the browser.
+            pages: Largest number of workers for the browser's sessions; see `BrowserOptions`. Default: 1.
             progress: Called in that thread with (stage, done, total) while the session is made.
 
         Raises:
@@ -91,7 +91,7 @@ class AsyncInferenceSession(SessionBase):
             except asyncio.CancelledError:
                 run.give_up()
                 raise
-            _ = answer.cancelled() or answer.exception()  # told by finish
+            _ = answer.cancelled() or answer.exception()  # `finish` raises it
             try:
                 return as_values(engine.finish(run))
             except WorkerEnded:

@@ -12,28 +12,28 @@ from py_ort.log import LEVELS
 from py_ort.providers import PROVIDERS, onnxruntime_name
 from py_ort.runtime.here import Here
 
-#: The release of onnxruntime whose Python API this is; some libraries ask for it.
+#: Release of onnxruntime with this Python API; some libraries read it.
 API_VERSION = "1.31.1"
 _log = logging.getLogger("py_ort")
 _seed: int | None = None
 
 
 def get_available_providers() -> list[str]:
-    """Return the providers that sessions take by themselves and that run in this machine's browser, best first.
+    """Return the default providers of sessions that run in this machine's browser, best first.
 
-    It is asked, once in a process, and lives on for the sessions to come; with the variable PY_ORT_PROBE=0 it is not,
-    and the list is that of all providers with kernels.
+    The first call in a process starts the browser, which later sessions use. With the variable PY_ORT_PROBE=0 no
+    browser is started, and the list has all providers with kernels.
     """
     return Here().providers()
 
 
 def get_all_providers() -> list[str]:
-    """Return all providers that have a name here."""
+    """Return the names of all providers."""
     return [onnxruntime_name(name) for name in PROVIDERS]
 
 
 def get_device() -> str:
-    """Return what onnxruntime would call a build for this machine's browser: "CPU-WEBGPU", or "CPU".
+    """Return onnxruntime's name of a build for this machine's browser: "CPU-WEBGPU", or "CPU".
 
     See `get_available_providers`.
     """
@@ -44,7 +44,7 @@ def get_device() -> str:
 def set_default_logger_severity(severity: int) -> None:
     """Set the least severity of messages: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal.
 
-    It is the level of `logging.getLogger("py_ort")`, which may be set directly as well.
+    The severity is the level of `logging.getLogger("py_ort")`, which programs may also set directly.
     """
     logging.getLogger("py_ort").setLevel(level_of(severity))
 
@@ -62,7 +62,7 @@ def level_of(severity: int) -> int:
 
 @public_function
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """There is one verbose level: any other number than 0 gets a warning."""
+    """Warn about any number but 0: there is only one verbose level."""
     if verbosity:
         _log.warning("set_default_logger_verbosity(%d) has no effect: there is one verbose level", verbosity)
 
@@ -71,24 +71,24 @@ def set_default_logger_verbosity(verbosity: int) -> None:
 def set_seed(seed: int) -> None:
     """Set the seed of random operators without one of their own, in the sessions made from now on.
 
-    Such an operator then gives the same numbers in every run.
+    Such an operator then returns the same numbers in every run.
     """
     global _seed
     _seed = int(seed)
 
 
 def seed() -> int | None:
-    """Return what `set_seed` was given."""
+    """Return the seed of `set_seed`, if it was called."""
     return _seed
 
 
 def get_version_string() -> str:
-    """Return the release of onnxruntime whose Python API this is."""
+    """Return the release of onnxruntime with this Python API."""
     return API_VERSION
 
 
 def get_build_info() -> str:
-    """Return what this is, and in which browser with which adapter, in words; see `get_available_providers`."""
+    """Return py_ort's version, the browser and its adapter, in words; see `get_available_providers`."""
     return _build_info(Here())
 
 
@@ -111,7 +111,7 @@ def _build_info(here: Here) -> str:
 
 
 def print_debug_info() -> None:
-    """Print versions and providers, for reports of bugs."""
+    """Print versions and providers, for bug reports."""
     import platform
 
     import numpy
@@ -123,30 +123,30 @@ def print_debug_info() -> None:
 
 
 def has_collective_ops() -> bool:
-    """Return False: a page is alone."""
+    """Return False: pages do not communicate with each other."""
     return False
 
 
 def disable_telemetry_events() -> None:
-    """Nothing to do: nothing is ever collected."""
+    """Do nothing: py_ort collects nothing."""
 
 
 def enable_telemetry_events() -> None:
-    """Nothing to do: nothing is ever collected, whoever asks for it."""
+    """Do nothing: py_ort collects nothing."""
 
 
 @public_function
 def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
-    """A page has no global threads: other numbers than 0 and 1 get a warning."""
+    """Warn about numbers above 1: a page has no global threads."""
     if max(intra_op_num_threads, inter_op_num_threads) > 1:
         _log.warning("set_global_thread_pool_sizes has no effect: a page has no global threads")
 
 
 def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: Any = None) -> None:
-    """Nothing to do: a browser brings what it needs.
+    """Do nothing: a browser includes its libraries.
 
     Args:
-        cuda: Not read, as the others: native onnxruntime's.
+        cuda: Not read.
         cudnn: Not read.
         msvc: Not read.
         directory: Not read.
@@ -159,5 +159,5 @@ def register_execution_provider_library(registration_name: str, library_path: st
 
 
 def unregister_execution_provider_library(registration_name: str) -> NoReturn:
-    """Refuse: there can be none."""
+    """Refuse: no library can be registered."""
     raise InvalidArgument(f"no library was registered as {registration_name!r}")

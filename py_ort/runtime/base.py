@@ -60,9 +60,9 @@ class SessionBase:
         return list(self._engine.outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Return the initializers that may be fed: those that the model lists as inputs too.
+        """Return the initializers that may be fed: the model lists them as inputs, too.
 
-        A run that feeds one has a session of its own in the page, made by the first such run.
+        Runs that feed them use another session in the page, which the first such run creates.
         """
         return list(self._engine.overridable)
 
@@ -87,45 +87,44 @@ class SessionBase:
         return self._engine.options._copy()
 
     def placement(self) -> Placement:
-        """Return which node runs on which provider, and why. Prints as a table."""
+        """Return the provider of each node, with the reason. Prints as a table."""
         return self._offering("placement()").placement
 
     def stats(self) -> dict[str, Any]:
         """Return times and counters.
 
-        Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
-        `shapes`: those that plans were made for (see `py_ort.runtime.shape_plans`);
-        `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
-        here; `traffic`: bytes that crossed the websocket so far; `session`: its recordings and memory; `page`: counters
-        and memory of the whole page.
+        Keys: `create_ms`, `compile_ms` and `first_run_ms`, measured in Python; `created`: the page's account of the
+        creation; `shapes`: shapes with a plan of their own (see `py_ort.runtime.shape_plans`); `last_run`: the page's
+        account of the last run (times, counters, true if replayed) with `total_ms`, measured in Python; `traffic`:
+        bytes on the websocket so far; `session`: recordings and memory; `page`: counters and memory of the whole page.
         """
         return self._engine.stats()
 
     def memory(self) -> dict[str, dict[str, int]]:
-        """Return what the session holds in the page, in bytes, by provider.
+        """Return the session's memory in the page, in bytes, by provider.
 
-        For each provider: `weights`: constants, and what kernels made of them; `shared` of these bytes are held
-        by other sessions too; `arena`: room for what is between the nodes, and for feeds and outputs that are not on
-        the GPU already; `peak`: the most of it that was needed at one time (an output that takes the place of an input
-        counts once). On wasm a run gives all of it back, so that both are the same; on the GPU the arena is kept, and
-        serves all shapes seen. Values of IO binding and idle buffers in caches are the page's: see `stats()`.
+        For each provider: `weights`: constants, also in kernels' own form; `shared`: the part of `weights` that other
+        sessions use, too; `arena`: memory for values between nodes, and for feeds and outputs that are not on the GPU;
+        `peak`: the largest part of the arena in use at one time (an output in place of an input counts once). On wasm
+        a run frees its memory, so both are equal; on the GPU the arena is kept for all shapes seen. Values of IO
+        binding and idle buffers in caches belong to the page: see `stats()`.
         """
         return self._offering("memory()").memory()
 
     def end_profiling(self) -> str:
         """End the profile that `SessionOptions.enable_profiling` began, and write it as a Chrome trace.
 
-        It loads in chrome://tracing and in Perfetto: the phases of the session's making, and of each run what Python,
-        the bridge, the worker, the nodes on the CPU and the GPU's kernels did, on one clock.
+        chrome://tracing and Perfetto load the file. On one clock it has the phases of the session's creation, and for
+        each run the work of Python, the bridge, the worker, the nodes on the CPU and the GPU's kernels.
 
         Returns:
-            The file's name: `profile_file_prefix`, the date and the time, as onnxruntime names it. "" when profiling
-            was not enabled, or is over.
+            The file's name, as onnxruntime chooses it: `profile_file_prefix`, date and time. "" if profiling was not
+            enabled, or has ended.
         """
         return self._engine.end_profiling()
 
     def get_profiling_start_time_ns(self) -> int:
-        """Return when profiling began, on the clock of `time.perf_counter_ns()`; 0 when it is not enabled."""
+        """Return when profiling began, on the clock of `time.perf_counter_ns()`; 0 if it is not enabled."""
         profile = self._engine.profile
         return 0 if profile is None else profile.started_ns
 
@@ -142,9 +141,9 @@ class SessionBase:
     # --- ending
 
     def close(self) -> None:
-        """Release the session in the page; its runs and generations under way end with `Cancelled`.
+        """Release the session in the page; its open runs and generations end with `Cancelled`.
 
-        The browser ends some time after its last session. A profile is written. In a forked child nothing happens.
+        A profile is written. The browser ends some time after its last session. In a forked child nothing happens.
         """
         self._engine.close()
 

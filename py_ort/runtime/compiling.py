@@ -1,4 +1,4 @@
-"""How a session compiles its model; imports nothing of browsers, for programs that only export."""
+"""A session's options for the compiler; without imports of browsers, for programs that only export."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
-    """Return how a session compiles its model, of its providers' options and its own."""
+    """Return the compiler's options for the options of a session and its providers."""
     from py_ort.compiler.options import CompileOptions
 
     fields = {k: v for name, given in providers.items() for k, v in PROVIDERS[name].for_compiler(given).items()}

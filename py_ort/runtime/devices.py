@@ -1,4 +1,4 @@
-"""Devices of providers in browsers: opened within a time, and in another browser where one has none any more."""
+"""Providers' devices in browsers: opened within a time limit, and in another browser if one has lost its device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from py_ort.compiler.placement.devices import Devices
     from py_ort.schema.gen.Call import CallT
 
-#: Seconds that a page has to answer, beyond those after which it gives up by itself and says what it waited for.
+#: Seconds to wait for a page's answer beyond its own time limit, whose error names the slow step.
 _GRACE = 10.0
 
 
@@ -29,44 +29,44 @@ class Device(NamedTuple):
     """A device of a worker.
 
     Attributes:
-        provider: Whose it is.
-        number: Its number among those of that provider.
+        provider: The provider.
+        number: Number of the device among the provider's devices.
     """
 
     provider: str
     number: int = 0
 
 
-#: Milliseconds to look for a GPU at most.
+#: Largest time for the search of a GPU, in milliseconds.
 _SEARCH_MS = int(SILENCE * 1000 * 2 / 3)
 
 
 class AdapterGone(NoAdapter):
-    """A browser that had a device has none any more: after some crashes of its GPU process it tries no more."""
+    """A browser has lost its device for good: after some crashes of its GPU process it starts no new one."""
 
 
 def for_opening(browser: BrowserOptions) -> Opening:
-    """Return how the page shall look for an adapter: whether among GPUs, and for how long."""
+    """Return the page's conditions for an adapter: its kind, and the time limit."""
     told: Opening = {"timeoutMs": int(browser.launch_timeout * 1000)}
     if browser.settled().webgpu == "hardware":
-        # Drivers without a GPU can hang Chromium's search: it has to end before the page counts as lost.
+        # Drivers without a GPU can hang Chromium's search, which must end before the page counts as lost.
         told["timeoutMs"] = min(told["timeoutMs"], _SEARCH_MS)
-        # "auto" takes what there is.
+        # "auto" also accepts adapters on the CPU.
         told["hardware"] = "required" if browser.webgpu == "hardware" else "expected"
     return told
 
 
 async def ask_for_device(page: Page, device: Device, options: DeviceOptions, timeout: float) -> DeviceDescription:
-    """Have a page open a device unless it is open; return the page's description of the device.
+    """Open a device in a page unless it is open; return the page's description of the device.
 
     Args:
         page: A worker.
-        device: Which one.
-        options: Of the device and of its adapter.
-        timeout: Seconds.
+        device: The device.
+        options: Options of the device and its adapter.
+        timeout: Seconds to wait for the answer.
 
     Raises:
-        NoAdapter: This browser has none.
+        NoAdapter: This browser has no such device.
         InvalidArgument: The device is open with other options.
     """
     body = OpenDeviceT()
@@ -82,19 +82,19 @@ async def open_device(
     browser: BrowserOptions | None = None,
     timeout: float | None = None,
 ) -> DeviceDescription:
-    """Open a device in a page unless it is open; return what the page says of it.
+    """Open a device in a lease's page unless it is open; return the page's description of the device.
 
     Args:
         lease: A share of a worker.
-        page: The lease's worker, as it is now.
-        device: Which one.
-        settings: Options of its provider.
-        browser: What was asked for, if other options may have started this browser.
-        timeout: Seconds; None leaves it at `BrowserOptions.launch_timeout`.
+        page: The lease's current worker.
+        device: The device.
+        settings: Options of the device's provider.
+        browser: The requested options, if other options may have started this browser.
+        timeout: Seconds; None: `BrowserOptions.launch_timeout`.
 
     Raises:
-        NoAdapter: This browser has none.
-        AdapterGone: It has none any more; new shares are of another browser from now on.
+        NoAdapter: This browser has no such device.
+        AdapterGone: The browser has lost its device; later shares are of another browser.
         Timeout: The page did not answer in time.
     """
     wanted = browser or lease.browser.options
@@ -160,12 +160,12 @@ async def look_in_page(
 def devices_to_ask(
     opened: Mapping[Device, DeviceDescription], browser: str, page: Callable[[], Page]
 ) -> Devices | None:
-    """Return those of a session's open devices that placement asks what they take.
+    """Return the open devices of a session that placement asks about nodes.
 
     Args:
         opened: The devices, with the page's descriptions.
         browser: The browser and its version.
-        page: Returns the session's worker, as it is then.
+        page: Returns the session's current worker.
     """
     asked = {device: told for device, told in opened.items() if PROVIDERS[device.provider].asked}
     if not asked:
@@ -186,7 +186,7 @@ def devices_to_ask(
 async def acquire_with_device(
     browser: BrowserOptions, device: Device, settings: Mapping[str, str] | None = None
 ) -> tuple[Lease, Page, DeviceDescription]:
-    """Return a share of a browser, its worker, and what that says of its device; see `open_device`."""
+    """Return a share of a browser, its worker, and the description of its device; see `open_device`."""
     for last in (False, True):
         lease = await pool().acquire(browser)
         try:

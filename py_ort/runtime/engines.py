@@ -1,8 +1,8 @@
-"""The names of what runs models in a page, without an import."""
+"""Names of the engines that run models in a page; importing it imports nothing else."""
 
-#: py_ort's own.
+#: py_ort's own engine.
 OURS = "py_ort"
-#: The one to compare with.
+#: The engine to compare with.
 PEER = "onnxruntime-web"
 #: Values of `engine=`.
 ENGINES = (OURS, PEER, f"{PEER}:jsep")

@@ -1,4 +1,4 @@
-"""One WebGPU kernel at a time: the JSEP contract between Python and a page, one message for each call.
+"""Single WebGPU kernels: the JSEP contract between Python and a page, with one message for each call.
 
     from py_ort.runtime.jsep import JsepBackend
 
@@ -7,8 +7,8 @@
         (y,) = backend.run(relu, [np.array([-1, 2], np.float32)])
         y.numpy()  # array([0., 2.], dtype=float32)
 
-The same names are those of the core's calls into the page (wasm_build/include/py_ort/abi.h): a session goes the same
-way, without the websocket between.
+The core's calls into the page (wasm_build/include/py_ort/abi.h) have the same names: sessions use the same functions
+without the websocket.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from py_ort.ir.operators import Operator
     from py_ort.schema.operands import Contract
 
-#: What a kernel may be given: an array, a value (on either side), or None for an omitted input.
+#: An input of a kernel: an array, a value (on the CPU or the device), or None if it is omitted.
 Input = np.ndarray | OrtValue | None
 
 
@@ -59,18 +59,18 @@ Input = np.ndarray | OrtValue | None
 class JsepBackend:
     """A page's device, its buffers and its kernels.
 
-    Buffers and kernels are numbers, as in the contract; `run` takes and gives tensors. What was made here goes with
-    `close`, values that `run` returned go with themselves.
+    Buffers and kernels are numbers, as in the contract; `run` accepts and returns tensors. `close` frees buffers and
+    kernels; values that `run` returned free themselves.
 
     Args:
         options: Options of the provider that choose a device (of webgpu: `deviceId`, `powerPreference`,
             `forceFallbackAdapter`).
-        browser: Which browser; see `BrowserOptions`. Sessions of the same browser share the page.
-        launcher: "playwright" or "process"; default: what suits the browser.
+        browser: A browser's name, or `BrowserOptions`. Sessions of the same browser share the page.
+        launcher: "playwright" or "process"; default: the better one for the browser.
         provider: Provider of the device; default: webgpu.
 
     Attributes:
-        device: What the page says of the device: vendor, architecture, description, software, features, limits.
+        device: The page's description of the device: vendor, architecture, description, software, features, limits.
 
     Raises:
         NoAdapter: The provider has no device in this browser.
@@ -93,13 +93,13 @@ class JsepBackend:
         loop_thread().call(self._enter(BrowserOptions.of(browser, launcher), checked))
 
     async def _enter(self, browser: BrowserOptions, options: Mapping[str, str]) -> None:
-        # Numbers mean something in this worker only.
+        # Numbers are valid in this worker only.
         self._lease, self._worker, self.device = await acquire_with_device(browser, self._device, options)
 
     # --- buffers
 
     def alloc(self, size: int) -> int:
-        """Make a GPU buffer of `size` bytes, all zeros; return its number."""
+        """Create a GPU buffer of `size` zero bytes; return its number."""
         body = JsepAllocT()
         body.provider, body.deviceId = self._device
         body.size = -(-max(size, 1) // 16) * 16
@@ -111,7 +111,7 @@ class JsepBackend:
         """Free a buffer.
 
         Raises:
-            InvalidArgument: There is none of this number.
+            InvalidArgument: There is no buffer of this number.
         """
         self._buffers.discard(buffer)
         body = JsepFreeT()
@@ -121,17 +121,17 @@ class JsepBackend:
     def copy(self, source: bytes | np.ndarray | int, target: int, size: int | None = None) -> None:
         """Copy into a buffer: from memory of Python, or from another buffer.
 
-        Bytes are taken as they are: see docs/internals.md, "Elements on the GPU", for how elements lie there; `run`
-        and `OrtValue` convert them.
+        Bytes are copied unchanged. docs/internals.md, "Elements on the GPU", describes the form of elements there;
+        `run` and `OrtValue` convert elements.
 
         Args:
             source: Bytes, an array (its bytes in C order), or the number of a buffer of the same page.
-            target: The number of the buffer that is written, from its first byte on.
-            size: How many bytes; must be given with a buffer, and else may be left out.
+            target: The number of the written buffer; writing starts at its first byte.
+            size: Number of bytes; required if `source` is a buffer.
 
         Raises:
-            InvalidArgument: They do not fit, a buffer is not there, or `size` is missing or wrong.
-            BrowserError: The page is gone, or its GPU is lost.
+            InvalidArgument: The bytes do not fit, there is no such buffer, or `size` is missing or wrong.
+            BrowserError: The page or its GPU is lost.
         """
         body = JsepCopyT()
         body.dst = target
@@ -148,7 +148,7 @@ class JsepBackend:
         self._ask(body, [data] if data else [])
 
     def copy_async(self, source: int, size: int) -> Future[bytes]:
-        """Start to read `size` bytes of a buffer; return a future of them."""
+        """Start to read `size` bytes of a buffer; return the future of the bytes."""
         body = JsepCopyAsyncT()
         body.src, body.size = source, size
 
@@ -160,15 +160,15 @@ class JsepBackend:
     # --- kernels
 
     def create_kernel(self, op_type: str, attributes: Mapping[str, Any] | None = None, domain: str = "") -> int:
-        """Make a kernel.
+        """Create a kernel.
 
         Args:
             op_type: The operator, in its newest opset's form (docs/internals.md, "Canonical operators").
             attributes: Numbers, texts, lists of them, or arrays.
-            domain: "" is ai.onnx. A user kernel's is its own (see `py_ort.register_kernel`).
+            domain: The operator's domain; "" is ai.onnx. User kernels have their own (see `py_ort.register_kernel`).
 
         Returns:
-            Its number, for `run` and `release_kernel`.
+            The kernel's number, for `run` and `release_kernel`.
 
         Raises:
             NotImplemented: There is no WebGPU kernel for this operator.
@@ -191,7 +191,7 @@ class JsepBackend:
         return kernel
 
     def release_kernel(self, kernel: int) -> None:
-        """Forget a kernel."""
+        """Release a kernel."""
         self._kernels.pop(kernel, None)
         body = JsepReleaseKernelT()
         body.id = kernel
@@ -204,17 +204,17 @@ class JsepBackend:
 
         Args:
             kernel: The number that `create_kernel` returned.
-            inputs: Arrays, of any shape and dtype that the kernel takes, are uploaded for this run; values on the GPU
-                are read where they are; None: omitted.
-            outputs: How many outputs to make.
-            host: Indices of the inputs that the kernel reads on the CPU (shapes, axes, pads). Default: what is
-                declared for the operator, and what is so when constant unless it is on the GPU.
+            inputs: Arrays, of any shape and dtype that the kernel accepts, are uploaded for this run; values on the GPU
+                are read in place; None: omitted.
+            outputs: Number of outputs.
+            host: Indices of inputs that the kernel reads on the CPU (shapes, axes, pads). Default: the operator's host
+                inputs, and on the CPU also its `host_if_constant` inputs.
 
         Returns:
             The outputs, on the GPU.
 
         Raises:
-            InvalidArgument: An input is not in this page, or there is no such kernel.
+            InvalidArgument: An input is in another page, or there is no such kernel.
             RuntimeException, NotImplemented: The kernel refuses these inputs.
         """
         if host is None:
@@ -246,7 +246,7 @@ class JsepBackend:
         return self._kernels[kernel]
 
     def _hold(self, kernel: int, inputs: Sequence[TensorDescT]) -> None:
-        """Hold the inputs' sizes against the operator's contract, as the core does for the nodes of sessions."""
+        """Check the inputs' sizes by the operator's contract, as the core does for nodes of sessions."""
         declared, rules, attributes = self._known(kernel)
         if rules is None or not attributes.keys().isdisjoint((X_COLUMNS, RESIDUAL_COLUMNS)):
             return
@@ -278,7 +278,7 @@ class JsepBackend:
     # --- ending
 
     def close(self) -> None:
-        """Free the buffers and kernels that were made here, and the share of the browser."""
+        """Free the buffers and kernels of this object, and its share of the browser."""
         lease, self._lease = self._lease, None
         if lease is None:
             return

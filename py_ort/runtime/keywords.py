@@ -1,4 +1,4 @@
-"""Keywords of onnxruntime's sessions that are no arguments of ours. Native takes any, and so do we."""
+"""Keywords of onnxruntime's sessions that are not our arguments. Native sessions accept any keyword, and so do ours."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _warned: set[tuple[str, ...]] = set()
 
 @dataclass(frozen=True)
 class Keywords:
-    """What they ask for.
+    """The meaning of keywords.
 
     Attributes:
-        fallback: Whether a run whose GPU is lost is done again on wasm.
-        read_config: Whether options that are in the model count.
-        disabled: onnxruntime's optimizers that are not wanted.
-        without_effect: Those that change nothing here.
+        fallback: True if a run whose GPU is lost is repeated on wasm.
+        read_config: True if options in the model are used.
+        disabled: onnxruntime's optimizers that are disabled.
+        without_effect: Keywords that change nothing here.
     """
 
     fallback: bool = False
@@ -34,7 +34,7 @@ class Keywords:
 
     @classmethod
     def read(cls, keywords: Mapping[str, Any]) -> Keywords:
-        """Read what came besides our own arguments."""
+        """Return the meaning of keywords."""
         left = dict(keywords)
         fallback = int(left.pop("enable_fallback", 0)) == 1
         read_config = int(left.pop("read_config_from_model", os.environ.get(VARIABLE) == "1")) == 1
@@ -44,7 +44,7 @@ class Keywords:
         return cls(fallback, read_config, disabled, tuple(left))
 
     def options(self, source: Any, given: SessionOptions | None) -> SessionOptions | None:
-        """Return the options of a session: those in the model take the place of those given, as in onnxruntime."""
+        """Return the options of a session; options in the model replace the given ones, as in onnxruntime."""
         options = (options_in_model(source) if self.read_config else None) or given
         if not self._concern_a_file(options):
             return options
@@ -53,7 +53,7 @@ class Keywords:
         return options
 
     def warn(self, options: SessionOptions | None, log: SessionLog) -> None:
-        """Tell, once in a process, which of them have no effect; optimizers concern the file that is written only."""
+        """Warn once in a process about keywords without effect; optimizers only affect the file that is written."""
         idle = tuple(name for name in self.without_effect if name != _DISABLED or not self._concern_a_file(options))
         if idle and idle not in _warned:
             _warned.add(idle)

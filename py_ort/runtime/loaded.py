@@ -17,9 +17,9 @@ class Loaded(NamedTuple):
     """A session in a page.
 
     Attributes:
-        page: The worker that it is in.
-        number: What the worker calls it.
-        device: Where its feeds and outputs may be, besides the heap; None if none of its nodes is on a device.
+        page: The session's worker.
+        number: The worker's number of the session.
+        device: Device for feeds and outputs, besides the heap; None if no node is on a device.
     """
 
     page: Page
@@ -32,10 +32,10 @@ class Loaded(NamedTuple):
         return isinstance(self.page.lost, WorkerEnded)
 
     def value(self, description: TensorDescT, payload: memoryview) -> Any:
-        """Return an output that the worker describes: an array, a list of them, or a tensor on the device.
+        """Return the output of a worker's description: an array, a list of arrays, or a tensor on the device.
 
         Raises:
-            ProtocolError: It cannot be where it is said to be.
+            ProtocolError: The output cannot be on the described device.
         """
         if description.location != Location.device:
             return value_of(description, payload)

@@ -1,4 +1,4 @@
-"""onnxruntime's `set_default_logger_callback`: a function that is given the messages of `getLogger("py_ort")`."""
+"""onnxruntime's `set_default_logger_callback`: a function that receives the messages of `getLogger("py_ort")`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CATEGORY = "onnxruntime"
 
 
 class _Given(logging.Handler):
-    """Calls the function; what it cannot take goes where messages go without it."""
+    """Passes messages to the function; messages that it cannot handle are printed, as without it."""
 
     def __init__(self, callback: Callable[[int, str, str, str, str], object]) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class _Given(logging.Handler):
         self._inside = threading.local()
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Without the lock of other handlers: the function may log, and may wait for another thread that does."""
+        """Run without the usual lock of handlers: the function may log, or wait for a thread that logs."""
         self.emit(record)
         return True
 
@@ -52,7 +52,7 @@ class _Given(logging.Handler):
 
 @dataclass
 class _Unraisable:
-    """What `sys.unraisablehook` takes: an exception that nobody can catch."""
+    """The argument of `sys.unraisablehook`: an exception that no one can catch."""
 
     exc_type: type[BaseException]
     exc_value: BaseException | None
@@ -73,15 +73,15 @@ def _platform(record: logging.LogRecord) -> None:
 def set_default_logger_callback(
     callback: Callable[[int, str, str, str, str], object] | None, severity: int = 2
 ) -> None:
-    """Give messages to a function; None: to none any more.
+    """Pass messages to a function; None ends that.
 
-    Python prints them no longer, then; handlers of `logging` that the program has added get them as well. A message
-    that the function itself causes, or in which it fails, is printed, its exception told to `sys.unraisablehook`.
+    Python then no longer prints messages; handlers of `logging` that the program has added still receive them. Messages
+    that the function itself causes, or in which it fails, are printed; its exceptions go to `sys.unraisablehook`.
 
     Args:
-        callback: Called with (severity, category, logid, place in the code, text), in the thread that has a message.
-        severity: Becomes the least severity of messages, as by `set_default_logger_severity`; 0 to 4. Not set when
-            `callback` is None.
+        callback: Called with (severity, category, logid, place in the code, text), in the thread of the message.
+        severity: The least severity of messages, 0 to 4, as for `set_default_logger_severity`. Not set if `callback`
+            is None.
 
     Raises:
         InvalidArgument: `callback` cannot be called, or there is no such severity.

@@ -1,8 +1,8 @@
-"""What a session holds in the page: its plan for all shapes, and those for shapes that it saw.
+"""A session's memory in the page: of its plan for all shapes, and of plans for single shapes.
 
-On the GPU `peak` is the largest sum, over the commands, of the bytes of tensors that are there, an output in place of
-an input counted once, and what recordings keep: the lower bound of the arena. `tests/models/test_arena.py` holds the
-arena of static models within 10 % of it.
+On the GPU, `peak` is the largest sum of bytes of live tensors over all commands, plus the memory of recordings; an
+output in place of an input counts once. It is the lower bound of the arena. `tests/models/test_arena.py` checks that
+the arena of static models stays within 10 % of it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ def memory_of(runtime: PageRuntime, session: Loaded, others: Iterable[Loaded]) -
     """Ask the page for the memory of a session, in bytes by provider.
 
     Args:
-        runtime: Of the session.
-        session: In the page.
-        others: The page's sessions for shapes that were seen: they share the weights, and have arenas of their own.
+        runtime: The session's share of the page.
+        session: The session in the page.
+        others: The page's sessions for single shapes, which share the weights and have their own arenas.
     """
     together = _told(runtime, session)
     for other in others:
         try:
             told = _told(runtime, other)
-        except NoSuchSession:  # it made room for another meanwhile
+        except NoSuchSession:  # it was released for another one meanwhile
             continue
         for provider, more in told.items():
             _add(together.setdefault(provider, dict.fromkeys(more, 0)), more, provider)
@@ -48,6 +48,6 @@ def _told(runtime: PageRuntime, session: Loaded) -> Memory:
 
 def _add(total: dict[str, int], more: Mapping[str, Any], provider: str) -> None:
     total["weights"] += more["weights"] - more["shared"]
-    # Runs follow each other. In the heap they give back what they needed; buffers stay.
+    # Runs follow each other. In the heap they free their memory; buffers on the GPU stay.
     total["peak"] = max(total["peak"], more["peak"])
     total["arena"] = max(total["arena"], more["arena"]) if not on_device(provider) else total["arena"] + more["arena"]

@@ -1,4 +1,4 @@
-"""What a session changes in a model between reading and compiling it."""
+"""A session's changes to a model between reading and compiling it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelChanges:
-    """Changes of a model; one that has none is compiled as it is.
+    """Changes to a model; False if there are none.
 
     Attributes:
         initializers: Other values for initializers, by name.
-        external: Values of initializers whose data lie outside the model, by name.
-        files: Contents of the files of external data, by the name that the model has for them.
-        fed: Initializers among the inputs that are fed by the caller, and so are no constants.
+        external: Values of initializers whose data are outside the model, by name.
+        files: Contents of files of external data, by the model's name of the file.
+        fed: Initializers that are also inputs and are fed, so that they are not constants.
         outputs: The only outputs to compute.
-        seed: For operators that make random numbers and have no seed of their own.
+        seed: Seed of random operators without a seed of their own.
     """
 
     initializers: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -45,18 +45,18 @@ class ModelChanges:
 
     @property
     def replaced(self) -> Mapping[str, np.ndarray]:
-        """All other values for initializers, by name."""
+        """All values of `initializers` and `external`, by name."""
         return {**self.initializers, **self.external}
 
     def but(self, fed: frozenset[str], outputs: Sequence[str] | None) -> ModelChanges:
-        """Return the same changes with others for fed initializers and outputs."""
+        """Return the changes with other fed initializers and outputs."""
         return replace(self, fed=fed, outputs=outputs)
 
     def apply(self, loaded: LoadedModel) -> None:
         """Change a model.
 
         Raises:
-            InvalidArgument: It has no such initializer, or one of another type or shape.
+            InvalidArgument: The model has no such initializer, or its type or shape differs.
         """
         graph = loaded.model.graph
         for name, array in self.replaced.items():
@@ -71,7 +71,7 @@ class ModelChanges:
 
 
 def changes_of(options: SessionOptions) -> ModelChanges:
-    """Return what options change in a model each time it is read."""
+    """Return the changes that options make to a model each time it is read."""
     from py_ort.runtime.available import seed
 
     return ModelChanges(

@@ -1,7 +1,7 @@
-"""`ModelCompiler`: onnxruntime's way to a model that is optimized ahead, and written.
+"""`ModelCompiler`: onnxruntime's interface to optimize a model in advance and write it.
 
-No provider of a browser has compiled parts that a model could carry, so that what is written is ONNX, as native
-onnxruntime writes it for the CPU. Sessions keep the plans that they make of it in a cache.
+No provider of a browser has compiled parts for a model, so the written model is ONNX, as native onnxruntime writes it
+for the CPU. Sessions keep their plans of it in a cache.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NODES_COMPILED, _NEW_FILE = 1, 2
 
 @dataclass(frozen=True)
 class OrtExternalInitializerInfo:
-    """Where an initializer's bytes lie: a file, and the part of it."""
+    """The place of an initializer's bytes: a range of a file."""
 
     filepath: str
     file_offset: int
@@ -51,12 +51,12 @@ class ModelCompiler:
         sess_options: Options of sessions: providers, dimensions, configuration entries.
         input_model_path_or_bytes: The model.
         embed_compiled_data_into_model: Without effect: there are no compiled parts.
-        external_initializers_file_path: A file, beside the one that is written, for large initializers.
-        external_initializers_size_threshold: From how many bytes on an initializer is large.
-        flags: Of `onnxruntime.OrtCompileApiFlags`: what is to be an error.
-        graph_optimization_level: Which passes run. Default: none.
-        get_initializer_location_func: Called for each initializer with its name, its value and where it lies if that
-            is in a file; returns where it is to lie, None for in the model. It writes such files itself.
+        external_initializers_file_path: A file for large initializers, besides the written file.
+        external_initializers_size_threshold: Size in bytes from which an initializer is large.
+        flags: Flags of `onnxruntime.OrtCompileApiFlags`: conditions that are errors.
+        graph_optimization_level: The passes that run. Default: none.
+        get_initializer_location_func: Called for each initializer with its name, its value and its place in a file, if
+            any; returns the place in the new model's files, None for the model itself. It writes such files itself.
 
     Raises:
         InvalidArgument: There is no model, or both ways for initializers are given.
@@ -95,7 +95,7 @@ class ModelCompiler:
 
         Raises:
             InvalidArgument: The model was given as bytes, and no file is named.
-            Fail: A flag says so.
+            Fail: A condition of a flag is met.
         """
         if not output_model_path:
             if isinstance(self._source, bytes):
@@ -114,7 +114,7 @@ class ModelCompiler:
         """Return the model; large initializers go to their file in the current folder.
 
         Raises:
-            Fail: A flag says so.
+            Fail: A condition of a flag is met.
         """
         self._check_flags()
         if self._locate is not None:
@@ -124,10 +124,10 @@ class ModelCompiler:
             return Path(file.name).read_bytes()
 
     def compile_to_stream(self, write_function: Callable[[bytes], None]) -> None:
-        """Give the model to a function.
+        """Pass the model to a function.
 
         Raises:
-            Fail: A flag says so, or the function failed.
+            Fail: A condition of a flag is met, or the function failed.
         """
         made = self.compile_to_bytes()
         try:
@@ -136,20 +136,20 @@ class ModelCompiler:
             raise Fail(f"the function that was to write the model failed: {type(e).__name__}: {e}") from e
 
     def set_ep_context_data_write_func(self, write_func: Callable[[str, Any], None]) -> None:
-        """Nothing to do: there are no compiled parts to write."""
+        """Do nothing: there are no compiled parts to write."""
 
     def clear_ep_context_data_write_func(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def set_ep_context_binary_information(self, output_directory: str | os.PathLike[str], model_name: str) -> None:
         """Check the names: there are no compiled parts to write.
 
         Args:
-            output_directory: Where native onnxruntime would write them: it ends with a slash, or has an extension.
-            model_name: Of the files.
+            output_directory: Native onnxruntime's folder for them: it ends with a slash, or has an extension.
+            model_name: Name of the files.
 
         Raises:
-            InvalidArgument: A name is empty, or the first is not that of a directory.
+            InvalidArgument: A name is empty, or the first is not a directory's.
         """
         folder = os.fspath(output_directory)
         if not folder or not model_name:
@@ -177,7 +177,7 @@ class ModelCompiler:
         planner.plan(with_cpu(*wanted.providers), compile_options(wanted.providers, options), saved)
 
     def _with_located(self, locate: Locate) -> bytes:
-        """The model, with initializers where the caller's function says."""
+        """Return the model, with initializers at the places of the caller's function."""
         import onnx
 
         source = read_proto(self._source)

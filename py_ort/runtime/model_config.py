@@ -1,4 +1,4 @@
-"""Session options that a model brings along: JSON in its metadata, as onnxruntime's servers write it."""
+"""Session options in a model: JSON in its metadata, in the format of onnxruntime's servers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.runtime.options import SessionOptions
 
-#: With "1" sessions read such options unless their keyword `read_config_from_model` says otherwise.
+#: Variable: with "1" sessions read such options, unless the keyword `read_config_from_model` decides otherwise.
 VARIABLE = "ORT_LOAD_CONFIG_FROM_MODEL"
 _KEY = "ort_config"
 _SWITCH = range(2)
-#: Options that may be there, and the numbers that they take.
+#: Options that a model may set, and their allowed numbers.
 _ALLOWED: dict[str, range | tuple[int, ...]] = {
     "enable_profiling": _SWITCH,
     "execution_mode": _SWITCH,
@@ -23,13 +23,13 @@ _ALLOWED: dict[str, range | tuple[int, ...]] = {
 
 
 def options_in_model(source: Any) -> SessionOptions | None:
-    """Return the options that a model asks for, all others at their defaults; None if it asks for none.
+    """Return the options in a model, with defaults for all others; None if the model has no options.
 
     Args:
-        source: Its path or bytes.
+        source: The model's path or bytes.
 
     Raises:
-        InvalidArgument: They cannot be read, or a number is none that the option takes.
+        InvalidArgument: The options cannot be read, or a number is not allowed.
     """
     text = _metadata(source).get(_KEY)
     if text is None:
@@ -57,5 +57,5 @@ def _metadata(source: Any) -> dict[str, str]:
     try:
         model = read_proto(source)
     except PyOrtError:
-        return {}  # loading it says what is wrong
+        return {}  # loading the model raises the error
     return {entry.key: entry.value for entry in model.metadata_props}

@@ -28,17 +28,17 @@ T = TypeVar("T")
 
 @dataclass
 class Opened:
-    """A model that is ready to run in a page. The model itself and its weights are there, and no longer here.
+    """A model that is ready to run in a page. Only the page still holds the model and its weights.
 
     Attributes:
-        runtime: Its share of the page.
-        session: The session there.
-        load: Loads it again, into the worker that took the place of the last one.
-        providers: Those that may run its nodes, best first.
+        runtime: The session's share of the page.
+        session: The session in the page.
+        load: Loads the session again, into the worker that replaced the last one.
+        providers: Providers that may run nodes, best first.
         created: The page's account of the session's creation.
-        times: `create_ms` and `compile_ms`, as seen from here.
-        shape_plans: Makes plans for the shapes of runs; None where that would gain nothing.
-        account: What its making consisted of, for profiles.
+        times: `create_ms` and `compile_ms`, measured in Python.
+        shape_plans: Plans for the shapes of runs; None if they would gain nothing.
+        account: The phases of the session's creation, for profiles.
     """
 
     runtime: PageRuntime
@@ -59,18 +59,18 @@ class Opened:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another process made it, of which this one is a fork."""
+        """True if the session belongs to the process that this one is a fork of."""
         return self._process != os.getpid()
 
     def come_back(self, patience: float | None = None) -> None:
-        """See that the session is in the page: after its worker was ended, load it into the next one.
+        """Load the session into the next worker if its worker was ended.
 
         Args:
-            patience: Seconds to wait for that; None: until it is there.
+            patience: Seconds to wait; None: no limit.
 
         Raises:
-            Timeout: It takes longer; it is loaded nevertheless.
-            PyOrtError: It cannot be had again.
+            Timeout: Loading takes longer; it continues in the background.
+            PyOrtError: The session cannot be loaded again.
         """
         until = None if patience is None else time.perf_counter() + patience
         while self.session.gone:
@@ -90,7 +90,7 @@ class Opened:
                 self.session, self.created = self.load()
 
     def steadily(self, ask: Callable[[], T]) -> T:
-        """Ask the session something that may be asked again if its worker is ended meanwhile."""
+        """Return the answer to a question to the session; ask again if its worker is ended meanwhile."""
         while True:
             self.come_back()
             try:
@@ -99,7 +99,7 @@ class Opened:
                 continue
 
     def release(self, *, end_runs: bool = False) -> None:
-        """Give back the share of the page; in a forked child it is not ours to give. See `Page.release`."""
+        """Release the share of the page, except in a forked child. See `Page.release`."""
         if self.elsewhere:
             return
         if self.shape_plans:

@@ -1,4 +1,4 @@
-"""From a model and its options to a session in a page: browser, providers, compiler, plan."""
+"""The steps from a model and its options to a session in a page: browser, providers, compiler, plan."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ _Create: TypeAlias = "Callable[[Planned], Loaded]"
 
 @dataclass
 class Opening:
-    """All that comes before the first run of a session; see `InferenceSession` for what it is made of, and for errors.
+    """All steps before the first run of a session; see `InferenceSession` for arguments and errors.
 
     Attributes:
         origin: The model.
-        options: Of the session.
-        providers: Those asked for, and the options of each.
-        browser: Where to run it.
-        progress: Told what is done.
-        log: The session's.
-        changes: What is to be changed in the model.
+        options: Options of the session.
+        providers: The requested providers, and options for each.
+        browser: Options of the browser.
+        progress: Receives the current step.
+        log: The session's log.
+        changes: Changes to make to the model.
     """
 
     origin: Origin
@@ -74,7 +74,7 @@ class Opening:
     _phases: list[tuple[str, float]] = field(default_factory=list)
 
     def open(self) -> Opened:
-        """Do it; what was begun is given back if it fails, or is interrupted."""
+        """Return the opened session; if a step fails or is interrupted, everything is released."""
         return uninterrupted(self._open, Opened.release)
 
     def _stage(self, name: str) -> None:
@@ -105,14 +105,14 @@ class Opening:
         return made
 
     def _load(self, runtime: PageRuntime, planner: AnyPlanner, began: float) -> Opened:
-        """Bring the model into the page."""
+        """Compile the model and load it into the page."""
         options = self.options
         level = int(options.graph_optimization_level)
         saved = SavedModel.of(options.optimized_model_filepath, options.config_entries, level)
         if isinstance(planner, Planner):
             planner.devices = runtime.devices_to_ask()
         names, settled = with_cpu(*runtime.providers), compile_options(runtime.options, options)
-        tiles = tiles_for(options.config_entries, runtime)  # a wrong entry is no plan's fault
+        tiles = tiles_for(options.config_entries, runtime)  # first, because a wrong entry is not the plan's fault
         self._stage("compiling the model")
         compiling = time.perf_counter()
         compiled = planner.plan(names, settled, saved)
@@ -120,7 +120,7 @@ class Opening:
         self._stage("loading it into the page")
         try:
             session, created = _load_into_page(runtime, compiled, options, tiles, self.progress)
-        except PyOrtError as e:  # of the page, which may refuse a plan; any other is the user's own
+        except PyOrtError as e:  # from the page, which may refuse a plan; other errors are the user's own
             if isinstance(e, (BrowserError, OutOfMemory)) or not planner.reject(compiled, e):
                 raise
             self._stage("compiling the model")
@@ -167,7 +167,7 @@ class Opening:
 
 
 def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | None:
-    """Changed models are not kept: their file does not tell what they compute. One to be written is compiled."""
+    """Return the cache of plans; None for changed models, whose file is not all of them, and for models to write."""
     if changes or options.optimized_model_filepath or options.config_entries.get("session.plan_cache", "1") == "0":
         return None
     return PlanCache.default()
@@ -212,7 +212,7 @@ def _shape_plans(
     if isinstance(planner, PackagedPlans):
         if not planner.has_shapes():
             return None
-        mode = "first"  # they are there already
+        mode = "first"  # the plans exist already
     elif not worthwhile(compiled.inputs, compiled):
         return None
     settled = compile_options(runtime.options, options)

@@ -1,4 +1,4 @@
-"""The model that a session is made of: the same files, however often they are read."""
+"""A session's model: its files must not change while the session uses them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from py_ort.signal_handlers import from_handler
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes"
 _BYTES = (bytes, bytearray, memoryview)
-_MODEL = ""  # the location of the model itself; external data have others
+_MODEL = ""  # location of the model itself, among those of external data
 
 
 def check_source(source: object) -> None:
@@ -26,16 +26,16 @@ def check_source(source: object) -> None:
 class Origin:
     """A model's file, or its bytes, and its external data.
 
-    Plans for other shapes or outputs, or for another worker, are made while the session lives. They must be of what its
-    first plan was made of: the current folder and the files may be others by then.
+    Later plans of a session, for other shapes, outputs or workers, must be made from the same contents as the first
+    plan. Meanwhile the current folder and the files may change.
 
     Args:
         source: Path or bytes of an ONNX file.
-        folder: The folder of its external data, where it is not that of its file.
+        folder: Folder of external data, if it is not the file's.
 
     Attributes:
-        source: The path, absolute; or the bytes.
-        folder: The folder, absolute; None: it may have no external data.
+        source: The absolute path, or the bytes.
+        folder: The absolute folder; None: no external data are allowed.
     """
 
     def __init__(self, source: Source, folder: str = "") -> None:
@@ -45,19 +45,19 @@ class Origin:
         self._stamps: dict[str, FileStamp] = {}
 
     def anew(self) -> Origin:
-        """Return the same place, whatever lies there now."""
+        """Return the same place, with its current contents."""
         return Origin(self.source, self._named)
 
     @property
     def path(self) -> str:
-        """The path of the model's file, absolute; "" of bytes."""
+        """The absolute path of the model's file; "" of bytes."""
         return "" if isinstance(self.source, _BYTES) else str(self.source)
 
     def stamp(self) -> FileStamp | None:
-        """Look at the model's file, before it is read.
+        """Return the state of the model's file, before it is read.
 
         Raises:
-            OSError, ValueError: It cannot be looked at.
+            OSError, ValueError: There is no such file.
         """
         return None if isinstance(self.source, _BYTES) else FileStamp.of(self.source)
 
@@ -65,19 +65,19 @@ class Origin:
         """Return the hash of the model's contents, and note it; see `file_digest`.
 
         Raises:
-            OSError, ValueError: They cannot be read.
+            OSError, ValueError: The contents cannot be read.
         """
         return digest(self.source) if isinstance(self.source, _BYTES) else file_digest(Path(self.source), notes)
 
     def settle(self, model: FileStamp | None, external: Mapping[str, FileStamp]) -> None:
-        """Note what files a plan is made of; called with each one.
+        """Note the files of a plan; called for each plan.
 
         Args:
-            model: What `stamp` said before it was read.
-            external: The files of external data, by location.
+            model: The result of `stamp` before the file was read.
+            external: Files of external data, by location.
 
         Raises:
-            Fail: They are not those of the first plan.
+            Fail: A file has changed since the first plan.
         """
         stamps = dict(external) if model is None else {_MODEL: model, **external}
         for location, stamp in stamps.items():
@@ -87,7 +87,7 @@ class Origin:
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
-    """Without a look at links: `..` behind one leads elsewhere than the text says."""
+    """Return an absolute path without resolving links, because `..` after a link may lead elsewhere."""
     try:
         return Path(os.fsdecode(path)).absolute()
     except OSError as e:  # the current folder is gone

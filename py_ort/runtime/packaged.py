@@ -1,4 +1,4 @@
-"""Plans out of a `.pyort` file, in the place of the compiler."""
+"""Plans from a `.pyort` file, instead of the compiler."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class PackagedPlans:
-    """The plans of a file, asked for as those of a `Planner`.
+    """The plans of a file, with the methods of `Planner`.
 
     Args:
         origin: The file.
-        changes: What a session wants changed in the model.
-        log: Told what options come too late.
+        changes: The session's changes to the model.
+        log: Receives a warning about options that come too late.
 
     Raises:
-        NotImplemented: The model is to be changed.
+        NotImplemented: There are changes to the model.
     """
 
     def __init__(self, origin: Origin, changes: ModelChanges, log: SessionLog) -> None:
@@ -52,9 +52,9 @@ class PackagedPlans:
         """Return the plan for these providers and input shapes.
 
         Raises:
-            NotImplemented: The file has none, or the optimized model is to be written.
-            NoSuchFile, InvalidProtobuf: It cannot be read.
-            Fail: It is another file by now.
+            NotImplemented: The file has no such plan, or the optimized model is to be written.
+            NoSuchFile, InvalidProtobuf: The file cannot be read.
+            Fail: The file has changed.
         """
         if optimized is not None:
             raise NotImplemented("optimized_model_filepath: an exported model has no ONNX graph to write")
@@ -66,19 +66,19 @@ class PackagedPlans:
         return planned
 
     def offers(self, shapes: Mapping[str, Sequence[int]]) -> bool:
-        """Whether there is a plan for these shapes alone."""
+        """Return True if there is a plan for only these shapes."""
         return any(plan.is_for(shapes) for plan in self._open().header.plans)
 
     def has_shapes(self) -> bool:
-        """Whether there are plans for single shapes at all."""
+        """Return True if there are plans for single shapes."""
         return any(plan.shapes for plan in self._open().header.plans)
 
     def reject(self, planned: Planned, why: PyOrtError) -> bool:
-        """Nothing else can be made of the file."""
+        """Return False: the file has no other plan."""
         return False
 
     def store(self) -> None:
-        """There is nothing to keep."""
+        """Do nothing: the plans are stored already."""
 
     def _open(self) -> Package:
         from py_ort.compiler.package.read import Package

@@ -58,14 +58,14 @@ class PageEngine:
         options: See `SessionOptions`.
         providers: Execution providers, best first; None: those of `options`, else WebGPU, then the CPU.
         provider_options: Options for each of `providers`, as dicts.
-        browser: Where to run it.
+        browser: Options of the browser.
         progress: Called with (stage, done, total) while the model is loaded.
         fallback: True to repeat a run whose device is lost on the CPU.
 
     Attributes:
         sessions: The model's sessions in the page.
         placement: Provider of each node, with the reason.
-        location: Where `run` leaves outputs.
+        location: Devices of the outputs of `run`.
 
     Raises:
         PyOrtError: As `InferenceSession` says.

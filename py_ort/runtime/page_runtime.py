@@ -1,4 +1,4 @@
-"""A session's share of a page: its providers opened there, its model loaded, its runs."""
+"""A session's share of a page: opens its providers, loads its model and starts its runs."""
 
 from __future__ import annotations
 
@@ -60,23 +60,23 @@ from py_ort.wire.values import pack_value
 if TYPE_CHECKING:
     from py_ort.compiler.placement.devices import Devices
 
-#: From this size on, pages fetch what runs are fed: several ranges at once are quicker than a websocket.
+#: Size in bytes from which pages fetch feeds: several ranges at once are faster than a websocket.
 FETCHED = 4 << 20
 
 
 @dataclass
 class PageRuntime:
-    """A browser's worker with the providers of one session. First of all, `open` it.
+    """A browser's worker with the providers of one session. Call `open` first.
 
     Attributes:
-        wanted: The browser that was asked for; other options may have started it.
+        wanted: The requested browser; other options may have started it.
         page: The worker; see `reopen`.
-        providers: Those that can run here, best first.
-        options: Their options.
-        devices: What the page says of those that are open, the best first: vendor, architecture, description,
-            software, features, limits.
-        dropped: Provider -> why it cannot run here.
-        log: The session's: its level is heeded for the page's messages, too.
+        providers: Providers that can run here, best first.
+        options: Options of the providers.
+        devices: The page's descriptions of open devices, best first: vendor, architecture, description, software,
+            features, limits.
+        dropped: Reasons why providers cannot run here, by name.
+        log: The session's log; its level also applies to the page's messages.
     """
 
     lease: Lease
@@ -95,15 +95,15 @@ class PageRuntime:
 
     @property
     def captures(self) -> bool:
-        """Whether runs on WebGPU are captured."""
+        """True if runs on WebGPU are captured."""
         return any(given.get("enableGraphCapture", "0").lower() in ("1", "true") for given in self.options.values())
 
     async def open(self, wanted: Wanted, timeout: float | None) -> None:
-        """Open these providers in the page, as many as can run there.
+        """Open the providers that can run in the page.
 
         Raises:
-            NoAdapter, EPFail: None of them can, or one that may not be left out cannot.
-            AdapterGone: Another browser may have one; this one takes no more sessions.
+            NoAdapter, EPFail: No provider can run, or a required one cannot.
+            AdapterGone: The browser has lost its device and accepts no more sessions; another browser may have one.
         """
         for name in wanted.repeated:
             self.log.warning("provider %s is named twice: the first place counts", name)
@@ -136,10 +136,10 @@ class PageRuntime:
         return True
 
     async def reopen(self, timeout: float | None) -> None:
-        """Open the same providers in the worker that took the place of the last one.
+        """Open the same providers in the worker that replaced the last one.
 
         Raises:
-            BrowserError: There is none, or one of them cannot run any more.
+            BrowserError: There is no worker, or a provider can no longer run.
         """
         while True:
             await self._enter()
@@ -174,7 +174,7 @@ class PageRuntime:
         except PyOrtError as e:
             lost = isinstance(e, BrowserError) and not isinstance(e, DeviceLost)
             if isinstance(e, (InvalidArgument, WorkerEnded)) or lost or required:
-                raise  # a wrong option, or no page any more
+                raise  # a wrong option, or the page is lost
             self.dropped[name] = e.message
 
     async def _open_provider(self, name: str, settings: Mapping[str, str], timeout: float | None) -> None:
@@ -201,12 +201,12 @@ class PageRuntime:
 
     @property
     def device(self) -> DeviceDescription | None:
-        """The best device that is open, as the page describes it."""
+        """The page's description of the best open device."""
         return next(iter(self.devices.values()), None)
 
     @property
     def tuned_device(self) -> DeviceDescription | None:
-        """The same of that on which products take tiles of a table."""
+        """The page's description of the device whose products use tables of tiles."""
         return next((told for device, told in self.devices.items() if PROVIDERS[device.provider].tiles), None)
 
     def number_of(self, provider: str | None) -> int:
@@ -215,23 +215,23 @@ class PageRuntime:
 
     @property
     def adapter(self) -> str:
-        """The adapter of the device in words; "" without one."""
+        """The adapter of the best device, in words; "" without a device."""
         return adapter_name(self.device) if self.device else ""
 
     def devices_to_ask(self) -> Devices | None:
-        """Return those of the devices that placement asks what they take."""
+        """Return the devices that placement asks about nodes."""
         return devices_to_ask(self.devices, self.lease.launcher.description, lambda: self.page)
 
     def load(
         self, plan: bytes, weights: Sequence[Part], asked: SessionOptions, on: str | None, *, timeout: float | None
     ) -> Loading[tuple[Loaded, SessionInfo]]:
-        """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`).
+        """Start to load a plan into the page; the result is the session with `SessionCreated.info`.
 
         Args:
             plan: The plan.
-            weights: Of it.
-            asked: What the page is told besides.
-            on: The provider on whose device feeds and outputs may be.
+            weights: The plan's weights.
+            asked: Further options for the page.
+            on: The provider whose device may hold feeds and outputs.
             timeout: Seconds, or None.
         """
         body = CreateSessionT()
@@ -246,7 +246,7 @@ class PageRuntime:
             answer = await page.request(body, sent, size, timeout=timeout, progress=progress, unwanted=unwanted)
             device = None if on is None else Device(on, self.number_of(on))
             loaded = Loaded(page, answer.body.session, device)
-            # From here on it goes with all that is here, whoever waits for it.
+            # From here on the session is released with this object.
             self._sessions.add(loaded)
             if self._released:
                 self._release_sessions()
@@ -270,15 +270,15 @@ class PageRuntime:
         """Start a run.
 
         Args:
-            session: Of which session.
-            outputs: Names of what is wanted.
-            feeds: By name; arrays must not change until the run is over.
+            session: The session.
+            outputs: Names of the wanted outputs.
+            feeds: Feeds by name; arrays must not change until the run is over.
             types: The inputs' ONNX types.
-            future: Of the page's answer, to be cancelled if this raises.
-            on_gpu: Those of the outputs to leave on the GPU, or to write into tensors there.
-            graph_id: Which capture this run is of; see the option enableGraphCapture of webgpu.
+            future: The page's answer; cancel it if this method raises.
+            on_gpu: Outputs to leave on the GPU, or to write into tensors there.
+            graph_id: Number of the run's capture; see webgpu's option enableGraphCapture.
             timeout: Seconds, or None.
-            profile: Have the page say where the time went, on the GPU by these.
+            profile: Detail of the page's account of the GPU's time; None: no account.
         """
         layout, places = Layout(), on_gpu or {}
         there = [(n, t.dtype, t.shape, t.live()) for n, t in feeds.items() if isinstance(t, DeviceTensor)]
@@ -294,7 +294,7 @@ class PageRuntime:
         left = tuple([(name, t and (t.dtype, t.shape, t.live())) for name, t in places.items()])
         key = session, tuple(outputs), left, graph_id, profile, tuple(there)
         message = self._prepared.of(key, session.number, own, whole, layout.size, future)
-        # Outputs that are left on the GPU are freed with the tensors that are made of them.
+        # Outputs on the GPU are freed with the tensors that `outputs_of` returns.
         unwanted = (lambda answer: self.outputs_of(session, answer, outputs, on_gpu)) if on_gpu else None
         buffers, url, http = layout.buffers, "", self.lease.http
         if layout.size >= FETCHED:
@@ -316,7 +316,7 @@ class PageRuntime:
         """Start a generation; return the future of the page's answer, which may be cancelled.
 
         Args:
-            session: Of which session.
+            session: The session.
             prompts: Tokens of each row, int32.
             options: Of the page.
             tokens: Called with each step's, in the loop's thread.
@@ -332,10 +332,10 @@ class PageRuntime:
     def outputs_of(
         self, session: Loaded, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None
     ) -> tuple[list[Any], RunInfo]:
-        """Return the outputs in a page's answer, in this order, and `RunResult.info`.
+        """Return the outputs in a page's answer, in the order of `names`, and `RunResult.info`.
 
         Raises:
-            ProtocolError: They are not what was asked for.
+            ProtocolError: An output is missing.
         """
         by_name: dict[str, Any] = {name: tensor for name, tensor in (on_gpu or {}).items() if tensor is not None}
         for description in answer.body.outputs or ():
@@ -363,17 +363,17 @@ class PageRuntime:
         return cast(SessionStats, loop_thread().call(session.page.request(body)).told())
 
     def page_stats(self) -> PageStats:
-        """Ask the page for counters and memory of all that is in it."""
+        """Ask the page for counters and memory of all its sessions and devices."""
         return cast(PageStats, loop_thread().call(self.page.request(GetStatsT())).told())
 
     def release_graph(self, session: Loaded, graph_id: int) -> None:
-        """Have the page forget what a session captured with a graph id."""
+        """Release the captures of a session with a graph id."""
         body = ReleaseGraphT()
         body.session, body.graphId = session.number, graph_id
         loop_thread().call(session.page.request(body))
 
     def release(self, *, end_runs: bool = False) -> None:
-        """Give the sessions and the share of the browser back. Does not wait; never fails. See `Page.release`."""
+        """Release the sessions and the share of the browser. Does not wait; never fails. See `Page.release`."""
         if not self._released:
             self._released = True
             soon(lambda: self._release(end_runs))

@@ -22,9 +22,9 @@ class PageSessions:
 
     Args:
         origin: The model.
-        options: Of the session.
-        browser: Where to load them.
-        log: The session's.
+        options: Options of the session.
+        browser: Options of the browser.
+        log: The session's log.
 
     Attributes:
         opened: The main session; None before the first `load`, and after `release`.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PageShare:
-    """A share of a browser and what runs in it, from when it is asked for until somebody has it or nobody wants it."""
+    """A share of a browser with its providers, until the session owns it or it is returned."""
 
     def __init__(self, browser: BrowserOptions, options: SessionOptions, log: SessionLog) -> None:
         self._browser, self._options, self._log = browser, options, log
@@ -26,7 +26,7 @@ class PageShare:
         self._runtime: PageRuntime | None = None
 
     def open(self, wanted: Wanted) -> PageRuntime:
-        """Open the providers, in another browser if this one has lost its GPU for good."""
+        """Open the providers; in another browser if this one has lost its GPU for good."""
         from py_ort.runtime.devices import AdapterGone
 
         with typed_errors("opening the providers"):
@@ -46,17 +46,17 @@ class PageShare:
         return self._runtime
 
     def give_back(self) -> None:
-        """Nobody takes it."""
+        """Release everything: there will be no session."""
         if self._runtime is not None:
             self._runtime.release()
         self._share.give_back()
 
 
 class _Share:
-    """A share of a browser, on its way from the loop's thread to whoever makes a session of it.
+    """A share of a browser, which the loop's thread acquires while the caller reads the model.
 
     Args:
-        options: Of the browser.
+        options: Options of the browser.
     """
 
     def __init__(self, options: BrowserOptions) -> None:
@@ -70,14 +70,14 @@ class _Share:
             self._release()
 
     def take(self) -> Lease:
-        """Wait for it; from then on it is the caller's."""
+        """Wait for the share and return it; the caller owns it from then on."""
         wait_for(self._coming)
         lease, self._lease = self._lease, None
         assert lease is not None
         return lease
 
     def give_back(self) -> None:
-        """Nobody takes it, if nobody has: whether it is there already or comes yet. Does not wait."""
+        """Release the share, now or when it arrives, unless `take` returned it. Does not wait."""
         self._coming.cancel()
         soon(self._not_wanted)
 

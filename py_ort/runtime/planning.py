@@ -1,4 +1,4 @@
-"""From a model's file to its plan: out of the plan cache, or compiled now and written there in the background."""
+"""From a model's file to its plan: from the plan cache, or compiled now and stored there in the background."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _log = logging.getLogger("py_ort")
 
 
 class Planned(Protocol):
-    """A plan and all that a session must know about it: `CompiledModel`, `CachedModel` or `ExportedModel`.
+    """A plan and its description for a session: `CompiledModel`, `CachedModel` or `ExportedModel`.
 
     Attributes:
-        scope: Where it is from; "": it was compiled here. What it calls the same weight is the same only there.
+        scope: Origin of the plan; "": compiled here. Keys of weights are equal only within one origin.
     """
 
     plan: bytes
@@ -47,16 +47,16 @@ class Planned(Protocol):
 
 
 class Planner:
-    """One model, and the plans that are made of it.
+    """Makes plans of one model.
 
     Args:
         origin: The model.
-        changes: Made in the model each time it was read.
-        cache: Where plans are kept, None: nowhere.
-        limit: Seconds that reading the model, and making a plan, may take each; None: no limit.
+        changes: Changes made to the model each time it is read.
+        cache: The cache of plans, if any.
+        limit: Seconds for reading the model, and for making a plan; None: no limit.
 
     Attributes:
-        devices: Those that plans are made for, once they are open.
+        devices: Devices that placement asks about nodes, once they are open.
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class Planner:
 
         Args:
             providers: Canonical names, in order.
-            options: How to compile.
-            optimized: Where to write the optimized graph to, where it is compiled.
+            options: Options of the compiler.
+            optimized: Target of the optimized graph, if it is to be written.
 
         Raises:
             NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: As `load_model` and `compile_model` do.
-            Fail: It is not the first plan, and a file is another one by now.
-            Timeout: It takes longer than the limit.
+            Fail: A file has changed since the first plan.
+            Timeout: The plan takes longer than the limit.
         """
         with self._lock, self._limited("compiling"):
             return self._plan(providers, options, optimized)
@@ -127,13 +127,13 @@ class Planner:
         return time_limit(self._limit, lambda: Timeout(text))
 
     def offers(self, shapes: Mapping[str, Sequence[int]]) -> bool:
-        """Whether there can be a plan for these shapes of inputs alone."""
+        """Return True if there can be a plan for only these shapes of inputs."""
         return True
 
     def reject(self, planned: Planned, why: PyOrtError) -> bool:
-        """Forget a plan that the page refused; return whether `plan` gives another one: this one was in the cache.
+        """Forget a plan that the page refused; return True if `plan` returns another one, as the cached plan is bad.
 
-        What a provider refuses because of its options is a sound plan, and any other of the model would be, too.
+        A plan that a provider refuses because of its options is not at fault, and another plan would be refused, too.
         """
         by_option = bool(why.provider) and (
             isinstance(why, InvalidGraph) or (isinstance(why, NotImplemented) and not why.node)
@@ -141,11 +141,11 @@ class Planner:
         if by_option or not isinstance(planned, CachedModel) or self._cache is None:
             return False
         self._cache.reject(planned.file, why)
-        self._distrusts_cache = True  # it may be for reading only
+        self._distrusts_cache = True  # the cache may be read-only
         return True
 
     def store(self) -> None:
-        """Put what was compiled last into the cache, in the background. Called when the page has it."""
+        """Store the last compiled plan in the cache, in the background. Called when the page has loaded the plan."""
         with self._lock:
             if self._to_store is not None and self._cache is not None:
                 self._cache.store(*self._to_store, self._origin.path)
@@ -169,7 +169,7 @@ class Planner:
                 self._stamp = self._origin.stamp()
                 self._digest = self._origin.digest(self._cache.notes if self._cache else None)
             except (OSError, ValueError):
-                return None  # loading it says what is wrong
+                return None  # loading the model raises the error
         if self._cache is None or self._digest is None:
             return None
         return cache_key(self._digest, providers, options, self.devices.key if self.devices else "")
@@ -183,11 +183,11 @@ class Planner:
         return self._found is not None
 
     def _unchanged(self) -> bool:
-        """Whether the file is still the one whose hash was taken."""
+        """Return True if the file has not changed since its hash was computed."""
         return self._looked_at() == self._stamp
 
     def _looked_at(self) -> FileStamp | None:
         try:
             return self._origin.stamp()
-        except (OSError, ValueError):  # reading it says what is wrong
+        except (OSError, ValueError):  # reading the model raises the error
             return None

@@ -1,4 +1,4 @@
-"""What a browser can do: one page, opened and asked."""
+"""The capabilities of a browser, found by opening a page."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from py_ort.runtime.devices import look_for_device, look_in_page
 def probe(
     options: BrowserOptions, timeout: float = 60.0, *, close: bool = True, others: bool = False
 ) -> dict[str, Any]:
-    """Return what a browser started with these options says of itself.
+    """Return the capabilities of a browser with these options.
 
     Args:
-        options: Of the browser.
-        timeout: Seconds that looking for an adapter may take.
-        close: Whether it ends at once, if nobody else uses it, and not after its `idle_timeout`.
-        others: Whether devices of other providers are looked for, too.
+        options: Options of the browser.
+        timeout: Seconds for the search of an adapter.
+        close: True to end the browser at once, unless others use it; False to wait for its `idle_timeout`.
+        others: True to search for devices of other providers, too.
 
-    Keys: `browser`, `user_agent`, `cross_origin_isolated`, `hardware_concurrency`, and of WebGPU `adapter` (None
-    without one; then `no_adapter` says why), `software`, `features`, `limits`; `devices`: if asked for, by the
-    names of other providers what there is of them, with the `limits` of what it takes, or why there is `none`.
+    Keys: `browser`, `user_agent`, `cross_origin_isolated`, `hardware_concurrency`; of WebGPU `adapter` (None without an
+    adapter, with the reason in `no_adapter`), `software`, `features`, `limits`; with `others`, `devices`: by the names
+    of other providers, the description of the device, or the reason for `none`.
     """
     return loop_thread().call(_probe(replace(options, idle_timeout=0.0) if close else options, timeout, others))
 
 
 def adapter_name(device: Mapping[str, Any]) -> str:
-    """Return what a page says of a device's adapter, in words; "unnamed" if it tells nothing, as in Firefox."""
+    """Return a device's adapter, in words; "unnamed" if the page has no description, as in Firefox."""
     words = [str(device.get(key) or "") for key in ("vendor", "architecture", "description")]
     return " ".join(dict.fromkeys(word for word in words if word)) or "unnamed"
 

@@ -1,4 +1,4 @@
-"""One run of a session: from the caller's feeds to the page, and back to outputs."""
+"""A run of a session: from the caller's feeds to the page's answer, and to outputs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Run:
         names: Outputs wanted.
         run_options: See `RunOptions`.
         timeout: Seconds that the run may take; None: no limit.
-        log: Of this run.
+        log: The run's log.
         on_gpu: Outputs to leave on the device, as `DeviceTensor`s, or to write into tensors there.
         profile: Detail of the page's account of the GPU's time, unless `run_options` have their own.
 
@@ -100,7 +100,7 @@ class Run:
                 "that had to be ended: give it a longer timeout"
             )
         self._sent = time.perf_counter()
-        # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
+        # Not a method: the future would hold this run, with its feeds and outputs, in a cycle.
         heard = self._heard = [self._sent]
         if self._profile:
             self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
@@ -122,7 +122,7 @@ class Run:
             self.future.cancel()
             raise
         options._cancel.append(self.future.cancel)
-        if options.terminate:  # another thread has set it since, and had no future to cancel
+        if options.terminate:  # another thread has set it meanwhile, when there was no future to cancel
             self.future.cancel()
 
     def _feeds(self, input_feed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -158,7 +158,7 @@ class Run:
         return bound
 
     def wait(self) -> None:
-        """Wait for the page's answer, whatever it is. A signal handler's exception (Ctrl-C) ends the run."""
+        """Wait for the page's answer or error. A signal handler's exception (Ctrl-C) ends the run."""
         try:
             self._waits.wait()
         except BaseException:
@@ -166,7 +166,7 @@ class Run:
             raise
 
     def give_up(self) -> None:
-        """End it; what it left on the GPU is freed even if it is over already."""
+        """End the run; outputs on the GPU are freed, even if the run is over already."""
         self.over()
         if not self.future.cancel() and not self.future.exception():
             with contextlib.suppress(PyOrtError):
@@ -174,7 +174,7 @@ class Run:
 
     @typed_errors("reading the outputs")
     def outputs(self) -> list[Any]:
-        """Return the outputs of a run that is over, in the order of their names."""
+        """Return the outputs of a finished run, in the order of their names."""
         self.over()
         outputs, told = self._received()
         self._ended = time.perf_counter()
@@ -200,7 +200,7 @@ class Run:
 
     @property
     def times(self) -> RunTimes:
-        """When it passed what; for one with a profile whose outputs were taken."""
+        """Times of the run's steps; for a run with a profile, after `outputs`."""
         from py_ort.profiling.profile import RunTimes
 
         return RunTimes(self._began, self._sent, self._heard[-1], self._ended)
@@ -232,7 +232,7 @@ def output_names(opened: Opened, wanted: Sequence[str] | None) -> list[str]:
 
 
 def in_thread(work: Callable[[], T]) -> Future[T]:
-    """Run something in a thread of its own, whose number is not limited: each only waits for the page."""
+    """Run a function in a new thread. The number of threads is not limited: each only waits for the page."""
     future: Future[T] = Future()
 
     def target() -> None:

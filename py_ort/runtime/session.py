@@ -1,4 +1,4 @@
-"""`InferenceSession`: a model, compiled here, that runs in a browser's page."""
+"""`InferenceSession`: a model that runs in a browser's page, with onnxruntime's methods."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ if TYPE_CHECKING:
 class InferenceSession(NativeSessionNames):
     """Loads a model and runs it in a browser, with onnxruntime's methods.
 
-    What happens: the browser starts (or is shared with other sessions) while Python reads and checks the model; each
-    provider of the list is opened in the page; Python optimizes the model, places every node on a provider and writes a
-    plan; the page loads the plan and its weights; `run` sends feeds and gets outputs.
+    The browser starts (or is shared with other sessions) while Python reads and checks the model. The page opens each
+    provider of the list. Python optimizes the model, places every node on a provider and writes a plan. The page loads
+    the plan and its weights. `run` sends feeds and receives outputs.
 
     Args:
         path_or_bytes: An ONNX file, or its bytes.
         sess_options: See `SessionOptions`.
         providers: Execution providers, best first: names, or pairs of a name and its options. Default: WebGPU, then
-            the CPU. One that cannot run in this browser is left out with a warning, unless it is the only one, or the
-            configuration entry "session.require_providers" is "1".
+            the CPU. A provider that cannot run in this browser is skipped with a warning, unless it is the only one, or
+            the configuration entry "session.require_providers" is "1".
         provider_options: Options for each of `providers`, as dicts.
-        browser: Which browser; see `BrowserOptions`. Default: "chromium".
-        launcher: "playwright" or "process"; default: what suits the browser.
-        pages: Over how many workers the browser spreads its sessions; see `BrowserOptions`. Default: 1.
+        browser: A browser's name, or `BrowserOptions`. Default: "chromium".
+        launcher: "playwright" or "process"; default: the better one for the browser.
+        pages: Largest number of workers for the browser's sessions; see `BrowserOptions`. Default: 1.
         progress: Called with (stage, done, total) while the session is made.
-        engine: What runs the model in the browser: "py_ort"; or, to compare, "onnxruntime-web" or
+        engine: The runtime in the browser: "py_ort"; or, to compare, "onnxruntime-web" or
             "onnxruntime-web:jsep" (see `py_ort.runtime.peer.engine.PeerEngine`).
-        keywords: Those of onnxruntime: `enable_fallback` (1: as `enable_fallback()`; 0, which is our default),
-            `read_config_from_model` (1: options that the model has in its metadata take the place of `sess_options`;
-            default: the variable ORT_LOAD_CONFIG_FROM_MODEL), `disabled_optimizers`, for the file that
-            `optimized_model_filepath` names. Any other gets a warning, once in a process.
+        keywords: onnxruntime's keywords: `enable_fallback` (1: as `enable_fallback()`; our default is 0),
+            `read_config_from_model` (1: options in the model's metadata replace `sess_options`; default: the variable
+            ORT_LOAD_CONFIG_FROM_MODEL), and `disabled_optimizers`, for the file of `optimized_model_filepath`. Other
+            keywords cause a warning, once in a process.
 
     Raises:
-        NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be used; the message says why.
-        BrowserNotFound, BrowserCrashed, Timeout: There is no browser to run it in.
-        NoAdapter, EPFail: None of the providers can run in this browser, or one that is required cannot.
+        NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be used; the message has the reason.
+        BrowserNotFound, BrowserCrashed, Timeout: The browser cannot be used.
+        NoAdapter, EPFail: No provider can run in this browser, or a required one cannot.
     """
 
     def __init__(
@@ -105,22 +105,22 @@ class InferenceSession(NativeSessionNames):
         """Run the model.
 
         Args:
-            output_names: Outputs wanted, in this order; None or empty: all.
-            input_feed: By the name of the input: arrays (or `OrtValue`s, or lists that numpy understands); for a
-                sequence a list of them; for an optional the element, or None (or no feed) for one without.
+            output_names: Wanted outputs, in this order; None or empty: all.
+            input_feed: Feeds by the input's name: arrays (or `OrtValue`s, or lists that numpy understands); for a
+                sequence a list of these; for an optional its element, or None (or no feed) if it is empty.
             run_options: See `RunOptions`.
 
         Returns:
-            The outputs: arrays, lists of arrays for sequences, None for optionals without an element; `OrtValue`s
-            where `SessionOptions.preferred_output_location` leaves them on the GPU.
+            The outputs: arrays, lists of arrays for sequences, None for empty optionals; `OrtValue`s if
+            `SessionOptions.preferred_output_location` leaves outputs on the GPU.
 
         Raises:
-            InvalidArgument: A feed or an output name does not fit the model; names it, what was expected and what came.
+            InvalidArgument: A feed or an output's name does not fit the model; the message has the expected form.
             RuntimeException: A kernel failed on these inputs.
             Cancelled: `run_options.terminate` was set.
-            BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is gone, or took too long.
-            CoreCrashed: This run crashed the core in wasm; the session goes on in another worker.
-            DeviceLost: The GPU is lost; as WorkerEnded: a value on it, with a worker that had to be ended.
+            BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is lost, or took too long.
+            CoreCrashed: This run crashed the core in wasm; the session continues in another worker.
+            DeviceLost: The GPU is lost; as WorkerEnded: a value on the GPU was lost with an ended worker.
         """
         return as_values(self._engine.run(output_names, input_feed, run_options))
 
@@ -138,12 +138,12 @@ class InferenceSession(NativeSessionNames):
             output_names: As for `run`.
             input_feed: As for `run`.
             callback: If given, called in another thread with (outputs, user_data, error text or "").
-            user_data: Passed to it.
+            user_data: Passed to the callback.
             run_options: As for `run`.
 
         Returns:
-            A future of the outputs: inside a running asyncio loop one to await, else a `concurrent.futures.Future`.
-            It raises what `run` raises.
+            A future of the outputs: inside a running asyncio loop an `asyncio.Future`, else a
+            `concurrent.futures.Future`. It raises the errors of `run`.
         """
         future = in_thread(lambda: self.run(output_names, input_feed, run_options))
         if callback is not None:
@@ -168,8 +168,8 @@ class InferenceSession(NativeSessionNames):
 
         Args:
             output_names: As for `run`.
-            input_dict_ort_values: Values by the names of the inputs, of the inputs' dtypes and shapes. Those on the GPU
-                of this session's page are read in place, those of another page are copied.
+            input_dict_ort_values: Values by the inputs' names, of the inputs' dtypes and shapes. Values on the GPU are
+                read in place if they are in this session's page, and copied from other pages.
             run_options: As for `run`.
 
         Returns:
@@ -196,14 +196,14 @@ class InferenceSession(NativeSessionNames):
         Args:
             run_options: As for `run`.
             feed_names: The names of the inputs.
-            feeds: A value for each of them, of the input's dtype and shape.
-            fetch_names: The outputs wanted.
-            fetches: A list that is filled with the outputs, in that order; what was in it goes.
-            fetch_devices: An `OrtDevice` for each output: where it shall be.
+            feeds: A value for each input, of the input's dtype and shape.
+            fetch_names: The wanted outputs.
+            fetches: A list whose content is replaced by the outputs, in this order.
+            fetch_devices: An `OrtDevice` for each output.
 
         Raises:
             PyOrtError: As `run` does.
-            InvalidArgument: There are not as many feeds as names.
+            InvalidArgument: The numbers of feeds and names differ.
         """
         on_gpu = [n for n, device in zip(fetch_names, fetch_devices, strict=False) if device.name in DEVICES]
         feed = dict(zip(feed_names, feeds, strict=True))
@@ -217,20 +217,20 @@ class InferenceSession(NativeSessionNames):
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Run the model on what is bound."""
+        """Run the model with the feeds and outputs of a binding."""
         iobinding.run(run_options)
 
     def create_ortvalue_from_shape_and_type(
         self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """Return a value of zeros; one on a provider's device is where this session's runs read and write it in place.
+        """Return a value of zeros; on a provider's device, this session's runs read and write it in place.
 
         Args:
-            shape: Its dimensions, in elements.
+            shape: Dimensions, in elements.
             element_type: A numpy dtype, or ONNX's number of an element type.
             device_type: The name of a device; see `OrtDevice`.
             device_id: A device of this session's page; 0: the session's own.
-            vendor_id: Must be left out: a browser's devices have none.
+            vendor_id: Must be omitted: a browser's devices have none.
 
         Raises:
             InvalidArgument: A size is negative, ONNX has no such type, the GPU has no form for it, there is no such
@@ -243,9 +243,9 @@ class InferenceSession(NativeSessionNames):
         return make_value(shape, element_type, device_type, device_id or own, vendor_id, runtime.lease)
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
-        """Forget what runs captured with this "gpu_graph_id"; with 0 also what they captured without one.
+        """Release the captures of runs with this "gpu_graph_id"; with 0 also captures of runs without an id.
 
-        The next such run captures again. Without enableGraphCapture there is nothing to forget.
+        The next such run captures again. Without enableGraphCapture there are no captures.
         """
         opened = self._offering("release_captured_graph()").sessions.main()
         opened.steadily(lambda: opened.runtime.release_graph(opened.session, graph_annotation_id))
@@ -253,23 +253,23 @@ class InferenceSession(NativeSessionNames):
     def generate(
         self, prompt: Any, *, timeout: float | None = None, **settings: Unpack[Settings]
     ) -> Generation[int | list[int | None]]:
-        """Generate tokens with a decoder; the loop runs in the page, and only tokens come back.
+        """Generate tokens with a decoder; the loop runs in the page, and only tokens are sent back.
 
         Args:
-            prompt: Tokens; or rows of tokens, a batch, which need not be of one length.
-            timeout: Seconds for all of it; None: no limit.
+            prompt: Tokens; or a batch, which has rows of tokens of any length.
+            timeout: Seconds for the whole generation; None: no limit.
             settings: See `py_ort.runtime.generation.settings.Settings`: `max_new_tokens`, `eos_token_id`, `do_sample`,
                 `top_k`, …
 
         Returns:
-            An iterator of the new tokens as they come; by `num_beams` a search, which has a `result()` only.
+            An iterator of the new tokens as they arrive; a search by `num_beams` has only a `result()`.
 
         Raises:
-            WrongType: A keyword, or the prompt, is not what it should be.
+            WrongType: A keyword, or the prompt, has a wrong type.
 
         The iterator raises:
-            NotImplemented: The model is no such decoder; names the input or output that has no place in one.
-            InvalidArgument: A setting is out of range, or prompt and new tokens are more than the model takes.
+            NotImplemented: The model is not such a decoder; the message names an unknown input or output.
+            InvalidArgument: A setting is out of range, or prompt and new tokens are too long for the model.
             PyOrtError: As `run` does.
         """
         from py_ort.runtime.generation.generation import Generation
@@ -281,17 +281,17 @@ class InferenceSession(NativeSessionNames):
     def set_providers(
         self, providers: Providers | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
     ) -> None:
-        """Load the model again, for other providers. If that fails, the session stays what it is."""
+        """Load the model again, for other providers. If that fails, the session stays as it is."""
         engine = self._offering("set_providers()")
         engine.sessions.main()  # raises if the session is closed
         engine.set_providers(providers, provider_options)
 
     def enable_fallback(self) -> None:
-        """From now on, a run whose GPU is lost is done again on wasm, and all later ones, with a warning."""
+        """From now on, repeat a run whose GPU is lost on wasm, with a warning; later runs are on wasm, too."""
         self._engine.fallback = True
 
     def disable_fallback(self) -> None:
-        """From now on, as in the beginning, a run whose GPU is lost raises `DeviceLost`."""
+        """From now on, as at first, raise `DeviceLost` from a run whose GPU is lost."""
         self._engine.fallback = False
 
     # --- ending

@@ -1,10 +1,13 @@
-"""Plans made for the shapes that a session sees, beside the one for all shapes.
+"""Plans for single shapes of a session's inputs, besides the plan for all shapes.
 
-Most models with open dimensions lose nothing by them: their shape arithmetic is resolved by names. Where some is left
-for the page, a plan for the very shapes has none. It is made in the background once shapes came twice, while runs go on
-with the plan for all shapes; the weights in the page are shared. At level `all` only. Each plan is a session of its own
-in the page; at most four are kept, and shapes that push each other out must come ever more often. Where as many others
-come between, as in texts that grow word by word, nothing is made: it would be gone before it is of use.
+Most models with open dimensions gain nothing from them: the compiler resolves their shape arithmetic by names. In other
+models a plan for given shapes saves the page the rest of that arithmetic. The plan is made in the background once
+shapes came twice, at level `all` only; meanwhile runs use the plan for all shapes. All plans share the weights in the
+page.
+
+Each plan is a session of its own in the page. At most four are kept, and shapes that replace each other must come more
+and more often. If as many other shapes come in between, as in texts that grow token by token, no plan is made: it would
+be replaced before its first use.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ _log = logging.getLogger("py_ort")
 
 Shapes: TypeAlias = "tuple[tuple[str, tuple[int, ...]], ...]"
 
-#: Session configuration entry: "0" never, "1" (the default) when shapes came twice, in the background, "first" at
-#: once, before the first run with them.
+#: Configuration entry of sessions: "0" never; "1" (the default) in the background, once shapes came twice; "first" at
+#: once, before the first run with these shapes.
 ENTRY = "session.specialize_shapes"
 _KEPT = 4
 _SIGHTINGS = 2
@@ -40,14 +43,14 @@ _REMEMBERED = 64
 
 @dataclass
 class _Made:
-    """A session of the page for some shapes. `users`: runs under way."""
+    """A session of the page for some shapes. `users` are its open runs."""
 
     session: Loaded
     users: set[Future[Any]] = field(default_factory=set)
 
 
 def worthwhile(inputs: Sequence[NodeArg], planned: Planned) -> bool:
-    """Whether the page would have less to do if it knew the shapes."""
+    """Return True if the page would have less work with known shapes."""
     if any(arg.keys is not None for arg in inputs):
         return False
     tensors = [arg for arg in inputs if arg.type.startswith("tensor")]
@@ -56,13 +59,13 @@ def worthwhile(inputs: Sequence[NodeArg], planned: Planned) -> bool:
 
 
 class ShapePlans:
-    """The plans of one session for shapes it has seen; the least recently used goes when there are too many.
+    """The plans of one session for single shapes; if there are too many, the least recently used is released.
 
     Args:
-        planner: Of the model.
+        planner: Makes plans of the model.
         providers: As for the plan for all shapes.
-        options: Likewise.
-        create: Loads a plan into the page and returns its session there.
+        options: As for the plan for all shapes.
+        create: Loads a plan into the page and returns its session.
         release: Releases such a session.
         mode: See `ENTRY`.
     """
@@ -86,7 +89,7 @@ class ShapePlans:
         self._closed = False
 
     def enter(self, feeds: Mapping[str, Any], run: Future[Any]) -> Loaded | None:
-        """Return the page's session for these feeds, kept until the run is over; None: the one for all shapes."""
+        """Return the page's session for these feeds, kept until the run is over; None: the session for all shapes."""
         shapes = _shapes_of(feeds)
         if shapes is None or self._mode == "0":
             return None
@@ -102,35 +105,35 @@ class ShapePlans:
                 made.users.add(run)
                 return made.session
         if self._mode != "first":
-            # Shapes that push each other out must come ever more often.
+            # Shapes that replace each other must come more and more often.
             self._make_if(shapes, _SIGHTINGS * (1 + self._evictions))
         return None
 
     def wait(self) -> None:
-        """Wait for the plan that is being made."""
+        """Wait for the plan that is being made, if any."""
         working = self._working
         if working is not None:
             working.join()
 
     def shapes(self) -> list[dict[str, list[int]]]:
-        """Return the shapes that there are plans for, the most recently used last."""
+        """Return the shapes with plans, the most recently used last."""
         with self._lock:
             return [{name: list(shape) for name, shape in shapes} for shapes in self._made]
 
     def sessions(self) -> list[Loaded]:
-        """Return the page's sessions for the shapes that there are plans for."""
+        """Return the page's sessions for single shapes."""
         with self._lock:
             self._forget_gone()
             return [made.session for made in self._made.values()]
 
     def close(self) -> None:
-        """Make no more. The page's sessions go with the one for all shapes."""
+        """Make no more plans. The page's sessions are released with the session for all shapes."""
         with self._lock:
             self._closed = True
             self._made.clear()
 
     def _forget_gone(self) -> None:
-        """What was in a worker that was ended is made again as if it had never been."""
+        """Forget sessions whose worker was ended; they are made again when needed."""
         for shapes in [shapes for shapes, made in self._made.items() if made.session.gone]:
             del self._made[shapes]
 
@@ -157,7 +160,7 @@ class ShapePlans:
         except WorkerEnded:
             return
         except PyOrtError as e:
-            # The plan for all shapes says what is wrong, if anything is.
+            # If something is wrong, the plan for all shapes raises the error.
             _log.info("no plan for the shapes %s: %s", dict(shapes), e)
             with self._lock:
                 self._mode = "0"
@@ -177,7 +180,7 @@ class ShapePlans:
 
 
 def _shapes_of(feeds: Mapping[str, Any]) -> Shapes | None:
-    """The feeds' shapes; None where there is a sequence or an optional."""
+    """Return the feeds' shapes; None if there is a sequence or an optional."""
     shapes = []
     for name, feed in feeds.items():
         if feed is None or isinstance(feed, list):

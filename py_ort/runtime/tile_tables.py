@@ -1,11 +1,11 @@
-"""Tiles that products take on a device, as they were measured there: `py-ort tune` writes tables, sessions read them.
+"""Tables of the fastest tiles of products, measured on a device: `py-ort tune` writes tables, sessions read them.
 
-A table is a file of the plan cache. It is for one adapter in one version of a browser: with another driver or compiler
-other tiles may be quicker, so its name is a hash of what the page says of both, and a file that is of another device is
-passed over. What it says of a product holds for that size alone; tiles that are no more are passed over in the page.
+A table is a file of the plan cache, for one adapter in one version of a browser, because other drivers and compilers
+prefer other tiles. The file's name is a hash of both, and files of other devices are ignored. Each row is for one size
+of a product. The page ignores tiles that no longer exist.
 
-The configuration entry `session.tiles`: "1" (the default, unless the session keeps no plans): the device's table; "0":
-none; else the path of a JSON object of products and tiles.
+The configuration entry `session.tiles` is "1" for the device's table (the default, unless the session keeps no plans),
+"0" for none, or the path of a JSON object of products and tiles.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class TunedDevice:
-    """What a table is for.
+    """The device of a table.
 
     Attributes:
-        browser: And its version.
-        vendor: As the adapter calls itself; so are `architecture`, `device` and `description`.
+        browser: The browser and its version.
+        vendor: The adapter's vendor, as WebGPU reports it, like `architecture`, `device` and `description`.
     """
 
     browser: str
@@ -52,17 +52,17 @@ class TunedDevice:
 
     @classmethod
     def of(cls, browser: str, told: DeviceDescription) -> TunedDevice:
-        """Return it of what a page tells."""
+        """Return the device for a page's description."""
         return cls(browser, told["vendor"], told["architecture"], told["device"], told["description"])
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name of the device, for people."""
         return f"{adapter_name(asdict(self))}, {self.browser}"
 
     @property
     def key(self) -> str:
-        """What its table is found by."""
+        """Key of the device's table."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
@@ -71,10 +71,10 @@ class Measured:
     """A product on a device.
 
     Attributes:
-        tile: The quickest.
-        ms: What it takes.
-        usual: The tile that it has without a table.
-        usual_ms: What that takes.
+        tile: The fastest tile.
+        ms: Time with that tile.
+        usual: The tile without a table.
+        usual_ms: Time with the usual tile.
     """
 
     tile: str
@@ -100,30 +100,30 @@ class TileTables:
 
     @classmethod
     def default(cls) -> TileTables | None:
-        """Return those of the user's cache, or None where there is none."""
+        """Return the tables of the user's cache, or None without a cache."""
         cache = PlanCache.default()
         return None if cache is None else cls(cache.folder)
 
     def load(self, device: TunedDevice) -> Mapping[str, Measured]:
-        """Return what was measured on a device."""
+        """Return the measurements on a device, by product."""
         found = self._read(self._path(device))
         return found.products if found and found.device == device else {}
 
     def prepare(self) -> None:
-        """Make the folder, if it is not there, and see that a table can be written.
+        """Create the folder if needed, and check that a table can be written.
 
         Raises:
-            OSError: It cannot.
+            OSError: The folder cannot be written.
         """
         make_private(self.folder)
         with tempfile.TemporaryFile(dir=self.folder):
             pass
 
     def add(self, device: TunedDevice, products: Mapping[str, Measured]) -> None:
-        """Keep what was measured, beside what is known of other products.
+        """Add measurements to a device's table.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The table cannot be written.
         """
         make_private(self.folder)
         known = {**self.load(device), **products}
@@ -137,7 +137,7 @@ class TileTables:
         return [table for table in read if table]
 
     def clear(self) -> int:
-        """Remove all tables, damaged ones, too; return how many there were."""
+        """Remove all tables, also damaged ones; return their number."""
         paths = list(self.folder.glob(f"*{_SUFFIX}"))
         for path in paths:
             with contextlib.suppress(OSError):  # the folder may be for reading only
@@ -157,7 +157,7 @@ class TileTables:
             return TileTable(path, TunedDevice(**found["device"]), products)
         except FileNotFoundError:
             return None
-        except Exception as e:  # whoever wrote it may have written anything
+        except Exception as e:  # the file may contain anything
             _log.warning("the table of tiles %s is not used: %s: %s", path, type(e).__name__, e)
             return None
 
@@ -166,11 +166,11 @@ def tiles_for(entries: Mapping[str, str], runtime: PageRuntime) -> Mapping[str, 
     """Return the tiles of a session's products; None: there is no table.
 
     Args:
-        entries: Of its configuration.
-        runtime: The page that it is in.
+        entries: The session's configuration entries.
+        runtime: The session's share of a page.
 
     Raises:
-        InvalidArgument: The entry names a file that is none of products and tiles.
+        InvalidArgument: The entry names a file without products and tiles.
     """
     asked = entries[ENTRY] if ENTRY in entries else "0" if entries.get("session.plan_cache") == "0" else "1"
     if asked not in ("0", "1"):

@@ -1,12 +1,12 @@
-"""Measures the tiles that a model's products can take on a device: in profiled runs of the model itself.
+"""Measures the tiles of a model's products on a device, in profiled runs of the model itself.
 
-A session with an empty table tells, by its profile, which products there are, which tile each takes, and what else it
-could. Then there is a session for each place in these lists, in which every product takes the tile that stands there,
-beside one with the usual tiles: they run in turn, since a GPU that has little to do changes its clock all the time, and
-other tiles' times are compared with the usual ones' in the same seconds. A product's time is that of all its launches
-in a run, the least of several runs, less what a launch takes longer for being timed by itself: parts of a product need
-one more. Its tile is the quickest, unless the usual one takes hardly longer. A tile with which results are others than
-before is none.
+The profile of a session with an empty table lists the products, the tile of each, and the possible tiles. For each
+index in these lists a session uses the tiles at that index. It runs in turn with a session that uses the usual tiles,
+because an idle GPU changes its clock all the time: times are compared within the same seconds.
+
+A product's time is the sum of its dispatches in a run, the least of several runs. The cost of timing each dispatch
+separately is subtracted, because a product in parts has one more dispatch. The fastest tile is chosen if it is clearly
+faster than the usual tile. Tiles that change the results are refused.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from py_ort.runtime.tile_tables import Measured, TunedDevice
 if TYPE_CHECKING:
     from py_ort import InferenceSession
 
-#: Runs that compile, and are not counted.
+#: Runs that compile and are not measured.
 _WARM_UP = 2
-#: By how much a tile must be quicker than the usual one.
+#: Largest ratio of a chosen tile's time to the usual tile's.
 _GAIN = 0.97
-#: How far results may be from those with the usual tiles, in parts of the largest number: sums in another order.
+#: Largest difference of results from those with the usual tiles, relative to the largest number: sums may differ.
 _NEAR = 1e-2
 
 
 @dataclass
 class Tuning:
-    """What was measured.
+    """Measurements of a model's products.
 
     Attributes:
-        device: Where.
-        products: By the name that the page has for each.
-        refused: Tiles that gave other results.
+        device: The device.
+        products: Measurements by the page's name of the product.
+        refused: Tiles that changed the results.
     """
 
     device: TunedDevice
@@ -51,7 +51,7 @@ class Tuning:
 
 @dataclass
 class _Times:
-    """Of one session: products, in milliseconds, their tiles, others they could take; results; what timing costs."""
+    """Of one session: products' times in milliseconds, tiles and possible tiles; results; cost of timing a dispatch."""
 
     ms: dict[str, float]
     tiles: dict[str, str]
@@ -67,17 +67,17 @@ def measure_tiles(
     runs: int,
     progress: Callable[[str, int, int], None],
 ) -> Tuning:
-    """Measure.
+    """Measure the tiles of a session's products.
 
     Args:
-        session: On webgpu, with profiling on and an empty table. As long as it is there, others find its weights.
-        open_session: Makes another one, with this table.
-        feeds: What to run it on.
-        runs: That count, with each table.
-        progress: Told which table it is.
+        session: A session on webgpu, with profiling on and an empty table; other sessions share its weights.
+        open_session: Returns another session, with this table.
+        feeds: Feeds of the runs.
+        runs: Number of measured runs with each table.
+        progress: Receives the number of the current table.
 
     Raises:
-        NotImplemented: The device tells no times of single launches.
+        NotImplemented: The device cannot time single dispatches.
         PyOrtError: As `InferenceSession` and its `run` do.
     """
     told = session._offering("tile tuning").sessions.main().runtime.tuned_device
@@ -94,7 +94,7 @@ def measure_tiles(
         if not all(map(_near, found.outputs, usual.outputs)):
             tuning.refused += sorted(set(table.values()) - {*tuning.refused})
             continue
-        # A session may get a better plan in mid-course, which has other products.
+        # A session may receive a better plan meanwhile, with other products.
         for product in ratios.keys() & before.ms.keys() & found.ms.keys():
             tile, known = found.tiles[product], ratios[product]
             usual.ms[product] = min(usual.ms[product], before.ms[product])
@@ -111,7 +111,7 @@ def measure_tiles(
 def _run(
     sessions: Sequence[InferenceSession], feeds: Mapping[str, Any], runs: int, launch_ms: float | None
 ) -> list[_Times]:
-    """Run them by turns; without `launch_ms` it is measured, by runs whose kernels are timed together."""
+    """Run sessions in turn; without `launch_ms` measure it, by runs whose kernels are timed together."""
     together = RunOptions()
     together._profile = "passes"
     for _ in range(_WARM_UP + runs):
@@ -126,7 +126,7 @@ def _run(
 
 
 def _cost_of_timing(trace: Trace) -> float:
-    """What a launch takes longer, in milliseconds, where it is timed by itself."""
+    """Return the cost of timing a dispatch separately, in milliseconds."""
     times = trace.gpu_times()
     launches = Counter(event["args"].get("run") for event in trace.spans("Kernel"))
     return max(0.0, times.apart_ms - times.together_ms) / max(launches.values()) if times and launches else 0.0
@@ -155,7 +155,7 @@ def _times(trace: Trace, outputs: list[Any], launch_ms: float | None) -> _Times:
 
 
 def _near(found: Any, wanted: Any) -> bool:
-    """Other values than arrays of numbers are not compared."""
+    """Return True if results are equal within `_NEAR`; only arrays of numbers are compared."""
     if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "fiu" or wanted.size == 0:
         return True
     a, b = found.astype(np.float64), wanted.astype(np.float64)

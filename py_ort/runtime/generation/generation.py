@@ -1,4 +1,4 @@
-"""A generation under way, as an iterator of its tokens."""
+"""A running generation, as an iterator of its tokens."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from py_ort.wire import Answer
 from py_ort.wire.json_fields import GenerateInfo
 
 T = TypeVar("T")
-#: Starts it: takes who is to be told of tokens, and returns the future of the page's answer.
+#: Starts a generation; the argument receives tokens, the result is the future of the page's answer.
 Start = Callable[[Callable[[list[int]], object]], "Future[Answer]"]
 
 
 @dataclass(frozen=True)
 class Form:
-    """What comes of a generation.
+    """The form of a generation's result.
 
     Attributes:
-        rows: How many sequences of tokens.
-        batch: Whether they are given as a list of lists.
-        searches: Whether by beams, so that no token is sure before the end.
+        rows: Number of sequences of tokens.
+        batch: True if the result is a list of lists.
+        searches: True for a beam search, whose tokens are known only at the end.
     """
 
     rows: int
@@ -35,21 +35,21 @@ class Form:
 
 
 class GenerationBase(Generic[T]):
-    """What is known of a generation; `Generation` and `AsyncGeneration` say how to wait for it.
+    """The state of a generation; `Generation` and `AsyncGeneration` wait for its tokens.
 
     Attributes:
-        cancelled: Whether `cancel` ended it.
+        cancelled: True if `cancel` ended the generation.
     """
 
     def __init__(self, session: object, start: Start, form: Form, put: Callable[[list[int] | None], object]) -> None:
-        # A session that nobody has any more is closed: not while this goes on.
+        # Keeps the session open: an unreferenced session is closed.
         self._session: object = session
         self._form = form
         self._rows: list[list[int]] = [[] for _ in range(form.rows)]
         self._info: GenerateInfo | None = None
         self._ended = False
         self.cancelled = False
-        # No method of ours: the future would hold this object, which ends its work when nobody has it any more.
+        # Not a method: the future would hold this object, whose deletion ends the generation.
         self._future = start(put)
         self._future.add_done_callback(lambda _: put(None))
 
@@ -60,10 +60,10 @@ class GenerationBase(Generic[T]):
 
     @property
     def info(self) -> GenerateInfo:
-        """The page's account, once it is over: times, steps, tokens reused, counters.
+        """The page's account of a finished generation: times, steps, reused tokens, counters.
 
         Raises:
-            PyOrtError: It is not over, or was cancelled.
+            PyOrtError: The generation is not over, or was cancelled.
         """
         if self._info is None:
             raise PyOrtError("this generation was cancelled" if self.cancelled else "this generation is not over")
@@ -71,7 +71,7 @@ class GenerationBase(Generic[T]):
 
     @property
     def finish_reason(self) -> Any:
-        """Why it ended: "eos", "stop", "length" or "cancelled"; None as long as it goes on; for a batch a list."""
+        """The reason for the end: "eos", "stop", "length" or "cancelled"; None before the end; for a batch a list."""
         if self._info is None:
             reasons: list[str | None] = ["cancelled" if self.cancelled else None] * len(self._rows)
         else:
@@ -79,13 +79,13 @@ class GenerationBase(Generic[T]):
         return reasons if self._form.batch else reasons[0]
 
     def cancel(self) -> None:
-        """End it at once, if it is not over. The session, and what its caches hold, stay good."""
+        """End the generation at once, if it is not over. The session and its caches stay usable."""
         if self._future.cancel():
             self.cancelled = True
         self._session = None
 
     def _took(self, tokens: list[int] | None) -> list[T]:
-        """Return the item of a step's tokens; none behind the last, where the account is kept or what failed raised."""
+        """Return the item of a step's tokens; [] at the end, where the account is kept or the error raised."""
         if tokens is None or self.cancelled:
             self._ended, self._session = True, None
             self._account()
@@ -97,7 +97,7 @@ class GenerationBase(Generic[T]):
         return [cast(T, given if self._form.batch else given[0])]
 
     def _account(self) -> None:
-        """Keep the account of one that is over, or raise what failed: each time that it is asked for."""
+        """Keep the account of a finished generation, or raise its error, each time."""
         try:
             self._info = cast(GenerateInfo, self._future.result().told())
         except CancelledError:
@@ -117,10 +117,10 @@ class GenerationBase(Generic[T]):
 
 @public
 class Generation(GenerationBase[T]):
-    """Tokens of a generation as they come: an iterator, made by `InferenceSession.generate`.
+    """The tokens of a generation as they arrive: an iterator, made by `InferenceSession.generate`.
 
-    For one prompt each item is a token; for a batch a list with a token for each row, None for rows that are over. A
-    generation that nobody has any more (the loop was left) is ended. A search by beams has a `result` only.
+    For one prompt each item is a token; for a batch, a list with a token for each row, None for finished rows. An
+    unreferenced generation (its loop was left) is ended. A beam search has only a `result`.
     """
 
     def __init__(self, session: object, start: Start, form: Form) -> None:
@@ -134,7 +134,7 @@ class Generation(GenerationBase[T]):
         """Wait for the next token. Ctrl-C ends the generation.
 
         Raises:
-            InvalidArgument: It is a search by beams.
+            InvalidArgument: The generation is a beam search.
             PyOrtError: As `InferenceSession.generate` says.
         """
         self._check_streams()
@@ -143,7 +143,7 @@ class Generation(GenerationBase[T]):
         raise StopIteration
 
     def _next(self) -> list[T]:
-        """Wait for the next token; none behind the last."""
+        """Wait for the next token; [] after the last."""
         if not self._ended:
             try:
                 tokens = self._queue.get()
@@ -175,7 +175,7 @@ class Generation(GenerationBase[T]):
 
 @public
 class AsyncGeneration(GenerationBase[T]):
-    """The same for asyncio: an async iterator, made by `AsyncInferenceSession.generate` in the loop that awaits it."""
+    """`Generation` for asyncio: an async iterator, made by `AsyncInferenceSession.generate` in the awaiting loop."""
 
     def __init__(self, session: object, start: Start, form: Form) -> None:
         loop = asyncio.get_running_loop()
@@ -195,7 +195,7 @@ class AsyncGeneration(GenerationBase[T]):
         """Wait for the next token. Cancelling the task ends the generation.
 
         Raises:
-            InvalidArgument: It is a search by beams.
+            InvalidArgument: The generation is a beam search.
             PyOrtError: As `AsyncInferenceSession.generate` says.
         """
         self._check_streams()
@@ -204,7 +204,7 @@ class AsyncGeneration(GenerationBase[T]):
         raise StopAsyncIteration
 
     async def _next(self) -> list[T]:
-        """Wait for the next token; none behind the last."""
+        """Wait for the next token; [] after the last."""
         if not self._ended:
             try:
                 tokens = await self._queue.get()

@@ -1,4 +1,4 @@
-"""What stands beside a decoder: onnxruntime-genai's genai_config.json, or transformers' generation_config.json."""
+"""Configuration in a decoder's folder: onnxruntime-genai's genai_config.json, transformers' generation_config.json."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from py_ort.signal_handlers import from_handler
 from py_ort.wire.json_fields import DecoderNames
 
 _GENAI, _GENERATION, _CONFIG = "genai_config.json", "generation_config.json", "config.json"
-#: New tokens where nobody says how many.
+#: Default number of new tokens.
 _USUAL = 256
-#: What both kinds of files call as `generate` does.
+#: Settings with the same name in both kinds of files and in `generate`.
 _SAME = (
     *("do_sample", "temperature", "top_k", "top_p", "repetition_penalty", "max_new_tokens", "min_new_tokens"),
     *("num_beams", "length_penalty", "early_stopping", "num_return_sequences"),
 )
-#: Settings that are off at 0; a temperature is only where nothing is drawn.
+#: Settings that 0 switches off; a temperature of 0 only without sampling.
 _OFF_AT_0 = ("top_p", "repetition_penalty")
-#: What would choose other tokens, and `generate` does not do; the value that does nothing. None does so for each.
+#: Settings that would choose other tokens and that `generate` lacks, with the value without effect, besides None.
 _UNMET = {
     "num_beam_groups": 1,
     "diversity_penalty": 0,
@@ -37,7 +37,7 @@ _UNMET = {
     "forced_bos_token_id": None,
     "forced_eos_token_id": None,
 }
-#: genai_config.json's names of inputs and outputs -> those of the page.
+#: The page's names for inputs and outputs of genai_config.json.
 _NAMES = {
     "input_ids": "ids",
     "attention_mask": "mask",
@@ -55,15 +55,15 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a model's files say of generations.
+    """Defaults of generations from a model's files.
 
     Attributes:
         settings: Keywords of `generate`.
-        names: What its inputs and outputs are called.
-        context_length: The most that prompt and new tokens may be; None: not said.
-        max_length: How long both together become, if nobody says it otherwise.
-        min_length: So many are both together before the end may come.
-        unmet: What they ask for and `generate` does not do: "min_p=0.1".
+        names: Names of inputs and outputs.
+        context_length: Largest number of tokens of prompt and result together; None: unknown.
+        max_length: Default limit of tokens of prompt and result together.
+        min_length: Number of tokens of prompt and result together before the end is allowed.
+        unmet: Settings that `generate` lacks, as "min_p=0.1".
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Defaults:
 
 
 def decoder_file(source: Source) -> Source:
-    """Return the file of the decoder where `source` is a folder of onnxruntime-genai, else `source` itself.
+    """Return the decoder's file if `source` is a folder of onnxruntime-genai, else `source` itself.
 
     Raises:
         InvalidArgument: The folder's configuration cannot be read, or names no file.
@@ -93,7 +93,7 @@ def decoder_file(source: Source) -> Source:
     try:
         if not (Path(source) / _GENAI).is_file():
             return source
-    except (OSError, ValueError) as e:  # no path at all: whoever opens it says so
+    except (OSError, ValueError) as e:  # not a path: opening it raises the error
         if from_handler(e):
             raise
         return source
@@ -104,13 +104,13 @@ def decoder_file(source: Source) -> Source:
 
 
 def defaults_beside(path: str) -> Defaults:
-    """Return what the files beside a model's file say.
+    """Return the defaults from the files in a model's folder.
 
     Args:
-        path: Of the model; "": it has none.
+        path: The model's file; "" for bytes.
 
     Raises:
-        InvalidArgument: One cannot be read.
+        InvalidArgument: A file cannot be read.
     """
     if not path:
         return Defaults()
@@ -164,7 +164,7 @@ def _part(config: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    """A configuration that is not there says nothing."""
+    """Return a configuration; {} if the file does not exist."""
     try:
         with open_file(file) as opened:
             found = json.loads(opened.read())

@@ -1,4 +1,4 @@
-"""What a generation is asked for: keywords by transformers' names, and what stands beside the model."""
+"""Settings of a generation: keywords with transformers' names, and defaults from the model's folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from py_ort.runtime.generation.model_folder import Defaults
 from py_ort.suggestion import did_you_mean
 from py_ort.wire.json_fields import DecoderNames, GenerateOptions
 
-#: Of a batch in the page, where a dispatch has no more workgroups.
+#: Largest number of rows of a batch in the page: a dispatch has no more workgroups.
 MOST_ROWS = 65535
 
 
@@ -23,23 +23,23 @@ class Settings(TypedDict, total=False):
     """The keywords of `generate`.
 
     Attributes:
-        max_new_tokens: At most so many; default: 256, or fewer where the model's files say so.
-        min_new_tokens: So many come before a token of `eos_token_id` may.
+        max_new_tokens: Largest number of new tokens; default: 256, or the lower limit in the model's files.
+        min_new_tokens: Number of new tokens before a token of `eos_token_id` is allowed.
         eos_token_id: A token, or several, each of which ends a row. It is the row's last token.
         stop: Sequences of tokens, each of which ends a row.
-        do_sample: Draw tokens; default: the likeliest each (greedy).
-        temperature: Scores are divided by it; default: 1.
-        top_k: Draw among so many of the likeliest; 0, the default: all.
-        top_p: Draw among the likeliest that together have this probability; default: 1.
-        repetition_penalty: Scores of tokens that there were are divided by it, or multiplied if below 0; default: 1.
-        num_beams: Follow so many sequences at a time, and give the best of them, by beam search; default: 1, no search.
-            `do_sample` goes with no search, and its tokens come at the end only: take `result`.
-        length_penalty: Scores of sequences are divided by their length to the power of it; default: 1.
-        early_stopping: True: end as soon as there are as many finished sequences as beams; False, the default: or when
-            those that go on are not likely to become better; "never": or when they cannot become better.
-        num_return_sequences: So many rows for each prompt: the best of a search, or as many draws; default: 1.
-        seed: A whole number from 0. The same seed, the same draws; default: another one each time.
-        reuse_cache: Go on from what the last generation left in the caches, where the prompt begins as its tokens;
+        do_sample: True to draw tokens; default: the likeliest token each (greedy).
+        temperature: Divisor of scores; default: 1.
+        top_k: Number of the likeliest tokens to draw from; 0, the default: all.
+        top_p: Total probability of the likeliest tokens to draw from; default: 1.
+        repetition_penalty: Divisor for scores of earlier tokens, or factor of scores below 0; default: 1.
+        num_beams: Number of sequences in a beam search, which returns the best; default: 1, no search. A search
+            excludes `do_sample`, and its tokens are known only at the end: use `result`.
+        length_penalty: Exponent of the length by which scores of sequences are divided; default: 1.
+        early_stopping: End of a search. True: when there are as many finished sequences as beams. False, the default:
+            also when the others will probably not improve. "never": also when the others cannot improve.
+        num_return_sequences: Rows for each prompt: the best of a search, or several draws; default: 1.
+        seed: A whole number from 0. Equal seeds draw equal tokens; default: a different seed each time.
+        reuse_cache: True to continue from the last generation's caches if the prompt begins with the same tokens;
             default: True.
         mask: A number for each token of the vocabulary; tokens with 0 are never chosen.
         json_vocabulary: The text of each token, "" of tokens that are no text. Only tokens are chosen with which the
@@ -95,15 +95,15 @@ _KEYWORDS: dict[str, tuple[str, type]] = {
 
 
 def page_options(settings: Mapping[str, Any], defaults: Defaults, prompt: int) -> GenerateOptions:
-    """Return settings as the page has them.
+    """Return settings in the page's form.
 
     Args:
-        settings: Keywords; those that are None are as if they were not there.
-        defaults: What the model's files say.
-        prompt: Tokens of the longest prompt.
+        settings: Keywords; None means the default.
+        defaults: Defaults from the model's files.
+        prompt: Number of tokens of the longest prompt.
 
     Raises:
-        WrongType: One is not what it should be, or there is no such keyword.
+        WrongType: A value has a wrong type, or there is no such keyword.
     """
     options: dict[str, Any] = {"names": {**defaults.names, **_names(settings.get("names") or {})}}
     if defaults.context_length is not None:
@@ -170,11 +170,11 @@ def _converted(name: str, value: Any, kind: type) -> Any:
 
 
 def seconds(timeout: Any) -> float | None:
-    """Return a generation's limit of time; None: it has none.
+    """Return a generation's time limit; None: no limit.
 
     Raises:
-        WrongType: It is no number.
-        InvalidArgument: It is not a number (NaN).
+        WrongType: The limit has a wrong type.
+        InvalidArgument: The limit is NaN.
     """
     try:
         found = None if timeout is None else float(timeout)
@@ -186,14 +186,14 @@ def seconds(timeout: Any) -> float | None:
 
 
 def rows_of(prompt: Any) -> tuple[list[np.ndarray], bool]:
-    """Return the rows of a prompt as int32, and whether it is a batch.
+    """Return the rows of a prompt as int32, and True if it is a batch.
 
     Args:
-        prompt: Tokens; or rows of tokens, which need not be of one length.
+        prompt: Tokens; or rows of tokens of any length.
 
     Raises:
-        InvalidArgument: There are none, or one is no token.
-        WrongType: It is something else.
+        InvalidArgument: The prompt is empty, or a number is not a token.
+        WrongType: The prompt has another type.
     """
     if not isinstance(prompt, np.ndarray) or not prompt.ndim:
         try:
@@ -208,10 +208,10 @@ def rows_of(prompt: Any) -> tuple[list[np.ndarray], bool]:
 
 
 def result_rows(prompts: int, options: GenerateOptions) -> int:
-    """Return how many rows come of so many prompts.
+    """Return the number of rows in the result for a number of prompts.
 
     Raises:
-        InvalidArgument: They are more than a batch can have, here or on the way.
+        InvalidArgument: The batch, or a search within it, has too many rows.
     """
     beams, sequences = options.get("numBeams", 1), options.get("numReturnSequences", 1)
     if prompts * max(beams, sequences) > MOST_ROWS:

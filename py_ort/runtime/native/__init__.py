@@ -1,1 +1,1 @@
-"""What code written for onnxruntime reaches beneath its classes: `_sess`, native bindings and devices."""
+"""Objects beneath onnxruntime's classes, for code that uses them: native sessions, devices and memory."""

@@ -1,4 +1,4 @@
-"""Which node runs on which provider, as `InferenceSession.get_provider_graph_assignment_info` tells it."""
+"""The provider of each node, in the form of `InferenceSession.get_provider_graph_assignment_info`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OrtEpAssignedNode:
 
 @dataclass(frozen=True)
 class OrtEpAssignedSubgraph:
-    """Nodes that a provider runs, and its name. Here each has one node."""
+    """A provider's name and its nodes; here always one node."""
 
     ep_name: str
     node: OrtEpAssignedNode
@@ -34,11 +34,11 @@ class OrtEpAssignedSubgraph:
 
 
 def assigned(placement: Placement, source: Any) -> list[OrtEpAssignedSubgraph]:
-    """Return an entry for every node of the model that runs; nodes that passes made have their own names.
+    """Return an entry for every node that runs; nodes that passes created have their own names.
 
     Args:
-        placement: Of the session.
-        source: The model's path or bytes: what was fused has the names of its parts, and they are of the model.
+        placement: Placement of the session.
+        source: The model's path or bytes, which has the nodes that were fused.
     """
     nodes = _nodes(read_proto(source).graph)
     known = {node.name: OrtEpAssignedNode(node.name, node.domain, node.op_type) for node in nodes}

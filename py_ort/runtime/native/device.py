@@ -12,9 +12,9 @@ class NativeDevice(OrtDevice):
     """A device by numbers.
 
     Args:
-        kind: What the static methods give.
-        memory: A kind of memory; not kept.
-        numbers: The vendor's, which may be left out, and the device's.
+        kind: A result of the static methods.
+        memory: A kind of memory; not used.
+        numbers: Numbers of the vendor (optional) and the device.
     """
 
     def __init__(self, kind: int, memory: int, *numbers: int) -> None:

@@ -1,4 +1,4 @@
-"""Descriptions of native memory: plain data, so that code which makes them runs. Nothing here allocates by them."""
+"""Descriptions of native memory: plain data for code that creates them. They allocate nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OrtAllocatorType(enum.IntEnum):
 
 
 class OrtMemType(enum.IntEnum):
-    """Whose memory it is."""
+    """Kinds of memory."""
 
     CPU_INPUT = -2
     CPU_OUTPUT = -1
@@ -51,7 +51,7 @@ class OrtMemoryInfoDeviceType(enum.IntEnum):
 
 
 class OrtDeviceVendorId(enum.IntEnum):
-    """PCI's numbers of vendors. A browser does not tell which one it has."""
+    """PCI's numbers of vendors. Browsers do not report theirs."""
 
     NONE = 0x0000
     AMD = 0x1002
@@ -64,7 +64,7 @@ class OrtDeviceVendorId(enum.IntEnum):
 
 
 class ArenaExtendStrategy(enum.IntEnum):
-    """How an arena grows."""
+    """Strategies for the growth of an arena."""
 
     kNextPowerOfTwo = 0
     kSameAsRequested = 1
@@ -72,7 +72,7 @@ class ArenaExtendStrategy(enum.IntEnum):
 
 @dataclass(frozen=True)
 class OrtMemoryInfo:
-    """Where tensors lie: the name of an allocator, its kind, and the device."""
+    """A place for tensors: the name of an allocator, its kind, and the device."""
 
     name: str
     allocator_type: OrtAllocatorType
@@ -92,7 +92,7 @@ class OrtMemoryInfo:
         allocator_type: OrtAllocatorType,
         /,
     ) -> OrtMemoryInfo:
-        """Return the description of a device's memory; `device_type` and `alignment` are not kept."""
+        """Return the description of a device's memory; `device_type` and `alignment` are ignored."""
         return OrtMemoryInfo(
             name,
             allocator_type,
@@ -110,10 +110,10 @@ _ARENA = (
 
 
 class OrtArenaCfg:
-    """Settings of an arena: four numbers in order, or any of them by name in a dict; -1 is the default of each.
+    """Settings of an arena: four numbers in order, or a dict of numbers by name; -1 means the default.
 
     Raises:
-        InvalidArgument: A dict has another name.
+        InvalidArgument: The dict has an unknown name.
     """
 
     max_mem: int
@@ -132,11 +132,11 @@ class OrtArenaCfg:
 
 
 def create_and_register_allocator(mem_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None = None) -> None:
-    """Nothing to do: a page has the wasm heap and GPU buffers, whatever is registered, and a message says so.
+    """Check the arguments and log that there is no effect: a page always has the wasm heap and GPU buffers.
 
     Raises:
-        TypeError: It is for no memory.
-        NotImplemented: It is for memory that a browser has not.
+        TypeError: The argument is not an `OrtMemoryInfo`.
+        NotImplemented: Browsers do not have such memory.
     """
     if not isinstance(mem_info, OrtMemoryInfo):
         raise TypeError(f"create_and_register_allocator takes an OrtMemoryInfo, not {type(mem_info).__name__}")
@@ -151,18 +151,18 @@ def create_and_register_allocator_v2(
     provider_options: Mapping[str, str],
     arena_cfg: OrtArenaCfg | None = None,
 ) -> None:
-    """Nothing to do; see `create_and_register_allocator`.
+    """Check the arguments; see `create_and_register_allocator`.
 
     Raises:
         InvalidArgument: There is no such provider.
-        NotImplemented: It is for memory that a browser has not.
+        NotImplemented: Browsers do not have such memory.
     """
     canonical_provider(provider_type)
     create_and_register_allocator(mem_info, arena_cfg)
 
 
 def of_place(name: str) -> OrtMemoryInfo:
-    """Return the description of a device, with onnxruntime's names."""
+    """Return the description of a device's memory, with onnxruntime's names."""
     if name == HEAP:
         return OrtMemoryInfo(_PLACES[0], OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
     return OrtMemoryInfo(_PLACES[1], OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)

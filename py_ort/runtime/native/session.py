@@ -1,4 +1,4 @@
-"""`InferenceSession._sess`: a session with the methods, properties and argument orders of the native class."""
+"""`InferenceSession._sess`: a session with the native class's methods, properties and argument orders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from py_ort.runtime.values.ort_device import OrtDevice
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.runtime.values.ort_value_vector import OrtValueVector
 
-#: Methods that are the same for both.
+#: Methods that are `InferenceSession`'s own.
 _SAME = frozenset(
     {
         *("end_profiling", "get_provider_graph_assignment_info", "get_provider_options", "get_providers"),
@@ -37,13 +37,13 @@ _PROPERTIES = {
 
 
 class NativeSession:
-    """A session as native code has it.
+    """A session in native form.
 
     Args:
-        options: Of the session.
+        options: Options of the session.
         model: The path of a model, or its bytes.
-        is_path: Which of the two.
-        read_config: Whether options that are in the model count.
+        is_path: True if `model` is a path.
+        read_config: True to use options in the model.
 
     Attributes:
         session: The `InferenceSession`, once it was initialized.
@@ -69,7 +69,7 @@ class NativeSession:
         provider_options: Sequence[Mapping[str, str]],
         disabled_optimizers: Collection[str] = (),
     ) -> None:
-        """Make the session; see `InferenceSession`."""
+        """Create the session; see `InferenceSession`."""
         self.session = self.session_class(
             self._model,
             self._options,
@@ -97,7 +97,7 @@ class NativeSession:
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Start a run; the callback has its result."""
+        """Start a run; the callback receives its result."""
         self.session.run_async(output_names, input_feed, callback, user_data, run_options)
 
     def run_with_ort_values(
@@ -107,7 +107,7 @@ class NativeSession:
         return OrtValueVector(self.session.run_with_ort_values(output_names, feeds, run_options))
 
     def run_with_iobinding(self, binding: Any, run_options: RunOptions | None = None) -> None:
-        """Run the model on what is bound in a `SessionIOBinding`."""
+        """Run the model with the feeds and outputs of a `SessionIOBinding`."""
         self.session.run_with_iobinding(binding.binding, run_options)
 
     def create_ortvalue_from_shape_and_type(
@@ -119,9 +119,9 @@ class NativeSession:
     create_ortvalue_from_shape_and_onnx_type = create_ortvalue_from_shape_and_type
 
     def is_webgpu_graph_capture_enabled(self) -> bool:
-        """Return whether runs on WebGPU are captured."""
+        """Return True if runs on WebGPU are captured."""
         return self.session._offering("graph capture").captures
 
     def webgpu_context_id(self) -> int:
-        """Return the number of the GPU's device in the session's page."""
+        """Return the number of WebGPU's device in the session's page."""
         return self.session._offering("webgpu_context_id()").sessions.main().runtime.number_of(FIRST_DEVICE)

@@ -1,4 +1,4 @@
-"""Names by which other people's code reaches beneath onnxruntime's `InferenceSession`: what its Python code keeps."""
+"""Names by which other code reaches beneath onnxruntime's `InferenceSession`: attributes of its Python code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from py_ort.runtime.values.output_location import preferred
 if TYPE_CHECKING:
     from py_ort.runtime.native.assignment import OrtEpAssignedSubgraph
 
-#: The configuration entry without which onnxruntime does not tell which node runs where.
+#: Configuration entry that onnxruntime requires for reports of the nodes' providers.
 RECORD_ASSIGNMENT = "session.record_ep_graph_assignment_info"
 
 
@@ -75,11 +75,11 @@ class NativeSessionNames(SessionBase):
     """The part of `InferenceSession` that only code for native onnxruntime calls."""
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
-        """Return for each input where it is taken from: the CPU's memory always will do."""
+        """Return the memory of each input: the CPU's, which is always accepted."""
         return [of_place(HEAP) for _ in self.get_inputs()]
 
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
-        """Return for each output where `run` leaves it; see `SessionOptions.preferred_output_location`."""
+        """Return the memory of each output of `run`; see `SessionOptions.preferred_output_location`."""
         outputs, engine = self.get_outputs(), self._offering("get_output_memory_infos()")
         on_gpu = preferred(engine.location, outputs, [arg.name for arg in outputs])
         provider = engine.placement.device()
@@ -87,11 +87,11 @@ class NativeSessionNames(SessionBase):
         return [of_place(device if arg.name in on_gpu else HEAP) for arg in outputs]
 
     def get_input_epdevices(self) -> list[None]:
-        """Return None for each input: a browser does not list its devices."""
+        """Return None for each input: browsers do not list their devices."""
         return [None for _ in self.get_inputs()]
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
-        """Return which node of the model runs on which provider; `placement()` tells more, and of every session.
+        """Return the provider of each node of the model; `placement()` has more details, for all sessions.
 
         Raises:
             Fail: The session was made without the configuration entry "session.record_ep_graph_assignment_info".
@@ -106,20 +106,20 @@ class NativeSessionNames(SessionBase):
         return assigned(self.placement(), self._engine.origin.source)
 
     def get_tuning_results(self) -> list[dict[str, Any]]:
-        """Return nothing: no provider of a browser tunes its kernels by results that it gives out."""
+        """Return []: no provider of a browser reports results of tuning."""
         return []
 
     def set_tuning_results(self, results: Sequence[Mapping[str, Any]], *, error_on_invalid: bool = False) -> None:
-        """Leave results of native providers alone.
+        """Ignore results, which are of native providers.
 
         Raises:
-            NotImplemented: `error_on_invalid` is set, and there are any.
+            NotImplemented: `error_on_invalid` is set, and there are results.
         """
         if results and error_on_invalid:
             raise NotImplemented("no provider of a browser takes tuning results: they are of native ones")
 
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> NoReturn:
-        """Refuse: no provider of a browser has options that change.
+        """Refuse: no provider of a browser has options that can change.
 
         Raises:
             NotImplemented: Always.

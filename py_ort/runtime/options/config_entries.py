@@ -20,7 +20,7 @@ class ConfigEntries(dict[str, str]):
 
         Raises:
             TypeError: Key or value is not a string.
-            InvalidArgument: The key is empty, or one of them too long.
+            InvalidArgument: The key is empty, or key or value is too long.
         """
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(f"configuration entries are strings, not {key!r}: {value!r}")
@@ -32,7 +32,7 @@ class ConfigEntries(dict[str, str]):
         """Return an entry.
 
         Raises:
-            InvalidArgument: It was not set.
+            InvalidArgument: The entry was not set.
         """
         if key not in self:
             raise InvalidArgument(f"{self.owner} does not have configuration with key: {key}")

@@ -1,4 +1,4 @@
-"""Options are attributes of known names and types: a mistyped one must not be swallowed."""
+"""Checks of options: attributes of known names and types, so that typing errors raise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _whole(value: Any, wanted: type) -> int:
 
 
 def _truth(value: Any, wanted: type) -> bool:
-    if value is not None and not hasattr(value, "__bool__"):  # texts and lists have none
+    if value is not None and not hasattr(value, "__bool__"):  # strings and lists have none
         raise TypeError
     return bool(value)
 
@@ -36,23 +36,23 @@ def _choice(value: Any, wanted: type[enum.Enum]) -> enum.Enum:
 
 
 _INTS = 1 << 31  # onnxruntime's are of 32 bits
-#: What each type of options takes: what native onnxruntime does, and numbers of choices.
+#: Converters to the types of options. They accept the same values as native onnxruntime, and numbers of choices.
 _TAKE: dict[type, Callable[[Any, Any], Any]] = {int: _whole, bool: _truth, str: _text}
 
 
 def check_option(owner: object, name: str, value: Any, defaults: Mapping[str, Any], optional: Collection[str]) -> Any:
-    """Return a value as the option holds it.
+    """Return a value in the option's type.
 
     Args:
         owner: The options.
-        name: Of the option.
-        value: As given.
-        defaults: All options; the type of a default is the option's.
-        optional: Those that take None or a number of seconds.
+        name: Name of the option.
+        value: The given value.
+        defaults: Defaults of all options; they determine the types.
+        optional: Options that are None or a number of seconds.
 
     Raises:
         AttributeError: There is no such option.
-        TypeError: It takes no value of this type.
+        TypeError: The option does not accept this type.
     """
     if name not in defaults:
         raise AttributeError(f"{type(owner).__name__} has no option {name!r}")

@@ -32,16 +32,16 @@ class RunOptions:
     """Options of one run.
 
     Attributes:
-        log_severity_level: The least severity of the messages of these runs, or -1: the session's.
+        log_severity_level: The least severity of these runs' messages; -1: the session's.
         log_verbosity_level: Without effect (there is one verbose level), and a warning says so.
-        logid: A name put before them.
-        only_execute_path_to_fetches: Compute what the wanted outputs need, and nothing else. The first such run of a
-            set of outputs makes a session for it in the page.
-        timeout: Seconds that this run may take; None: what the session's options say.
+        logid: A prefix of these messages.
+        only_execute_path_to_fetches: Compute only the nodes for the wanted outputs. The first such run with a set of
+            outputs creates a session for it in the page.
+        timeout: Seconds for the run; None: the session's `run_timeout`.
 
     Raises:
-        AttributeError: An option is set that is not there.
-        TypeError, ValueError: An option is set to what it does not take.
+        AttributeError: There is no such option.
+        TypeError, ValueError: The option does not accept this value.
     """
 
     log_severity_level: int
@@ -52,7 +52,7 @@ class RunOptions:
 
     def __init__(self) -> None:
         self._terminate = False
-        self._profile: Timed | None = None  # have the page tell of this run; for py_ort's own tools
+        self._profile: Timed | None = None  # detail of the page's account of times; for py_ort's own tools
         self._config = ConfigEntries("RunOptions")
         self._cancel: list[Callable[[], object]] = []
         self._adapters: list[LoraAdapter] = []
@@ -66,7 +66,7 @@ class RunOptions:
 
     @property
     def terminate(self) -> bool:
-        """Set it, from any thread, to end the runs that were given these options with `Cancelled`."""
+        """True to end the runs with these options, with `Cancelled`; it may be set in any thread."""
         return self._terminate
 
     @terminate.setter
@@ -79,9 +79,9 @@ class RunOptions:
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set a configuration entry of this run.
 
-        "gpu_graph_id" says which capture a run of a session with enableGraphCapture is of: "-1" is none, any other one
-        has the input shapes of its first run. Without it there is one for each set of shapes. Others have no effect
-        here, and a warning says so.
+        "gpu_graph_id" is the number of a run's capture in a session with enableGraphCapture: "-1" for none; any other
+        capture has the input shapes of its first run. Without an entry there is a capture for each set of shapes. Other
+        entries have no effect, and a warning says so.
         """
         self._config.add(key, value)
 
@@ -89,7 +89,7 @@ class RunOptions:
         """Return a configuration entry.
 
         Raises:
-            InvalidArgument: It was not set.
+            InvalidArgument: The entry was not set.
         """
         return self._config.get(key)
 
@@ -103,7 +103,7 @@ class RunOptions:
         """The entry "gpu_graph_id" as a number.
 
         Raises:
-            InvalidArgument: It is none.
+            InvalidArgument: The entry is not a number from -1.
         """
         if GRAPH_ID not in self._config:
             return None
@@ -113,12 +113,12 @@ class RunOptions:
         return int(text)
 
     def add_active_adapter(self, adapter: LoraAdapter) -> None:
-        """Have the runs with these options feed the adapter's parameters.
+        """Feed an adapter's parameters in the runs with these options.
 
-        They are initializers of the model that are inputs, too; see `InferenceSession.get_overridable_initializers`.
+        Parameters are initializers that are also inputs; see `InferenceSession.get_overridable_initializers`.
 
         Raises:
-            TypeError: It is not a `LoraAdapter`.
+            TypeError: The argument is not a `LoraAdapter`.
         """
         from py_ort.runtime.values.adapters import LoraAdapter
 
@@ -127,11 +127,11 @@ class RunOptions:
         self._adapters.append(adapter)
 
     def feeds(self, input_feed: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what a run with these options is fed: what is given, and the parameters of its adapters."""
+        """Return the feeds of a run with these options: the given feeds, and the parameters of adapters."""
         given = [adapter.parameters for adapter in self._adapters]
         return {name: value for each in (*given, input_feed) for name, value in each.items()} if given else input_feed
 
     def without_effect(self) -> list[str]:
-        """Return what was set and changes nothing here."""
+        """Return the names of options and entries that were set and have no effect."""
         entries = (key for key in self._config if key != GRAPH_ID)
         return [*(["log_verbosity_level"] if self.log_verbosity_level else []), *entries]

@@ -19,13 +19,13 @@ from py_ort.runtime.values.output_location import OutputLocation, check_location
 
 
 class _Choice(enum.IntEnum):
-    """Compares with numbers, as onnxruntime's do, and is shown by its name."""
+    """Base of choices: they compare with numbers, like onnxruntime's, and print as their names."""
 
     __str__ = enum.Enum.__str__
 
 
 class GraphOptimizationLevel(_Choice):
-    """How much Python's passes may change a model."""
+    """Levels of Python's passes."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -35,14 +35,14 @@ class GraphOptimizationLevel(_Choice):
 
 
 class ExecutionMode(_Choice):
-    """The order of nodes. A page always takes them one after the other."""
+    """Orders of nodes. A page always runs nodes one after the other."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(_Choice):
-    """How nodes are sorted. Without effect here."""
+    """Priorities in the order of nodes. Without effect here."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -71,7 +71,7 @@ _DEFAULTS: dict[str, Any] = {
     "use_per_session_threads": True,
 }
 _MOST_THREADS = 256
-#: Options that a page has no use for, and the values that ask for what happens anyway.
+#: Options without effect, and the values that match the actual behavior.
 _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
     "enable_cpu_mem_arena": (True,),
     "enable_mem_pattern": (True,),
@@ -83,13 +83,13 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
     "use_deterministic_compute": (False,),
     "use_per_session_threads": (True,),
 }
-#: Configuration entries that are heeded; any other is warned about.
+#: Configuration entries with an effect; others cause a warning.
 _CONFIG_WITH_EFFECT = {
     *("session.disable_cpu_ep_fallback", "session.plan_cache", "session.require_providers"),
     *("session.specialize_shapes", "session.tiles", "session.wide_integers"),
     *(DATA_ENTRY, DATA_FOLDER_ENTRY, DISABLED_ENTRY, FORMAT_ENTRY, LEAST_ENTRY),
 }
-#: Entries with the values that say what happens anyway: a file itself tells of which format it is.
+#: Entries with the values that match the actual behavior: the format of a model is read from its file.
 _CONFIG_AS_IT_IS: dict[str, tuple[str, ...]] = {
     "session.load_model_format": ("ONNX", "ORT"),
     "session.use_ort_model_bytes_directly": ("0",),
@@ -101,33 +101,33 @@ class SessionOptions:
     """Options of an `InferenceSession`.
 
     Attributes:
-        intra_op_num_threads: How many threads of the page share the work of a node on the CPU provider; 0: as many as
-            the machine has cores, up to 8, for sessions without a GPU. Where the browser has no threads it is one:
-            `stats()["created"]["wasm"]` says why, and a message if they were asked for.
-        graph_optimization_level: Which passes run. Default: all.
-        log_severity_level: The least severity of this session's messages, 0 (verbose) to 4 (fatal); -1: what
-            `set_default_logger_severity` says.
-        logid: A name put before them.
-        enable_profiling: Keep what creation and runs spend their time on, until `InferenceSession.end_profiling`
-            writes it to a file. Each GPU kernel then has a pass of its own, which costs some time.
-        profile_file_prefix: Of that file's name.
-        optimized_model_filepath: A file to write the optimized graph to, as ONNX: below the extended level, or if
-            fusions are disabled ("optimization.disable_specified_optimizers"), with the source's opsets and operators,
-            as tools expect it; else before layout and packing, fused operators in their parts. Native onnxruntime
-            loads it unless it has operators that nobody else knows.
-            The entry "session.optimized_model_external_initializers_file_name" names a file in its folder for
+        intra_op_num_threads: Threads of the page that share the work of a node on the CPU provider; 0: one for each
+            core of the machine, up to 8, in sessions without a GPU. A browser without threads uses one:
+            `stats()["created"]["wasm"]` has the reason, and a message if threads were requested.
+        graph_optimization_level: The passes that run. Default: all.
+        log_severity_level: The least severity of this session's messages, 0 (verbose) to 4 (fatal); -1: the severity of
+            `set_default_logger_severity`.
+        logid: A prefix of these messages.
+        enable_profiling: Record the times of creation and runs, until `InferenceSession.end_profiling` writes them to a
+            file. Each GPU kernel then has a pass of its own, which costs some time.
+        profile_file_prefix: Prefix of that file's name.
+        optimized_model_filepath: A file for the optimized graph, as ONNX. Below the extended level, or if fusions are
+            disabled ("optimization.disable_specified_optimizers"), it has the source's opsets and operators, as tools
+            expect; otherwise it is the graph before layout and packing, with fused operators in their parts. Native
+            onnxruntime loads the file unless it has py_ort's own operators.
+            The entry "session.optimized_model_external_initializers_file_name" names a file in the same folder for
             initializers of at least "….optimized_model_external_initializers_min_size_in_bytes" (default: 1024).
-        preferred_output_location: Where `run` leaves outputs: the name of a device (on one but the CPU, as
-            `OrtValue`s), or names of devices by output.
-        create_timeout: Seconds that reading the model, compiling it, and loading it into the page may take, each; None:
-            no limit.
-        run_timeout: Seconds that a run may take; None: no limit (a lost page or browser ends a run in any case).
+        preferred_output_location: Device of the outputs of `run`: a name (outputs on devices other than the CPU are
+            `OrtValue`s), or names by output.
+        create_timeout: Seconds for each of reading the model, compiling it, and loading it into the page; None: no
+            limit.
+        run_timeout: Seconds for a run; None: no limit (a lost page or browser ends a run in any case).
 
-    Options that have no effect in a browser are kept, and a warning says so when a session is made with them.
+    Options without effect in a browser are kept, and a warning says so when a session is made with them.
 
     Raises:
-        AttributeError: An option is set that is not there.
-        TypeError, ValueError: An option is set to what it does not take.
+        AttributeError: There is no such option.
+        TypeError, ValueError: The option does not accept this value.
     """
 
     create_timeout: float | None
@@ -177,14 +177,14 @@ class SessionOptions:
     # --- configuration entries
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Set a configuration entry, e.g. "session.disable_cpu_ep_fallback" to "1"."""
+        """Set a configuration entry, for example "session.disable_cpu_ep_fallback" to "1"."""
         self._config.add(key, value)
 
     def get_session_config_entry(self, key: str) -> str:
         """Return a configuration entry.
 
         Raises:
-            InvalidArgument: It was not set.
+            InvalidArgument: The entry was not set.
         """
         return self._config.get(key)
 
@@ -200,43 +200,43 @@ class SessionOptions:
         self._free_dimensions["name"][name] = int(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Fix the symbolic dimensions that have a denotation, e.g. "DATA_BATCH"."""
+        """Fix the symbolic dimensions with a denotation, for example "DATA_BATCH"."""
         self._free_dimensions["denotation"][denotation] = int(size)
 
     @property
     def free_dimensions_by_name(self) -> dict[str, int]:
-        """What was fixed by name."""
+        """Sizes of fixed dimensions, by the dimension's name."""
         return dict(self._free_dimensions["name"])
 
     @property
     def free_dimensions_by_denotation(self) -> dict[str, int]:
-        """What was fixed by denotation."""
+        """Sizes of fixed dimensions, by denotation."""
         return dict(self._free_dimensions["denotation"])
 
     def add_input_shape(self, name: str, shape: Sequence[int]) -> None:
-        """Fix the open dimensions of an input, by its name: of those that have no names of their own, too."""
+        """Fix the open dimensions of an input, by the input's name; also dimensions without names."""
         self._input_shapes[name] = [int(size) for size in shape]
 
     @property
     def input_shapes(self) -> dict[str, list[int]]:
-        """What was fixed by the names of inputs."""
+        """Fixed shapes, by the input's name."""
         return {name: list(shape) for name, shape in self._input_shapes.items()}
 
     # --- initializers
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
-        """Give an initializer of the model another value of its type and shape.
+        """Replace the value of an initializer by another one of the same type and shape.
 
         Raises:
-            InvalidArgument: It is not an `OrtValue`, or the name was given before.
+            InvalidArgument: The value is not an `OrtValue`, or the name was given before.
         """
         _add(self._initializers, name, value)
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
-        """Give initializers whose data lie outside the model: their files are then not needed.
+        """Set the values of initializers whose data are outside the model; their files are then not needed.
 
         Raises:
-            InvalidArgument: There are not as many values as names, or one is not an `OrtValue`.
+            InvalidArgument: The numbers of names and values differ, or a value is not an `OrtValue`.
         """
         if len(names) != len(values):
             raise InvalidArgument(f"there are {len(names)} names and {len(values)} values")
@@ -246,15 +246,15 @@ class SessionOptions:
     def add_external_initializers_from_files_in_memory(
         self, names: Sequence[str], buffers: Sequence[bytes | bytearray | memoryview], lengths: Sequence[int]
     ) -> None:
-        """Give the files in which the model's external data lie, from memory.
+        """Set the contents of the files of external data.
 
         Args:
-            names: The files, as the model names them.
-            buffers: The contents of each; they are read when a session is made, and not copied before.
-            lengths: How many bytes of each buffer count.
+            names: The model's names of the files.
+            buffers: Contents of the files; a session reads them when it is made, without an earlier copy.
+            lengths: Number of used bytes of each buffer.
 
         Raises:
-            InvalidArgument: There are not as many of one as of the others, or a buffer is shorter than its length.
+            InvalidArgument: The numbers of arguments differ, or a buffer is shorter than its length.
         """
         if not len(names) == len(buffers) == len(lengths):
             raise InvalidArgument(f"there are {len(names)} names, {len(buffers)} buffers and {len(lengths)} lengths")
@@ -266,20 +266,20 @@ class SessionOptions:
 
     @property
     def initializers(self) -> dict[str, OrtValue]:
-        """All initializers that were given."""
+        """All replaced initializers, by name."""
         return {**self._initializers, **self._external_initializers}
 
     # --- providers
 
     def add_provider(self, name: str, options: Mapping[str, str]) -> None:
-        """Name a provider here, for sessions that are made without `providers`."""
+        """Add a provider for sessions that are made without `providers`."""
         self._providers[name] = dict(options)
 
     def add_provider_for_devices(self, ep_devices: Sequence[Any], provider_options: Mapping[str, str]) -> None:
-        """Name the provider of devices that `onnxruntime.get_ep_devices` listed.
+        """Add the provider of devices from `onnxruntime.get_ep_devices`.
 
         Raises:
-            InvalidArgument: There are none, or they are not all of one provider.
+            InvalidArgument: There are no devices, or they belong to several providers.
         """
         names = {device.ep_name for device in ep_devices}
         if len(names) != 1:
@@ -287,14 +287,14 @@ class SessionOptions:
         self.add_provider(names.pop(), provider_options)
 
     def has_providers(self) -> bool:
-        """Return whether `add_provider` was called."""
+        """Return True if `add_provider` was called."""
         return bool(self._providers)
 
     def set_load_cancellation_flag(self, value: bool) -> None:
-        """Have the making of sessions with these options end with `ModelLoadCanceled`; from any thread."""
+        """Set to True, in any thread, to end the creation of sessions with these options by `ModelLoadCanceled`."""
         self._load_cancelled[0] = bool(value)
 
-    # --- what does not run in a browser
+    # --- features that cannot run in a browser
 
     def register_custom_ops_library(self, path: str) -> NoReturn:
         """Refuse: native libraries do not run in a browser."""
@@ -316,12 +316,12 @@ class SessionOptions:
         raise NotImplemented("no provider of a browser has context data")
 
     def clear_ep_context_data_read_func(self) -> None:
-        """There is none to clear."""
+        """Do nothing: there is no such function."""
 
     # --- for sessions
 
     def _copy(self) -> SessionOptions:
-        """What a session keeps: later changes are not for it."""
+        """Return a copy for a session, independent of later changes."""
         made = copy(self)
         for name in (
             "_config",
@@ -337,7 +337,7 @@ class SessionOptions:
         return made
 
     def changed_without_effect(self) -> list[str]:
-        """Return the options that were set and change nothing here."""
+        """Return the names of options and entries that were set and have no effect."""
         options = [name for name, nothing in _WITHOUT_EFFECT.items() if getattr(self, name) not in nothing]
         entries = (key for key, value in self._config.items() if value not in _CONFIG_AS_IT_IS.get(key, ()))
         return options + [key for key in entries if key not in _CONFIG_WITH_EFFECT and not of_provider(key)]

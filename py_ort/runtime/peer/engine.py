@@ -48,7 +48,7 @@ class PeerEngine:
         options: See `SessionOptions`.
         providers: Execution providers, best first; None: those of `options`, else WebGPU, then the CPU.
         provider_options: Options for each of `providers`, as dicts.
-        browser: Where to run it.
+        browser: Options of the browser.
         progress: Called with (stage, done, total) while the model is loaded.
         name: The value of `engine=`.
         keywords: Further keywords of the session, which have no effect.
@@ -57,11 +57,11 @@ class PeerEngine:
         worker: The worker; None after the end.
 
     Raises:
-        EngineError: onnxruntime-web is not here, and npm cannot fetch it.
-        NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be read, or an option is not there.
-        Fail: onnxruntime-web does not take the model; its own words.
-        BrowserNotFound, BrowserCrashed, Timeout: There is no browser to run it in.
-        EPFail: None of the providers can run in this browser, or one that is required cannot.
+        EngineError: onnxruntime-web is not installed, and npm cannot fetch it.
+        NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be read, or an option is missing.
+        Fail: onnxruntime-web refuses the model; its own words.
+        BrowserNotFound, BrowserCrashed, Timeout: The browser cannot be used.
+        EPFail: No provider can run in this browser, or a required one cannot.
     """
 
     fallback = False  # there is none
@@ -126,7 +126,7 @@ class PeerEngine:
     def _begin(
         self, model: bytes, flavors: Mapping[str, str], left_out: dict[str, str], required: bool, alone: bool
     ) -> None:
-        """Load the model on the first provider that is there."""
+        """Load the model on the first provider that the browser has."""
         assert self._lease is not None
         if left_out and required:
             raise EPFail(f"required, but not there: {_in_words(left_out)}")
@@ -165,9 +165,9 @@ class PeerEngine:
 
         Raises:
             InvalidArgument: There is no such input or output.
-            NotImplemented: A feed is no tensor, or of a type that onnxruntime-web does not accept from us.
+            NotImplemented: A feed is not a tensor, or its type cannot be passed to onnxruntime-web.
             Fail: onnxruntime-web failed; its own words.
-            BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is gone, or took too long.
+            BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is lost, or took too long.
         """
         if self.worker is None:
             raise PyOrtError("this session is closed")
@@ -207,8 +207,10 @@ class PeerEngine:
         return [self._provider]
 
     def stats(self) -> dict[str, Any]:
-        """Return `create_ms`, `first_run_ms` (from here), `last_run` (`run_ms` on the page's clock and `total_ms`),
-        `created` (the page's account, onnxruntime-web's `version` in it).
+        """Return `create_ms` and `first_run_ms`, measured in Python, `last_run` and `created`.
+
+        `last_run` has `run_ms` on the page's clock and `total_ms`; `created` is the page's account, with
+        onnxruntime-web's `version`.
         """
         return {**self._times, "created": self._created, "last_run": dict(self._last_run)}
 
@@ -222,7 +224,7 @@ class PeerEngine:
         return ""
 
     def close(self) -> None:
-        """Release the session in the page. The browser goes some time after its last session."""
+        """Release the session in the page. The browser ends some time after its last session."""
         worker, self.worker = self.worker, None
         lease, self._lease = self._lease, None
         if worker is not None and hasattr(self, "_session"):
@@ -238,7 +240,7 @@ class PeerEngine:
 
 
 def _beyond(options: SessionOptions) -> list[str]:
-    """Options that ask for what it has not."""
+    """Return the options that require features of py_ort's own engine."""
     asked = {
         "enable_profiling": options.enable_profiling,
         "optimized_model_filepath": options.optimized_model_filepath,

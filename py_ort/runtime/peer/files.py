@@ -10,13 +10,13 @@ from py_ort.exceptions import EngineError, InvalidArgument
 from py_ort.runtime.engines import ENGINES, PEER
 from py_ort.runtime.peer.npm import npm_package
 
-#: The npm package's version that is run, unless ORT_WEB_DIST names another copy.
+#: Version of the npm package, unless ORT_WEB_DIST names another copy.
 VERSION = "1.30.0"
 
 
 @dataclass(frozen=True)
 class Flavor:
-    """One of onnxruntime-web's builds: its bundle, its wasm glue, and the provider it is asked for."""
+    """One of onnxruntime-web's builds: its bundle, its wasm glue, and the provider."""
 
     module: str
     glue: str
@@ -33,17 +33,17 @@ FLAVORS = {
 
 
 def check_engine(engine: str) -> None:
-    """See that there is such an engine.
+    """Check the name of an engine.
 
     Raises:
-        InvalidArgument: There is none.
+        InvalidArgument: There is no such engine.
     """
     if engine not in ENGINES:
         raise InvalidArgument(f"engine is one of {', '.join(ENGINES)}, not {engine!r}")
 
 
 def flavor_of(engine: str, provider: str) -> str:
-    """Return the build by which onnxruntime-web runs a provider, if it has it: a key of `FLAVORS`."""
+    """Return onnxruntime-web's build for a provider: a key of `FLAVORS`, if the provider exists there."""
     asked = engine.rpartition(":")[2]
     return asked if asked in FLAVORS and FLAVORS[asked].provider == provider else provider
 
@@ -52,7 +52,7 @@ def find_dist() -> Path:
     """Return the `dist` folder of onnxruntime-web: ORT_WEB_DIST, or an npm install in the user's cache.
 
     Raises:
-        EngineError: It is not there and npm cannot fetch it.
+        EngineError: The package is not there, and npm cannot fetch it.
     """
     if named := os.environ.get("ORT_WEB_DIST"):
         return Path(named)

@@ -1,4 +1,4 @@
-"""What is JSON in messages to and from the peer's worker. A test compares it with web/src/peer/json_fields.ts."""
+"""JSON in messages to and from the peer's worker. A test compares it with web/src/peer/json_fields.ts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, NotRequired, TypedDict
 
 
 class PeerOptions(TypedDict):
-    """CreateSession.options, of which `plan` is the URL of an ONNX model. `module`, `mjs`, `wasm`: URLs of its files.
+    """CreateSession.options; the message's `plan` is the URL of an ONNX model. `module`, `mjs`, `wasm`: URLs of files.
 
-    `fallback`: False if a node on the CPU is to be an error; `session`: fields of onnxruntime-web's session options.
+    `fallback` is False if nodes on the CPU are errors; `session` has fields of onnxruntime-web's session options.
     """
 
     module: str
@@ -29,7 +29,7 @@ class PeerSessionInfo(TypedDict):
 
 
 class PeerRunOptions(TypedDict):
-    """Run.options: a text to write, instead of feeds."""
+    """Run.options: a text to generate, instead of feeds."""
 
     decode: DecodeTask
 
@@ -41,7 +41,7 @@ class PeerRunInfo(TypedDict):
 
 
 class DecodeCache(TypedDict):
-    """Its input and output, and the dims of one without rows."""
+    """A cache: its input and output, and the dims of an empty one."""
 
     past: str
     present: str
@@ -49,9 +49,9 @@ class DecodeCache(TypedDict):
 
 
 class DecodeTask(TypedDict):
-    """Words to take in, and how many to write behind their first one.
+    """Tokens of a prompt, and the number of tokens to generate after the first one.
 
-    `inputs`: dtypes of inputs that are no caches; `type`: of caches.
+    `inputs`: dtypes of inputs that are not caches; `type`: dtype of the caches.
     """
 
     prompt: Sequence[int]
@@ -62,7 +62,7 @@ class DecodeTask(TypedDict):
 
 
 class Decoded(TypedDict):
-    """RunResult.info of a text: times in milliseconds, and its words."""
+    """RunResult.info of a text: times in milliseconds, and its tokens (`words`)."""
 
     prompt_ms: float
     step_ms: list[float]

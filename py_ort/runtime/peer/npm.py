@@ -1,4 +1,4 @@
-"""Packages of npm that are measured or tested against, kept in the user's cache."""
+"""npm packages for comparisons and tests, stored in the user's cache."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from py_ort.folders import user_caches
 
 
 def npm_package(name: str, version: str) -> Path:
-    """Return the folder whose node_modules holds this version of a package; fetched once.
+    """Return the folder whose node_modules contains this version of a package; npm fetches it once.
 
     Args:
-        name: As npm has it.
-        version: Exactly.
+        name: npm's name of the package.
+        version: The exact version.
 
     Raises:
-        EngineError: It is not there and npm cannot fetch it.
+        EngineError: The package is not there, and npm cannot fetch it.
     """
     folder = user_caches() / "py_ort" / f"{name.replace('/', '-')}-{version}"
     if not (folder / "node_modules" / name / "package.json").is_file():

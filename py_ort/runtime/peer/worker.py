@@ -1,4 +1,4 @@
-"""A worker of our page that runs models by onnxruntime-web."""
+"""A worker of our page that runs models with onnxruntime-web."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _KEPT: weakref.WeakKeyDictionary[Browser, dict[tuple[str, int], PeerWorker]] = w
 
 
 class PeerWorker:
-    """One of onnxruntime-web's builds in a worker of its own, where any number of models run, one at a time.
+    """One of onnxruntime-web's builds in a worker of its own. The worker runs any number of models, one at a time.
 
     Args:
-        lease: A share of the browser, which its holder gives back after `close`.
+        lease: A share of the browser; its holder releases it after `close`.
         flavor: A key of `FLAVORS`.
-        threads: Of its wasm.
+        threads: Number of wasm threads.
         timeout: Seconds for the worker to start.
 
     Raises:
         EngineError: There is no onnxruntime-web.
-        BrowserError: The worker cannot be had.
+        BrowserError: The worker cannot be started.
     """
 
     def __init__(self, lease: Lease, flavor: str, threads: int, timeout: float) -> None:
@@ -69,19 +69,19 @@ class PeerWorker:
         return worker
 
     def forget(self) -> None:
-        """Let no more sessions come to this worker: what failed once may have left it in any state."""
+        """Use this worker for no new sessions: an error may have left it in any state."""
         for kept in _KEPT.values():
             for key in [key for key, worker in kept.items() if worker is self]:
                 del kept[key]
 
     def publish(self, model: bytes | memoryview) -> str:
-        """Have a model, or a file of its weights, ready for `create`; return its URL."""
+        """Serve a model, or a file of its weights, for `create`; return its URL."""
         url = self._http.publish([model])
         self._urls.append(url)
         return url
 
     def withdraw(self, url: str) -> None:
-        """Take a model away."""
+        """Stop serving a model."""
         self._urls.remove(url)
         self._http.withdraw(url)
 
@@ -91,9 +91,9 @@ class PeerWorker:
         """Load a model.
 
         Args:
-            model: Its URL.
+            model: URL of the model.
             timeout: Seconds.
-            fallback: False if a node on the CPU is to be an error.
+            fallback: False if nodes on the CPU are errors.
             session: Fields of onnxruntime-web's session options.
 
         Returns:
@@ -108,7 +108,7 @@ class PeerWorker:
     def run(
         self, session: int, feeds: dict[str, np.ndarray], timeout: float | None
     ) -> tuple[dict[str, np.ndarray], float]:
-        """Run once; return the outputs and the page's own milliseconds."""
+        """Run once; return the outputs and the page's time in milliseconds."""
         layout, body = Layout(), RunT()
         body.session = session
         body.feeds = [pack(name, array, layout) for name, array in feeds.items()]
@@ -117,11 +117,11 @@ class PeerWorker:
         return outputs, cast(PeerRunInfo, answer.told())["run_ms"]
 
     def decode(self, session: int, task: DecodeTask, timeout: float | None) -> Decoded:
-        """Write a text; return it and its times.
+        """Generate a text; return it and its times.
 
         Args:
-            session: Its number.
-            task: What to write behind what.
+            session: Number of the session.
+            task: The prompt and the number of tokens.
             timeout: Seconds.
         """
         body, options = RunT(), PeerRunOptions(decode=task)
@@ -129,9 +129,9 @@ class PeerWorker:
         return cast(Decoded, loop_thread().call(self._page.request(body, timeout=timeout)).told())
 
     def all_on(self, model: str, timeout: float) -> bool:
-        """Return whether its provider runs all nodes: else it falls back to the CPU silently, unless that is forbidden.
+        """Return True if the provider runs all nodes of a model. Otherwise onnxruntime-web uses the CPU without notice.
 
-        Loads the model once more.
+        This loads the model again.
         """
         if not on_device(self._options["provider"]):
             return True

@@ -1,1 +1,1 @@
-"""What goes into runs and comes out of them: values, where they are, and how they are bound by name."""
+"""Feeds and outputs of runs: values, their devices, and their bindings by name."""

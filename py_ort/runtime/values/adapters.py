@@ -1,4 +1,4 @@
-"""LoRA adapters: values for the initializers of a model that are inputs too, in one file, as onnxruntime has them.
+"""LoRA adapters in onnxruntime's format: a file of values for a model's initializers that are also inputs.
 
 The file is a FlatBuffer, "TORT": a table of format, adapter and model version and of parameters, each a table of name,
 dims, ONNX's element type and raw bytes.
@@ -26,7 +26,7 @@ from py_ort.wire.tensors import NUMPY
 
 _IDENTIFIER = b"TORT"
 _FORMAT = 1
-_ALIGNED = 8  # bytes: where a parameter's begin
+_ALIGNED = 8  # bytes: alignment of a parameter's data
 #: Fields of the two tables, in the order of their slots.
 _FORMAT_VERSION, _ADAPTER_VERSION, _MODEL_VERSION, _PARAMETERS = range(4)
 _NAME, _DIMS, _TYPE, _DATA = range(4)
@@ -45,8 +45,8 @@ class AdapterFormat:
         """Read a file.
 
         Raises:
-            NoSuchFile: It cannot be read.
-            InvalidArgument: It is not an adapter.
+            NoSuchFile: The file cannot be read.
+            InvalidArgument: The file is not an adapter.
         """
         try:
             with open_file(file_path) as file:
@@ -110,11 +110,11 @@ class AdapterFormat:
         self._adapter = int(adapter_version)
 
     def get_model_version(self) -> int:
-        """Return the version of the model that it is for."""
+        """Return the version of the adapter's model."""
         return self._model
 
     def set_model_version(self, model_version: int) -> None:
-        """Set the version of the model that it is for."""
+        """Set the version of the adapter's model."""
         self._model = int(model_version)
 
     def get_parameters(self) -> dict[str, OrtValue]:
@@ -125,7 +125,7 @@ class AdapterFormat:
         """Set the values, by the names of initializers.
 
         Raises:
-            InvalidArgument: One is not an `OrtValue`.
+            InvalidArgument: A value is not an `OrtValue`.
         """
         for name, value in params.items():
             if not isinstance(value, OrtValue):
@@ -135,7 +135,7 @@ class AdapterFormat:
 
 @public
 class LoraAdapter:
-    """An adapter for runs: `RunOptions.add_active_adapter` has them feed its parameters."""
+    """An adapter for runs: runs with `RunOptions.add_active_adapter` feed its parameters."""
 
     def __init__(self) -> None:
         self.parameters: dict[str, OrtValue] = {}
@@ -146,7 +146,7 @@ class LoraAdapter:
 
 
 def _place(table: Table, slot: int) -> int:
-    """Where a field is, from the beginning of its table; 0 if it is left out."""
+    """Return the offset of a field in its table; 0 if the field is absent."""
     return int(table.Offset(4 + 2 * slot))
 
 

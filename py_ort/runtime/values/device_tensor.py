@@ -25,16 +25,16 @@ from py_ort.wire.tensors import NUMPY, dtype_name, dtype_of
 
 
 class DeviceTensor:
-    """Memory of a device with a type and a shape. It is freed with this object, or by `free`, if it owns it.
+    """Memory of a device with a type and a shape. If the object owns the memory, the memory is freed with it.
 
     Attributes:
-        page: The page it is in.
-        id: Its number there.
-        dtype: The `DType` of its elements.
-        shape: Its dimensions.
-        stored: The numpy type of its elements as they lie there.
-        device: Where it is.
-        fits: The input that it was last found to fit.
+        page: The page of the device.
+        id: The page's number of the memory; 0 after `free`.
+        dtype: The `DType` of the elements.
+        shape: The dimensions.
+        stored: numpy's type of the elements as the device stores them.
+        device: The device.
+        fits: The input that the tensor was last found to fit.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class DeviceTensor:
     ) -> None:
         self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(map(int, shape))
         self.stored = _storage(device.provider, dtype)
-        self._lease = lease  # if it keeps the browser alive by itself
+        self._lease = lease  # keeps the browser alive, if not None
         self._owned, self.device = owned, device
         self.fits: NodeArg | None = None
 
     @classmethod
     def empty(cls, dtype: int, shape: Sequence[int], device: Device, shared: Lease | None = None) -> DeviceTensor:
-        """Allocate one in the page of `shared`, or of the default browser."""
+        """Allocate a tensor in the page of `shared`, or of the default browser."""
         size = max(int(np.prod(shape, dtype=np.int64)) * _storage(device.provider, dtype).itemsize, 1)
         body = JsepAllocT()
         body.provider, body.deviceId = device
@@ -91,7 +91,7 @@ class DeviceTensor:
         return made
 
     def upload(self, array: np.ndarray) -> None:
-        """Write an array of this type and shape into the buffer.
+        """Write an array of the tensor's type and shape into its memory.
 
         Raises:
             InvalidArgument: Type or shape differ, or an integer needs more than 32 bits.
@@ -137,11 +137,11 @@ class DeviceTensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements, as they lie in the buffer."""
+        """Size of the elements in bytes, as the device stores them."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.stored.itemsize
 
     def free(self) -> None:
-        """Free the buffer; the tensor is of no use afterwards."""
+        """Free the memory; the tensor cannot be used afterwards."""
         buffer, self.id = self.id, 0
         lease, self._lease = self._lease, None
         if not buffer or not self._owned:
@@ -155,13 +155,13 @@ class DeviceTensor:
             self.free()
 
     def live(self, what: str = "this tensor") -> int:
-        """Return the buffer's number.
+        """Return the page's number of the memory.
 
         Args:
-            what: What the tensor is, for the message.
+            what: Name of the tensor for the message.
 
         Raises:
-            InvalidArgument: It was freed.
+            InvalidArgument: The tensor was freed.
         """
         if not self.id:
             raise InvalidArgument(f"{what} was freed: nothing can be read from it or written to it")
@@ -176,7 +176,7 @@ def has_form(provider: str, dtype: int) -> bool:
 
 @cache
 def _storage(provider: str, dtype: int) -> np.dtype[Any]:
-    """Return how elements lie there."""
+    """Return numpy's type of elements as a provider's device stores them."""
     if not has_form(provider, dtype):
         raise InvalidArgument(f"{dtype_name(dtype)} has no form on {provider}")
     stored = PROVIDERS[provider].elements[dtype_name(dtype)]
@@ -188,15 +188,15 @@ def _unwanted(page: Page, answer: Answer) -> None:
 
 
 def _free(page: Page, buffer: int) -> None:
-    """Free a buffer, soon; in any thread, also while Python collects garbage."""
+    """Free a buffer soon; safe in any thread, also during garbage collection."""
     page.freed.append(buffer)
-    if not page.freeing:  # else the loop is on its way, and finds this one, too
+    if not page.freeing:  # otherwise the loop is about to free all of them
         page.freeing = True
         soon(lambda: _post_freed(page))
 
 
 def _post_freed(page: Page) -> None:
-    """Tell of all at once: a decoder's step frees one for each cache."""
+    """Free all buffers in one message: a decoder's step frees one for each cache."""
     page.freeing = False
     ids = [page.freed.popleft() for _ in range(len(page.freed))]
     if ids:

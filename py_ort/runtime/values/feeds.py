@@ -1,7 +1,6 @@
-"""Whether feeds fit a model's inputs.
+"""Feeds converted and checked against a model's inputs.
 
-A plain tensor or sequence also stands for an optional that has an element, and an optional input without a feed is an
-empty one.
+A plain tensor or sequence may be fed to an optional. An optional input without a feed is empty.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ if TYPE_CHECKING:
 
 __all__ = ["SPARSE", "TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_mapping", "check_names", "tensor_of_sparse"]
 
-#: How the names of types begin that only the session knows: the page has their dense form.
+#: Prefix of sparse types, which only the session knows: the page receives dense tensors.
 SPARSE = "sparse_tensor("
 
 _TENSOR_TYPES = {number: f"tensor({name})" for number, name in TYPE_NAMES.items()}
 
-#: What a feed becomes: an array, a tensor on the GPU, a list of feeds for a sequence, None for an empty optional.
+#: A converted feed: an array, a tensor on a device, a list of feeds for a sequence, None for an empty optional.
 Feed: TypeAlias = "np.ndarray | DeviceTensor | list[Feed] | None"
 
 
 def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
-    """Take what a caller gives for an input of this type.
+    """Return the feed for a caller's value and an input of this type.
 
     Raises:
-        InvalidArgument: A sequence was expected, and it is none.
+        InvalidArgument: A sequence was expected, or no array can be made of the value.
     """
     kind, inner = element_type(type_text)
     if kind == ValueKind.optional:
@@ -56,7 +55,7 @@ def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
         return [feed if feed is None or isinstance(feed, (np.ndarray, list)) else feed.numpy() for feed in feeds]
     on_device = getattr(value, "on_device", None)
     if on_device is not None:
-        # A tensor of this page goes in as it is; one of another page through the CPU.
+        # A tensor of this page is fed as it is, one of another page through the CPU.
         on_device.live(f"the value for input {name!r}")
         return on_device if on_device.page is page else value.numpy()
     if hasattr(value, "on_device"):
@@ -74,14 +73,14 @@ def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
 
 
 def tensor_of_sparse(arg: NodeArg, value: Any) -> tuple[NodeArg, Any]:
-    """Return what is fed for an input that is a sparse tensor, its dense form, and that one's description."""
+    """Return the description of a sparse input's dense form, and the dense feed."""
     held = getattr(value, "value", value)  # an OrtValue's
     dense = held.dense() if isinstance(held, SparseTensor) else value
     return replace(arg, type=arg.type.removeprefix("sparse_")), dense
 
 
 def _from_python(value: Any, type_text: str) -> np.ndarray:
-    """Make an array of numbers, texts and lists of them: of the type that the input has, as far as they are of it."""
+    """Return an array of Python's numbers, texts and lists of them; in the input's type if they can be cast safely."""
     wanted = NUMPY.get(TYPE_NUMBERS.get(type_text.removeprefix("tensor(").removesuffix(")"), 0))
     found = np.asarray(value)
     if wanted is None or wanted.kind == "O" or not np.can_cast(found.dtype, wanted, "same_kind"):
@@ -90,19 +89,19 @@ def _from_python(value: Any, type_text: str) -> np.ndarray:
 
 
 def check_mapping(feeds: object) -> None:
-    """See that feeds are given by name.
+    """Check that feeds are given by name.
 
     Raises:
-        InvalidArgument: They are not.
+        InvalidArgument: The feeds are not a mapping.
     """
     if not isinstance(feeds, Mapping):
         raise WrongType(f"feeds are a dict of values by input name, not {type(feeds).__name__}")
 
 
 def is_fit(arg: NodeArg, value: Any, page: Page) -> bool:
-    """Whether a value is a tensor in a GPU buffer of this page that fits the input; False: look at it closely.
+    """Return True if a value is known to be a tensor on a device of this page that fits the input.
 
-    A decoder has one for each cache, the same ones in all steps: its type and shape do not change.
+    This is the fast path for a decoder, which feeds the same tensors of its caches in all steps.
     """
     tensor: DeviceTensor | None = getattr(value, "on_device", None)
     if tensor is None or tensor.page is not page or tensor.id == 0 or element_type(arg.type)[0] != ValueKind.tensor:
@@ -113,14 +112,14 @@ def is_fit(arg: NodeArg, value: Any, page: Page) -> bool:
 
 
 def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
-    """See that there is a feed for every input (an optional may go without), and no other.
+    """Check that there is a feed for every input that is not optional, and no other feed.
 
     Args:
         args: The model's inputs.
         names: The feeds by their names.
 
     Raises:
-        InvalidArgument: Names the input, and says what was expected and what came.
+        InvalidArgument: A feed is missing or unknown; the message names it and the model's inputs.
     """
     known = {arg.name: arg for arg in args}
     if extra := [name for name in names if name not in known]:
@@ -136,10 +135,10 @@ def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
 
 
 def check_feed(arg: NodeArg, feed: Feed) -> None:
-    """See that a feed fits the input it is for.
+    """Check that a feed fits its input.
 
     Raises:
-        InvalidArgument: Names the input, and says what was expected and what came.
+        InvalidArgument: It does not; the message names the input, the expected type and shape, and the feed's.
     """
     kind, inner = element_type(arg.type)
     if kind != ValueKind.tensor:
@@ -156,7 +155,7 @@ def check_feed(arg: NodeArg, feed: Feed) -> None:
 
 
 def _misfit(arg: NodeArg, array: np.ndarray | DeviceTensor) -> str | None:
-    """Say what is wrong with a tensor for an input."""
+    """Return the reason why a tensor does not fit an input, in words; None if it fits."""
     try:
         elem_type = dtype_of(array) if isinstance(array, np.ndarray) else array.dtype
     except TypeError as e:

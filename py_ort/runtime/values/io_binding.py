@@ -66,7 +66,7 @@ class IOBinding:
         """Bind an array.
 
         Raises:
-            InvalidArgument: The model has no such input, or it is not an array.
+            InvalidArgument: The model has no such input, or the value is not an array.
         """
         if not isinstance(arr_on_cpu, np.ndarray):
             raise WrongType(f"bind_cpu_input takes an array for {name!r}, not {type(arr_on_cpu).__name__}")
@@ -83,7 +83,7 @@ class IOBinding:
     ) -> None:
         """Bind memory of the CPU by its address, or a GPU buffer by its number (`OrtValue.data_ptr` has both).
 
-        It is read when the session runs, and must still be there then.
+        The session reads the memory when it runs, so the memory must exist until then.
 
         Args:
             name: The input.
@@ -95,7 +95,7 @@ class IOBinding:
 
         Raises:
             InvalidArgument: The model has no such input, the session is on another GPU device or on none, or there is
-                no such device or type. What does not fit the input's type and shape is told by the run.
+                no such device or type. The run raises if the memory does not fit the input's type and shape.
             NotImplemented: It is a device of native onnxruntime ("cuda").
         """
         self._check_device(device_type, device_id)
@@ -105,7 +105,7 @@ class IOBinding:
         """Bind a value.
 
         Raises:
-            InvalidArgument: The model has no such input, or it is not an `OrtValue`.
+            InvalidArgument: The model has no such input, or the value is not an `OrtValue`.
         """
         if not isinstance(ortvalue, OrtValue):
             raise WrongType(f"bind_ortvalue_input takes an OrtValue for {name!r}, not {type(ortvalue).__name__}")
@@ -128,13 +128,13 @@ class IOBinding:
             device_id: The GPU device that the session runs on; 0: whichever that is.
             element_type: With `buffer_ptr`: a numpy dtype, or ONNX's number of an element type. Else not read.
             shape: With `buffer_ptr`: dimensions, in elements; these are contiguous, in C order. Else not read.
-            buffer_ptr: Where to write: the address of the first element, on a GPU the number of a buffer of the
+            buffer_ptr: Target: the address of the first element, on a GPU the number of a buffer of the
                 session's page. None: a new value, which `get_outputs` returns.
 
         Raises:
             InvalidArgument: The session is on another GPU device or on none, there is no such device or type, or
-                `buffer_ptr` comes without `element_type` and `shape`. An output that the model does not have, or that
-                does not fit, is told by the run.
+                `buffer_ptr` comes without `element_type` and `shape`. The run raises if the model has no such output,
+                or if the output does not fit.
             NotImplemented: It is a device of native onnxruntime ("cuda").
         """
         self._check_device(device_type, device_id)
@@ -146,7 +146,7 @@ class IOBinding:
         self._outputs[name] = self._at(device_type, element_type, shape, buffer_ptr)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
-        """Have an output written into a value of its shape and type."""
+        """Bind an output to a value of the output's shape and type."""
         if not isinstance(ortvalue, OrtValue):
             raise WrongType(f"bind_ortvalue_output takes an OrtValue, not {type(ortvalue).__name__}")
         self._outputs[name] = ortvalue
@@ -162,11 +162,11 @@ class IOBinding:
         return list(self._results)
 
     def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
-        """Return the same, with methods for DLPack."""
+        """Return the outputs of the last run, with methods for DLPack."""
         return OrtValueVector(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Any]:
-        """Return the outputs of the last run as `InferenceSession.run` gives them."""
+        """Return the outputs of the last run in the form of `InferenceSession.run`."""
         return [value.numpy() if value.is_tensor() else value.value for value in self._results]
 
     def clear_binding_inputs(self) -> None:
@@ -187,7 +187,7 @@ class IOBinding:
         on_gpu = [name for name, tensor in tensors.items() if tensor is not None or self._outputs[name] in DEVICES]
 
         def places(page: Page) -> OnGpu:
-            """Return them by name. The page is the session's only when the run begins: waiting for it counts."""
+            """Return the bound tensors of the session's page, which is known when the run begins."""
             on_cpu = self._engine.device is None  # no node is on a GPU: values are copied afterwards
             within = ((name, tensors[name]) for name in on_gpu if not (on_cpu and tensors[name] is not None))
             return {name: tensor if tensor is not None and tensor.page is page else None for name, tensor in within}

@@ -1,4 +1,4 @@
-"""Inputs and outputs that are maps (dicts), to and from the tensors that stand for them in the page."""
+"""Maps (dicts) as inputs and outputs, converted to and from the tensors that represent them in the page."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _C_TYPES = {"int64": "int64_t", "string": "std::string"}
 
 
 def tensor_of_map(arg: NodeArg, value: Any) -> tuple[NodeArg, np.ndarray]:
-    """Return what is fed for an input that is a map: its tensor [1, keys], and that tensor's description.
+    """Return the tensor [1, keys] that represents a map, after the tensor's description.
 
     Raises:
-        InvalidArgument: It is no such map.
+        InvalidArgument: The value is not a map of the input's type.
     """
     assert arg.keys is not None
     key_type, value_type = arg.type.removeprefix("map(").removesuffix("))").split(",tensor(")
@@ -41,7 +41,7 @@ def tensor_of_map(arg: NodeArg, value: Any) -> tuple[NodeArg, np.ndarray]:
 
 
 def maps_of_tensor(arg: NodeArg, rows: np.ndarray) -> list[dict[int | str, Any]]:
-    """Return the maps that an output's rows stand for.
+    """Return the maps that an output's rows represent.
 
     Raises:
         RuntimeException: There are more or fewer columns than keys.

@@ -1,4 +1,4 @@
-"""Places for tensors."""
+"""Devices for tensors."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from py_ort.providers import AVAILABLE, CPU, FIRST_DEVICE, PROVIDERS
 _NAMES = {name: each.device_name for each in PROVIDERS.values() for name in each.device_names}
 #: The provider of each device.
 PROVIDER_OF = {PROVIDERS[name].device_name: name for name in AVAILABLE}
-#: The device of the core's heap; all others are a provider's own.
+#: Device of the core's heap; each other device belongs to a provider.
 HEAP = PROVIDERS[CPU].device_name
-#: These.
+#: All devices of providers.
 DEVICES = frozenset(_NAMES.values()) - {HEAP}
-#: The one that sessions use which name none.
+#: Device of sessions whose user names none.
 DEVICE = PROVIDERS[FIRST_DEVICE].device_name
-#: onnxruntime's numbers of the kinds of devices, and PCI's of the vendors that a name implies.
+#: onnxruntime's numbers of the kinds of devices.
 CPU_TYPE, GPU, FPGA, NPU, DML = range(5)
 _NUMBERS = {name: (CPU_TYPE if name == HEAP else GPU, 0) for name in _NAMES.values()}
 _KNOWN = " and ".join(map(repr, dict.fromkeys((HEAP, *_NAMES.values()))))
-#: Devices that only native onnxruntime has: they can be named, and no tensor can be there.
+#: Devices of native onnxruntime, with PCI's number of the vendor; they have names here, but no tensors.
 _NATIVE = {"cuda": (GPU, 0x10DE), "dml": (GPU, 0x1414), "npu": (NPU, 0), "cann": (NPU, 0x19E5)}
 
 
 @public
 class OrtDevice:
-    """A place for tensors: the CPU, or a provider's device; or the description of a native one ("cuda").
+    """A device for tensors: the CPU, or a provider's device; or the description of a native device ("cuda").
 
     Args:
-        name: "cpu", "webgpu", or a synonym ("gpu", "webgpu-buffer"); of native ones "cuda", "dml", "npu", "cann".
-        device_id: Its number among those of its kind.
-        vendor_id: PCI's number of the vendor; -1: the one that the name implies; a browser's devices have none.
+        name: "cpu", "webgpu", or a synonym ("gpu", "webgpu-buffer"); or native: "cuda", "dml", "npu", "cann".
+        device_id: Number of the device among devices of its kind.
+        vendor_id: PCI's number of the vendor; -1: the vendor that the name implies; a browser's devices have none.
 
     Attributes:
-        name: The first of its names, or the native name.
+        name: The device's first name, or its native name.
 
     Raises:
         InvalidArgument: There is no such device.
@@ -47,11 +47,11 @@ class OrtDevice:
 
     @staticmethod
     def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
-        """Return the device of a name, as the constructor does.
+        """Return the device of a name, like the constructor.
 
         Args:
             ort_device_name: As the constructor's `name`.
-            device_id: Its number among those of its kind.
+            device_id: Number of the device among devices of its kind.
             vendor_id: PCI's number of the vendor; a browser's devices have none.
 
         Raises:
@@ -64,7 +64,7 @@ class OrtDevice:
         return self._type
 
     def device_id(self) -> int:
-        """Return its number among those of its type."""
+        """Return the device's number among devices of its type."""
         return self._id
 
     def device_mem_type(self) -> int:
@@ -72,10 +72,10 @@ class OrtDevice:
         return 0
 
     def device_vendor_id(self) -> int:
-        """Return PCI's number of the vendor that was named; 0 for a browser's devices."""
+        """Return PCI's number of the named vendor; 0 for a browser's devices."""
         return self._vendor
 
-    # The names of onnxruntime's native class, and of what is beneath its Python one.
+    # Names of onnxruntime's native class.
     mem_type, vendor_id = device_mem_type, device_vendor_id
 
     @property
@@ -90,10 +90,10 @@ class OrtDevice:
 
 
 def device_kind(device: str | OrtDevice) -> str:
-    """Return the first name of a device, of any of its names or the device.
+    """Return the first name of a device, for the device or any of its names.
 
     Raises:
-        InvalidArgument: It is none of them.
+        InvalidArgument: There is no such device.
         NotImplemented: It is a device of native onnxruntime.
     """
     name = device.name if isinstance(device, OrtDevice) else device.lower()

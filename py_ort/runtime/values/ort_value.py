@@ -1,4 +1,4 @@
-"""Values as objects of their own."""
+"""`OrtValue`: a value of a feed or an output as an object."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 class OrtValue:
     """A tensor, on the CPU or in a GPU buffer of a page; or a sequence, map or optional on the CPU.
 
-    Make one with `ortvalue_from_numpy` or `ortvalue_from_shape_and_type`, or have a session leave an output on the GPU
-    (`IOBinding.bind_output`). One on the GPU belongs to its page: sessions of that page read it in place, others get a
-    copy. It is freed with the object.
+    `ortvalue_from_numpy` and `ortvalue_from_shape_and_type` make values, and sessions can leave outputs on the GPU
+    (`IOBinding.bind_output`). A value on the GPU belongs to its page: sessions of that page read it in place, sessions
+    of other pages receive a copy. It is freed with the object.
 
     Args:
-        value: An array, a tensor on the GPU; what `InferenceSession.run` gives for other types; or an `OrtValue`.
-        onnx_type: Its type in ONNX's words; needed only where the value does not say it (an empty sequence).
+        value: An array, a tensor on the GPU, an output of `InferenceSession.run` of another type, or an `OrtValue`.
+        onnx_type: The type in ONNX's words; needed only if the value does not determine it (an empty sequence).
 
     Attributes:
         on_device: The GPU buffer, or None for a value on the CPU.
-        value: What it holds: an array, the tensor on the GPU, a list, a dict or None.
+        value: The content: an array, the tensor on the GPU, a list, a dict or None.
     """
 
     def __init__(self, value: Any, onnx_type: str = "") -> None:
@@ -58,7 +58,7 @@ class OrtValue:
             device_type: The name of a device, in the page that sessions without `browser=` share; or an `OrtDevice`,
                 which gives the device's number, too.
             device_id: The number of the device in that page.
-            vendor_id: Must be left out: a browser's devices have none.
+            vendor_id: Must be omitted: a browser's devices have none.
 
         Returns:
             A value of the array's shape and dtype.
@@ -82,7 +82,7 @@ class OrtValue:
         """Return a value that reads the array's memory as another type with as many bits, e.g. uint16 as bfloat16.
 
         Raises:
-            InvalidArgument: There is no such type, or its elements have another size.
+            InvalidArgument: There is no such type, or the sizes of the elements differ.
         """
         wanted = _numpy_type(onnx_element_type)
         if wanted.kind == "O" or data.dtype.kind == "O" or wanted.itemsize != data.dtype.itemsize:
@@ -101,13 +101,13 @@ class OrtValue:
         """Return a value of zeros.
 
         Args:
-            shape: Its dimensions, in elements.
+            shape: Dimensions, in elements.
             element_type: A numpy dtype, or ONNX's number of an element type (`onnx.TensorProto.FLOAT`).
             device_type: The name of a device, in the page that sessions without `browser=` share; or an `OrtDevice`,
                 which gives the device's number, too.
             device_id: The number of the device in that page.
-            vendor_id: Must be left out: a browser's devices have none.
-            memory_info: Must be left out: a browser has one kind of memory for each device.
+            vendor_id: Must be omitted: a browser's devices have none.
+            memory_info: Must be omitted: a browser has one kind of memory for each device.
 
         Raises:
             InvalidArgument: A size is negative, ONNX has no such type, the GPU has no form for it, there is no such
@@ -121,7 +121,7 @@ class OrtValue:
 
     @staticmethod
     def from_dlpack(data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
-        """Return a value that shares the memory of anything with `__dlpack__`, or of what that gave, a capsule."""
+        """Return a value that shares the memory of an object with `__dlpack__`, or of a capsule from it."""
         array = array_of(data)
         return OrtValue(array.view(bool) if is_bool_tensor else array)
 
@@ -130,24 +130,24 @@ class OrtValue:
         """Return a value that holds a sparse tensor.
 
         Raises:
-            WrongType: It is not a `SparseTensor`.
+            WrongType: The argument is not a `SparseTensor`.
         """
         if not isinstance(sparse_tensor, SparseTensor):
             raise WrongType(f"ort_value_from_sparse_tensor takes a SparseTensor, not {type(sparse_tensor).__name__}")
         return OrtValue(sparse_tensor)
 
     def as_sparse_tensor(self) -> SparseTensor:
-        """Return the sparse tensor that it holds.
+        """Return the sparse tensor in this value.
 
         Raises:
-            InvalidArgument: It holds something else.
+            InvalidArgument: The value has another type.
         """
         if not isinstance(self.value, SparseTensor):
             raise InvalidArgument(f"{self!r} is not a sparse tensor")
         return self.value
 
     def to_dlpack(self) -> Any:
-        """Return a DLPack capsule; a tensor on the GPU is downloaded, bool is given out as uint8."""
+        """Return a DLPack capsule; a tensor on the GPU is downloaded, bool becomes uint8."""
         array = self.numpy()
         return (array.view(np.uint8) if array.dtype == bool else array).__dlpack__()
 
@@ -158,10 +158,10 @@ class OrtValue:
         return 1, 0  # the CPU: from the GPU it is downloaded
 
     def numpy(self) -> np.ndarray:
-        """Return the elements; from the GPU they are downloaded each time.
+        """Return the elements; each call downloads them from the GPU.
 
         Raises:
-            InvalidArgument: It is not a tensor; `value` has what it holds.
+            InvalidArgument: The value is not a tensor; its attribute `value` has the content.
         """
         tensor = self._tensor()
         return tensor if isinstance(tensor, np.ndarray) else tensor.numpy()
@@ -189,7 +189,7 @@ class OrtValue:
         return f"seq({tensor})" if isinstance(self.value, list) else tensor
 
     def element_type(self) -> int:
-        """Return ONNX's number of the element type, of a sequence that of its tensors."""
+        """Return ONNX's number of the element type; of a sequence, of its tensors' elements."""
         from py_ort.wire.tensors import TYPE_NUMBERS, dtype_of
 
         if self.on_device is not None:
@@ -207,7 +207,7 @@ class OrtValue:
         return TYPE_NUMBERS[name]
 
     def device_name(self) -> str:
-        """Return the name of the device where the elements are."""
+        """Return the name of the elements' device."""
         return HEAP if self.on_device is None else PROVIDERS[self.on_device.device.provider].device_name
 
     def data_ptr(self) -> int:
@@ -223,15 +223,15 @@ class OrtValue:
         return self.value is not None
 
     def is_tensor(self) -> bool:
-        """Return whether it is a tensor."""
+        """Return True if the value is a tensor."""
         return self.on_device is not None or isinstance(self.value, np.ndarray)
 
     def is_tensor_sequence(self) -> bool:
-        """Return whether it is a sequence."""
+        """Return True if the value is a sequence."""
         return isinstance(self.value, list)
 
     def is_sparse_tensor(self) -> bool:
-        """Return whether it is a sparse tensor."""
+        """Return True if the value is a sparse tensor."""
         return isinstance(self.value, SparseTensor)
 
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:
@@ -253,7 +253,7 @@ class OrtValue:
             target[...] = data
 
     def release(self) -> None:
-        """Free a tensor on the GPU now; it is of no use afterwards."""
+        """Free a tensor on the GPU now; the value cannot be used afterwards."""
         if self.on_device is not None:
             self.on_device.free()
 
@@ -276,7 +276,7 @@ class OrtValue:
 
 
 def as_values(outputs: Sequence[Any]) -> list[Any]:
-    """Return outputs of a run as users get them: `OrtValue`s of those on the GPU."""
+    """Return a run's outputs as users receive them: with `OrtValue`s for tensors on the GPU."""
     from py_ort.runtime.values.device_tensor import DeviceTensor
 
     return [OrtValue(output) if isinstance(output, DeviceTensor) else output for output in outputs]
@@ -290,7 +290,7 @@ def make_value(
     vendor_id: int = -1,
     lease: Lease | None = None,
 ) -> OrtValue:
-    """Return a value of zeros, on the GPU in the page of `lease` (default: the one that sessions share)."""
+    """Return a value of zeros; on the GPU in the page of `lease` (default: the page that sessions share)."""
     from py_ort.wire.tensors import dtype_of
 
     dtype = element_dtype(element_type)
@@ -312,10 +312,10 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any =
     Args:
         src: The values to copy from.
         dst: The values to copy into, in the same order.
-        stream: Must be left out: a browser has none.
+        stream: Must be omitted: a browser has none.
 
     Raises:
-        InvalidArgument: There are not as many of one as of the other, or dtypes or shapes differ.
+        InvalidArgument: The numbers of values, dtypes or shapes differ.
         NotImplemented: `stream` is given.
     """
     if stream is not None:
@@ -356,7 +356,7 @@ def _numpy_type(element_type: int) -> np.dtype[Any]:
 
 
 def element_dtype(element_type: Any) -> np.dtype[Any]:
-    """Return numpy's type for one, or for ONNX's number of it."""
+    """Return numpy's type for a numpy type, or for ONNX's number of a type."""
     return _numpy_type(element_type) if isinstance(element_type, int) else np.dtype(element_type)
 
 

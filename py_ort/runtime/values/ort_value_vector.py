@@ -1,4 +1,4 @@
-"""A list of values, with the methods that onnxruntime's has for exchange by DLPack."""
+"""A list of values, with onnxruntime's methods for exchange by DLPack."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from py_ort.runtime.values.ort_value import OrtValue
 
 @public
 class OrtValueVector(list[OrtValue]):
-    """`OrtValue`s in order; what `IOBinding.get_outputs_as_ortvaluevector` gives."""
+    """A list of `OrtValue`s; `IOBinding.get_outputs_as_ortvaluevector` returns one."""
 
     def push_back(self, value: Any, is_bool_tensor: bool = False) -> None:
-        """Append an `OrtValue`, or anything that `OrtValue.from_dlpack` takes."""
+        """Append an `OrtValue`, or an object for `OrtValue.from_dlpack`."""
         self.append(value if isinstance(value, OrtValue) else OrtValue.from_dlpack(value, is_bool_tensor))
 
     def reserve(self, count: int) -> None:
@@ -28,14 +28,14 @@ class OrtValueVector(list[OrtValue]):
         return self[idx].element_type()
 
     def bool_tensor_indices(self) -> list[int]:
-        """Return the indices of the tensors of bool, which DLPack gives out as uint8."""
+        """Return the indices of the tensors of bool, which DLPack exports as uint8."""
         return [index for index, value in enumerate(self) if value.data_type() == "tensor(bool)"]
 
     def dlpack_at(self, idx: int) -> Any:
-        """Return a DLPack capsule of a tensor; one on the GPU is downloaded, bool is given out as uint8."""
+        """Return a DLPack capsule of a tensor; a tensor on the GPU is downloaded, bool becomes uint8."""
         return self[idx].to_dlpack()
 
     def to_dlpacks(self, to_tensor: Callable[[Any], Any] | None) -> list[Any]:
-        """Return capsules of all tensors, or what a function (such as torch's `from_dlpack`) makes of them."""
+        """Return capsules of all tensors, or the results of a function for them (such as torch's `from_dlpack`)."""
         capsules = [self.dlpack_at(index) for index in range(len(self))]
         return capsules if to_tensor is None else [to_tensor(capsule) for capsule in capsules]

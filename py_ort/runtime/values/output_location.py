@@ -1,4 +1,4 @@
-"""Where a session leaves its outputs: onnxruntime-web's `preferredOutputLocation`."""
+"""Devices of a session's outputs: onnxruntime-web's `preferredOutputLocation`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from py_ort.runtime.values.device_tensor import DeviceTensor
     from py_ort.wire.json_fields import BoundOutput, RunOptions, Timed
 
-#: For all outputs, or by name; names that are not there stay on the CPU.
+#: Device of all outputs, or devices by name; outputs without a device stay on the CPU.
 OutputLocation: TypeAlias = "str | Mapping[str, str]"
-#: Outputs to leave on the GPU, each with the tensor to write it into, or None for a new one.
+#: Outputs to leave on the GPU, each with a tensor to write it into, or None for a new tensor.
 OnGpu: TypeAlias = "Mapping[str, DeviceTensor | None]"
 
 
 def check_location(value: Any) -> OutputLocation:
-    """Return the first name of a device for any of its names, or these by the names of outputs.
+    """Return a location with each device by its first name.
 
     Raises:
-        InvalidArgument: It is not a place.
-        TypeError: It is neither a string nor a mapping of strings.
+        InvalidArgument: There is no such device.
+        TypeError: The value is neither a string nor a mapping of strings.
     """
     if isinstance(value, str):
         return device_kind(value)
@@ -37,7 +37,7 @@ def check_location(value: Any) -> OutputLocation:
 
 
 def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequence[str]) -> OnGpu:
-    """Return which of the wanted outputs go to the GPU. Where all shall go, those that cannot be there stay away.
+    """Return the wanted outputs that stay on the GPU. A device for all outputs skips those without a form there.
 
     Raises:
         InvalidArgument: There is no output of a name, or its type has no form on the GPU.
@@ -60,7 +60,7 @@ def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequ
 
 
 def impossible(location: OutputLocation, own: Device | None) -> str:
-    """Return why a session on this device, or on none, cannot leave outputs there; or ""."""
+    """Return the reason why a session on this device, or on none, cannot use a location; or ""."""
     places = {location} if isinstance(location, str) else set(location.values())
     if all(own is not None and PROVIDER_OF[place] == own.provider for place in places & DEVICES):
         return ""
@@ -68,10 +68,10 @@ def impossible(location: OutputLocation, own: Device | None) -> str:
 
 
 def check_forms(names: Collection[str], outputs: Sequence[NodeArg], provider: str) -> None:
-    """Refuse outputs that are to be left on a provider's device by their names, and cannot be there.
+    """Check that the named outputs can stay on a provider's device.
 
     Raises:
-        InvalidArgument: The type of one has no form there; says which.
+        InvalidArgument: The type of an output has no form there.
     """
     for arg in outputs:
         if arg.name in names and not _fits(arg, provider):

@@ -1,6 +1,6 @@
-"""Sparse tensors, as onnxruntime has them: data to look at, and what inputs and outputs of such a type take and give.
+"""onnxruntime's sparse tensors, for inputs and outputs of sparse types.
 
-No kernel knows them: a page sees their dense form.
+No kernel knows sparse tensors: the page receives their dense form.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LARGEST = 4 << 30  # bytes: what a page's memory can hold
 
 
 class OrtSparseFormat(enum.IntEnum):
-    """How places are told."""
+    """Formats of places."""
 
     ORT_SPARSE_UNDEFINED = 0
     ORT_SPARSE_COO = 1
@@ -52,7 +52,7 @@ class SparseCsrView:
         return self._inner
 
     def outer(self) -> np.ndarray:
-        """Return where the values of each row begin, and the last ones end: [rows + 1]."""
+        """Return the index of each row's first value, and the number of values: [rows + 1]."""
         return self._outer
 
 
@@ -63,7 +63,7 @@ class SparseTensor:
     Args:
         shape: Dimensions of the whole tensor.
         values: [n], of any dtype that ONNX has.
-        places: Where each of them is.
+        places: The place of each value.
 
     Raises:
         InvalidArgument: The values are not 1-D, or a size is negative.
@@ -79,13 +79,13 @@ class SparseTensor:
         if min(self._shape, default=0) < 0:
             raise InvalidArgument(f"a shape has no negative sizes: {self._shape}")
         self._values, self._places = _fixed(values), places
-        self.element_type()  # which says if ONNX has none such
+        self.element_type()  # raises if ONNX has no such type
 
     @staticmethod
     def sparse_coo_from_numpy(
         dense_shape: Sequence[int], values: np.ndarray, coo_indices: np.ndarray, ort_device: OrtDevice
     ) -> SparseTensor:
-        """Return a tensor of values and their places.
+        """Return a tensor with values at these places.
 
         Args:
             dense_shape: Dimensions of the whole tensor.
@@ -115,13 +115,13 @@ class SparseTensor:
         outer_indices: np.ndarray,
         ort_device: OrtDevice,
     ) -> SparseTensor:
-        """Return a tensor of values in rows.
+        """Return a tensor with values in rows.
 
         Args:
             dense_shape: Rows and columns.
             values: [n], of any dtype that ONNX has.
             inner_indices: Integers [n], columns.
-            outer_indices: Integers [rows + 1]: where the values of each row begin, and the last ones end.
+            outer_indices: Integers [rows + 1]: the index of each row's first value, and the number of values.
             ort_device: The CPU.
 
         Raises:
@@ -143,7 +143,7 @@ class SparseTensor:
     def blocksparse_from_numpy(
         dense_shape: Sequence[int], values: np.ndarray, indices: np.ndarray, ort_device: OrtDevice
     ) -> NoReturn:
-        """Refuse: no operator takes blocks.
+        """Refuse: no operator accepts blocks.
 
         Args:
             dense_shape: Dimensions of the whole tensor.
@@ -158,7 +158,7 @@ class SparseTensor:
 
     @staticmethod
     def of_dense(array: np.ndarray) -> SparseTensor:
-        """Return the values of an array that are not zero, with their places in the flat array."""
+        """Return the nonzero values of an array, with their places in the flat array."""
         flat = array.reshape(-1)
         (places,) = np.nonzero(flat)
         return SparseTensor(array.shape, flat[places], SparseCooView(_fixed(places.astype(np.int64))))
@@ -167,8 +167,8 @@ class SparseTensor:
         """Return the whole tensor.
 
         Raises:
-            InvalidArgument: A place is outside of it.
-            OutOfMemory: No page could hold it.
+            InvalidArgument: A place is outside of the tensor.
+            OutOfMemory: The tensor is too large for a page.
         """
         if math.prod(self._shape) * self._values.itemsize > _LARGEST:
             raise OutOfMemory(f"a sparse tensor of shape {self._shape} is too large to be made dense")
@@ -207,7 +207,7 @@ class SparseTensor:
         """Return the places of a tensor in COO format.
 
         Raises:
-            InvalidArgument: It has another one.
+            InvalidArgument: The tensor has another format.
         """
         if not isinstance(self._places, SparseCooView):
             raise InvalidArgument("this sparse tensor is in CSR format: as_csrc_view() has its places")
@@ -217,7 +217,7 @@ class SparseTensor:
         """Return the places of a tensor in CSR format.
 
         Raises:
-            InvalidArgument: It has another one.
+            InvalidArgument: The tensor has another format.
         """
         if not isinstance(self._places, SparseCsrView):
             raise InvalidArgument("this sparse tensor is in COO format: as_coo_view() has its places")
@@ -231,7 +231,7 @@ class SparseTensor:
         """
         raise InvalidArgument(f"this sparse tensor is in {self.format().name}: it has no blocks")
 
-    # The names of onnxruntime's native class.
+    # Names of onnxruntime's native class.
     get_coo_data, get_csrc_data, get_blocksparse_data = as_coo_view, as_csrc_view, as_blocksparse_view
 
     def to_cuda(self, ort_device: OrtDevice) -> NoReturn:
@@ -243,7 +243,7 @@ class SparseTensor:
         raise NotImplemented("there is no CUDA in a browser: sparse tensors stay on the CPU")
 
     def format(self) -> OrtSparseFormat:
-        """Return how places are told."""
+        """Return the format of the places."""
         coo = isinstance(self._places, SparseCooView)
         return OrtSparseFormat.ORT_SPARSE_COO if coo else OrtSparseFormat.ORT_SPARSE_CSRC
 
