@@ -13,6 +13,7 @@ from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import WorkerEnded
 from py_ort.runtime.base import SessionBase
+from py_ort.runtime.engine import EngineRequest
 from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.page_engine import PageEngine
@@ -59,8 +60,9 @@ class AsyncInferenceSession(SessionBase):
             PyOrtError: As the constructor of `InferenceSession` does.
         """
         where = BrowserOptions.of(browser, launcher, pages)
-        asked = path_or_bytes, sess_options, providers, provider_options, where, progress
-        return await asyncio.to_thread(lambda: cls(PageEngine(*asked)))
+        options = sess_options or SessionOptions()
+        request = EngineRequest(path_or_bytes, options, providers, provider_options, where, progress)
+        return await asyncio.to_thread(lambda: cls(PageEngine(request)))
 
     async def run(
         self,

@@ -79,7 +79,7 @@ class SessionBase:
         from py_ort.providers.options import all_options
 
         engine = self._offering("get_provider_options()")
-        given = engine.provider_options
+        given = engine.sessions.main().runtime.options
         return {onnxruntime_name(name): all_options(name, given.get(name, {})) for name in engine.providers}
 
     def get_session_options(self) -> SessionOptions:

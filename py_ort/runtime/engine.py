@@ -3,15 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from py_ort.log import SessionLog
+from py_ort.runtime.options import SessionOptions
+from py_ort.runtime.origin import check_source
+
 if TYPE_CHECKING:
+    from py_ort.browser.options import BrowserOptions
     from py_ort.compiler import NodeArg
     from py_ort.compiler.load import ModelMetadata
-    from py_ort.log import SessionLog
     from py_ort.profiling import Profile
-    from py_ort.runtime.options import RunOptions, SessionOptions
-    from py_ort.runtime.origin import Origin
+    from py_ort.runtime.opening import Progress, Providers
+    from py_ort.runtime.options import RunOptions
+    from py_ort.runtime.origin import Origin, Source
+
+
+@dataclass
+class EngineRequest:
+    """A session's arguments for its engine.
+
+    Attributes:
+        source: An ONNX file, or its bytes.
+        options: Options of the session; in place of those given, the session's own copy.
+        providers: Execution providers, best first; None: those of `options`, else WebGPU, then the CPU.
+        provider_options: Options for each of `providers`, as dicts.
+        browser: Options of the browser.
+        progress: Called with (stage, done, total) while the model is loaded.
+
+    Raises:
+        WrongType: `source` is neither a path nor bytes.
+    """
+
+    source: Source
+    options: SessionOptions
+    providers: Providers | None
+    provider_options: Sequence[Mapping[str, Any]] | None
+    browser: BrowserOptions
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        check_source(self.source)
+        self.options = self.options._copy()
+        if self.providers is None and self.options.has_providers():
+            self.providers = list(self.options._providers.items())
+
+    def log(self) -> SessionLog:
+        """Return a new log with the session's options."""
+        return SessionLog(self.options.log_severity_level, self.options.logid)
 
 
 class Engine(Protocol):

@@ -43,21 +43,21 @@ class Keywords:
             left.pop(_DISABLED, None)
         return cls(fallback, read_config, disabled, tuple(left))
 
-    def options(self, source: Any, given: SessionOptions | None) -> SessionOptions | None:
+    def options(self, source: Any, given: SessionOptions | None) -> SessionOptions:
         """Return the options of a session; options in the model replace the given ones, as in onnxruntime."""
-        options = (options_in_model(source) if self.read_config else None) or given
+        options = (options_in_model(source) if self.read_config else None) or given or SessionOptions()
         if not self._concern_a_file(options):
             return options
-        options = options._copy()  # type: ignore[union-attr]
+        options = options._copy()
         options.add_session_config_entry(DISABLED_ENTRY, ";".join(self.disabled))
         return options
 
-    def warn(self, options: SessionOptions | None, log: SessionLog) -> None:
+    def warn(self, options: SessionOptions, log: SessionLog) -> None:
         """Warn once in a process about keywords without effect; optimizers only affect the file that is written."""
         idle = tuple(name for name in self.without_effect if name != _DISABLED or not self._concern_a_file(options))
         if idle and idle not in _warned:
             _warned.add(idle)
             log.warning("keywords without effect in a browser: %s", ", ".join(idle))
 
-    def _concern_a_file(self, options: SessionOptions | None) -> bool:
-        return bool(self.disabled and options is not None and options.optimized_model_filepath)
+    def _concern_a_file(self, options: SessionOptions) -> bool:
+        return bool(self.disabled and options.optimized_model_filepath)

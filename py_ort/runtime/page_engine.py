@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from py_ort.boundary import typed_errors
-from py_ort.browser.options import BrowserOptions
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import (
     BrowserError,
@@ -19,15 +18,15 @@ from py_ort.exceptions import (
     Timeout,
     WorkerEnded,
 )
-from py_ort.log import SessionLog
 from py_ort.providers import CPU, PROVIDERS
+from py_ort.runtime.engine import EngineRequest
 from py_ort.runtime.engines import OURS
 from py_ort.runtime.generation.model_folder import decoder_file
 from py_ort.runtime.memory import memory_of
 from py_ort.runtime.opened import Opened
 from py_ort.runtime.opening import Progress, Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
-from py_ort.runtime.origin import Origin, Source, check_source
+from py_ort.runtime.origin import Origin
 from py_ort.runtime.page_sessions import PageSessions
 from py_ort.runtime.running import Run, output_names
 from py_ort.runtime.values.feeds import check_mapping
@@ -54,12 +53,7 @@ class PageEngine:
     """A model in a page; see `Engine` for the attributes that sessions read.
 
     Args:
-        source: An ONNX file, or its bytes.
-        options: See `SessionOptions`.
-        providers: Execution providers, best first; None: those of `options`, else WebGPU, then the CPU.
-        provider_options: Options for each of `providers`, as dicts.
-        browser: Options of the browser.
-        progress: Called with (stage, done, total) while the model is loaded.
+        request: The session's arguments.
         fallback: True to repeat a run whose device is lost on the CPU.
 
     Attributes:
@@ -73,30 +67,16 @@ class PageEngine:
 
     name = OURS
 
-    def __init__(
-        self,
-        source: Source,
-        options: SessionOptions | None,
-        providers: Providers | None,
-        provider_options: Sequence[Mapping[str, Any]] | None,
-        browser: BrowserOptions,
-        progress: Progress | None,
-        fallback: bool = False,
-    ) -> None:
-        check_source(source)
+    def __init__(self, request: EngineRequest, fallback: bool = False) -> None:
         self._last_run: dict[str, Any] = {}
-        self.options = options._copy() if options else SessionOptions()
-        self.origin = Origin(decoder_file(source), self.options.config_entries.get(DATA_FOLDER_ENTRY, ""))
-        self.fallback = fallback
-        self.log = SessionLog(self.options.log_severity_level, self.options.logid)
+        self.options, self.log, self.fallback = request.options, request.log(), fallback
+        self.origin = Origin(decoder_file(request.source), self.options.config_entries.get(DATA_FOLDER_ENTRY, ""))
         if names := self.options.changed_without_effect():
             self.log.warning("session options without effect in a browser: %s", ", ".join(names))
-        if providers is None and self.options.has_providers():
-            providers = list(self.options._providers.items())
         self.profile = _profile(self.options)
-        self.sessions = PageSessions(self.origin, self.options, browser, self.log)
+        self.sessions = PageSessions(self.origin, self.options, request.browser, self.log)
         try:
-            self.set_providers(providers, provider_options, progress)
+            self.set_providers(request.providers, request.provider_options, request.progress)
         except BaseException:
             self.sessions.release()
             raise
@@ -274,11 +254,6 @@ class PageEngine:
     def providers(self) -> list[str]:
         """Providers that may run nodes, best first."""
         return self.sessions.main().providers
-
-    @property
-    def provider_options(self) -> Mapping[str, Mapping[str, str]]:
-        """Options of the providers, by name."""
-        return self.sessions.main().runtime.options
 
     @property
     def captures(self) -> bool:

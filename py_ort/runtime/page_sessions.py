@@ -27,12 +27,13 @@ class PageSessions:
         log: The session's log.
 
     Attributes:
+        browser: Options of the browser.
         opened: The main session; None before the first `load`, and after `release`.
         variants: The others, by fed initializers and outputs.
     """
 
     def __init__(self, origin: Origin, options: SessionOptions, browser: BrowserOptions, log: SessionLog) -> None:
-        self._origin, self._options, self._browser, self._log = origin, options, browser, log
+        self._origin, self._options, self.browser, self._log = origin, options, browser, log
         self.opened: Opened | None = None
         self.variants: dict[Any, Opened] = {}
         self._making_variant = Lock()
@@ -59,7 +60,7 @@ class PageSessions:
         progress: Progress | None = None,
     ) -> Opened:
         report = progress or (lambda stage, done, total: None)
-        return Opening(origin, self._options, providers, self._browser, report, self._log, changes).open()
+        return Opening(origin, self._options, providers, self.browser, report, self._log, changes).open()
 
     def main(self) -> Opened:
         """Return the main session.

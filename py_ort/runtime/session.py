@@ -13,6 +13,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import (
     NotImplemented,
 )
+from py_ort.runtime.engine import EngineRequest
 from py_ort.runtime.engines import OURS
 from py_ort.runtime.keywords import Keywords
 from py_ort.runtime.native.session_names import NativeSessionNames
@@ -75,24 +76,19 @@ class InferenceSession(NativeSessionNames):
         engine: str = OURS,
         **keywords: Any,
     ) -> None:
-        where = BrowserOptions.of(browser, launcher, pages)
-        if engine == OURS:
-            asked = Keywords.read(keywords)
-            options = asked.options(path_or_bytes, sess_options)
-            made = PageEngine(
-                path_or_bytes, options, providers, provider_options, where, progress, fallback=asked.fallback
-            )
-            super().__init__(made)
-            self._read_config_from_model = asked.read_config
-            asked.warn(options, made.log)
-        elif type(self) is not InferenceSession:
+        if engine != OURS and type(self) is not InferenceSession:
             raise NotImplemented(f"engine={engine!r} of {type(self).__name__}: only InferenceSession itself has others")
+        asked = Keywords.read(keywords) if engine == OURS else Keywords()
+        where, options = BrowserOptions.of(browser, launcher, pages), asked.options(path_or_bytes, sess_options)
+        request = EngineRequest(path_or_bytes, options, providers, provider_options, where, progress)
+        if engine == OURS:
+            super().__init__(PageEngine(request, asked.fallback))
+            self._read_config_from_model = asked.read_config
+            asked.warn(options, self._engine.log)
         else:
             from py_ort.runtime.peer.engine import PeerEngine  # a tool, which most programs never use
 
-            super().__init__(
-                PeerEngine(path_or_bytes, sess_options, providers, provider_options, where, progress, engine, keywords)
-            )
+            super().__init__(PeerEngine(request, engine, keywords))
 
     # --- running
 

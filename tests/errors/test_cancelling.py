@@ -241,7 +241,7 @@ def test_values_on_the_gpu_are_lost_and_say_so(make):
     bound.bind_cpu_input("x", FEEDS["x"])
     bound.bind_cpu_input("scale", FEEDS["scale"])
     bound.bind_ortvalue_output("y", value)
-    with JsepBackend(browser=beside._engine.sessions._browser) as kernels:
+    with JsepBackend(browser=beside._engine.sessions.browser) as kernels:
         buffer = kernels.alloc(64)
         with pytest.raises(Timeout):
             endless.run(None, ENDLESS, options(0.5))

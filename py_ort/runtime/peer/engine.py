@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from py_ort.browser.loop import loop_thread, soon
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.compiler import NodeArg
 from py_ort.compiler.load import load_model, read_whole
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import EPFail, InvalidArgument, NotImplemented, PyOrtError
-from py_ort.log import SessionLog
 from py_ort.providers import on_device
 from py_ort.providers.resolution import resolve
-from py_ort.runtime.opening import Progress, Providers
+from py_ort.runtime.engine import EngineRequest
 from py_ort.runtime.options import RunOptions, SessionOptions
-from py_ort.runtime.origin import Origin, Source, check_source
+from py_ort.runtime.origin import Origin
 from py_ort.runtime.peer.files import FLAVORS, check_engine, flavor_of
 from py_ort.runtime.peer.worker import PeerWorker
 from py_ort.runtime.values.feeds import check_mapping
@@ -44,12 +42,7 @@ class PeerEngine:
     the folder of external data.
 
     Args:
-        source: An ONNX file, or its bytes.
-        options: See `SessionOptions`.
-        providers: Execution providers, best first; None: those of `options`, else WebGPU, then the CPU.
-        provider_options: Options for each of `providers`, as dicts.
-        browser: Options of the browser.
-        progress: Called with (stage, done, total) while the model is loaded.
+        request: The session's arguments.
         name: The value of `engine=`.
         keywords: Further keywords of the session, which have no effect.
 
@@ -68,44 +61,29 @@ class PeerEngine:
     profile: Profile | None = None
     adapter = ""  # onnxruntime-web does not tell
 
-    def __init__(
-        self,
-        source: Source,
-        options: SessionOptions | None,
-        providers: Providers | None,
-        provider_options: Sequence[Mapping[str, Any]] | None,
-        browser: BrowserOptions,
-        progress: Progress | None,
-        name: str,
-        keywords: Collection[str],
-    ) -> None:
-        check_source(source)
+    def __init__(self, request: EngineRequest, name: str, keywords: Collection[str]) -> None:
         check_engine(name)
-        self.name = name
+        self.name, self.options, self.log = name, request.options, request.log()
+        self._patience = request.browser.launch_timeout
         self._lease: Lease | None = None
         self.worker: PeerWorker | None = None
-        self.options = options._copy() if options else SessionOptions()
-        self._where = browser
-        self.log = SessionLog(self.options.log_severity_level, self.options.logid)
         if keywords:
             self.log.warning("keywords without effect on %s: %s", name, ", ".join(keywords))
         if asked := _beyond(self.options):
             self._refuse(f"the session options {', '.join(asked)}")
-        if providers is None and self.options.has_providers():
-            providers = list(self.options._providers.items())
-        wanted = resolve(providers, provider_options, self.options.config_entries)
+        wanted = resolve(request.providers, request.provider_options, self.options.config_entries)
         flavors = {provider: flavor_of(name, provider) for provider in wanted.providers}
         unknown = {key: f"{name} has no such provider" for key, flavor in flavors.items() if flavor not in FLAVORS}
         flavors = {key: flavor for key, flavor in flavors.items() if key not in unknown}
-        self.origin = Origin(source, self.options.config_entries.get(DATA_FOLDER_ENTRY, ""))
-        report = progress or (lambda stage, done, total: None)
+        self.origin = Origin(request.source, self.options.config_entries.get(DATA_FOLDER_ENTRY, ""))
+        report = request.progress or (lambda stage, done, total: None)
         report("reading the model", 0, 0)
-        model = self._read(source)
+        model = self._read(request.source)
         report(f"loading it into {name}", 0, 0)
         began = time.perf_counter()
         self._last_run: dict[str, Any] = {}
         try:
-            self._lease = loop_thread().call(pool().acquire(self._where))
+            self._lease = loop_thread().call(pool().acquire(request.browser))
             self._begin(model, flavors, {**wanted.dropped, **unknown}, wanted.required, not wanted.cpu_may_stand_in)
         except BaseException:
             self.close()
@@ -135,7 +113,7 @@ class PeerEngine:
             settings["freeDimensionOverrides"] = dict(sizes)
         for name, flavor in flavors.items():
             threads = self.options.intra_op_num_threads or 1
-            self.worker = PeerWorker.shared(self._lease, flavor, threads, self._where.launch_timeout)
+            self.worker = PeerWorker.shared(self._lease, flavor, threads, self._patience)
             url = self.worker.publish(model)
             try:
                 fallback = not alone or not on_device(FLAVORS[flavor].provider)
