@@ -11,12 +11,9 @@ import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from py_ort.exceptions import BrowserCrashed
-
-if TYPE_CHECKING:
-    from py_ort.browser.options import BrowserOptions
 
 T = TypeVar("T")
 
@@ -109,8 +106,13 @@ def _cause(error: BrowserCrashed) -> str:
     )
 
 
-async def once_more_without(options: BrowserOptions, start: Callable[[], Awaitable[T]]) -> T:
+async def once_more_without(browser: str, wanted: bool | None, start: Callable[[], Awaitable[T]]) -> T:
     """Start a browser; again without its sandbox if the system forbids one and the user does not require it.
+
+    Args:
+        browser: `BrowserOptions.browser`.
+        wanted: `BrowserOptions.sandbox`.
+        start: Starts the browser.
 
     Raises:
         BrowserError: The browser cannot be started. The text has advice if the sandbox is the cause.
@@ -118,8 +120,8 @@ async def once_more_without(options: BrowserOptions, start: Callable[[], Awaitab
     try:
         return await start()
     except BrowserCrashed as e:
-        if options.sandbox:
+        if wanted:
             e.message += hint(e)
-        if options.sandbox is not None or not refused(options.browser, e):
+        if wanted is not None or not refused(browser, e):
             raise
         return await start()

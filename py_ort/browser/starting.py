@@ -51,7 +51,9 @@ class Starter:
             BrowserError: The browser cannot be started, or its page or worker did not answer in time.
         """
         bridge = await self._servers()
-        return await sandbox.once_more_without(options, lambda: self._try_to_start(bridge, options, buffers))
+        return await sandbox.once_more_without(
+            options.browser, options.sandbox, lambda: self._try_to_start(bridge, options, buffers)
+        )
 
     async def prepare(self, options: BrowserOptions) -> None:
         """Start the servers and the driver that `browser` needs, at the same time, each only once.

@@ -29,7 +29,9 @@ async def visit(
         BrowserError: The browser could not be started, crashed, or did not open the page.
         Timeout: The work took longer.
     """
-    return await sandbox.once_more_without(options, lambda: _visit(options, url, arrived, done, timeout))
+    return await sandbox.once_more_without(
+        options.browser, options.sandbox, lambda: _visit(options, url, arrived, done, timeout)
+    )
 
 
 async def _visit(

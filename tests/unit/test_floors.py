@@ -1,8 +1,10 @@
-"""The check of the floors of web/src and of the core (.ci/floors.py)."""
+"""The check of the floors of web/src and of the core (.ci/floors.py), and circles in py_ort."""
 
+import copy
 import importlib.util
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -83,3 +85,23 @@ def test_core_faults(floors, tmp_path, name, text, fault):
 def test_ours(floors):
     assert floors.faults(ROOT / "web/src") == []
     assert floors.core_faults(ROOT / "wasm_build/src") == []
+
+
+@pytest.fixture(scope="module")
+def imports():
+    return grimp.build_graph("py_ort", exclude_type_checking_imports=False, cache_dir=None)
+
+
+@pytest.mark.parametrize("folder", ["browser", "runtime", "wire"])
+def test_no_circles(imports, folder):
+    """The import linter's contract leaves out imports for type checkers; this does not."""
+    packages = [f"py_ort.{folder}"]
+    for package in packages:
+        packages += imports.find_children(package)
+        assert not imports.nominate_cycle_breakers(package), package
+
+
+def test_a_circle_is_found(imports):
+    changed = copy.deepcopy(imports)
+    changed.add_import(importer="py_ort.runtime.values.feeds", imported="py_ort.runtime.session")
+    assert changed.nominate_cycle_breakers("py_ort.runtime")
