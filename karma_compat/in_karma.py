@@ -15,7 +15,7 @@ from karma_compat.arguments import Arguments, parse
 from karma_compat.run import absent, runner_options
 from karma_compat.suite import Group, groups
 from py_ort import BrowserOptions
-from py_ort.browser.given import given
+from py_ort.browser.caller_pages import given
 from py_ort.exceptions import PyOrtError
 from py_ort.providers import PROVIDERS, canonical_provider
 from py_ort.runtime.probe import probe

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from py_ort.browser.captured import Captured
+from py_ort.browser.connection_limits import Strangers
 from py_ort.browser.http_server import HttpServer
 from py_ort.browser.page import Page
-from py_ort.browser.strangers import Strangers
 from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import ConnectionLost, PyOrtError
 from py_ort.wire import Connection

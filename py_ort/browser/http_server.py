@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from py_ort.browser.strangers import Strangers
+from py_ort.browser.connection_limits import Strangers
 from py_ort.content_types import content_type
 from py_ort.exceptions import EngineError, PyOrtError
 from py_ort.folders import ASSETS

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any
 
-from py_ort.browser.strangers import MOST, Strangers
+from py_ort.browser.connection_limits import MOST, Strangers
 
 _log = logging.getLogger("py_ort.browser")
 #: Seconds between two checks for overdue connections, and after a connection that could not be accepted.

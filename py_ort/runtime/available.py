@@ -10,7 +10,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.log import LEVELS
 from py_ort.providers import PROVIDERS, onnxruntime_name
-from py_ort.runtime.here import Here
+from py_ort.runtime.local_browser import LocalBrowser
 
 #: Release of onnxruntime with this Python API; some libraries read it.
 API_VERSION = "1.31.1"
@@ -24,7 +24,7 @@ def get_available_providers() -> list[str]:
     The first call in a process starts the browser, which later sessions use. With the variable PY_ORT_PROBE=0 no
     browser is started, and the list has all providers with kernels.
     """
-    return Here().providers()
+    return LocalBrowser().providers()
 
 
 def get_all_providers() -> list[str]:
@@ -37,7 +37,7 @@ def get_device() -> str:
 
     See `get_available_providers`.
     """
-    return Here().device()
+    return LocalBrowser().device()
 
 
 @public_function
@@ -89,12 +89,12 @@ def get_version_string() -> str:
 
 def get_build_info() -> str:
     """Return py_ort's version, the browser and its adapter, in words; see `get_available_providers`."""
-    return _build_info(Here())
+    return _build_info(LocalBrowser())
 
 
 def of_browser(browser: str | BrowserOptions | None, launcher: str | None) -> dict[str, Any]:
     """Return the functions above for a browser, by name."""
-    here = Here(browser, launcher)
+    here = LocalBrowser(browser, launcher)
     return {
         "get_available_providers": here.providers,
         "get_build_info": lambda: _build_info(here),
@@ -102,7 +102,7 @@ def of_browser(browser: str | BrowserOptions | None, launcher: str | None) -> di
     }
 
 
-def _build_info(here: Here) -> str:
+def _build_info(here: LocalBrowser) -> str:
     import py_ort
 
     where = here.words()

@@ -28,7 +28,7 @@ from py_ort.runtime.opening import Progress, Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.origin import Origin
 from py_ort.runtime.page_sessions import PageSessions
-from py_ort.runtime.running import Run, output_names
+from py_ort.runtime.run import Run, output_names
 from py_ort.runtime.values.feeds import check_mapping
 from py_ort.runtime.values.ort_device import HEAP
 from py_ort.runtime.values.output_location import OnGpu, OutputLocation, check_forms, impossible, preferred

@@ -18,8 +18,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from py_ort.browser.caller_pages import given
 from py_ort.browser.captured import Captured, browser_of
-from py_ort.browser.given import given
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import CAPTURE, BrowserOptions
 from py_ort.browser.page import Page

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from py_ort.browser import find
-from py_ort.browser.given import given
+from py_ort.browser.caller_pages import given
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import BrowserError, BrowserNotFound
 

@@ -16,7 +16,7 @@ import small_models
 import py_ort
 from py_ort.browser import find
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.visit import visit
+from py_ort.browser.page_visit import visit
 
 pytestmark = pytest.mark.browser
 FRAME = """<!doctype html><iframe src="index.html?run"></iframe>

@@ -10,7 +10,7 @@ from shared_browser import BROWSER
 
 import py_ort
 from py_ort import BrowserOptions
-from py_ort.runtime import here
+from py_ort.runtime import local_browser
 from py_ort.runtime.available import of_browser
 
 pytestmark = pytest.mark.browser
@@ -26,10 +26,10 @@ def probes(monkeypatch: pytest.MonkeyPatch) -> list[BrowserOptions]:
         asked.append(options)
         return there(options, **more)
 
-    there = here.probe
-    monkeypatch.setattr(here, "probe", probe)
+    there = local_browser.probe
+    monkeypatch.setattr(local_browser, "probe", probe)
     monkeypatch.delenv("PY_ORT_PROBE")
-    here._asked.cache_clear()
+    local_browser._asked.cache_clear()
     return asked
 
 
@@ -49,9 +49,11 @@ def test_a_browser_without_an_adapter(probes: list[BrowserOptions]) -> None:
 
 
 def test_an_adapter_on_the_cpu_is_no_hardware(probes: list[BrowserOptions], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here, "probe", lambda options, close: {"browser": "b", "adapter": "a", "software": True})
-    assert here.Here(BrowserOptions(webgpu="hardware")).providers() == CPU
-    assert here.Here(BrowserOptions(webgpu="auto")).providers() == BOTH
+    monkeypatch.setattr(
+        local_browser, "probe", lambda options, close: {"browser": "b", "adapter": "a", "software": True}
+    )
+    assert local_browser.LocalBrowser(BrowserOptions(webgpu="hardware")).providers() == CPU
+    assert local_browser.LocalBrowser(BrowserOptions(webgpu="auto")).providers() == BOTH
 
 
 def test_no_browser_at_all(probes: list[BrowserOptions], caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from py_ort.browser import find
-from py_ort.browser.launchers import given
+from py_ort.browser.launchers import caller
 from py_ort.browser.launchers.launcher import Launcher
 from py_ort.browser.options import CAPTURE
 from py_ort.exceptions import BrowserNotFound, InvalidArgument
@@ -39,8 +39,8 @@ def launcher_for(options: BrowserOptions) -> type[Launcher]:
         from py_ort.browser.launchers.webdriver import WebDriverLauncher
 
         return WebDriverLauncher
-    if options.browser.startswith(given.SCHEME):
-        return given.GivenLauncher
+    if options.browser.startswith(caller.SCHEME):
+        return caller.GivenLauncher
     family = find.family(options.browser)
     if family in ("firefox", "webkit", "qtwebengine"):
         if options.launcher == "playwright":

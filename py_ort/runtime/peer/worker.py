@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from py_ort.browser.lease import Browser, Lease
+from py_ort.browser.browser_shares import Browser, Lease
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.page import Page
 from py_ort.browser.pool import pool

@@ -17,7 +17,7 @@ VARIABLE = "PY_ORT_PROBE"
 _log = logging.getLogger("py_ort")
 
 
-class Here:
+class LocalBrowser:
     """The capabilities of a browser.
 
     Args:
