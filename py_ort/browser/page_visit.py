@@ -1,4 +1,4 @@
-"""A browser that opens a page of anybody's, and is ended when that page has done its work."""
+"""A browser for one page of another server; the browser ends when the page has done its work."""
 
 from __future__ import annotations
 

@@ -91,6 +91,8 @@ def test_what_it_has_not_is_a_typed_error():
         ):
             with pytest.raises(NotImplemented, match="onnxruntime-web"):
                 ask()
+        with pytest.raises(NotImplemented, match=r"^memory\(\): sessions of onnxruntime-web have not"):
+            session.memory()
         assert session.end_profiling() == ""
     options = SessionOptions()
     options.enable_profiling = True
