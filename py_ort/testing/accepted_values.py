@@ -1,4 +1,4 @@
-"""Numbers that a model compares an input with: those that it has a branch for, like a speech model its sample rates."""
+"""Numbers that a model compares an input with, such as the sample rates of a speech model."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def accepted_values(model: ir.Model) -> dict[str, list[int]]:
 
 
 def _keeps_number(node: ir.Node) -> bool:
-    """Whether a single number stays what it is."""
+    """Return True if a node returns a single number unchanged."""
     declared = operator(node.domain, node.op_type)
     return declared.view or declared.converts or (declared.moves and len(node.outputs) == 1)

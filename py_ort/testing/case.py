@@ -12,26 +12,28 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What passes as equal. Integers, booleans and strings must be exactly equal.
+    """Differences that pass as equal. Booleans and strings must be exactly equal.
 
     Attributes:
         rtol, atol: |got - wanted| <= atol + rtol * |wanted| …
         either: … or, if set, |got - wanted| < atol or the larger is less than `1 + rtol` times the smaller.
+        steps: Largest difference of integers, such as quantized values.
     """
 
     rtol: float = 1e-3
     atol: float = 1e-7
     either: bool = False
+    steps: int = 0
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Feeds, and what is to come of them.
+    """Feeds and expected outputs.
 
     Attributes:
         feeds: By input name.
-        outputs: Those that are expected; None: an optional without an element.
-        names: Of these outputs; none: all, in the model's order.
+        outputs: Expected outputs; None: an optional without an element.
+        names: Names of these outputs; empty: all, in the model's order.
     """
 
     feeds: Mapping[str, Any]
@@ -45,11 +47,11 @@ class Case:
 
     Attributes:
         id: Stable, e.g. "test_softmax_axis_0".
-        model: An ONNX file, or its bytes. What a file has in others is read where it runs.
+        model: An ONNX file, or its bytes. External data is read where the case runs.
         tolerance: By provider; "" for all others.
-        skip: Why it is not run, or "".
-        trouble: Why it cannot be run, which is a failure; "".
-        group: What it is a case of: an operator; "": of itself, as models are.
+        skip: The reason to skip the case, or "".
+        trouble: The reason why the case cannot run, which is a failure; "".
+        group: The operator that it tests; "" for models.
     """
 
     id: str
@@ -94,8 +96,14 @@ def _array_difference(got: np.ndarray, wanted: np.ndarray, tolerance: Tolerance)
         return "" if np.all(equal) else f"{np.size(equal) - np.count_nonzero(equal)} strings differ"
     if got.dtype != wanted.dtype:
         return f"got {got.dtype}, wanted {wanted.dtype}"
-    if wanted.dtype.kind in "iub":
+    off: Any = None
+    if wanted.dtype.kind == "b":
         wrong = got != wanted
+    elif wanted.dtype.kind in "iu":
+        with np.errstate(over="ignore"):
+            off = np.maximum(got, wanted) - np.minimum(got, wanted)
+        off = off.view(off.dtype.str.replace("i", "u"))  # a difference of signed numbers may pass the largest one
+        wrong = off > tolerance.steps
     elif wanted.dtype.kind == "c":
         wrong = ~np.isclose(got, wanted, tolerance.rtol, tolerance.atol, equal_nan=True)
     else:
@@ -104,7 +112,11 @@ def _array_difference(got: np.ndarray, wanted: np.ndarray, tolerance: Tolerance)
         return ""
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     count = f"{np.count_nonzero(wrong)} of {wrong.size} elements differ"
-    return f"{count}, first at {list(at)}: got {got[at]!s}, wanted {wanted[at]!s}"
+    text = f"{count}, first at {list(at)}: got {got[at]!s}, wanted {wanted[at]!s}"
+    if off is None:
+        return text
+    small = wanted.dtype.itemsize == 1 and off.max() == 1
+    return f"{text}; {'one step of quantization' if small else off.max()} at most"
 
 
 def _near(a: np.ndarray, b: np.ndarray, tolerance: Tolerance) -> np.ndarray:
@@ -125,7 +137,7 @@ def _kind(value: Any) -> str:
 
 
 def relative_error(got: Any, wanted: Any) -> float:
-    """Return max |a-b| / (0.001 + |b|) of two values; of what is no float 0 if they are equal, else infinity."""
+    """Return max |a-b| / (0.001 + |b|) of two values; of other types 0 if they are equal, else infinity."""
     if not isinstance(wanted, np.ndarray) or wanted.dtype.kind != "f" or not wanted.size:
         return float("inf") if difference(got, wanted, Tolerance()) else 0.0
     if not isinstance(got, np.ndarray) or got.shape != wanted.shape:

@@ -1,4 +1,4 @@
-"""What changed since earlier results."""
+"""Changes since earlier results."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 from py_ort.exceptions import InvalidArgument
 from py_ort.testing.results import FAILED, PASSED, Results
 
-#: What may have become of a case.
+#: Possible changes of a case.
 FAILS, PASSES, OTHER, NEW, GONE = "now fails", "now passes", "fails otherwise", "is new", "is gone"
-#: What is left of a reason to tell two failures apart: its kind, not its numbers.
+#: The part of a reason that tells two failures apart: its kind, not its numbers.
 _KIND = 80
 
 
 @dataclass(frozen=True)
 class Change:
-    """A case whose result is another.
+    """A case with another result.
 
     Attributes:
         where: The run's title.
@@ -54,7 +54,7 @@ def read_runs(file: Path) -> list[dict[str, Any]]:
 
 
 def changes(results: Sequence[Results], earlier: Sequence[Mapping[str, Any]]) -> list[Change]:
-    """Return what changed in runs of the same browsers, engines and providers; failures first."""
+    """Return the changes in runs of the same browsers, engines and providers; failures first."""
     before = {_key(run): run for run in earlier}
     found = []
     for result in results:

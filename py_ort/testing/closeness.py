@@ -1,4 +1,4 @@
-"""How near an output of any model is to the one it should be: by its own largest number, and by its type."""
+"""Comparison of outputs with expected ones, relative to the largest number and by type."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ import numpy as np
 
 from py_ort.testing.case import Tolerance, difference
 
-#: Of outputs whose elements have 16 bits or fewer, and of all others.
+#: Tolerances of outputs whose elements have 16 bits or fewer, and of all others.
 _COARSE, _FINE = 1e-2, 1e-3
 
 
-def closeness(got: Any, wanted: Any, tolerance: float | None = None) -> tuple[str, float]:
-    """Compare an output with the one that is wanted.
+def closeness(got: Any, wanted: Any, tolerance: float | None = None, steps: int = 0) -> tuple[str, float]:
+    """Compare an output with the expected one.
 
     Args:
         got: An array of any dtype, or a list, dict or None, as `InferenceSession.run` gives them.
         wanted: The same of the reference.
-        tolerance: What passes: |got - wanted| <= tolerance * |wanted| + tolerance / 10 * max |wanted|. Default: 0.001,
-            and 0.01 for elements of 16 bits or fewer. What is no float must be equal.
+        tolerance: Passes: |got - wanted| <= tolerance * |wanted| + tolerance / 10 * max |wanted|. Default: 0.001,
+            and 0.01 for elements of 16 bits or fewer.
+        steps: Largest difference of integers that passes. Booleans and strings must be equal.
 
     Returns:
-        What differs, in words ("": nothing does), and the largest difference of an element, as a part of the largest
+        The difference in words ("": none), and the largest difference of an element, as a part of the largest
         number that is wanted.
     """
     part, scale = _part(got, wanted)
     allowed = tolerance if tolerance is not None else _COARSE if _few_bits(wanted) else _FINE
-    return difference(got, wanted, Tolerance(allowed, allowed / 10 * scale)), part
+    return difference(got, wanted, Tolerance(allowed, allowed / 10 * scale, steps=steps)), part
 
 
 def _few_bits(value: Any) -> bool:

@@ -1,8 +1,8 @@
-"""Every value of a model, here and there: the first that differs, and by how much all do.
+"""Every value of a model on two sides: the first that differs, and the difference of each.
 
-Values are taken a few at a time, as outputs of models that are the given one with other outputs, so that no more of
-them are in memory than that. A value that is an output is not fused with what reads it: where the model as it is
-differs, and no value by itself does, the fusions are searched, one value at a time.
+Each side runs the model several times, with a few other values as outputs each time, to limit memory. An output is
+not fused with its readers. If only the unchanged model differs, and no value alone does, the search looks for the
+fusion, with one value at a time.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,12 +30,12 @@ from py_ort.testing.native_model import NativeModel
 
 #: Values at a time, at first and at most, and how many bytes of them are many.
 _FIRST, _MOST, _MANY = 8, 64, 64 << 20
-#: Errors that say nothing of the model: there is no such browser, or not the provider in it.
+#: Errors unrelated to the model: there is no such browser, or the browser lacks the provider.
 _NOWHERE = (BrowserNotFound, EPFail)
 
 
 class Side(Protocol):
-    """What runs a model; `name` says what it is."""
+    """A way to run a model, with a name."""
 
     @property
     def name(self) -> str: ...
@@ -99,16 +100,16 @@ class InBrowser:
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the model, here and there.
+    """A value of the model on both sides.
 
     Attributes:
         name: Its name.
-        node, op_type: What computes it.
+        node, op_type: The node that computes it.
         dtype, shape: As the reference has it; None where it is no tensor.
         difference: How it differs, in words; "" if it does not, or was not compared.
         part: The largest difference of an element, as a part of the value's largest number; None: not compared.
-        error: Why it could not be compared; "".
-        origin: Whether it differs, or fails, and nothing that its node reads does.
+        error: The reason why it was not compared; "".
+        origin: True if it differs or fails, and none of its node's inputs does.
     """
 
     name: str
@@ -123,7 +124,7 @@ class Value:
 
     @property
     def wrong(self) -> bool:
-        """Whether it differs or fails."""
+        """True if it differs or fails."""
         return bool(self.difference or self.error)
 
     def __str__(self) -> str:
@@ -136,7 +137,7 @@ class Value:
 
 @dataclass
 class Comparison:
-    """What `compare` found.
+    """The result of `compare`.
 
     Attributes:
         values: In the model's order.
@@ -158,7 +159,7 @@ class Comparison:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing differs."""
+        """True if no value and no output differs."""
         return self.first is None and not self.outputs
 
     def as_dict(self) -> dict[str, Any]:
@@ -175,6 +176,7 @@ def compare(
     reference: Side,
     *,
     tolerance: float | None = None,
+    steps: int = 0,
     progress: Callable[[int, int, str], None] = lambda done, total, detail: None,
 ) -> Comparison:
     """Compare all values that the nodes of a model's main graph compute; those inside of If, Loop and Scan are not.
@@ -182,24 +184,26 @@ def compare(
     Args:
         model: An ONNX file, or its bytes.
         feeds: By input name.
-        tested: What is looked at.
-        reference: What is right.
+        tested: The side to test.
+        reference: The side with the right values.
         tolerance: See `py_ort.testing.closeness.closeness`.
-        progress: Called with how many values are done, how many there are, and what was found first.
+        steps: See `py_ort.testing.closeness.closeness`.
+        progress: Called with the number of compared values, their total, and the first finding.
 
     Raises:
         NoSuchFile, InvalidProtobuf: The model cannot be read.
         NotImplemented: The reference does not run it.
-        BrowserNotFound, EPFail: There is no such browser, or not the provider in it.
+        BrowserNotFound, EPFail: There is no such browser, or the browser lacks the provider.
     """
     proto = read_proto(model)
-    tapped = _Tapped(proto, None if isinstance(model, bytes) else Path(model).resolve().parent, feeds)
+    folder = None if isinstance(model, bytes) else Path(model).resolve().parent
+    tapped = _Tapped(proto, folder, feeds, partial(closeness, tolerance=tolerance, steps=steps))
     found = Comparison()
     outputs = [output.name for output in proto.graph.output]
     wanted = tapped.run(reference, outputs)
     try:
         got = tapped.run(tested, outputs)
-        told = {name: closeness(a, b, tolerance)[0] for name, a, b in zip(outputs, got, wanted, strict=True)}
+        told = {name: tapped.closeness(a, b)[0] for name, a, b in zip(outputs, got, wanted, strict=True)}
         found.outputs = {name: text for name, text in told.items() if text}
     except _NOWHERE:
         raise
@@ -207,13 +211,13 @@ def compare(
         found.outputs = dict.fromkeys(outputs, f"{type(e).__name__}: {e}")
     del wanted
     total = len(tapped.makers)
-    for value in tapped.values(tested, reference, tolerance):
+    for value in tapped.values(tested, reference):
         found.values.append(value)
         first = found.first
         progress(len(found.values), total, f"{first.name} differs" if first else "")
     found.maps = tapped.maps
     if found.outputs and not any(value.wrong and value.name not in outputs for value in found.values):
-        found.fused = tapped.search(tested, reference, tolerance)
+        found.fused = tapped.search(tested, reference)
     return found
 
 
@@ -222,8 +226,9 @@ _MAP = (32, 64)
 
 
 def difference_map(got: Any, wanted: Any) -> list[list[float]]:
-    """Return where two arrays differ: rows along the last axis, of which some are one where there are many; the largest
-    difference in each cell, as a part of the largest of all. Empty where they are not comparable.
+    """Return a map of differences: for each cell the largest difference, as a part of the largest of all.
+
+    Rows are along the last axis; large arrays have several elements in a cell. The map of incomparable arrays is empty.
     """
     a, b = np.asarray(got), np.asarray(wanted)
     if a.shape != b.shape or not b.size or b.dtype.kind not in "iufb" or a.dtype.kind not in "iufb":
@@ -244,15 +249,22 @@ class _Tapped:
 
     Attributes:
         makers: The node of each value, in order.
+        closeness: Compares a value with the one of the reference.
         maps: See `Comparison`.
     """
 
-    def __init__(self, proto: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, np.ndarray]) -> None:
-        self._proto, self._folder, self._feeds = proto, folder, feeds
+    def __init__(
+        self,
+        proto: onnx.ModelProto,
+        folder: Path | None,
+        feeds: Mapping[str, np.ndarray],
+        closeness: Callable[[Any, Any], tuple[str, float]],
+    ) -> None:
+        self._proto, self._folder, self._feeds, self.closeness = proto, folder, feeds, closeness
         self.makers = {name: node for node in proto.graph.node for name in node.output if name}
         self._typed = {value.name: value for value in (*proto.graph.value_info, *proto.graph.output)}
         self.maps: dict[str, list[list[float]]] = {}
-        #: Those that differ or fail.
+        #: Values that differ or fail.
         self._wrong: set[str] = set()
 
     def run(self, side: Side, names: Sequence[str]) -> list[Any]:
@@ -262,14 +274,14 @@ class _Tapped:
             self._proto.graph.output.append(self._typed.get(name) or onnx.ValueInfoProto(name=name))
         return side.run(self._proto.SerializeToString(), self._folder, names, self._feeds)
 
-    def values(self, tested: Side, reference: Side, tolerance: float | None) -> Iterator[Value]:
+    def values(self, tested: Side, reference: Side) -> Iterator[Value]:
         """Yield all values, in order."""
         left, count = list(self.makers), _FIRST
         behind: set[str] = set()
         while left:
             some, left = left[:count], left[count:]
             taken = [name for name in some if not behind.intersection(self.makers[name].input)]
-            found = dict(self._compare(taken, tested, reference, tolerance))
+            found = dict(self._compare(taken, tested, reference))
             for name in some:
                 value = found.get(name) or self._value(name, error="not compared: it is computed from what fails")
                 if value.error:
@@ -280,9 +292,7 @@ class _Tapped:
             size = sum(np.prod(v.shape) * 8 for v in found.values() if v.shape is not None)
             count = max(1, count // 2) if size > _MANY else min(count * 2, _MOST)
 
-    def _compare(
-        self, names: list[str], tested: Side, reference: Side, tolerance: float | None
-    ) -> Iterator[tuple[str, Value]]:
+    def _compare(self, names: list[str], tested: Side, reference: Side) -> Iterator[tuple[str, Value]]:
         """Yield values; where some fail together, one after the other, up to the first that fails alone."""
         if not names:
             return
@@ -298,13 +308,13 @@ class _Tapped:
             failed: set[str] = set()
             for some in (names[:half], names[half:]):
                 ready = [name for name in some if not failed.intersection(self.makers[name].input)]
-                for name, value in self._compare(ready, tested, reference, tolerance):
+                for name, value in self._compare(ready, tested, reference):
                     if value.error:
                         failed.update(self.makers[name].output)
                     yield name, value
             return
         for name, a, b in zip(names, got, wanted, strict=True):
-            text, part = closeness(a, b, tolerance)
+            text, part = self.closeness(a, b)
             if text:
                 self._wrong.add(name)
             value = self._value(name, difference=text, part=part)
@@ -317,14 +327,14 @@ class _Tapped:
         origin = bool(difference or error) and not self._wrong.intersection(node.input)
         return Value(name, node.name, node.op_type, None, None, difference, part, error, origin)
 
-    def search(self, tested: Side, reference: Side, tolerance: float | None) -> Value | None:
+    def search(self, tested: Side, reference: Side) -> Value | None:
         """Return the first value that differs where it alone is looked at: by halves, as what is behind differs too."""
         names = list(self.makers)
         first: Value | None = None
         low, high = 0, len(names)
         while low < high:
             middle = (low + high) // 2
-            ((_, value),) = self._compare([names[middle]], tested, reference, tolerance)
+            ((_, value),) = self._compare([names[middle]], tested, reference)
             if value.wrong:
                 first, high = value, middle
             else:

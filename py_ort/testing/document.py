@@ -1,4 +1,4 @@
-"""Writes docs/compatibility.md: in which browsers ONNX's node cases were run, and what came of it.
+"""Writes docs/compatibility.md: the browsers in which ONNX's node cases ran, and the results.
 
     py-ort conformance onnx-node --browser … --provider … --json FILE
     python -m py_ort.testing.document FILE…
@@ -18,10 +18,10 @@ from py_ort.testing.results import OURS, expectations_of
 
 DOCUMENT = Path(__file__).parents[2] / "docs/compatibility.md"
 _COLUMNS = ("browser", "version", "system", "provider", "adapter", "passed", "known failures", "date")
-#: Those that tell rows apart.
+#: Columns that identify a row.
 _KEY = (0, 2, 3, 4)
 _NAMES = {"chromium": "Chromium", "firefox": "Firefox", "webkit": "WebKitGTK", "qtwebengine": "QtWebEngine"}
-#: Where nobody has tried, as far as we know; a row of that name takes its place.
+#: Browsers and systems without known results; a row of that name replaces them.
 _NOT_TRIED = (
     "Chrome on Windows",
     "Chrome on macOS",

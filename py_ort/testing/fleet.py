@@ -16,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from py_ort.browser.caller_pages import given
@@ -41,7 +42,7 @@ from py_ort.testing.runner import RunnerOptions, check_ids, run_case, run_cases,
 from py_ort.testing.worker_pool import WorkerPool
 
 _log = logging.getLogger("py_ort")
-#: What says that a browser is gone, and nothing of the case.
+#: Errors of a lost browser, unrelated to the case.
 GONE = (BrowserCrashed, BrowserNotFound, ConnectionLost, PageCrashed, Timeout)
 #: How often a browser may be lost, one case after the other, until it gets no more.
 PATIENCE = 2
@@ -82,7 +83,7 @@ class Fleet:
         self._missing: dict[str, PyOrtError | BrokenProcessPool] = {}
         self._stack = ExitStack()
         if started and has_processes(started, self._options.jobs):
-            _give_processes(self._nodes, self._stack)
+            _give_processes(self._nodes, self._options.kernels, self._stack)
         self._stack.callback(self._shelf.close)
         self._over = threading.Event()
         self._stack.callback(self._over.set)
@@ -203,7 +204,7 @@ class Fleet:
             yield case.id, Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, f"no browser is left: {why}")
 
 
-def _give_processes(nodes: Sequence[Node], stack: ExitStack) -> None:
+def _give_processes(nodes: Sequence[Node], kernels: Sequence[Path], stack: ExitStack) -> None:
     """Have each browser's sessions made in a process of its own, until the stack is closed."""
     if host := next((node.browser.host for node in nodes if node.browser.host), ""):
         _log.warning("%d processes of py_ort listen at %s, each at a port of its own", len(nodes), host)
@@ -212,7 +213,7 @@ def _give_processes(nodes: Sequence[Node], stack: ExitStack) -> None:
         with ThreadPoolExecutor(len(nodes)) as threads:  # at once: each waits for its browser
             list(threads.map(lambda one: one.end(interrupted=kind is not None), workers))
 
-    workers = [WorkerPool(1) for _ in nodes]
+    workers = [WorkerPool(1, kernels) for _ in nodes]
     stack.push(end_all)
     for node, worker in zip(nodes, workers, strict=True):
         node.call = lambda *call, worker=worker: worker.submit(*call).result()
@@ -279,7 +280,7 @@ def _work(node: Node, shelf: _Shelf, options: RunnerOptions, tell: Callable[[str
 
 
 class _Shelf:
-    """Cases that wait for a browser, or, until they are given, browsers for them. Any thread may use it."""
+    """Cases that wait for a browser, or browsers that wait for cases. Thread-safe."""
 
     def __init__(self, nodes: Sequence[str]) -> None:
         self._waiting: list[tuple[Case, list[str]]] = []
@@ -289,7 +290,7 @@ class _Shelf:
         self._changed = threading.Condition()
 
     def give(self, cases: Sequence[Case]) -> None:
-        """Have these run."""
+        """Add cases to run."""
         with self._changed:
             self._waiting = [(case, []) for case in reversed(cases)]
             self._given = True
@@ -335,12 +336,12 @@ class _Shelf:
             self._changed.notify_all()
 
     def left(self) -> list[Case]:
-        """Return the cases that nobody took."""
+        """Return the cases that no browser took."""
         with self._changed:
             return [case for case, _ in reversed(self._waiting)]
 
     def close(self) -> None:
-        """Let nobody take any more."""
+        """Hand out no more cases."""
         with self._changed:
             self._waiting.clear()
             self._given = True

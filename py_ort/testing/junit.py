@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from py_ort.testing.results import FAILED, SKIPPED, Outcome, Results
 
-#: What no XML document may hold.
+#: Characters that XML forbids.
 _FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

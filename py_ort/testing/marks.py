@@ -1,4 +1,4 @@
-"""The marker `ort`: what a test wants of the browser that it runs in."""
+"""The marker `ort`: a test's requirements of its browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-#: What of pytest-playwright's sessions may live in: the test's own page, a tab of its context, one of its browser.
+#: Places for sessions in pytest-playwright: the test's own page, a tab of its context, a context of its browser.
 WITHIN = ("page", "context", "browser")
 MARKER = (
     "ort(browser=, provider=, engine=, webgpu=, f16=, within=): run only in these browsers, on these providers and by "
@@ -19,7 +19,7 @@ MARKER = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a test wants; the marker nearest to it has the say.
+    """A test's requirements; the nearest marker counts.
 
     Attributes:
         browser: Names of browsers; (): any.
@@ -39,14 +39,14 @@ class Wanted:
 
     @classmethod
     def of(cls, node: pytest.Item, within: str | None) -> Wanted:
-        """Return what the markers of a test say.
+        """Return the requirements of a test's markers.
 
         Args:
             node: The test.
-            within: What the command line says of that; None: nothing.
+            within: The value of the command line; None: none.
 
         Raises:
-            pytest.UsageError: A marker has what no such marker has.
+            pytest.UsageError: A marker has an unknown argument.
         """
         said: dict[str, Any] = {"within": within or ""}
         for mark in reversed(list(node.iter_markers("ort"))):

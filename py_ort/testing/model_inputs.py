@@ -1,4 +1,4 @@
-"""What a model must be fed, before there is a session: of an ONNX file, or of a `.pyort` file."""
+"""The inputs of an ONNX or `.pyort` file, read without a session."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ModelInputs:
     """The inputs of a model.
 
     Attributes:
-        args: Those that must be fed.
-        overridable: Initializers that may be.
+        args: Inputs that a run needs.
+        overridable: Initializers that a run may replace.
         accepted: Numbers that the model has branches for, by input; see `accepted_values`.
     """
 

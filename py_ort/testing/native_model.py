@@ -1,30 +1,37 @@
-"""What native onnxruntime makes of a model, to compare with."""
+"""Native onnxruntime's outputs of a model, to compare with."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.exceptions import PyOrtError
+from py_ort.testing.split_model import split
 
 
 class NativeModel:
-    """A model in native onnxruntime, where that is installed and takes it.
+    """A model in native onnxruntime, if onnxruntime is installed and accepts the model.
+
+    User kernels run by their `reference`, a function of Python: see `py_ort.testing.split_model`.
 
     Args:
-        model: A file, or its bytes; None: there is none.
-        folder: Of external data of bytes.
+        model: A file, or its bytes; None: there is no model.
+        folder: Folder of external data, if the model is bytes.
 
     Attributes:
-        name: What it is called.
-        trouble: Why it does not run, or what it said last; "".
+        name: Name and version of the reference.
+        trouble: The reason for no session, or the last error of a run; "".
     """
 
     def __init__(
         self, model: str | os.PathLike[str] | bytes | None, folder: str | os.PathLike[str] | None = None
     ) -> None:
-        self.name, self.trouble, self._session = "", "", None
+        self.name, self.trouble = "", ""
+        self._outputs: list[str] = []
+        self._run: Callable[[Mapping[str, Any]], Sequence[Any]] | None = None
         if model is None:
             self.trouble = "no ONNX model was given"
             return
@@ -34,28 +41,27 @@ class NativeModel:
             self.trouble = "native onnxruntime is not installed (pip install onnxruntime)"
             return
         self.name = f"onnxruntime {onnxruntime.__version__}"
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        if folder is not None:
-            options.add_session_config_entry(DATA_FOLDER_ENTRY, os.fsdecode(folder))
-        source = model if isinstance(model, bytes) else os.fsdecode(model)
-        # On x86 without VNNI sums of uint8 by int8 saturate otherwise; but with it QGemm of columns has no kernel.
-        for exact in ("1", "0"):
-            options.add_session_config_entry("session.x64quantprecision", exact)
-            try:
-                self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-            except Exception as e:  # its own errors have no common class
-                self._refuses(e)
-            else:
-                self.trouble = ""
-                break
+        if folder is None and not isinstance(model, bytes):
+            folder = Path(os.fsdecode(model)).resolve().parent
+        try:
+            if found := split(model, folder, lambda part: _session(part, folder)):
+                self._outputs, self._run = found.outputs, found.run
+                return
+            session = _session(model, folder)
+        except PyOrtError as e:
+            self.trouble = str(e)
+        except Exception as e:  # its own errors have no common class
+            self._refuses(e)
+        else:
+            self._outputs = [output.name for output in session.get_outputs()]
+            self._run = lambda feeds: session.run(None, dict(feeds))
 
     def run(self, feeds: Mapping[str, Any]) -> Sequence[Any] | None:
         """Return its outputs, in the model's order; None if there are none."""
-        if self._session is None:
+        if self._run is None:
             return None
         try:
-            outputs: Sequence[Any] = self._session.run(None, dict(feeds))
+            outputs = self._run(feeds)
         except Exception as e:
             self._refuses(e)
             return None
@@ -64,13 +70,33 @@ class NativeModel:
 
     def first_taken(self, tried: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Return the first feeds that it takes, and its outputs by name, in the model's order; None: it takes none."""
-        if self._session is None:
+        if self._run is None:
             return None
-        names = [output.name for output in self._session.get_outputs()]
         for feeds in tried:
             if (outputs := self.run(feeds)) is not None:
-                return feeds, dict(zip(names, outputs, strict=True))
+                return feeds, dict(zip(self._outputs, outputs, strict=True))
         return None
 
     def _refuses(self, error: Exception) -> None:
         self.trouble = f"{self.name} refuses the model or its inputs: {str(error).splitlines()[0]}"
+
+
+def _session(model: str | os.PathLike[str] | bytes, folder: str | os.PathLike[str] | None) -> Any:
+    """Return a session of native onnxruntime."""
+    import onnxruntime
+
+    source = model if isinstance(model, bytes) else os.fsdecode(model)
+
+    def make(entries: Mapping[str, str]) -> Any:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        for name, entry in entries.items():
+            options.add_session_config_entry(name, entry)
+        return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+    data = {DATA_FOLDER_ENTRY: os.fsdecode(folder)} if folder is not None and source is model else {}
+    # On x86 without VNNI sums of uint8 by int8 saturate otherwise; but with it QGemm of columns has no kernel.
+    try:
+        return make({**data, "session.x64quantprecision": "1"})
+    except Exception:  # its own errors have no common class
+        return make(data)

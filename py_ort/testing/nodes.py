@@ -20,11 +20,11 @@ class Node:
     """A browser of a fleet.
 
     Attributes:
-        name: Which, in results.
-        browser: What was asked for.
-        place: Results without cases, which say where it is; None if it was never there.
-        cases: How many it ran.
-        error: Why it got no more; "".
+        name: Its name in results.
+        browser: The options asked for.
+        place: Results without cases, with its description; None if it never opened.
+        cases: Number of cases that it ran.
+        error: The reason why it gets no more; "".
         asked: The caller's name of the browser, where `browser` is another.
         call: Calls a function where its sessions are made.
     """
@@ -55,7 +55,7 @@ def nodes_of(urls: Sequence[str], like: BrowserOptions) -> list[BrowserOptions]:
 
 
 def has_processes(fleet: Sequence[BrowserOptions], jobs: int) -> bool:
-    """Whether each browser of a fleet has a process of its own; without, this one serves all.
+    """Return True if each browser of a fleet has a process of its own; otherwise this process serves all.
 
     Args:
         fleet: The browsers.

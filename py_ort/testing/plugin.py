@@ -1,4 +1,4 @@
-"""The pytest plugin: models in browsers, from anybody's tests. Installed with py_ort; pytest finds it by itself.
+"""The pytest plugin: tests of models in browsers. It is installed with py_ort; pytest finds it.
 
     def test_my_model(ort_session):
         session = ort_session("model.onnx")
@@ -75,7 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--ort-webgpu", metavar="KIND", help="hardware, software, off or auto (PY_ORT_WEBGPU, or auto)")
     group.addoption(
-        "--ort-skip-missing", action="store_true", help="skip tests whose provider the browser has not; else they fail"
+        "--ort-skip-missing", action="store_true", help="skip tests whose provider the browser lacks; else they fail"
     )
     group.addoption(
         "--ort-no-fallback", action="store_true", help="a node that does not run on the test's provider is an error"
@@ -97,9 +97,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 #: Outputs that differ and are named.
 _OUTPUTS = 5
-#: Why tests are skipped where they want an adapter that is not there.
+#: The reason to skip tests that want an adapter that is not there.
 _MISSING = pytest.StashKey[dict[tuple[Target, Wanted], str]]()
-#: What says in which browser the next session is made, and what is told of it there.
+#: A function that returns the browser of the next session, and one that writes a line about the session there.
 Place = tuple[Callable[[], "BrowserOptions"], Callable[[str], None]]
 
 
@@ -147,7 +147,7 @@ def ort_browser(ort_target: Target, pytestconfig: pytest.Config) -> BrowserOptio
 
     if ort_target.browser == ANY_REMOTE and (remotes := Remotes.of(pytestconfig)):
         return remotes.browser
-    # Without the option, variable PY_ORT_WEBGPU decides as it does for every session.
+    # Without the option the variable PY_ORT_WEBGPU decides, as for every session.
     webgpu = pytestconfig.getoption("--ort-webgpu")
     # It is closed with Python, not between two tests; one that is lent is for the next test of any worker.
     idle = 0 if is_lent(ort_target.browser) else 3600
@@ -180,7 +180,7 @@ def ort_session(
     """Make sessions as `InferenceSession` does, by the engines of --ort-engine, or one that is given as `engine=`;
     they are closed after the test.
 
-    A provider that the browser has not fails the test, or skips it with --ort-skip-missing. On WebGPU, nodes that it
+    A provider that the browser lacks fails the test, or skips it with --ort-skip-missing. On WebGPU, nodes that it
     cannot run go to wasm with a `FallbackWarning`, or fail the test with --ort-no-fallback or the marker
     ort_no_fallback. A test decides otherwise for a session by the configuration entries behind this,
     session.require_providers and session.disable_cpu_ep_fallback.
@@ -306,8 +306,8 @@ def assert_matches_reference(
     and says which node's result is the first that does.
 
     It is called with a model (a file, or its bytes), feeds (arrays by input name; random numbers for the others), a
-    tolerance (see `py_ort.testing.closeness.closeness`) and, by name, what else `InferenceSession` takes. The reference
-    needs onnxruntime installed.
+    tolerance, steps (see `py_ort.testing.closeness.closeness`) and, by name, other arguments of `InferenceSession`. The
+    reference needs onnxruntime installed; user kernels need a `reference` of their own.
     """
     from py_ort.testing.reference import differences, first_difference, reference
 
@@ -315,16 +315,17 @@ def assert_matches_reference(
         model: str | os.PathLike[str] | bytes,
         feeds: Mapping[str, Any] | None = None,
         tolerance: float | None = None,
+        steps: int = 0,
         **options: Any,
     ) -> InferenceSession:
         fed, wanted = reference(model, feeds)
         session = ort_session(model, **options)
-        if wrong := differences(session, fed, wanted, tolerance):
+        if wrong := differences(session, fed, wanted, tolerance, steps):
             where = ort_target._replace(engine=options.get("engine", ort_target.engine))
             if len(wrong) > _OUTPUTS:
                 wrong[_OUTPUTS:] = [f"{len(wrong) - _OUTPUTS} more outputs"]
             session_options = {"browser": _ort_place[0](), **options}
-            wrong += first_difference(model, fed, where.provider, where.engine, session_options, tolerance)
+            wrong += first_difference(model, fed, where.provider, where.engine, session_options, tolerance, steps)
             pytest.fail(f"on {where} outputs differ from native onnxruntime's:\n  " + "\n  ".join(wrong))
         return session
 
@@ -332,7 +333,7 @@ def assert_matches_reference(
 
 
 def _fallbacks(placement: Placement) -> str:
-    """What a test that is named after the first provider should know; "" if its nodes run there."""
+    """Return a remark about nodes that do not run on the provider in the test's name; "" if all do."""
     first, strays = placement.providers[0], placement.fallbacks()
     if not strays and (placement.on_first() or not placement.nodes):
         return ""

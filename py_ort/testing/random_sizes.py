@@ -118,7 +118,7 @@ def _named(inputs: Sequence[NodeArg]) -> Iterator[tuple[NodeArg, int, str]]:
 
 
 def _is_name(dim: str | None) -> TypeGuard[str]:
-    """Whether it says which size it is: PaddlePaddle's exporter calls each open one "?"."""
+    """Return True if the text is a name of a size: PaddlePaddle's exporter calls each open one "?"."""
     return dim is not None and any(letter.isalnum() for letter in dim)
 
 

@@ -42,7 +42,11 @@ def reference(
 
 
 def differences(
-    session: InferenceSession, feeds: Mapping[str, Any], wanted: Mapping[str, Any], tolerance: float | None = None
+    session: InferenceSession,
+    feeds: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    tolerance: float | None = None,
+    steps: int = 0,
 ) -> list[str]:
     """Run a session, and return how its outputs differ from those wanted, a line each; none if they do not.
 
@@ -51,9 +55,10 @@ def differences(
         feeds: Arrays by input name.
         wanted: Outputs by name.
         tolerance: See `closeness`.
+        steps: See `closeness`.
     """
     found = zip(wanted, session.run(list(wanted), feeds), strict=True)
-    told = {name: closeness(got, wanted[name], tolerance) for name, got in found}
+    told = {name: closeness(got, wanted[name], tolerance, steps) for name, got in found}
     return [
         f"output {name!r}: {text} (worst: {part:.2g} of the largest)" for name, (text, part) in told.items() if text
     ]
@@ -66,6 +71,7 @@ def first_difference(
     engine: str,
     options: Mapping[str, Any],
     tolerance: float | None = None,
+    steps: int = 0,
 ) -> list[str]:
     """Return the first value of a model that differs, in a line; none where it cannot be looked for.
 
@@ -76,13 +82,14 @@ def first_difference(
         engine: What runs the model.
         options: Keywords of `InferenceSession` besides.
         tolerance: See `closeness`.
+        steps: See `closeness`.
     """
     from py_ort.testing.compare import InBrowser, Native, compare
 
     if is_package(model):
         return []
     try:
-        found = compare(model, feeds, InBrowser(provider, engine, options), Native(), tolerance=tolerance)
+        found = compare(model, feeds, InBrowser(provider, engine, options), Native(), tolerance=tolerance, steps=steps)
     except PyOrtError as e:
         return [f"which node is the first was not found: {e}"]
     return [f"the first value that differs is {found.first}"] if found.first else []

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from py_ort import BrowserOptions
     from py_ort.exceptions import PyOrtError
 
-#: What stands for any of them in the ids of tests, which each worker must call the same.
+#: The name of any remote browser in ids of tests, which must be the same in each worker.
 ANY_REMOTE = "remote"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.table import Table
 
 from py_ort.testing.changes import Change
-from py_ort.testing.results import FAILED, PASSED, SKIPPED, Results
+from py_ort.testing.results import FAILED, OURS, PASSED, SKIPPED, Results
 
 #: Cases of one reason that are named.
 _NAMED = 5
@@ -17,7 +17,7 @@ _NAMED = 5
 def summary(results: Results) -> Table | None:
     """Return the kinds of failure with their counts and some of their cases; None where there is none.
 
-    Failures that were expected are counted, not named.
+    Failures that were expected are marked as known.
     """
     groups: dict[str, list[str]] = {}
     for name, outcome in results.cases.items():
@@ -28,15 +28,18 @@ def summary(results: Results) -> Table | None:
     table = Table("number", "reason", "cases", box=None, header_style="bold")
     table.columns[0].justify = "right"
     for reason, names in sorted(groups.items(), key=lambda item: -len(item[1])):
-        named = sorted(names)[: 0 if reason.endswith("(known)") else _NAMED]
+        named = sorted(names)[:_NAMED]
         more = [f"{len(names) - len(named)} more"] if named and len(names) > len(named) else []
         table.add_row(str(len(names)), reason, ", ".join([*named, *more]))
     return table if groups else None
 
 
 def totals(results: Results) -> str:
-    """Return how many cases have which status: "3 passed, 1 failed, 0 skipped"; or why none was run."""
-    return results.error or ", ".join(f"{results.count(status)} {status}" for status in (PASSED, FAILED, SKIPPED))
+    """Return how many cases have which status: "3 passed, 1 failed (1 known), 0 skipped"; or why none was run."""
+    known = sum(outcome.status == FAILED and name in results.known for name, outcome in results.cases.items())
+    note = {FAILED: f" ({known} known)" if known else ""}
+    counts = (f"{results.count(status)} {status}{note.get(status, '')}" for status in (PASSED, FAILED, SKIPPED))
+    return results.error or ", ".join(counts)
 
 
 def overview(runs: Sequence[Results]) -> Table:
@@ -106,6 +109,7 @@ def page(
         {"runs": [run.title for run in runs], "cases": cases, "reasons": list(reasons)},
         runs=[_row(run) for run in runs],
         changes=changes,
+        engines=any(run.engine != OURS for run in runs),
         unlike=sum(len({cell[0] for cell in cells if cell and cell[0] != "s"}) > 1 for _, _, cells in cases),
         total=len(cases),
     )
@@ -120,7 +124,7 @@ def _row(run: Results) -> dict[str, object]:
 
 
 def _cell(run: Results, name: str, reasons: dict[str, int]) -> list[object] | None:
-    """[status, reason, milliseconds, nodes by provider]; a status is p, f, k (a known failure) or s."""
+    """Return [status, reason, milliseconds, nodes by provider]; a status is p, f, k (a known failure) or s."""
     if (outcome := run.cases.get(name)) is None:
         return None
     reason = outcome.reason

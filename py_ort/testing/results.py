@@ -1,4 +1,4 @@
-"""What came of the cases."""
+"""Results of cases."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Results:
         browser, adapter: Where the cases ran, in words; "" where they did not.
         asked: The browser, as it was asked for: "firefox".
         engine: What ran them: "py_ort", or a peer.
-        error: Why no case could be run; "".
+        error: The reason why no case ran; "".
         known: Failures that are expected, by case id.
-        seconds: All of it took.
+        seconds: Duration of the run.
         system: Where the browser ran: "Linux x86_64"; "" if it was not started here.
         date: When, e.g. "2026-11-22".
         fleet: The browsers that shared the cases, where there were several: `py_ort.testing.fleet.Node.as_dict`.
@@ -78,7 +78,7 @@ class Results:
 
     @property
     def title(self) -> str:
-        """Where it ran, in few words: "firefox wasm"; by which engine, where that is not ours."""
+        """The place of the run, in few words: "firefox wasm"; by which engine, where that is not ours."""
         return " ".join(filter(None, (self.asked, "" if self.engine == OURS else self.engine, *self.providers[:1])))
 
     @property
@@ -88,7 +88,7 @@ class Results:
 
     @property
     def trouble(self) -> str:
-        """Why no case was run, in words: of the run, or the one reason for which all were skipped; ""."""
+        """The reason why no case ran: an error of the run, or the one reason to skip all; ""."""
         if self.error or any(outcome.status != SKIPPED for outcome in self.cases.values()):
             return self.error
         reasons = {outcome.reason for outcome in self.cases.values()}
@@ -175,8 +175,8 @@ def expectations_of(source: str, provider: str, fallback: bool = True) -> dict[s
 
 
 def surprises(results: Results) -> list[str]:
-    """Return what the expectations did not say: failures that are not known, known failures that passed, and known
-    failures of which there is no case; or why no case could be run.
+    """Return deviations from the expectations: unknown failures, known failures that passed, and known failures
+    without a case; or the reason why no case ran.
     """
     if results.error:
         return [results.error]

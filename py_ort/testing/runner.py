@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,6 @@ from py_ort.testing.worker_pool import WorkerPool
 
 #: Cases per task: enough to hide the hand-over, few enough to share them out evenly.
 _CHUNK = 20
-#: Types that onnxruntime-web has GPU tensors of.
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class RunnerOptions:
 
     Attributes:
         providers: As for `InferenceSession`; all of them are required.
-        skip_missing: Whether cases are skipped, with the reason, where the browser has not all of these providers.
+        skip_missing: True to skip cases, with the reason, if the browser lacks one of these providers.
         fallback: Whether nodes may run on another provider than the first. If not, at least one must run on the first:
             shape arithmetic, which is always on the CPU, is no test of a GPU.
         browser: The browser.
@@ -53,8 +53,9 @@ class RunnerOptions:
         entries: Its configuration entries.
         dims: Numbers for dimensions of models that have a name.
         shapes: Shapes of inputs whose dimensions are open.
-        feeds: What is fed in place of the cases' own inputs of these names.
+        feeds: Feeds in place of the cases' own inputs of these names.
         engine: What runs the cases.
+        kernels: Files of user kernels, for the processes that run the cases; this process has registered them.
         io_binding: Where tensors are, if the first provider has a device: "none" (fed and returned as arrays),
             "gpu-tensor" (inputs and outputs are tensors on it, made before the run) or "gpu-location" (inputs likewise,
             outputs are left there).
@@ -73,10 +74,11 @@ class RunnerOptions:
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     feeds: Mapping[str, np.ndarray] = field(default_factory=dict)
     engine: str = OURS
+    kernels: tuple[Path, ...] = ()
     io_binding: str = "none"
 
     def results(self, **fields: Any) -> Results:
-        """Return results that say where they are from."""
+        """Return results for this browser, engine and providers."""
         asked = f"{len(self.fleet)} remote" if self.fleet else self.browser.name
         return Results(providers=self.providers, asked=asked, engine=self.engine, **fields)
 
@@ -87,7 +89,7 @@ def run_cases(
     """Run cases; progress is called with (done, failed, total).
 
     Raises:
-        NoAdapter, EPFail: The browser has not all of the providers, and cases are not to be skipped for that.
+        NoAdapter, EPFail: The browser lacks a provider, and cases are not to be skipped for that.
         InvalidArgument: Two cases have one id.
     """
     if not cases:
@@ -121,7 +123,7 @@ def check_ids(cases: Sequence[Case]) -> None:
 
 
 def skipped(cases: Sequence[Case], options: RunnerOptions, missing: EPFail) -> Results:
-    """Return results of cases that are not run, as the browser has not all of the providers.
+    """Return results of cases that are not run, as the browser lacks a provider.
 
     Raises:
         EPFail: That, where cases are not to be skipped for it.
@@ -132,10 +134,10 @@ def skipped(cases: Sequence[Case], options: RunnerOptions, missing: EPFail) -> R
 
 
 def try_providers(options: RunnerOptions, browser: BrowserOptions) -> Results:
-    """Open the providers; return results without cases, which say where that was.
+    """Open the providers; return results without cases, with a description of the browser.
 
     Raises:
-        BrowserError, EPFail: The browser cannot be had, or has not all of the providers.
+        BrowserError, EPFail: The browser cannot be had, or lacks a provider.
     """
     return loop_thread().call(_try_providers(options, browser))
 
@@ -163,7 +165,7 @@ def _outcomes(cases: Sequence[Case], options: RunnerOptions, jobs: int) -> Gener
         for case in cases:
             yield case.id, run_case(case, options)
         return
-    with WorkerPool(jobs) as pool:
+    with WorkerPool(jobs, options.kernels) as pool:
         chunks = [cases[i : i + _CHUNK] for i in range(0, len(cases), _CHUNK)]
         for done in as_completed([pool.submit(_run_chunk, chunk, options) for chunk in chunks]):
             yield from done.result()
@@ -222,7 +224,7 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
     tolerance = case.tolerance_on(canonical_provider(options.providers[0]))
     providers = list(options.providers)
     with InferenceSession(case.model, settings, providers, browser=options.browser, engine=options.engine) as session:
-        # The other engine does not tell.
+        # Other engines do not list nodes.
         placement = session.placement() if options.engine == OURS else Placement()
         outcome.providers = placement.counts()
         if not options.fallback and placement.nodes and not placement.on_first():

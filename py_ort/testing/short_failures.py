@@ -1,4 +1,4 @@
-"""Failures of tests by the test's own line and the error's message: py_ort's frames and the causes say little there."""
+"""Reports of failed tests: the test's own line and the error's message, without py_ort's frames and causes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 @contextmanager
 def shortened(excinfo: pytest.ExceptionInfo[BaseException] | None) -> Iterator[None]:
-    """Have an error reported without py_ort's frames and without its causes, if py_ort raised it for a test."""
+    """Report an error without py_ort's frames and without its causes, if py_ort raised it for a test."""
     from py_ort.exceptions import PyOrtError
 
     error = excinfo and excinfo.value

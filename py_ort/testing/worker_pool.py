@@ -7,7 +7,9 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from py_ort.browser.loop import shut_down
@@ -19,10 +21,12 @@ class WorkerPool(ProcessPoolExecutor):
 
     Args:
         jobs: Number of processes.
+        kernels: Files of user kernels to register in each process.
     """
 
-    def __init__(self, jobs: int) -> None:
-        super().__init__(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+    def __init__(self, jobs: int, kernels: Sequence[Path] = ()) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        super().__init__(jobs, mp_context=spawn, initializer=_begin, initargs=(tuple(kernels),))
 
     def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
         self.end(interrupted=kind is not None)
@@ -39,7 +43,7 @@ class WorkerPool(ProcessPoolExecutor):
             process.terminate()
 
 
-def _begin() -> None:
+def _begin(kernels: Sequence[Path]) -> None:
     """Prepare a worker process."""
     logging.getLogger("py_ort").setLevel(logging.ERROR)
     for name in ("SIGINT", "SIGHUP"):  # a terminal sends them to all processes; the parent tells the workers
@@ -47,6 +51,11 @@ def _begin() -> None:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: start(threading.Thread(target=_end)))
     threading.Thread(target=_end_with_parent, name="py_ort-parent", daemon=True).start()
+    if kernels:
+        from py_ort.user_kernels import load_kernels
+
+        for file in kernels:
+            load_kernels(file)
 
 
 def _end_with_parent() -> None:

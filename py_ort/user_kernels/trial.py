@@ -71,15 +71,10 @@ def largest_error(
     Raises:
         InvalidArgument: There is no reference, or what it gives has another shape.
     """
-    if kernel.reference is None:
-        raise InvalidArgument(f"{kernel.name} has no reference to be compared with")
-    defaults = {k: v for k, v in kernel.attributes.items() if not isinstance(v, RequiredAttribute)}
-    expected = kernel.reference(*feeds.values(), **{**defaults, **attributes})
-    expected = expected if isinstance(expected, tuple) else (expected,)
-    if len(expected) != len(outputs):
-        raise InvalidArgument(f"{kernel.name}: the reference gives {len(expected)} outputs, not {len(outputs)}")
+    expected = reference_outputs(kernel, feeds, attributes)
     worst = 0.0
-    for (name, found), wanted in zip(outputs.items(), map(np.asarray, expected), strict=True):
+    for name, found in outputs.items():
+        wanted = expected[name]
         if found.shape != wanted.shape:
             raise InvalidArgument(f"{kernel.name}: {name} is {list(found.shape)}, the reference {list(wanted.shape)}")
         if not wanted.size:
@@ -90,6 +85,27 @@ def largest_error(
         difference = float(np.nanmax(np.abs(a - b), initial=0.0))
         worst = max(worst, difference / max(float(np.nanmax(np.abs(b), initial=0.0)), 1e-30) if difference else 0.0)
     return worst
+
+
+def reference_outputs(
+    kernel: UserKernel, feeds: Mapping[str, np.ndarray], attributes: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    """Return what a kernel's reference returns, by output name, in the declared types.
+
+    Raises:
+        InvalidArgument: There is no reference, or it returns another number of outputs.
+    """
+    if kernel.reference is None:
+        raise InvalidArgument(f"{kernel.name} has no reference to be compared with")
+    defaults = {k: v for k, v in kernel.attributes.items() if not isinstance(v, RequiredAttribute)}
+    found = kernel.reference(*feeds.values(), **{**defaults, **attributes})
+    found = found if isinstance(found, tuple) else (found,)
+    if len(found) != len(kernel.outputs):
+        raise InvalidArgument(f"{kernel.name}: the reference gives {len(found)} outputs, not {len(kernel.outputs)}")
+    dtypes = [feeds[dtype].dtype if dtype in feeds else np.dtype(dtype) for dtype in kernel.output_dtypes]
+    return {
+        name: np.asarray(each).astype(dtype) for name, each, dtype in zip(kernel.outputs, found, dtypes, strict=True)
+    }
 
 
 def try_out(kernel: UserKernel, browser: str | BrowserOptions | None = None, runs: int = 5) -> Trial:

@@ -18,7 +18,7 @@ from py_ort.compiler.package.format import is_package
 from py_ort.compiler.package.read import Package
 from py_ort.testing.case import Case, DataSet, Tolerance
 
-#: Of models whose data sets say none.
+#: Tolerance of models whose data sets have none.
 TOLERANCE = Tolerance(1e-3, 1e-3)
 
 
@@ -47,7 +47,7 @@ def _case(root: Path, path: Path, has_siblings: bool) -> Case:
 
 
 def data_sets(path: Path) -> list[DataSet]:
-    """Return what lies beside a model.
+    """Return the data sets beside a model.
 
     Raises:
         PyOrtError: The model cannot be read, or a file has external data elsewhere.

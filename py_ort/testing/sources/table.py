@@ -3,14 +3,15 @@
 TOML: a table [[case]] for each model, whose files are named as seen from the table's folder:
 
     [[case]]
-    model = "detection.onnx"                        # all else may be left out
+    model = "detection.onnx"                        # all else is optional
     id = "detection"                                # default: the file's stem
     inputs = { x = "x.npy" }                        # .npy, or .pb as in ONNX's test data; default: random numbers
-    outputs = { y = "y.npy" }                       # expected; default: what native onnxruntime gives
+    outputs = { y = "y.npy" }                       # expected; default: those of native onnxruntime
     shapes = { x = [1, 3, 320, 320] }               # of random inputs
     dims = { batch = 1 }                            # dimensions that have a name
     rtol = 1e-3
     atol = 1e-3
+    steps = 1                                       # largest difference of integers
     skip = "why it is not run"
 
 Python: a file with `CASES`, or a function `cases()`, that gives cases: `py_ort.testing.model_case(…)` makes them of
@@ -23,6 +24,7 @@ import os
 import runpy
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,7 @@ _FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "dims": dict,
     "rtol": (int, float),
     "atol": (int, float),
+    "steps": int,
     "skip": str,
 }
 
@@ -102,7 +105,7 @@ def _case(file: Path, entry: dict[str, Any]) -> Case:
     model, skip = file.parent / entry["model"], entry.get("skip", "")
     name, tolerance = (
         entry.get("id", model.stem),
-        Tolerance(entry.get("rtol", TOLERANCE.rtol), entry.get("atol", TOLERANCE.atol)),
+        replace(TOLERANCE, **{key: entry[key] for key in ("rtol", "atol", "steps") if key in entry}),
     )
     if skip:
         return Case(name, model, (), {"": tolerance}, skip)
@@ -129,20 +132,20 @@ def model_case(
     dims: Mapping[str, int] | None = None,
     tolerance: Tolerance = TOLERANCE,
 ) -> Case:
-    """Return the case of a model: its inputs, and what is to come of them.
+    """Return the case of a model: its inputs and expected outputs.
 
     Args:
         model: An ONNX file.
         id: The case's; default: the file's stem.
         inputs: By name; the others are random numbers.
-        outputs: Expected ones by name, the others are not looked at; default: all that native onnxruntime gives.
+        outputs: Expected outputs by name, others are ignored; default: all outputs of native onnxruntime.
         shapes: Of random inputs, by name.
         dims: Numbers for dimensions that have a name.
         tolerance: How near outputs must be.
 
     Raises:
         PyOrtError: The model cannot be read, or has no such input or output.
-        InvalidArgument: No feeds can be made, or native onnxruntime is not here, or does not take the model or them.
+        InvalidArgument: No feeds can be made, or native onnxruntime is not installed or refuses them.
     """
     file = Path(model)
     described = ModelInputs.of(file)
@@ -160,7 +163,7 @@ def model_case(
 
 
 def _data(model: Path, tried: Iterator[dict[str, np.ndarray]], wanted: Mapping[str, np.ndarray]) -> DataSet:
-    """The first feeds that the model takes."""
+    """Return the first feeds that the model accepts, with expected outputs."""
     if wanted:
         return DataSet(next(tried), list(wanted.values()), list(wanted))
     native = NativeModel(model)
