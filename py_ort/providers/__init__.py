@@ -18,6 +18,7 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.lazy_imports import lazily
 from py_ort.providers.option import Option
 from py_ort.providers.provider import Provider
+from py_ort.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from py_ort.providers.report import PlacedNode as PlacedNode
@@ -79,7 +80,8 @@ def canonical_provider(name: str) -> str:
     found = find_provider(name)
     if found is None:
         raise InvalidArgument(
-            f"Unknown Provider Type: {name}. There are {', '.join(PROVIDERS)} (onnxruntime's names are known too)"
+            f"Unknown Provider Type: {name}{did_you_mean(name, PROVIDERS)}. There are {', '.join(PROVIDERS)} "
+            "(onnxruntime's names are known too)"
         )
     return found.name
 

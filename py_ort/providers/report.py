@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from py_ort.html_table import html_table
 from py_ort.providers import CPU, on_device
 from py_ort.typed_json import read
 
@@ -17,6 +18,8 @@ SMALL_PARTITION = "between nodes on the CPU"
 SMALL_PIECE = "between nodes on the CPU, and its piece of the graph saves less than bringing tensors there costs"
 LENGTHS = "lengths of feeds"
 COUNTED_THERE = "its result's shape depends on data, and the CPU has them or is as quick"
+#: Columns of `Placement.by_operator`.
+COLUMNS = ("nodes", "operator", "provider", "why")
 #: Kernels that only look at their input under another shape: nothing is launched for them.
 #: `Operator.view`, once more: with a plan from the cache, a report is read without loading operators.
 _VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"})
@@ -123,9 +126,12 @@ class Placement:
     def __repr__(self) -> str:
         return str(self)
 
+    def _repr_html_(self) -> str:
+        return html_table(COLUMNS, self.by_operator(), self.summary())
+
     def __str__(self) -> str:
         """Return the report as a table: a line for each operator on each provider, and the sums."""
-        rows = [("nodes", "operator", "provider", "why")]
+        rows = [COLUMNS]
         rows += [(str(count), kernel, provider, reason) for count, kernel, provider, reason in self.by_operator()]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = [

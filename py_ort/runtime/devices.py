@@ -11,6 +11,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import SILENCE, Lease, pool
 from py_ort.exceptions import NoAdapter, Timeout
+from py_ort.log import SessionLog
 from py_ort.providers import PROVIDERS
 from py_ort.schema.gen.AskDevice import AskDeviceT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
@@ -213,3 +214,16 @@ async def _opened(
 ) -> tuple[Lease, Page, DeviceDescription]:
     page = await pool().live(lease)
     return lease, page, await open_device(lease, page, device, settings, browser)
+
+
+#: Adapters in software that a warning has named.
+_warned: set[str] = set()
+
+
+def warn_of_software(wanted: BrowserOptions, adapter: str, log: SessionLog) -> None:
+    """Warn that WebGPU runs on the CPU: each time if there is a GPU, else once, unless software was asked for."""
+    if wanted.settled().webgpu == "hardware":
+        log.warning("this machine has a GPU, but WebGPU runs in software here: %s", adapter)
+    elif wanted.webgpu == "auto" and adapter not in _warned:
+        _warned.add(adapter)
+        log.warning("WebGPU runs in software here (%s): results are right, times are not a GPU's", adapter)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from py_ort.compiler import NodeArg
     from py_ort.compiler.load import ModelMetadata
     from py_ort.profiling import Profile
+    from py_ort.providers import Placement
     from py_ort.runtime.opening import Progress, Providers
     from py_ort.runtime.options import RunOptions
     from py_ort.runtime.origin import Origin, Source
@@ -73,6 +74,8 @@ class Engine(Protocol):
         adapter: The WebGPU adapter, in words; "" if it is unknown.
         fallback: True if a run whose device is lost is repeated on the CPU.
         profile: The profile of the session's runs, if it is enabled.
+        placement: Provider of each node, with the reason; None if the engine does not tell.
+        times: `browser_ms`, `create_ms` and `first_run_ms` as far as they are known; see `SessionBase.stats`.
     """
 
     name: str
@@ -85,6 +88,10 @@ class Engine(Protocol):
     fallback: bool
     profile: Profile | None
 
+    @property
+    def placement(self) -> Placement | None: ...
+    @property
+    def times(self) -> Mapping[str, float]: ...
     @property
     def overridable(self) -> list[NodeArg]: ...
     @property

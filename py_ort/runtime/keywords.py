@@ -11,8 +11,11 @@ from py_ort.compiler.saved.target import DISABLED_ENTRY
 from py_ort.log import SessionLog
 from py_ort.runtime.model_config import VARIABLE, options_in_model
 from py_ort.runtime.options import SessionOptions
+from py_ort.suggestion import did_you_mean
 
 _DISABLED = "disabled_optimizers"
+#: Arguments of a session that other keywords may stand for.
+_OWN = ("sess_options", "providers", "provider_options", "browser", "launcher", "pages", "progress", "engine")
 _warned: set[tuple[str, ...]] = set()
 
 
@@ -57,7 +60,8 @@ class Keywords:
         idle = tuple(name for name in self.without_effect if name != _DISABLED or not self._concern_a_file(options))
         if idle and idle not in _warned:
             _warned.add(idle)
-            log.warning("keywords without effect in a browser: %s", ", ".join(idle))
+            texts = (f"{name}{did_you_mean(name, _OWN)}" for name in idle)
+            log.warning("keywords without effect in a browser: %s", ", ".join(texts))
 
     def _concern_a_file(self, options: SessionOptions) -> bool:
         return bool(self.disabled and options.optimized_model_filepath)

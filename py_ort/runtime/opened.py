@@ -36,7 +36,7 @@ class Opened:
         load: Loads the session again, into the worker that replaced the last one.
         providers: Providers that may run nodes, best first.
         created: The page's account of the session's creation.
-        times: `create_ms` and `compile_ms`, measured in Python.
+        times: `browser_ms`, `create_ms` and `compile_ms`, measured in Python; see `SessionBase.stats`.
         shape_plans: Plans for the shapes of runs; None if they would gain nothing.
         account: The phases of the session's creation, for profiles.
     """

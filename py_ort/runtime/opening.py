@@ -40,6 +40,7 @@ from py_ort.wire.json_fields import SessionInfo
 from py_ort.wire.json_fields import SessionOptions as PageOptions
 
 if TYPE_CHECKING:
+    from py_ort.providers import Placement
     from py_ort.runtime.loaded import Loaded
     from py_ort.runtime.page_runtime import PageRuntime
 
@@ -97,15 +98,45 @@ class Opening:
             planner.expect(with_cpu(*wanted.providers), compile_options(wanted.providers, self.options))
             self._stage("starting the browser")
             runtime = page.open(wanted)
-            made = self._load(runtime, planner, began)
+            made = self._load(runtime, planner, began, page.waited)
             check()
         except BaseException:
             page.give_back()
             raise
         return made
 
-    def _load(self, runtime: PageRuntime, planner: AnyPlanner, began: float) -> Opened:
-        """Compile the model and load it into the page."""
+    def place(self) -> Placement:
+        """Return where nodes would run; the page opens the providers, and gets no model.
+
+        Raises:
+            PyOrtError: As `open` does.
+        """
+        from py_ort.providers.resolution import resolve
+
+        page = PageShare(self.browser, self.options, self.log)
+        try:
+            wanted, planner = resolve(*self.providers, self.options.config_entries), self._planner()
+            self._stage("reading the model")
+            planner.expect(with_cpu(*wanted.providers), compile_options(wanted.providers, self.options))
+            self._stage("starting the browser")
+            runtime = page.open(wanted)
+            if isinstance(planner, Planner):
+                planner.devices = runtime.devices_to_ask()
+            self._stage("compiling the model")
+            planned = planner.plan(with_cpu(*runtime.providers), compile_options(runtime.options, self.options))
+            return replace(planned.placement, left_out=dict(runtime.dropped))
+        finally:
+            page.give_back()
+
+    def _load(self, runtime: PageRuntime, planner: AnyPlanner, began: float, waited: float) -> Opened:
+        """Compile the model and load it into the page.
+
+        Args:
+            runtime: A share of the page.
+            planner: Makes the plan.
+            began: Time of the request for the session, by `time.perf_counter`.
+            waited: Seconds since then that were spent waiting for the browser.
+        """
         options = self.options
         level = int(options.graph_optimization_level)
         saved = SavedModel.of(options.optimized_model_filepath, options.config_entries, level)
@@ -152,7 +183,11 @@ class Opening:
             compiled.metadata,
             replace(compiled.placement, left_out=dict(runtime.dropped)),
             created,
-            {"create_ms": (time.perf_counter() - began) * 1000, "compile_ms": (compiled_at - compiling) * 1000},
+            {
+                "browser_ms": waited * 1000,
+                "create_ms": (time.perf_counter() - began - waited) * 1000,
+                "compile_ms": (compiled_at - compiling) * 1000,
+            },
             shape_plans,
             Account(tuple(self._phases), time.perf_counter(), getattr(compiled, "timings", {})),
         )

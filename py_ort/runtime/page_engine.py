@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from py_ort.boundary import typed_errors
@@ -29,6 +30,7 @@ from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.origin import Origin
 from py_ort.runtime.page_sessions import PageSessions
 from py_ort.runtime.run import Run, output_names
+from py_ort.runtime.slow_steps import SlowSteps
 from py_ort.runtime.values.feeds import check_mapping
 from py_ort.runtime.values.ort_device import HEAP
 from py_ort.runtime.values.output_location import OnGpu, OutputLocation, check_forms, impossible, preferred
@@ -73,7 +75,7 @@ class PageEngine:
         self.origin = Origin(decoder_file(request.source), self.options.config_entries.get(DATA_FOLDER_ENTRY, ""))
         if names := self.options.changed_without_effect():
             self.log.warning("session options without effect in a browser: %s", ", ".join(names))
-        self.profile = _profile(self.options)
+        self.profile, self._progress = _profile(self.options), request.progress
         self.sessions = PageSessions(self.origin, self.options, request.browser, self.log)
         try:
             self.set_providers(request.providers, request.provider_options, request.progress)
@@ -146,7 +148,7 @@ class PageEngine:
         if on_gpu and opened.session.device is not None:
             check_forms(on_gpu, opened.outputs, opened.session.device.provider)
         timed: Timed | None = None if self.profile is None else "dispatches"
-        run = Run(opened, wanted, options, timeout, log, on_gpu, timed)
+        run = Run(opened, wanted, options, timeout, log, on_gpu, timed, self._progress)
         run.start(input_feed, spent)
         return run
 
@@ -184,9 +186,10 @@ class PageEngine:
         """Run the model, again if its worker was ended or a provider refuses a part; see `start` for the arguments."""
         began, spent = time.perf_counter(), 0.0
         while True:
-            run = self.start(names, input_feed, run_options, on_gpu, spent)
-            try:
+            with self._slow_first_run():
+                run = self.start(names, input_feed, run_options, on_gpu, spent)
                 run.wait()
+            try:
                 return self.finish(run)
             except WorkerEnded:
                 if not run.repeatable:
@@ -203,6 +206,13 @@ class PageEngine:
                     raise
                 return self._run_without(e, lambda: self.run(names, input_feed, run_options, on_gpu))
         return self.run(names, input_feed, run_options)
+
+    def _slow_first_run(self) -> AbstractContextManager[object]:
+        """Return a context in which a slow first run on a device gets a line."""
+        if self.opened is None or self._progress or "first_run_ms" in self.times or not self.placement.device():
+            return nullcontext()
+        self._progress = SlowSteps(self.log, "compiling shaders")
+        return self._progress
 
     def _may_give_up(self, provider: str) -> bool:
         """Return True if other providers may run nodes that this one refuses: one with whole graphs refuses late."""
@@ -254,6 +264,11 @@ class PageEngine:
     def providers(self) -> list[str]:
         """Providers that may run nodes, best first."""
         return self.sessions.main().providers
+
+    @property
+    def times(self) -> Mapping[str, float]:
+        """Times of the creation and the first run; see `InferenceSession.stats`."""
+        return self.opened.times if self.opened else {}
 
     @property
     def captures(self) -> bool:

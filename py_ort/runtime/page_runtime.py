@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,7 +29,15 @@ from py_ort.exceptions import (
 from py_ort.log import SessionLog
 from py_ort.providers import AVAILABLE, CPU, PROVIDERS, on_device
 from py_ort.providers.resolution import REQUIRE, Wanted
-from py_ort.runtime.devices import AdapterGone, Device, devices_to_ask, for_opening, look_in_page, open_device
+from py_ort.runtime.devices import (
+    AdapterGone,
+    Device,
+    devices_to_ask,
+    for_opening,
+    look_in_page,
+    open_device,
+    warn_of_software,
+)
 from py_ort.runtime.generation.logits import LogitsProcessor, tokens_and_logits
 from py_ort.runtime.loaded import Loaded
 from py_ort.runtime.probe import adapter_name
@@ -59,6 +68,7 @@ from py_ort.wire.values import pack_value
 
 if TYPE_CHECKING:
     from py_ort.compiler.placement.devices import Devices
+    from py_ort.wire import ProgressReport
 
 #: Size in bytes from which pages fetch feeds: several ranges at once are faster than a websocket.
 FETCHED = 4 << 20
@@ -182,8 +192,8 @@ class PageRuntime:
             device = Device(name, int(settings.get("deviceId", 0)))
             told = await open_device(self.lease, self.page, device, settings, self.wanted, timeout)
             self.devices[device] = told
-            if told.get("software") and self.wanted.settled().webgpu == "hardware":
-                self.log.warning("this machine has a GPU, but WebGPU runs in software here: %s", self.adapter)
+            if told.get("software"):
+                warn_of_software(self.wanted, self.adapter, self.log)
 
     def _check_providers(self, wanted: Wanted) -> None:
         alone = self.providers == [CPU]
@@ -266,6 +276,7 @@ class PageRuntime:
         graph_id: int | None = None,
         timeout: float | None,
         profile: Timed | None = None,
+        progress: Callable[[ProgressReport], None] | None = None,
     ) -> None:
         """Start a run.
 
@@ -279,6 +290,7 @@ class PageRuntime:
             graph_id: Number of the run's capture; see webgpu's option enableGraphCapture.
             timeout: Seconds, or None.
             profile: Detail of the page's account of the GPU's time; None: no account.
+            progress: Called in the loop's thread while the page compiles shaders.
         """
         layout, places = Layout(), on_gpu or {}
         there = [(n, t.dtype, t.shape, t.live()) for n, t in feeds.items() if isinstance(t, DeviceTensor)]
@@ -301,7 +313,8 @@ class PageRuntime:
             buffers, url = [], http.new_url()
             future.add_done_callback(lambda _: http.withdraw(url))
             http.publish(layout.padded(), url=url)
-        session.page.start(message, buffers, layout.size, url=url, timeout=timeout, unwanted=unwanted, future=future)
+        start = partial(session.page.start, url=url, timeout=timeout, progress=progress)
+        start(message, buffers, layout.size, unwanted=unwanted, future=future)
 
     def start_generation(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from threading import Lock
 from typing import Any
 
@@ -15,6 +16,7 @@ from py_ort.runtime.opened import Opened
 from py_ort.runtime.opening import Opening, Progress, Providers
 from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.origin import Origin
+from py_ort.runtime.slow_steps import SlowSteps
 
 
 class PageSessions:
@@ -59,8 +61,8 @@ class PageSessions:
         changes: ModelChanges,
         progress: Progress | None = None,
     ) -> Opened:
-        report = progress or (lambda stage, done, total: None)
-        return Opening(origin, self._options, providers, self.browser, report, self._log, changes).open()
+        with nullcontext(progress) if progress else SlowSteps(self._log) as report:
+            return Opening(origin, self._options, providers, self.browser, report, self._log, changes).open()
 
     def main(self) -> Opened:
         """Return the main session.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from py_ort.boundary import typed_errors
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
 
 
 class PageShare:
-    """A share of a browser with its providers, until the session owns it or it is returned."""
+    """A share of a browser with its providers, until the session owns it or it is returned.
+
+    Attributes:
+        waited: Seconds of waiting for the browser.
+    """
 
     def __init__(self, browser: BrowserOptions, options: SessionOptions, log: SessionLog) -> None:
         self._browser, self._options, self._log = browser, options, log
         self._share = _Share(browser)
         self._runtime: PageRuntime | None = None
+        self.waited = 0.0
 
     def open(self, wanted: Wanted) -> PageRuntime:
         """Open the providers; in another browser if this one has lost its GPU for good."""
@@ -41,7 +47,10 @@ class PageShare:
     def _open(self, wanted: Wanted) -> PageRuntime:
         from py_ort.runtime.page_runtime import PageRuntime
 
-        self._runtime = PageRuntime(self._share.take(), self._browser, self._log)
+        began = time.perf_counter()
+        lease = self._share.take()
+        self.waited += time.perf_counter() - began
+        self._runtime = PageRuntime(lease, self._browser, self._log)
         loop_thread().call(self._runtime.open(wanted, self._options.create_timeout))
         return self._runtime
 

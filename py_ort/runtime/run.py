@@ -29,9 +29,18 @@ from py_ort.wire.json_fields import RunInfo, Timed
 if TYPE_CHECKING:
     from py_ort.profiling.profile import RunTimes
     from py_ort.runtime.opened import Opened
-    from py_ort.wire import Answer
+    from py_ort.runtime.opening import Progress
+    from py_ort.wire import Answer, ProgressReport
 
 T = TypeVar("T")
+
+
+def _tell(progress: Progress, report: ProgressReport, log: SessionLog) -> None:
+    """Call a `progress`; its errors are warnings, since the run is not at fault."""
+    try:
+        progress(report.stage, report.done, report.total)
+    except Exception as e:
+        log.warning("progress raised %s: %s", type(e).__name__, e)
 
 
 class Run:
@@ -45,6 +54,7 @@ class Run:
         log: The run's log.
         on_gpu: Outputs to leave on the device, as `DeviceTensor`s, or to write into tensors there.
         profile: Detail of the page's account of the GPU's time, unless `run_options` have their own.
+        progress: Called in the loop's thread while the page compiles shaders.
 
     Attributes:
         repeatable: True if another try has the same effect: the run reads and writes nothing on the device.
@@ -61,10 +71,11 @@ class Run:
         log: SessionLog,
         on_gpu: OnGpu | None = None,
         profile: Timed | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._opened, self._runtime, self._session, self._names = opened, opened.runtime, opened.session, names
         self._options, self._timeout, self._log, self._on_gpu = run_options, timeout, log, on_gpu
-        self._profile = run_options._profile or profile
+        self._profile, self._progress = run_options._profile or profile, progress
         self._maps = {arg.name: arg for arg in opened.outputs if arg.keys is not None}
         self._sparse = {arg.name for arg in opened.outputs if arg.type.startswith(SPARSE)}
         self.future: Future[Answer] = Future()
@@ -104,7 +115,7 @@ class Run:
         heard = self._heard = [self._sent]
         if self._profile:
             self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
-        plans = self._opened.shape_plans
+        plans, progress, log = self._opened.shape_plans, self._progress, self._log
         try:
             session = plans.enter(feeds, self.future) if plans else None
             self._runtime.start_run(
@@ -117,6 +128,7 @@ class Run:
                 graph_id=graph_id,
                 timeout=None if timeout is None else timeout - spent,
                 profile=self._profile,
+                progress=None if progress is None else lambda report: _tell(progress, report, log),
             )
         except BaseException:
             self.future.cancel()

@@ -48,7 +48,8 @@ class InferenceSession(NativeSessionNames):
         browser: A browser's name, or `BrowserOptions`. Default: "chromium".
         launcher: "playwright" or "process"; default: the better one for the browser.
         pages: Largest number of workers for the browser's sessions; see `BrowserOptions`. Default: 1.
-        progress: Called with (stage, done, total) while the session is made.
+        progress: Called with (stage, done, total) while the session is made, and in another thread while runs compile
+            shaders. Without it, a step of more than 3 s has a line on a terminal, or a log message (INFO).
         engine: The runtime in the browser: "py_ort"; or, to compare, "onnxruntime-web" or
             "onnxruntime-web:jsep" (see `py_ort.runtime.peer.engine.PeerEngine`).
         keywords: onnxruntime's keywords: `enable_fallback` (1: as `enable_fallback()`; our default is 0),

@@ -93,10 +93,11 @@ class SessionBase:
     def stats(self) -> dict[str, Any]:
         """Return times and counters.
 
-        Keys: `create_ms`, `compile_ms` and `first_run_ms`, measured in Python; `created`: the page's account of the
-        creation; `shapes`: shapes with a plan of their own (see `py_ort.runtime.shape_plans`); `last_run`: the page's
-        account of the last run (times, counters, true if replayed) with `total_ms`, measured in Python; `traffic`:
-        bytes on the websocket so far; `session`: recordings and memory; `page`: counters and memory of the whole page.
+        Keys: measured in Python: `browser_ms` (waiting for the browser), `create_ms` (the rest of the creation),
+        `compile_ms` and `first_run_ms`; `created`: the page's account of the creation; `shapes`: shapes with a plan of
+        their own (see `py_ort.runtime.shape_plans`); `last_run`: the page's account of the last run (times, counters,
+        true if replayed) with `total_ms`, measured in Python; `traffic`: bytes on the websocket so far; `session`:
+        recordings and memory; `page`: counters and memory of the whole page.
         """
         return self._engine.stats()
 
@@ -156,6 +157,11 @@ class SessionBase:
 
     def __copy__(self) -> Self:
         return self  # there is one session in the page, which ends with its last reference
+
+    def _repr_html_(self) -> str:
+        from py_ort.runtime.notebook import session_html
+
+        return session_html(repr(self), self._engine)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}{self._engine}>"

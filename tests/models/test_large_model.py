@@ -12,10 +12,12 @@ from pathlib import Path
 import large_model
 import numpy as np
 import pytest
+import small_models
 from onnx import TensorProto, helper
 from shared_browser import BROWSER
 
 from py_ort import InferenceSession
+from py_ort.exceptions import OutOfMemory
 
 GB = 1 << 30
 #: Beyond what 31 and 32 bits count.
@@ -49,6 +51,17 @@ def test_weights_stream_to_the_gpu(tmp_path):
     assert told["memory"]["webgpu"]["weights"] > 2.3 * GB
     assert told["memory"]["wasm"]["weights"] == 0 and told["heap"] < 100 << 20
     assert told["own"] < GB
+
+
+@pytest.mark.large
+@pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "-")
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_a_feed_that_no_memory_holds(new_session, provider):
+    ends = [small_models.floats("x", ["n"])], [small_models.floats("y", ["n"])]
+    session = new_session(small_models.model([helper.make_node("Relu", ["x"], ["y"])], *ends), providers=[provider])
+    with pytest.raises(OutOfMemory):
+        session.run(None, {"x": np.zeros(1_200_000_000, np.float32)})
+    assert session.run(None, {"x": np.float32([-1, 2])})[0].tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])

@@ -42,6 +42,7 @@ def test_outputs_and_times(engine, provider):
         name = {"wasm": "CPUExecutionProvider", "webgpu": "WebGpuExecutionProvider"}[provider]
         assert session.get_providers() == [name] and "hromium" in session.browser and engine in repr(session)
         stats = session.stats()
+        assert stats["browser_ms"] >= 0 and "creation" in session._repr_html_()
         assert min(stats["create_ms"], stats["first_run_ms"], stats["last_run"]["run_ms"]) > 0
         assert stats["created"]["version"] == "1.30.0"
         (value,) = session.run_with_ort_values(None, {name: OrtValue(array) for name, array in FEEDS.items()})
@@ -140,7 +141,7 @@ def test_conformance_by_both(tmp_path, py_ort_command):
 def test_run_and_bench_by_it(tmp_path, py_ort_command):
     (tmp_path / "m.onnx").write_bytes(small_models.add())
     both = ("--engine", "py_ort", "--engine", "onnxruntime-web", "--provider", "wasm")
-    status, out, _ = py_ort_command("run", tmp_path / "m.onnx", "--random", *both, "--json")
+    status, out, _ = py_ort_command("run", tmp_path / "m.onnx", "--random", *both, "--json", "-")
     runs = json.loads(out)["runs"]
     assert status == 0 and runs[1]["engine"] == "onnxruntime-web" and runs[1]["max_rel_err"] == 0
     status, out, _ = py_ort_command("bench", tmp_path / "m.onnx", *both[2:], "--runs", 1, "--json", "-")

@@ -270,6 +270,29 @@ def test_what_a_session_says(new_session):
     session.run(None, FEEDS)
     stats = session.stats()
     assert stats["create_ms"] > 0 and stats["first_run_ms"] > 0 and stats["page"]["heap_bytes"] > 0
+    assert stats["browser_ms"] >= 0
+    html = session._repr_html_()
+    assert "swiftshader" in html and "creation" in html and "first run" in html and ">Add<" in html
+    session.close()
+    assert "closed" in session._repr_html_()
+
+
+def test_progress_of_a_first_run(new_session):
+    """Its errors are warnings: the run goes on."""
+    stages: list[tuple[str, int, int]] = []
+
+    def progress(*report) -> None:
+        stages.append(report)
+        if report[0] == "compiling shaders":
+            raise ValueError("no more")
+
+    # An operator that no other test here has: the page compiles each shader once.
+    ends = [small_models.floats("x", ["n"])], [small_models.floats("y", ["n"])]
+    model = small_models.model([helper.make_node("Acosh", ["x"], ["y"])], *ends)
+    session = new_session(model, providers=["webgpu"], progress=progress)
+    assert {stage for stage, _, _ in stages} >= {"reading the model", "starting the browser", "compiling the model"}
+    np.testing.assert_allclose(session.run(None, {"x": np.float32([1, 2])})[0], np.arccosh([1, 2]), rtol=1e-5)
+    assert [(done, total) for stage, done, total in stages if stage == "compiling shaders"][-1] == (1, 1)
 
 
 def test_the_process_launcher(new_session):

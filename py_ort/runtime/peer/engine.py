@@ -59,7 +59,7 @@ class PeerEngine:
 
     fallback = False  # there is none
     profile: Profile | None = None
-    adapter = ""  # onnxruntime-web does not tell
+    adapter, placement = "", None  # onnxruntime-web does not tell
 
     def __init__(self, request: EngineRequest, name: str, keywords: Collection[str]) -> None:
         check_engine(name)
@@ -69,8 +69,8 @@ class PeerEngine:
         self.worker: PeerWorker | None = None
         if keywords:
             self.log.warning("keywords without effect on %s: %s", name, ", ".join(keywords))
-        if asked := _beyond(self.options):
-            self._refuse(f"the session options {', '.join(asked)}")
+        if beyond := _beyond(self.options):
+            self._refuse(f"the session options {', '.join(beyond)}")
         wanted = resolve(request.providers, request.provider_options, self.options.config_entries)
         flavors = {provider: flavor_of(name, provider) for provider in wanted.providers}
         unknown = {key: f"{name} has no such provider" for key, flavor in flavors.items() if flavor not in FLAVORS}
@@ -80,15 +80,16 @@ class PeerEngine:
         report("reading the model", 0, 0)
         model = self._read(request.source)
         report(f"loading it into {name}", 0, 0)
-        began = time.perf_counter()
+        asked = time.perf_counter()
         self._last_run: dict[str, Any] = {}
         try:
             self._lease = loop_thread().call(pool().acquire(request.browser))
+            began = time.perf_counter()
             self._begin(model, flavors, {**wanted.dropped, **unknown}, wanted.required, not wanted.cpu_may_stand_in)
         except BaseException:
             self.close()
             raise
-        self._times = {"create_ms": (time.perf_counter() - began) * 1000}
+        self.times = {"browser_ms": (began - asked) * 1000, "create_ms": (time.perf_counter() - began) * 1000}
 
     def _read(self, source: Any) -> bytes:
         if not isinstance(source, (bytes, bytearray, memoryview)) and is_package(source):
@@ -169,7 +170,7 @@ class PeerEngine:
             self.worker.forget()
             raise
         self._last_run = {"run_ms": ms, "total_ms": (time.perf_counter() - began) * 1000}
-        self._times.setdefault("first_run_ms", self._last_run["total_ms"])
+        self.times.setdefault("first_run_ms", self._last_run["total_ms"])
         return [found[name] for name in names or outputs]
 
     def _array(self, name: str, value: Any) -> np.ndarray:
@@ -185,12 +186,12 @@ class PeerEngine:
         return [self._provider]
 
     def stats(self) -> dict[str, Any]:
-        """Return `create_ms` and `first_run_ms`, measured in Python, `last_run` and `created`.
+        """Return `browser_ms`, `create_ms` and `first_run_ms`, measured in Python, `last_run` and `created`.
 
         `last_run` has `run_ms` on the page's clock and `total_ms`; `created` is the page's account, with
         onnxruntime-web's `version`.
         """
-        return {**self._times, "created": self._created, "last_run": dict(self._last_run)}
+        return {**self.times, "created": self._created, "last_run": dict(self._last_run)}
 
     @property
     def browser(self) -> str:

@@ -311,7 +311,7 @@ export class Core {
 
   /** Bytes handed over to the core. */
   private allocate(bytes: Uint8Array): number {
-    const address = this.module._ort_malloc(bytes.byteLength) >>> 0;
+    const address = bytes.byteLength < 2 ** 32 ? this.module._ort_malloc(bytes.byteLength) >>> 0 : 0;
     if (address === 0)
       throw new RuntimeError(ErrorCode.out_of_memory, `the core has no ${bytes.byteLength} bytes left`);
     this.heap.set(bytes, address);

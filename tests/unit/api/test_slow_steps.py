@@ -1,0 +1,88 @@
+"""Lines about steps that take long, and the warning of WebGPU in software."""
+
+from __future__ import annotations
+
+import io
+import logging
+import threading
+
+import pytest
+
+from py_ort import BrowserOptions
+from py_ort.log import SessionLog
+from py_ort.runtime import devices, slow_steps
+from py_ort.runtime.slow_steps import SlowSteps
+
+
+class Terminal(io.StringIO):
+    """A stderr that may be a terminal, and that tells of each line."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.terminal, self.written = terminal, threading.Event()
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+    def write(self, text: str) -> int:
+        self.written.set()
+        return super().write(text)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(slow_steps, "_PATIENCE", 0.0)
+    monkeypatch.setattr(slow_steps, "_TICK", 0.005)
+
+
+def test_a_slow_step_has_a_line_on_a_terminal(impatient, monkeypatch):
+    stderr = Terminal(True)
+    monkeypatch.setattr("sys.stderr", stderr)
+    with SlowSteps(SessionLog()) as steps:
+        for stage in ("reading the model", "starting the browser"):
+            stderr.written.clear()
+            steps(stage, 0, 0)
+            assert stderr.written.wait(60)
+            steps(stage, 1, 2)  # the same step
+    lines = stderr.getvalue().splitlines()
+    assert lines == ["py_ort: reading the model …", "py_ort: starting the browser …"]
+
+
+def test_elsewhere_it_is_a_log_message(impatient, monkeypatch):
+    monkeypatch.setattr("sys.stderr", Terminal(False))
+    told, texts = threading.Event(), []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            texts.append(record.getMessage())
+            told.set()
+
+    handler, logger = Handler(), logging.getLogger("py_ort")
+    logger.addHandler(handler)
+    try:
+        with SlowSteps(SessionLog(1)) as steps:
+            steps("compiling shaders", 3, 26)
+            assert told.wait(60)
+    finally:
+        logger.removeHandler(handler)
+    assert texts == ["compiling shaders 3 of 26 takes more than 0 s"]
+
+
+def test_quick_steps_have_none(monkeypatch):
+    monkeypatch.setattr("sys.stderr", stderr := Terminal(True))
+    monkeypatch.setattr(slow_steps, "_PATIENCE", 3600.0)
+    monkeypatch.setattr(slow_steps, "_TICK", 0.001)
+    with SlowSteps(SessionLog()) as steps:
+        steps("reading the model", 0, 0)
+        stderr.written.wait(0.05)
+    assert stderr.getvalue() == ""
+
+
+def test_software_is_told_once(monkeypatch, caplog):
+    monkeypatch.setattr(devices, "_warned", set())
+    monkeypatch.setattr("py_ort.browser.options.has_gpu", lambda: False)
+    for _ in range(2):
+        devices.warn_of_software(BrowserOptions(webgpu="auto"), "SwiftShader", SessionLog())
+    assert caplog.messages == ["WebGPU runs in software here (SwiftShader): results are right, times are not a GPU's"]
+    devices.warn_of_software(BrowserOptions(webgpu="software"), "lavapipe", SessionLog())
+    assert len(caplog.messages) == 1
