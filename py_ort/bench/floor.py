@@ -1,4 +1,4 @@
-"""What a device could do at best: below which no run of a model can be, of numbers measured on that device."""
+"""Lower bounds of a run's time, from numbers measured on the device."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CLOCK_MS = 0.005
 
 @dataclass(frozen=True)
 class Device:
-    """What a device does at best; rates are a second's.
+    """Best numbers of a device; rates are per second.
 
     Attributes:
         round_trip_ms: A submission to the GPU, and four bytes back; 0 on the CPU.
@@ -75,7 +75,7 @@ def settled(measure: Callable[[], Device]) -> Device | None:
 
 @dataclass(frozen=True)
 class Floor:
-    """A time below which no run can be, in milliseconds, and its parts.
+    """A lower bound of the time of a run, in milliseconds, and its parts.
 
     Attributes:
         round_trip_ms: Of one submission to a GPU.
@@ -96,8 +96,8 @@ class Floor:
         """Return the floor of a run.
 
         Args:
-            device: What runs it.
-            work: What the model has to do.
+            device: The device.
+            work: Work of the model.
             launches: On the GPU.
             fed: Bytes of inputs.
             given: Bytes of outputs.
@@ -140,13 +140,13 @@ class Floors:
         settle, or it is less than the clock tells apart.
 
         Args:
-            session: What ran.
+            session: The session.
             provider: Its name.
             threads: Of wasm.
             browser: Where it ran. Browsers of other machines cannot be measured.
             model: The model that the session has.
-            feeds: What was fed.
-            outputs: What came out.
+            feeds: Feeds of the run.
+            outputs: Outputs of the run.
         """
         device = self._device(session, provider, threads, browser)
         if device is None:

@@ -48,7 +48,7 @@ class Row:
         before_ms: The median of the earlier row that this one is compared with; None: there is none.
         quantized: How the model was quantized ("dynamic", "qdq"); "": it is the given one.
         float_ms: The median of the same engine on the given model; None: it is that one, or failed.
-        floor: What the device could do at best, with as many launches as py_ort has: `Floor.as_dict`; None: not known.
+        floor: Lower bound on the device, with as many dispatches as py_ort has: `Floor.as_dict`; None: not known.
     """
 
     model: str
@@ -75,7 +75,7 @@ class Row:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What it is a row of."""
+        """Identity of the row: all that may not differ between two compared rows."""
         return self.model, self.engine, self.provider, self.threads, self.browser, self.quantized
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Row:
 
 @dataclass
 class _Form:
-    """A model as all engines get it: its bytes, and native onnxruntime's outputs; or why there is none."""
+    """A model for all engines: its bytes and native onnxruntime's outputs, or the reason for none."""
 
     data: bytes = b""
     expected: Mapping[str, Any] | None = None
@@ -140,7 +140,7 @@ def measure(
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
     floors: Floors | None = None,
 ) -> list[Row]:
-    """Time one model. An engine that fails has a row that says why.
+    """Time one model. The row of an engine that fails has the reason.
 
     Args:
         model: An ONNX file.
@@ -156,8 +156,8 @@ def measure(
         shapes: Shapes of random inputs; see `py_ort.testing.random_feeds`.
         dims: Numbers for dimensions that have a name: written into the model, for all engines alike.
         timeout: Seconds for a creation or a run.
-        progress: Called with what happens, which step that is, and of how many.
-        floors: What knows the devices that were measured for earlier models.
+        progress: Called with the stage, its number, and the number of stages.
+        floors: Numbers of devices that were measured for earlier models.
 
     Raises:
         PyOrtError: The model cannot be read, or no feeds can be made for it.
@@ -234,7 +234,7 @@ def _course_of_peer(flavor: str, form: _Form, browser: BrowserOptions, threads: 
 
 
 def _quantized(data: bytes, method: str, inputs: dict[str, np.ndarray], given: Mapping[str, np.ndarray]) -> _Form:
-    """Quantize a model; what native onnxruntime makes of the feeds then."""
+    """Quantize a model, and run it in native onnxruntime."""
 
     def calibration() -> Iterator[dict[str, np.ndarray]]:
         yield inputs
@@ -333,5 +333,5 @@ def _feeds(
     """Return the first of the candidate feeds that native onnxruntime accepts, and its outputs for them."""
     inputs = ModelInputs.of(model)
     tried = list(candidates(inputs.args, shapes, given=given, dims=dims, values=inputs.accepted))
-    # Where it takes none, ours will say why, too.
+    # If it accepts none, our session gives the reason, too.
     return NativeModel(model).first_taken(tried) or (tried[0], None)

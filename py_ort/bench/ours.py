@@ -18,7 +18,7 @@ from py_ort.runtime.session import InferenceSession
 
 
 class Engine(Protocol):
-    """What is timed; `browser` is the browser's name and version."""
+    """An engine to time; `browser` is the browser's name and version."""
 
     name: str
 
@@ -48,7 +48,7 @@ class Ours:
         return self._lease.launcher.description
 
     def create(self, model: bytes, timeout: float) -> None:
-        """Load a model, on this provider alone but for what it cannot do.
+        """Load a model on this provider; the CPU runs the nodes that it cannot.
 
         Raises:
             NoAdapter, EPFail: The browser has not this provider.
@@ -74,7 +74,7 @@ class Ours:
     def floor(
         self, floors: Floors, model: bytes, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, Any]
     ) -> dict[str, float] | None:
-        """Return what this device could do at best in the last run."""
+        """Return the lower bound of the last run's time on this device."""
         assert self.session is not None
         found = floors.of(self.session, self._provider, self._threads, self._browser, model, feeds, outputs)
         return found.as_dict() if found else None

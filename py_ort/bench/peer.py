@@ -55,6 +55,6 @@ class Peer:
         return self._worker.run(self._session, feeds, timeout)
 
     def close(self) -> None:
-        """End the worker, and give the share of the browser back."""
+        """End the worker, and release the share of the browser."""
         self._worker.close()
         soon(lambda: pool().release(self._lease))

@@ -1,4 +1,4 @@
-"""Models quantized as people do it: by the tools of native onnxruntime."""
+"""Models quantized by the tools of native onnxruntime."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WEIGHTS_APART, _SCALES_OF_CHANNELS = 4, 13
 
 
 def quantize(model: bytes, method: str, calibration: Iterable[Mapping[str, np.ndarray]]) -> bytes:
-    """Quantize a float model to 8 bits, with the options that onnxruntime takes when it is told none.
+    """Quantize a float model to 8 bits, with onnxruntime's default options.
 
     Args:
         model: An ONNX file's contents, its weights included.
@@ -31,8 +31,8 @@ def quantize(model: bytes, method: str, calibration: Iterable[Mapping[str, np.nd
         calibration: Feeds by name, by which "qdq" finds the scales of activations.
 
     Raises:
-        NotFound: Native onnxruntime, or what its tools need, is not installed.
-        Fail: They do not take this model.
+        NotFound: Native onnxruntime, or a package that its tools need, is not installed.
+        Fail: The tools refuse this model.
     """
     try:
         from onnxruntime import quantization
@@ -70,7 +70,7 @@ def quantize(model: bytes, method: str, calibration: Iterable[Mapping[str, np.nd
 
 
 def _of_today(model: bytes) -> bytes:
-    """Write an old model so that the tools take it, and native onnxruntime what they make of it.
+    """Convert an old model to a form that the tools and native onnxruntime accept.
 
     In files of the first IR versions weights are inputs, too; scales of channels came with opset 13.
     """

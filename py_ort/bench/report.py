@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ def _ratio(row: Row, ours: Row | None) -> str:
 
 
 def _floor(row: Row) -> str:
-    """What the device could do at best, and how many times that was taken."""
+    """Return the shortest time that the device allows, and the ratio of the median to it."""
     if row.floor is None or row.median_ms is None:
         return ""
     best = row.floor["ms"]
@@ -86,7 +87,7 @@ def _model(row: Row) -> str:
 
 
 def _change(row: Row, other_ms: float | None) -> str:
-    """Another median, and how much longer than that this one is."""
+    """Return another median, and by how much this one is longer."""
     if other_ms is None:
         return ""
     change = f" ({row.median_ms / other_ms - 1:+.0%})" if row.median_ms is not None and other_ms else ""
@@ -124,7 +125,7 @@ def earlier_medians(file: Path) -> dict[tuple[object, ...], float | None]:
     Raises:
         InvalidArgument: It is something else.
     """
-    known = {field.name for field in fields(Row)}
+    known = {each.name for each in fields(Row)}
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
         if not isinstance(rows, list):
@@ -147,7 +148,7 @@ def bridge_table(rows: Sequence[BridgeRow]) -> Table:
 
 @dataclass(frozen=True)
 class _Bar:
-    """One time in a chart: how long, and from where to where it varied; all in milliseconds."""
+    """One time in a chart, its spread and its ratio to ours; all in milliseconds."""
 
     label: str
     engine: str
@@ -155,29 +156,75 @@ class _Bar:
     low: float | None = None
     high: float | None = None
     error: str = ""
+    ratio: str = ""
+
+
+#: Ratio of the longest time to the shortest from which a chart's axis is logarithmic: shorter bars would vanish.
+_WIDE = 25
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """Bars with one axis, which is logarithmic where the times are very unlike."""
+
+    heading: str
+    bars: list[_Bar] = field(default_factory=list)
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The least and the largest time."""
+        times = [ms for bar in self.bars for ms in (bar.low, bar.ms, bar.high) if ms]
+        return min(times, default=1.0), max(times, default=1.0)
+
+    @property
+    def axis(self) -> str:
+        """The axis in words."""
+        least, most = self._ends
+        if most <= least * _WIDE:
+            return f"full width: {most:.1f} ms"
+        return f"logarithmic, from {least / 2:.2g} to {most:.1f} ms"
+
+    def percent(self, ms: float) -> str:
+        """Return where a time is on the axis."""
+        least, most = self._ends
+        if most <= least * _WIDE:
+            return f"{100 * ms / most:.2f}"
+        return f"{100 * max(math.log(2 * ms / least), 0) / math.log(2 * most / least) if ms else 0:.2f}"
+
+
+def _charts(rows: Sequence[Row]) -> dict[str, list[_Chart]]:
+    """Return the charts of each model."""
+    charts: dict[str, list[_Chart]] = {}
+    several = len({row.browser for row in rows}) > 1
+    ours = None
+    for row in rows:
+        ours = row if row.engine == "py_ort" else ours
+        ratio = _ratio(row, ours)
+        label = " ".join(filter(None, (row.engine, _place(row), row.browser if several else "")))
+        steady = _Bar(label, row.engine, row.median_ms, row.min_ms, row.p90_ms, row.error, ratio and f"{ratio}x ours")
+        first, second = (_Bar(label, row.engine, ms, error=row.error) for ms in (row.create_ms, row.first_run_ms))
+        names = ("creating the session", "first run", "steady runs")
+        for chart, bar in zip(
+            charts.setdefault(_model(row), [_Chart(name) for name in names]), (first, second, steady), strict=True
+        ):
+            chart.bars.append(bar)
+    return charts
 
 
 def page(rows: Sequence[Row]) -> str:
     """Return the rows as an HTML page: for each model charts of creation, first run and steady runs, and the table."""
     from py_ort.pages.template import render
 
-    models: dict[str, dict[str, list[_Bar]]] = {}
-    several = len({row.browser for row in rows}) > 1
-    for row in rows:
-        label = " ".join(filter(None, (row.engine, _place(row), row.browser if several else "")))
-        charts = models.setdefault(_model(row), {"creating the session": [], "first run": [], "steady runs": []})
-        steady = _Bar(label, row.engine, row.median_ms, row.min_ms, row.p90_ms, row.error)
-        times = (_Bar(label, row.engine, ms, error=row.error) for ms in (row.create_ms, row.first_run_ms))
-        for chart, bar in zip(charts.values(), (*times, steady), strict=True):
-            chart.append(bar)
     runs = sorted({row.runs for row in rows if row.median_ms is not None})
+    texts = cells(rows)
+    shown = [i for i, name in enumerate(_COLUMNS) if name not in _AT_NEED or any(row[i] for row in texts)]
     return render(
         "bench",
         "py-ort bench",
-        models=models,
-        columns=_COLUMNS,
+        models=_charts(rows),
+        columns=[_COLUMNS[i] for i in shown],
         texts=_TEXTS,
-        table=[(row, cells) for row, cells in zip(rows, cells(rows), strict=True)],
+        table=[(row, [found[i] for i in shown]) for row, found in zip(rows, texts, strict=True)],
         facts={
             "browsers": ", ".join(dict.fromkeys(row.browser_version for row in rows if row.browser_version)) or "none",
             "adapters": ", ".join(dict.fromkeys(row.adapter for row in rows if row.adapter)) or "none",

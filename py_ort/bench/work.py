@@ -1,4 +1,4 @@
-"""What a model has to do at least: the arithmetic of its products, and the bytes of its weights."""
+"""The least work of a model: arithmetic of its products, and bytes of its weights."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _WINOGRAD = 4
 
 @dataclass(frozen=True)
 class Work:
-    """What one run has to do at least.
+    """Least work of one run.
 
     Attributes:
         operations: Multiplications and additions of products and convolutions, in float32's: of 16 bits two count as
             one, of 8 bits four do, and convolutions are by Winograd's transforms where these suit. Other operators,
-            bodies of loops and what has sizes that only a run knows count nothing.
+            bodies of loops and nodes with sizes unknown before a run are not counted.
         weight_bytes: Of constants, as the file has them.
     """
 
@@ -41,7 +41,7 @@ class Work:
 
 
 def work_of(model: bytes, shapes: Mapping[str, Sequence[int]]) -> Work:
-    """Count what a model has to do for inputs of these shapes.
+    """Count the work of a model for inputs of these shapes.
 
     Args:
         model: An ONNX file's contents.
@@ -127,7 +127,7 @@ def _conv(node: ir.Node) -> float:
 
 
 def _suits_winograd(node: ir.Node, kernel: _Shape) -> bool:
-    """Whether transforms may save multiplications: of windows of 3x3 that move by one."""
+    """Return True if transforms may save multiplications: for windows of 3x3 with stride 1."""
     one_by_one = all(set(node.attributes.get_ints(name, [1])) == {1} for name in ("strides", "dilations"))
     return len(kernel) == 4 and list(kernel[2:]) == [3, 3] and kernel[1] > 1 and one_by_one
 

@@ -71,21 +71,51 @@ class View:
         self.edges += [(source, index) for source in dict.fromkeys(sources)]
         return index
 
+    def by_origin(self) -> dict[str, list[int]]:
+        """Return the nodes that came from each node of the model, by its name."""
+        known: dict[str, list[int]] = {}
+        for index, names in enumerate(self.made_of):
+            for name in names:
+                known.setdefault(name, []).append(index)
+        return known
 
-def given(model: str | os.PathLike[str]) -> View:
-    """Return the graph of a model as its file has it, with the shapes that ONNX infers where the file has none."""
+
+def given(
+    model: str | os.PathLike[str],
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+) -> View:
+    """Return the graph of a model as its file has it, with the shapes that ONNX infers where the file has none.
+
+    Args:
+        model: An ONNX file.
+        shapes: Shapes of inputs, by name.
+        dims: Sizes of dimensions that have a name.
+    """
     graph = load_model(model).model.graph
-    known = _inferred(model)
-    for value in (value for node in graph for value in node.outputs):
-        if value.shape is None and (found := known.get(value.name or "")) is not None:
+    known, fixed = _inferred(model, shapes or {}, dims or {}), bool(shapes or dims)
+    for value in (*graph.inputs, *graph.outputs, *(value for node in graph for value in node.outputs)):
+        if (fixed or value.shape is None) and (found := known.get(value.name or "")) is not None:
             value.type, value.shape = found
     return _view(_GIVEN, graph, {})
 
 
-def _inferred(model: str | os.PathLike[str]) -> dict[str, tuple[ir.TypeProtocol | None, ir.Shape | None]]:
+def _inferred(
+    model: str | os.PathLike[str], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]
+) -> dict[str, tuple[ir.TypeProtocol | None, ir.Shape | None]]:
     try:
         proto = read_proto(model)
-        values = infer_model(proto).graph.value_info
+        for value in proto.graph.input:
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                size = shapes[value.name][axis] if value.name in shapes else dims.get(dim.dim_param)
+                if size is not None:
+                    dim.dim_value = size
+        if shapes or dims:  # sizes in the file may be those of names
+            del proto.graph.value_info[:]
+            for value in proto.graph.output:
+                value.type.tensor_type.ClearField("shape")
+        made = infer_model(proto).graph
+        values = (*made.value_info, *made.input, *made.output)
     except Exception:  # a model above 2 GB, or one that ONNX finds fault with: shapes only explain the drawing
         return {}
     serde = ir.serde
@@ -98,7 +128,14 @@ def _inferred(model: str | os.PathLike[str]) -> dict[str, tuple[ir.TypeProtocol 
     }
 
 
-def page(before: View, compiled: CompiledModel, title: str, facts: Mapping[str, Any], tables: Mapping[str, Any]) -> str:
+def page(
+    before: View,
+    compiled: CompiledModel,
+    title: str,
+    facts: Mapping[str, Any],
+    tables: Mapping[str, Any],
+    nodes: Sequence[Sequence[str]] = (),
+) -> str:
     """Return the page.
 
     Args:
@@ -107,12 +144,15 @@ def page(before: View, compiled: CompiledModel, title: str, facts: Mapping[str, 
         title: The page's title.
         facts: Lines beside the graph.
         tables: By heading: names of columns, and rows of texts and numbers.
+        nodes: For each row of the table, names of nodes of the model that a click on the row marks.
     """
     after = _view(_RUNS, compiled.model.graph, compiled.placed)
     _join(after, before)
     ran, had = (sum(node.place not in ("input", "output") for node in view.nodes) for view in (after, before))
     shown = {**facts, "drawn": f"{ran} nodes that run; {had} of the model, its constants left out"}
-    return draw((after, before), title, _LEGEND, facts=shown, tables=tables)
+    known = before.by_origin()
+    marks = [sorted({index for name in names for index in known.get(name, ())}) for names in nodes]
+    return draw((after, before), title, _LEGEND, facts=shown, tables=tables, marks=marks)
 
 
 def draw(views: Sequence[View], title: str, legend: Mapping[str, str], start: int | None = None, **context: Any) -> str:
@@ -136,10 +176,7 @@ def draw(views: Sequence[View], title: str, legend: Mapping[str, str], start: in
 
 def _join(after: View, before: View) -> None:
     """Say of each node of a view what it is in the other one; a model's node is where that runs which it became."""
-    known: dict[str, list[int]] = {}
-    for index, names in enumerate(before.made_of):
-        for name in names:
-            known.setdefault(name, []).append(index)
+    known = before.by_origin()
     for index, names in enumerate(after.made_of):
         after.nodes[index].other = list(dict.fromkeys(i for name in names for i in known.get(name, ())))
         for i in after.nodes[index].other:

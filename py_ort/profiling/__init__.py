@@ -1,7 +1,7 @@
 """Where the time goes: a session's profile, its trace file, and tables and pages made of it.
 
 clock.py    the page's clock on Python's
-profile.py  what a session collects while `SessionOptions.enable_profiling` is set
+profile.py  the spans of a session with `SessionOptions.enable_profiling`
 trace.py    Chrome trace files: written, read, and added up by kernel
 report.py   the table and the HTML page of `py-ort profile`
 """

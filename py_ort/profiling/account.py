@@ -1,4 +1,4 @@
-"""What the making of a session took."""
+"""The time that the creation of a session took."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 
 class Account(NamedTuple):
-    """When the phases of a session's making began, and when the last one ended (`time.perf_counter()`).
+    """Phases of a session's creation, by `time.perf_counter()`.
 
     Attributes:
         phases: Name and begin of each, in order.
-        ended: When the last one did.
-        compiler: Milliseconds of the compiler's stages, in order; none when the plan was in the cache.
+        ended: End of the last phase.
+        compiler: Milliseconds of the compiler's stages, in order; empty if the plan was in the cache.
     """
 
     phases: tuple[tuple[str, float], ...] = ()

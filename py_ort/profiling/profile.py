@@ -1,11 +1,11 @@
-"""What a session collects while it is profiled: spans of Python, of the page and of the GPU, on one clock.
+"""The spans that a profiled session collects, of Python, the page and the GPU, on one clock.
 
 In a run each dispatch has a pass of its own with timestamps around it, unless its options ask for timestamps around the
 passes that there are without a profile (`Timed`): then it has no kernels, but the GPU's own time as a whole. The GPU's
 clock is not the page's: the first dispatch of a segment is taken to begin when it was submitted. A replayed run has no
-nodes: nobody walks the plan.
+nodes, because the core does not walk the plan.
 
-Events have onnxruntime's names where it has one (`model_run`, `NODE_kernel_time`, categories Session and Node); ours
+Events have onnxruntime's names where there is one (`model_run`, `NODE_kernel_time`, categories Session and Node); ours
 besides: Kernel, Resolve, Wait, Control.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.profiling.account import Account
 
-#: What a few hundred megabytes hold.
+#: Most events; they take a few hundred megabytes.
 _MOST_EVENTS = 250_000
 #: Rows of the trace besides Python's threads, by what the page calls them; their numbers are no thread's.
 _ROWS = {name: (1 << 30) + i for i, name in enumerate(("bridge", "page", "node", "gpu", "kernel"))}
@@ -49,7 +49,7 @@ _ON_DEVICE = tuple(_NAMES[name] for name in PROVIDERS if on_device(name))
 
 @dataclass
 class RunTimes:
-    """When a run passed what, in seconds of `time.perf_counter()`."""
+    """Times at which a run reached each stage, in seconds of `time.perf_counter()`."""
 
     began: float
     sent: float
@@ -64,7 +64,7 @@ class Profile:
     Attributes:
         prefix: Of the file's name.
         started: `time.perf_counter()` when it began; the trace's times count from here.
-        notes: What one should know of it, e.g. that there are no times of the GPU.
+        notes: Remarks for readers, e.g. that there are no times of the GPU.
     """
 
     prefix: str
@@ -78,7 +78,7 @@ class Profile:
 
     @property
     def started_ns(self) -> int:
-        """When it began, as `time.perf_counter_ns()` says it."""
+        """The begin, by `time.perf_counter_ns()`."""
         return int(self.started * 1e9)
 
     @property
@@ -87,7 +87,7 @@ class Profile:
         return f"{self.prefix}_{self._began:%Y-%m-%d_%H-%M-%S}_{self._began.microsecond // 1000:03d}.json"
 
     def add_opened(self, page: Page, account: Account, timeline: Iterable[Sequence[Any]]) -> None:
-        """Add the making of a session, with the page's part of it; compares the clocks."""
+        """Add the creation of a session, with the page's part of it, and compare the clocks."""
         loop_thread().call(self.clock.align(page))
         phases, ended, passes = account
         ends = [begin for _, begin in phases[1:]] + [ended]
@@ -102,7 +102,7 @@ class Profile:
         self._add_timeline(timeline, {})
 
     def follow(self, page: Page) -> None:
-        """The session is in another worker, whose clock is another one."""
+        """Use the clock of another worker, to which the session moved."""
         clock = PageClock()
         loop_thread().call(clock.align(page))
         self.clock = clock
@@ -137,7 +137,7 @@ class Profile:
             elif args.pop("waiting", False):
                 self._span("Wait", name, *where, args, category)
             elif args["provider"] in _ON_DEVICE:
-                # The CPU's part of it: shapes and dispatches. What the GPU does is in its own row.
+                # The CPU's part: shapes and dispatches. The GPU's part has a row of its own.
                 self._span("Resolve", f"resolve {name}", *where, args, category)
             else:
                 self._span("Node", f"{name}_kernel_time", *where, args, category)
@@ -166,7 +166,7 @@ class Profile:
                 self._span("Kernel", row["kernel"], begin, begin + row["ms"] / 1000, args, "kernel")
 
     def note(self, text: str) -> None:
-        """Say something once."""
+        """Add a note, once."""
         if text not in self.notes:
             self.notes.append(text)
 

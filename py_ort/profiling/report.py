@@ -18,7 +18,7 @@ def kernel_table(rows: Sequence[KernelRow], runs: int, top: int = 0, what: str =
 
     Args:
         rows: As `Trace.kernels` or `Trace.nodes` gives them.
-        runs: How many runs they are of.
+        runs: Number of runs that the rows count.
         top: Show so many of them; 0: all.
         what: The first column's heading.
     """
@@ -42,11 +42,11 @@ def _numbers(rows: Sequence[KernelRow], runs: int) -> tuple[str, ...]:
 
 
 def gpu_words(times: GpuTimes, runs: int) -> str:
-    """Return in words what the GPU's kernels took.
+    """Return the times of the GPU's kernels in words.
 
     Args:
-        times: That they took.
-        runs: How many runs of each kind there were.
+        times: The times.
+        runs: Number of runs of each kind.
     """
     words = [f"kernels {times.apart_ms:.2f} ms one by one", f"{times.together_ms:.2f} ms as they run together"]
     if f"{times.span_ms:.2f}" != f"{times.together_ms:.2f}":
@@ -54,12 +54,14 @@ def gpu_words(times: GpuTimes, runs: int) -> str:
     return f"{', '.join(words)} (median of {runs} runs)"
 
 
-#: Of the facts that `py-ort profile` knows: what people call them.
+#: Headings of the facts of `py-ort profile`.
 _FACTS = {
     "providers": "nodes",
+    "browser_ms": "waiting for the browser",
     "create_ms": "creating the session",
     "first_run_ms": "first run",
-    "median_ms": "median of the runs that count",
+    "mean_ms": "mean of the runs that count",
+    "median_ms": "their median",
 }
 #: onnxruntime's names of spans, in words.
 _SPANS = {
@@ -95,7 +97,7 @@ def page(trace: Trace, title: str, facts: Mapping[str, Any], runs: int, warm_up:
         title: Of the page.
         facts: Lines at its top, e.g. the browser and the adapter; numbers whose name ends in `_ms` are milliseconds.
         runs: How many runs count; the tables are of these.
-        warm_up: How many runs went before them.
+        warm_up: Number of runs before those.
     """
     from py_ort.pages.template import render
 
@@ -104,7 +106,7 @@ def page(trace: Trace, title: str, facts: Mapping[str, Any], runs: int, warm_up:
     kernels = counted.kernels()
     counts = f"{runs} that count" + (f", after {warm_up} that warmed up" if warm_up else "")
     shown = {_FACTS.get(name, name.replace("_", " ")): _fact(name, value) for name, value in facts.items()}
-    shown |= {"kernels of a run": f"{sum(row.total_ms for row in kernels) / runs:.2f} ms"}
+    shown |= {"kernels of a run": f"{sum(row.total_ms for row in kernels) / runs:.2f} ms (mean)"}
     shown |= {"GPU": gpu_words(gpu, runs)} if gpu else {}
     shown |= {"runs": counts}
     return render(
@@ -133,11 +135,12 @@ def _phases(trace: Trace) -> list[tuple[str, int, float]]:
 
 
 def _chart(trace: Trace, warm_up: int) -> dict[str, Any]:
-    """The flame chart's rows: for each thread its spans, each with its depth, by which it lies inside others.
+    """Return the flame chart's lanes, one for each thread, with the begin, depth and arguments of each span.
 
-    And where the runs that count begin and end, for buttons.
+    Times are in microseconds since the first span. `runs` has the begins and ends of runs that count, for buttons.
     """
     names, order = {}, {}
+    zero = min((event["ts"] for event in trace.spans()), default=0)
     for event in trace.events:
         if event.get("ph") == "M" and event["name"] == "thread_name":
             names[event["tid"]] = event["args"]["name"]
@@ -146,7 +149,7 @@ def _chart(trace: Trace, warm_up: int) -> dict[str, Any]:
     lanes: dict[Any, list[list[Any]]] = {}
     open_ends: dict[Any, list[float]] = {}
     for event in sorted(trace.spans(), key=lambda event: (event["ts"], -event["dur"])):
-        tid, start, end = event["tid"], event["ts"], event["ts"] + event["dur"]
+        tid, start, end = event["tid"], event["ts"] - zero, event["ts"] - zero + event["dur"]
         ends = open_ends.setdefault(tid, [])
         while ends and ends[-1] <= start + _ROUNDING_US:
             ends.pop()
@@ -158,5 +161,5 @@ def _chart(trace: Trace, warm_up: int) -> dict[str, Any]:
     runs = [e for e in trace.since(warm_up).apart().spans("Session") if e["name"] == "model_run"]
     return {
         "lanes": [{"name": names.get(tid, str(tid)), "spans": lanes[tid]} for tid in tids],
-        "runs": [[run["ts"], run["ts"] + run["dur"]] for run in runs],
+        "runs": [[run["ts"] - zero, run["ts"] - zero + run["dur"]] for run in runs],
     }

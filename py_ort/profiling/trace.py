@@ -11,9 +11,10 @@ from statistics import median
 from typing import Any
 
 from py_ort.exceptions import InvalidArgument
+from py_ort.html_table import html_table
 from py_ort.providers import PROVIDERS, onnxruntime_name
 
-#: Of the names of nodes, as onnxruntime has them.
+#: Suffix of nodes' names, as in onnxruntime's traces.
 SUFFIX = "_kernel_time"
 _PLACES = {onnxruntime_name(name): name for name in PROVIDERS}
 
@@ -52,12 +53,12 @@ class KernelRow:
 
 @dataclass
 class GpuTimes:
-    """What the GPU's kernels took in a run, in milliseconds: medians of runs.
+    """Times of the GPU's kernels in a run, in milliseconds: medians of runs.
 
     Attributes:
         apart_ms: Each in a pass of its own, added up: `Trace.kernels` says of which.
         together_ms: In the passes of a run without a profile, added up.
-        span_ms: From the begin of the first of these passes to the end of the last, with what lies between them.
+        span_ms: From the begin of the first of these passes to the end of the last.
     """
 
     apart_ms: float
@@ -135,8 +136,16 @@ class Trace:
         return GpuTimes(median(apart.values()), together_ms, span_ms)
 
     def notes(self) -> list[str]:
-        """Return what the profile says of itself."""
+        """Return the profile's notes."""
         return [event["name"] for event in self.events if event.get("ph") == "i"]
+
+    def _repr_html_(self) -> str:
+        columns = ("kernel", "operator", "provider", "nodes", "calls", "ms", "share")
+        rows = [
+            (row.kernel, row.op_type, row.place, len(row.nodes), row.calls, round(row.total_ms, 3), f"{row.share:.1%}")
+            for row in self.kernels()
+        ]
+        return html_table(columns, rows)
 
     def kernels(self) -> list[KernelRow]:
         """Add up the kernels, those that took most first.

@@ -208,7 +208,9 @@ def test_command_without_a_gpu(tmp_path: Path, py_ort_command: Callable[..., tup
     file.write_bytes(model())
     command = ("profile", file, "--provider", "wasm", "--runs", 2, "--trace", trace)
     _, out, _ = py_ort_command(*command)
-    assert "kernels of a run" in out and "gpu: " not in out
+    assert "mean of 2 runs: " in out and ", of which kernels " in out and "gpu: " not in out
     _, out, _ = py_ort_command(*command, "--json", "-")
-    assert json.loads(out)["gpu"] is None
+    found = json.loads(out)
+    assert found["gpu"] is None and found["browser_ms"] >= 0
+    assert found["mean_ms"] >= sum(row["total_ms"] for row in found["kernels"]) / 2 > 0
     assert [e["args"]["run"] for e in Trace.load(trace).spans("Session") if e["name"] == "model_run"] == [0, 1, 2, 3]

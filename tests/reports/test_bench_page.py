@@ -45,6 +45,22 @@ def test_bars_have_one_scale_and_steady_ones_a_spread(open_page):
     assert shown.locator(".track b").count() == 3 and shown.locator(".track.ours").count() == 3
 
 
+def test_bars_of_very_unlike_times_have_a_logarithmic_axis(open_page):
+    rows = [row("py_ort", "webgpu", 2.0), row("onnxruntime-web", "wasm", 2000.0)]
+    shown = open_page(page(rows))
+    steady = shown.locator(".charts > div").nth(2)
+    assert steady.locator("h3").inner_text() == "steady runs logarithmic, from 0.8 to 3000.0 ms"
+    short, long = widths(steady, ".track i")
+    assert 0.05 < short / long < 0.2
+    assert "1000.00x ours" in steady.inner_text()
+
+
+def test_columns_without_a_value_are_left_out(open_page):
+    table = open_page(page(ROWS)).locator("table")
+    headings = table.locator("thead th").all_inner_texts()
+    assert "before" not in headings and "float" not in headings and "peer / ours" in headings
+
+
 def test_its_table_is_that_of_the_terminal_and_sorts(open_page):
     shown = open_page(page(ROWS))
     table = shown.locator("table")

@@ -117,6 +117,23 @@ def test_passes(drawn):
     assert table.locator("th", has_text="nodes before").get_attribute("aria-sort") == "descending"
 
 
+def test_the_model_has_the_sizes_that_are_given(drawn):
+    _, (_, model) = drawn(bert(layers=2), "passes", "--dim", "batch=3", "--dim", "sequence=5")
+    shapes = [node["shape"] for node in model["nodes"]]
+    assert "3×5×32" in shapes and not any("batch" in shape for shape in shapes)
+
+
+def test_a_pass_marks_its_nodes_in_the_model(drawn):
+    shown, (_, model) = drawn(bert(layers=2))
+    button = shown.locator("#summary td button", has_text="attention").first
+    marked = {model["nodes"][int(i)]["op"] for i in button.get_attribute("data-marks").split()}
+    assert {"Softmax", "MatMul"} <= marked
+    button.click()
+    ready(shown, "the model")
+    assert shown.locator("canvas").get_attribute("data-marked") == str(len(button.get_attribute("data-marks").split()))
+    assert shown.locator("#views button[aria-pressed=true]").inner_text() == "the model"
+
+
 def test_bodies_are_drawn(drawn):
     then = helper.make_graph([helper.make_node("Relu", ["x"], ["t"], "in_then")], "then", [], [_float("t")])
     other = helper.make_graph([helper.make_node("Neg", ["x"], ["e"], "in_else")], "else", [], [_float("e")])

@@ -60,12 +60,16 @@ def test_runs_operators_and_cases(open_page):
     assert "WebKitGTK has no WebGPU" in runs.inner_text()
     assert cells(shown, "#groups table") == {"Add": ["0/1", "1/1", "0/1"], "Relu": ["1/2", "2/2", "0/2"]}
     shown.locator("#show").select_option("all")
+    missing = "✗ NoAdapter: WebKitGTK has no WebGPU"  # there is room for reasons
     assert cells(shown, "#cases") == {
-        "add": ["(✗)", "✓ 10", "✗"],
-        "model": ["–", "✓ 1500", "✗"],
-        "relu_1": ["✓ 10", "✓ 20", "✗"],
-        "relu_2": ["✗", "✓ 300", "✗"],
+        "add": ["(✗)", "✓ 10", missing],
+        "model": ["–", "✓ 1500", missing],
+        "relu_1": ["✓ 10", "✓ 20", missing],
+        "relu_2": ["✗ wrong output: y: 1 of 2 elements differ", "✓ 300", missing],
     }
+    assert (
+        runs.locator(".shares").first.locator("i").count() == 4 and "engine" not in runs.locator("thead").inner_text()
+    )
 
 
 def test_filters(open_page):

@@ -124,6 +124,25 @@ def test_a_span_tells_what_it_is(open_page):
     assert tip.inner_text().startswith("conv__a\n100.0 µs") and "operator: Op" in tip.inner_text()
 
 
+def test_a_tip_stays_in_the_window(open_page):
+    shown = open_page(page(trace(), "profile", FACTS, 2, warm_up=1), height=500)
+    canvas = shown.locator("#chart canvas")
+    canvas.evaluate("canvas => scrollTo(0, canvas.getBoundingClientRect().top + scrollY - innerHeight + 100)")
+    box = canvas.bounding_box()
+    shown.mouse.move(box["x"] + box["width"] * 0.02, box["y"] + 22 + 20 + 2 * 18 + 8)
+    tip = shown.locator("#tip").bounding_box()
+    assert tip["y"] >= 0 and tip["y"] + tip["height"] <= 500
+
+
+def test_time_begins_with_the_first_span(open_page):
+    late = trace()
+    for span in late.spans():
+        span["ts"] += 47e6
+    shown = open_page(page(late, "profile", FACTS, 2, warm_up=1))
+    shown.get_by_role("button", name="everything").click()
+    assert float(shown.locator("#chart canvas").get_attribute("data-from")) == 0
+
+
 @pytest.mark.parametrize("width", [390, 1200])
 def test_light_dark_and_a_phone(open_page, width):
     html = page(trace(("conv" * 80, "a b " * 80)), "profile", FACTS, 2, warm_up=1)

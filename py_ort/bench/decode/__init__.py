@@ -1,4 +1,4 @@
-"""Decoders timed as those who write texts see them: the prompt, then word by word."""
+"""Decoders timed from the view of users: the prompt, then token by token."""
 
 from py_ort.bench.decode.measure import DecodeRow as DecodeRow
 from py_ort.bench.decode.measure import measure_decoder as measure_decoder

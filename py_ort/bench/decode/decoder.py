@@ -1,4 +1,4 @@
-"""What inputs and outputs of a decoder are, by the names that exporters give them."""
+"""A decoder's inputs and outputs, by the names that exporters use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOGITS_WANTED = ("num_logits_to_keep", "logits_to_keep")
 
 @dataclass(frozen=True)
 class Cache:
-    """One cache: names of what goes in and comes out, and its shape but for the rows, [batch, heads, rows, size]."""
+    """One cache: names of its input and output, and its shape but for the rows, [batch, heads, rows, size]."""
 
     past: str
     present: str
@@ -31,17 +31,17 @@ class Cache:
 
 @dataclass(frozen=True)
 class Decoder:
-    """A model that takes words and caches, and gives logits and longer caches; one text.
+    """A model from tokens and caches to logits and longer caches, for one text.
 
     Attributes:
         path: The ONNX file.
-        numbers: The dtypes of what is neither words nor caches, by name: attention_mask, position_ids, ….
+        numbers: The dtypes of other inputs than tokens and caches, by name: attention_mask, position_ids, ….
         ids: The dtype of input_ids.
         dtype: Of caches.
         caches: All of them.
-        in_place: Whether each cache is written by an operator that can do so in place.
+        in_place: True if each cache is written by an operator that can do so in place.
         external: The files of its weights, as the model names them.
-        vocabulary: How many words there are.
+        vocabulary: Size of the vocabulary.
     """
 
     path: Path
@@ -54,11 +54,11 @@ class Decoder:
     vocabulary: int
 
     def feeds(self, words: np.ndarray, past: int) -> dict[str, np.ndarray]:
-        """What goes in besides caches.
+        """Return the feeds other than caches.
 
         Args:
-            words: [n], behind what is cached.
-            past: Words that are cached.
+            words: Tokens [n] after the cached ones.
+            past: Number of cached tokens.
         """
         total = past + len(words)
         values = {
@@ -70,7 +70,7 @@ class Decoder:
         return {"input_ids": words[None].astype(self.ids), **given}
 
     def prompt(self, length: int) -> np.ndarray:
-        """Some words, the same for all engines."""
+        """Return some tokens, the same for all engines."""
         return np.random.default_rng(0).integers(0, self.vocabulary, length)
 
 
@@ -78,7 +78,7 @@ def read_decoder(path: str | Path) -> Decoder:
     """Look at a model.
 
     Raises:
-        InvalidArgument: It is no decoder with caches, or has inputs that are not known here.
+        InvalidArgument: It is no decoder with caches, or has unknown inputs.
     """
     if is_package(path):
         raise InvalidArgument(f"{path}: --decode takes the ONNX model, whose inputs' names it reads")

@@ -1,4 +1,4 @@
-"""What writes texts in the benchmark of decoders."""
+"""Engines that write texts in the benchmark of decoders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Written:
-    """A text: milliseconds from the prompt to its first word, those of each later word, and the words."""
+    """A text: milliseconds from the prompt to its first token and for each later token, and the tokens."""
 
     prompt_ms: float
     step_ms: list[float]
@@ -18,7 +18,7 @@ class Written:
 
 
 class Writer(Protocol):
-    """An engine with a decoder loaded; `loop` says what becomes of caches, `adapter` what computes ("": not known)."""
+    """An engine with a loaded decoder; `loop` names its use of caches, `adapter` its device ("": unknown)."""
 
     name: str
     loop: str

@@ -40,7 +40,7 @@ class DecodeRow:
             when tokens arrive in Python.
         tokens_per_second: Words by the time that all of them took.
         same_words: How many words are those of the first engine, before the first that differs.
-        error: Why there are no times; "" if there are.
+        error: The reason for no times; "".
     """
 
     model: str
@@ -61,7 +61,7 @@ class DecodeRow:
     error: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the row as it stands in JSON."""
+        """Return the row for JSON."""
         return asdict(self)
 
 
@@ -78,7 +78,7 @@ def measure_decoder(
     timeout: float = 600,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> list[DecodeRow]:
-    """Time one decoder. An engine that fails has a row that says why.
+    """Time one decoder. The row of an engine that fails has the reason.
 
     Engines run one after the other, since two large models may not fit in a GPU's memory.
 
@@ -92,7 +92,7 @@ def measure_decoder(
         ours: Whether py_ort is timed.
         browser: The browser.
         timeout: Seconds for a creation, a run of ours or a text of the other engine.
-        progress: Called with what happens, which step that is, and of how many.
+        progress: Called with the stage, its number, and the number of stages.
 
     Raises:
         InvalidArgument: The model is no decoder that is known here.

@@ -46,7 +46,7 @@ class InThePage:
         self._timeout = timeout
 
     def write(self, prompt: np.ndarray, count: int) -> Written:
-        """Take a prompt [n] in, and write `count` words behind it."""
+        """Read a prompt [n], and write `count` tokens after it."""
         times, words = [time.perf_counter()], []
         for word in self._session.generate(
             prompt.tolist(), max_new_tokens=count + 1, reuse_cache=False, timeout=self._timeout
@@ -67,7 +67,7 @@ class Loop:
     Args:
         decoder: The model.
         provider: Its name.
-        in_place: Whether caches are as long as the text will be, and written in place; on webgpu.
+        in_place: True if caches have the length of the whole text, and are written in place; on webgpu.
         browser: Where.
         threads: Of wasm.
         timeout: Seconds for the creation or a run.
@@ -85,11 +85,11 @@ class Loop:
 
     @property
     def adapter(self) -> str:
-        """What computes."""
+        """The adapter, or "" on the CPU."""
         return self._session.adapter if self._device != HEAP else ""
 
     def write(self, prompt: np.ndarray, count: int) -> Written:
-        """Take a prompt [n] in, and write `count` words behind it."""
+        """Read a prompt [n], and write `count` tokens after it."""
         caches = self._room(len(prompt) + count) if self.in_place else self._nothing()
         binding = self._session.io_binding()
         binding.bind_output("logits", "cpu")

@@ -202,7 +202,7 @@ def _layer(write: _Writer, size: Size, attention: _Attention, layer: int, x: str
 
 
 class _Attention:
-    """What both forms have in common: projections, and tables of angles."""
+    """The parts that both forms share: projections, and tables of angles."""
 
     def __init__(self, write: _Writer, size: Size) -> None:
         self.write, self.size = write, size
@@ -211,7 +211,7 @@ class _Attention:
         self.tables = [write.floats("cos_cache", np.cos(angles)), write.floats("sin_cache", np.sin(angles))]
 
     def __call__(self, layer: int, x: str) -> str:
-        """What the heads of a layer found, [batch, rows, heads * size]."""
+        """Return the result of the heads of a layer, [batch, rows, heads * size]."""
         raise NotImplementedError
 
     def projections(self, name: str, x: str) -> list[str]:

@@ -23,11 +23,16 @@ def decode_table(rows: Sequence[DecodeRow]) -> Table:
     for row in rows:
         ours = row if row.engine == "py_ort" and (ours is None or row.model != ours.model) else ours
         times = (row.create_ms, row.first_prompt_ms, row.prompt_ms, row.step_ms, row.p90_ms, row.tokens_per_second)
-        numbers = ["" if n is None else f"{n:.0f}" if i < 3 else f"{n:.1f}" for i, n in enumerate(times)]
+        numbers = ["" if n is None else _number(n, 0 if i < 3 else 1) for i, n in enumerate(times)]
         same = "" if row.same_words is None else f"{row.same_words} of {row.words + 1}"
         place = (row.model, row.engine, row.provider, "failed" if row.error else row.loop)
         out.add_row(*place, *numbers, _ratio(row, ours), same)
     return out
+
+
+def _number(ms: float, digits: int) -> str:
+    """Return a time in milliseconds; a very short one has more digits."""
+    return f"{ms:.{digits if ms >= 1 else 3}f}"
 
 
 def _ratio(row: DecodeRow, ours: DecodeRow | None) -> str:

@@ -59,13 +59,13 @@ class PageRow:
     error: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the row as it stands in JSON."""
+        """Return the row for JSON."""
         return asdict(self)
 
 
 @dataclass
 class _Course:
-    """A page and what its visits told."""
+    """A page and the results of its visits."""
 
     engine: str
     flavor: str
@@ -103,7 +103,7 @@ def measure_pages(
         shapes: Shapes of random inputs; see `py_ort.testing.random_feeds`.
         dims: Numbers for dimensions that have a name.
         timeout: Seconds for a visit.
-        progress: Called with what happens, which step that is, and of how many.
+        progress: Called with the stage, its number, and the number of stages.
 
     Raises:
         InvalidArgument: The model is no `.pyort` file, or the other engine has none.

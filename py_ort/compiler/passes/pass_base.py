@@ -19,7 +19,7 @@ from py_ort.compiler.passes.contracts import check_canonical, check_interface, c
 from py_ort.compiler.passes.match import PRESENT
 from py_ort.compiler.target import Target
 from py_ort.ir.errors import node_at_fault
-from py_ort.ir.graph import all_graphs, all_nodes
+from py_ort.ir.graph import all_graphs, all_nodes, origins
 from py_ort.ir.operators import op_types
 from py_ort.uninterrupted import check
 
@@ -75,6 +75,7 @@ class PassReport:
         ms: Milliseconds.
         operators: How many nodes of each operator there are more, or fewer.
         constants: How many constants there are more, or fewer.
+        touched: Names of the model's nodes from which the nodes that it removed or made came.
     """
 
     name: str
@@ -84,6 +85,7 @@ class PassReport:
     ms: float
     operators: Mapping[str, int] = field(default_factory=dict)
     constants: int = 0
+    touched: Sequence[str] = ()
 
 
 def count_nodes(model: ir.Model) -> int:
@@ -120,6 +122,7 @@ class PassManager:
         self._model = model
         self._operators = count_operators(model)
         self._constants = count_constants(model, self._operators)
+        self._nodes = set(all_nodes(model.graph))
 
     def run(self, passes: Sequence[Pass], *, settle: bool = False) -> bool:
         """Run passes in order.
@@ -156,7 +159,9 @@ class PassManager:
         after = self._operators = count_operators(model)
         left = self._constants = count_constants(model, after)
         more = {name: after[name] - before[name] for name in before | after if after[name] != before[name]}
-        return PassReport(each.name, changes, before.total(), after.total(), ms, more, left - constants)
+        nodes, self._nodes = self._nodes, set(all_nodes(model.graph))
+        touched = tuple(dict.fromkeys(name for node in nodes ^ self._nodes for name in origins(node)))
+        return PassReport(each.name, changes, before.total(), after.total(), ms, more, left - constants, touched)
 
     def _checked(self, each: Pass) -> int:
         model, done = self._model, [report.name for report in self.reports]

@@ -1,4 +1,4 @@
-// What a hand does on a canvas, for those that pan and zoom: mouse, wheel, one finger, two fingers.
+// Gestures on a canvas that pans and zooms: mouse, wheel, one finger, two fingers.
 
 export interface Moves {
   /** By so many pixels. */

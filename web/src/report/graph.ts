@@ -1,4 +1,4 @@
-// The page of a model's graph: as it runs, and as it was given; search, and what is known of a node.
+// The page of a model's graph: as it runs, and as it was given; search, and the facts about a node.
 import { Drawing } from './drawing';
 import { follow } from './gestures';
 import { matches, type GraphNode, type View } from './model';
@@ -25,7 +25,7 @@ let group = new Set<number>(),
 const drawing = () => drawings.get(view)!;
 const repaint = painter(() => drawing().paint({ selected, group, found: marked }));
 
-/** Lays a view out a bit in each frame, so that one sees its beginning at once. */
+/** Lays a view out piece by piece in each frame, so that its top is visible at once. */
 function show(next: View, then: () => void = () => {}): void {
   view = next;
   for (const tab of document.querySelectorAll<HTMLButtonElement>('#views button'))
@@ -222,5 +222,18 @@ for (const point of document.querySelectorAll<SVGElement>('svg [data-node]')) {
   point.addEventListener('click', choose);
   point.addEventListener('keydown', (event) => event.key === 'Enter' && choose());
 }
+/** Marks nodes of the model, such as those that a pass changed, and moves to the first. */
+function mark(nodes: readonly number[]): void {
+  select(undefined);
+  show(views.at(-1)!, () => {
+    drawing().center(nodes[0]!);
+    group = new Set(nodes);
+    canvas.dataset.marked = String(nodes.length);
+    repaint();
+  });
+}
+
+for (const row of document.querySelectorAll<HTMLElement>('[data-marks]'))
+  row.addEventListener('click', () => mark(row.dataset.marks!.split(' ').map(Number)));
 sortableTables();
 show(view, () => start !== undefined && go(view, start));

@@ -83,7 +83,7 @@ export function cuts(row: readonly number[], near: readonly Edge[]): number[] {
   return found;
 }
 
-/** What a piece looks like: equal pieces, as a network's layers are, are laid out once. */
+/** The form of a piece: equal pieces, as a network's layers are, are laid out once. */
 interface Piece {
   nodes: number[];
   /** Sources of values that come from the piece above, and of those that go on to the one below. */
@@ -163,7 +163,7 @@ export function* layOut(sizes: readonly Size[], edges: readonly Edge[], layout: 
   for (const [p, piece] of pieces.entries()) {
     const found = drawn(piece, sizes, known);
     done.push(found);
-    // What comes from above comes in below where it came out.
+    // A value enters a piece below the place where it left the one above.
     const gaps = [...piece.above].map(([source, number]) => {
       const out = pieces[p - 1]!.below.get(source)!;
       return done[p - 1]!.at.get(`b${out}`)!.x + shifts[p - 1]!.x - found.at.get(`a${number}`)!.x;

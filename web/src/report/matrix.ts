@@ -12,6 +12,9 @@ interface Data {
 }
 
 const STEP = 200;
+/** Runs beside which there is room for reasons, and characters of one. */
+const ROOMY = 3,
+  MOST_SAID = 90;
 /** Where the name of a case or operator may be broken: test_|max|_…, Reduce|Max. */
 const WORDS = /(?=_)|(?<=[a-z\d])(?=[A-Z])/;
 const MARKS: { readonly [status: string]: string } = { p: '✓', f: '✗', k: '(✗)', s: '–' };
@@ -74,7 +77,7 @@ function chosen(): Case[] {
   return show.value === 'slow' ? found.sort((a, b) => slowest(b) - slowest(a)) : found;
 }
 
-/** Shows, or hides, what is to be said of a case below its row. */
+/** Shows or hides the details of a case below its row. */
 function explain(row: HTMLTableRowElement, [, group, cells]: Case): void {
   if (row.nextElementSibling?.className === 'why') {
     row.nextElementSibling.remove();
@@ -104,6 +107,7 @@ function list(): void {
       made.title = reasons[cell[1]]!.slice(0, 1000);
       add(made, 'b', MARKS[cell[0]]);
       if (cell[0] === 'p') add(made, 'small', ` ${cell[2]}`);
+      else if (cell[0] === 'f' && runs.length <= ROOMY) add(made, 'small', ` ${reasons[cell[1]]!.slice(0, MOST_SAID)}`);
     }
   }
   document.getElementById('count')!.textContent = `${found.length} of ${cases.length}`;

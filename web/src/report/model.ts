@@ -23,10 +23,7 @@ export interface View {
   edges: [from: number, to: number][];
 }
 
-/**
- * Whether a node is meant by a text, in lower case, that someone looks for: part of its name, operator, provider, a
- * value or a reason.
- */
+/** Returns true if a text in lower case is part of a node's name, operator, provider, values or reason. */
 export function matches(node: GraphNode, text: string): boolean {
   return [node.name, node.op, node.place, node.why, ...node.inputs, ...node.outputs].some((part) =>
     part.toLowerCase().includes(text),

@@ -1,4 +1,4 @@
-// What every page of a report has: its data, its colors, a canvas as sharp as the screen.
+// Shared parts of all report pages: data, colors, a canvas in the resolution of the screen.
 
 /** The data that Python wrote into the page. */
 export function pageData<T>(): T {

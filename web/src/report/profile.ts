@@ -119,7 +119,9 @@ function tell(px: number, py: number): void {
     ...Object.entries(further).map(([key, value]) => `${key}: ${value}`),
   ].join('\n');
   tip.style.left = `${Math.max(0, Math.min(px + 12, canvas.clientWidth - tip.offsetWidth))}px`;
-  tip.style.top = `${py + 14}px`;
+  // Below the pointer, or above it where the window ends.
+  const above = canvas.getBoundingClientRect().top + py + 14 + tip.offsetHeight > innerHeight;
+  tip.style.top = `${above ? py - tip.offsetHeight - 6 : py + 14}px`;
 }
 
 follow(canvas, {
