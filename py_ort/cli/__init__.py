@@ -30,7 +30,7 @@ def main() -> None:
     An interrupt ends it with status 130, while it is still imported, too; another signal with 128 and its number.
     """
     ended: list[int] = []
-    atexit.register(_end_at_once, ended)  # the first one is called last: browsers are closed by then
+    atexit.register(_end_at_once, ended)  # runs last: browsers are closed by then
     _take_as_interrupts(ended)
     try:
         from py_ort.cli.group import run_command_line
@@ -42,10 +42,10 @@ def main() -> None:
 
 
 def _take_as_interrupts(ended: list[int]) -> None:
-    """Have the signals of `_ENDING` do what Ctrl-C does; later ones do nothing, as the command is ending then.
+    """Treat the signals of `_ENDING` as Ctrl-C; later signals do nothing, because the command is ending.
 
     Args:
-        ended: Gets the command's status.
+        ended: Receives the command's status.
     """
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -61,12 +61,12 @@ def _take_as_interrupts(ended: list[int]) -> None:
 
 
 def _end_at_once(ended: list[int]) -> None:
-    """Spare who interrupted a command that Python takes its modules apart, which takes longer than all else.
+    """On interrupt, exit at once: interpreter teardown is the slowest part.
 
-    Others it spares the last search for garbage among all objects, 0.3 s, whose memory the process gives back anyway.
+    Otherwise skip the last garbage collection, which takes 0.3 s and frees memory that the system frees anyway.
     """
     if ended:
-        with contextlib.suppress(OSError, ValueError):  # whoever read our output may be gone
+        with contextlib.suppress(OSError, ValueError):  # the reader of our output may have ended
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(ended[0])

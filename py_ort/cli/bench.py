@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _against(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[bool, list[Path]]:
-    """Return whether the peer is among what was given, and the files."""
+    """Return True if the arguments name the peer, and the files."""
     files = [Path(text) for text in given if text != PEER]
     for file in files:
         if not file.is_file():
@@ -45,7 +45,7 @@ def _against(context: click.Context, parameter: click.Parameter, given: tuple[st
     return len(files) < len(given), files
 
 
-@click.command()
+@click.command(short_help="Time MODELs, also in onnxruntime-web.")
 @click.argument("models", type=click.Path(path_type=Path, exists=True), nargs=-1, metavar="MODEL...")
 @click.option("--bridge", is_flag=True, help="Time the bridge between Python and the page instead, by bare transfers.")
 @click.option(
@@ -117,7 +117,7 @@ def bench(
 ) -> None:
     """Time MODELs with random inputs, in each browser, on each provider.
 
-    The clock is the page's own, uploads and downloads included. What fails has a row that says why.
+    The clock is the page's own, uploads and downloads included. A failure has a row with the reason.
     """
     from py_ort.bench import failed, measure
     from py_ort.bench.floor import Floors

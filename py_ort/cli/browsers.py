@@ -1,42 +1,40 @@
-"""`py-ort browsers`: what is installed, and what it can do."""
+"""`py-ort browsers`: the installed browsers and their capabilities."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from py_ort.cli.advice import in_flags
-from py_ort.cli.common import browser_options, out, progress
+from py_ort.cli.common import browser_options, json_option, out, progress, write_json
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions
 
 
-@click.command()
+@click.command(short_help="List browsers and their capabilities.")
 @browser_options
 @click.option("--probe/--no-probe", default=True, help="Start each browser to see what it has.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
+@json_option("the browsers")
 @click.pass_context
-def browsers(context: click.Context, browser: BrowserOptions, probe: bool, as_json: bool) -> None:
+def browsers(context: click.Context, browser: BrowserOptions, probe: bool, json_file: Path | None) -> None:
     """List the browsers found, or the one that --browser names; the first of each kind is the one that is used."""
     from py_ort.browser import find
 
     chosen = context.get_parameter_source("browser") == click.core.ParameterSource.COMMANDLINE
     found = [_named(browser.browser)] if chosen else list(_installed())
     if not found:
-        find.binary()  # says where was looked and what to do
+        find.binary()  # raises an error with the places searched and advice
     with progress(quiet=not probe) as report:
         for entry in found if probe else ():
             report(f"starting {entry['path']}", 0, 0)
             entry |= _probe(replace(browser, browser=entry["path"]))
             entry["version"] = entry["version"] or entry.get("browser", "")
-    if as_json:
-        print(json.dumps(found, indent=1))
-    else:
+    if write_json(found, json_file):
         _print(found)
 
 

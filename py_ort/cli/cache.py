@@ -1,8 +1,8 @@
-"""`py-ort cache`: the plans that were compiled before, and the tiles that were measured."""
+"""`py-ort cache`: compiled plans, and measured tiles."""
 
 from __future__ import annotations
 
-import json
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from py_ort.cli.common import out
+from py_ort.cli.common import json_option, out, write_json
 from py_ort.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -20,18 +20,21 @@ if TYPE_CHECKING:
 
 #: Digits of a key that are shown; fewer may name one, too.
 _SHOWN = 12
+#: Most characters of a file, and of inputs, in a row.
+_FILE, _INPUTS = 44, 32
 
 
-@click.command()
+@click.command(short_help="Show or remove compiled plans.")
 @click.option("--clear", is_flag=True, help="Remove all plans, and all tables of tiles.")
 @click.option("--remove", multiple=True, metavar="KEY|MODEL", help="Remove one plan, or those of a model's file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
-def cache(clear: bool, remove: tuple[str, ...], as_json: bool) -> None:
-    """Show the plan cache and what `py-ort tune` measured, or remove plans.
+@click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print; 0: all.")
+@json_option("all plans")
+def cache(clear: bool, remove: tuple[str, ...], top: int, json_file: Path | None) -> None:
+    """Show the plan cache, the plans used last first, and what `py-ort tune` measured, or remove plans.
 
-    PY_ORT_CACHE_DIR names its folder, PY_ORT_CACHE_MB bounds it (4294 MB unless it says otherwise; the plans that were
-    not used for longest go), PY_ORT_CACHE=0 switches it off; for one session the configuration entry
-    "session.plan_cache" = "0" does.
+    PY_ORT_CACHE_DIR names its folder. PY_ORT_CACHE_MB limits its size (default: 4294 MB); the plans unused for longest
+    are removed. PY_ORT_CACHE=0 switches it off; the configuration entry "session.plan_cache" = "0" does so for one
+    session.
     """
     from py_ort.compiler.plan.cache import PlanCache
     from py_ort.runtime.tile_tables import TileTables
@@ -48,15 +51,14 @@ def cache(clear: bool, remove: tuple[str, ...], as_json: bool) -> None:
     else:
         plans.remove(gone)
     kept = [(entry, about) for entry, about in listed if entry not in gone]
-    if as_json:
-        found = _json(plans, kept, len(gone) if clear or remove else None)
-        print(json.dumps({**found, "tiles": [_tiles(table) for table in tables.entries()]}, indent=1))
+    found = _json(plans, kept, len(gone) if clear or remove else None)
+    if not write_json({**found, "tiles": [_tiles(table) for table in tables.entries()]}, json_file):
         return
     if clear or remove:
         freed = sum(entry.size for entry in gone) / 1e6
         out.print(f"{len(gone)} plans removed, {freed:.1f} MB", soft_wrap=True)
     elif kept:
-        _print(kept)
+        _print(kept, top)
     held = sum(entry.size for entry, _ in kept) / 1e6
     bound = f"{plans.max_bytes / 1e6:.0f} MB (PY_ORT_CACHE_MB)"
     out.print(f"{len(kept)} plans, {held:.1f} of at most {bound}, in {plans.folder}", soft_wrap=True)
@@ -69,13 +71,13 @@ def _chosen(listed: Sequence[tuple[CacheEntry, CacheRecord]], names: Sequence[st
     """Return the plans that are named: each by its key, the first digits of that, or its model's file."""
     found: list[CacheEntry] = []
     for name in names:
-        path = str(Path(name).absolute())
-        of_model = [entry for entry, about in listed if about.file == path]
+        path = os.path.normpath(Path(name).absolute())
+        of_model = [entry for entry, about in listed if _file(about) == path]
         by_key = [entry for entry, _ in listed if name and entry.key.startswith(name)]
         if not of_model and len(by_key) > 1:
             raise click.BadParameter(f"{name}: {len(by_key)} plans have such a key", param_hint="--remove")
         if not of_model and not by_key:
-            known = [*(about.file for _, about in listed), *(entry.key[:_SHOWN] for entry, _ in listed)]
+            known = [*(_file(about) for _, about in listed), *(entry.key[:_SHOWN] for entry, _ in listed)]
             near = did_you_mean(path, known) or did_you_mean(name, known)
             raise click.BadParameter(f"{name}: no plan has such a key or model{near}", param_hint="--remove")
         found += of_model or by_key
@@ -104,18 +106,36 @@ def _tiles(table: TileTable) -> dict[str, Any]:
     return {"device": asdict(table.device), "products": products}
 
 
-def _print(kept: Sequence[tuple[CacheEntry, CacheRecord]]) -> None:
+def _file(about: CacheRecord) -> str:
+    """Return the path of a plan's model without "..", or "" if the model came as bytes."""
+    return about.file and os.path.normpath(about.file)
+
+
+def _print(kept: Sequence[tuple[CacheEntry, CacheRecord]], top: int) -> None:
+    """Print a line for plans of one model, with the same providers and sizes."""
     from rich.table import Table
 
-    table = Table("file", "providers", "inputs", "MB", "last used", "key", box=None, header_style="bold")
-    table.columns[0].overflow = table.columns[2].overflow = "fold"
-    table.columns[3].justify = table.columns[4].justify = "right"
-    for entry, about in kept:
+    rows: dict[tuple[str, ...], list[CacheEntry]] = {}
+    for entry, about in sorted(kept, key=lambda item: -item[0].used):
+        file = _file(about) or (f"(bytes: {about.model})" if about.providers else "(damaged)")
         inputs = ", ".join(f"{arg.name} {_shape(arg.dims)}" for arg in about.inputs)
-        file = about.file or (f"(bytes: {about.model})" if about.providers else "(damaged)")
-        size, age = f"{entry.size / 1e6:.1f}", _age(time.time() - entry.used)
-        table.add_row(file, ", ".join(about.providers), inputs, size, age, entry.key[:_SHOWN])
+        rows.setdefault((file, ", ".join(about.providers), inputs), []).append(entry)
+    table = Table("file", "providers", "inputs", "plans", "MB", "last used", "key", box=None, header_style="bold")
+    for column in table.columns[3:6]:
+        column.justify = "right"
+    shown = list(rows.items())[: top or None]
+    for (file, providers, inputs), entries in shown:
+        size, age = f"{sum(entry.size for entry in entries) / 1e6:.1f}", _age(time.time() - entries[0].used)
+        file = file if len(file) <= _FILE else f"…{file[1 - _FILE :]}"
+        inputs = inputs if len(inputs) <= _INPUTS else f"{inputs[: _INPUTS - 1]}…"
+        table.add_row(file, providers, inputs, str(len(entries)), size, age, entries[0].key[:_SHOWN])
+    for column in table.columns:
+        column.no_wrap = True
+    for column in table.columns[3:]:
+        column.min_width = max(map(len, (str(column.header), *map(str, column.cells))))
     out.print(table)
+    if rest := list(rows.values())[len(shown) :]:
+        out.print(f"… and {sum(map(len, rest))} older plans (--top 0 lists all)")
 
 
 def _shape(dims: Sequence[int | str | None] | None) -> str:

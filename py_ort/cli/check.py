@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from py_ort.cli.advice import in_flags
-from py_ort.cli.common import OutputFile, kernels_option, out, progress, provider_option
+from py_ort.cli.common import OutputFile, json_option, kernels_option, out, progress, provider_option, write_json
 from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 _BOUND = 128 << 20
 #: Nodes that are named in a row.
 _NAMED = 4
+#: Most characters of a size.
+_FORMULA = 40
 #: Facts that a page's row of a model has.
 _SIZES = ("open", "weights", "memory", "caution")
 _WORDS = {
@@ -33,7 +34,7 @@ _WORDS = {
 }
 
 
-@click.command()
+@click.command(short_help="Say whether MODELs will run.")
 @click.argument(
     "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
 )
@@ -41,8 +42,8 @@ _WORDS = {
 @click.option("--no-fallback", is_flag=True, help="It will not run if the first provider lacks a node.")
 @input_options
 @kernels_option
-@click.option("--all", "every", is_flag=True, help="List all operators, those that just run among them.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
+@click.option("--all", "every", is_flag=True, help="List all operators, also those that simply run.")
+@json_option("the result")
 @click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page: all models in one table.")
 def check(
     models: tuple[Path, ...],
@@ -50,12 +51,12 @@ def check(
     no_fallback: bool,
     inputs: Inputs,
     every: bool,
-    as_json: bool,
+    json_file: Path | None,
     html_file: Path | None,
 ) -> None:
-    """Say whether MODELs will run: which operators the providers lack and what stands in, types, sizes and memory.
+    """Say whether MODELs will run: operators that providers lack and their substitutes, types, sizes and memory.
 
-    The status is 1 if one will not run. Whether a browser has the providers, and the memory, `py-ort browsers` tells.
+    The status is 1 if a model will not run. `py-ort browsers` lists the providers and the memory of browsers.
     """
     with progress(quiet=not sys.stderr.isatty()) as report:
         from py_ort.compiler import CompileOptions
@@ -75,17 +76,15 @@ def check(
             verdicts[model] = verdict(model, names, options)
     if html_file:
         html_file.write_text(_page(verdicts, names), encoding="utf-8")
-    if as_json:
-        told = [{"model": str(model), **found.as_dict()} for model, found in verdicts.items()]
-        print(json.dumps(told[0] if len(told) == 1 else {"models": told}, indent=1))
-    else:
+    told = [{"model": str(model), **found.as_dict()} for model, found in verdicts.items()]
+    if write_json(told[0] if len(told) == 1 else {"models": told}, json_file):
         for model, found in verdicts.items():
             _print(model, found, every)
     sys.exit(not all(found.runs for found in verdicts.values()))
 
 
 def _inputs(models: Sequence[Path], inputs: Inputs) -> dict[Path, set[str]]:
-    """Return the names of each model's inputs, and see that some model has what was named; one may be unreadable."""
+    """Return the names of each model's inputs; check that some model has each named input."""
     from py_ort.compiler import NodeArg
     from py_ort.compiler.load import load_model
     from py_ort.exceptions import PyOrtError
@@ -102,7 +101,7 @@ def _inputs(models: Sequence[Path], inputs: Inputs) -> dict[Path, set[str]]:
 
 
 def _page(verdicts: dict[Path, Verdict], providers: list[str]) -> str:
-    """Return a page with a row for each model, and for each of its operators that does not just run."""
+    """Return a page with a row for each model, and for each operator that needs a remark."""
     from py_ort.pages.template import render
 
     columns = ("model", "what", "nodes", "operator", "why", "which nodes")
@@ -142,9 +141,7 @@ def _facts(model: Path, found: Verdict) -> list[tuple[str, str]]:
         facts.append(("opsets", f"{opsets} (of ai.onnx, up to {found.newest_opset} are known)"))
     for kind, args in (("input", found.inputs), ("output", found.outputs)):
         for arg in args:
-            shape = (
-                "any shape" if arg.dims is None else f"[{', '.join('?' if d is None else str(d) for d in arg.dims)}]"
-            )
+            shape = "any shape" if arg.dims is None else f"[{', '.join(map(_size, arg.dims))}]"
             facts.append((kind, f"{arg.name} {arg.type} {shape}"))
     if not found.counts:
         return facts
@@ -152,8 +149,9 @@ def _facts(model: Path, found: Verdict) -> list[tuple[str, str]]:
     facts.append(("nodes", f"{nodes}, after optimization"))
     if found.open_values:
         open_names = {str(d): None for dims in found.open_dimensions.values() for d in dims if isinstance(d, str)}
-        give = f": --dim {next(iter(open_names))}=NUMBER settles more" if open_names else ""
-        facts.append(("open", f"{found.open_values} values have sizes that only a run tells{give}"))
+        ways = " ".join(f"--dim {name}=NUMBER" for name in list(open_names)[:_NAMED])
+        give = f"; fix more with {ways}" if open_names else ""
+        facts.append(("open", f"the sizes of {found.open_values} values are unknown before a run{give}"))
     weights = ", ".join(f"{_megabytes(found.weights[p])} on {p}" for p in found.providers if found.weights[p])
     facts.append(("weights", f"{_megabytes(found.weights['all'])}{f': {weights}' if weights else ''}"))
     if found.tensor_bytes is None:
@@ -169,6 +167,12 @@ def _facts(model: Path, found: Verdict) -> list[tuple[str, str]]:
             )
         )
     return facts
+
+
+def _size(dim: int | str | None) -> str:
+    """Return a size; a long formula of sizes is "…"."""
+    text = "?" if dim is None else str(dim)
+    return text if len(text) <= _FORMULA else "…"
 
 
 def _megabytes(size: int) -> str:

@@ -21,12 +21,12 @@ from py_ort.runtime.engines import ENGINES
 
 
 class Report(Protocol):
-    """Told what is being done: the stage, how much of it is done and of how much, and a detail."""
+    """Receives progress: the stage, how much of it is done and of how much, and a detail."""
 
     def __call__(self, stage: str, done: int, total: int, detail: str = "") -> None: ...
 
 
-#: For everything that is not the result: `--json` and pipes see stdout only.
+#: For everything but the result: `--json` and pipes use stdout only.
 err = Console(stderr=True, highlight=False)
 #: Where there is no terminal, tables get the room they need.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
@@ -63,7 +63,7 @@ engine_option = click.option(
 )
 
 
-#: Where a command finds the files of --kernels again (`click.Context.meta`).
+#: Key of the files of --kernels in `click.Context.meta`.
 KERNEL_FILES = "py_ort.kernels"
 
 
@@ -153,18 +153,24 @@ def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., 
     return with_browser
 
 
+#: Files that no command writes reports to: a name may be a model, meant for the command itself.
+_MODELS = (".onnx", ".ort", ".pyort")
+
+
 class OutputFile(click.ParamType):
-    """A file to write: known to have a folder before hours are spent on what goes into it."""
+    """A file to write, whose folder exists: hours of work may go into the file."""
 
     name = "file"
 
     def __init__(self, stdout: bool = False) -> None:
-        """`stdout`: "-" is no file."""
+        """`stdout`: "-" is stdout."""
         self._stdout = stdout
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
         """Return the path."""
         path = Path(value)
+        if self._stdout and path.suffix in _MODELS:
+            self.fail(f"{value} is a model: give another file, or - for stdout", parameter, context)
         if not (self._stdout and str(value) == "-") and (path.is_dir() or not path.absolute().parent.is_dir()):
             what = "is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"
             self.fail(f"{value}: {what}", parameter, context)
@@ -178,7 +184,7 @@ def json_option(what: str) -> Callable[..., Any]:
 
 
 def write_json(data: Any, file: Path | None) -> bool:
-    """Write data where --json says, if it does; return whether stdout is left for people."""
+    """Write data where --json says, if given; return True if stdout is for people."""
     text = json.dumps(data, indent=1) + "\n"
     if file == Path("-"):
         sys.stdout.write(text)
@@ -201,10 +207,10 @@ def threads_option(default: int, about: str) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def progress(quiet: bool = False) -> Iterator[Report]:
-    """Show what is being done, on stderr.
+    """Show progress on stderr.
 
-    In a terminal: a spinner, a clock, and the time left where it is known how much there is to do. Else a line for each
-    new stage, and one now and then for where a long one is.
+    In a terminal: a spinner, a clock, and the time left, if known. Elsewhere: a line for each new stage, and now and
+    then a line with the progress of a long one.
     """
     if quiet:
         yield lambda stage, done, total, detail="": None
@@ -234,13 +240,13 @@ _SECONDS_BETWEEN_LINES = 30
 
 
 class _TimeLeft:
-    """How long the rest will take, if it goes on as it has so far. The first step is left out: much is made in it."""
+    """Estimates the time left from the steps so far, without the first, which includes preparations."""
 
     def __init__(self) -> None:
         self._total, self._began, self._first, self._warm = 0, 0.0, 0, False
 
     def after(self, done: int, total: int) -> str:
-        """Return it in words; "" where that cannot be said, or it is hardly worth it."""
+        """Return the time left in words; "" if it is unknown or short."""
         now = time.monotonic()
         if total != self._total:
             self._total, self._began, self._first, self._warm = total, now, done, False
@@ -256,4 +262,9 @@ class _TimeLeft:
 
 
 def _text(stage: str, done: int, total: int, detail: str, left: str) -> str:
-    return ", ".join(filter(None, (f"{stage} {done}/{total}" if total else stage, detail, left)))
+    return ", ".join(filter(None, (f"{stage} {_amount(done, total)}" if total else stage, detail, left)))
+
+
+def _amount(done: int, total: int) -> str:
+    """Return a progress; so large numbers are bytes."""
+    return f"{done}/{total}" if total < 1e5 else f"{done / 1e6:.1f} of {total / 1e6:.1f} MB"

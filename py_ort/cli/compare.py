@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 _LARGEST = 10
 
 
-@click.command()
+@click.command(short_help="Find the first value that differs.")
 @click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @each_provider_option
 @engine_option
 @click.option("--tolerance", type=click.FloatRange(min=0), help="What passes, as a part of the value's largest number.")
+@click.option("--steps", type=click.IntRange(min=0), default=0, help="Largest difference of integers that passes.")
 @input_options
 @kernels_option
 @json_option("all values")
@@ -45,15 +46,17 @@ def compare(
     providers: tuple[str, ...],
     engines: tuple[str, ...],
     tolerance: float | None,
+    steps: int,
     inputs: Inputs,
     json_file: Path | None,
     html_file: Path | None,
     browser: BrowserOptions,
 ) -> None:
-    """Compare every intermediate value of MODEL: the first that differs, and the largest errors.
+    """Compare every intermediate value of MODEL: show the first that differs, and the largest errors.
 
     One --provider (default: webgpu) is compared with native onnxruntime, the first of two with the second; --engine
-    likewise. Inputs without a file are random. The status is 1 if something differs.
+    likewise. Kernels of --kernels are compared with their reference=. Inputs without a file are random. The status is 1
+    if something differs.
     """
     from py_ort.providers import DEFAULT, canonical_provider
     from py_ort.runtime.engines import OURS
@@ -75,6 +78,7 @@ def compare(
             tested,
             reference,
             tolerance=tolerance,
+            steps=steps,
             progress=lambda done, total, detail: report("comparing values", done, total, detail),
         )
     if html_file:

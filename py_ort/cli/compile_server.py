@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from py_ort.serving.compiling.server import CompileServer
 
 
-@click.command("compile-server")
+@click.command("compile-server", short_help="Compile models for pages, as a service.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     *("--store", "objects"), default="", metavar="URL", help="Keep models here, too, for several servers: s3://…, …"

@@ -13,12 +13,14 @@ import click
 from py_ort.browser.options import BrowserOptions
 from py_ort.cli.advice import in_flags
 from py_ort.cli.common import (
+    KERNEL_FILES,
     OutputFile,
     browsers_options,
     each_provider_option,
     engine_option,
     err,
     json_option,
+    kernels_option,
     out,
     progress,
     write_json,
@@ -36,12 +38,12 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
         raise click.BadParameter(f"{text!r} is no regular expression: {e}") from e
 
 
-@click.command()
+@click.command(short_help="Run cases in each browser on each provider.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @each_provider_option
 @engine_option
 @click.option("--no-fallback", is_flag=True, help="A node that the provider cannot run is a failure.")
-@click.option("--skip-missing", is_flag=True, help="Skip all cases where the browser has not the provider.")
+@click.option("--skip-missing", is_flag=True, help="Skip all cases if the browser lacks the provider.")
 @click.option(
     *("--filter", "pattern"),
     default="",
@@ -63,6 +65,7 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
     help="Instead of --browser: one of several browsers elsewhere that share the cases; repeat it for each.",
 )
 @input_options
+@kernels_option
 @click.option(
     "--expectations",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -79,7 +82,9 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
 @click.option("--junit", "junit_file", type=OutputFile(), metavar="FILE", help="Write them as JUnit XML.")
 @click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write them as a page.")
 @browsers_options
+@click.pass_context
 def conformance(
+    context: click.Context,
     sources: tuple[str, ...],
     providers: tuple[str, ...],
     engines: tuple[str, ...],
@@ -102,9 +107,9 @@ def conformance(
     A SOURCE is onnx-node (ONNX's node tests), ort-web:DIR (onnxruntime-web's operator files), a folder of models with
     test_data_set_N folders, or a table of models, a .toml or .py file. The default provider is webgpu.
 
-    The status is 1 if a case failed that is not known to, or one passed that is, or one of FILE does not exist; and if
-    a browser has not the provider. Known failures are those of FILE; of ONNX's node cases and onnxruntime-web's
-    operator files py_ort has lists of its own, for itself.
+    The status is 1 if a case failed that is not known to fail, if a known failure passed or does not exist, or if a
+    browser lacks the provider. Known failures are those of FILE. py_ort has lists of its own for ONNX's node cases
+    and onnxruntime-web's operator files.
     """
     from py_ort.testing.nodes import nodes_of, prepare
 
@@ -112,7 +117,7 @@ def conformance(
         raise click.UsageError("--remote takes the place of --browser: give one of them")
     nodes = tuple(nodes_of(remotes, browsers[0]))
     if nodes:
-        prepare(nodes, jobs)  # before all that is imported here
+        prepare(nodes, jobs)  # before the imports below
 
     from py_ort.providers import DEFAULT, canonical_provider
     from py_ort.testing.changes import changes, read_runs
@@ -133,6 +138,7 @@ def conformance(
         dims=inputs.dims,
         shapes=inputs.known_shapes(),
         feeds=inputs.files,
+        kernels=context.meta.get(KERNEL_FILES, ()),
     )
     names = list(dict.fromkeys(map(canonical_provider, providers or DEFAULT[:1])))
     before = read_runs(earlier) if earlier else None

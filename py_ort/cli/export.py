@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rich.markup import escape
 from rich.table import Column, Table
 
-from py_ort.cli.common import KERNEL_FILES, kernels_option, out, progress, provider_option
+from py_ort.cli.common import (
+    KERNEL_FILES,
+    err,
+    json_option,
+    kernels_option,
+    out,
+    progress,
+    provider_option,
+    write_json,
+)
 from py_ort.cli.inputs import Inputs, export_options
 from py_ort.exporting import ExportOptions
-from py_ort.providers import DEFAULT
+from py_ort.providers import DEFAULT, PROVIDERS
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from py_ort.exporting.tree import TreeRow
 
-@click.command()
+
+@click.command(short_help="Write MODEL as a file for pages without Python.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     *("-o", "--output"),
@@ -47,6 +59,7 @@ if TYPE_CHECKING:
 @click.option("--part-size", type=click.IntRange(min=1), metavar="MIB", help="Split the file into parts of this size.")
 @click.option("--keep-names", is_flag=True, help="Write NAME.onnx, so that a model keeps its URL.")
 @click.option("--update", is_flag=True, help="Skip a MODEL that is up to date in DIR, as is done with a folder.")
+@json_option("the files, and the result of --check,")
 @click.option("--force", is_flag=True, help="Of a folder: export also what is up to date.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Of a folder: models at once. Default: CPUs.")
 @click.pass_context
@@ -66,13 +79,14 @@ def export(
     part_size: int | None,
     keep_names: bool,
     update: bool,
+    json_file: Path | None,
     force: bool,
     jobs: int | None,
 ) -> None:
     """Write MODEL to DIR as NAME.pyort, which a page runs without Python.
 
-    The file has a plan for each provider (default: webgpu, and wasm alone), and the weights once. Sessions open it,
-    too: what is shipped is what is tested.
+    The file has a plan for each provider, and the weights once. Default: webgpu, and wasm alone; with --kernels, which
+    wasm does not run, webgpu. Sessions open the file, too, so that tests run the file that is shipped.
 
     If MODEL is a script, such as transformers.web.js, the small ONNX models in it are exported; a page sets env.exports
     to DIR.
@@ -86,12 +100,14 @@ def export(
         raise click.UsageError("--input, --browser and --tolerance are for --check")
     if runtime == "minimal" and not page:
         raise click.UsageError("--runtime is for --page, which writes a runtime")
+    kernels = [str(file) for file in context.meta.get(KERNEL_FILES, ())]
+    # No other provider runs user kernels.
+    providers = providers or tuple(name for name in DEFAULT if not kernels or PROVIDERS[name].user_kernels)
     if model.is_dir() or (update and model.is_file()):
         if page or checked:
             raise click.UsageError("--page and --check are for a single model, without --update")
-        kernels = [str(file) for file in context.meta.get(KERNEL_FILES, ())]
-        chosen = ExportOptions(providers or DEFAULT, dims, shapes, part_size and part_size << 20, kernels)
-        _export_tree(model, output, chosen, keep_names, jobs or 0, force)
+        chosen = ExportOptions(providers, dims, shapes, part_size and part_size << 20, kernels)
+        _export_tree(model, output, chosen, keep_names, jobs or 0, force, json_file)
         return
     if force or jobs:
         raise click.UsageError("--force and --jobs are for a folder of models")
@@ -99,7 +115,9 @@ def export(
         from py_ort.exporting.embedded import export_embedded
 
         with progress() as report:
-            _print(export_embedded(model, output, progress=report))
+            written = export_embedded(model, output, progress=report)
+        if write_json(_json(written), json_file):
+            _print(written)
         return
     with progress() as report:
         report("reading the model", 0, 0)
@@ -114,7 +132,7 @@ def export(
         written = py_ort.export(
             model,
             file,
-            providers=list(providers) or DEFAULT,
+            providers=list(providers),
             shapes=shapes,
             options=options,
             part_size=part_size and part_size << 20,
@@ -130,19 +148,28 @@ def export(
                 file, model, files, browsers=browsers, tolerance=tolerance, values=described.accepted, progress=report
             )
             written += write_report(found, file)
-    _print(written)
-    if page:
-        out.print(
-            f"{output / 'index.html'}  serve the folder, e.g. py-ort serve {output}", markup=False, soft_wrap=True
-        )
-    if found is not None:
-        out.print(table(found))
-        for text in words(found):
-            out.print(text, markup=False, soft_wrap=True)
-        sys.exit(not found.ok)
+    checks = {} if found is None else {"check": found.as_dict()}
+    if write_json({**_json(written), **checks}, json_file):
+        _print(written)
+        if page:
+            served = f"{output / 'index.html'}  serve the folder, e.g. py-ort serve {output}"
+            out.print(served, markup=False, soft_wrap=True)
+        if found is not None:
+            out.print(table(found))
+            for text in words(found):
+                out.print(text, markup=False, soft_wrap=True)
+    sys.exit(found is not None and not found.ok)
 
 
-def _export_tree(source: Path, output: Path, options: ExportOptions, keep_names: bool, jobs: int, force: bool) -> None:
+def _export_tree(
+    source: Path,
+    output: Path,
+    options: ExportOptions,
+    keep_names: bool,
+    jobs: int,
+    force: bool,
+    json_file: Path | None,
+) -> None:
     """Export it, print one table, and end with status 1 if a model could not be exported."""
     from py_ort.exporting import export_tree
 
@@ -150,7 +177,17 @@ def _export_tree(source: Path, output: Path, options: ExportOptions, keep_names:
         rows = export_tree(
             source, output, options=options, keep_names=keep_names, jobs=jobs, force=force, progress=report
         )
-    base = source if source.is_dir() else source.parent
+    failed = [row for row in rows if row.status == "failed"]
+    told = [{**asdict(row), "model": str(row.model), "file": str(row.file)} for row in rows]
+    shown = write_json({"models": told}, json_file)
+    if shown:
+        _print_tree(rows, source if source.is_dir() else source.parent, output)
+    for row in failed:
+        (out if shown else err).print(f"{row.model}: {row.error}", markup=False, soft_wrap=True)
+    sys.exit(bool(failed))
+
+
+def _print_tree(rows: Sequence[TreeRow], base: Path, output: Path) -> None:
     table = Table(
         "model", f"in {output}", "", Column("MB", justify="right"), Column("seconds", justify="right"), box=None
     )
@@ -159,10 +196,10 @@ def _export_tree(source: Path, output: Path, options: ExportOptions, keep_names:
         size, seconds = (f"{row.size / 1e6:.2f}" if row.size else "", f"{row.seconds:.1f}" if row.seconds else "")
         table.add_row(*map(escape, (*names, row.status, size, seconds)))
     out.print(table)
-    failed = [row for row in rows if row.status == "failed"]
-    for row in failed:
-        out.print(f"{row.model}: {row.error}", markup=False, soft_wrap=True)
-    sys.exit(bool(failed))
+
+
+def _json(files: Sequence[Path]) -> dict[str, Any]:
+    return {"files": [{"path": str(file), "bytes": file.stat().st_size} for file in files]}
 
 
 def _print(files: Sequence[Path]) -> None:

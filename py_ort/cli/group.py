@@ -1,4 +1,4 @@
-"""All commands together, and what becomes of their errors."""
+"""All commands together, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; of one that is not there, name the nearest."""
+        """Find a command; the error for an unknown name suggests the nearest."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], self.commands)}.")
         return super().resolve_command(ctx, args)
@@ -72,7 +72,7 @@ for command in (
 
 
 def run_command_line() -> None:
-    """Run it; errors end it with one message: status 2 for wrong arguments, 1 for all others."""
+    """Run the command line. An error ends it with one message: status 2 for wrong arguments, 1 for all others."""
     try:
         cli(prog_name="py-ort", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as e:
@@ -90,7 +90,7 @@ def run_command_line() -> None:
         if e.stack and logging.getLogger("py_ort").isEnabledFor(logging.INFO):
             click.echo(e.stack, err=True)
         _end(f"py-ort: {type(e).__name__}: {in_flags(str(e))}", 1)
-    except BrokenPipeError:  # whoever read our output has read enough
+    except BrokenPipeError:  # the reader of our output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as e:

@@ -1,7 +1,8 @@
-"""What a command is told of a model's inputs: --shape, --input and --dim, the same for all commands."""
+"""Options for a model's inputs: --shape, --input and --dim, the same for all commands."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What was said of inputs.
+    """Shapes, contents and sizes given for inputs.
 
     Attributes:
         shapes: By input name.
@@ -42,7 +43,7 @@ class Inputs:
         }
 
     def load(self, model: Path) -> LoadedModel:
-        """Read a model, and see that it has what was named.
+        """Read a model, and check that it has the named inputs and dimensions.
 
         Raises:
             PyOrtError: As `load_model` does.
@@ -56,7 +57,7 @@ class Inputs:
         return loaded
 
     def describe(self, model: Path) -> ModelInputs:
-        """Read what a model, which may be a `.pyort` file, must be fed, and see that it has what was named.
+        """Read the inputs of a model or `.pyort` file, and check that it has the named inputs and dimensions.
 
         Raises:
             PyOrtError: It cannot be read.
@@ -69,14 +70,14 @@ class Inputs:
         return found
 
     def __bool__(self) -> bool:
-        """Whether anything was said."""
+        """Return True if any option was given."""
         return bool(self.shapes or self.files or self.dims)
 
     def check(self, args: Iterable[NodeArg]) -> None:
-        """See that a model with these inputs has what was named.
+        """Check that a model with these inputs has the named inputs and dimensions.
 
         Raises:
-            click.BadParameter: It has not.
+            click.BadParameter: It lacks one.
         """
         args = list(args)
         names = dict.fromkeys(arg.name for arg in args)
@@ -108,9 +109,9 @@ class Inputs:
         return options
 
     def accepted_feeds(self, model: Path, native: NativeModel) -> dict[str, np.ndarray]:
-        """Return feeds for a model: the files, and random numbers of the first sizes that native onnxruntime takes.
+        """Return feeds for a model: the files, and random numbers of the first sizes that native onnxruntime accepts.
 
-        Without it, or where it takes none, those of the first sizes.
+        Without onnxruntime, or if it accepts none, the numbers have the first sizes.
         """
         from py_ort.testing.random_feeds import candidates
 
@@ -231,7 +232,7 @@ def _each(example: str, read: Callable[[str], Any]) -> Callable[..., dict[str, A
 
 
 def _rounds(context: click.Context, parameter: click.Parameter, items: tuple[str, ...]) -> list[dict[str, list[int]]]:
-    """Read shapes; a name that was there already begins another round of them."""
+    """Read shapes; a repeated name begins another round."""
     rounds: list[dict[str, list[int]]] = []
     for item in items:
         name, value = _pair(item, parameter, _SHAPE, _shape)
@@ -251,7 +252,7 @@ def _pair(item: str, parameter: click.Parameter, example: str, read: Callable[[s
         raise click.BadParameter(f"{item!r}: {str(e) or f'expected {parameter.metavar}, e.g. {example}'}") from e
 
 
-#: What a tensor's size can be at all.
+#: Largest size of a dimension.
 _MOST = 2**31 - 1
 
 
@@ -265,10 +266,19 @@ def _shape(text: str) -> list[int]:
     return [_number(size) for size in text.split("x")] if text else []
 
 
+def _load(file: str) -> Any:
+    try:
+        return np.load(file)
+    except ValueError as e:
+        if "allow_pickle" in str(e):
+            raise ValueError("it holds Python objects; save strings with np.save(file, array.astype(str))") from e
+        raise
+
+
 def _contents(text: str) -> np.ndarray:
     try:
         if not text.endswith(".pb"):
-            array = np.load(text)
+            array = _load(text)
             if not isinstance(array, np.ndarray):
                 raise ValueError("it holds several arrays; give a .npy file")
             return array
@@ -281,17 +291,17 @@ def _contents(text: str) -> np.ndarray:
         raise ValueError(f"it is no .npy file, nor a .pb file with a tensor: {e}") from e
 
 
-#: Of feeds that could not be made.
+#: Feeds of a run that has none yet.
 _NOT_YET: dict[str, Any] = {}
 
 
 @contextmanager
 def told_how_to_give(args: Sequence[NodeArg], feeds: Mapping[str, Any], given: Iterable[str] = ()) -> Iterator[None]:
-    """Add to errors of a run how its inputs are given, where they were chosen by us.
+    """Add to errors of a run the options that give its inputs, if we chose them.
 
     Args:
         args: The model's inputs.
-        feeds: What was fed.
+        feeds: Feeds of the run.
         given: The names of those that the user chose.
     """
     try:
@@ -299,18 +309,26 @@ def told_how_to_give(args: Sequence[NodeArg], feeds: Mapping[str, Any], given: I
     except (InvalidArgument, RuntimeException) as e:
         chosen = [arg for arg in args if arg.name not in set(given)]
         if chosen:
-            e.message = f"{e.message}\n  {_how_to_give(chosen, feeds)}"
+            e.message = f"{e.message}\n  {_how_to_give(chosen, feeds, str(e.message))}"
         raise
 
 
-def _how_to_give(args: Sequence[NodeArg], feeds: Mapping[str, Any]) -> str:
+def _how_to_give(args: Sequence[NodeArg], feeds: Mapping[str, Any], error: str) -> str:
+    """Return the options that give inputs, those of the input that an error names."""
     random = ", ".join(f"{arg.name} {list(feeds[arg.name].shape)}" for arg in args if arg.name in feeds)
-    names = list(dict.fromkeys(dim for arg in args for dim in arg.shape if isinstance(dim, str) and dim))
-    ways = ["--random"] if any(arg.name not in feeds for arg in args) and feeds is not _NOT_YET else []
-    ways += [f"--dim {names[0]}=NUMBER"] if names else []
-    if any(arg.dims is None or not all(isinstance(dim, int) for dim in arg.dims) for arg in args):
-        rank = next((len(arg.dims) for arg in args if arg.dims), 4)
-        ways.append(f"--shape {args[0].name}={'x'.join(['1', '3', '224', '224', '1'][:rank])}")
-    ways.append(f"--input {args[0].name}=FILE.npy")
+    missing = feeds is not _NOT_YET and any(arg.name not in feeds for arg in args)
+    arg = next((arg for arg in args if re.search(rf"(?<!\w){re.escape(arg.name)}(?!\w)", error)), args[0])
+    names = [dim for dim in arg.shape if isinstance(dim, str) and dim]
+    ways = ["--random"] if missing else [f"--dim {names[0]}=NUMBER"] if names else []
+    if arg.dims is None or not all(isinstance(dim, int) for dim in arg.dims):
+        ways.append(f"--shape {arg.name}={'x'.join(_sizes(arg))}")
+    ways.append(f"--input {arg.name}=FILE.npy")
     fed = f"fed were random numbers: {random}; give others" if random else "give them"
     return f"{fed} with {' or '.join(ways)}"
+
+
+def _sizes(arg: NodeArg) -> list[str]:
+    """Return sizes of an input: its own, and likely ones where it has none."""
+    likely = ["1", "3", "224", "224", "1"]
+    dims = arg.dims or [None] * 4
+    return [str(dim) if isinstance(dim, int) else size for dim, size in zip(dims, likely, strict=False)]

@@ -1,4 +1,4 @@
-"""`py-ort kernel`: run one's own kernels while writing them."""
+"""`py-ort kernel`: run user kernels while writing them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from py_ort.user_kernels.watch import Report
 
 
-@click.command()
+@click.command(short_help="Run user kernels again when they change.")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--once", is_flag=True, help="Run it once, and end with status 1 if it fails.")
 @click.option("--runs", default=5, show_default=True, help="Steady runs; their median is shown.")
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 def kernel(file: Path, once: bool, runs: int, tolerance: float, browser: BrowserOptions) -> None:
     """Run the user kernels of FILE (.wgsl or .py) on their examples, and again whenever it changes.
 
-    The browser stays open, so that a change is a matter of milliseconds. docs/user_kernels.md tells how kernels are
-    written, and what their examples and references are.
+    The browser stays open, so that a change is a matter of milliseconds. docs/user_kernels.md describes kernels, their
+    examples and references.
     """
     from py_ort.user_kernels.watch import run_file, watch_file
 
-    browser = replace(browser, idle_timeout=3600.0)  # between two versions nobody has a session
+    browser = replace(browser, idle_timeout=3600.0)  # between two versions there is no session
     if once:
         sys.exit(not _print(run_file(file, browser, runs), tolerance))
     err.print(f"watching {file}; Ctrl-C ends", highlight=False)

@@ -1,15 +1,14 @@
-"""`py-ort passes`: what the compiler makes of a model, pass by pass. No browser is needed."""
+"""`py-ort passes`: the changes of each compiler pass to a model. No browser is needed."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
 
-from py_ort.cli.common import OutputFile, err, kernels_option, out, provider_option
+from py_ort.cli.common import OutputFile, err, json_option, kernels_option, out, provider_option, write_json
 from py_ort.cli.inputs import Inputs, input_options
 from py_ort.schema.dialect import INTERNAL_DOMAIN
 
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
 _LEVELS = ("disabled", "basic", "extended", "layout", "all")
 
 
-@click.command()
+@click.command(short_help="Show the changes of each compiler pass.")
 @click.argument("model", type=click.Path(path_type=Path))
 @provider_option
 @click.option("--level", type=click.Choice(_LEVELS), default="all", show_default=True, help="How far to optimize.")
 @input_options
 @kernels_option
 @click.option("--save", type=OutputFile(), metavar="FILE", help="Write the optimized graph as ONNX.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
+@json_option("the passes")
 @click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page that draws the graph.")
 def passes(
     model: Path,
@@ -35,7 +34,7 @@ def passes(
     level: str,
     inputs: Inputs,
     save: Path | None,
-    as_json: bool,
+    json_file: Path | None,
     html_file: Path | None,
 ) -> None:
     """Show what each pass changes in MODEL: nodes before and after, and the time it takes."""
@@ -50,8 +49,9 @@ def passes(
         saved = SavedModel(save) if save else None
         compiled = compile_model(inputs.load(model), providers=names, options=options, optimized=saved)
     if html_file:
-        html_file.write_text(_page(model, compiled), encoding="utf-8")
-    print(json.dumps(_json(compiled), indent=1)) if as_json else _print(compiled)
+        html_file.write_text(_page(model, compiled, inputs), encoding="utf-8")
+    if write_json(_json(compiled), json_file):
+        _print(compiled)
 
 
 class _Quiet:
@@ -70,6 +70,7 @@ def _json(compiled: CompiledModel) -> dict[str, Any]:
                 "after": p.after,
                 "operators": dict(p.operators),
                 "constants": p.constants,
+                "touched": list(p.touched),
                 "ms": round(p.ms, 3),
             }
             for p in compiled.passes
@@ -81,19 +82,18 @@ def _json(compiled: CompiledModel) -> dict[str, Any]:
     }
 
 
-def _page(model: Path, compiled: CompiledModel) -> str:
+def _page(model: Path, compiled: CompiledModel, inputs: Inputs) -> str:
     from py_ort.pages.graph import given, page
 
     facts = {"model": model, **dict(_sums(compiled))}
-    rows = [
-        (each.name, each.before, each.after, each.changes, round(each.ms, 1), _made(each))
-        for each in compiled.passes
-        if each.changes
-    ]
+    changing = [each for each in compiled.passes if each.changes]
+    rows = [(each.name, each.before, each.after, each.changes, round(each.ms, 1), _made(each)) for each in changing]
     tables = {
         "Passes that changed something": (("pass", "nodes before", "after", "changes", "ms", "more and fewer"), rows)
     }
-    return page(given(model), compiled, f"py-ort passes {model.name}", facts, tables)
+    touched = [each.touched for each in changing]
+    before = given(model, inputs.known_shapes(), inputs.dims)
+    return page(before, compiled, f"py-ort passes {model.name}", facts, tables, touched)
 
 
 def _print(compiled: CompiledModel) -> None:
@@ -112,7 +112,7 @@ def _print(compiled: CompiledModel) -> None:
 
 
 def _sums(compiled: CompiledModel) -> list[tuple[str, str]]:
-    """What came of it all, and what it is of."""
+    """Return the sums: nodes, kernels to launch, milliseconds."""
     reports = compiled.passes
     changing = sum(report.changes > 0 for report in reports)
     stages = ", ".join(f"{stage} {ms:.0f}" for stage, ms in compiled.timings.items())
@@ -126,7 +126,7 @@ def _sums(compiled: CompiledModel) -> list[tuple[str, str]]:
 
 
 def _made(report: PassReport) -> str:
-    """What is gone, then what is new: "-24 Clip -24 Div +24 HardSwish"."""
+    """Return the operators that are gone, then the new ones: "-24 Clip -24 Div +24 HardSwish"."""
     signed = sorted(report.operators.items(), key=lambda item: (item[1] > 0, -abs(item[1]), item[0]))
     if report.constants:
         signed.append(("constant" if abs(report.constants) == 1 else "constants", report.constants))

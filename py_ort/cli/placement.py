@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from py_ort.cli.common import OutputFile, browser_options, kernels_option, out, progress, provider_option
+from py_ort.cli.common import (
+    OutputFile,
+    browser_options,
+    json_option,
+    kernels_option,
+    out,
+    progress,
+    provider_option,
+    write_json,
+)
 from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
@@ -18,14 +26,14 @@ if TYPE_CHECKING:
     from py_ort.providers import Placement
 
 
-@click.command()
+@click.command(short_help="Show the provider of each node, with the reason.")
 @click.argument("model", type=click.Path(path_type=Path))
 @provider_option
 @input_options
 @kernels_option
 @browser_options
 @click.option("--nodes", "each", is_flag=True, help="List every node.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
+@json_option("all nodes")
 @click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page that draws the graph.")
 def placement(
     model: Path,
@@ -33,28 +41,26 @@ def placement(
     inputs: Inputs,
     browser: BrowserOptions,
     each: bool,
-    as_json: bool,
+    json_file: Path | None,
     html_file: Path | None,
 ) -> None:
     """Show which node of MODEL runs on which provider, and why."""
-    from py_ort import InferenceSession, SessionOptions
+    from py_ort import SessionOptions
+    from py_ort.runtime.placing import place
 
     with progress() as report:
         inputs.describe(model)
         options = inputs.fix(SessionOptions(), shapes=True)
-        with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
-            found = session.placement()
+        found = place(model, options, list(providers) or None, browser=browser, progress=report)
     if html_file:
-        html_file.write_text(_page(model, found, options), encoding="utf-8")
-    if as_json:
-        print(json.dumps(found.to_json(), indent=1))
-    else:
+        html_file.write_text(_page(model, found, options, inputs), encoding="utf-8")
+    if write_json(found.to_json(), json_file):
         out.print(_table(found, each))
         for line in found.summary():
             out.print(line, markup=False, soft_wrap=True)
 
 
-def _page(model: Path, found: Placement, options: SessionOptions) -> str:
+def _page(model: Path, found: Placement, options: SessionOptions, inputs: Inputs) -> str:
     from py_ort.compiler import compile_model
     from py_ort.pages.graph import given, page
     from py_ort.runtime.compiling import compile_options
@@ -62,7 +68,8 @@ def _page(model: Path, found: Placement, options: SessionOptions) -> str:
     compiled = compile_model(model, providers=found.providers, options=compile_options({}, options))
     facts = {"model": model, "runs": "; ".join(found.summary())}
     tables = {"Where nodes run, and why": (("nodes", "operator", "provider", "why"), found.by_operator())}
-    return page(given(model), compiled, f"py-ort placement {model.name}", facts, tables)
+    before = given(model, inputs.known_shapes(), inputs.dims)
+    return page(before, compiled, f"py-ort placement {model.name}", facts, tables)
 
 
 def _table(found: Placement, each: bool) -> Table:

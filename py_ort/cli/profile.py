@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from py_ort.wire.json_fields import Dispatch
 
 
-@click.command()
+@click.command(short_help="Show which kernels take the time.")
 @click.argument("model", type=click.Path(path_type=Path))
 @provider_option
 @runs_option(10, "Runs that count; two more go before them.")
@@ -61,8 +61,8 @@ def profile(
 ) -> None:
     """Run MODEL on random inputs and show which kernels take the time.
 
-    On a GPU with timestamps each run that counts follows one whose kernels run as they do without a profile, which says
-    what they take together. The chart has all runs and the session's making, the tables have those that count.
+    On a GPU with timestamps each run that counts follows a run without timestamps around kernels, which measures their
+    time together. The chart has all runs and the session's creation; the tables have the runs that count.
     """
     from py_ort.profiling.report import gpu_words, kernel_table, page
 
@@ -71,7 +71,7 @@ def profile(
     since, shaders = trace.since(_WARM_UP), trace.shaders()
     counted, gpu = since.apart(), since.gpu_times()
     rows = counted.kernels()
-    left_out = facts.pop("left_out")  # "providers" tells it to people
+    left_out = facts.pop("left_out")  # people read it in "providers"
     result = {
         **facts,
         "left_out": left_out,
@@ -87,7 +87,8 @@ def profile(
             out.print(f"{name:<9} {facts[name]}", markup=False, soft_wrap=True)
         out.print(kernel_table(rows if by == "kernel" else counted.nodes(), runs, top, by))
         kernels_ms = sum(row.total_ms for row in rows) / runs
-        out.print(f"median of {runs} runs: {facts['median_ms']:.2f} ms; kernels of a run: {kernels_ms:.2f} ms")
+        mean, median = facts["mean_ms"], facts["median_ms"]
+        out.print(f"mean of {runs} runs: {mean:.2f} ms, of which kernels {kernels_ms:.2f} ms; median {median:.2f} ms")
         if gpu:
             out.print(f"gpu: {gpu_words(gpu, runs)}", soft_wrap=True)
         if shaders:
@@ -99,7 +100,7 @@ def profile(
         html_file.write_text(page(trace, f"py-ort profile {model.name}", facts, runs, _WARM_UP), encoding="utf-8")
 
 
-#: Runs that compile, and that are not counted.
+#: Runs that compile, and do not count.
 _WARM_UP = 2
 
 
@@ -146,8 +147,9 @@ def _measure(
                 "left_out": dict(session.placement().left_out),
                 "browser": session.browser,
                 "adapter": session.adapter or "none",
-                "create_ms": round(session.stats()["create_ms"], 3),
+                **{name: round(session.stats()[name], 3) for name in ("browser_ms", "create_ms")},
                 "first_run_ms": round(times[0], 3),
+                "mean_ms": round(statistics.mean(times[_WARM_UP:]), 3),
                 "median_ms": round(statistics.median(times[_WARM_UP:]), 3),
             }
             file = session.end_profiling()

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,12 @@ from py_ort.cli.common import (
     each_provider_option,
     engine_option,
     err,
+    json_option,
     kernels_option,
     out,
     progress,
     runs_option,
+    write_json,
 )
 from py_ort.cli.inputs import Inputs, input_options, told_how_to_give
 from py_ort.exceptions import PyOrtError
@@ -34,7 +37,11 @@ if TYPE_CHECKING:
     from py_ort.testing.model_inputs import ModelInputs
 
 
-@click.command()
+#: Times of a run, and their headings; the browser may have been running already.
+_TIMES = {"browser_ms": "browser", "create_ms": "create", "first_run_ms": "first run", "last_run_ms": "last run"}
+
+
+@click.command(short_help="Run MODEL once and show its outputs.")
 @click.argument("model", type=click.Path(path_type=Path))
 @input_options
 @click.option("--random", "use_random", is_flag=True, help="Feed random numbers to inputs without a file or shape.")
@@ -49,7 +56,7 @@ if TYPE_CHECKING:
     help="Write each output there, as .npy; sequences and maps as .json.",
 )
 @runs_option(1, "Run so many times; times are those of the first and last.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else.")
+@json_option("outputs and times")
 def run(
     model: Path,
     inputs: Inputs,
@@ -59,11 +66,11 @@ def run(
     browsers: list[BrowserOptions],
     output_dir: Path | None,
     runs: int,
-    as_json: bool,
+    json_file: Path | None,
 ) -> None:
     """Run MODEL once, in each browser, on each provider, by each engine, and show its outputs.
 
-    Without --provider that is webgpu, or wasm where the browser has no WebGPU.
+    The default provider is webgpu, or wasm in a browser without WebGPU.
     """
     from py_ort.providers import canonical_provider
     from py_ort.testing.case import relative_error
@@ -83,7 +90,8 @@ def run(
             title = Ran(browser.name, provider or "", engine).title
             folder = output_dir and output_dir / re.sub(r"[^\w.]+", "-", title) if len(places) > 1 else output_dir
             try:
-                results.append(one.run(described, browser, provider, engine, folder, report))
+                tell = report if len(places) == 1 else partial(_on, report, title)
+                results.append(one.run(described, browser, provider, engine, folder, tell))
             except PyOrtError as e:
                 if len(places) == 1:
                     raise
@@ -96,17 +104,20 @@ def run(
             ran.difference = max(map(relative_error, ran.arrays, reference.arrays), default=0.0)
             ran.reference = reference.title
     alone = results[0].as_dict() if len(results) == 1 else {}
-    if as_json:
-        json.dump({"model": str(model), **alone, "runs": [ran.as_run() for ran in results]}, sys.stdout, indent=1)
-        print()
-    elif alone:
-        _print({"model": str(model), **alone})
-    else:
-        out.print(_table(results))
+    if write_json({"model": str(model), **alone, "runs": [ran.as_run() for ran in results]}, json_file):
+        if alone:
+            _print({"model": str(model), **alone})
+        else:
+            out.print(_table(results))
     for ran in results:
         if ran.error:
             err.print(f"{ran.title}: {ran.error}", markup=False, soft_wrap=True)
     sys.exit(any(ran.error for ran in results))
+
+
+def _on(report: Report, title: str, stage: str, done: int, total: int, detail: str = "") -> None:
+    """Report a stage with the place where it runs."""
+    report(f"{title}: {stage}", done, total, detail)
 
 
 @dataclass
@@ -118,7 +129,7 @@ class Ran:
         facts: Of the session and its times; see `as_dict`.
         outputs: Descriptions.
         arrays: The outputs themselves.
-        error: Why there are none; "".
+        error: The reason for none; "".
         difference: max |a-b| / (0.001 + |b|) against the outputs of `reference`; None: there is none.
     """
 
@@ -134,13 +145,13 @@ class Ran:
 
     @property
     def title(self) -> str:
-        """Where it ran, in few words."""
+        """Browser, engine and provider in few words."""
         from py_ort.testing.results import OURS
 
         return " ".join(filter(None, (self.asked, "" if self.engine == OURS else self.engine, self.provider)))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return {providers, nodes, left_out, browser, adapter, create_ms, first_run_ms, last_run_ms, outputs}."""
+        """Return the facts and the descriptions of outputs for JSON."""
         return {**self.facts, "outputs": self.outputs}
 
     def as_run(self) -> dict[str, Any]:
@@ -160,7 +171,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class _Model:
-    """What is run everywhere."""
+    """The model and its inputs, for a run anywhere."""
 
     file: Path
     inputs: Inputs
@@ -203,13 +214,14 @@ def _facts(session: InferenceSession, engine: str) -> dict[str, Any]:
     from py_ort.testing.results import OURS
 
     stats = session.stats()
-    placement = session.placement() if engine == OURS else Placement()  # others do not tell
+    placement = session.placement() if engine == OURS else Placement()  # other engines do not list nodes
     return {
         "providers": session.get_providers(),
         "nodes": placement.counts(),
         "left_out": dict(placement.left_out),
         "browser": session.browser,
         "adapter": session.adapter,
+        "browser_ms": stats["browser_ms"],
         "create_ms": stats["create_ms"],
         "first_run_ms": stats["first_run_ms"],
         "last_run_ms": stats["last_run"]["total_ms"],
@@ -247,8 +259,7 @@ def _print(result: dict[str, Any]) -> None:
         out.print(f"{name} is left out: {reason}", markup=False, soft_wrap=True)
     where = " / ".join(text for text in (result["browser"], result["adapter"]) if text)
     out.print(where, soft_wrap=True)
-    times = ", ".join(f"{name} {result[name + '_ms']:.0f} ms" for name in ("create", "first_run", "last_run"))
-    out.print(times.replace("_", " "))
+    out.print(", ".join(f"{words} {result[name]:.0f} ms" for name, words in _TIMES.items()))
     table = Table("output", "dtype", "shape", "min", "mean", "max", "file", box=None, header_style="bold")
     for item in result["outputs"]:
         numbers = [f"{item[key]:.6g}" if key in item else "" for key in ("min", "mean", "max")]
@@ -261,12 +272,12 @@ def _table(results: list[Ran]) -> Table:
 
     from py_ort.testing.results import version_of
 
-    table = Table("where", "version", "nodes", "create", "first run", "last run", "difference", "", box=None)
-    for column in table.columns[3:7]:
+    table = Table("where", "version", "nodes", *_TIMES.values(), "difference", "", box=None)
+    for column in table.columns[3:8]:
         column.justify = "right"
     for ran in results:
         facts = ran.facts
-        times = [f"{facts[name]:.0f} ms" if facts else "" for name in ("create_ms", "first_run_ms", "last_run_ms")]
+        times = [f"{facts[name]:.0f} ms" if facts else "" for name in _TIMES]
         nodes = ", ".join(f"{count} {name}" for name, count in facts.get("nodes", {}).items() if count)
         off = "" if ran.difference is None else f"{ran.difference:.1e}"
         table.add_row(ran.title, version_of(facts.get("browser", "")), nodes, *times, off, ran.error[:100])

@@ -35,7 +35,7 @@ def origins(context: click.Context, parameter: click.Parameter, given: tuple[str
     return given
 
 
-@click.command()
+@click.command(short_help="Serve a folder for the development of pages.")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: a free one.")
 @click.option(

@@ -1,4 +1,4 @@
-"""`py-ort tune`: measures which tiles a model's products are quickest with on this GPU, and keeps it."""
+"""`py-ort tune`: measures the fastest tiles of a model's products on this GPU, and stores them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from py_ort.runtime.tile_tuning import Tuning
 
 
-@click.command()
+@click.command(short_help="Measure the fastest tiles on this GPU.")
 @click.argument("model", type=click.Path(path_type=Path))
 @runs_option(10, "Runs that count, with each table of tiles; two more go before them.")
 @click.option(
@@ -48,10 +48,10 @@ def tune(
     json_file: Path | None,
     browser: BrowserOptions,
 ) -> None:
-    """Measure which tiles MODEL's products and convolutions are quickest with on this GPU, and keep that.
+    """Measure the fastest tiles of MODEL's products and convolutions on this GPU, and store them.
 
-    Sessions on the same adapter in the same browser take these tiles for products of these sizes, whatever their model;
-    the configuration entry "session.tiles" = "0" switches that off. `py-ort cache` shows what is kept.
+    Sessions on the same adapter in the same browser use these tiles for products of these sizes in any model. The
+    configuration entry "session.tiles" = "0" switches that off. `py-ort cache` lists the tables.
     """
     from py_ort.runtime.tile_tables import TileTables
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -52,6 +53,17 @@ def test_folders_are_mirrored_and_what_is_up_to_date_is_skipped(tree: Path) -> N
     assert statuses(tree / "bert", output / "bert", other) == {"onnx/model.pyort": "exported"}
     (output / RECORD).write_text("[1]")
     assert set(statuses(tree, output).values()) == {"exported"}
+
+
+def test_json_of_the_command(tree: Path, tmp_path: Path, py_ort_command: Any) -> None:
+    (tree / "bad.onnx").write_bytes(b"no model")
+    arguments = ("export", tree, "-o", tmp_path / "out", "--provider", "wasm", "--json", "-")
+    status, out, said = py_ort_command(*arguments)
+    found = {Path(row["model"]).name: (row["status"], row["error"]) for row in json.loads(out)["models"]}
+    bad, why = found.pop("bad.onnx")
+    assert set(found) == {"add.onnx", "model.onnx", "old.onnx"} and set(found.values()) == {("exported", "")}
+    assert bad == "failed" and "is not an ONNX model" in why
+    assert status == 1 and "bad.onnx: InvalidProtobuf" in said
 
 
 def test_names_are_kept(tree: Path, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def check(py_ort_command, tmp_path):
     def run(model: bytes | onnx.ModelProto, *arguments: object) -> tuple[int, dict]:
         file = tmp_path / "m.onnx"
         file.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
-        status, out, err = py_ort_command("check", file, "--json", *arguments)
+        status, out, err = py_ort_command("check", file, "--json", "-", *arguments)
         assert "Traceback" not in err
         text_status, text, _ = py_ort_command("check", file, *arguments)
         assert text_status == status and ("it will not run" in text) == (status == 1)
@@ -184,7 +184,7 @@ def test_several_models_on_a_page(py_ort_command, tmp_path):
     for name, model in files.items():
         (tmp_path / f"{name}.onnx").write_bytes(model)
     paths = [tmp_path / f"{name}.onnx" for name in files]
-    status, out, _ = py_ort_command("check", *paths, "--shape", "x=5x3", "--json", "--html", tmp_path / "c.html")
+    status, out, _ = py_ort_command("check", *paths, "--shape", "x=5x3", "--json", "-", "--html", tmp_path / "c.html")
     assert status == 1 and [each["runs"] for each in json.loads(out)["models"]] == [True, True, False]
     assert [each["inputs"][0]["dims"] for each in json.loads(out)["models"][:2]] == [[5, 3]] * 2
     page = (tmp_path / "c.html").read_text(encoding="utf-8")

@@ -52,11 +52,11 @@ def test_an_input_that_is_not_there(py_ort_command, model, tmp_path):
 def test_run(py_ort_command, model, tmp_path):
     x = np.array([[1, 2, 3]], np.float32)
     (tmp_path / "x.pb").write_bytes(numpy_helper.from_array(x).SerializeToString())
-    options = ("--input", f"x={tmp_path / 'x.pb'}", "--shape", "scale=3", "--json", "--output-dir", tmp_path)
+    options = ("--input", f"x={tmp_path / 'x.pb'}", "--shape", "scale=3", "--json", "-", "--output-dir", tmp_path)
     status, out, err = py_ort_command("run", model, *WASM, *options)
     assert status == 0 and "scale: random float32 [3]" in err and "x: random" not in err
     assert json.loads(out)["outputs"][0]["shape"] == [1, 3]
-    status, out, _ = py_ort_command("run", model, *WASM, "--random", "--dim", "N=4", "--json")
+    status, out, _ = py_ort_command("run", model, *WASM, "--random", "--dim", "N=4", "--json", "-")
     assert json.loads(out)["outputs"][0]["shape"] == [4, 3]
 
 
@@ -80,7 +80,7 @@ def test_commands_that_only_compile(py_ort_command, tmp_path, option):
     for command in ("passes", "placement"):
         counts = []
         for more in ((), given):
-            status, out, err = py_ort_command(command, tmp_path / "size.onnx", *WASM, *more, "--json")
+            status, out, err = py_ort_command(command, tmp_path / "size.onnx", *WASM, *more, "--json", "-")
             assert status == 0, err
             said = json.loads(out)
             counts.append(sum(said["nodes"].values()) if command == "passes" else len(said["nodes"]))

@@ -32,12 +32,12 @@ def test_run(model, tmp_path):
     """In a process of its own, as the first error below: the others run in this one, with its browsers."""
     np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
     done = py_ort(
-        *("run", model, "--input", f"x={tmp_path / 'x.npy'}", "--random", "--json"),
+        *("run", model, "--input", f"x={tmp_path / 'x.npy'}", "--random", "--json", "-"),
         *("--provider", "wasm", "--output-dir", tmp_path / "out"),
     )
     said = json.loads(done.stdout)
     assert said["nodes"] == {"wasm": 1} and said["providers"] == ["CPUExecutionProvider"]
-    assert said["outputs"][0]["shape"] == [2, 3] and said["create_ms"] > 0
+    assert said["outputs"][0]["shape"] == [2, 3] and said["create_ms"] > 0 and said["browser_ms"] >= 0
     assert np.load(said["outputs"][0]["file"]).shape == (2, 3)
     assert "reading the model" in done.stderr
 
@@ -50,14 +50,14 @@ def test_run_prints_a_table(py_ort_command, model):
 
 def test_placement(py_ort_command, model):
     options = ("--provider", "webgpu", "--webgpu", "software")
-    status, out, _ = py_ort_command("placement", model, "--json", *options)
+    status, out, _ = py_ort_command("placement", model, "--json", "-", *options)
     (node,) = json.loads(out)["nodes"]
     assert status == 0 and node["op_type"] == "Add" and node["provider"] == "webgpu"
     assert "1 nodes on webgpu" in py_ort_command("placement", model, *options)[1]
 
 
 def test_browsers(py_ort_command):
-    status, out, _ = py_ort_command("browsers", "--webgpu", "software", "--browser", "chromium", "--json")
+    status, out, _ = py_ort_command("browsers", "--webgpu", "software", "--browser", "chromium", "--json", "-")
     found = json.loads(out)
     assert status == 0
     assert [each["name"] for each in found] == ["chromium"], "no other one is started"
@@ -71,14 +71,14 @@ def test_each_browser_is_listed_once(py_ort_command, tmp_path, monkeypatch):
         (tmp_path / command).write_text(f"#!/bin/sh\necho {version}\n")
         (tmp_path / command).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    status, out, _ = py_ort_command("browsers", "--no-probe", "--json")
+    status, out, _ = py_ort_command("browsers", "--no-probe", "--json", "-")
     found = [each for each in json.loads(out) if each["version"].startswith("Fox")]
     assert status == 0 and [(each["name"], each["version"]) for each in found] == [
         ("firefox", "Fox 1.2"),
         ("firefox", "Fox 3.4"),
     ]
     assert found[0]["also"] == [str(tmp_path / "firefox-esr")]
-    status, out, _ = py_ort_command("browsers", "--no-probe", "--browser", tmp_path / "firefox", "--json")
+    status, out, _ = py_ort_command("browsers", "--no-probe", "--browser", tmp_path / "firefox", "--json", "-")
     assert [each["version"] for each in json.loads(out)] == ["Fox 1.2"]
 
 
@@ -137,7 +137,7 @@ def test_where_it_did_not_run(py_ort_command, model):
     """Without WebGPU there is no run on it; as one of two it is left out, and the result says so."""
     status, out, err = py_ort_command("run", model, "--random", "--provider", "webgpu", "--webgpu", "off")
     assert status == 1 and "NoAdapter" in err and not out
-    status, out, _ = py_ort_command("run", model, "--random", "--webgpu", "off", "--json")
+    status, out, _ = py_ort_command("run", model, "--random", "--webgpu", "off", "--json", "-")
     said = json.loads(out)
     assert status == 0 and said["nodes"] == {"wasm": 1} and not said["adapter"]
     assert said["providers"] == ["CPUExecutionProvider"]
@@ -149,7 +149,7 @@ def test_reports_of_where_it_did_not_run(py_ort_command, model, tmp_path, comman
     options = ("--runs", 1, "--html", tmp_path / "page.html") if command == "profile" else ()
     status, out, _ = py_ort_command(command, model, "--webgpu", "off", *options)
     assert status == 0 and "webgpu is left out: " in out and "What helps" in out
-    _, out, _ = py_ort_command(command, model, "--webgpu", "off", *options[:2], "--json", *(["-"] if options else []))
+    _, out, _ = py_ort_command(command, model, "--webgpu", "off", *options[:2], "--json", "-")
     assert "What helps" in json.loads(out)["left_out"]["webgpu"]
     if options:
         assert "WebGPU has no adapter" in (tmp_path / "page.html").read_text()
@@ -162,12 +162,24 @@ def test_cache(py_ort_command, model, tmp_path, monkeypatch):
     monkeypatch.setenv("PY_ORT_CACHE", "1")
     monkeypatch.setenv("PY_ORT_CACHE_DIR", str(tmp_path / "plans"))
     assert py_ort_command("run", model, "--random", "--provider", "wasm")[0] == 0
-    status, out, _ = py_ort_command("cache", "--json")
+    status, out, _ = py_ort_command("cache", "--json", "-")
     said = json.loads(out)
     assert status == 0 and said["folder"].startswith(str(tmp_path)) and [p["model"] for p in said["plans"]] == ["small"]
     assert "1 plans" in py_ort_command("cache")[1]
     assert "1 plans removed" in py_ort_command("cache", "--clear")[1]
-    assert json.loads(py_ort_command("cache", "--json")[1])["plans"] == []
+    assert json.loads(py_ort_command("cache", "--json", "-")[1])["plans"] == []
+
+
+def test_placement_gives_the_page_no_model(py_ort_command, model, monkeypatch):
+    """No shader is compiled, and no weight is sent."""
+    from py_ort.runtime.page_runtime import PageRuntime
+
+    def load(*arguments: object, **options: object) -> None:
+        raise AssertionError("a model was loaded into the page")
+
+    monkeypatch.setattr(PageRuntime, "load", load)
+    status, out, said = py_ort_command("placement", model, "--provider", "webgpu", "--webgpu", "software")
+    assert status == 0 and "1 nodes on webgpu" in out, said
 
 
 def test_the_cache_says_what_it_holds_and_removes_parts(py_ort_command, model, tmp_path, monkeypatch):
@@ -178,7 +190,7 @@ def test_the_cache_says_what_it_holds_and_removes_parts(py_ort_command, model, t
     other.write_bytes(small_models.gather())
     for file, option in ((model, ()), (model, ("--dim", "N=4")), (other, ())):
         assert py_ort_command("run", file, "--random", "--provider", "wasm", *option)[0] == 0
-    said = json.loads(py_ort_command("cache", "--json")[1])
+    said = json.loads(py_ort_command("cache", "--json", "-")[1])
     plans = sorted(((p["file"], p["providers"], p["inputs"].get("x")) for p in said["plans"]), key=str)
     assert plans == [
         (str(model), ["wasm"], ["N", 3]),
@@ -193,7 +205,7 @@ def test_the_cache_says_what_it_holds_and_removes_parts(py_ort_command, model, t
     (key,) = (p["key"] for p in said["plans"] if p["file"] == str(other))
     assert "1 plans removed" in py_ort_command("cache", "--remove", key[:12])[1]
     assert "2 plans removed" in py_ort_command("cache", "--remove", model)[1]
-    assert json.loads(py_ort_command("cache", "--json")[1])["plans"] == []
+    assert json.loads(py_ort_command("cache", "--json", "-")[1])["plans"] == []
 
 
 KERNEL = """
@@ -245,7 +257,7 @@ def test_run_of_what_gives_sequences_of_maps_and_strings(py_ort_command, tmp_pat
     assert status == 0 and "seq(map(int64,tensor(float)))" in out, said
     assert json.loads((tmp_path / "out/y.json").read_text()) == [{"5": 0.25, "7": 0.75}]
     assert np.load(tmp_path / "out/name.npy").tolist() == ["a", "é", ""]
-    status, out, _ = py_ort_command(*arguments, "--json")
+    status, out, _ = py_ort_command(*arguments, "--json", "-")
     assert [output["shape"] for output in json.loads(out)["outputs"]] == [[1], [3]]
 
 
@@ -253,7 +265,7 @@ def test_run_in_each_browser_on_each_provider(py_ort_command, model, tmp_path):
     """One that is not there is a row that says so; outputs of the others are compared, and written side by side."""
     where = ("--browser", "chromium", "--browser", "/no/browser", "--provider", "webgpu", "--provider", "wasm")
     arguments = ("run", model, "--random", "--webgpu", "software", *where)
-    status, out, said = py_ort_command(*arguments, "--json", "--output-dir", tmp_path / "out")
+    status, out, said = py_ort_command(*arguments, "--json", "-", "--output-dir", tmp_path / "out")
     runs = json.loads(out)["runs"]
     assert status == 1 and "BrowserNotFound" in said and "outputs" not in json.loads(out)
     assert [(run["browser"], run["provider"]) for run in runs] == [
@@ -264,6 +276,6 @@ def test_run_in_each_browser_on_each_provider(py_ort_command, model, tmp_path):
     assert {file.parent.name for file in (tmp_path / "out").rglob("*.npy")} == {"chromium-webgpu", "chromium-wasm"}
     status, out, _ = py_ort_command(*arguments)
     assert "chromium webgpu" in out and "0.0e+00" in out
-    status, out, _ = py_ort_command("run", model, "--random", "--provider", "wasm", "--json")
+    status, out, _ = py_ort_command("run", model, "--random", "--provider", "wasm", "--json", "-")
     alone = json.loads(out)
     assert status == 0 and alone["outputs"] == alone["runs"][0]["outputs"] and alone["runs"][0]["provider"] == "wasm"

@@ -55,7 +55,9 @@ def test_what_an_exported_model_cannot(exported: Path, tmp_path: Path) -> None:
 
 
 def test_commands(exported: Path, tmp_path: Path) -> None:
-    ran = CliRunner().invoke(cli, ["run", str(exported), "--random", "--dim", "N=2", "--provider", "wasm", "--json"])
+    ran = CliRunner().invoke(
+        cli, ["run", str(exported), "--random", "--dim", "N=2", "--provider", "wasm", "--json", "-"]
+    )
     assert ran.exit_code == 0, ran.output
     assert json.loads(ran.stdout)["outputs"][0]["shape"] == [2, 7]
     wrong = CliRunner().invoke(cli, ["run", str(exported), "--shape", "z=1"], standalone_mode=False)

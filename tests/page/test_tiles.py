@@ -176,7 +176,7 @@ def test_tune(
 
     shown = CliRunner().invoke(cli, ["cache"], catch_exceptions=False).stdout
     assert f"tiles of 2 products, measured on {device.name}" in shown
-    listed = json.loads(CliRunner().invoke(cli, ["cache", "--json"], catch_exceptions=False).stdout)
+    listed = json.loads(CliRunner().invoke(cli, ["cache", "--json", "-"], catch_exceptions=False).stdout)
     assert listed["tiles"] == [{"device": told["device"], "products": told["products"]}]
     CliRunner().invoke(cli, ["cache", "--clear"], catch_exceptions=False)
     assert not tables.entries()

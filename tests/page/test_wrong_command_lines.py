@@ -73,10 +73,11 @@ def test_random_options_of_commands_without_a_browser(py_ort_command, model, tmp
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (("run", "MODEL", "--provider", "webgup"), "Unknown Provider Type: webgup"),
+        (("run", "MODEL", "--provider", "webgup"), "Unknown Provider Type: webgup (did you mean 'webgpu'?)"),
         (("run", "MODEL", "--runs", "0"), "--runs"),
         (("profile", "MODEL", "--html", "/no/such/folder/a.html"), "no folder"),
         (("bench", "MODEL", "--json", "/"), "is a folder"),
+        (("check", "--json", "MODEL", "MODEL"), "is a model: give another file, or - for stdout"),
         (("bench",), "--bridge"),
         (("run", "MODEL", "--kernels", "BROKEN"), "ZeroDivisionError"),
         (("nope",), "nope"),
@@ -92,6 +93,12 @@ def test_what_is_said(py_ort_command, model, tmp_path, arguments, words):
     status, out, err = py_ort_command(*given)
     assert status == 2 and not out and len(err.splitlines()) == 1 and words in err, err
     assert "--help" in err
+
+
+def test_summaries_are_whole(py_ort_command):
+    status, out, _ = py_ort_command("--help")
+    commands = out.partition("Commands:")[2].splitlines()
+    assert status == 0 and len(commands) > 14 and not any(line.endswith("...") for line in commands)
 
 
 def test_advice_is_in_flags(py_ort_command, model):

@@ -29,7 +29,7 @@ def test_the_first_provider_with_a_device_runs(options: BrowserOptions, first: s
 
 
 def test_browsers_tells_of_it() -> None:
-    done = CliRunner().invoke(cli, ["browsers", "--browser", "chromium", "--json"])
+    done = CliRunner().invoke(cli, ["browsers", "--browser", "chromium", "--json", "-"])
     [found] = json.loads(done.stdout)
     assert found["devices"]["webgl"]["description"]
     assert found["devices"]["webgl"]["limits"]["maxTextureSize"] >= 2048

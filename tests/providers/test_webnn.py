@@ -195,7 +195,7 @@ def test_what_the_browser_refuses_goes_to_the_next_provider() -> None:
 
 @needs_webnn
 def test_limits_are_listed() -> None:
-    done = CliRunner().invoke(cli, ["browsers", "--browser", str(CHROMIUM), "--json"])
+    done = CliRunner().invoke(cli, ["browsers", "--browser", str(CHROMIUM), "--json", "-"])
     [found] = json.loads(done.stdout)
     assert "float32" in found["devices"]["webnn"]["limits"]["conv2d"]["input"]["dataTypes"]
 

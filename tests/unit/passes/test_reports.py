@@ -65,7 +65,7 @@ def test_passes_account_for_the_nodes_they_remove():
 def test_command_line(tmp_path, as_json):
     (tmp_path / "model.onnx").write_bytes(network().SerializeToString())
     arguments = ["passes", str(tmp_path / "model.onnx"), "--provider", "wasm", "--level", "extended", "--dim", "H=6"]
-    arguments += ["--save", str(tmp_path / "optimized.onnx"), *(["--json"] if as_json else [])]
+    arguments += ["--save", str(tmp_path / "optimized.onnx"), *(["--json", "-"] if as_json else [])]
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert done.exit_code == 0 and (tmp_path / "optimized.onnx").stat().st_size > 0
     if as_json:

@@ -331,9 +331,10 @@ def test_command_line(cache, monkeypatch):
     monkeypatch.setenv("PY_ORT_CACHE_DIR", str(cache.folder))
     planned(small_models.add(), cache)
     run = lambda *arguments: CliRunner().invoke(cli, ["cache", *arguments], catch_exceptions=False).output  # noqa: E731
-    assert "1 plans" in run() and "small" in run()
-    assert '"model": "small"' in run("--json")
-    assert "1 plans removed" in run("--clear") and cache.entries() == []
+    assert "1 plans" in run() and "small" in run() and '"model": "small"' in run("--json", "-")
+    planned(small_models.gather(), cache)
+    assert "… and 1 older plans (--top 0 lists all)" in run("--top", "1")
+    assert "2 plans removed" in run("--clear") and cache.entries() == []
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives files away, as root may")
