@@ -1,7 +1,7 @@
 """`PY_ORT_INSTALL`: a whole process, unedited, with py_ort in onnxruntime's place.
 
 The package brings a line for `site` (py_ort_install.pth) that calls `expect` when Python starts with the variable set.
-It costs nothing until somebody imports onnxruntime: then `install_as_onnxruntime` is called first.
+It costs nothing until a program imports onnxruntime: then `install_as_onnxruntime` is called first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _AS_ASKED = "1"
 
 
 class _Installer:
-    """Finds `onnxruntime` by installing py_ort as it; the module that made is the one that is imported."""
+    """Finds `onnxruntime` by installing py_ort in its place; the import gets the module made by that."""
 
     def __init__(self, providers: Sequence[str] | None) -> None:
         self._providers = providers
@@ -29,7 +29,7 @@ class _Installer:
         return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]  # loaders are what has the two methods
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        # Not while it is searched for: that holds the lock of all imports, and installing imports in another thread.
+        # Not while searching: the search holds the import lock, and the installation imports in another thread.
         # And not again: many a library searches first, to know whether it can import, and installing searches itself.
         from py_ort.compat.install import install_as_onnxruntime
 
@@ -39,7 +39,7 @@ class _Installer:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It was made whole."""
+        """Do nothing: the module is complete."""
 
 
 def expect(wanted: str | None = None) -> None:
@@ -47,7 +47,7 @@ def expect(wanted: str | None = None) -> None:
 
     Args:
         wanted: "1": sessions run on the providers they ask for; or providers for all of them, with commas
-            ("webgpu,wasm"); "" or "0": nothing is done. By default what the variable PY_ORT_INSTALL says.
+            ("webgpu,wasm"); "" or "0": no change. Default: the variable PY_ORT_INSTALL.
     """
     wanted = os.environ.get(VARIABLE, "") if wanted is None else wanted
     if wanted in _OFF or any(isinstance(finder, _Installer) for finder in sys.meta_path):

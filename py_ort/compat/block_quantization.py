@@ -22,7 +22,7 @@ __all__ = [
 #: Magnitudes up to which bitsandbytes' FP4 has each of these codes, as parts of the largest one of a block.
 _FP4_BOUNDS = np.array([0.00260417, 0.0859375, 0.20833333, 0.29166667, 0.4166667, 0.583333, 0.8333333], np.float32)
 _FP4_CODES = np.array([0, 1, 6, 7, 4, 5, 2, 3], np.uint8)
-#: What the codes of its NF4 stand for.
+#: Values of the codes of bitsandbytes' NF4.
 _NF4 = np.array(
     [
         *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
@@ -63,7 +63,7 @@ def _quantize(matrix: np.ndarray, block_size: int, bits: int, symmetric: bool) -
 
 
 def _pack(codes: np.ndarray, bits: int, fill: int = 0) -> np.ndarray:
-    """Put codes of the last axis into bytes, the first in the lowest bits; what is left of the last byte is `fill`."""
+    """Put codes of the last axis into bytes, the first in the lowest bits; the rest of the last byte is `fill`."""
     count = 8 // bits
     left = -codes.shape[-1] % count
     codes = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, left)], constant_values=fill)

@@ -1,4 +1,4 @@
-"""Devices, as onnxruntime lists them for plugins: here the CPU, because a browser tells nothing of others."""
+"""Devices, as onnxruntime lists them for plugins: only the CPU, because a browser does not list others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from py_ort.providers import CPU, canonical_provider, onnxruntime_name
 from py_ort.runtime.available import API_VERSION
 from py_ort.runtime.native.memory import OrtMemoryInfo, of_place
 
-#: How the metadata of models say what a provider's compiled parts were made for.
+#: Key in a model's metadata of the hardware that a provider's compiled parts were made for.
 _COMPATIBILITY = "ep_compatibility_info."
 
 
@@ -30,7 +30,7 @@ class OrtHardwareDeviceType(enum.IntEnum):
 
 
 class OrtCompiledModelCompatibility(enum.IntEnum):
-    """Whether compiled parts of a model are of use; here there are none."""
+    """Usability of compiled parts of a model; py_ort has no such parts."""
 
     EP_NOT_APPLICABLE = 0
     EP_SUPPORTED_OPTIMAL = 1
@@ -60,7 +60,7 @@ class OrtEpDevice:
     ep_options: dict[str, str] = field(default_factory=dict)
 
     def memory_info(self, memory_type: Any) -> OrtMemoryInfo:
-        """Return where its tensors lie."""
+        """Return where its tensors are stored."""
         return of_place("cpu")
 
     def create_sync_stream(self) -> NoReturn:
@@ -83,7 +83,7 @@ def get_ep_devices() -> list[OrtEpDevice]:
 
 
 def get_hardware_device_ep_incompatibility_details(ep_name: str, device: OrtHardwareDevice) -> dict[str, Any]:
-    """Return that nothing speaks against a device that is listed.
+    """Return that every listed device is usable.
 
     Raises:
         InvalidArgument: There is no such provider.

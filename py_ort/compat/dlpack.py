@@ -1,4 +1,4 @@
-"""What a DLPack capsule says of its tensor."""
+"""The element type in a DLPack capsule."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class _Tensor(ctypes.Structure):
 
 
 def is_dlpack_uint8_tensor(capsule: Any) -> bool:
-    """Return whether a capsule that nobody took yet holds uint8: what bools are given out as.
+    """Return True if an unused capsule holds uint8, the type that bools are exported as.
 
     Raises:
-        InvalidArgument: It is not a capsule, or somebody took it.
+        InvalidArgument: It is not a capsule, or was used already.
     """
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

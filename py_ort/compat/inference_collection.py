@@ -1,4 +1,4 @@
-"""What `onnxruntime.capi.onnxruntime_inference_collection` has besides classes: reading arguments of its sessions."""
+"""Functions of `onnxruntime.capi.onnxruntime_inference_collection`, which read arguments of its sessions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_and_normalize_provider_args(
         The names, and for each its options as strings.
 
     Raises:
-        InvalidArgument: They are no lists, not as many, or options are given twice.
+        InvalidArgument: The arguments are no lists of equal length, or options are given twice.
     """
     if providers is None:
         return [], []

@@ -36,7 +36,7 @@ _BACKEND = ("backend", "backend.backend")
 
 
 class Installed:
-    """What `install_as_onnxruntime` did. Use it as a context manager, or call `uninstall`.
+    """The installation of py_ort as onnxruntime. Use it as a context manager, or call `uninstall`.
 
     Attributes:
         module: The module that now answers to `import onnxruntime`.
@@ -53,7 +53,7 @@ class Installed:
         return [session for ref in self._sessions if (session := ref()) is not None]
 
     def uninstall(self) -> None:
-        """Put back what was there before."""
+        """Restore the modules that were there before."""
         if sys.modules.get("onnxruntime") is self.module:
             for name in _module_names():
                 sys.modules.pop(name, None)
@@ -75,18 +75,18 @@ def install_as_onnxruntime(
     """Make `import onnxruntime` give py_ort, in this process, from now on.
 
     Call it before the library that uses onnxruntime is imported: names that were already imported from the real
-    onnxruntime stay what they are. Where the package onnxruntime is installed, its folders of Python code
+    onnxruntime stay as they are. Where the package onnxruntime is installed, its folders of Python code
     (`onnxruntime.backend`, `.quantization`, `.transformers`, `.tools`, `.datasets`) are imported from there, on top
     of py_ort.
 
     Args:
-        providers: Used for every session instead of what third-party code asks for (which knows nothing of browsers).
-            None: what it asks for, with "CPUExecutionProvider" as the wasm provider.
+        providers: Used for every session, in place of the providers that third-party code asks for.
+            None: the providers asked for, with "CPUExecutionProvider" as the wasm provider.
         browser: For every session; as for `InferenceSession`.
         launcher: Likewise.
 
     Returns:
-        A handle that lists the sessions made, and undoes it all.
+        A handle that lists the sessions made, and undoes the installation.
     """
     installed: Installed
 
@@ -150,7 +150,7 @@ _SPECIAL = ("__version__", "__getattr__")
 
 
 def _of_backend(name: str) -> Any:
-    """ONNX's backend interface is imported when somebody asks for it."""
+    """Import ONNX's backend interface at its first use."""
     return getattr(importlib.import_module("py_ort.backend"), name)
 
 

@@ -1,4 +1,4 @@
-"""What `onnxruntime` and its native module have besides the API of py_ort: data where it is data, else refused."""
+"""Names of `onnxruntime` and its native module that py_ort lacks: data is returned, functions refuse."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _refused(name: str, reason: str) -> Callable[..., NoReturn]:
 
 
 def _own(module: ModuleType) -> dict[str, Any]:
-    """The names that a module itself has made."""
+    """Return the names that a module itself defines."""
     return {name: value for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
 
 
