@@ -107,7 +107,7 @@ def _page(verdicts: dict[Path, Verdict], providers: list[str]) -> str:
     columns = ("model", "what", "nodes", "operator", "why", "which nodes")
     rows: list[tuple[bool, tuple[str, ...]]] = []
     for model, found in verdicts.items():
-        told = "; ".join(f"{name} {text}" for name, text in _facts(model, found) if name in _SIZES)
+        told = "; ".join(f"{name}: {text}" for name, text in _facts(model, found) if name in _SIZES)
         rows.append((not found.runs, (model.name, _said(found), str(sum(found.counts.values()) or ""), "", told, "")))
         for each in found.operators:
             if each.standing in _WORDS:

@@ -188,7 +188,7 @@ def test_several_models_on_a_page(py_ort_command, tmp_path):
     assert status == 1 and [each["runs"] for each in json.loads(out)["models"]] == [True, True, False]
     assert [each["inputs"][0]["dims"] for each in json.loads(out)["models"][:2]] == [[5, 3]] * 2
     page = (tmp_path / "c.html").read_text(encoding="utf-8")
-    for words in ("2 of 3 models will run", "no kernel for float64", "truncated", "weights 0 bytes"):
+    for words in ("2 of 3 models will run", "no kernel for float64", "truncated", "weights: 0 bytes"):
         assert words in page
     assert py_ort_command("check", *paths[:2])[0] == 0
     status, _, said = py_ort_command("check", *paths, "--shape", "z=1")

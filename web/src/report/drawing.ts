@@ -5,7 +5,7 @@ import { color, FONT, sized } from './page';
 
 const LINE = 15,
   PADDING = 10,
-  MOST_WIDTH = 240,
+  MOST_WIDTH = 280,
   READABLE = 0.45,
   STRIP = 14;
 /** Of nodes whose values were compared. */
@@ -52,9 +52,10 @@ export class Drawing {
     readonly view: View,
   ) {
     const context = canvas.getContext('2d')!;
-    context.font = `12px ${FONT}`;
+    context.font = `600 12px ${FONT}`;
     this.lines = view.nodes.map((node) => [
-      node.other.length > 1 && view.title === 'what runs' ? `${node.op} ← ${node.other.length} nodes` : node.op,
+      node.op.replace(/^com\.microsoft::/, '') +
+        (node.other.length > 1 && view.title === 'what runs' ? ` ← ${node.other.length} nodes` : ''),
       ending(node.name, 34),
     ]);
     this.sizes = view.nodes.map(({ shape }, i) => {
