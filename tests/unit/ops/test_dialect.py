@@ -105,7 +105,7 @@ def test_other_languages_are_searched(text: str, word: str) -> None:
 
 def test_constants_are_distinct_and_in_all_languages() -> None:
     assert len(NAMES) == sum(isinstance(value, str) for _, value in constants())
-    assert "export const X_COLUMNS = 'x_columns';" in typescript()
+    assert '  X_COLUMNS = "x_columns",\n' in typescript()
     assert 'inline constexpr const char* kXColumns = "x_columns";' in cpp()
     assert "inline constexpr size_t kProductResidual = 3;" in cpp()
 
