@@ -231,10 +231,9 @@ export function engineRequest(
 
 const sideOf = (name: string) => (Object.hasOwn(sides, name) ? sides[name] : undefined);
 
-/** The provider among those named that has a device in the page's own thread only; undefined: there is none. */
-export function providerOfPage({ executionProviders = [] }: InferenceSessionOptions): string | undefined {
-  return executionProviders.map(nameOf).find((name) => sideOf(name)?.needsPage?.());
-}
+/** True if a provider that is named has a device in the page's own thread only. */
+export const needsPage = ({ executionProviders }: InferenceSessionOptions) =>
+  executionProviders?.some((each) => sideOf(nameOf(each))?.needsPage?.());
 
 /** An entry as a worker can be given it: with options only, and those of providers that are here. */
 function withoutObjects(provider: ExecutionProvider): ExecutionProvider {

@@ -6,13 +6,7 @@ import { host } from '../host';
 import type { Engine, EngineRequest, Listener } from './engine';
 import { deviceOfSession, env, noteDevice, offerDevice, severityOf } from './env';
 import type { PageDevice } from './providers';
-import {
-  deviceOfPage,
-  engineRequest,
-  type InferenceSessionOptions,
-  providerOfPage,
-  severityFor,
-} from './session_options';
+import { deviceOfPage, engineRequest, type InferenceSessionOptions, needsPage, severityFor } from './session_options';
 import { scriptFor, WorkerEngine, WorkerFailed } from './worker_engine';
 
 const devices: object[] = [];
@@ -110,8 +104,7 @@ function mustBeHere(options: InferenceSessionOptions): string | undefined {
   const without = host.withoutProxy(env.wasm.proxy === true);
   if (without) return without;
   if (deviceOfPage(options)) return 'it uses a device of the page';
-  const provider = providerOfPage(options);
-  if (provider) return `workers of this browser have no "${provider}"`;
+  if (needsPage(options)) return 'workers lack its device';
   const { preferredOutputLocation: locations } = options;
   const all = typeof locations === 'object' ? Object.values(locations) : [locations];
   if (env.wasm.proxy !== true && all.some((location) => location && location !== 'cpu'))

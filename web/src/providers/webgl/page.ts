@@ -4,15 +4,13 @@ import type { PageSide } from '../../device/module';
 let inPage: boolean | undefined;
 
 /** True if a canvas has WebGL 2 and an OffscreenCanvas, which workers have, does not, as in WebKitGTK. */
-function onlyInPage(): boolean {
-  if (typeof document === 'undefined') return false;
-  const canvas = document.createElement('canvas');
-  const offscreen = typeof OffscreenCanvas === 'undefined' ? undefined : new OffscreenCanvas(1, 1);
-  return !offscreen?.getContext('webgl2') && canvas.getContext('webgl2') !== null;
-}
+const onlyInPage = () =>
+  [globalThis.OffscreenCanvas && new OffscreenCanvas(1, 1), globalThis.document?.createElement('canvas')]
+    .map((canvas) => canvas?.getContext('webgl2'))
+    .every((context, i) => !context === (i === 0));
 
 const webgl: PageSide = {
-  isHere: () => typeof WebGL2RenderingContext !== 'undefined',
+  isHere: () => true,
   needsPage: () => (inPage ??= onlyInPage()),
   optionsOf: () => ({}),
   objects: [],
