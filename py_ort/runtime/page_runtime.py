@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from py_ort.exceptions import (
     EPFail,
     InvalidArgument,
     NoAdapter,
-    ProtocolError,
     PyOrtError,
     WorkerEnded,
 )
@@ -54,7 +53,6 @@ from py_ort.wire.json_fields import (
     DeviceDescription,
     GenerateOptions,
     PageStats,
-    RunInfo,
     SessionInfo,
     SessionOptions,
     SessionStats,
@@ -306,8 +304,8 @@ class PageRuntime:
         left = tuple([(name, t and (t.dtype, t.shape, t.live())) for name, t in places.items()])
         key = session, tuple(outputs), left, graph_id, profile, tuple(there)
         message = self._prepared.of(key, session.number, own, whole, layout.size, future)
-        # Outputs on the GPU are freed with the tensors that `outputs_of` returns.
-        unwanted = (lambda answer: self.outputs_of(session, answer, outputs, on_gpu)) if on_gpu else None
+        # Outputs on the GPU are freed with the tensors that `Loaded.outputs_of` returns.
+        unwanted = (lambda answer: session.outputs_of(answer, outputs, on_gpu)) if on_gpu else None
         buffers, url, http = layout.buffers, "", self.lease.http
         if layout.size >= FETCHED:
             buffers, url = [], http.new_url()
@@ -341,22 +339,6 @@ class PageRuntime:
         body.prompts = [pack("", prompt, layout) for prompt in prompts]
         told = tokens_and_logits(tokens, processor, session.page)
         return session.page.start(body, layout.buffers, layout.size, timeout=timeout, generated=told)
-
-    def outputs_of(
-        self, session: Loaded, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None
-    ) -> tuple[list[Any], RunInfo]:
-        """Return the outputs in a page's answer, in the order of `names`, and `RunResult.info`.
-
-        Raises:
-            ProtocolError: An output is missing.
-        """
-        by_name: dict[str, Any] = {name: tensor for name, tensor in (on_gpu or {}).items() if tensor is not None}
-        for description in answer.body.outputs or ():
-            if description.name not in by_name:
-                by_name[description.name] = session.value(description, answer.payload)
-        if missing := [name for name in names if name not in by_name]:
-            raise ProtocolError(f"the page's answer to a run lacks output {missing[0]!r}")
-        return [by_name[name] for name in names], cast(RunInfo, answer.told())
 
     def tensor_at(self, buffer: int, dtype: int, shape: Sequence[int]) -> DeviceTensor:
         """Return a GPU buffer of this page as a tensor that does not own it.

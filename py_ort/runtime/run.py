@@ -208,7 +208,7 @@ class Run:
             if from_handler(e):
                 raise
             raise Cancelled("the run was ended by run_options.terminate") from None
-        return self._runtime.outputs_of(self._session, answer, self._names, self._on_gpu)
+        return self._session.outputs_of(answer, self._names, self._on_gpu)
 
     @property
     def times(self) -> RunTimes:
