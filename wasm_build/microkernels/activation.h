@@ -1,4 +1,4 @@
-// The functions, and the rest of an epilogue, that end a micro-kernel.
+// The functions and further steps of an epilogue, at the end of a micro-kernel.
 #pragma once
 
 #include "microkernels/target.h"
@@ -7,16 +7,17 @@
 
 namespace py_ort::PY_ORT_TARGET {
 
-// Vectors of a turn: browsers make the constants anew in each. The core, where little of this is used, is to be small.
+// Vectors in one turn of the loop: browsers make the constants again in each. The core uses little of this, and must
+// stay small.
 #ifdef __EMSCRIPTEN__
 #define PY_ORT_TURN _Pragma("clang loop unroll_count(1)")
 #else
 #define PY_ORT_TURN _Pragma("clang loop unroll_count(2)")
 #endif
 
-// The costly ones, out of line and many vectors at a time: they would only swell the loops of the cheap ones. Each is a
-// function of its own: browsers optimize functions as a whole, and only those in use shall need it. (f32_map.cc makes
-// more of them.)
+// The costly functions, out of line and many vectors at a time: they would only swell the loops of the cheap ones. Each
+// is a C++ function of its own: browsers optimize whole functions, and should optimize only those in use. (f32_map.cc
+// makes more of them.)
 #define PY_ORT_EACH(kind, ...)                                                                                  \
   [[gnu::noinline]] inline void kind##_each(const Activation& activation, float more, const float* x, float* y, \
                                             int32_t count) {                                                    \
@@ -36,7 +37,7 @@ PY_ORT_ACTIVATIONS(PY_ORT_EACH)
   case Activation::kind: return kind##_each(activation, more, x, y, count);
       PY_ORT_ACTIVATIONS(PY_ORT_CASE)
 #undef PY_ORT_CASE
-    default: __builtin_trap();  // nothing ends in it
+    default: __builtin_trap();  // no activation ends here
   }
 }
 inline void activate_slowly(const Activation& activation, float more, v128_t* values, int count) {
@@ -44,7 +45,7 @@ inline void activate_slowly(const Activation& activation, float more, v128_t* va
   activate_slowly(activation, more, floats, floats, count * 4);
 }
 
-// Function and offset, of vectors in memory. The residual is added where it lies.
+// Applies function and offset to vectors in memory. The residual is added in place.
 inline void apply(const Epilogue& epilogue, v128_t* values, int count) {
   if (epilogue.form == Epilogue::identity) return;
   if (epilogue.form == Epilogue::function) return activate_slowly(epilogue.activation, epilogue.offset, values, count);
@@ -52,7 +53,7 @@ inline void apply(const Epilogue& epilogue, v128_t* values, int count) {
   for (int i = 0; i < count; ++i) values[i] = simd::at_most(simd::at_least(values[i], low), high);
 }
 
-// Of N vectors that the compiler keeps in registers.
+// For N vectors that the compiler keeps in registers.
 template <int N>
 inline void apply(const Epilogue& epilogue, v128_t (&values)[N]) {
   if (epilogue.form == Epilogue::identity) return;
@@ -70,8 +71,9 @@ inline void apply(const Epilogue& epilogue, v128_t (&values)[N]) {
   for (int i = 0; i < N; ++i) values[i] = copies[i];
 }
 
-// The residual behind all else: it is rare, and out of line it takes no registers of the loops. values: [rows][vectors]
-// copies, which alone have an address. It is read before anything is stored: the result may lie where it does.
+// Adds the residual as the last step: it is rare, and out of line it takes no registers of the loops. values:
+// [rows][vectors] copies, which alone have an address. The residual is read before anything is stored, since the result
+// may be in its place.
 [[gnu::noinline]] inline void add_rows(v128_t* values, const float* z, size_t stride, int32_t rows, int32_t vectors,
                                        int32_t columns) {
   for (int32_t row = 0; row < rows; ++row, z += stride)

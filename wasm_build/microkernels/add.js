@@ -1,6 +1,6 @@
-// Prepended to the core's glue. Adds the micro-kernels of a side module, of relaxed SIMD or of plain: code alone, which
-// works on the core's memory and needs a stack there. False: it has none, as one that was built without a compiler for
-// it.
+// Prepended to the core's glue. Adds the micro-kernels of a side module, of relaxed SIMD or of plain SIMD: only code,
+// which works on the core's memory and needs a stack there. Returns false if the module is empty, because it was built
+// without a suitable compiler.
 Module['addMicrokernels'] = function (sideModule, relaxed) {
   var functions = new WebAssembly.Instance(sideModule, { 'env': { 'memory': wasmMemory } })['exports'];
   var names = UTF8ToString(Module['_ort_microkernel_names']()).split('\n');

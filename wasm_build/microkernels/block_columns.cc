@@ -1,5 +1,5 @@
-// Products with weights of few bits: the rows of A made ready, and the form for few rows, as decoders have in a step,
-// where weights are unpacked in registers as they stream by, four columns at a time.
+// Products with weights of few bits: the preparation of A's rows, and the form for few rows, as in a decoder's step. It
+// unpacks weights in registers as they stream by, four columns at a time.
 #include "py_ort/microkernels.h"
 
 #include "microkernels/block_weights.h"
@@ -20,7 +20,7 @@ void measure(const float* from, int32_t count, float& largest, float& sum) {
   sum = simd::sum_lanes(simd::add(all, rest));
 }
 
-// To the nearest, even where two are, times `factor`; returns their sum.
+// Rounds to nearest even, times `factor`; returns the sum.
 template <class Element>
 int32_t round(const float* from, int32_t count, float factor, Element* to) {
   v128_t sum = wasm_i32x4_splat(0);
@@ -54,7 +54,7 @@ template <class Rows>
       __builtin_memcpy(to, from, sizeof(float) * count);
     } else {
       scale[block] = largest / 127.0f;
-      // Below that 127 / largest is infinite; NaN stays.
+      // Below this bound 127 / largest is infinite; NaN stays.
       const float inverse = largest < 0x1p-121f ? 0.0f : 127.0f / largest;
       sum[block] = static_cast<float>(round(from, count, inverse, to)) * scale[block];
     }
@@ -115,7 +115,7 @@ template <class Rows, int Bits>
   }
 }
 
-// The rows of four columns one after the other, which find the weights in the cache.
+// The rows of four columns one after the other, so that the weights are in the cache.
 template <class Rows, int Bits>
 void run(const BlockProduct& p, float* scratch, int32_t begin, int32_t end) {
   fill_zero_points(p, scratch);

@@ -1,5 +1,5 @@
-// Products of many rows with weights of few bits, as prompts are: two panels of 8 columns are unpacked, to bytes or to
-// floats, and meet all rows, tile by tile.
+// Products of many rows with weights of few bits, as for prompts: two panels of 8 columns are unpacked, to bytes or to
+// floats, and multiplied with all rows, tile by tile.
 #include "py_ort/microkernels.h"
 
 #include "microkernels/block_weights.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int32_t kPanel = 8, kPanels = BlockProduct::kTileColumns / kPanel;
 
-// 32 weights of 8 columns, their piece `piece`, as bytes [k / 4, 8, 4]. Columns behind the last are the last.
+// 32 weights of 8 columns, number `piece`, as bytes [k / 4, 8, 4]. Columns past the last repeat the last.
 template <int Bits, int32_t Offset>
 [[gnu::noinline]] void unpack_columns(const BlockProduct& p, int32_t column, int32_t piece, uint8_t* to) {
   const size_t byte = static_cast<size_t>(piece) * (p.block < 32 ? p.block : 32) * Bits / 8;
@@ -38,14 +38,14 @@ template <int Bits, int32_t Offset>
   }
 }
 
-// What is unpacked for a unit.
+// The data unpacked for a unit.
 struct Unpacked {
-  void* gemm;      // what the product of floats asks for
+  void* gemm;      // scratch space of the product of floats
   float* zeros;    // of one column
   float* scales;   // [panels][blocks][8]
-  float* moves;    // less zero points times scales, likewise
-  uint8_t* bytes;  // of integers: [panels][padded_k / 4, 8, 4]
-  float* floats;   // of floats: [panels][chunk, 8], and what a block of 16 writes behind
+  float* moves;    // minus zero points times scales, likewise
+  uint8_t* bytes;  // for integers: [panels][padded_k / 4, 8, 4]
+  float* floats;   // for floats: [panels][chunk, 8], and the excess that a block of 16 writes
   Unpacked(const BlockProduct& p, void* scratch) : gemm(scratch) {
     zeros = reinterpret_cast<float*>(static_cast<uint8_t*>(scratch) + F32Gemm::kScratch);
     scales = zeros + p.padded_blocks();
@@ -73,8 +73,8 @@ void unpack_bytes(const BlockProduct& p, int32_t column, uint8_t* to) {
     unpack_columns<Bits, Offset>(p, column, piece, to);
 }
 
-// Blocks `first` to `last` of 8 columns as they are meant. A block of 16 is followed by 16 numbers, which the next one
-// overwrites.
+// Unpacks blocks `first` to `last` of 8 columns to their values. A block of 16 is followed by 16 numbers, which the
+// next block overwrites.
 template <int Bits>
 [[gnu::noinline]] void unpack_floats(const BlockProduct& p, int32_t column, int32_t first, int32_t last,
                                      const float* scales, const float* moves, float* to) {
@@ -238,7 +238,7 @@ void run_integers(const BlockProduct& p, const Unpacked& u, int32_t column) {
   }
 }
 
-// Chunk by chunk of k, each added to what stands in C.
+// Chunk by chunk of k, each added to C's contents.
 template <int Bits>
 void run_floats(const BlockProduct& p, const Unpacked& u, int32_t column) {
   F32Gemm g;

@@ -1,4 +1,4 @@
-// Weights of few bits, unpacked, and what multiplies them.
+// Weights of few bits, unpacked, and their multiplication.
 #pragma once
 
 #include "microkernels/i8_dot.h"
@@ -6,19 +6,19 @@
 
 namespace py_ort::PY_ORT_TARGET {
 
-// Bytes less `Offset`, which is 0 or 128.
+// Bytes minus `Offset`, which is 0 or 128.
 template <int32_t Offset>
 inline v128_t moved(v128_t bytes) {
   return Offset == 0 ? bytes : wasm_v128_xor(bytes, wasm_u8x16_splat(Offset));
 }
 
-// Four lanes of 8 bits and 4 bits each next to each other, the low ones first.
+// Interleaves four lanes of 8 bits: groups of 4 bits next to each other, the low ones first.
 inline void interleave(v128_t low, v128_t high, v128_t& first, v128_t& second) {
   first = wasm_i8x16_shuffle(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   second = wasm_i8x16_shuffle(low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// 32 weights as bytes, in order. Of 16 that end a column, 16 bytes behind are read.
+// 32 weights as bytes, in order. For 16 weights at the end of a column, 16 bytes past them are read.
 template <int Bits>
 inline void unpack(const uint8_t* from, v128_t& first, v128_t& second) {
   if constexpr (Bits == 8) {
@@ -43,7 +43,7 @@ inline const float* zero_points(const BlockProduct& p, int32_t column, float* sc
   const uint8_t* from = p.zeros + static_cast<size_t>(column) * ((blocks * Bits + 7) / 8);
   for (int32_t i = 0; i < blocks; i += 32, from += 4 * Bits) {
     v128_t bytes[2], floats[4];
-    // Not beyond the 16 bytes that are readable behind the last column.
+    // Not past the 16 bytes that are readable after the last column.
     if (Bits == 8 && blocks - i <= 16) bytes[0] = bytes[1] = wasm_v128_load(from);
     else unpack<Bits>(from, bytes[0], bytes[1]);
 #pragma clang loop unroll(full)
@@ -60,10 +60,10 @@ inline void fill_zero_points(const BlockProduct& p, float* scratch) {
   for (int32_t i = 0; i < p.padded_blocks(); i += 4) simd::store(scratch + i, middle);
 }
 
-// How prepared rows meet 32 weights. Sums have four lanes, which are added up at the end of a row.
+// Multiplies prepared rows by 32 weights. Sums have four lanes, which are added up at the end of a row.
 struct FloatRows {
   using Element = float;
-  static constexpr int32_t kOffset = 0;  // weights are multiplied less this
+  static constexpr int32_t kOffset = 0;  // subtracted from weights before the product
   static v128_t add(const float* a, v128_t first, v128_t second, v128_t sum) {
     v128_t weights[4];
     simd::floats_of(first, weights);
@@ -92,8 +92,8 @@ struct WordRows {
 };
 
 #ifdef __wasm_relaxed_simd__
-// Rounded to 8 bits, in bytes, for weights of up to 4 bits: these are seven bits to the instruction, for which the
-// standard says all, and sixteen products of 127 * 15 fit in 16 bits.
+// Rounded to 8 bits, in bytes, for weights of up to 4 bits. To the instruction these have seven bits, for which the
+// standard defines the result, and sixteen products of 127 * 15 fit in 16 bits.
 struct PairRows {
   using Element = int8_t;
   static constexpr int32_t kOffset = 0;
@@ -104,7 +104,8 @@ struct PairRows {
   static v128_t total(v128_t sum) { return wasm_f32x4_convert_i32x4(sum); }
 };
 
-// Likewise, where sums of bytes are exact. To machines whose second operand is signed, weights of 8 bits are 128 less.
+// Likewise, if sums of bytes are exact. For machines whose second operand is signed, weights of 8 bits have 128
+// subtracted.
 template <int32_t Offset>
 struct ByteRows {
   using Element = int8_t;
@@ -117,7 +118,7 @@ struct ByteRows {
 };
 #endif
 
-// run(Rows{}): with how this machine multiplies rounded rows.
+// run(Rows{}): with the form of rounded rows that this machine multiplies.
 template <int Bits, class Run>
 inline void for_integers(const Run& run) {
 #ifdef __wasm_relaxed_simd__
@@ -131,7 +132,7 @@ inline void for_integers(const Run& run) {
   run(WordRows{});
 }
 
-// Where row `row` of what is prepared begins.
+// The begin of row `row` in the prepared data.
 template <class Element>
 inline Element* prepared_row(const BlockProduct& p, int32_t row) {
   return static_cast<Element*>(p.prepared) + static_cast<size_t>(row) * p.padded_k();

@@ -32,7 +32,7 @@ class Block {
       : p_(p), gemm_scratch_(scratch), bias_(reinterpret_cast<float*>(static_cast<char*>(scratch) + F32Gemm::kScratch)),
         scores_(bias_ + p.bias_bytes() / sizeof(float)), batch_(head / p.heads), head_(head % p.heads),
         kv_head_(head_ / (p.heads / p.kv_heads)), first_(first), rows_(least(p.block_rows(), p.rows - first)) {
-    // Where keys and values lie among the packed ones.
+    // The place of keys and values among the packed ones.
     packed_ = batch_ * p.kv_heads + kv_head_ - p.first_head / (p.heads / p.kv_heads);
     for (int32_t i = 0; i < p.bias_count; ++i) bias_by_row_ = bias_by_row_ || p.bias[i].row_step != 0;
   }
@@ -93,7 +93,7 @@ class Block {
     for (int64_t i = 0; i < p_.columns; ++i) to[i] = scores[i];
   }
 
-  // Adds the biases, and masks what the row does not see; false: it sees nothing.
+  // Adds the biases, and masks the columns that the row does not see. Returns false if it sees none.
   bool mask(int64_t row, float* scores) {
     const int64_t at = first_ + row + (p_.offset ? p_.offset[batch_] : 0);
     int64_t begin = 0, end = p_.columns;
@@ -110,7 +110,7 @@ class Block {
     v128_t seen = simd::splat(0);
     for_vectors(begin, end, [&](int32_t j, int32_t left) {
       const v128_t b = load_some(bias_ + j, left), open = wasm_f32x4_ne(b, masked);
-      // What is masked stays so whatever the score is, infinity and NaN too.
+      // A masked score stays masked whatever it is, infinity and NaN too.
       store_some(scores + j, simd::select(open, simd::add(load_some(scores + j, left), b), masked), left);
       seen = wasm_v128_or(seen, keep_some(open, left));
     });

@@ -7,9 +7,8 @@ namespace {
 
 constexpr int32_t kPixels = F32Depthwise::kPixels;
 
-// V vectors of 4 channels from `channel` on, for P pixels. taps: [tap][4 pixels]. The last vector may reach over the
-// channels: reads do no harm there (the bytes behind a pixel are the next pixel's, or padding of the buffer), stores
-// are cut.
+// V vectors of 4 channels from `channel` on, for P pixels. taps: [tap][4 pixels]. The last vector may exceed the
+// channels. Such reads are harmless (the next bytes are the next pixel's, or padding of the buffer); stores are cut.
 template <int P, int V>
 inline void tile(const F32Depthwise& d, const float* const* taps, TapRange range, int32_t pixel, int32_t channel) {
   v128_t sums[P][V];
@@ -47,7 +46,7 @@ inline void tile(const F32Depthwise& d, const float* const* taps, TapRange range
   }
 }
 
-// Out of line, as the tiles of f32_gemm.cc are.
+// Out of line, like the tiles of f32_gemm.cc.
 template <int P>
 [[gnu::noinline]] void pixels(const F32Depthwise& d, const float* const* taps, TapRange range, int32_t pixel) {
   int32_t channel = 0;

@@ -1,5 +1,5 @@
-// f32 matrix product and convolution: tiles of 6 rows by 8 columns, 12 accumulators, B in panels. Of one row 32
-// columns, of two 16: 8 accumulators.
+// f32 matrix product and convolution: tiles of 6 rows by 8 columns, 12 accumulators, B in panels. Tiles of one row have
+// 32 columns, of two rows 16: 8 accumulators.
 #include "microkernels/activation.h"
 #include "microkernels/window.h"
 
@@ -17,7 +17,7 @@ inline void accumulate(v128_t (&sums)[R * P * 2], const float* const* pieces, co
   const float* a[R];
 #pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r) a[r] = pieces[r];
-  // One step at a time: of several, compilers add what belongs to one sum in a row, and run out of registers.
+  // One step at a time: in several, compilers put the additions to one sum in a row, and run out of registers.
 #pragma clang loop unroll(disable)
   for (; k > 0; --k, b += kColumns) {
     v128_t w[2 * P];
@@ -32,8 +32,8 @@ inline void accumulate(v128_t (&sums)[R * P * 2], const float* const* pieces, co
   }
 }
 
-// pieces: [taps][6]. row, panel: where in C. Out of line, because browsers optimize a function as a whole, while its
-// slow form runs: small ones are quick to come.
+// pieces: [taps][6]. row, panel: the place in C. Out of line: browsers optimize a function as a whole, while its slow
+// form runs, and small functions are ready early.
 template <int R, int P = 1>
 [[gnu::noinline]] void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row,
                             int32_t panel) {
@@ -82,7 +82,7 @@ template <int R, int P = 1>
   }
 }
 
-// As few forms as do: 5 rows are 4 and 1. (No table of functions: side modules have no data of their own.)
+// As few forms as possible: 5 rows are 4 and 1. (No table of functions: side modules have no data of their own.)
 void tile_of(int32_t rows, const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row,
              int32_t panel) {
   if (rows >= kRows) return tile<kRows>(g, pieces, taps, k, row, panel);
@@ -94,7 +94,7 @@ void tile_of(int32_t rows, const F32Gemm& g, const float* const* pieces, int32_t
 // The row pieces of a block of tiles, as pointers [tile][tap][6].
 class Block {
  public:
-  // `most`: its tiles, at most.
+  // `most`: the most tiles of the block.
   Block(const F32Gemm& g, void* scratch, int32_t most) : g_(g), pieces_(static_cast<const float**>(scratch)) {
     taps_ = g.packs_rows() ? 1 : g.taps;
     k_ = g.packs_rows() ? g.k * g.taps : g.k;
@@ -121,7 +121,7 @@ class Block {
     }
   }
 
-  // Of one or two rows, several panels at a time: a row's sums of one panel would wait for each other.
+  // With one or two rows, several panels at a time: within one panel a row's additions would wait for each other.
   int32_t panels_at_once(int32_t row) const {
     const int32_t rows = g_.rows - row;
     return rows == 1 ? kPanelsOfOneRow : rows == 2 ? kPanelsOfTwoRows : 1;
@@ -137,8 +137,8 @@ class Block {
     tile_of(rows, g_, pieces_ + static_cast<size_t>(tile) * kRows * taps_, taps_, k_, first, panel);
   }
 
-  // A part of a panel. The processor does as well by itself with little ones, and of one tile at a time with all but
-  // the largest.
+  // Prefetches a part of a panel. With small panels the processor does as well by itself, and with one tile at a time
+  // for all but the largest.
   void fetch(int32_t panel, int32_t part, int32_t parts) const {
     const size_t step = static_cast<size_t>(kColumns) * taps_ * k_, bytes = sizeof(float) * step;
     if (bytes >= (parts > 1 ? kSomePanel : kLargePanel)) fetch_lines(g_.b + panel * step, bytes, part, parts);
@@ -149,11 +149,11 @@ class Block {
   void gather(const OutputPixel& pixel, float* to) const {
     const Window& w = *g_.window;
     const int32_t first = pixel.at[2] * w.stride[2] - w.pad[2];
-    // Where no column of the window leaves the image, the pieces of a window row lie next to each other.
+    // If no column of the window leaves the image, the pieces of a window row are contiguous.
     if (w.pixel_stride == g_.k && w.dilation[2] == 1 && first >= 0 && first + w.kernel[2] <= w.in[2]) {
       const int32_t run = w.kernel[2] * g_.k;
       for_window_rows(w, pixel, g_.a, [&](const float* row) {
-        // Four at a time: what is written behind the run is written again, or is padding of the scratch space.
+        // Four at a time: data written past the run is overwritten later, or is padding of the scratch space.
         for (int32_t i = 0; i < run; i += 4)
           wasm_v128_store(to + i, row ? wasm_v128_load(row + first * g_.k + i) : simd::splat(0.0f));
         to += run;
@@ -184,8 +184,8 @@ PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t b
     if (count > tiles - first) count = tiles - first;
     if (count > end - unit) count = end - unit;
     block.fill(first * kRows, count);
-    // A panel stays in the first-level cache, unless k is large, while the tiles of the block, which fit in the second,
-    // pass by. The next one comes meanwhile.
+    // A panel stays in the first-level cache, unless k is large, while it is multiplied with the tiles of the block,
+    // which fit in the second. The next panel is fetched meanwhile.
     const int32_t last_panel = panels * (piece + 1) / g.column_pieces;
     int32_t panel = panels * piece / g.column_pieces;
     if (const int32_t step = block.panels_at_once(first * kRows); step > 1)

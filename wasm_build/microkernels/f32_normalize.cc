@@ -7,7 +7,7 @@ namespace {
 
 using namespace simd;
 
-// The sum of map(i, how many elements are left) over the row; map gives zeros behind its end.
+// The sum of map(i, number of elements left) over the row; map returns zeros past its end.
 template <class Map>
 inline float sum_row(int32_t n, const Map& map) {
   v128_t sums[2] = {splat(0), splat(0)};
@@ -47,14 +47,15 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     // The sums of the largest floats overflow, also to both infinities at once; their mean does not.
     if (!__builtin_isfinite(mean)) mean = sum_of(1.0f / count);
     const v128_t shift = splat(mean);
-    // The sum of many floats far from zero is off, and the mean with it; by how much, the distances from it tell.
+    // The sum of many floats far from zero is inexact, and so is the mean. The distances from the mean yield the
+    // correction.
     v128_t distance = splat(0);
     const float squares = sum_row(n, [&](int32_t i, int32_t left) {
       const v128_t v = keep_some(sub(load_some(x + i, left), shift), left);
       distance = add(distance, v);
       return mul(v, v);
     });
-    // Squares that overflow are infinite, and all of the row is 0 then.
+    // Squares that overflow are infinite, and the whole row is 0 then.
     const float rest = f.centered && !__builtin_isinf(squares) ? sum_lanes(distance) / count : 0.0f;
     const float variance = __builtin_isinf(squares) ? squares : squares / count - rest * rest;
     const float inverse = 1.0f / __builtin_sqrtf((variance < 0 ? 0.0f : variance) + f.epsilon);

@@ -4,7 +4,7 @@
 namespace py_ort::PY_ORT_TARGET {
 namespace {
 
-// V vectors of 4 channels from `channel` on; the last one may reach over the channels, as in f32_depthwise.cc.
+// V vectors of 4 channels from `channel` on; the last one may exceed the channels, as in f32_depthwise.cc.
 template <int V>
 inline void pool(const F32Pool& p, const float* const* taps, int32_t count, v128_t scale, float* y, int32_t channel) {
   const bool maximum = p.kind == F32Pool::maximum;

@@ -7,7 +7,8 @@ namespace {
 
 using namespace simd;
 
-// The sum, lane by lane, of e^(x - shift); each goes to y, unless that is null. Out of line: all registers are for it.
+// The sum, lane by lane, of e^(x - shift). Each exponent is stored in y, unless y is null. Out of line, so that it has
+// all registers.
 [[gnu::noinline]] v128_t exponents(const float* x, int32_t n, v128_t shift, float* y) {
   v128_t sums = splat(0);
   for_vectors(0, n, [&](int32_t i, int32_t left) {
@@ -39,7 +40,7 @@ void softmax_row(const float* x, float* y, int32_t n, bool log_of_it) {
   }
 }
 
-// Along elements `inner` apart: all of them side by side.
+// Along elements `inner` apart: all columns side by side.
 void softmax_columns(const float* x, float* y, int32_t n, int32_t inner, bool log_of_it, float* scratch) {
   float *max = scratch, *sum = scratch + (inner + 3) / 4 * 4;
   for (int32_t i = 0; i < inner; i += 4) store(max + i, splat(-__builtin_inff())), store(sum + i, splat(0));

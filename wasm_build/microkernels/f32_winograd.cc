@@ -40,7 +40,7 @@ inline void transform_line(v128_t& a, v128_t& b, v128_t& c, v128_t& d) {
   a = first, b = second, c = third, d = fourth;
 }
 
-// B^T d B of every channel of a tile: to[plane][channel], planes `step` apart. Out of line, as f32_gemm.cc's tiles.
+// B^T d B of every channel of a tile: to[plane][channel], planes `step` apart. Out of line, like f32_gemm.cc's tiles.
 [[gnu::noinline]] void transform_input(const F32Winograd& f, const float* const (&pixels)[16], float* to, size_t step) {
   for (int32_t c = 0; c < f.k; c += 4) {
     const int32_t left = f.k - c;
@@ -56,7 +56,8 @@ inline void transform_line(v128_t& a, v128_t& b, v128_t& c, v128_t& d) {
   }
 }
 
-// A^T m A of channels [begin, end) of a tile, plus bias and Z, activated, to the up to four pixels of the result.
+// A^T m A of channels [begin, end) of a tile, plus bias and Z, activated, stored in the up to four pixels of the
+// result.
 [[gnu::noinline]] void transform_output(const F32Winograd& f, const Tile& tile, int32_t begin, int32_t end,
                                         const float* from, size_t step) {
   const Window& w = *f.window;

@@ -1,4 +1,4 @@
-// One row times a matrix that lies as it is, where packing it would cost more than it brings.
+// One row times an unpacked matrix, for few rows, where packing would cost more than it saves.
 #pragma once
 
 #include "microkernels/target.h"

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int32_t kPixels = I8Depthwise::kPixels;
 
-// taps: [tap][4 pixels], an even number of them. Reads may reach over the channels, stores do not.
+// taps: [tap][4 pixels], an even number of them. Reads may exceed the channels, stores do not.
 template <int P>
 inline void tile(const I8Depthwise& d, const uint8_t* const* taps, int32_t pairs, int32_t pixel, int32_t channel) {
   v128_t left[P], right[P];

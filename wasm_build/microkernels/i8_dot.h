@@ -1,5 +1,5 @@
-// Products of 8-bit integers, by what the machine does: the standard leaves it open what relaxed_dot_i8x16_i7x16_add
-// makes of a second operand of 128 and more.
+// Products of 8-bit integers, in the machine's form: the standard does not define how relaxed_dot_i8x16_i7x16_add reads
+// a second operand of 128 and more.
 #pragma once
 
 #include "microkernels/target.h"
@@ -7,10 +7,10 @@
 namespace py_ort::PY_ORT_TARGET {
 
 enum class Dot {
-  words,           // nothing is known of bytes of 128 and more: 16-bit factors it must be
+  words,           // bytes of 128 and more are undefined: use 16-bit factors
   unsigned_pairs,  // the second operand is unsigned, and pairs of products saturate at 16 bits
   unsigned_bytes,  // the second operand is unsigned, sums are exact
-  signed_bytes,    // it is signed, likewise
+  signed_bytes,    // the second operand is signed, sums are exact
 };
 
 #ifdef __wasm_relaxed_simd__
@@ -28,7 +28,7 @@ inline Dot dot() {
 }
 #else
 inline v128_t dot_bytes(v128_t, v128_t, v128_t sum) { return sum; }  // never called
-inline v128_t dot_pairs(v128_t a, v128_t) { return a; }              // nor is this
+inline v128_t dot_pairs(v128_t a, v128_t) { return a; }              // never called
 inline Dot dot() { return Dot::words; }
 #endif
 

@@ -1,4 +1,4 @@
-// How sums of products of 8-bit integers begin and end.
+// The begin and end of sums of products of 8-bit integers.
 #pragma once
 
 #include "microkernels/activation.h"
@@ -6,7 +6,7 @@
 
 namespace py_ort::PY_ORT_TARGET {
 
-// What a zero point of the left operand adds to all sums, and the bias.
+// The contribution of the left operand's zero point to all sums, and the bias.
 inline v128_t first_sums(const I8End& g, const int32_t* sums, int32_t zero, int32_t column) {
   const v128_t moved = wasm_i32x4_mul(wasm_v128_load(sums + column), wasm_i32x4_splat(zero));
   return g.bias ? wasm_i32x4_sub(wasm_v128_load(g.bias + column), moved) : wasm_i32x4_neg(moved);
@@ -18,7 +18,7 @@ inline void finish_bytes(const I8End& g, const v128_t* values, int rows, size_t 
   const v128_t zero = wasm_i16x8_splat(static_cast<int16_t>(g.c_zero));
   uint8_t* to = static_cast<uint8_t*>(g.c) + first;
   for (int r = 0; r < rows; ++r, to += g.c_stride) {
-    // Added to 1.5 * 2^23, a number is rounded to the nearest even, and its last bits are an integer's.
+    // Adding 1.5 * 2^23 rounds a number to the nearest even, and leaves the integer in its last bits.
     const v128_t scaled = simd::mul(wasm_f32x4_convert_i32x4(values[r]), scale);
     const v128_t near = wasm_f32x4_pmin(wasm_f32x4_pmax(scaled, simd::splat(-1024.0f)), simd::splat(1024.0f));
     const v128_t steps = wasm_i32x4_sub(simd::add(near, simd::splat(12582912.0f)), wasm_i32x4_splat(0x4b400000));
@@ -32,7 +32,7 @@ inline void finish_bytes(const I8End& g, const v128_t* values, int rows, size_t 
   }
 }
 
-// What is done to some rows of 4 columns, out of line: it is little beside the product, and swells each form of it.
+// Ends some rows of 4 columns. Out of line: it costs little beside the product, and would swell each form of it.
 [[gnu::noinline]] inline void finish(const I8End& g, v128_t* values, int rows, int32_t row, int32_t column) {
   const int32_t columns = g.n - column;
   const size_t first = static_cast<size_t>(row) * g.c_stride + column;

@@ -1,6 +1,6 @@
 // Product and convolution of 8-bit integers: tiles of 6 rows by 8 columns, 6 by 4 or 4 by 4, 32-bit sums.
 //
-// Rows of A are copied to scratch first, as uint8 or widened to 16 bits, by what the machine multiplies (`Dot`).
+// Rows of A are first copied to scratch, as uint8 or widened to 16 bits, depending on the machine's products (`Dot`).
 #include "microkernels/i8_dot.h"
 #include "microkernels/i8_end.h"
 #include "microkernels/window.h"
@@ -9,10 +9,10 @@ namespace py_ort::PY_ORT_TARGET {
 namespace {
 
 constexpr int32_t kRows = I8Gemm::kRows, kColumns = I8Gemm::kColumns;
-constexpr int32_t kFour = 4 * kColumns;  // bytes of B, [8, 4], that four values of k lie behind the four before
+constexpr int32_t kFour = 4 * kColumns;  // bytes of B, [8, 4], from four values of k to the next four
 
-// The sums of one row of a tile: four values of k times four of eight columns. kTurn fours of k are done in a turn of
-// the loop: one is best, as in f32_gemm, but what moves pointers weighs more where a four takes more instructions.
+// The sums of one row of a tile: four values of k times four of eight columns. A turn of the loop does kTurn fours of
+// k: one is best, as in f32_gemm, but moving pointers costs more where a four takes more instructions.
 struct ByteSums {
   static constexpr int32_t kTileRows = 6, kTileColumns = 8, kSpan = 1, kLoads = 2, kTurn = 1;
   using Element = uint8_t;
@@ -30,8 +30,8 @@ struct ByteSums {
   v128_t total(int32_t four) const { return sums[four]; }
 };
 
-// The same of four columns, where pairs of products are sums of 16 bits: those of Span fours of k are added before they
-// are made 32 bits wide.
+// The same for four columns, if pairs of products are sums of 16 bits: Span fours of k are added before the sums are
+// widened to 32 bits.
 template <int32_t Most>
 struct PairSums {
   static constexpr int32_t kTileRows = 6, kTileColumns = 4, kSpan = Most, kLoads = Most, kTurn = I8Gemm::kTurn;
@@ -53,7 +53,7 @@ struct PairSums {
   v128_t total(int32_t) const { return sums[0]; }
 };
 
-// The same in 16 bits and of four columns: each sum is two lanes until the end. More rows or columns would not fit 16
+// The same in 16 bits and for four columns: each sum is two lanes until the end. More rows or columns would not fit 16
 // registers.
 struct WordSums {
   static constexpr int32_t kTileRows = 4, kTileColumns = 4, kSpan = 1, kLoads = 2, kTurn = 1;
@@ -79,7 +79,7 @@ struct WordSums {
 template <class Element>
 class Block {
  public:
-  // `most`: its tiles, at most.
+  // `most`: the most tiles of the block.
   Block(const I8Gemm& g, void* scratch, uint8_t flip, int32_t most)
       : g_(g), flip_(flip), k_(g.taps * g.k), row_sums_(static_cast<int32_t*>(scratch)),
         rows_(reinterpret_cast<Element*>(row_sums_ + static_cast<size_t>(kRows) * most)),
@@ -95,7 +95,7 @@ class Block {
     }
   }
 
-  // `rows` of them, from `row` of C on, with a panel of B.
+  // `rows` rows, from `row` of C on, with a panel of B.
   template <class Sums>
   void multiply(int32_t row, int32_t rows, int32_t panel) const {
     for (int32_t column = 0; column < kColumns && panel * kColumns + column < g_.n; column += Sums::kTileColumns) {
@@ -140,7 +140,7 @@ class Block {
 #pragma clang loop unroll(full)
       for (int r = 0; r < R; ++r) {
         a[r] += 4 * fours;
-        asm("" : "+r"(a[r]));  // stays a pointer of its own: else sums are worked out for each load
+        asm("" : "+r"(a[r]));  // keeps a separate pointer: otherwise each load computes its address
       }
     };
     int32_t left = g_.padded_k() / 4;
@@ -182,7 +182,7 @@ class Block {
     }
   }
 
-  // A's zero point as the multiplication sees it.
+  // A's zero point in the form of the multiplication.
   int32_t zero() const { return flip_ == g_.flip ? g_.a_zero : g_.a_zero - 128; }
 
   static void put(v128_t bytes, uint8_t* to) { wasm_v128_store(to, bytes); }
@@ -190,7 +190,7 @@ class Block {
     wasm_v128_store(to, wasm_u16x8_extend_low_u8x16(bytes));
     wasm_v128_store(to + 8, wasm_u16x8_extend_high_u8x16(bytes));
   }
-  // Whole 16s: what lies behind is overwritten, or is met by zeros of B.
+  // Whole 16s: bytes past the end are overwritten, or multiplied by zeros of B.
   void copy(const uint8_t* from, int32_t count, Element* to) const {
     const v128_t flip = wasm_i8x16_splat(static_cast<int8_t>(flip_));
     for (int32_t i = 0; i < count; i += 16) put(wasm_v128_xor(wasm_v128_load(from + i), flip), to + i);
@@ -204,7 +204,7 @@ class Block {
   void gather(const OutputPixel& pixel, Element* to) const {
     const Window& w = *g_.window;
     const int32_t first = pixel.at[2] * w.stride[2] - w.pad[2];
-    // Where no column of the window leaves the image, the pieces of a window row lie next to each other.
+    // If no column of the window leaves the image, the pieces of a window row are contiguous.
     if (w.pixel_stride == g_.k && w.dilation[2] == 1 && first >= 0 && first + w.kernel[2] <= w.in[2]) {
       const int32_t run = w.kernel[2] * g_.k;
       for_window_rows(w, pixel, g_.a, [&](const uint8_t* row) {
@@ -221,7 +221,7 @@ class Block {
     }
   }
 
-  // Of a row's elements, less their zero point.
+  // The sum of a row's elements, minus their zero point.
   int32_t sum(const Element* row) const {
     const uint8_t shown = flip_ ^ g_.flip;
     int32_t total = -k_ * g_.a_zero;
@@ -230,11 +230,11 @@ class Block {
   }
 
   const I8Gemm& g_;
-  uint8_t flip_;  // what is stored is A's byte ^ flip_: the number, or with another flip than A's the number less 128
+  uint8_t flip_;  // stored is A's byte ^ flip_: the number, or, if A's flip differs, the number minus 128
   int32_t k_;
   int32_t* row_sums_;
   Element* rows_;
-  int16_t* words_;  // the same rows, where excess is to be multiplied
+  int16_t* words_;  // the same rows, for the product with excess
 };
 
 template <class Sums>

@@ -1,5 +1,5 @@
-// Tables, sums and products of bytes. A result just between two steps goes where onnxruntime's does: its zero point is
-// added before it is rounded, and sums and products are made in its order.
+// Tables, sums and products of bytes. A result halfway between two steps is rounded as in onnxruntime: its zero point
+// is added before it is rounded, and sums and products are made in the same order.
 #include "kernels/quantization/byte_lanes.h"
 #include "microkernels/target.h"
 #include "py_ort/integer_products.h"
@@ -8,12 +8,12 @@ namespace py_ort {
 namespace PY_ORT_TARGET {
 namespace {
 
-// A row of bytes, or the one that stands for all of them.
+// A row of bytes, or one byte repeated.
 struct Row {
   const uint8_t* data;
   int32_t step;  // 1 or 0
   v128_t load(int64_t i) const { return step ? wasm_v128_load(data + i) : wasm_v128_load8_splat(data); }
-  // What is left of one, count < 16.
+  // Loads the rest of a row, count < 16.
   v128_t load(int64_t i, int64_t count) const {
     if (!step) return wasm_v128_load8_splat(data);
     uint8_t bytes[16] = {};
@@ -22,7 +22,7 @@ struct Row {
   }
 };
 
-// value(four numbers of p, four of q): the result's, not yet rounded.
+// value(four numbers of p, four of q): four numbers of the result, not yet rounded.
 template <bool kSigned, class Value>
 void combine(Row p, Row q, int64_t count, uint8_t* to, const Value& value) {
   const auto sixteen = [&](v128_t left, v128_t right) {

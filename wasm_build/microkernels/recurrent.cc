@@ -13,7 +13,7 @@ namespace {
 
 constexpr int32_t kPanel = F32Gemm::kColumns;
 
-// y[i] = f(i), four at a time; whole vectors, as rows of states and gates have.
+// y[i] = f(i), four at a time, in whole vectors: rows of states and gates are padded.
 template <class F>
 inline void each(float* y, int32_t count, const F& f) {
 #pragma clang loop unroll(disable)
@@ -59,13 +59,13 @@ class Columns {
  private:
   bool active(int32_t b) const { return step_ < p_.lengths[b]; }
   int64_t time(int32_t b) const { return d_.reverse ? p_.lengths[b] - 1 - step_ : step_; }
-  // Of a row, from the first of our columns on.
+  // Gate i of a row, from the first of our columns on.
   float* gate(int32_t b, int32_t i) const {
     return d_.gates + (static_cast<ptrdiff_t>(b) * p_.gates() + i) * p_.width + first_;
   }
   float* row(float* rows, int32_t b) const { return rows + static_cast<ptrdiff_t>(b) * p_.width + first_; }
 
-  // Gates begin with what X contributes. Products are of all rows, also of sequences that are over.
+  // Gates begin with X's contribution. Products include all rows, even of sequences that have ended.
   void begin() {
     for (int32_t b = 0; b < p_.batch; ++b) {
       const float* from = d_.from_x + ((active(b) ? time(b) : 0) * p_.x_step + b * p_.x_batch) * p_.x_stride + first_;
@@ -75,7 +75,8 @@ class Columns {
     if (p_.quantizes()) quantize();
   }
 
-  // The states dense and as bytes, all sequences by one range; those that were over in the step before count as zeros.
+  // The states, dense and as bytes, all sequences by one range; sequences that had ended in the step before count as
+  // zeros.
   void quantize() {
     float* to = states_;
     for (int32_t b = 0; b < p_.batch; ++b, to += p_.hidden) {
@@ -97,7 +98,7 @@ class Columns {
       return;
     }
     if (p_.quantizes()) h = states_, h_stride = p_.hidden;
-    // R is read to and fro, so that the part that was last in a cache is used first.
+    // R is read in alternating directions, so that the part that was last in a cache is used first.
     const bool back = step_ % 2;
     for (int32_t i = 0; i < to - from; ++i) {
       const int32_t at = back ? to - 1 - i : from + i;
@@ -105,7 +106,7 @@ class Columns {
     }
   }
 
-  // C = H R + bias + Z, of one gate.
+  // C = H R + bias + Z, for one gate.
   void multiply(const float* h, int32_t h_stride, int32_t i, const float* bias, const float* z, float* c,
                 int32_t stride) {
     F32Gemm g;
@@ -122,7 +123,7 @@ class Columns {
     }
   }
 
-  // gate i += its part of H R, of bytes
+  // gate i += its part of H R, in bytes
   void add_integers(int32_t i) {
     const int32_t first = i * p_.width + first_;
     float* scales = sums_ + static_cast<ptrdiff_t>(p_.batch) * count_;
@@ -182,7 +183,7 @@ class Columns {
     }
   }
 
-  // Gates: input, output, forget, cell; peepholes are of the first three.
+  // Gates: input, output, forget, cell; the first three have peepholes.
   void finish_lstm(int32_t b) {
     float *input = gate(b, 0), *output = gate(b, 1), *forget = gate(b, 2), *cell = gate(b, 3);
     float *c = row(d_.c, b), *h = row(after_, b);
@@ -206,7 +207,7 @@ class Columns {
     each(h, count_, [&](int32_t i) { return simd::mul(simd::load(h + i), simd::load(output + i)); });
   }
 
-  // Sequences that are over keep their states; those under way are told.
+  // Sequences that have ended keep their states; the others store theirs in y.
   void show() {
     const int32_t columns = p_.hidden - first_ < count_ ? p_.hidden - first_ : count_;
     for (int32_t b = 0; b < p_.batch; ++b) {

@@ -1,4 +1,4 @@
-// What differs between instruction sets. Each micro-kernel's file is compiled once per target, with that target's
+// The differences between instruction sets. Each micro-kernel's file is compiled once per target, with that target's
 // flags.
 #pragma once
 
@@ -17,8 +17,8 @@
 #define PY_ORT_TARGET simd128
 #endif
 #define PY_ORT_FOR_TARGET(name) PY_ORT_JOIN(name, PY_ORT_TARGET)
-// Begins the definition of a micro-kernel. A side module exports it by its plain name; it has no data, table or library
-// of its own: it only needs memory, and a stack that its user gives it (__stack_pointer).
+// Begins the definition of a micro-kernel. A side module exports it by its plain name. The module has no data, table or
+// library of its own: it only needs memory, and a stack from its user (__stack_pointer).
 #define PY_ORT_MICROKERNEL(name) extern "C" __attribute__((visibility("default"))) void PY_ORT_FOR_TARGET(name)
 
 namespace py_ort {
@@ -28,7 +28,7 @@ using simd::mul_add;
 
 inline v128_t load_splat(const float* from) { return wasm_v128_load32_splat(from); }
 
-// The first `count` (0 to 4) floats; the rest are zero. Nothing is read behind them.
+// The first `count` (0 to 4) floats; the rest are zero. Reads nothing past them.
 inline v128_t load_some(const float* from, int32_t count) {
   if (count >= 4) return wasm_v128_load(from);
   alignas(16) float lanes[4] = {0, 0, 0, 0};
@@ -45,7 +45,7 @@ inline void store_some(float* to, v128_t value, int32_t count) {
   for (int32_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
 
-// Brings a part of `bytes`, which will be read soon, into caches: a load every 64 bytes.
+// Fetches a part of `bytes`, which will be read soon, into caches: a load every 64 bytes.
 inline void fetch_lines(const void* from, size_t bytes, int32_t part, int32_t parts) {
   constexpr size_t kLine = 64;
   const char* line = static_cast<const char*>(from) + bytes * part / parts / kLine * kLine;
@@ -53,12 +53,12 @@ inline void fetch_lines(const void* from, size_t bytes, int32_t part, int32_t pa
     static_cast<void>(*static_cast<const volatile char*>(line));
 }
 
-// x, of which lanes behind the first `count` (from 1 on) are 0.
+// x with zeros in the lanes after the first `count` (from 1 on).
 inline v128_t keep_some(v128_t x, int32_t count) {
   return count >= 4 ? x : wasm_v128_and(x, wasm_i32x4_make(-1, count > 1 ? -1 : 0, count > 2 ? -1 : 0, 0));
 }
-// f(i, how many floats are left, up to 4) for each vector of [begin, end). That there are 4 is known when the loop is
-// compiled: a loop with the other case in it takes twice as long.
+// f(i, number of floats left, up to 4) for each vector of [begin, end). The compiler knows that full vectors have 4: a
+// loop that also tests for the other case is twice as slow.
 template <class F>
 inline void for_vectors(int64_t begin, int64_t end, const F& f) {
   auto i = static_cast<int32_t>(begin);

@@ -1,4 +1,4 @@
-// Where the taps of a sliding window lie.
+// The places of a sliding window's taps.
 #pragma once
 
 #include "microkernels/target.h"
@@ -25,7 +25,7 @@ struct OutputPixel {
   }
 };
 
-// Calls visit(row) for each row of the window at `o`, in order: where the image's row begins, or null outside of the
+// Calls visit(row) for each row of the window at `o`, in order: the begin of the image's row, or null outside of the
 // image.
 template <class T, class Visit>
 [[gnu::always_inline]] inline void for_window_rows(const Window& w, const OutputPixel& o, const T* image,
@@ -56,7 +56,7 @@ template <class T, class Place>
   });
 }
 
-// How many taps of a window that begins at `begin` lie before `place`, in an axis.
+// The number of taps before `place`, in an axis, of a window that begins at `begin`.
 inline int32_t taps_before(const Window& w, int axis, int64_t begin, int64_t place) {
   const int64_t dilation = w.dilation[axis], distance = place - begin;
   const int64_t count = dilation == 1 ? distance : (distance + dilation - 1) / dilation;
@@ -67,7 +67,7 @@ inline int64_t window_begin(const Window& w, const OutputPixel& o, int axis) {
   return int64_t{o.at[axis]} * w.stride[axis] - w.pad[axis];
 }
 
-// Calls visit(pixel) for each tap of the window at `o` that lies inside of the image, in order, and walks no others.
+// Calls visit(pixel) for each tap of the window at `o` inside the image, in order, and skips the others.
 template <class T, class Visit>
 [[gnu::always_inline]] inline void for_taps_inside(const Window& w, const OutputPixel& o, const T* image,
                                                    const Visit& visit) {
@@ -90,15 +90,15 @@ template <class T, class Visit>
   }
 }
 
-// Whether the windows at `o` and the next count - 1 places are all of one row, and no column of them leaves the image.
+// True if the windows at `o` and the next count - 1 places are in one row, and no column of them leaves the image.
 inline bool columns_inside(const Window& w, const OutputPixel& o, int32_t count) {
   const int32_t first = o.at[2] * w.stride[2] - w.pad[2];
   const int32_t last = first + (w.kernel[2] - 1) * w.dilation[2] + (count - 1) * w.stride[2];
   return o.at[2] + count <= w.out[2] && first >= 0 && last < w.in[2];
 }
 
-// Of the windows at `o` and the next count - 1 places: the taps before and behind these lie above and below the image,
-// and count as 0, whatever the weights are. All taps where the places are not of one row of one plane.
+// For the windows at `o` and the next count - 1 places: the taps before and after this range are above and below the
+// image, and count as 0, whatever the weights are. All taps if the places are not in one row of one plane.
 struct TapRange {
   int32_t begin = 0, end;
   TapRange(const Window& w, const OutputPixel& o, int32_t count) : end(w.taps()) {
@@ -111,8 +111,8 @@ struct TapRange {
   }
 };
 
-// Where the taps of the windows at `o` and the next count - 1 places lie: taps[tap * P + place]; `zeros` outside of the
-// image. `o` moves on behind them.
+// The taps of the windows at `o` and the next count - 1 places: taps[tap * P + place]; `zeros` outside of the image.
+// `o` advances past them.
 template <int P, class T>
 [[gnu::always_inline]] inline void locate_taps(const Window& w, OutputPixel& o, int32_t count, const T* image,
                                                const T* zeros, const T** taps) {

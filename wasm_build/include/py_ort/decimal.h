@@ -1,5 +1,5 @@
-// Numbers as text and text as numbers, each rounded correctly. The C library's printf and strtod know more, and would
-// be 20 kB of every download: they compute with 128 bits, which WebAssembly has not.
+// Numbers to text and text to numbers, rounded correctly. The C library's printf and strtod would add 20 kB to every
+// download: they compute with 128 bits, which WebAssembly lacks.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace py_ort {
 
-// As printf's %.*g has it.
+// Formats like printf's %.*g.
 std::string to_text(double value, int digits);
 
-// The number at the beginning of `text`, as strtod and strtof read it: with space before, a sign, decimal or
-// hexadecimal, "inf" and "nan". used: its bytes; 0: there is none.
+// Parses the number at the beginning of `text` like strtod and strtof: with leading space, a sign, decimal or
+// hexadecimal, "inf" and "nan". used: the number's bytes; 0 if there is none.
 double to_double(std::string_view text, size_t& used);
 float to_float(std::string_view text, size_t& used);
 

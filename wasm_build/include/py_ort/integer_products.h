@@ -5,51 +5,51 @@
 
 namespace py_ort {
 
-// How 32-bit sums [rows, n] end: as they are, as floats, or as bytes again. Arrays of [n] are readable 16 bytes past
-// their end, here and in what follows.
+// How 32-bit sums [rows, n] are stored: unchanged, as floats, or as bytes again. Arrays of [n] are readable 16 bytes
+// past their end, here and below.
 struct I8End {
   enum Form : int32_t { sums, floats, bytes, signed_bytes };
   int32_t n = 0;
   const int32_t* bias = nullptr;  // [n], or null
   Form form = sums;
-  const float* scale = nullptr;       // [n]: of floats and bytes
-  const float* float_bias = nullptr;  // [n], or null: of floats, like the epilogue
+  const float* scale = nullptr;       // [n]: for floats and bytes
+  const float* float_bias = nullptr;  // [n], or null: for floats, like the epilogue
   Epilogue epilogue;
-  int32_t c_zero = 0;  // of bytes
+  int32_t c_zero = 0;  // for bytes
   void* c = nullptr;
   int32_t c_stride = 0;  // in elements
 };
 
-// What two rows of B are more than its bytes say, in four columns.
+// The excess of two rows of B over their bytes, in four columns.
 struct I8Excess {
   int32_t row;  // the first of the two, even
   int16_t columns[4][2];
 };
 
 // Products of 8-bit integers with zero points: (A - a_zero)(B - b_zeros) + bias. A's rows are as F32Gemm's, in uint8;
-// outside of the image a window sees its zero point. B lies in panels of 8 columns by fours of k, [ceil(n/8),
-// ceil(taps * k / 4), 8, 4], in int8, zero-filled.
+// outside of the image a window reads its zero point. B is stored as int8 in zero-filled panels of 8 columns by fours
+// of k: [ceil(n/8), ceil(taps * k / 4), 8, 4].
 struct I8Gemm : I8End {
   int32_t rows = 0, k = 0, taps = 1;
   const uint8_t* a = nullptr;
   int32_t a_stride = 0;
-  uint8_t flip = 0;    // 0x80 makes uint8 of an A in int8
+  uint8_t flip = 0;    // 0x80 converts an A in int8 to uint8
   int32_t a_zero = 0;  // of A in uint8
   const Window* window = nullptr;
   const int8_t* b = nullptr;
   const int32_t* b_sums = nullptr;   // [n]: of each column
   const int32_t* b_zeros = nullptr;  // [n], or null
-  // Where a machine adds pairs of products in 16 bits (I8Pairs), B may be made so that `span` fours of k fit: what its
-  // pairs would hold too much of is excess. Of four columns each: excess[excess_begins[i]] to
+  // Some machines add pairs of products in 16 bits (I8Pairs). B may then be changed so that `span` fours of k fit, and
+  // the part that would overflow is excess. For each group of four columns: excess[excess_begins[i]] to
   // excess[excess_begins[i + 1]].
-  int32_t span = 0;  // 1, 2, or 0: B is as it came
+  int32_t span = 0;  // 1, 2, or 0: B is unchanged
   const I8Excess* excess = nullptr;
   const int32_t* excess_begins = nullptr;  // null: there is none
   int32_t column_pieces = 1;               // units = ceil(rows / 6) * column_pieces
 
   static constexpr int32_t kRows = 6, kColumns = 8;
-  static constexpr int32_t kTurn = 4;  // spans lie within whole turns of so many fours, single fours behind them
-  // Leaves out the columns before `first`, a multiple of 8.
+  static constexpr int32_t kTurn = 4;  // spans are within whole turns of so many fours; single fours follow
+  // Skips the columns before `first`, a multiple of 8.
   void skip_columns(int32_t first) {
     n -= first;
     b += static_cast<size_t>(first) * padded_k(), b_sums += first;
@@ -58,12 +58,12 @@ struct I8Gemm : I8End {
   }
   int32_t padded_k() const { return (taps * k + 3) / 4 * 4; }
   int32_t tiles() const { return (rows + kRows - 1) / kRows; }
-  // Tiles in a block, whose elements have up to 16 bits, and as many again where excess is multiplied.
+  // Tiles in a block. Its elements have up to 16 bits, and as many again where excess is multiplied.
   int32_t block() const {
     return tiles_in_block(tiles(), static_cast<int64_t>(kRows) * padded_k() * (excess_begins ? 3 : 2));
   }
   int32_t units() const { return tiles() * column_pieces; }
-  // Of the rows, k and taps that it has by now.
+  // For the current rows, k and taps.
   size_t scratch_bytes() const {
     const size_t row = padded_k() * (sizeof(int16_t) + (excess_begins ? 1 : 0)) + sizeof(int32_t);
     return static_cast<size_t>(kRows) * block() * row + 64;
@@ -83,15 +83,16 @@ struct I8Quantize {
   size_t scratch_bytes() const { return 0; }
 };
 
-// Bytes of bytes: what a table says of A, or sums or products of A and B, in steps. Rows of n elements, which lie a_row
-// and b_row apart in A and B; with a step of 0 one element stands for a row. Units: blocks of kBlock elements of a row.
+// Maps bytes to bytes: by a table of A, or by sums or products of A and B, in steps. Rows have n elements and begin
+// a_row and b_row apart in A and B; with a step of 0 one element is repeated for the whole row. Units: blocks of kBlock
+// elements of a row.
 struct I8Map {
   enum Kind : int32_t { look_up, sum, product } kind = look_up;
-  const uint8_t *a = nullptr, *b = nullptr;  // b: the table of 256, or what a is combined with
+  const uint8_t *a = nullptr, *b = nullptr;  // b: the table of 256, or the second operand
   uint8_t* y = nullptr;
   int64_t rows = 1, n = 0, a_row = 0, b_row = 0;
   int32_t a_step = 1, b_step = 1;
-  bool is_signed = false;                               // a, b and y
+  bool is_signed = false;                               // for a, b and y
   float a_scale = 0, b_scale = 0, fixed = 0;            // sum: fixed + a a_scale + b b_scale
   float a_zero = 0, b_zero = 0, scale = 0, y_zero = 0;  // product: (a - a_zero) (b - b_zero) scale + y_zero
 
@@ -101,7 +102,7 @@ struct I8Map {
   size_t scratch_bytes() const { return 0; }
 };
 
-// Whether pairs of products of 8-bit integers are quickest as sums of 16 bits, which saturate. Units: 1.
+// Tests whether pairs of products of 8-bit integers are fastest as sums of 16 bits, which saturate. Units: 1.
 struct I8Pairs {
   bool* quickest = nullptr;
 
@@ -109,14 +110,14 @@ struct I8Pairs {
   size_t scratch_bytes() const { return 0; }
 };
 
-// A convolution of each channel by itself; n channels, rows are output pixels. Units: groups of 4 of them.
+// A convolution of each channel separately; n channels, rows are output pixels. Units: groups of 4 pixels.
 struct I8Depthwise : I8End {
   const Window* window = nullptr;
   const uint8_t* x = nullptr;
-  uint8_t flip = 0;                 // 0x80 makes uint8 of an x in int8
+  uint8_t flip = 0;                 // 0x80 converts an x in int8 to uint8
   int32_t x_zero = 0;               // of x in uint8
   const uint8_t* zeros = nullptr;   // [n]: zero points, like x
-  const int16_t* w = nullptr;       // less their zero points: [ceil(taps/2), ceil(n/8) * 8, 2], zero-filled
+  const int16_t* w = nullptr;       // minus their zero points: [ceil(taps/2), ceil(n/8) * 8, 2], zero-filled
   const int32_t* w_sums = nullptr;  // [n]: of each channel
 
   static constexpr int32_t kPixels = 4;

@@ -1,4 +1,4 @@
-// The interface of a CPU kernel. docs/cpu_kernels.md tells it with an example.
+// The interface of a CPU kernel. docs/cpu_kernels.md explains it with an example.
 #pragma once
 
 #include <concepts>
@@ -18,7 +18,7 @@
 
 namespace py_ort {
 
-// A node's attributes, in the form that Python's lowering leaves: defaults are the caller's.
+// A node's attributes, in the form that Python's lowering produces. Callers supply the defaults.
 class Attributes {
  public:
   explicit Attributes(const schema::gen::Attributes* table = nullptr) : table_(table) {}
@@ -26,7 +26,7 @@ class Attributes {
   int64_t integer(std::string_view name, int64_t otherwise) const;
   float number(std::string_view name, float otherwise) const;
   std::string text(std::string_view name, std::string_view otherwise) const;
-  // Of a text; good as long as the plan and `otherwise` are.
+  // A view of a text; valid as long as the plan and `otherwise` are.
   std::string_view view(std::string_view name, std::string_view otherwise) const;
   std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise = {}) const;
   std::vector<float> numbers(std::string_view name, std::vector<float> otherwise = {}) const;
@@ -38,7 +38,7 @@ class Attributes {
   const schema::gen::Attributes* table_;
 };
 
-// What is known of a node when its kernel is made, once per session.
+// Facts about a node when its kernel is made, once per session.
 struct KernelInfo {
   std::string_view op_type, domain, name;
   int since_version = 0;
@@ -47,8 +47,8 @@ struct KernelInfo {
   std::vector<bool> wanted_outputs;
 };
 
-// An input that may be omitted: null then. To read one that is not there ends the kernel with an error, so that a
-// kernel need not ask for inputs that every valid node has.
+// An input that may be omitted: then it is null. Reading a missing input ends the kernel with an error. A kernel need
+// not check for inputs that every valid node has.
 class Input {
  public:
   Input(const Tensor* tensor) : tensor_(tensor) {}
@@ -65,22 +65,22 @@ struct MissingInput {};  // thrown
 // A node's inputs and outputs in one run. Inputs are CPU tensors, unless the operator declared them as shape inputs.
 class KernelContext {
  public:
-  // `ending`: by input, whether nobody needs it after this node; empty: none.
+  // `ending`: for each input, true if no later node needs it; empty: all false.
   KernelContext(std::span<const Value* const> inputs, std::span<Value* const> outputs,
                 std::span<const uint8_t> ending = {})
       : inputs_(inputs), outputs_(outputs), ending_(ending) {}
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return outputs_.size(); }
-  // Null when omitted, or no tensor.
+  // Null if omitted, or not a tensor.
   Input input(size_t i) const {
     const Value* value = input_value(i);
     return value && value->kind == Value::Kind::tensor ? &value->tensor : nullptr;
   }
   const Value* input_value(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
   bool wants(size_t i) const { return i < outputs_.size() && outputs_[i]; }
-  // Makes output i. An output that nobody wants is made too, and dropped. `out` stays valid until the kernel returns.
-  // `over`: inputs whose memory it may take, if they end here and have its dtype and size. For a kernel that reads an
-  // element of such an input before it writes the one of the same place, and not again.
+  // Makes output i. An unwanted output is made too, and dropped. `out` stays valid until the kernel returns. `over`:
+  // inputs whose memory the output may reuse, if they end here and have its dtype and size. Allowed only if the kernel
+  // reads each element of such an input before it writes the element of the same place, and not again.
   Status output(size_t i, DType dtype, Dims dims, Tensor*& out, std::initializer_list<size_t> over = {});
   // Output i is an existing tensor (a view, or an input passed through): no copy.
   void output(size_t i, Tensor tensor);
@@ -101,9 +101,9 @@ class Kernel {
   virtual Status run(KernelContext& context) const = 0;
 };
 
-// A registry entry. `types`: the accepted dtypes of each input, inputs separated by ';', dtypes by ',' or "*" for all;
-// the last one stands for all further inputs. Inputs whose dtypes begin with "=" have one dtype together; "~": only
-// dtype and dims are read. Python reads these from the manifest to place nodes.
+// A registry entry. `types`: the accepted dtypes of each input, inputs separated by ';', dtypes by ',' or "*" for all.
+// The last entry applies to all further inputs. Inputs whose dtypes begin with "=" share one dtype; "~": only dtype and
+// dims are read. Python reads these from the manifest to place nodes.
 struct KernelEntry {
   const char* domain;
   const char* op_type;
@@ -112,7 +112,7 @@ struct KernelEntry {
   bool may_run_microkernels;
   bool rare;  // its code is in rare_kernels.wasm
 };
-// Of the kernels of a file, unless it includes microkernels.h, by itself or by what it includes.
+// For the kernels of a file, unless it includes microkernels.h, directly or indirectly.
 constexpr bool may_run_microkernels(...) { return false; }
 // Defined by the build (cmake/rare_kernels.cmake) for the files whose code it moves to rare_kernels.wasm.
 #ifdef PY_ORT_RARE
@@ -139,7 +139,7 @@ Status make_kernel(const KernelInfo& info, std::unique_ptr<Kernel>& out) {
   if constexpr (requires(K k) {
                   { K::make(info, k) } -> std::same_as<Status>;
                 }) {
-    auto made = std::make_unique<KernelOf<K>>();  // where it stays: moving it would be code in each download
+    auto made = std::make_unique<KernelOf<K>>();  // stays there: moving it would add code to each download
     PY_ORT_TRY(K::make(info, made->k));
     out = std::move(made);
   } else if constexpr (std::is_constructible_v<K, const KernelInfo&>) {

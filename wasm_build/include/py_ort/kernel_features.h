@@ -1,4 +1,4 @@
-// What kernels can do besides their operators, which passes ask for: written to the manifest.
+// Abilities of kernels beyond their operators, for which passes ask: written to the manifest.
 #pragma once
 #include <vector>
 

@@ -1,9 +1,9 @@
-// The inner loops that decide speed, behind one table, so that variants for other instruction sets can be installed and
-// a pool of threads can run them, without touching an operator. This file is plain data and pointers: side modules
+// The inner loops that determine speed, behind one table. Variants for other instruction sets can be installed, and a
+// pool of threads can run them, without a change to any operator. This file is plain data and pointers: side modules
 // include it without a C++ library.
 //
-// A micro-kernel works on units [begin, end) of its arguments. Units are independent: any split over workers is right.
-// Each worker hands in scratch memory of its own (`scratch_bytes` of the arguments, 16-byte aligned).
+// A micro-kernel works on units [begin, end) of its arguments. Units are independent: they may be split over workers in
+// any way. Each worker passes scratch memory of its own (`scratch_bytes` of the arguments, 16-byte aligned).
 #pragma once
 
 #include <stddef.h>
@@ -22,13 +22,13 @@ struct Activation {
   float a = 0, b = 0;
 };
 
-// What is done to a sum before it is stored: the residual Z is added, if there is one, before a function or behind all
-// else, and a number to the function's result.
+// Steps applied to a sum before it is stored: a residual Z, if there is one, is added before a function or at the very
+// end, and a number is added to the function's result.
 struct Epilogue {
   enum Form : int32_t { identity, clamp, function };  // the first two cost next to nothing
-  Form form = identity;                               // of function and offset
+  Form form = identity;                               // for function and offset
   Activation activation;
-  float offset = -0.0f;  // which leaves even -0 as it is
+  float offset = -0.0f;  // leaves even -0 unchanged
   bool residual_last = false;
 };
 
@@ -38,7 +38,7 @@ struct Window {
   int32_t batch, in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];  // pad: at the beginnings
   int32_t pixel_stride;                                                     // elements between neighboring pixels
   int32_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  // The most taps of a window that lie inside of the image: a pool's window may be of any size.
+  // The most taps of a window inside the image: a pool's window may be of any size.
   int32_t taps_inside() const {
     int32_t count = 1;
     for (int axis = 0; axis < 3; ++axis) count *= kernel[axis] < in[axis] ? kernel[axis] : in[axis];
@@ -47,8 +47,9 @@ struct Window {
   int32_t pixels_out() const { return batch * out[0] * out[1] * out[2]; }
 };
 
-// How many tiles of rows a panel of weights meets before the next one comes: as many as a second-level cache has room
-// for, and blocks of about the same size. Weights lie in further caches or in memory: each block reads all of them.
+// The number of tiles of rows that use a panel of weights before the next panel is read: as many as fit into a
+// second-level cache, in blocks of about the same size. Weights are in outer caches or in memory, and each block reads
+// all of them.
 constexpr int32_t kLeastTilesInBlock = 8, kMostTilesInBlock = 32;
 inline int32_t tiles_in_block(int32_t tiles, int64_t bytes_of_tile) {
   const int64_t room = (1 << 20) / (bytes_of_tile + 1);
@@ -59,10 +60,10 @@ inline int32_t tiles_in_block(int32_t tiles, int64_t bytes_of_tile) {
   return blocks > 0 ? (tiles + blocks - 1) / blocks : 0;
 }
 
-// C[rows, n] = epilogue(A B + bias, Z). B lies in panels of 8 columns, [ceil(n/8), taps * k, 8], zero-filled.
-// Row r of A has `taps` pieces of k floats. Without a window taps is 1 and the piece begins at a + r * a_stride; with
-// one, rows are the output pixels, and piece t is the pixel below tap t of the window, or `zeros` (k of them) outside
-// of the image.
+// C[rows, n] = epilogue(A B + bias, Z). B is stored in panels of 8 columns, [ceil(n/8), taps * k, 8], zero-filled. Row
+// r of A has `taps` pieces of k floats. Without a window taps is 1 and the piece begins at a + r * a_stride. With a
+// window, rows are the output pixels, and piece t is the pixel below tap t of the window, or `zeros` (k of them)
+// outside of the image.
 struct F32Gemm {
   int32_t rows = 0, n = 0, k = 0, taps = 1;
   const float* a = nullptr;
@@ -79,17 +80,17 @@ struct F32Gemm {
   int32_t column_pieces = 1;  // units = ceil(rows / 6) * column_pieces
 
   static constexpr int32_t kRows = 6, kColumns = 8;
-  static constexpr size_t kScratch = 4096;  // is enough without a window
+  static constexpr size_t kScratch = 4096;  // enough without a window
   static_assert(kScratch >= 2 * kMostTilesInBlock * kRows * sizeof(float*) + 16);
   bool packs_rows() const { return taps > 1 && k < 16; }  // short pieces are gathered first
   int32_t tiles() const { return (rows + kRows - 1) / kRows; }
-  // Tiles in a block. Of windows that are not packed pointers to pixels are kept, and most pixels are below several.
+  // Tiles in a block. A window that is not packed keeps pointers to pixels, and most pixels are below several taps.
   int32_t block() const {
     const int64_t floats = packs_rows() ? static_cast<int64_t>(k) * taps : k > taps ? k : taps;
     return tiles_in_block(tiles(), sizeof(float) * kRows * floats);
   }
   int32_t units() const { return tiles() * column_pieces; }
-  // Of the rows, k and taps that it has by now.
+  // For the current rows, k and taps.
   size_t scratch_bytes() const {
     const size_t rows_in_block = static_cast<size_t>(kRows) * block();
     return rows_in_block * taps * (packs_rows() ? k * sizeof(float) : sizeof(float*)) + rows_in_block * sizeof(float*) +
@@ -97,8 +98,8 @@ struct F32Gemm {
   }
 };
 
-// Matrices [k, n] of strided memory, times a number, as panels of 8 columns. They are `inner` to each of the outer
-// steps. Units: panels.
+// Packs matrices [k, n] of strided memory, times a number, into panels of 8 columns. Each outer step has `inner` of
+// them. Units: panels.
 struct F32Pack {
   int32_t k = 0, n = 0;
   const float* b = nullptr;
@@ -114,7 +115,7 @@ struct F32Pack {
 
 // A convolution of 3x3 taps, stride 1, over the last two axes of the image, by Winograd's F(2x2, 3x3): 16 products of
 // transformed pixels and weights make 2x2 output pixels, 2.25 times fewer multiplications. Units: blocks of tiles of
-// 2x2 output pixels, for each piece of the output channels. Each piece transforms the pixels anew.
+// 2x2 output pixels, for each piece of the output channels. Each piece transforms the pixels again.
 struct F32Winograd {
   const Window* window = nullptr;
   int32_t k = 0, n = 0;  // channels in and out
@@ -128,7 +129,7 @@ struct F32Winograd {
   Epilogue epilogue;
   int32_t column_pieces = 1;
 
-  // The most tiles of a block, all of which are whole tiles of F32Gemm: images of 13x13 and 14x14 have 49.
+  // The most tiles in a block, which are whole tiles of F32Gemm: images of 13x13 and 14x14 have 49.
   static constexpr int32_t kTiles = 54, kLeastColumns = 32;
   int32_t rows() const { return (window->out[1] + 1) / 2; }
   int32_t columns() const { return (window->out[2] + 1) / 2; }
@@ -201,7 +202,7 @@ struct F32Softmax {
   size_t scratch_bytes() const { return inner == 1 ? 0 : (static_cast<size_t>(inner) * 2 + 8) * sizeof(float); }
 };
 
-// Matrices [rows, columns] of every batch and head inside of a tensor; columns lie next to each other.
+// Matrices [rows, columns] of each batch and head inside a tensor; columns are contiguous.
 struct Heads {
   const float* data = nullptr;
   int64_t batch_step = 0, head_step = 0, row_step = 0;
@@ -213,47 +214,47 @@ struct Heads {
   static Heads by_row(const float* data, int64_t heads, int64_t rows, int64_t columns) {
     return {data, rows * heads * columns, columns, heads * columns};
   }
-  // Columns from `offset` on, `columns` to a head, of [batch, rows, width].
+  // `columns` per head, from `offset` on, of [batch, rows, width].
   static Heads within(const float* data, int64_t rows, int64_t width, int64_t offset, int64_t columns) {
     return {data + offset, rows * width, columns, width};
   }
 };
 
-// A number added to the score of every (batch, head, row, column); steps of 0 repeat.
+// A number added to the score of each (batch, head, row, column); steps of 0 repeat it.
 struct ScoreBias {
   const float* data = nullptr;
   int64_t batch_step = 0, head_step = 0, row_step = 0;
-  int64_t columns = 0;      // columns behind are masked
+  int64_t columns = 0;      // columns from here on are masked
   bool one_column = false;  // one number for all columns of a row
 };
 
-// softmax(scale Q K^T + bias) V for each head. A row that sees no column gives zeros. Units: blocks of rows of a head.
+// softmax(scale Q K^T + bias) V for each head. A row that sees no column yields zeros. Units: blocks of rows of a head.
 struct F32Attention {
   int64_t batch = 0, heads = 0, kv_heads = 0, rows = 0, columns = 0, qk_size = 0, v_size = 0;
   Heads q, k, v, y;  // y is written
-  // Of the heads from `first_head` on, counted through all batches, keys (times scale) and values in panels; or null,
-  // where rows are so few that packing them costs more than it brings.
+  // Packed keys (times scale) and values of the heads from `first_head` on, counted through all batches, in panels.
+  // Null if rows are so few that packing costs more than it saves.
   const float* packed_k = nullptr;
   const float* packed_v = nullptr;
   int64_t first_head = 0, head_count = 0;
   float scale = 1, softcap = 0;
   const ScoreBias* bias = nullptr;
   int32_t bias_count = 0;
-  const ScoreBias* dropped = nullptr;           // scores are 0, before biases are added, where it is not 0; null: none
+  const ScoreBias* dropped = nullptr;           // where this is not 0, scores are 0 before biases are added; null: none
   bool causal = false;                          // row i sees columns up to i + offset
-  bool nan_rows = false;                        // of NaN, where a row sees nothing; else of zeros
-  int64_t left_window = -1, right_window = -1;  // and only those within these distances of i + offset; -1: any
+  bool nan_rows = false;                        // NaN, not zeros, for a row that sees no column
+  int64_t left_window = -1, right_window = -1;  // and only columns within these distances of i + offset; -1: any
   const int64_t* offset = nullptr;              // per batch, or null: 0
-  const int64_t* length = nullptr;              // per batch: columns behind are masked; null: none
-  const float* sink = nullptr;  // per head, a score that takes part in the softmax without a value; null: none
-  // Wanted scores, [batch, heads, rows, columns]: as they come, after softcap, after bias, after softmax.
+  const int64_t* length = nullptr;              // per batch: columns from there on are masked; null: none
+  const float* sink = nullptr;                  // per head, a score in the softmax that has no value; null: none
+  // Requested scores, [batch, heads, rows, columns]: raw, after softcap, after bias, after softmax.
   enum Stage : int32_t { product, capped, biased, softmax };
   float* scores = nullptr;
   Stage stage = product;
 
-  // Scores of a block, so that they stay in the cache. Blocks are alike, and whole tiles of a product.
+  // Scores in a block, so that they stay in the cache. Blocks have equal sizes, in whole tiles of a product.
   static constexpr int64_t kBlockScores = 16384, kLeastRows = 24;
-  int64_t width() const { return columns + (sink ? 1 : 0); }  // of a row of scores: the sink comes last
+  int64_t width() const { return columns + (sink ? 1 : 0); }  // of a row of scores: the sink is last
   int64_t block_rows() const {
     const int64_t most = kBlockScores / (columns + 1) > kLeastRows ? kBlockScores / (columns + 1) : kLeastRows;
     const int64_t count = (rows + most - 1) / most;
@@ -267,7 +268,7 @@ struct F32Attention {
   }
 };
 
-// Rows of n floats, less their mean (if `centered`), times the inverse of their deviation (or root mean square), times
+// Rows of n floats, minus their mean (if `centered`), times the inverse of their deviation (or root mean square), times
 // scale, plus bias. With `skip`, the row is first made x + skip + skip_bias. Units: rows.
 struct F32Normalize {
   int32_t rows = 0, n = 0;
@@ -290,12 +291,12 @@ struct F32Normalize {
   size_t scratch_bytes() const { return 0; }
 };
 
-// C[rows, n] = A W + bias, with weights of 2, 4 or 8 bits in blocks along k: (weight - zero point) * scale. They lie as
-// com.microsoft's MatMulNBits has them, column by column. Rows of A are prepared first (block_rows): as floats, or
-// rounded to 8 bits by block; then come either units of columns, for few rows, or tiles.
+// C[rows, n] = A W + bias, with weights of 2, 4 or 8 bits in blocks along k: (weight - zero point) * scale. They are
+// stored as in com.microsoft's MatMulNBits, column by column. Rows of A are prepared first (block_rows): as floats, or
+// rounded to 8 bits by block. The units that follow are columns, for few rows, or tiles.
 struct BlockProduct {
   int32_t rows = 0, n = 0, k = 0, bits = 4, block = 32;  // block: 16, or a multiple of 32
-  bool integers = false;                                 // whether A is rounded
+  bool integers = false;                                 // A is rounded
   bool tiles = false;                                    // also for few rows
   const float* a = nullptr;                              // [rows, k]
   void* prepared = nullptr;                              // prepared_bytes(), 16-byte aligned
@@ -307,20 +308,20 @@ struct BlockProduct {
   float* c = nullptr;
 
   static constexpr int32_t kColumns = 4, kTileColumns = 16, kChunk = 512;
-  // Each row unpacks anew, which bytes do in a quarter of the time.
+  // Each row unpacks the weights again; bytes unpack 4 times faster.
   bool few() const { return !tiles && rows <= (integers ? 3 : 1); }
   int32_t blocks() const { return (k + block - 1) / block; }
-  // Weights are unpacked 32 at a time: what is prepared for a block of 16 has zeros behind it.
+  // Weights are unpacked 32 at a time: the data prepared for a block of 16 ends in zeros.
   int32_t padded_block() const { return block < 32 ? 32 : block; }
   int32_t padded_k() const { return blocks() * padded_block(); }
   size_t column_bytes() const { return static_cast<size_t>(blocks()) * (block * bits / 8); }
-  // Elements [rows, padded_k], of up to 4 bytes; of each block of a row the scale, and its sum (times the scale).
+  // Elements [rows, padded_k], of up to 4 bytes; for each block of a row its scale, and its sum (times the scale).
   float* row_scales() const { return static_cast<float*>(prepared) + static_cast<size_t>(rows) * padded_k(); }
   float* row_sums() const { return row_scales() + static_cast<size_t>(rows) * blocks(); }
   size_t prepared_bytes() const { return sizeof(float) * rows * (static_cast<size_t>(padded_k()) + 2 * blocks()); }
   bool needs_rows() const { return few() || integers; }  // tiles of floats read A itself
 
-  // Of tiles, floats are unpacked so many blocks at a time.
+  // Tiles unpack floats this many blocks at a time.
   int32_t blocks_in_chunk() const { return block >= kChunk ? 1 : kChunk / block; }
   int32_t padded_blocks() const { return (blocks() + 31) / 32 * 32; }  // zero points are unpacked like weights
   int32_t units() const { return few() ? (n + kColumns - 1) / kColumns : (n + kTileColumns - 1) / kTileColumns; }
@@ -334,8 +335,8 @@ struct BlockProduct {
 
 using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin, int32_t end);
 
-// All of them: the member of the table, and the name by which each target exports it (microkernels/target.h).
-// Arguments: those above.
+// All micro-kernels: the member of the table, and the name under which each target exports it (microkernels/target.h).
+// Arguments: the structs above.
 #define PY_ORT_MICROKERNELS(X)          \
   X(f32_gemm, f32_gemm_6x8)             \
   X(f32_pack, f32_pack_8)               \
@@ -363,16 +364,16 @@ struct Microkernels {
 #undef PY_ORT_MEMBER
 };
 
-// Runs a micro-kernel over all its units, on the threads that are awake; `wake`: on those that sleep, too. False: no
-// memory for the scratch space.
+// Runs a micro-kernel over all its units, on the threads that are awake; `wake`: on sleeping threads, too. Returns
+// false if there is no memory for the scratch space.
 using MicroKernelRunner = bool (*)(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units,
                                    bool wake);
 
-// Those in use, of which the page added a module (abi/microkernels.cc): of relaxed SIMD or of plain. Null in runs of
-// sessions without nodes that may run them.
+// The micro-kernels in use, whose module the page added (abi/microkernels.cc): relaxed SIMD or plain. Null in runs of
+// sessions whose nodes run none.
 const Microkernels& microkernels();
 void use_microkernels(const Microkernels& table);
-// For the next run: what runs micro-kernels where there are several workers.
+// Sets the function that runs micro-kernels on several workers, from the next run on.
 void install_microkernel_runner(MicroKernelRunner runner, int workers);
 
 bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
@@ -381,8 +382,8 @@ bool run_microkernel(MicroKernel kernel, const Arguments& arguments) {
   return run_microkernel(kernel, &arguments, arguments.scratch_bytes(), arguments.units());
 }
 
-// Kernels registered in a file that includes this one may run them: the page then brings them (kernel.h has the other
-// answer).
+// Kernels registered in a file that includes this one may run micro-kernels: the page then brings them (kernel.h has
+// the other answer).
 constexpr bool may_run_microkernels(int) { return true; }
 
 }  // namespace py_ort

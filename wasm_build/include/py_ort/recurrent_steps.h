@@ -5,11 +5,11 @@
 
 namespace py_ort {
 
-// h and c of each step by those of the step before and by what X contributes. Rows of gates and states have `width`
-// columns to a gate, `hidden` up to whole panels: what R, biases and states have behind `hidden` is zero.
+// Computes h and c of each step from those of the step before and from X's contribution. Rows of gates and states have
+// `width` columns per gate, `hidden` rounded up to whole panels: R, biases and states are zero from column `hidden` on.
 //
 // Units: `pieces` of the columns of each direction. With one piece a call does all steps; with more, one phase of one
-// step, because each needs all of the states before it.
+// step, because each piece needs all states of the step before.
 struct RecurrentSteps {
   enum Cell : int32_t { rnn, gru, lstm };
   struct Direction {
@@ -23,7 +23,7 @@ struct RecurrentSteps {
     const float* from_x = nullptr;     // [rows of X, gates, width], `x_stride` apart, biases included
     float *gates = nullptr, *product = nullptr;  // [batch, gates, width], [batch, width] (GRU)
     float *h_states = nullptr, *c = nullptr;     // [2, batch, width]: step s reads the half s % 2; [batch, width]
-    float* y = nullptr;                          // of step t and sequence b at t * y_step + b * y_batch
+    float* y = nullptr;                          // step t and sequence b are at t * y_step + b * y_batch
   };
 
   Cell cell = rnn;
@@ -31,23 +31,24 @@ struct RecurrentSteps {
   const Direction* direction = nullptr;
   const int64_t* lengths = nullptr;  // [batch]; `steps` is the longest
   bool linear_before_reset = false, input_forget = false;
-  bool rounded_states = false;                      // LSTM: products see the states as quantized by their own range
+  bool rounded_states = false;                      // LSTM: products read the states as quantized by their own range
   float clip = 0;                                   // 0: none
-  ptrdiff_t x_stride = 0, x_step = 0, x_batch = 0;  // of step t and sequence b: row t * x_step + b * x_batch
+  ptrdiff_t x_stride = 0, x_step = 0, x_batch = 0;  // step t and sequence b are row t * x_step + b * x_batch
   ptrdiff_t y_step = 0, y_batch = 0;
   int32_t pieces = 1;
   int32_t step = 0, phase = 0;  // with several pieces
 
-  // Columns of a piece are worth a row's tile of F32Gemm.
+  // A piece needs this many columns to fill a row's tile of F32Gemm.
   static constexpr int32_t kLeastColumns = 32;
   int32_t gates() const { return cell == rnn ? 1 : cell == gru ? 3 : 4; }
-  // GRU's third gate needs all of the second one, unless the reset comes behind its product.
+  // GRU's third gate needs all of the second one, unless the reset follows its product.
   int32_t phases() const { return cell == gru && !linear_before_reset ? 2 : 1; }
-  // Where the reset comes behind the third gate's product, it comes behind that product's bias, too.
+  // If the reset follows the third gate's product, it follows that product's bias, too.
   bool bias_behind_reset() const { return cell == gru && linear_before_reset; }
   int32_t units() const { return directions * pieces; }
   bool quantizes() const { return direction->integers || rounded_states; }
-  // Scratch space: the product's own; with quantized states those, dense, and their bytes; sums and scales of a piece.
+  // Scratch space: the product's own; for quantized states the dense states and their bytes; sums and scales of a
+  // piece.
   size_t product_bytes() const {
     const size_t integers = direction->integers ? (direction->integers->scratch_bytes() + 15) / 16 * 16 : 0;
     return integers > F32Gemm::kScratch ? integers : F32Gemm::kScratch;

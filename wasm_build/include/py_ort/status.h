@@ -14,7 +14,7 @@ namespace py_ort {
 
 using schema::gen::ErrorCode;
 
-// One word, which functions return in a register: there are a thousand places that ask whether it is null.
+// One word, which functions return in a register: a thousand places test whether it is null.
 class [[nodiscard]] [[clang::trivial_abi]] Status {
  public:
   Status() = default;
@@ -37,8 +37,8 @@ class [[nodiscard]] [[clang::trivial_abi]] Status {
   Error* error_ = nullptr;
 };
 
-// A part of a message: text, a number, or a range of those; it is read before the caller's statement ends. Parts of all
-// types are of one type, so that messages are data, and not code for each.
+// A part of a message: text, a number, or a range of numbers. It is read before the caller's statement ends. Parts have
+// one C++ type, so that messages are data and need no code of their own.
 class TextPart {
  public:
   TextPart(const char* text) : kind_(Kind::literal), pointer_(text) {}
@@ -124,13 +124,13 @@ Status out_of_memory(const Parts&... parts) {
 
 }  // namespace py_ort
 
-// Returns from the function when `expression` is a failed Status.
+// Returns from the function if `expression` is a failed Status.
 #define PY_ORT_TRY(expression)                                                  \
   do {                                                                          \
     if (::py_ort::Status status_ = (expression); !status_.ok()) return status_; \
   } while (0)
 
-// Returns a runtime error made of the further arguments when `condition` does not hold.
+// Returns a runtime error with the text of the further arguments if `condition` is false.
 #define PY_ORT_ENSURE(condition, ...)                              \
   do {                                                             \
     if (!(condition)) return ::py_ort::runtime_error(__VA_ARGS__); \

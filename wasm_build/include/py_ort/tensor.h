@@ -19,8 +19,8 @@ using schema::gen::Location;
 using Dims = std::vector<int64_t>;
 
 int64_t element_count(std::span<const int64_t> dims);  // INT64_MAX when it does not fit
-// Bytes of `count` elements on the CPU, in ONNX's own layout: int4 and its like are packed two (four) to a byte; a
-// string counts 0. SIZE_MAX when it does not fit.
+// Bytes of `count` elements on the CPU, in ONNX's own layout: int4 and similar types are packed two (four) to a byte; a
+// string counts 0. SIZE_MAX if the number does not fit.
 size_t byte_size(DType dtype, int64_t count);
 const char* dtype_name(DType dtype);
 
@@ -45,14 +45,14 @@ template <> inline constexpr DType dtype_of<uint64_t> = DType::uint64;
 template <> inline constexpr DType dtype_of<bool> = DType::bool_;
 template <> inline constexpr DType dtype_of<std::string> = DType::string_;
 
-// 64-byte aligned, and 16 bytes more than asked, so that SIMD kernels may read past the end; null when out of memory.
-// For std::free.
+// 64-byte aligned, with 16 extra bytes, so that SIMD kernels may read past the end; null when out of memory. Free with
+// std::free.
 void* allocate(size_t size);
 
 struct Provider;
 
-// The bytes of a tensor, shared by views of it: either on the heap (64-byte aligned), borrowed from a longer-lived
-// place, or in the memory of a provider's device, by the id that it has there.
+// The bytes of a tensor, shared by views of it: on the heap (64-byte aligned), borrowed from a place that lives longer,
+// or in a device's memory, by the device's id.
 class Storage {
  public:
   using Release = void (*)(const Provider& provider, uint32_t id);
@@ -60,7 +60,7 @@ class Storage {
   static std::shared_ptr<Storage> borrowed(void* data, size_t size);
   static std::shared_ptr<Storage> adopted(void* data, size_t size);  // from ort_malloc; freed with the storage
   static std::shared_ptr<Storage> of_strings(int64_t count);
-  // `release` is called with the id when the last holder lets go; may be null.
+  // `release` is called with the id when the last owner releases it; may be null.
   static std::shared_ptr<Storage> on_device(const Provider& provider, uint32_t id, size_t size, Release release);
   ~Storage();
   Storage(const Storage&) = delete;
@@ -72,11 +72,11 @@ class Storage {
   // Null: the bytes are on the heap.
   const Provider* provider() const { return provider_; }
   std::vector<std::string>& strings() { return strings_; }
-  // Said of weights: the bytes are the same in all runs, so a kernel may keep what it derives from them
+  // For weights: the bytes are the same in all runs, so a kernel may cache values derived from them
   // (src/kernels/shared/derived.h).
   void freeze() { constant_ = true; }
   bool constant() const { return constant_; }
-  // Whether the bytes are this storage's own, and may change: not a weight's, nor borrowed.
+  // True if the bytes belong to this storage and may change: not a weight's, and not borrowed.
   bool writable() const { return owned_ && !constant_; }
 
  private:
@@ -102,7 +102,7 @@ struct Tensor {
   int64_t dim(int64_t axis) const { return dims[static_cast<size_t>(axis < 0 ? axis + rank() : axis)]; }
   size_t size_in_bytes() const { return byte_size(dtype, count()); }
 
-  // Of a CPU tensor. The caller has checked the dtype (the kernel's declaration does).
+  // For a CPU tensor. The caller has checked the dtype (the kernel's declaration does).
   template <class T> const T* data() const { return static_cast<const T*>(storage->data()); }
   template <class T> T* mutable_data() { return static_cast<T*>(storage->data()); }
   template <class T> std::span<const T> values() const { return {data<T>(), static_cast<size_t>(count())}; }
@@ -120,7 +120,7 @@ struct Value {
   Kind kind = Kind::none;  // none: not computed yet, or an omitted optional
   Tensor tensor;
   std::shared_ptr<std::vector<Value>> items;  // sequence: its elements; optional: one element, or none
-  DType element_dtype = DType::undefined;     // of a sequence that may be empty
+  DType element_dtype = DType::undefined;     // for a sequence that may be empty
 
   static Value of(Tensor t) {
     Value v;

@@ -1,12 +1,14 @@
-/* Options of the WebGPU provider, named as onnxruntime names them: a struct with defaults, and the same as key/value
- * strings. Plain C. A zeroed struct has the defaults. Keys, values and defaults are those of
- * py_ort/providers/webgpu/options.py; docs/options.md explains them. `force_cpu_node_names` has a name on each line;
- * null: none. The options own its text, which append sets.
+/*
+ * Options of the WebGPU provider under onnxruntime's names: a struct with defaults, and the same as key/value strings.
+ * Plain C. A zeroed struct has the defaults. Keys, values and defaults are those of py_ort/providers/webgpu/options.py;
+ * docs/options.md explains them. `force_cpu_node_names` has a name on each line; null: none. The options own its text,
+ * which append sets.
  *
  * onnxruntime's struct has handles too (a WGPUInstance, a WGPUAdapter, a WGPUDevice, Dawn's table of functions). A page
- * has JavaScript objects in their place: the provider { name: 'webgpu', device } of a session, or env.webgpu.device,
- * with a GPUDevice of the page's own; from Python `device_id`, with power_preference and force_fallback_adapter, opens
- * one. There is no table: a browser has one WebGPU. */
+ * has JavaScript objects instead: the provider { name: 'webgpu', device } of a session, or env.webgpu.device, with the
+ * page's own GPUDevice. From Python `device_id`, with power_preference and force_fallback_adapter, opens a device.
+ * There is no table: a browser has one WebGPU.
+ */
 #ifndef PY_ORT_WEBGPU_PROVIDER_OPTIONS_H_
 #define PY_ORT_WEBGPU_PROVIDER_OPTIONS_H_
 
@@ -17,16 +19,18 @@
 extern "C" {
 #endif
 
-/* The struct and its enumerations: 0 is the default of each. */
+/* The struct and its enumerations: 0 is each enumeration's default. */
 #include "py_ort/gen/webgpu_options_generated.h"
 
 #define ORT_WEBGPU_EXPORT __attribute__((used, visibility("default")))
 
-/* Zeros: the defaults. Released with ort_webgpu_options_release. */
+/* Zeros: the defaults. Release with ort_webgpu_options_release. */
 ORT_WEBGPU_EXPORT OrtWebGPUProviderOptions* ort_webgpu_options_create(void);
-/* Sets `count` options from strings, as SessionOptionsAppendExecutionProvider_WebGPU takes them beside its struct; keys
- * may have the prefix "ep.webgpuexecutionprovider.". 1: done; 0: ort_last_error says what may be, and those before the
- * wrong one are set. */
+/*
+ * Sets `count` options from strings, like the strings of SessionOptionsAppendExecutionProvider_WebGPU; keys may have
+ * the prefix "ep.webgpuexecutionprovider.". Returns 1 on success. Returns 0 after a wrong option: ort_last_error lists
+ * the accepted ones, and the options before the wrong one are set.
+ */
 ORT_WEBGPU_EXPORT int ort_webgpu_options_append(OrtWebGPUProviderOptions* options, const char* const* keys,
                                                 const char* const* values, size_t count);
 /* An option as a string, valid until the next call; null for an unknown key. */
