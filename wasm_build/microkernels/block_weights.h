@@ -12,7 +12,7 @@ inline v128_t moved(v128_t bytes) {
   return Offset == 0 ? bytes : wasm_v128_xor(bytes, wasm_u8x16_splat(Offset));
 }
 
-// Interleaves four lanes of 8 bits: groups of 4 bits next to each other, the low ones first.
+// Interleaves the low and the high 4 bits of bytes, the low ones first.
 inline void interleave(v128_t low, v128_t high, v128_t& first, v128_t& second) {
   first = wasm_i8x16_shuffle(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   second = wasm_i8x16_shuffle(low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);

@@ -1,4 +1,4 @@
-// CRC-32 of what a model's file brings: JavaScript's own takes four times as long until it is optimized.
+// CRC-32 of the data from a model's file: JavaScript's own is 4 times slower until the browser optimizes it.
 #include <array>
 #include <cstring>
 
@@ -11,7 +11,7 @@ constexpr size_t kStep = 16;
 
 using Table = std::array<uint32_t, 256>;
 
-// What each byte makes of the sum, when 0 to 15 more bytes follow it.
+// Each byte's contribution to the sum, if 0 to 15 more bytes follow it.
 std::array<Table, kStep> make_tables() {
   std::array<Table, kStep> tables;
   for (uint32_t byte = 0; byte < 256; ++byte) {

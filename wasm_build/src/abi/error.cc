@@ -58,7 +58,7 @@ const char* const* ort_kernel_at_work() {
   static const char* texts[2];
   const py_ort::PlanNode* node = py_ort::node_at_work;
   if (!node) return nullptr;
-  // They lie in the plan, each with a zero behind it.
+  // The texts are in the plan, each ends in a zero.
   texts[0] = node->known_as().data();
   texts[1] = node->op_type.data();
   return texts;

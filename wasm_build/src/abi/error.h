@@ -1,11 +1,11 @@
-// The last error, as ort_last_error tells it.
+// The last error, as ort_last_error returns it.
 #pragma once
 
 #include "session/session.h"
 
 namespace py_ort {
 
-// Keeps the failure for ort_last_error (or clears it after a success); returns whether it was a success.
+// Keeps the failure for ort_last_error (or clears it after a success); returns true if it was a success.
 bool settle(const Failure& outcome);
 inline bool settle(Status status) { return settle(Failure{std::move(status), nullptr}); }
 

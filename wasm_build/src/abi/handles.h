@@ -1,4 +1,4 @@
-// Sessions and runs by the small integers that the page knows them by.
+// Sessions and runs by the small integers that the page uses for them.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class Handles {
     items_.emplace(++last_, std::move(item));
     return last_;
   }
-  // Null when there is none.
+  // Null if there is none.
   T* find(uint32_t id) {
     auto found = items_.find(id);
     return found == items_.end() ? nullptr : &found->second;

@@ -1,4 +1,4 @@
-// What the page asks inside jsepRun.
+// Functions that the page calls inside jsepRun.
 #include "ep/jsep.h"
 
 #include "ep/jsep_call.h"

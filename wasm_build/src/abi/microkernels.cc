@@ -1,4 +1,4 @@
-// Which micro-kernels run: plain SIMD's or relaxed SIMD's, once the page has added them.
+// The micro-kernels in use: plain SIMD's or relaxed SIMD's, once the page has added them.
 #include <emscripten.h>
 
 #include <algorithm>
@@ -52,7 +52,8 @@ void ort_microkernels_add(int relaxed, uint32_t first) {
 }
 
 void ort_microkernels_warm(int relaxed) {
-  // Browsers optimize what has run for long: 48 calls were too few in Chromium 156, where these take some milliseconds.
+  // Browsers optimize code that has run for long: 48 calls were too few in Chromium 156, and these take a few
+  // milliseconds.
   constexpr int32_t kPieces = 256, kCalls = 192;
   constexpr size_t kFloats = (py_ort::F32Gemm::kRows + kPieces) * py_ort::F32Gemm::kColumns;
   py_ort::F32Gemm g;

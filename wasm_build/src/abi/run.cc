@@ -8,7 +8,7 @@ namespace {
 
 struct OpenRun {
   std::unique_ptr<Run> run;
-  bool ended = false;  // ort_run_end came while it was suspended
+  bool ended = false;  // ort_run_end was called while the run was suspended
 };
 
 Handles<OpenRun>& runs() {
@@ -28,7 +28,7 @@ Run* find(uint32_t id) {
 
 Dims dims_of(uint32_t rank, const int32_t* dims) { return Dims(dims, dims + rank); }
 
-// True when dtype and dims can be looked at.
+// True if dtype and dims are valid.
 bool check(int dtype, uint32_t rank, const int32_t* dims) {
   bool fine = dtype > 0 && dtype <= static_cast<int>(DType::MAX) && rank <= 64;
   for (uint32_t i = 0; fine && i < rank; ++i) fine = dims[i] >= 0;

@@ -23,7 +23,8 @@ struct Option {
   Values values;
   std::string_view initial;
 
-  // The number of the first value. An enumeration's 0 is its default: a value of its own only if that has no text.
+  // The number of the first value. An enumeration's 0 is its default, and a separate value only if the default has no
+  // text.
   int32_t first() const { return kind == Kind::choice && !values[0].empty(); }
 };
 
@@ -70,7 +71,7 @@ void set_text(Options& options, const Option& option, std::string_view value) {
   place = copy;
 }
 
-// -1: not one of them.
+// -1: not in the enumeration.
 int32_t number_of(const Option& option, std::string_view value) {
   if (option.kind != Kind::number) {
     for (size_t i = 0; i < option.values.size(); ++i)

@@ -10,15 +10,15 @@
 namespace py_ort {
 namespace {
 
-// More digits than lie between two neighbours of float64; of the others it is enough to know that there are some.
+// More digits than there are between two neighbours of float64. Of further digits only their presence matters.
 constexpr size_t kMostDigits = 800;
-constexpr int kMostBits = 59;  // of one shift: ten times as much has room in 64 bits
+constexpr int kMostBits = 59;  // in one shift: ten times as much fits into 64 bits
 
-// 0.d0d1d2... times ten to the power of `point`, without zeros at both ends.
+// 0.d0d1d2... times ten to the power of `point`, without zeros at either end.
 struct Decimal {
   std::vector<uint8_t> digits;
   int point = 0;
-  bool more = false;  // behind the digits something follows that is not 0
+  bool more = false;  // nonzero digits follow
 
   void push(uint8_t digit) {
     if (digits.size() < kMostDigits) digits.push_back(digit);
@@ -59,20 +59,20 @@ struct Decimal {
     for (; bits < 0; bits += std::min(-bits, kMostBits)) divide(std::min(-bits, kMostBits));
   }
   uint8_t digit(int i) const { return i >= 0 && i < static_cast<int>(digits.size()) ? digits[i] : 0; }
-  // Whether what is behind the first `count` digits makes the last of these one more: to the nearest, ties to even.
+  // True if the digits after the first `count` round the last of these up: to the nearest, ties to even.
   bool rounds_up(int count, bool odd) const {
     const int next = digit(count);
     return next > 5 || (next == 5 && (odd || more || static_cast<int>(digits.size()) > count + 1));
   }
 };
 
-// Of float64 or float32: the bits of its mantissa, and the exponent of the least number.
+// For float64 or float32: the bits of its mantissa, and the exponent of its smallest number.
 struct Format { int bits, least; };
 
 double rounded(Decimal decimal, Format format) {
   if (decimal.digits.empty() || decimal.point < -400) return 0;
   if (decimal.point > 400) return std::numeric_limits<double>::infinity();
-  int exponent = 0;  // of two; the decimal comes to lie between 1/2 and 1
+  int exponent = 0;  // of two; the decimal is then between 1/2 and 1
   const auto bits_of = [](int point) { return std::clamp(3 * point, 1, kMostBits); };
   for (int bits; decimal.point > 0; exponent += bits) decimal.divide(bits = bits_of(decimal.point));
   for (int bits; decimal.point < 0 || decimal.digits[0] < 5; exponent -= bits)
@@ -86,7 +86,7 @@ double rounded(Decimal decimal, Format format) {
   return std::ldexp(static_cast<double>(mantissa), exponent - bits);
 }
 
-// `text` from byte `at` on, which goes on behind what is read.
+// `text` from byte `at` on; `at` advances past what is read.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -104,14 +104,14 @@ class Reader {
       if (!take(c)) return at = before, false;
     return true;
   }
-  // What strtod lets follow a NaN: letters and digits in brackets.
+  // The letters and digits in brackets that strtod accepts after a NaN.
   void skip_brackets() {
     const size_t before = at;
     if (!take('(')) return;
     while (std::isalnum(static_cast<unsigned char>(peek())) || peek() == '_') ++at;
     if (!take(')')) at = before;
   }
-  // e+12; nothing where no digits follow.
+  // e+12; reads nothing if no digits follow.
   int exponent(char letter) {
     const size_t before = at;
     if (!take(letter)) return 0;
@@ -127,7 +127,7 @@ class Reader {
   std::string_view text_;
 };
 
-// Digits of one base, with a point among them; false where there is none. each(value, places behind the point)
+// Digits of one base, with a point among them; false if there are none. each(value, places after the point)
 template <class Each>
 bool read_digits(Reader& reader, bool hexadecimal, Each each) {
   bool any = false, point = false;
@@ -148,7 +148,7 @@ double read_hexadecimal(Reader& reader, Format format, bool& any) {
   any = read_digits(reader, true, [&](uint8_t digit, bool behind) {
     const bool room = mantissa < uint64_t{1} << 58;
     if (room) mantissa = mantissa << 4 | digit;
-    else mantissa |= digit != 0;  // far behind all that is kept
+    else mantissa |= digit != 0;  // far past all digits that are kept
     exponent += (room ? 0 : 4) - (behind ? 4 : 0);
   });
   exponent = std::clamp(exponent + reader.exponent('p'), -2000, 2000);
@@ -190,7 +190,7 @@ double read_number(std::string_view text, Format format, size_t& used) {
     reader.skip_brackets();
   } else if (reader.take("0x")) {
     value = read_hexadecimal(reader, format, any);
-    if (!any) any = true, reader.at = start + 1;  // the 0 alone
+    if (!any) any = true, reader.at = start + 1;  // only the 0
   } else {
     value = read_decimal(reader, format, any);
   }

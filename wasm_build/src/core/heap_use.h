@@ -1,4 +1,4 @@
-// How much of the heap tensors hold.
+// The bytes that tensors hold on the heap.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@ namespace py_ort {
 
 struct HeapUse { size_t now = 0, peak = 0; };
 
-// `reset`: from here on the peak counts anew.
+// `reset`: begin a new peak.
 HeapUse heap_use(bool reset);
 
 }  // namespace py_ort

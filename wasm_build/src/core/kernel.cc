@@ -62,7 +62,7 @@ std::optional<Tensor> Attributes::tensor(std::string_view name) const {
 const Tensor& Input::missing() { throw MissingInput(); }
 
 bool KernelContext::ends(size_t i) const {
-  // Views, copies of a loop's state and what a sequence holds share the storage.
+  // Views, copies of a loop's state and elements of sequences share the storage.
   return i < ending_.size() && ending_[i] && inputs_[i] && inputs_[i]->tensor.storage.use_count() == 1 &&
          inputs_[i]->tensor.storage->writable();
 }

@@ -1,4 +1,4 @@
-// How micro-kernels are run: on this thread, on workers that are awake, or on all where it is worth waking them.
+// Runs micro-kernels: on this thread, on workers that are awake, or on all workers if it is worth waking them.
 #include "py_ort/recurrent_steps.h"
 
 #include <algorithm>
@@ -11,13 +11,13 @@ Microkernels table{};
 MicroKernelRunner runner = nullptr;
 int worker_count = 1;
 
-// About how many vectors of four are multiplied, or take as long as that.
+// About how many products of four floats, or work of the same time.
 double work(const F32Gemm& g) { return 0.25 * g.rows * g.n * g.k * g.taps; }
 double work(const F32Pack& p) { return 1.0 * p.matrices * p.n * p.k; }
 double work(const F32Winograd& w) { return 4.0 * w.tiles() * w.n * w.k; }
 double work(const F32Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.channels; }
 double work(const F32Pool& p) { return 0.25 * p.window->pixels_out() * p.window->taps_inside() * p.channels; }
-// Cheap functions take as long as memory does, which threads share.
+// Cheap functions are limited by memory, which threads share.
 double work(const F32Map& m) {
 #define PY_ORT_WORK(kind, cheap) , cheap ? 0.1 : 6.0
   static constexpr double each[] = {0.1 PY_ORT_VECTOR_FUNCTIONS(PY_ORT_WORK)};
@@ -31,7 +31,7 @@ double work(const I8Gemm& g) { return 0.1 * g.rows * g.n * g.k * g.taps; }
 double work(const I8Quantize& q) { return 3.0 * static_cast<double>(q.count); }
 double work(const I8Map& m) { return 1.5 * static_cast<double>(m.rows * m.n); }
 double work(const I8Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.n; }
-// Of few rows unpacking the weights is most of it, and memory.
+// With few rows, most of it is unpacking the weights, and memory.
 double work(const BlockProduct& p) {
   const double weights = 1.0 * p.n * p.k;
   return weights * (p.integers ? 0.3 + 0.08 * p.rows : 0.8 + 0.25 * p.rows);
@@ -40,14 +40,14 @@ double work_of_step(const RecurrentSteps& p) {
   const double weights = 1.0 * p.directions * p.gates() * p.hidden * p.hidden;
   return weights * p.batch * (p.direction->integers ? 0.1 : 0.25);
 }
-// In pieces they are run step by step.
+// In pieces, steps are run one by one.
 double work(const RecurrentSteps& p) { return work_of_step(p) * (p.pieces > 1 ? 1 : p.steps); }
 double work_of_rows(const BlockProduct& p) { return 1.0 * p.rows * p.k; }
-// Some 35 microseconds. On two threads 15 took 21, and 40 took 34.
+// Some 35 microseconds. Two threads needed 21 for work of 15, and 34 for work of 40.
 constexpr double kWorthSharing = 131072;
-// A worker that sleeps is late: some 50 microseconds, and milliseconds in virtual machines that wake it on the
-// processor of the thread that waits for it. So it is woken for what takes 100 microseconds, or once a run has shared
-// what takes two milliseconds; short runs have none of it.
+// A sleeping worker starts late: after some 50 microseconds, or after milliseconds in virtual machines that wake it on
+// the processor of the thread that waits for it. It is therefore woken only for work of 100 microseconds, or once a run
+// has shared work of two milliseconds. Short runs never wake it.
 constexpr double kWorthWaking = 3 * kWorthSharing, kWorthWakingInAll = 60 * kWorthSharing;
 double offered = 0;  // in this run
 
@@ -74,8 +74,8 @@ double work_of(MicroKernel kernel, const void* arguments) {
   return kernel == table.i8_gemm ? work_of<I8Gemm>(arguments) : 0;
 }
 
-// How many units a call gets. Large work is done by several calls: a browser begins with code that is quick to make,
-// and a function that runs goes on with it; only the next call takes the optimized one.
+// The number of units in a call. Large work is done in several calls: a browser begins with code that it compiles
+// quickly, and a running function keeps that code; only the next call uses the optimized code.
 int32_t piece_of(MicroKernel kernel, const void* arguments, int32_t units) {
   constexpr double kWorthACall = 65536;
   const double pieces = work_of(kernel, arguments) / kWorthACall;
@@ -87,7 +87,7 @@ int32_t piece_of(MicroKernel kernel, const void* arguments, int32_t units) {
 }
 
 bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
-  static void* scratch = nullptr;  // kept: most kernels ask for about the same
+  static void* scratch = nullptr;  // kept: most kernels need about the same size
   static size_t size = 0;
   if (scratch_bytes > size) {
     std::free(scratch);
@@ -111,13 +111,13 @@ bool run(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_
   return runner(kernel, arguments, scratch_bytes, units, work >= kWorthWaking || offered >= kWorthWakingInAll);
 }
 
-// So many chunks each worker takes, one after the other (web/src/core/thread_pool.ts).
+// Chunks for each worker, which it runs one after the other (web/src/core/thread_pool.ts).
 constexpr int32_t kChunks = 4;
-// Fewer tiles in a chunk read the weights more often than they have to.
+// With fewer tiles in a chunk the weights are read more often than necessary.
 constexpr int32_t kTilesInChunk = 6;
 
-// The larger operand is what is divided, so that no worker reads all of it: as many pieces of the columns as there are
-// chunks. Where rows are more, pieces as well if blocks of rows are too few to come out even.
+// Divides the larger operand, so that no worker reads all of it: into as many pieces of the columns as there are
+// chunks. If there are more rows than columns, also into pieces if blocks of rows are too few to be balanced.
 template <class Gemm>
 bool share_gemm(MicroKernel kernel, const void* given) {
   Gemm g = *static_cast<const Gemm*>(given);
@@ -126,7 +126,7 @@ bool share_gemm(MicroKernel kernel, const void* given) {
   return run(kernel, &g, g.scratch_bytes(), g.units());
 }
 
-// As many pieces of the channels as give each worker two units, unless the pieces are small: each transforms all
+// As many pieces of the channels as give each worker two units, unless the pieces are small: each piece transforms all
 // pixels.
 bool share_winograd(MicroKernel kernel, const void* given) {
   F32Winograd f = *static_cast<const F32Winograd*>(given);
@@ -135,8 +135,8 @@ bool share_winograd(MicroKernel kernel, const void* given) {
   return run(kernel, &f, f.scratch_bytes(), f.units());
 }
 
-// Each direction has a worker, and is done at once; or, where workers are left over and a step is worth it, all share
-// each step.
+// Each direction has a worker, and runs in one call. If more workers are free and a step is large enough, all workers
+// share each step.
 bool share_recurrent_steps(MicroKernel kernel, const void* given) {
   RecurrentSteps p = *static_cast<const RecurrentSteps*>(given);
   constexpr double kWorthSharingEach = 2 * kWorthSharing;

@@ -9,7 +9,7 @@ constexpr size_t kLength = sizeof(uint32_t);
 
 Status decode_strings(const void* data, size_t size, Tensor& tensor) {
   const Dims dims = tensor.dims;
-  // Every element takes a length: a shape that asks for more elements is caught before memory is taken for them.
+  // Every element has a length: a shape with more elements is refused before memory is allocated for them.
   if (static_cast<uint64_t>(element_count(dims)) > size / kLength)
     return invalid_argument("the strings of a tensor of shape ", dims, " are cut short (", size, " bytes)");
   PY_ORT_TRY(Tensor::make(DType::string_, dims, tensor));

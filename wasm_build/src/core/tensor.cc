@@ -69,7 +69,7 @@ const char* dtype_name(DType dtype) {
 void* allocate(size_t size) {
   if (size > SIZE_MAX - 128 || !hold_reserve()) return nullptr;
 #if __has_feature(address_sanitizer)
-  // As long as it says, and no valid numbers: what is read before it is written, or beyond the end, is seen in results.
+  // Filled with invalid numbers, so that reads before a write, or past the end, are visible in results.
   void* data = nullptr;
   return posix_memalign(&data, 64, size + 16) == 0 ? std::memset(data, 0xff, size + 16) : nullptr;
 #else

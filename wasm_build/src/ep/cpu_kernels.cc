@@ -14,7 +14,7 @@ bool dtype_named(std::string_view name, DType& out) {
   return false;
 }
 
-// Cuts `text` at each `separator` and calls f with the parts; false as soon as f says so.
+// Splits `text` at each `separator` and calls f with the parts; false as soon as f returns false.
 template <class F>
 bool each_part(std::string_view text, char separator, F f) {
   for (size_t start = 0; start <= text.size();) {
@@ -92,8 +92,8 @@ Status CpuKernel::make(const Plan& plan, const PlanNode& node, CpuKernel& out) {
   return out.work([&] { return entry->make(info, out.kernel_); });
 }
 
-// The one place that catches: kernels ask for memory beside their tensors (tables, strings) by `new`, and give back on
-// the way here what they had.
+// The one place that catches: kernels allocate memory besides their tensors (tables, strings) by `new`, and release it
+// on the way here.
 template <class Work>
 Status CpuKernel::work(Work work) const {
   node_at_work = node_;
@@ -105,7 +105,7 @@ Status CpuKernel::work(Work work) const {
     node_at_work = nullptr;
     return invalid_graph(full_name(*node_), " lacks an input that it reads");
   } catch (...) {
-    node_at_work = nullptr;  // first: what is said of it may need the reserve
+    node_at_work = nullptr;  // first: the message about it may need the reserve
     return out_of_memory("no memory for the tables or texts of ", full_name(*node_));
   }
 }

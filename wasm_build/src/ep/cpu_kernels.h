@@ -13,20 +13,20 @@
 
 namespace py_ort {
 
-// The dtypes that each input accepts, as bits by DType; the last entry stands for all further inputs, no entry for
-// anything.
+// The dtypes that each input accepts, as bits by DType. The last entry applies to all further inputs; without an entry
+// any dtype is accepted.
 class InputTypes {
  public:
-  // From KernelEntry::types. False: it is misspelt.
+  // From KernelEntry::types. False if the text is misspelt.
   static bool parse(std::string_view text, InputTypes& out);
   bool accepts(size_t input, DType dtype) const;
   size_t size() const { return masks_.size(); }
   bool any(size_t input) const { return masks_[input] == kAny; }
   // "float32, float16"
   std::string accepted(size_t input) const;
-  // True: the kernel reads no more of it than dtype and dims.
+  // True if the kernel reads only dtype and dims of the input.
   bool of_shape(size_t input) const { return of(shape_, input); }
-  // True: it has the dtype that all such inputs have.
+  // True if the input must have the dtype of all such inputs.
   bool alike(size_t input) const { return of(alike_, input); }
 
  private:
@@ -41,8 +41,8 @@ class InputTypes {
 class CpuKernel {
  public:
   static Status make(const Plan& plan, const PlanNode& node, CpuKernel& out);
-  // Checks the inputs' dtypes, and afterwards that the kernel made what it was asked for.
-  // `slots`: of all values; `ending`: by input, whether nobody needs it afterwards; `made`: by output.
+  // Checks the inputs' dtypes, and afterwards that the kernel made the requested outputs.
+  // `slots`: of all values; `ending`: for each input, true if no later node needs it; `made`: by output.
   Status run(std::span<const Slot> slots, std::span<const uint8_t> ending, std::vector<Value>& made) const;
 
  private:

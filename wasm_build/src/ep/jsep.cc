@@ -4,7 +4,7 @@
 
 #include <array>
 
-// Names that emcc keeps: the imports of core.wasm. Addresses and ids are unsigned, `>>> 0` makes them so above 2 GiB.
+// Names that emcc keeps: the imports of core.wasm. Addresses and ids are unsigned: above 2 GiB they need `>>> 0`.
 extern "C" {
 EM_JS(uint32_t, jsep_alloc, (uint32_t provider, size_t size), {
   try {
@@ -31,7 +31,7 @@ EM_JS(int, jsep_copy,
     return 0;
   }
 });
-// Suspends only when the page answers with a promise.
+// Suspends only if the page returns a promise.
 EM_JS(int, jsep_copy_async, (uint32_t provider, uint32_t id, void* target, size_t size), {
   return Asyncify.handleSleep(function (wake) {
     var failed = function (error) {
@@ -49,7 +49,7 @@ EM_JS(int, jsep_copy_async, (uint32_t provider, uint32_t id, void* target, size_
     else wake(1);
   });
 });
-// The pixels stay with the page until they have a place here.
+// The page keeps the pixels until there is memory for them here.
 EM_JS(int, jsep_decode_image, (const void* encoded, size_t size, const char* format, void* picture), {
   return Asyncify.handleSleep(function (wake) {
     var failed = function (error) {
@@ -105,7 +105,7 @@ Status& last_error() {
   return error;
 }
 
-// The page's own words win, with its code or, if it gave none, the one that it returned.
+// The page's own message takes precedence, with its code or, without one, the returned code.
 Status failure(int code, std::string_view otherwise) {
   Status said = std::move(last_error());
   last_error() = {};

@@ -1,4 +1,4 @@
-// One call of jsepRun: what the page sees as `context` and what it answers through ort_jsep_output.
+// One call of jsepRun: the page's `context`, and the outputs that the page makes with ort_jsep_output.
 #pragma once
 
 #include <vector>
@@ -9,19 +9,19 @@ namespace py_ort {
 
 class JsepCall {
  public:
-  // `inputs`: null where omitted.
+  // `inputs`: null if omitted.
   JsepCall(const Plan& plan, const PlanNode& node, const std::vector<Slot*>& inputs);
   ~JsepCall() { current_ = nullptr; }
   JsepCall(const JsepCall&) = delete;
   JsepCall& operator=(const JsepCall&) = delete;
 
   Status run(uint32_t kernel);
-  // The outputs that the page made; empty slots where it made none.
+  // The outputs that the page made; the others are empty.
   std::vector<Tensor>& outputs() { return outputs_; }
 
-  // --- asked by the page, while run() is under way. `context` must be the one it was given.
+  // --- called by the page during run(). `context` must be the one that it received.
   static JsepCall* with_context(uint32_t context);
-  // An undefined dtype: the plan's.
+  // Undefined dtype: the plan's.
   uint32_t output(uint32_t index, DType dtype, Dims dims);
   bool output_view(uint32_t index, uint32_t input, Dims dims);
 

@@ -1,11 +1,11 @@
-// Prepended to the core's glue. The contract by which onnxruntime's JavaScript provider is installed, on top of the
-// core's own (abi.h). What is written to it goes on working:
-//   copy(source, target, size, isSourceGpu)   whole buffers
-//   createKernel(opType, kernel, attributes)  a plain object; kernels channels last have format: 'NHWC' besides
+// Prepended to the core's glue. Adapts the contract of onnxruntime's JavaScript provider to the core's own (abi.h).
+// Code for that contract continues to work:
+//   copy(source, target, size, isSourceGpu)   whole buffers createKernel(opType, kernel, attributes)  a plain object;
+//   channels-last kernels also have format: 'NHWC'
 //   run(kernel, context)                      words: [0] for _JsepOutput, [1] input count, then of each input
 //                                             dtype, data (GPU id, or address), rank, dims...
 //   _JsepOutput(words[0], index, shape)       shape: words rank, dims...; the id of the output's buffer, 0: refused
-// 64-bit integers and bool have 32 bits on the GPU here too.
+// 64-bit integers and bool have 32 bits on the GPU, as in the core's contract.
 
 // FlatBuffers' table Attributes (py_ort/schema/plan.fbs) as an object.
 Module['jsepAttributes'] = function (pointer, size) {
@@ -16,7 +16,7 @@ Module['jsepAttributes'] = function (pointer, size) {
   var follow = function (at) {
     return at + word(at);
   };
-  // Where field `slot` of a table lies; 0: it has its default.
+  // The place of field `slot` of a table; 0: the field has its default.
   var field = function (table, slot) {
     var vtable = table - view.getInt32(table, true),
       entry = 4 + 2 * slot;
@@ -49,7 +49,7 @@ Module['jsepAttributes'] = function (pointer, size) {
     }, 1)(data);
     return { dtype: dtype && view.getUint8(dtype), dims: list(integer, 8)(field(table, 1)), bytes: bytes };
   };
-  // By AttributeType; a value is so many fields behind the field `type`.
+  // Readers by AttributeType. The number is the value's field, counted from the field `type`.
   var none = function () {};
   var readers = [none, integer, number, text, list(integer, 8), list(number, 4), list(text, 4), tensor];
   var attributes = {};
@@ -65,7 +65,7 @@ Module['jsepAttributes'] = function (pointer, size) {
 };
 
 Module['jsepContract'] = function (given) {
-  // There is one device: functions of this contract are not told whose is meant.
+  // There is one device: functions of this contract do not receive the provider.
   var copy = function (_provider, source, target, size, toGpu, _dtype, blocks) {
     var place = blocks >>> 2;
     if (!toGpu && (HEAPU32[place] !== 1 || HEAPU32[place + 1] || HEAPU32[place + 3]))

@@ -1,6 +1,5 @@
-// Prepended to the core's glue. Installs the page's JavaScript execution provider; src/ep/jsep.cc calls what is
-// installed here.
-// One by one, functions are those of onnxruntime's contract (jsep_contract.js); as one object, the core's own (abi.h).
+// Prepended to the core's glue. Installs the page's JavaScript execution provider; src/ep/jsep.cc calls it.
+// Separate functions are those of onnxruntime's contract (jsep_contract.js); one object has the core's own (abi.h).
 Module['jsepInit'] = function (backend, alloc, free, copy, copyAsync, createKernel, releaseKernel, run) {
   var names = ['alloc', 'free', 'copy', 'copyAsync', 'createKernel', 'releaseKernel', 'run'];
   var each = [alloc, free, copy, copyAsync, createKernel, releaseKernel, run];
@@ -13,7 +12,7 @@ Module['jsepInit'] = function (backend, alloc, free, copy, copyAsync, createKern
   if (!whole) functions = Module['jsepContract'](functions);
   for (var name in functions) Module['jsep' + name[0].toUpperCase() + name.slice(1)] = functions[name];
   Module['jsepBackend'] = backend;
-  // What a page asks of its backend around runs, where the backend has it.
+  // Functions that a page calls on its backend around runs, if the backend has them.
   ['registerBuffer', 'unregisterBuffers', 'getBuffer', 'createDownloader', 'onRunStart', 'onReleaseSession'].forEach(
     function (name) {
       var own = !whole && backend && backend[name];
@@ -21,11 +20,11 @@ Module['jsepInit'] = function (backend, alloc, free, copy, copyAsync, createKern
     },
   );
 };
-// A C string in the heap, for _free; Emscripten 3.1.6 has it under another name.
+// A C string in the heap, for _free; Emscripten 3.1.6 has this function under another name.
 Module['stringToNewUTF8'] = function (text) {
   return allocateUTF8(text);
 };
-// An exception must not fly through wasm frames: it becomes the core's error, unless the page gave its own by
+// An exception must not pass through wasm frames. It becomes the core's error, unless the page set one with
 // ort_jsep_error.
 Module['jsepCaught'] = function (error) {
   var text = Module['stringToNewUTF8'](String((error && error.message) || error));

@@ -11,12 +11,12 @@ namespace py_ort {
 namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min();
-constexpr int64_t kNoSize = -1;  // of a division with a rest: equal to no size
+constexpr int64_t kNoSize = -1;  // of an inexact division: equal to no size
 using Code = std::span<const int16_t>;
 
 }  // namespace
 
-// One evaluation: the code is walked once to define symbols, and once to check.
+// One evaluation. The code is walked twice: to define symbols, and to check.
 class ContractCheck {
  public:
   ContractCheck(const OperandContract& of, std::span<const Dims* const> inputs)
@@ -198,7 +198,7 @@ class ContractCheck {
     return 1;
   }
 
-  // 1 if no axis of a but `but` is longer than that of b.
+  // 1 if no axis of a, except `but`, is longer than that of b.
   int64_t within(size_t a, size_t b, int64_t but) const {
     if (!dims(a) || !dims(b)) return kUnknown;
     const auto rank = static_cast<int64_t>(dims(a)->size());
@@ -236,7 +236,7 @@ OperandContract::OperandContract(const PlanNode& node) {
   contract_ = &*row;
   const Attributes attributes(node.attributes);
   for (const auto& [name, number, text] : row->attributes) {
-    const size_t listed = attributes.integers(name).size();  // a list counts as its length
+    const size_t listed = attributes.integers(name).size();  // a list's value is its length
     attributes_.push_back(listed ? static_cast<int64_t>(listed) : attributes.integer(name, number));
     texts_.push_back(attributes.view(name, text));
   }

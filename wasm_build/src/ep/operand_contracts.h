@@ -1,5 +1,5 @@
-// The sizes that a node's operands must have, by py_ort/schema/operand_contracts.py: held against them before a kernel
-// of any provider runs, so that no kernel reads beyond an input.
+// The sizes that a node's operands must have, by py_ort/schema/operand_contracts.py. They are checked before a kernel
+// of any provider runs, so that no kernel reads past the end of an input.
 #pragma once
 
 #include <span>
@@ -14,26 +14,26 @@ namespace py_ort {
 
 class OperandContract {
  public:
-  OperandContract() = default;  // of an operator that has none: everything fits
+  OperandContract() = default;  // for an operator without a contract: all sizes fit
   explicit OperandContract(const PlanNode& node);
 
-  // By input, its sizes; null where it is omitted or no tensor. The core has one thread.
+  // The sizes of each input; null if it is omitted or not a tensor. The core has one thread.
   Status check(std::span<const Dims* const> inputs) const;
   bool empty() const { return !contract_; }
 
  private:
   friend class ContractCheck;
-  // Sizes that were found to fit last: most runs have the same.
+  // True for the sizes that fitted last: most runs have the same.
   bool fits_as_last(std::span<const Dims* const> inputs) const;
   void remember(std::span<const Dims* const> inputs) const;
   const gen::ContractRow* contract_ = nullptr;
   std::vector<int64_t> attributes_;                  // those that are integers
   std::vector<std::string_view> texts_;              // those that are texts
-  std::vector<std::pair<size_t, int64_t>> columns_;  // inputs of which so many columns are read
-  mutable std::vector<int64_t> last_;                // of each input its rank and sizes, or -1 where it is omitted
+  std::vector<std::pair<size_t, int64_t>> columns_;  // inputs, with the number of columns that are read
+  mutable std::vector<int64_t> last_;                // for each input its rank and sizes, or -1 if it is omitted
 };
 
-// By the slots of a run; those that are empty or no tensors are the provider's to complain of.
+// For a run's slots. Empty slots and those without tensors are skipped: the provider reports them.
 Status check_operands(const PlanNode& node, const OperandContract& contract, std::span<const Slot> slots);
 
 }  // namespace py_ort

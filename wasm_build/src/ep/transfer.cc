@@ -1,4 +1,4 @@
-// Bringing tensors from the heap to a device, and back.
+// Transfers of tensors from the heap to a device, and back.
 #include "ep/jsep.h"
 #include "ep/slot.h"
 #include "plan/element_forms.h"
@@ -6,8 +6,8 @@
 namespace py_ort {
 namespace {
 
-constexpr size_t kBindingUnit = 16;  // vec4 bindings are always possible
-constexpr size_t kCopyUnit = 4;      // copies are of whole words; tensors on the heap have room for the rest (allocate)
+constexpr size_t kBindingUnit = 16;  // so that vec4 bindings are always possible
+constexpr size_t kCopyUnit = 4;      // copies have whole words; tensors on the heap have room for them (allocate)
 
 size_t rounded(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 

@@ -1,4 +1,4 @@
-// Elements as they lie on a device where that differs from the heap: 64-bit integers and bool as 32-bit words.
+// Conversion of elements that have another form on a device than on the heap: 64-bit integers and bool as 32-bit words.
 #include <limits>
 
 #include "plan/element_forms.h"
@@ -6,7 +6,7 @@
 namespace py_ort {
 namespace {
 
-// The word of each dtype that is not the same in both places: signed ones become i32, the others u32.
+// The word of each dtype that differs between both places: signed ones become i32, the others u32.
 template <class T>
 using Word = std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>;
 

@@ -1,4 +1,4 @@
-// When a value may go: after the last node of its own graph that reads it, itself or through its subgraphs.
+// A value's lifetime: it ends after the last node of its own graph that reads it, directly or in subgraphs.
 #include <set>
 
 #include "plan/plan.h"
@@ -10,7 +10,7 @@ class Lifetimes {
  public:
   explicit Lifetimes(std::vector<PlanGraph>& graphs) : graphs_(graphs) {}
 
-  // Returns what the graph reads of the graphs around it.
+  // Returns the values of outer graphs that the graph reads.
   std::set<int32_t> graph(uint32_t index) {
     PlanGraph& graph = graphs_[index];
     std::vector<std::set<int32_t>> reads;

@@ -50,11 +50,11 @@ PlanNode node_of(const gen::Node& table, const std::vector<Provider>& providers)
 uint32_t PlanNode::subgraph(std::string_view attribute) const {
   for (const auto& [name, graph] : subgraphs)
     if (name == attribute) return graph;
-  return 0;  // the main graph is nobody's subgraph
+  return 0;  // the main graph is not a subgraph
 }
 
 bool PlanNode::is_random() const {
-  // A Dropout that is still there drops.
+  // A remaining Dropout is random.
   static constexpr std::array<std::string_view, 7> kRandom = {
       "Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
   return domain.empty() && std::find(kRandom.begin(), kRandom.end(), op_type) != kRandom.end();

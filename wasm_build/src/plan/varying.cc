@@ -1,5 +1,5 @@
-// Which values may differ between runs whose feeds have equal shapes: those that depend on the contents of feeds, or on
-// chance. Only what is proven not to is kept in a recording.
+// Finds values that may differ between runs whose feeds have equal shapes: those that depend on the contents of feeds,
+// or on randomness. A recording keeps only values proven not to differ.
 #include <algorithm>
 #include <span>
 
@@ -16,7 +16,7 @@ class Varying {
  public:
   Varying(const Plan& plan, std::vector<uint8_t>& found) : plan_(plan), found_(found) {
     found_.assign(plan.value_count(), 0);
-    // The shapes of feeds, and how many tensors sequences have, are equal in all runs of a recording.
+    // The shapes of feeds, and the lengths of sequences, are equal in all runs of a recording.
     for (int32_t value : plan.main().inputs) add(value, kContents);
     do {
       changed_ = false;
@@ -37,7 +37,7 @@ class Varying {
     changed_ = true;
   }
 
-  // Shapes follow from shapes and from what is read on the CPU; a device's results have no say in them.
+  // Shapes follow from shapes and from inputs read on the CPU; a device's results do not affect them.
   void kernel(const PlanNode& node) {
     uint8_t made = node.is_random() ? kContents : 0;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -50,7 +50,7 @@ class Varying {
     for (int32_t value : node.outputs) add(value, made);
   }
 
-  // The results of an inner graph vary with the inputs that decide which graph runs, and how often.
+  // The results of an inner graph vary with the inputs that select the graph, and the number of its runs.
   void control(const PlanNode& node) {
     const bool loop = node.form == Form::loop, branches = node.form == Form::if_;
     const size_t deciding = loop ? 2 : branches ? 1 : 0, first = loop ? 1 : 0;
@@ -67,7 +67,7 @@ class Varying {
         add(node.outputs[k], made);
         if (k >= carried) continue;
         add(body.inputs[deciding + k], made);
-        add(node.outputs[k], of(node.inputs[deciding + k]));  // of no turn
+        add(node.outputs[k], of(node.inputs[deciding + k]));  // after zero iterations
       }
     }
     for (int32_t value : node.outputs) add(value, decided);

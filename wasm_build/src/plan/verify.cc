@@ -1,5 +1,5 @@
-// What the FlatBuffers verifier cannot know: that indices, shapes and sizes hold together. After this nobody asks
-// again.
+// Checks that the FlatBuffers verifier cannot make: indices, shapes and sizes are consistent. Later code relies on
+// them.
 #include <algorithm>
 #include <bit>
 
@@ -15,7 +15,7 @@ constexpr size_t kMostProviders = 16;  // a place is a bit
 
 bool known(DType dtype) { return dtype >= DType::MIN && dtype <= DType::MAX; }
 
-// Whether `bytes` is the size of such a tensor. dims: any vector of integers.
+// True if `bytes` is the size of such a tensor. dims: any vector of integers.
 template <class DimsVector>
 Status check_size(std::string_view what, std::string_view name, DType dtype, const DimsVector* dims, uint64_t bytes,
                   const auto* strings) {
@@ -99,7 +99,7 @@ Status verify_attributes(const gen::Node& node) {
   return {};
 }
 
-// Walks the graphs as the executor would: a value is visible after it is made, in its graph and the graphs inside.
+// Walks the graphs like the executor: a value is visible after it is made, in its graph and the graphs inside.
 class ScopeCheck {
  public:
   explicit ScopeCheck(const Plan& plan)
@@ -164,7 +164,7 @@ class ScopeCheck {
     return {};
   }
 
-  // The subgraphs of If, Loop, Scan and SequenceMap have as many inputs and outputs as the node gives and takes.
+  // The subgraphs of If, Loop, Scan and SequenceMap have as many inputs and outputs as the node requires.
   Status control_flow(const PlanNode& node, const std::string& where) const {
     const size_t inputs = node.inputs.size(), outputs = node.outputs.size();
     if (node.form == Form::kernel) return {};

@@ -1,5 +1,5 @@
-// What depends on weights only is computed when a session is made, in bodies too: its runs find it there, as they find
-// weights. Of nodes of the CPU provider; no random ones, no control flow.
+// Computes nodes that depend only on weights when a session is made, in bodies too: runs find the results like weights.
+// Only nodes of the CPU provider, without randomness or control flow.
 #include <algorithm>
 
 #include "session/session.h"
@@ -7,7 +7,7 @@
 namespace py_ort {
 namespace {
 
-// How much more memory than the weights that they are made of all such results of a session may take.
+// The limit of the memory of all such results of a session, beyond that of the weights from which they are made.
 constexpr size_t kMostGrowth = size_t{64} << 20;
 
 bool is_constant(const PlanNode& node, const std::vector<Slot>& constants) {
@@ -20,7 +20,7 @@ bool is_constant(const PlanNode& node, const std::vector<Slot>& constants) {
   return true;
 }
 
-// float16 as float32 is no growth: kernels that took such weights as they are would keep the same copies.
+// float16 to float32 does not count as growth: kernels that read the narrow weights would keep the same copies.
 bool is_widening(const PlanNode& node, const std::vector<Slot>& constants) {
   if (node.op_type != "Cast") return false;
   const Value& from = constants[node.input(0)].value;
@@ -30,7 +30,7 @@ bool is_widening(const PlanNode& node, const std::vector<Slot>& constants) {
 
 }  // namespace
 
-// A node that fails, or makes too much, is left to the runs, which say what is wrong.
+// A node that fails, or makes too much, is left to the runs, which report the error.
 bool Session::compute(const PlanNode& node, size_t& growth) {
   CpuKernel kernel;
   std::vector<Value> made;
@@ -42,7 +42,7 @@ bool Session::compute(const PlanNode& node, size_t& growth) {
     if (value != kOmitted && constants_[value].on_heap() && constants_[value].is_tensor())
       before += constants_[value].value.tensor.size_in_bytes();
   for (const Value& value : made) {
-    if (value.kind == Value::Kind::none) continue;  // nobody reads it
+    if (value.kind == Value::Kind::none) continue;  // no node reads it
     if (value.kind != Value::Kind::tensor || value.tensor.location != Location::cpu) return false;
     after += value.tensor.size_in_bytes();
   }

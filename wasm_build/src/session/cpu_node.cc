@@ -1,4 +1,4 @@
-// A node on the CPU provider: bring its inputs to the CPU, run its kernel.
+// A node on the CPU provider: brings its inputs to the CPU, and runs its kernel.
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace py_ort {
 namespace {
 
-// By input, whether the node is the last to read it, and reads it once.
+// For each input: true if the node is its last reader, and reads it once.
 std::vector<uint8_t> ending_inputs(const PlanNode& node) {
   std::vector<uint8_t> ending;
   ending.reserve(node.inputs.size());
@@ -29,7 +29,7 @@ Status run_cpu_node(Run& run, const PlanNode& node) {
     PY_ORT_TRY(read_on_heap(run, slot, run.name(node.inputs[i])));
   }
 
-  // No suspension below: pointers to slots stay good.
+  // No suspension below: pointers to slots stay valid.
   if (run.profiling()) run.ready_ms = jsep::now_ms();
   std::vector<Value> made;
   PY_ORT_TRY(run.session().cpu_kernel(node).run(run.slots(), ending_inputs(node), made));

@@ -1,4 +1,4 @@
-// A node on a device: bring its inputs to where it reads them, then let the page resolve it (jsepRun).
+// A node on a device: brings its inputs to where it reads them, then lets the page resolve it (jsepRun).
 #include "session/executor.h"
 #include "ep/jsep.h"
 #include "ep/jsep_call.h"

@@ -5,7 +5,7 @@
 namespace py_ort {
 namespace {
 
-// Rare enough to cost nothing, often enough for a user who waits for a cancellation.
+// Rare enough to cost nothing, and often enough for a user who waits for a cancellation.
 constexpr double kPauseEveryMs = 500;
 
 Status step(Run& run, const PlanNode& node) {
@@ -21,7 +21,7 @@ Status step(Run& run, const PlanNode& node) {
   return node.provider->on_device() ? run_device_node(run, node) : run_cpu_node(run, node);
 }
 
-// What went in is most of what one wants to know of a failure.
+// The inputs are what a reader of an error needs most.
 Status with_inputs(Run& run, const PlanNode& node, Status status) {
   if (status.code() == ErrorCode::cancelled) return status;
   std::string inputs;
@@ -38,7 +38,7 @@ Status run_graph(Run& run, const PlanGraph& graph) {
     Status status = keep_going(run);
     const double began_ms = run.profiling() ? jsep::now_ms() : 0;
     if (status.ok()) status = step(run, node);
-    // Control flow reads its inputs now and then; the nodes inside it have their own times.
+    // Control flow reads its inputs at several times; the nodes inside it have their own times.
     if (run.profiling())
       run.note_time(node, began_ms, node.form == Form::kernel ? run.ready_ms : began_ms, jsep::now_ms());
     if (!status.ok()) {
@@ -73,7 +73,7 @@ std::vector<Slot> take_outputs(Run& run, const PlanGraph& graph) {
 
 void put_output(Run& run, const PlanNode& node, size_t i, Slot slot) {
   if (i >= node.outputs.size() || node.outputs[i] == kOmitted) return;
-  // Nothing varies in an empty tensor; where its shape does, feeds were read on the CPU.
+  // Nothing varies in an empty tensor; if its shape does, feeds were read on the CPU.
   const bool empty = slot.is_tensor() && slot.value.tensor.count() == 0;
   slot.varies = !empty && run.session().plan().varies(node.outputs[i]);
   run.slot(node.outputs[i]) = std::move(slot);
@@ -85,7 +85,7 @@ Status read_on_heap(Run& run, Slot& slot, std::string_view name) {
 }
 
 Status read_on_device(Run& run, Slot& slot, const Provider& provider, std::string_view name) {
-  if (!slot.on(provider) && slot.varies) run.not_replayable();  // the upload would have to be done anew
+  if (!slot.on(provider) && slot.varies) run.not_replayable();  // the upload would have to be repeated
   return bring_to_device(slot, provider, name);
 }
 

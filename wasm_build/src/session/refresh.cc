@@ -1,5 +1,5 @@
-// What a run's feeds change of an earlier run's uploads: the nodes of the CPU are carried out that follow from feeds
-// alone, and what those on devices would get of it is told instead of resolved.
+// Finds the changes of an earlier run's uploads that a run's feeds cause. Runs the CPU's nodes that follow from feeds
+// alone, and lists their results for nodes on devices instead of resolving these.
 #include "session/refresh.h"
 
 #include "session/executor.h"
@@ -7,7 +7,7 @@
 namespace py_ort {
 namespace {
 
-// Values that may differ from run to run: feeds, also their shapes where they stay on the CPU, and what is made of
+// Values that may differ from run to run: feeds (also their shapes, if they stay on the CPU), and values made from
 // them.
 class Refresh {
  public:
@@ -34,8 +34,8 @@ class Refresh {
       if (value != kOmitted) fed_[static_cast<size_t>(value)] = from_feeds;
   }
 
-  // A node on the CPU, if all that it reads is there. The shapes of devices' results are as they were, or the
-  // recording is not replayed: so is what follows from them alone, but not what follows from feeds as well.
+  // A node on the CPU, if all its inputs are known. Shapes of devices' results are unchanged, or the recording is not
+  // replayed: so are values that follow from these shapes alone, but not values that follow from feeds as well.
   Status step(const PlanNode& node, bool& possible) {
     bool missing = false, from_feeds = false;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -59,11 +59,11 @@ class Refresh {
       if (!fed(node.inputs[i])) continue;
       const Slot& slot = run_.slot(node.inputs[i]);
       const gen::InputUse use = node.uses[i];
-      // Contents that the page made, of a feed: a view, for one.
+      // Contents that the page made from a feed: a view, for example.
       if (use == gen::InputUse::host && !slot.on_heap()) possible = false;
       if (!possible) return {};
       from_feeds |= use == gen::InputUse::device;
-      // Feeds on the device are bound as they are.
+      // Feeds on the device are bound directly.
       if (slot.empty() || (use == gen::InputUse::device && slot.on(*node.provider))) continue;
       PY_ORT_TRY(given_.add(node, run_.session().device_kernel(node), i, slot, run_.name(node.inputs[i])));
     }

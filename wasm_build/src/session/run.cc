@@ -42,7 +42,7 @@ Status Run::feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size
     return invalid_argument("input '", name(value), "' of ", dtype_name(dtype), tensor.dims, " has ", size,
                             " bytes, not ", tensor.size_in_bytes());
   } else if (!data) {
-    PY_ORT_TRY(Tensor::make(dtype, tensor.dims, tensor));  // kernels may rely on an address
+    PY_ORT_TRY(Tensor::make(dtype, tensor.dims, tensor));  // kernels may require an address
   }
   return put_feed(value, Value::of(std::move(tensor)));
 }
@@ -103,7 +103,7 @@ Failure Run::execute() {
   resumed_ms = jsep::now_ms();
   Status status = run_graph(*this, session_->plan().main());
   if (status.ok()) status = finish();
-  slots_ = {};  // also after a failure: its memory is wanted elsewhere
+  slots_ = {};  // even after a failure: its memory is needed elsewhere
   return {std::move(status), failed};
 }
 
@@ -123,12 +123,12 @@ Status Run::finish() {
   for (int32_t value : session_->plan().main().outputs) {
     Slot& slot = this->slot(value);
     if (slot.empty()) return {ErrorCode::fail, to_text("output '", name(value), "' was not made")};
-    // The page takes outputs of one device, the plan's first.
+    // The page accepts outputs of one device, the plan's first.
     if (const Provider* provider = slot.provider(); provider && provider->index > 1) {
       PY_ORT_TRY(read_on_heap(*this, slot, name(value)));
       slot.device = {};
     }
-    if (slot.varies && !slot.provider()) not_replayable();  // its bytes are in the heap: no recording makes them anew
+    if (slot.varies && !slot.provider()) not_replayable();  // its bytes are on the heap: no recording makes them again
     outputs_.push_back(slot);
   }
   return {};

@@ -14,20 +14,20 @@ class Run {
  public:
   explicit Run(std::shared_ptr<Session> session);
 
-  Status feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size);  // takes over `data`
+  Status feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size);  // takes ownership of `data`
   Status feed_device(uint32_t input, uint32_t provider, DType dtype, Dims dims, uint32_t id);
   Status feed_container(uint32_t input, Value::Kind kind, DType dtype);
   // Once per run. May suspend.
   Failure execute();
-  // Instead of execute: see ort_run_refresh. Null where it is not possible.
+  // Replaces execute: see ort_run_refresh. Null if it is not possible.
   Failure refresh(const uint32_t*& words);
   void cancel() { cancelled_ = true; }
-  // Keeps the nodes' times; call it before execute.
+  // Records the nodes' times; call it before execute.
   void profile() { profiling_ = true; }
   // In the numbers of abi.h.
   const std::vector<double>& times() const { return times_; }
   bool replayable() const { return replayable_; }
-  // Null when there is no such output, or the run is not done.
+  // Null if there is no such output, or the run has not ended.
   const Slot* output(uint32_t index) const { return index < outputs_.size() ? &outputs_[index] : nullptr; }
   // Output `index` in the words of abi.h.
   Status describe_output(uint32_t index, const uint32_t*& words);
@@ -38,12 +38,12 @@ class Run {
   Slot& slot(int32_t value) { return slots_[static_cast<size_t>(value)]; }
   std::string_view name(int32_t value) const { return session_->plan().value_name(value); }
   bool cancelled() const { return cancelled_; }
-  // Something was done that only holds for these very feeds.
+  // Marks that a step depends on the contents of these feeds.
   void not_replayable() { replayable_ = false; }
-  // The node that is being carried out; the innermost one that fails stays here.
+  // The running node; after a failure, the innermost node that failed.
   const PlanNode* failed = nullptr;
-  double resumed_ms = 0;  // when the page last had its turn
-  // For profiles only: when the inputs of the node at work were there.
+  double resumed_ms = 0;  // the time when the page last handled messages
+  // For profiles only: the time when the running node's inputs were ready.
   bool profiling() const { return profiling_; }
   double ready_ms = 0;
   void note_time(const PlanNode& node, double began_ms, double ready_ms, double ended_ms) {
@@ -64,7 +64,7 @@ class Run {
   std::vector<uint32_t> words_;
   Given given_;
   std::vector<std::shared_ptr<Storage>> encoded_;  // string outputs, as bytes
-  std::vector<double> times_{0};                   // how many nodes, then their times
+  std::vector<double> times_{0};                   // the number of nodes, then their times
   bool started_ = false, cancelled_ = false, replayable_ = true, profiling_ = false;
 };
 

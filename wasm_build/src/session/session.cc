@@ -9,7 +9,7 @@ Dims dims_of(const gen::Weight& weight) {
   return weight.dims() ? Dims(weight.dims()->begin(), weight.dims()->end()) : Dims();
 }
 
-// Kernel ids are the core's choice, and no two sessions share one.
+// The core chooses kernel ids, and no two sessions share one.
 uint32_t next_device_kernel() {
   static uint32_t last = 0;
   return ++last;
@@ -39,7 +39,7 @@ Status Session::make_weights() {
     Slot& slot = constants_[weight.value()];
     Tensor tensor{weight.dtype(), dims_of(weight), Location::none, nullptr};
     const bool strings = weight.dtype() == DType::string_;
-    // Others get their memory with weight_bytes, or another session's.
+    // Others get their memory from weight_bytes, or from another session.
     const bool on_heap = weight.places() & kHeap;
     if (strings || (on_heap && tensor.count() == 0)) PY_ORT_TRY(Tensor::make(weight.dtype(), dims_of(weight), tensor));
     if (strings) tensor.storage->freeze();

@@ -11,7 +11,7 @@
 
 namespace py_ort {
 
-// Where an error happened, for ort_last_error.
+// The place of an error, for ort_last_error.
 struct Failure {
   Status status;
   const PlanNode* node = nullptr;
@@ -31,10 +31,11 @@ class Session {
   // Reads the bytes of another session's weight.
   Status share_weight(size_t index, const Session& owner, size_t other);
   Status weight_on_device(size_t index, uint32_t id);
-  // Computes what depends on weights only, and makes the kernels. `failed` is the node whose kernel could not be made.
+  // Computes nodes that depend on weights only, and makes the kernels. `failed` is the node whose kernel could not be
+  // made.
   Status prepare(const PlanNode*& failed);
 
-  // The slots of weights and of what was computed of them; all other values are empty.
+  // The slots of weights and of values computed from them; all others are empty.
   const std::vector<Slot>& constants() const { return constants_; }
   const CpuKernel& cpu_kernel(const PlanNode& node) const { return cpu_kernels_[node.index]; }
   uint32_t device_kernel(const PlanNode& node) const { return device_kernels_[node.index]; }
@@ -50,7 +51,7 @@ class Session {
   Plan plan_;
   std::vector<Slot> constants_;
   std::vector<CpuKernel> cpu_kernels_;
-  // Of nodes on devices, 0 for others; by whose device it is, for the end.
+  // For nodes on devices, 0 for others; with the provider, for their release.
   std::vector<uint32_t> device_kernels_;
   std::vector<OperandContract> contracts_;
   bool prepared_ = false;

@@ -1,6 +1,6 @@
 // Attention of ONNX (opsets 23 to 25). With our own attributes `offsets` and `head_sizes`, Q, K and V are columns in
-// the middle of wider rows; with `nan_rows`, rows that see no key are NaN; with `mask_broadcasts`, a shorter mask does
-// not hide the keys behind it. Where our own input 7 is false, scores are 0 before the mask is added.
+// the middle of wider rows. With `nan_rows`, rows that see no key are NaN; with `mask_broadcasts`, a shorter mask does
+// not hide the keys after it. Where our own input 7 is false, scores are 0 before the mask is added.
 #include <cmath>
 
 #include "kernels/attention/attention_core.h"
@@ -64,7 +64,7 @@ class Attention {
       p.k = Heads::within(k.data<float>(), new_columns, k.dims[2], offsets_[1], p.qk_size);
       p.v = Heads::within(v.data<float>(), new_columns, v.dims[2], offsets_[2], p.v_size);
     }
-    // Scores of one batch, or one row, broadcast to the mask as in Add and Where.
+    // Scores of one batch or one row, broadcast to the mask as in Add and Where.
     for (const Tensor* each : {mask, kept}) {
       if (!mask_broadcasts_ || !each) continue;
       if (each->rank() == 4 && p.batch == 1 && each->dims[0] > 1)

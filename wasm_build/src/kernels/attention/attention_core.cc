@@ -11,7 +11,7 @@ Status read_score_bias(const Tensor& mask, int64_t batch, int64_t heads, int64_t
                        std::optional<int64_t> columns) {
   PY_ORT_TRY(cast(mask, DType::float32, keep));
   if (mask.dtype == DType::bool_) {
-    float* value = keep.mutable_data<float>();  // a fresh tensor: bool is no float32
+    float* value = keep.mutable_data<float>();  // a new tensor: bool is no float32
     for (int64_t i = 0; i < keep.count(); ++i) value[i] = value[i] != 0 ? 0.0f : kMasked;
   }
   const int64_t rank = mask.rank();
@@ -36,9 +36,9 @@ Status read_score_bias(const Tensor& mask, int64_t batch, int64_t heads, int64_t
 
 namespace {
 
-// Floats of keys and values that are packed at a time: of as many heads as that takes.
+// Floats of keys and values packed at a time: for as many heads as fit.
 constexpr int64_t kPackedFloats = 1 << 20;
-// Up to so many rows read keys and values as they are.
+// Up to this many rows read keys and values unpacked.
 constexpr int64_t kFewRows = 3;
 
 // The keys (or values) of all heads as matrices to pack.
@@ -98,7 +98,7 @@ Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, in
                          int64_t columns, Tensor& out, int64_t used) {
   const int64_t known = past ? past->dim(2) : 0, before = used < 0 ? known : used,
                 total = used < 0 ? known + rows : known;
-  // As in Concat, which this may have been: a past of no rows may be of no batches as well.
+  // As in Concat, from which this may be fused: a past without rows may also have no batches.
   const bool nothing = !past || (past->count() == 0 && known == 0);
   PY_ORT_ENSURE(nothing || past->dims == (Dims{batch, heads, known, columns}), "past keys or values of shape ",
                 past->dims, " do not fit ", batch, " batches, ", heads, " heads of size ", columns);

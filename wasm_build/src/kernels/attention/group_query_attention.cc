@@ -10,8 +10,8 @@ namespace py_ort {
 namespace {
 
 // Inputs: query (all three packed in it if there is no key), key, value, past key, past value, seqlens_k (per batch:
-// keys in all, less one), total_sequence_length, cosines, sines, positions, a bias of the scores, per head a score
-// without a value.
+// the number of keys, minus one), total_sequence_length, cosines, sines, positions, a bias of the scores, per head a
+// score without a value.
 class GroupQueryAttention {
  public:
   static Status make(const KernelInfo& info, GroupQueryAttention& out) {
@@ -60,7 +60,7 @@ class GroupQueryAttention {
     int64_t total;
     PY_ORT_TRY(read_integer(*context.input(6), "total_sequence_length", total));
     const int64_t past_columns = past_key ? past_key->dim(2) : 0, capacity = std::max(total, past_columns);
-    const bool prompt = total == p.rows;  // nothing precedes
+    const bool prompt = total == p.rows;  // no tokens precede
     for (int64_t b = 0; b < p.batch; ++b) {
       const int64_t length = last[static_cast<size_t>(b)] + 1;
       p.lengths.push_back(length);
@@ -116,7 +116,7 @@ class GroupQueryAttention {
       PY_ORT_TRY(read_integers(*positions, table.positions));
       PY_ORT_ENSURE(static_cast<int64_t>(table.positions.size()) == p.batch * p.rows, "position_ids of shape ",
                     positions->dims, " do not fit ", p.batch, " batches of ", p.rows, " rows");
-      // Where nothing precedes, onnxruntime looks at the first position only.
+      // If no tokens precede, onnxruntime reads the first position only.
       for (size_t i = 0; total == p.rows && i < table.positions.size(); ++i)
         table.positions[i] = i == 0 ? table.positions[0] : table.positions[0] + static_cast<int64_t>(i) % p.rows;
     } else {
@@ -135,7 +135,7 @@ class GroupQueryAttention {
     return turn(k, kv_heads_, rotated_k);
   }
 
-  // The cache, with the new rows where each batch's old ones end.
+  // The cache, with the new rows after each batch's old ones.
   Status append(const Tensor* past, const Heads& now, const AttentionProblem& p, Tensor& present) const {
     const int64_t size = p.qk_size, past_columns = past ? past->dim(2) : 0, capacity = present.dims[2];
     PY_ORT_ENSURE(!past || past->dims == (Dims{p.batch, kv_heads_, past_columns, size}),

@@ -29,7 +29,7 @@ struct CommonAttributes {
 };
 
 // A mask of integers as a bias: [batch] lengths, [3 batch + 2] (lengths first), [2 batch] (ends first, then
-// beginnings), [batch, columns], or [batch, rows, columns] of 0 and 1; [batch, 1] or [1, 1] stands for none.
+// beginnings), [batch, columns], or [batch, rows, columns] of 0 and 1; [batch, 1] or [1, 1] means no mask.
 Status mask_bias(const Tensor& mask, float value, AttentionProblem& p, Tensor& keep) {
   if (mask.rank() == 2 && mask.dims[1] == 1 && p.columns != 1) return {};
   std::vector<int64_t> values;
@@ -53,7 +53,7 @@ Status mask_bias(const Tensor& mask, float value, AttentionProblem& p, Tensor& k
   return {};
 }
 
-// Q, K or V plus its part of a bias, if there is one.
+// Adds to Q, K or V its part of a bias, if there is one.
 Status add_part(Heads& x, int64_t batch, int64_t heads, int64_t rows, int64_t size, const float* bias, Tensor& out) {
   if (!bias) return {};
   PY_ORT_TRY(Tensor::make(DType::float32, {batch, rows, heads * size}, out));
@@ -69,8 +69,8 @@ Status add_part(Heads& x, int64_t batch, int64_t heads, int64_t rows, int64_t si
   return {};
 }
 
-// [texts, beams, positions]: the beam of the same text whose row each of the first `before` positions has; later rows
-// are their beam's own.
+// [texts, beams, positions]: for each of the first `before` positions the beam of the same text that owns the row;
+// later rows are the beam's own.
 Status follow_beams(const Tensor& beams, int64_t before, int64_t batch, int64_t heads, int64_t columns, int64_t size,
                     Heads& rows, Tensor& out) {
   PY_ORT_ENSURE(beams.rank() == 3 && beams.dims[0] * beams.dims[1] == batch && beams.dims[2] >= before,
@@ -123,7 +123,7 @@ class MultiHeadAttention {
       if (key->rank() == 5) {
         p.v_size = p.qk_size, new_columns = key->dims[1];
         p.k = packed(*key, 2, 0, p.qk_size), p.v = packed(*key, 2, 1, p.qk_size);
-      } else if (key->rank() == 4) {  // [batch, heads, columns, size], of cross attention
+      } else if (key->rank() == 4) {  // [batch, heads, columns, size], for cross attention
         PY_ORT_ENSURE(value && value->rank() == 4, "key and value must both have four axes");
         new_columns = key->dims[2], p.v_size = value->dims[3];
         p.k = Heads::by_head(key->data<float>(), p.heads, new_columns, p.qk_size),
@@ -138,7 +138,7 @@ class MultiHeadAttention {
     }
     const float* added = bias ? bias->data<float>() : nullptr;
     const int64_t hidden = p.heads * p.qk_size;
-    // Keys and values that come as heads of their own have theirs already.
+    // Keys and values that arrive as heads include their biases already.
     const float* own = key && key->rank() == 4 ? nullptr : added;
     PY_ORT_ENSURE(!bias || bias->count() == 2 * hidden + p.heads * p.v_size, "a bias of shape ", bias->dims,
                   " does not fit ", p.heads, " heads of ", p.qk_size, " and ", p.v_size);
@@ -146,7 +146,7 @@ class MultiHeadAttention {
     PY_ORT_TRY(add_part(p.k, p.batch, p.heads, new_columns, p.qk_size, own ? own + hidden : nullptr, parts[1]));
     PY_ORT_TRY(add_part(p.v, p.batch, p.heads, new_columns, p.v_size, own ? own + 2 * hidden : nullptr, parts[2]));
     Tensor present_key, present_value;
-    int64_t used = -1;  // rows of the past that count, if it is longer
+    int64_t used = -1;  // rows of the past to use, if it is longer
     if (past_rows) PY_ORT_TRY(read_integer(*past_rows, "past_sequence_length", used));
     PY_ORT_ENSURE(!past_rows || (past_key && past_value && used >= 0),
                   "past_sequence_length goes with past_key and past_value, and is 0 or more");
@@ -161,7 +161,7 @@ class MultiHeadAttention {
       p.v = Heads::by_head(present_value.data<float>(), p.heads, present_value.dims[2], p.v_size);
     }
     Tensor beam_keys, beam_values;
-    if (beams && past_rows && p.rows == 1) {  // otherwise onnxruntime does not look at it
+    if (beams && past_rows && p.rows == 1) {  // otherwise onnxruntime ignores it
       PY_ORT_TRY(follow_beams(*beams, before, p.batch, p.heads, p.columns, p.qk_size, p.k, beam_keys));
       PY_ORT_TRY(follow_beams(*beams, before, p.batch, p.heads, p.columns, p.v_size, p.v, beam_values));
     }
@@ -292,7 +292,7 @@ class QAttention {
   }
 
  private:
-  // One scale, or one a column.
+  // One scale, or one per column.
   static Status dequantize(const Tensor& from, const Tensor* scale, const Tensor* zero, Tensor& out) {
     const int64_t columns = from.dims.back();
     PerAxis scales, zeros;

@@ -75,7 +75,8 @@ class RotaryEmbedding {
   }
 
  private:
-  // Without positions the caches have one row per batch and row; com.microsoft's may be one number, the first position.
+  // Without positions the caches have one row per batch and row; com.microsoft's positions may be one number, the
+  // first.
   static Status read_positions(const Tensor* given, int64_t batch, int64_t rows, std::vector<int64_t>& out) {
     out.resize(static_cast<size_t>(batch * rows));
     std::iota(out.begin(), out.end(), 0);

@@ -9,15 +9,15 @@ namespace py_ort {
 
 struct RotaryTable {
   const float *cos = nullptr, *sin = nullptr;  // [positions, half]
-  int64_t half = 0;                            // pairs that are rotated in a head
-  bool interleaved = false;                    // pairs are neighbors, else `half` apart
+  int64_t half = 0;                            // rotated pairs in a head
+  bool interleaved = false;                    // pairs are neighbors, otherwise `half` apart
   std::vector<int64_t> positions;              // [batch, rows]
 };
 
-// `to` may be `from`. What lies behind the rotated pairs is copied.
+// `to` may be `from`. The elements after the rotated pairs are copied.
 void rotate_heads(const RotaryTable& table, const Heads& from, const Heads& to, int64_t batch, int64_t heads,
                   int64_t rows, int64_t size);
-// The table of two caches with as many columns as pairs are rotated; checks that all positions are in it.
+// The table from two caches with a column for each rotated pair; checks that all positions are in it.
 Status check_rotary_caches(const Tensor& cos, const Tensor& sin, RotaryTable& table);
 
 }  // namespace py_ort

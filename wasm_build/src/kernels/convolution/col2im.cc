@@ -1,4 +1,4 @@
-// Col2Im: adds up blocks, one column each, to the image they were cut from.
+// Col2Im: adds up blocks, one column each, into the image from which they were cut.
 #include <algorithm>
 
 #include "kernels/shared/axes.h"
@@ -31,7 +31,7 @@ class Col2Im {
     dims.insert(dims.end(), image.begin(), image.end());
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, dims, y));
-    // Where element (tap, place) falls in the image; -1: outside.
+    // The place of element (tap, place) in the image; -1: outside.
     std::vector<int64_t> target(static_cast<size_t>(taps * columns));
     for (int64_t tap = 0; tap < taps; ++tap) {
       for (int64_t column = 0; column < columns; ++column) {

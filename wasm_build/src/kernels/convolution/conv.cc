@@ -1,7 +1,6 @@
-// Convolution. The micro-kernels work on channels-last images; channels-first ones are turned before and after.
+// Convolution. The micro-kernels work on channels-last images; channels-first ones are transposed before and after.
 //   1x1, stride 1:  a plain matrix product of the pixels
-//   depthwise:      f32_depthwise
-//   3x3, stride 1:  f32_winograd where it pays and the weights are constant
+//   depthwise:      f32_depthwise 3x3, stride 1:  f32_winograd if it is faster and the weights are constant
 //   all others:     f32_gemm, its rows gathered below the window (no im2col buffer); one product per group
 #include "kernels/shared/columns.h"
 #include "kernels/shared/derived.h"
@@ -44,7 +43,7 @@ class Conv {
     const Tensor &w = *context.input(1), *bias = context.input(dialect::kProductBias),
                  *given = context.input(dialect::kProductResidual), *z;
     Tensor x, residual;
-    Columns x_at, z_at, y_at;  // of channels-last images only
+    Columns x_at, z_at, y_at;  // for channels-last images only
     if constexpr (kChannelsLast) {
       PY_ORT_TRY(seen_columns(*context.input(0), columns_.x, x, x_at));
       if (given) {
@@ -85,7 +84,7 @@ class Conv {
     };
     if constexpr (kChannelsLast) {
       residual = {};
-      // The result may lie where the residual does: each element of that is read just before its sum is written.
+      // The result may be in the residual's place: each element of the residual is read just before its sum is written.
       const std::initializer_list<size_t> over = {3}, none = {};
       const bool whole = job.z && columns_.residual.empty();
       Tensor y;
@@ -99,7 +98,8 @@ class Conv {
   }
 
  private:
-  // What follows from the sizes of X and the weights, which mostly are those of the last run; and pointers of this one.
+  // Facts that follow from the sizes of X and the weights, mostly the same as in the last run; and pointers of this
+  // run.
   struct Job {
     Dims x_dims, w_dims, y_dims;
     Image image, result;
@@ -123,7 +123,7 @@ class Conv {
     return {};
   }
 
-  // Sizes from the weights, whatever their layout.
+  // Sizes from the weights, in any layout.
   Status describe_weights(const Tensor& w, const Image& image, Dims& kernel, Job& job) const {
     job.in_channels = image.channels;
     PY_ORT_ENSURE(group_ > 0 && image.channels % group_ == 0, image.channels, " channels cannot be split into ", group_,
@@ -159,7 +159,7 @@ class Conv {
     return {};
   }
 
-  // To [taps, M] for depthwise, else to panels for each group.
+  // To [taps, M] for depthwise, otherwise to panels for each group.
   Status prepare_weights(const Tensor& w, const Job& job, Tensor& out) const {
     if (layout_ == WeightLayout::panel8 || (layout_ == WeightLayout::hwio && job.depthwise)) {
       out = w;

@@ -1,5 +1,5 @@
-// Transposed convolution: a matrix product gives each input pixel's share in all the output pixels below the window,
-// which are then added up in place. Channels-first images are turned before and after.
+// Transposed convolution: a matrix product gives each input pixel's share in all the output pixels below the window.
+// The shares are then added up in place. Channels-first images are transposed before and after.
 #include <algorithm>
 
 #include "kernels/shared/derived.h"
@@ -88,8 +88,8 @@ class ConvTranspose {
 
  private:
   struct Job {
-    Window window{};  // of the convolution that this one is the transpose of: `out` are the input's pixels here, `in`
-                      // the output's
+    Window window{};  // of the convolution whose transpose this is: `out` are the input's pixels here, `in`
+                      // are the output's
     int64_t channels = 0, out_channels = 0;
     const float *x = nullptr, *w = nullptr;
     float* y = nullptr;
@@ -97,7 +97,7 @@ class ConvTranspose {
     bool depthwise = false;
   };
 
-  // To [taps, M] for depthwise, else to panels of K = C/g rows and (tap, output channel) columns for each group.
+  // To [taps, M] for depthwise, otherwise to panels of K = C/g rows and (tap, output channel) columns for each group.
   Status prepare_weights(const Tensor& w, const Job& job, Tensor& out) const {
     const int64_t taps = job.window.taps(), k = job.channels / group_, n = job.out_channels / group_,
                   columns = taps * n;
@@ -122,7 +122,7 @@ class ConvTranspose {
     return {};
   }
 
-  // The result before anything is added to it.
+  // The result before the shares are added.
   static void begin(const Job& job, const float* bias, const float* z) {
     const int64_t pixels = int64_t{job.window.batch} * job.window.in[0] * job.window.in[1] * job.window.in[2];
     float* y = job.y;
@@ -130,7 +130,7 @@ class ConvTranspose {
       for (int64_t c = 0; c < job.out_channels; ++c) y[c] = (bias ? bias[c] : 0.0f) + (z ? *z++ : 0.0f);
   }
 
-  // Function and number, and a residual behind them.
+  // Applies function and number, then a residual.
   void finish(Tensor& y, const float* z) const {
     float* const to = y.mutable_data<float>();
     const auto count = static_cast<int32_t>(y.count());
@@ -140,8 +140,7 @@ class ConvTranspose {
     }
   }
 
-  // Calls add(input pixel, tap, where in y) for input pixels [first, last) and each tap that falls inside of the
-  // output.
+  // Calls add(input pixel, tap, place in y) for input pixels [first, last) and each tap inside the output.
   template <class Add>
   static void for_shares(const Job& job, int64_t first, int64_t last, Add add) {
     const Window& w = job.window;
@@ -156,7 +155,7 @@ class ConvTranspose {
     const int64_t pixels = job.window.pixels_out(), k = job.channels / group_, n = job.out_channels / group_,
                   columns = job.window.taps() * n;
     const int64_t chunk = std::clamp<int64_t>((1 << 17) / std::max<int64_t>(1, columns) / 6 * 6, 6,
-                                              std::max<int64_t>(6, pixels));  // shares stay in the cache
+                                              std::max<int64_t>(6, pixels));  // shares then stay in the cache
     Tensor shares;
     PY_ORT_TRY(Tensor::make(DType::float32, {chunk, columns}, shares));
     ProductEnd end;

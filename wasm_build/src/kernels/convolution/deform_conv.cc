@@ -1,4 +1,4 @@
-// DeformConv: a convolution whose taps are moved by offsets of their own, and weighted by a mask.
+// DeformConv: a convolution whose taps are moved by offsets, and weighted by a mask.
 #include "kernels/shared/bilinear.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/product.h"

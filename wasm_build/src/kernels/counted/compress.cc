@@ -19,7 +19,7 @@ class Compress {
     const auto condition = context.input(1)->values<uint8_t>();
     std::vector<OffsetMap> maps = whole_axes(in.dims);
     OffsetMap chosen;
-    // As natively, what is behind the end of the axis does not count.
+    // As natively, conditions past the end of the axis are ignored.
     for (size_t i = 0; i < std::min(condition.size(), maps[axis].size()); ++i)
       if (condition[i]) chosen.push_back(maps[axis][i]);
     Dims dims = in.dims;

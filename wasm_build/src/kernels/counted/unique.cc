@@ -10,7 +10,7 @@
 namespace py_ort {
 namespace {
 
-// Whether row `a` comes before row `b`, of rows of `length` elements.
+// True if row `a` sorts before row `b`; rows have `length` elements.
 using Before = bool (*)(const void* rows, int64_t a, int64_t b, int64_t length);
 template <class T>
 bool row_before(const void* rows, int64_t a, int64_t b, int64_t length) {
@@ -18,7 +18,7 @@ bool row_before(const void* rows, int64_t a, int64_t b, int64_t length) {
   return std::lexicographical_compare(x, x + length, y, y + length, &comes_before<T>);
 }
 
-// Which of the rows are equal, as groups of row numbers in ascending order of the rows' contents.
+// Groups equal rows: row numbers in ascending order of the rows' contents.
 std::vector<std::vector<int64_t>> group_rows(const void* rows, Before before, int64_t count, int64_t length) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
@@ -41,7 +41,7 @@ class Unique {
     if (flat_) in.dims = {in.count()};
     int64_t axis = 0;
     PY_ORT_TRY(normalize_axis(axis_, in.rank(), axis));
-    // Rows along the axis, each of them together.
+    // Rows along the axis, each contiguous.
     const int64_t count = in.dim(axis), outer = count_between(in.dims, 0, axis),
                   inner = count_between(in.dims, axis + 1, in.rank()), length = outer * inner;
     Tensor rows;

@@ -23,7 +23,7 @@ struct MulOp {
 struct DivOp {
   template <class T> T operator()(T x, T y) const {
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      // The smallest integer divided by -1 traps; negated without a sign it wraps to itself.
+      // The smallest integer divided by -1 traps; unsigned negation wraps it to itself.
       using U = std::make_unsigned_t<T>;
       return y == -1 ? static_cast<T>(U{0} - static_cast<U>(x)) : x / y;
     } else {
@@ -46,7 +46,7 @@ struct ModOp {
   }
   bool c_like;
 };
-// A NaN on either side wins.
+// A NaN on either side is the result.
 struct MaxOp {
   template <class T> T operator()(T x, T y) const { return x > y || x != x ? x : y; }
 };
@@ -108,12 +108,12 @@ class Mod {
 
 struct PRelu {
   Status operator()(KernelContext& context) const {
-    // ONNX has slopes broadcast to the input's shape; as in native, either may be the wider one.
+    // In ONNX slopes broadcast to the input's shape; as natively, either may be the wider one.
     return run_binary(context, kPRelu, *context.input(0), *context.input(1), context.input(0)->dtype);
   }
 };
 
-// Max, Min, Sum and Mean of any number of operands: pairwise, in lanes until the end so that float16 is rounded once.
+// Max, Min, Sum and Mean of any number of operands: pairwise, in lanes until the end, so that float16 is rounded once.
 class Variadic {
  public:
   explicit Variadic(const KernelInfo& info) : loops_(arithmetic_loops(info.op_type)), mean_(info.op_type == "Mean") {}

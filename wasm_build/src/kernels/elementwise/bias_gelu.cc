@@ -1,4 +1,4 @@
-// BiasGelu, FastGelu and BiasAdd of com.microsoft: an addition, and an activation behind it.
+// BiasGelu, FastGelu and BiasAdd of com.microsoft: an addition, then an activation.
 #include "kernels/shared/axes.h"
 #include "kernels/elementwise/binary.h"
 #include "kernels/shared/dtypes.h"
@@ -8,7 +8,7 @@
 namespace py_ort {
 namespace {
 
-// `x` with element i of what is flat in memory raised by bias[i % length], whatever the axes are.
+// Adds bias[i % length] to element i of `x`, flat in memory, whatever the axes are.
 Status add_flat(const Tensor& x, const Tensor& bias, Tensor& out) {
   PY_ORT_ENSURE(bias.count() > 0 || x.count() == 0, "the bias is empty, and X has ", x.count(), " elements");
   Tensor periods = bias, sum;

@@ -67,7 +67,7 @@ class BitShift {
   int64_t sign_ = 1;
 };
 
-// Each byte of a tensor by itself.
+// Maps each byte of a tensor separately.
 template <class F>
 Status each_byte(KernelContext& context, F f) {
   const Tensor& in = *context.input(0);
@@ -81,7 +81,7 @@ Status each_byte(KernelContext& context, F f) {
 
 struct Not {
   Status operator()(KernelContext& context) const {
-    return each_byte(context, [](uint8_t x) { return uint8_t{x == 0}; });  // feeds may have any byte for true
+    return each_byte(context, [](uint8_t x) { return uint8_t{x == 0}; });  // in feeds true may be any nonzero byte
   }
 };
 

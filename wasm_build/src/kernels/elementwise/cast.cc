@@ -11,7 +11,7 @@
 namespace py_ort {
 namespace {
 
-// Eight digits whatever the type is, as onnxruntime has it.
+// Eight digits for all types, as in onnxruntime.
 std::string text_of(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-INF" : "INF";
@@ -66,7 +66,7 @@ struct Rounding {
   E8M0Round e8m0 = E8M0Round::up;
 };
 
-// To the 8-bit floats, where the attributes matter.
+// To the 8-bit floats, for which the attributes matter.
 Status to_small_float(const Tensor& in, DType to, Rounding rounding, Tensor& out) {
   Tensor wide;
   PY_ORT_TRY(cast(in, DType::float32, wide));

@@ -23,7 +23,7 @@ void clamp(const T* x, T* y, size_t count, T least, T most) {
   }
 }
 
-// What onnxruntime takes where a bound is not given: the largest finite number of the type, which infinities become.
+// onnxruntime's bound if none is given: the largest finite number of the type, to which infinities are clipped.
 template <class T>
 T largest(DType dtype) {
   if (dtype == DType::float16) return static_cast<T>(65504.0f);

@@ -1,7 +1,7 @@
-// ElementwiseChain: several elementwise operators over one block of elements after the other, so that what is between
-// them stays in the cache. Its attribute `program` (program.h) has an instruction for each of them. Registers are the
-// inputs, then results; all are floats, truths 0 and 1. With `reduction`, a Reduce operator, the last result is reduced
-// along `axes`, block by block, and is no tensor; what it gives goes through the program `finish`.
+// ElementwiseChain: several elementwise operators over one block of elements after the other, so that intermediate
+// results stay in the cache. Its attribute `program` (program.h) has an instruction for each operator. Registers are
+// the inputs, then results; all are floats, truths are 0 and 1. With `reduction`, a Reduce operator, the last result is
+// not stored: it is reduced along `axes`, block by block. The program `finish` then runs on the reduced values.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -75,7 +75,7 @@ struct Step {
   float numbers[2] = {};
 };
 
-// How an input is walked beside the output: loops from the outermost to the innermost.
+// The walk of an input beside the output: loops from the outermost to the innermost.
 struct Walk { Dims sizes, steps; };
 
 Walk walk_of(const Dims& dims, const Dims& target) {
@@ -116,7 +116,7 @@ void read_run(const Tensor& x, int64_t at, int64_t step, int64_t count, float* t
   }
 }
 
-// Elements [start, start + count) of the input as it is walked: where they lie, or in `space`.
+// Elements [start, start + count) of the input in the order of the walk: in place, or in `space`.
 const float* read(const Tensor& x, const Walk& walk, int64_t start, int64_t count, float* space) {
   const size_t last = walk.sizes.size() - 1;
   const int64_t inner = walk.sizes[last], step = walk.steps[last];
@@ -147,7 +147,7 @@ void each(float* y, F f) {
 v128_t truth(v128_t mask) { return wasm_v128_and(mask, simd::splat(1)); }
 v128_t is_nan(v128_t a) { return wasm_f32x4_ne(a, a); }
 
-// Whole blocks: what is behind the end is computed too, and not read.
+// Whole blocks: elements past the end are computed too, and not read.
 void execute(const Step& step, const float* a, const float* b, const float* c, float* y) {
   using namespace simd;
   switch (step.op) {
@@ -188,7 +188,7 @@ void execute(const Step& step, const float* a, const float* b, const float* c, f
     case Op::where:
       return each(y, [&](int64_t i) { return select(wasm_f32x4_ne(load(a + i), splat(0)), load(b + i), load(c + i)); });
     case Op::is_nan: return each(y, [&](int64_t i) { return truth(is_nan(load(a + i))); });
-    case Op::is_inf: {  // numbers: whether the positive and the negative one count
+    case Op::is_inf: {  // numbers: true if the positive and the negative infinity count
       const v128_t infinity = splat(__builtin_inff()), positive = splat(step.numbers[0]),
                    negative = splat(step.numbers[1]);
       return each(y, [&](int64_t i) {
@@ -213,7 +213,7 @@ class Program {
   bool empty() const { return steps_.empty(); }
   size_t size() const { return steps_.size(); }
 
-  // That instructions read only what is there before them.
+  // Checks that instructions read only earlier registers.
   Status check(size_t inputs) const {
     for (size_t i = 0; i < steps_.size(); ++i)
       for (int source : steps_[i].registers)
@@ -222,8 +222,8 @@ class Program {
     return {};
   }
 
-  // A block: the inputs are in `at`, which gets the results too. Each register has kBlock floats of its own in `space`;
-  // the last result goes to `to`.
+  // Runs a block: the inputs are in `at`, which receives the results too. Each register has kBlock floats of its own in
+  // `space`; the last result goes to `to`.
   void run(std::vector<const float*>& at, size_t inputs, float* space, float* to) const {
     for (size_t i = 0; i < steps_.size(); ++i) {
       const auto source = [&](int k) { return at[static_cast<size_t>(steps_[i].registers[k])]; };
@@ -306,7 +306,7 @@ class ElementwiseChain {
   }
 
  private:
-  // Block by block. `place`: where a block shall be made, or null; `take`: what becomes of it.
+  // Block by block. `place`: returns the block's destination, or null; `take`: receives the block.
   template <class Place, class Take>
   void compute(KernelContext& context, const Dims& dims, Tensor& space, std::vector<const float*>& at, Place place,
                Take take) const {

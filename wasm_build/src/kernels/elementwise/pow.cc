@@ -9,7 +9,8 @@
 namespace py_ort {
 namespace {
 
-// A negative power is a fraction, so 0, unless the base is 1 or -1; of 0 it is what native makes of infinity.
+// A negative power of an integer is a fraction, and becomes 0, unless the base is 1 or -1; a power of 0 is native's
+// conversion of infinity.
 template <class T>
 T power(T base, int64_t exponent) {
   if (exponent < 0 && base == 0) return std::numeric_limits<T>::min();
@@ -20,7 +21,7 @@ T power(T base, int64_t exponent) {
   return static_cast<T>(result);
 }
 
-// The operands are of the base's lane; an integer base with a float exponent is calculated in f64.
+// The operands have the base's lane; an integer base with a float exponent is computed in f64.
 struct PowOp {
   template <class T> T operator()(T x, T y) const {
     if constexpr (std::is_floating_point_v<T>) return std::pow(x, y);
@@ -66,12 +67,12 @@ void powers(const float* x, float exponent, float* y, int64_t count) {
   const auto map = [&](auto f) {
     for (int64_t i = 0; i < count; ++i) y[i] = f(x[i]);
   };
-  // Those that models are full of need no pow.
+  // Exponents frequent in models need no pow.
   if (exponent == 2) return map([](float v) { return v * v; });
   if (exponent == 3) return map([](float v) { return v * v * v; });
   if (exponent == 1) return map([](float v) { return v; });
   if (exponent == -1) return map([](float v) { return 1 / v; });
-  // pow(-0, .5) is 0 and pow(-inf, .5) is inf, where sqrt says -0 and NaN.
+  // pow(-0, .5) is 0 and pow(-inf, .5) is inf, but sqrt returns -0 and NaN.
   if (exponent == 0.5f) return map([](float v) { return v == -INFINITY ? INFINITY : std::sqrt(v) + 0.0f; });
   map([&](float v) { return std::pow(v, exponent); });
 }

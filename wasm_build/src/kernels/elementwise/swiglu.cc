@@ -1,4 +1,4 @@
-// Gated activations: one half lets the other through.
+// Gated activations: one half is multiplied by a gate made from the other.
 #include "kernels/elementwise/binary.h"
 #include "kernels/elementwise/unary.h"
 #include "kernels/shared/axes.h"
@@ -15,7 +15,7 @@ class SwiGLU {
   Status operator()(KernelContext& context) const {
     const Tensor &gate = *context.input(0), &value = *context.input(1);
     PY_ORT_ENSURE(gate.dims == value.dims, "SwiGLU needs equal shapes, got ", gate.dims, " and ", value.dims);
-    // Wide in between, so that float16 is rounded once.
+    // Wide intermediates, so that float16 is rounded once.
     Tensor wide_gate, wide_value, swish, product, result;
     PY_ORT_TRY(widened(gate, wide_gate));
     PY_ORT_TRY(widened(value, wide_value));

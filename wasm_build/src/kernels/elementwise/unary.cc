@@ -52,7 +52,7 @@ namespace {
 
 bool is_float(DType dtype) { return lane_of(dtype) == Lane::f32 || lane_of(dtype) == Lane::f64; }
 
-// Abs, Neg, Sign and Relu of integers; the others do not take them (Shrink goes by way of doubles).
+// Abs, Neg, Sign and Relu of integers; the other operators have no integer form (Shrink uses doubles).
 Status integer_unary(char kind, const Tensor& in, Tensor& out) {
   Tensor wide, result;
   PY_ORT_TRY(widened(in, wide));

@@ -6,7 +6,7 @@
 
 namespace py_ort {
 
-// The attributes a function reads (alpha and beta, or what they are called).
+// The attributes that a function reads (alpha and beta, or their other names).
 struct UnaryParams { float a = 0, b = 0; };
 
 struct UnaryFunction {
@@ -15,12 +15,13 @@ struct UnaryFunction {
   float a;
   const char* b_name;
   float b;
-  Activation::Kind kind;  // of the micro-kernel f32_map; none: it has no such
-  void (*f32)(const float* x, float* y, size_t count, UnaryParams params);  // of what it has not; null: through f64
+  Activation::Kind kind;  // of the micro-kernel f32_map; none: it lacks the function
+  // a function that f32_map lacks; null: through f64
+  void (*f32)(const float* x, float* y, size_t count, UnaryParams params);
   double (*f64)(double x, double a, double b);
 };
 
-// Null when there is none. Names are those of py_ort/schema/scalar_functions.py.
+// Null for an unknown name. Names are those of py_ort/schema/scalar_functions.py.
 const UnaryFunction* find_unary(std::string_view name);
 UnaryParams unary_params(const UnaryFunction& function, const Attributes& attributes);
 // `y` may be `x`.

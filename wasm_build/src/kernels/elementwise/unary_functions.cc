@@ -7,7 +7,7 @@ namespace py_ort {
 namespace simd {
 namespace {
 
-// sin(x + quarter * pi/2). x is brought to [-pi/4, pi/4] by quarter turns; pi/2 is subtracted in parts of 10 bits,
+// sin(x + quarter * pi/2). x is reduced to [-pi/4, pi/4] by quarter turns; pi/2 is subtracted in parts of 10 bits,
 // exact up to 8192 radians.
 v128_t sine(v128_t x, int quarter) {
   if (wasm_v128_any_true(wasm_f32x4_gt(wasm_f32x4_abs(x), splat(8192.0f)))) {  // (also infinities; a NaN stays one)

@@ -1,4 +1,4 @@
-// Mixtures of experts: products of rows with the matrices of the experts that each was given to.
+// Mixtures of experts: products of rows with the matrices of the experts to which each row is assigned.
 #include "kernels/quantization/block_product.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/unpacked_product.h"
@@ -12,9 +12,9 @@ class ExpertMatMul {
   explicit ExpertMatMul(const KernelInfo& info)
       : bits_(info.attributes.integer("bits", 0)), block_(info.attributes.integer("block_size", 0)) {}
 
-  // Inputs: X, a row for each of the tokens or for each of the choices; the choices [tokens, choices of each]; the
-  // experts' matrices [experts, n, k], floats or packed; of packed ones scales [experts, n] or [experts, n, blocks],
-  // zero points, packed along the last of these axes; a bias [experts, n].
+  // Inputs: X, a row for each token or for each choice; the choices [tokens, choices per token]; the experts' matrices
+  // [experts, n, k], floats or packed; for packed ones scales [experts, n] or [experts, n, blocks], and zero points,
+  // packed along the last of these axes; a bias [experts, n].
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &choices = *context.input(1), &w = *context.input(2),
                  *scales = context.input(3), *zeros = context.input(4), *bias = context.input(5);

@@ -34,7 +34,7 @@ class Scatterer {
       return {};
     }
     PY_ORT_ENSURE(data.dtype != DType::string_, "strings cannot be combined by a reduction");
-    // In lanes from end to end, so that float16 is rounded once.
+    // In lanes throughout, so that float16 is rounded once.
     Tensor wide, more, total, result;
     PY_ORT_TRY(widened(data, wide));
     PY_ORT_TRY(widened(updates, more));

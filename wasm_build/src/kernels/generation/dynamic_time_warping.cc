@@ -14,7 +14,7 @@ class DynamicTimeWarping {
     PY_ORT_ENSURE(x.rank() == 2 || (x.rank() == 3 && x.dims[0] == 1),
                   "DynamicTimeWarping takes costs [rows, columns], not the shape ", x.dims);
     const int64_t rows = x.dim(-2), columns = x.dim(-1), stride = columns + 1;
-    // Of each element with a border before it: the cost up to it, and where the path came from.
+    // For each element, with a border before it: the cost of the path to it, and the previous step.
     std::vector<float> cost(static_cast<size_t>((rows + 1) * stride), std::numeric_limits<float>::infinity());
     std::vector<int8_t> came(cost.size(), kLeft);
     cost[0] = 0;
@@ -22,7 +22,7 @@ class DynamicTimeWarping {
       for (int64_t i = 1; i <= rows; ++i) {
         const auto at = static_cast<size_t>(i * stride + j), up = at - static_cast<size_t>(stride);
         const float both = cost[up - 1], above = cost[up], left = cost[at - 1];
-        // Ties go to the left.
+        // Ties choose the left.
         const int8_t from = both < above && both < left ? kBoth : above < both && above < left ? kUp : kLeft;
         came[at] = from;
         cost[at] = x.data<float>()[(i - 1) * columns + j - 1] + (from == kBoth ? both : from == kUp ? above : left);

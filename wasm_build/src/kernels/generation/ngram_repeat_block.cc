@@ -1,5 +1,4 @@
-// com.microsoft's NGramRepeatBlock: scores of tokens that would repeat what was written before become those of the
-// impossible.
+// com.microsoft's NGramRepeatBlock: tokens that would repeat an earlier n-gram get the lowest score.
 #include <algorithm>
 #include <limits>
 
@@ -8,7 +7,7 @@
 namespace py_ort {
 namespace {
 
-// Inputs: what was written, [batch, positions], and scores [batch, vocabulary].
+// Inputs: earlier tokens, [batch, positions], and scores [batch, vocabulary].
 class NGramRepeatBlock {
  public:
   static Status make(const KernelInfo& info, NGramRepeatBlock& out) {

@@ -11,7 +11,8 @@
 namespace py_ort {
 namespace {
 
-// SplitMix64. With the attribute `seed` every run of a kernel gives the same numbers; without, each run others.
+// SplitMix64. With the attribute `seed` every run of a kernel returns the same numbers; without it, each run returns
+// different ones.
 class Random {
  public:
   Random(bool seeded, float seed) {
@@ -95,7 +96,7 @@ class Bernoulli {
   Seed seed_;
 };
 
-// Draws classes with the unnormalized log probabilities of each row: the largest of them after adding Gumbel noise.
+// Draws classes by the unnormalized log probabilities of each row: the largest after adding Gumbel noise.
 class Multinomial {
  public:
   explicit Multinomial(const KernelInfo& info)
@@ -133,7 +134,7 @@ class Multinomial {
   Seed seed_;
 };
 
-// Does nothing but in training, which Python removes otherwise.
+// Has an effect only in training; Python removes all others.
 class Dropout {
  public:
   explicit Dropout(const KernelInfo& info) : seed_(info) {}

@@ -9,10 +9,10 @@
 namespace py_ort {
 namespace {
 
-// Elements that a heap of 4 GiB certainly has no room for; larger numbers fit no int64.
+// More elements than a heap of 4 GiB has room for; larger numbers do not fit int64.
 constexpr double kMost = 1e12;
 
-// The difference of two integers may be beyond their own type.
+// The difference of two integers may exceed their type.
 template <class T>
 uint64_t steps(T from, T to, T step) {
   const auto span = step > 0 ? uint64_t(to) - uint64_t(from) : uint64_t(from) - uint64_t(to);

@@ -21,7 +21,7 @@ class Concat {
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, first.dtype, dims, out));
     if (out->count() == 0) return {};
-    // Written from end to end: the inputs are read side by side.
+    // Written in order: the inputs are read side by side.
     visit_width(first.dtype, [&]<class T>() {
       struct Source {
         const T* at;
@@ -45,7 +45,7 @@ class Concat {
   }
 
  private:
-  // Along the last axis, of columns of the inputs, or into columns of another tensor.
+  // Along the last axis: reads columns of the inputs, or writes into columns of another tensor.
   Status join_columns(KernelContext& context) const {
     const size_t inputs = columns_.into < 0 ? context.input_count() : static_cast<size_t>(columns_.into);
     const auto source = [&](size_t i, Tensor& seen, Columns& at) {
@@ -76,7 +76,7 @@ class Concat {
     return {};
   }
 
-  // The shape of all side by side. An input without elements need not fit, if it adds nothing that is not there.
+  // The shape of all inputs joined. An input without elements need not fit, if it contributes nothing.
   static Status join(const KernelContext& context, int64_t axis, Dims& dims) {
     const Tensor* model = context.input(0);
     int64_t total = 0;

@@ -8,7 +8,7 @@
 namespace py_ort {
 namespace {
 
-// The axes that an input (or attribute) lists; all when it does not.
+// The axes that an input (or attribute) lists; all axes without a list.
 Status listed_axes(const std::vector<int64_t>* given, int64_t rank, std::vector<int64_t>& out) {
   if (given) {
     out = *given;
@@ -21,7 +21,7 @@ Status listed_axes(const std::vector<int64_t>* given, int64_t rank, std::vector<
 
 enum class PadMode : uint8_t { constant, edge, reflect, wrap };
 
-// Where output index `at` (0: the first of the input) comes from in an axis of `size`; -1: nowhere.
+// The source of output index `at` (0: the first of the input) in an axis of `size`; -1: none.
 int64_t source(PadMode mode, int64_t at, int64_t size) {
   if (at >= 0 && at < size) return at;
   switch (mode) {
@@ -92,7 +92,7 @@ class Pad {
 
  private:
   struct Kept { int64_t cut, left; };
-  // Negative pads cut first; what is left is repeated.
+  // Negative pads cut first; the rest is repeated.
   static Kept kept(int64_t size, int64_t before, int64_t after) {
     const int64_t cut = std::max<int64_t>(-before, 0);
     return {cut, size - cut + std::min<int64_t>(after, 0)};
@@ -110,7 +110,7 @@ class CenterCropPad {
     std::vector<int64_t> sizes, axes;
     PY_ORT_TRY(read_integers(context.input(1), sizes));
     PY_ORT_TRY(listed_axes(given_ ? &axes_ : nullptr, in.rank(), axes));
-    if (sizes.size() == 1) sizes.resize(axes.size(), sizes[0]);  // one size is that of all
+    if (sizes.size() == 1) sizes.resize(axes.size(), sizes[0]);  // one size applies to all axes
     PY_ORT_ENSURE(sizes.size() == axes.size(), "CenterCropPad: shape ", sizes, " for ", axes.size(), " axes");
     Dims dims = in.dims;
     for (size_t i = 0; i < axes.size(); ++i) dims[axes[i]] = sizes[i];
@@ -121,7 +121,7 @@ class CenterCropPad {
     std::vector<OffsetMap> maps = whole_axes(in.dims);
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i], size = in.dim(axis), wanted = sizes[i];
-      // The first index of the input, seen from the output: half of what is too much or too little, rounded down.
+      // The first index of the input, relative to the output: half of the excess or lack, rounded down.
       const int64_t start = wanted < size ? (size - wanted) / 2 : -((wanted - size) / 2);
       maps[axis].assign(static_cast<size_t>(wanted), -1);
       for (int64_t k = 0; k < wanted; ++k)

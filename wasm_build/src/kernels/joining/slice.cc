@@ -30,7 +30,7 @@ struct Slice {
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i], step = steps[i], size = in.dim(axis);
       PY_ORT_ENSURE(step != 0, "Slice: the step of axis ", axis, " is 0");
-      // Going backwards, one starts at the last element at the most, and may end before the first.
+      // A backward slice begins at the last element at the latest, and may end before the first.
       const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
       const int64_t start = std::clamp<int64_t>(starts[i] < 0 ? std::max(starts[i], -size) + size : starts[i],
                                                 std::min<int64_t>(0, high), high);

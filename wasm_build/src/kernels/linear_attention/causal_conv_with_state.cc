@@ -1,5 +1,5 @@
-// CausalConvWithState: each channel by itself, over the positions up to its own; those before the first are in the
-// state.
+// CausalConvWithState: convolves each channel separately, over the positions up to the current one; the state has the
+// positions before the first.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace py_ort {
 namespace {
 
 // Inputs: x, weights, bias, past state. With `channels_last`, x and states are [batch, positions, channels...]; with
-// `state_window`, states after the last positions are kept, the newest last.
+// `state_window`, the states after the last positions are kept, the newest last.
 class CausalConvWithState {
  public:
   explicit CausalConvWithState(const KernelInfo& info)
@@ -43,7 +43,7 @@ class CausalConvWithState {
     PY_ORT_TRY(context.output(0, DType::float32, x.dims, y));
     PY_ORT_TRY(context.output(1, DType::float32, dims, present));
     const float* old = past ? past->data<float>() + (slots - 1) * size : nullptr;
-    // Steps from position to position, in x and in states alike.
+    // Steps from position to position, for both x and states.
     const int64_t step = last_ ? channels : 1;
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t c = 0; c < channels; ++c) {

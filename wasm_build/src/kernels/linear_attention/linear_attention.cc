@@ -92,7 +92,7 @@ class LinearAttention {
           const int64_t slot = t + slots - tokens;
           if (slot >= 0) std::copy(state.begin(), state.end(), states + slot * size + at);
         }
-        // Without tokens the state is the one that came.
+        // Without tokens the state is unchanged.
         if (tokens == 0) std::copy(state.begin(), state.end(), states + (slots - 1) * size + at);
       }
     const Tensor* past = context.input_count() > 3 ? context.input(3) : nullptr;

@@ -8,7 +8,7 @@ namespace {
 struct Known {
   std::string_view name;
   Activation otherwise;  // with the operator's defaults
-  int params;            // how many numbers may follow
+  int params;            // the most numbers that may follow
 };
 constexpr Known kKnown[] = {{"", {}, 0},
                             {"Identity", {}, 0},

@@ -1,4 +1,4 @@
-// The functions that other kernels have within them, by their names.
+// The functions inside other kernels, by their names.
 #pragma once
 
 #include "py_ort/kernel.h"
@@ -6,10 +6,9 @@
 
 namespace py_ort {
 
-// By name ("" and Identity: none) and numbers; what numbers leave out gets the operator's defaults.
-// Names may differ in case.
+// By name ("" and Identity: none) and numbers; missing numbers are the operator's defaults. Names may differ in case.
 Status make_activation(std::string_view name, const std::vector<float>& params, Activation& out);
-// How many numbers the activation of this name takes.
+// The number of parameters of the activation with this name.
 int activation_params(std::string_view name);
 
 }  // namespace py_ort

@@ -10,7 +10,7 @@
 namespace py_ort {
 namespace {
 
-// Eliminates below (and, for an inverse, above) the diagonal with the largest pivots; the same steps are done to
+// Eliminates below (and, for an inverse, above) the diagonal, with the largest pivots, and applies the same steps to
 // `right`. Returns the determinant.
 double eliminate(double* a, double* right, int64_t n) {
   double determinant = 1;

@@ -24,8 +24,8 @@ void add_label(Labels& labels, char label) {
   if (!contains(labels, label)) labels.push_back(label);
 }
 
-// `term` with its axes in the order of `labels`; a label that it does not have (or has with size 1) is repeated, one it
-// has twice means its diagonal.
+// `term` with its axes in the order of `labels`. A label that it lacks (or has with size 1) is repeated; a label that
+// it has twice means its diagonal.
 Status arrange(const Term& term, const Labels& labels, const Sizes& sizes, Tensor& out) {
   const Dims strides = strides_of(term.tensor.dims);
   Dims dims;
@@ -82,7 +82,7 @@ Status contract(const Term& a, const Term& b, const Labels& keep, const Sizes& s
   for (const char label : out.labels) dims.push_back(sizes.at(label));
   PY_ORT_TRY(Tensor::make(a.tensor.dtype, std::move(dims), out.tensor));
   visit_lane(lane_of(a.tensor.dtype), [&]<class T>() {
-    // Integers wrap, as unsigned ones may.
+    // Integers wrap, so they are multiplied as unsigned ones.
     using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
     multiply(left.data<U>(), right.data<U>(), out.tensor.mutable_data<U>(), count(batch), count(rows), count(depth),
              count(columns));
@@ -159,7 +159,7 @@ class Einsum {
       PY_ORT_TRY(contract(total, terms[i], keep, sizes, next));
       total = std::move(next);
     }
-    if (terms.size() == 1) {  // sums what is left over
+    if (terms.size() == 1) {  // sums the remaining labels
       Term one, sum;
       PY_ORT_TRY(Tensor::make(DType::int64, {}, one.tensor));
       *one.tensor.mutable_data<int64_t>() = 1;

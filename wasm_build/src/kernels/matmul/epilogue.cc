@@ -11,7 +11,7 @@ namespace py_ort {
 namespace {
 constexpr int kValue = 0, kResidual = 1, kFirst = 2;  // registers
 
-// Which loops of the micro-kernels do it.
+// Chooses the form of the micro-kernels' loops.
 void choose_form(Epilogue& epilogue, bool offset) {
   Activation& activation = epilogue.activation;
   if (offset) epilogue.form = Epilogue::function;
@@ -39,7 +39,7 @@ bool recognized(const std::vector<Instruction>& program, Epilogue& out, bool& re
       residual = true;
       out.residual_last = offset || out.activation.kind != Activation::none;
     } else if (out.residual_last) {
-      return false;  // nothing comes behind it
+      return false;  // no step may follow
     } else if (number >= 0 && adds(number)) {
       offset = true;
     } else if (step.registers != std::vector<int>{value} || offset || out.activation.kind != Activation::none ||

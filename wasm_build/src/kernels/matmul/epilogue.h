@@ -1,5 +1,5 @@
-// What is done to a product's values: the program of the attribute `epilogue` (program.h), which Python's passes write.
-// Register 0 is the value with its bias, register 1 the residual: input 3, of the result's shape.
+// The steps applied to a product's values: the program of the attribute `epilogue` (program.h), which Python's passes
+// write. Register 0 is the value with its bias, register 1 the residual: input 3, of the result's shape.
 #pragma once
 
 #include "kernels/shared/program.h"
@@ -8,8 +8,8 @@
 
 namespace py_ort {
 
-// The form that micro-kernels have of a program: the residual added before or behind all else, one function, a number
-// added to its result. False where it has none.
+// Converts a program to the micro-kernels' form: the residual added first or last, one function, a number added to its
+// result. Returns false if this form cannot express it.
 bool recognized(const std::vector<Instruction>& program, Epilogue& out, bool& residual);
 
 class ProductEpilogue {
@@ -18,7 +18,7 @@ class ProductEpilogue {
 
   // The residual, or null. For a result of shape `dims`.
   Status residual(const KernelContext& context, const Dims& dims, const Tensor*& z) const;
-  // The same for one that is given, or not (null).
+  // The same for a given residual, or null.
   Status residual(const Tensor* given, const Dims& dims, const Tensor*& z) const;
   const Epilogue& form() const { return form_; }
   bool empty() const { return form_.form == Epilogue::identity; }

@@ -44,7 +44,7 @@ class Gemm {
     if (z && c && c->rank() > 1 && c->dim(-2) != 1)
       return not_implemented("a residual fused into a Gemm whose C has rows of its own");
     Tensor* y;
-    // Through panels each element of the residual is read just before the result takes its place.
+    // With panels each element of the residual is read just before the result replaces it.
     if (z && (packed_columns_ >= 0 || b.storage->constant()))
       PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y, {3}));
     else PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y));

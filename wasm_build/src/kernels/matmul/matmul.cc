@@ -1,5 +1,5 @@
-// MatMul, with a bias per column and an epilogue where Python fused them, and com.microsoft's FusedMatMul. With the
-// attribute packed_n the second operand lies in panels (docs/internals.md, section 3).
+// MatMul, with a bias per column and an epilogue if Python fused them, and com.microsoft's FusedMatMul. With the
+// attribute packed_n the second operand is in panels (docs/internals.md, section 3).
 #include "kernels/shared/broadcast.h"
 #include "kernels/shared/derived.h"
 #include "kernels/matmul/epilogue.h"
@@ -87,7 +87,7 @@ class MatMul {
     const Tensor* z;
     PY_ORT_TRY(epilogue_.residual(context, dims, z));
     Tensor* c;
-    // Through panels each element of the residual is read just before the result takes its place.
+    // With panels each element of the residual is read just before the result replaces it.
     if (z && uses_panels(b, right)) PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c, {3}));
     else PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c));
     if (c->count() == 0) return {};
@@ -105,7 +105,7 @@ class MatMul {
   }
 
  private:
-  // Whether a constant right operand lies in panels, or is packed into them.
+  // True if a constant right operand is in panels, or is packed into them.
   bool uses_panels(const Tensor& b, const Stack& right) const {
     return packed_columns_ >= 0 || (b.storage->constant() && element_count(right.batch) == 1);
   }

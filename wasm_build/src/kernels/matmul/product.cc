@@ -16,10 +16,10 @@ using PY_ORT_TARGET::store_some;
 
 namespace {
 
-// Below this many rows, packing B costs more than it brings.
+// Below this many rows, packing B costs more than it saves.
 constexpr int64_t kFewRows = 4;
 
-// A Tensor over floats that somebody else owns, for strided_copy.
+// A Tensor over floats with another owner, for strided_copy.
 Tensor borrowed_floats(const float* data, int64_t count) {
   return {DType::float32,
           {count},

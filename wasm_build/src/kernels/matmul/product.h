@@ -1,4 +1,4 @@
-// Matrix products of operands that lie anyhow in memory. The f32 ones end in the micro-kernel.
+// Matrix products of operands with any steps in memory. The f32 ones use the micro-kernel.
 #pragma once
 
 #include "py_ort/kernel.h"
@@ -21,7 +21,7 @@ Matrix<T> row_major(const T* data, int64_t rows, int64_t columns) {
 inline size_t panels_size(int64_t k, int64_t n) { return static_cast<size_t>((n + 7) / 8 * 8 * k); }
 void pack_panels(const Matrix<float>& b, float scale, float* out);
 
-// Where a product goes and what is done to it on the way.
+// The destination of a product, and the steps applied before it is stored.
 struct ProductEnd {
   float* c = nullptr;
   int64_t c_stride = 0;
@@ -35,7 +35,7 @@ struct ProductEnd {
 Status multiply_panels(const Matrix<float>& a, const float* panels, int64_t n, const ProductEnd& end);
 // C = epilogue(alpha A B + bias, Z)
 Status multiply(const Matrix<float>& a, const Matrix<float>& b, float alpha, const ProductEnd& end);
-// The f32 GEMM as it is, over all workers.
+// Runs an f32 GEMM over all workers.
 Status run_gemm(F32Gemm g);
 
 // C = A B for any arithmetic type; sums in T.
@@ -51,7 +51,7 @@ void multiply_plainly(const Matrix<T>& a, const Matrix<T>& b, T* c) {
   }
 }
 
-// As many zeros as asked, shared by all kernels; valid until the next call.
+// `count` zeros, shared by all kernels; valid until the next call.
 Status zero_floats(size_t count, const float*& out);
 
 }  // namespace py_ort

@@ -1,4 +1,4 @@
-// Products with weights that are packed (few bits each), unpacked a few columns at a time.
+// Products with packed weights (few bits each), unpacked a few columns at a time.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace py_ort {
 
-// Few rows multiply the weights as they are unpacked; more rows share a panel of 8 unpacked columns.
+// Few rows multiply the weights while these are unpacked; more rows share a panel of 8 unpacked columns.
 inline constexpr int64_t kFewRows = 4;
 
 inline float dot_product(const float* a, const float* b, int64_t count) {
@@ -23,7 +23,7 @@ inline float dot_product(const float* a, const float* b, int64_t count) {
   return sum;
 }
 
-// out [rows, n] = a [rows, k] W + bias, where unpack(column, to) writes the k weights of a column, and may write up to
+// out [rows, n] = a [rows, k] W + bias. unpack(column, to) writes the k weights of a column, and may write up to
 // `padded` floats.
 template <class Unpack>
 Status multiply_unpacked(const float* a, int64_t rows, int64_t k, int64_t n, int64_t padded, const Unpack& unpack,

@@ -1,4 +1,4 @@
-// Binarizer, FeatureVectorizer, Imputer, Normalizer, Scaler: preparations of [N, C] or [C] features.
+// Binarizer, FeatureVectorizer, Imputer, Normalizer, Scaler: they prepare [N, C] or [C] features.
 #include <algorithm>
 #include <cmath>
 
@@ -59,7 +59,7 @@ class FeatureVectorizer {
     float* to = out->mutable_data<float>();
     for (int64_t row = 0; row < rows; ++row)
       for (size_t i = 0; i < parts.size(); ++i) {
-        // What an input has too few of is 0, what it has too many of is left out.
+        // Missing columns of an input are 0, excess columns are skipped.
         const int64_t size = i < sizes_.size() ? sizes_[i] : columns[i], copied = std::min(size, columns[i]);
         std::copy_n(parts[i].data<float>() + row * columns[i], copied, to);
         std::fill_n(to + copied, size - copied, 0.0f);
@@ -88,7 +88,8 @@ class Imputer {
     Shape shape{};
     PY_ORT_TRY(feature_shape(in, shape));
     const bool one_each =
-        static_cast<int64_t>(values_.size()) == shape.columns;  // else the first is everybody's, as in onnxruntime
+        // otherwise the first one applies to all, as in onnxruntime
+        static_cast<int64_t>(values_.size()) == shape.columns;
     Tensor x, y, result;
     PY_ORT_TRY(widened(in, x));
     PY_ORT_TRY(Tensor::make(x.dtype, x.dims, y));

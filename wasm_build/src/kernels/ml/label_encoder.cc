@@ -8,7 +8,7 @@
 namespace py_ort::ml {
 namespace {
 
-// A tensor of one element: the attribute's value, or what stands for "not found" in ONNX.
+// A tensor of one element: the attribute's value, or ONNX's value for "not found".
 Status default_value(const Attributes& attributes, DType dtype, Tensor& out) {
   if (auto given = attributes.tensor("default_tensor")) {
     out = std::move(*given);
@@ -55,7 +55,7 @@ class LabelEncoder {
   Tensor values_, otherwise_;
 };
 
-// Strings to integers or the other way round, as the input has them.
+// Strings to integers or integers to strings, depending on the input.
 class CategoryMapper {
  public:
   static Status make(const KernelInfo& info, CategoryMapper& out) {

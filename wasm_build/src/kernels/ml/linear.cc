@@ -8,8 +8,8 @@
 namespace py_ort::ml {
 namespace {
 
-// x · coefficientsᵀ + intercepts, for x [N, C] (or [C]) and coefficients [targets, C]. What numbers there are beyond
-// these nobody reads, as in onnxruntime (its own logreg_iris.onnx has rows of two, and numbers for four).
+// x · coefficientsᵀ + intercepts, for x [N, C] (or [C]) and coefficients [targets, C]. Further numbers are ignored, as
+// in onnxruntime (its own logreg_iris.onnx has rows of two, and numbers for four).
 struct Linear {
   std::vector<float> coefficients, intercepts;
 
@@ -48,7 +48,7 @@ class LinearClassifier {
     PY_ORT_TRY(linear_.scores(*context.input(0), targets, rows));
     std::vector<int64_t> classes;
     for (auto& scores : rows) {
-      if (targets == 1) {  // one model for two classes: on which side of 0 the point is
+      if (targets == 1) {  // one model for two classes: the side of 0 decides
         const bool positive = scores[0] > 0;
         classes.push_back(labels_.size() == 2 ? positive : positive ? 0 : -1);
         if (labels_.size() == 2) add_second_class(transform_, Second::one_minus, scores);

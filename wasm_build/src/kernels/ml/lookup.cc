@@ -9,7 +9,7 @@
 namespace py_ort::ml {
 namespace {
 
-// Strings as they are; a number as the bytes of its int64 or, when it is a float, of its double (one NaN, one zero).
+// Strings unchanged; a number as the bytes of its int64 or, for a float, of its double (one NaN, one zero).
 Status keys_of(const Tensor& tensor, std::vector<std::string>& out) {
   out.clear();
   if (tensor.dtype == DType::string_) {

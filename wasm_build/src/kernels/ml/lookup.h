@@ -1,4 +1,4 @@
-// Maps elements of any dtype to positions in a list: what LabelEncoder and its relatives share.
+// Maps elements of any dtype to positions in a list, for LabelEncoder and similar operators.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace py_ort::ml {
 
-// A tensor from whichever attribute there is: PREFIX + "strings", "int64s" (or "ints"), "floats" or "tensor".
+// A tensor from the attribute that is present: PREFIX + "strings", "int64s" (or "ints"), "floats" or "tensor".
 std::optional<Tensor> list_attribute(const Attributes& attributes, const std::string& prefix);
 
-// Which of equal keys counts.
+// Selects one of several equal keys.
 enum class OfEqual { last, first };
 
 class Lookup {
  public:
   static Status make(const Tensor& keys, Lookup& out, OfEqual counts = OfEqual::last);
-  // The position of each element among the keys; -1: it is not there.
+  // The position of each element among the keys; -1: not found.
   Status find(const Tensor& elements, std::vector<int64_t>& out) const;
   int64_t size() const { return size_; }
 

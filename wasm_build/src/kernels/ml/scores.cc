@@ -11,7 +11,7 @@ float logistic(float x) {
   return x < 0 ? 1 - v : v;
 }
 
-// Winitzki's approximation of the inverse of erf; the one that the operators are defined by.
+// Winitzki's approximation of the inverse of erf, by which the operators are defined.
 float erf_inverse(float x) {
   const float log = std::log((1 - x) * (1 + x));
   const float v = 2 / (3.14159f * 0.147f) + 0.5f * log;
@@ -20,7 +20,7 @@ float erf_inverse(float x) {
 }
 float probit(float x) { return 1.41421356f * erf_inverse(2 * x - 1); }
 
-// Scores of 0 stay 0 when `keep_zeros`.
+// With `keep_zeros`, scores of 0 stay 0.
 void softmax(float* scores, size_t count, bool keep_zeros) {
   const float most = *std::max_element(scores, scores + count);
   float sum = 0;

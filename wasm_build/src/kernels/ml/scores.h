@@ -1,4 +1,4 @@
-// From a model's raw scores to what a classifier gives: transformed scores and labels.
+// From a model's raw scores to a classifier's outputs: transformed scores and labels.
 #pragma once
 
 #include <vector>
@@ -9,18 +9,19 @@ namespace py_ort::ml {
 
 enum class Transform : uint8_t { none, softmax, logistic, softmax_zero, probit };
 Status read_transform(const Attributes& attributes, Transform& out);
-// As onnxruntime has it, a single score is not transformed, but by `probit`.
+// As in onnxruntime, only `probit` transforms a single score.
 void transform_scores(Transform transform, float* scores, size_t count);
 
-// How one score becomes the scores of two classes.
+// Makes the scores of two classes from one score.
 enum class Second : uint8_t { one_minus, negated };
-// {score} becomes {other, score}; of the transforms only `logistic` and `probit` (which keeps it alone) have an effect.
+// {score} becomes {other, score}. Only the transforms `logistic` and `probit` have an effect; `probit` keeps the score
+// alone.
 void add_second_class(Transform transform, Second second, std::vector<float>& scores);
 
 // The class labels, integers or strings.
 class Labels {
  public:
-  // `integers` names the attribute that holds integer labels; strings are in classlabels_strings.
+  // `integers` names the attribute with integer labels; strings are in classlabels_strings.
   static Status make(const Attributes& attributes, const char* integers, Labels& out);
   size_t size() const { return names_.empty() ? numbers_.size() : names_.size(); }
   // Output 0: labels[classes[i]]; class -1 is "" or 0.
@@ -31,7 +32,7 @@ class Labels {
   std::vector<std::string> names_;
 };
 
-// Output 1: all rows have equally many scores, `classes` where there are no rows.
+// Output 1: all rows have the same number of scores, `classes` if there are no rows.
 Status write_scores(KernelContext& context, const std::vector<std::vector<float>>& rows, size_t classes);
 
 }  // namespace py_ort::ml

@@ -12,7 +12,7 @@ namespace {
 
 class KernelFunction {
  public:
-  // Without vectors it is the linear one, whatever the model says.
+  // Without vectors it is linear, whatever kernel the model names.
   static Status make(const Attributes& attributes, bool with_vectors, KernelFunction& out) {
     out.type_ = with_vectors ? attributes.text("kernel_type", "LINEAR") : "LINEAR";
     const std::vector<float> params = attributes.numbers("kernel_params");
@@ -38,7 +38,7 @@ class KernelFunction {
   std::array<float, 3> params_{};
 };
 
-// What both operators have in common. Without support vectors the model is linear: `coefficients` are its weights.
+// The common part of both operators. Without support vectors the model is linear: `coefficients` are its weights.
 struct Machine {
   KernelFunction kernel;
   std::vector<float> coefficients, vectors, rho;
@@ -86,7 +86,7 @@ class Regressor {
       if (linear) sum += machine_.kernel(features, machine_.coefficients.data(), length);
       for (size_t j = 0; j < count_; ++j)
         sum += machine_.coefficients[j] * machine_.kernel(features, machine_.vectors.data() + j * length, length);
-      // As onnxruntime: post_transform is for classes.
+      // As in onnxruntime: post_transform is for classes.
       out->mutable_data<float>()[row] = static_cast<float>(one_class_ ? (sum > 0 ? 1 : -1) : sum);
     }
     return {};
@@ -98,8 +98,8 @@ class Regressor {
   size_t count_ = 0;
 };
 
-// Probabilities of k classes from those of each pair, by minimizing how far they disagree (Wu, Lin and Weng, 2004,
-// second method).
+// Probabilities of k classes from those of each pair, by minimizing their disagreement (Wu, Lin and Weng, 2004, second
+// method).
 std::vector<double> couple_probabilities(const std::vector<double>& pairs, size_t k) {
   std::vector<double> q(k * k), p(k, 1.0 / static_cast<double>(k)), qp(k);
   for (size_t t = 0; t < k; ++t)
@@ -194,7 +194,7 @@ class Classifier {
     }
     best = linear ? std::max_element(scores.begin(), scores.end()) - scores.begin()
                   : std::max_element(votes.begin(), votes.end()) - votes.begin();
-    // As onnxruntime: of two classes the second, if any score speaks for one.
+    // As in onnxruntime: of two classes the second, if any score is in its favor.
     if (linear && k == 2 &&
         (positive_ ? scores[static_cast<size_t>(best)] >= 0.5f : scores[static_cast<size_t>(best)] > 0))
       best = 1;
@@ -222,7 +222,7 @@ class Classifier {
     for (size_t i = 0; i < per_class_.size(); ++i)
       for (size_t j = i + 1; j < per_class_.size(); ++j, ++pair) {
         double sum = machine_.rho[pair];
-        // Row j - 1 holds what class i's vectors weigh against class j, row i the other way round.
+        // Row j - 1 has the weights of class i's vectors against class j, row i the reverse.
         for (size_t m = 0; m < static_cast<size_t>(per_class_[i]); ++m)
           sum += machine_.coefficients[(j - 1) * total + starts[i] + m] * kernels[starts[i] + m];
         for (size_t m = 0; m < static_cast<size_t>(per_class_[j]); ++m)

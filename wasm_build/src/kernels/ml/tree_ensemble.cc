@@ -38,7 +38,7 @@ class Regressor {
     double* to = scores.mutable_data<double>();
     const std::vector<double>& base = forest_.base;
     const auto row = [&](std::vector<double>& sums, const std::vector<bool>& voted) {
-      // As onnxruntime: a target without a vote has no base, either, unless it is the only one.
+      // As in onnxruntime: a target without a vote has no base, unless it is the only target.
       for (size_t t = 0; t < sums.size() && base.size() == sums.size(); ++t)
         if (voted[t] || sums.size() == 1) sums[t] += base[t];
       if (transform_ == Transform::none) {
@@ -100,8 +100,8 @@ class Classifier {
     transform_scores(transform_, scores.data(), scores.size());
     return std::max<int64_t>(best, 0);
   }
-  // As onnxruntime does it, rule for rule: trees of two classes vote for one of them or for both, and what the base is
-  // added to depends on that.
+  // Follows onnxruntime's rules exactly: trees of two classes vote for one of them or for both, and this decides to
+  // which the base is added.
   int64_t one_of_two(std::vector<double>& sums, const std::vector<bool>& voted, std::vector<float>& scores) const {
     const std::vector<double>& base = forest_.base;
     if (base.size() == 2 && voted[1]) {
@@ -113,7 +113,7 @@ class Classifier {
     const double score = voted[1] ? sums[1] : voted[0] ? sums[0] : 0;
     const bool second = score > (one_target_ && positive_ ? 0.5 : 0.0);
     if (one_target_ && !voted[1] && base.size() != 2) {
-      // One score for both: a probability when all votes are positive, else a margin around 0.
+      // One score for both: a probability if all votes are positive, otherwise a margin around 0.
       scores = {static_cast<float>(sums[0])};
       add_second_class(transform_, positive_ ? Second::one_minus : Second::negated, scores);
     } else {

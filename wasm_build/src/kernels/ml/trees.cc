@@ -40,7 +40,7 @@ bool takes(const TreeNode& node, const std::vector<double>& members, double x) {
   return false;
 }
 
-// Where the node of a tree and an id is.
+// Finds a node by its tree and id.
 class NodeIndex {
  public:
   NodeIndex(const std::vector<int64_t>& trees, const std::vector<int64_t>& ids)
@@ -53,11 +53,11 @@ class NodeIndex {
       std::stable_sort(sorted_.begin(), sorted_.end(), before);
     for (uint32_t i = 0; i < sorted_.size(); ++i) first_.try_emplace(trees[sorted_[i]], i);
   }
-  // Of several with the same name the last one counts.
+  // Of several nodes with the same id the last one counts.
   bool find(int64_t tree, int64_t id, size_t& found) const {
     const auto first = first_.find(tree);
     if (first == first_.end()) return false;
-    // Most trees number their nodes from 0 on.
+    // Most trees number their nodes from 0.
     const size_t guess = first->second + static_cast<size_t>(std::clamp<int64_t>(id, 0, UINT32_MAX / 2));
     if (is(guess, tree, id) && !is(guess + 1, tree, id)) {
       found = sorted_[guess];
@@ -83,7 +83,7 @@ class NodeIndex {
 
 }  // namespace
 
-// `feature` is the model's: a leaf has none, whatever it says.
+// `feature` is the model's: a leaf has none, whatever the model says.
 Status Forest::add(TreeNode node, int64_t feature) {
   if (node.branch != Branch::leaf) {
     if (feature < 0 || feature > INT32_MAX) return invalid_graph("a tree ensemble asks for feature ", feature);
@@ -140,7 +140,7 @@ Status Forest::from_nodes(const Attributes& a, const std::string& prefix, Forest
   }
   for (size_t i = 0; i < count; ++i)
     if (!is_child[i]) out.roots.push_back(i);
-  // The votes, those of a leaf together.
+  // The votes, grouped by leaf.
   const std::vector<int64_t> vote_trees = a.integers(prefix + "treeids"), vote_nodes = a.integers(prefix + "nodeids"),
                              targets = a.integers(prefix + "ids");
   if (vote_trees.size() != weights.size() || vote_nodes.size() != weights.size() || targets.size() != weights.size())
@@ -179,7 +179,7 @@ Status Forest::from_leaves(const Attributes& a, Forest& out) {
   for (const size_t size : {yes.size(), no.size(), yes_leaf.size(), no_leaf.size(), splits.size(), modes.size()})
     if (size != count) return invalid_graph("TreeEnsemble's nodes_* attributes differ in length");
   if (targets.size() != weights.size()) return invalid_graph("TreeEnsemble's leaf_* attributes differ in length");
-  // The leaves become nodes behind the others.
+  // Each leaf becomes a node after the others.
   auto member = members.begin();
   for (size_t i = 0; i < count; ++i) {
     TreeNode node;
@@ -229,7 +229,7 @@ Status Forest::scores(const Tensor& in, Aggregate aggregate, const Row& done) co
     std::fill(sums.begin(), sums.end(), 0);
     std::fill(voted.begin(), voted.end(), false);
     for (size_t at : roots) {
-      // A path cannot be longer than there are nodes; a broken model with a circle must not hang.
+      // No path is longer than the number of nodes; a broken model with a cycle must not hang.
       for (size_t steps = 0; nodes[at].branch != Branch::leaf; ++steps) {
         PY_ORT_ENSURE(steps <= nodes.size(), "a tree goes in circles");
         at = takes(nodes[at], members, row_features[nodes[at].feature]) ? nodes[at].yes : nodes[at].no;

@@ -1,4 +1,4 @@
-// Ensembles of decision trees, in one form for the new operator and the two old ones.
+// Ensembles of decision trees, in one form for the new operator and both old ones.
 #pragma once
 
 #include <functional>
@@ -28,10 +28,10 @@ struct Forest {
   std::vector<TreeNode> nodes;
   std::vector<size_t> roots;
   std::vector<Vote> votes;
-  std::vector<double> members;  // those of each set sorted
+  std::vector<double> members;  // sorted within each set
   std::vector<double> base;     // added per target
   size_t targets = 1;
-  // What the nodes read and what they vote for, at most.
+  // The largest feature that nodes read, and the largest target of their votes.
   int64_t last_feature = -1, last_target = -1;
 
   // The form of TreeEnsembleClassifier and -Regressor; `prefix` is "class_" or "target_".
@@ -40,7 +40,7 @@ struct Forest {
   static Status from_leaves(const Attributes& attributes, Forest& out);
   Status add(TreeNode node, int64_t feature);
   Status add_vote(Vote& place, int64_t target, double weight);
-  // What the leaves of a row vote for: a sum (or what else is asked for) per target, without base, and which targets
+  // Receives the votes of a row's leaves: a sum (or another aggregate) per target, without base, and the targets that
   // had votes.
   using Row = std::function<void(std::vector<double>& sums, const std::vector<bool>& voted)>;
   // Calls `row` for each row of `in` ([N, F] or [F]).

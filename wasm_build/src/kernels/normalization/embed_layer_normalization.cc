@@ -1,4 +1,4 @@
-// com.microsoft's EmbedLayerNormalization: the sum of a word's, its position's and its segment's embeddings,
+// com.microsoft's EmbedLayerNormalization: the sum of the embeddings of a token, its position and its segment,
 // normalized.
 #include "kernels/shared/axes.h"
 #include "kernels/shared/half_precision.h"
@@ -12,7 +12,7 @@ class EmbedLayerNormalization {
   explicit EmbedLayerNormalization(const KernelInfo& info) : epsilon_(info.attributes.number("epsilon", 1e-12f)) {}
 
   // Inputs: input_ids, segment_ids, the three tables of embeddings (the segments' may be missing), scale, bias, mask,
-  // position_ids. Outputs: the rows, how many words of each batch the mask leaves, the sums.
+  // position_ids. Outputs: the rows, the number of unmasked tokens in each batch, the sums.
   Status operator()(KernelContext& context) const {
     const Tensor &words = *context.input(0), &scale = *context.input(5), &bias = *context.input(6),
                  *mask = context.input(7);
@@ -49,7 +49,7 @@ class EmbedLayerNormalization {
   }
 
  private:
-  // Adds the rows that ids name; without ids, the first `length` ones in turn.
+  // Adds the rows selected by ids; without ids, the first `length` rows in order.
   static Status add(const Tensor* ids, const Tensor* table, const char* what, int64_t length, int64_t size,
                     Tensor& sums) {
     std::vector<int64_t> rows;

@@ -1,5 +1,5 @@
-// com.microsoft's GroupNorm and SkipGroupNorm: groups of channels normalized, SiLU after them if wanted; channels last
-// unless said otherwise.
+// com.microsoft's GroupNorm and SkipGroupNorm: groups of channels normalized, optionally followed by SiLU; channels are
+// last by default.
 #include <algorithm>
 #include <cmath>
 
@@ -20,8 +20,8 @@ class GroupNorm {
     silu_ = a.integer("activation", 0) != 0, channels_last_ = a.integer("channels_last", 1) != 0;
   }
 
-  // Inputs: X, scale, bias, and of SkipGroupNorm the skip (shaped like X, or one number a channel) and a bias added to
-  // it. Outputs: Y, the sum.
+  // Inputs: X, scale, bias; SkipGroupNorm also has the skip (shaped like X, or one number per channel) and a bias added
+  // to it. Outputs: Y, the sum.
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &scale = *context.input(1), &bias = *context.input(2);
     Image image;

@@ -85,8 +85,8 @@ class GroupNormalization {
   bool scale_per_group_;
 };
 
-// Adds the rows of x, `f` of each element, to one sum a channel: in floats for a while, as their sum loses digits when
-// it is long.
+// Adds the rows of x, `f` of each element, to one sum per channel. Short sums are in floats; long ones would lose
+// digits.
 template <class F>
 void sum_channels(const float* x, int64_t pixels, int64_t channels, std::vector<float>& block,
                   std::vector<double>& sums, F f) {
@@ -142,7 +142,7 @@ class ChannelsLastNormalization {
   }
 
  private:
-  // Tells each channel the average of its group.
+  // Passes the average of its group to each channel.
   template <class Take>
   static void over_groups(const std::vector<double>& sums, int64_t groups, int64_t pixels, Take take) {
     const size_t each = sums.size() / static_cast<size_t>(groups);
@@ -158,7 +158,7 @@ class ChannelsLastNormalization {
   float epsilon_;
 };
 
-// (X - mean) / (deviation + 1e-9) over any axes: these are brought to the end and back.
+// (X - mean) / (deviation + 1e-9) over any axes, which are transposed to the end and back.
 class MeanVarianceNormalization {
  public:
   explicit MeanVarianceNormalization(const KernelInfo& info) : axes_(info.attributes.integers("axes", {0, 2, 3})) {}

@@ -1,4 +1,4 @@
-// Normalization over the last axes: LayerNormalization, RMSNormalization, and com.microsoft's relatives with a skip
+// Normalization over the last axes: LayerNormalization, RMSNormalization, and com.microsoft's operators with a skip
 // connection.
 #include <algorithm>
 #include <cmath>
@@ -99,7 +99,7 @@ class LayerNormalization {
   float epsilon_;
 };
 
-// Whether a tensor is what another one of its last axes is, for all of those before.
+// True if `small` equals the last axes of `dims`, so that it is repeated along the axes before.
 bool repeats(const Dims& small, const Dims& dims) {
   const auto own = std::find_if(small.begin(), small.end(), [](int64_t dim) { return dim != 1; });
   const auto rank = small.end() - own;

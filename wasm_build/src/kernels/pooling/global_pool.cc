@@ -10,8 +10,8 @@
 namespace py_ort {
 namespace {
 
-// How a pool starts, takes an element in, and ends after `count` of them. Each also exists for four floats at once,
-// except Lp.
+// A pool's begin, step for an element, and end after `count` elements. Each also exists for four floats at once, except
+// Lp.
 struct Average {
   explicit Average(const Attributes&) {}
   template <class T> T start() const { return 0; }
@@ -38,7 +38,7 @@ struct Lp {
 template <class Pool>
 concept HasLanes = requires(Pool pool, v128_t x) { pool.merge(x); };
 
-// Of the pixels of one image and channel, next to each other.
+// For the pixels of one image and channel, contiguous in memory.
 template <class T, class Pool>
 T pool_row(const Pool& pool, const T* x, int64_t count) {
   int64_t i = 0;
@@ -52,7 +52,7 @@ T pool_row(const Pool& pool, const T* x, int64_t count) {
   return pool.end(result, count);
 }
 
-// Of all channels of one image, pixel after pixel.
+// For all channels of one image, pixel after pixel.
 template <class T, class Pool>
 void pool_pixels(const Pool& pool, const T* x, int64_t pixels, int64_t channels, T* y) {
   std::fill_n(y, channels, pool.template start<T>());

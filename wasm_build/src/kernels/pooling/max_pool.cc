@@ -1,4 +1,4 @@
-// MaxPool, with the indices of the maxima if they are wanted.
+// MaxPool, with the indices of the maxima if requested.
 #include <wasm_simd128.h>
 
 #include "kernels/shared/half_precision.h"
@@ -7,7 +7,7 @@
 namespace py_ort {
 namespace {
 
-// Of each channel; of no tap the least there is.
+// For each channel; without a tap, the smallest value of the type.
 template <class T>
 [[gnu::noinline]] void largest_bytes(std::span<const T* const> taps, int64_t channels, T* to) {
   constexpr T kLeast = std::numeric_limits<T>::lowest();
@@ -97,7 +97,7 @@ class MaxPool {
     return {};
   }
 
-  // ONNX counts elements of the whole channels-first tensor; within an image in row or column order.
+  // ONNX counts elements of the whole channels-first tensor; within an image it counts by rows or by columns.
   int64_t flat_index(const Window& w, int64_t pixel, int64_t batch, int64_t channel, int64_t channels) const {
     const int64_t size = int64_t{w.in[0]} * w.in[1] * w.in[2];
     int64_t within = pixel - batch * size;

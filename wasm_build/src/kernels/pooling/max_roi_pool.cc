@@ -1,4 +1,4 @@
-// MaxRoiPool: the maxima of the cells of regions of an image.
+// MaxRoiPool: the maxima of cells of image regions.
 #include <algorithm>
 #include <cmath>
 

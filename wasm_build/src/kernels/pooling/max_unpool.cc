@@ -1,4 +1,4 @@
-// MaxUnpool: puts elements back to where MaxPool found them.
+// MaxUnpool: puts elements back where MaxPool found them.
 #include <algorithm>
 
 #include "kernels/shared/axes.h"
@@ -24,7 +24,7 @@ class MaxUnpool {
         spatial_.kernel);
     std::vector<WindowAxis> axes;
     PY_ORT_TRY(slide_transposed(spatial_, Dims(x.dims.begin() + 2, x.dims.end()), spatial_.kernel, axes));
-    Dims own{x.dims[0], x.dims[1]};  // of what the indices count in
+    Dims own{x.dims[0], x.dims[1]};  // the shape to which the indices refer
     for (const WindowAxis& axis : axes) own.push_back(axis.out);
     Dims dims = own;
     if (wanted) PY_ORT_TRY(read_integers(*wanted, dims));

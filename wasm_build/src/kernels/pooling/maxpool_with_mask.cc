@@ -1,4 +1,4 @@
-// com.microsoft's MaxpoolWithMask: in each row of a window, pixels up to the first one that the mask has 0 for.
+// com.microsoft's MaxpoolWithMask: in each row of a window, uses the pixels before the first one that the mask marks 0.
 #include <algorithm>
 #include <limits>
 
@@ -27,7 +27,7 @@ class MaxpoolWithMask {
     PY_ORT_TRY(context.output(0, x.dtype, Image::dims(false, image.batch, image.channels, plan.out), y));
     float* to = y->mutable_data<float>();
     for (int64_t c = 0; c < image.batch * image.channels; ++c) {
-      // onnxruntime takes this element as a plane's first one; with one plane it is.
+      // onnxruntime uses this element as a plane's first one; with one plane it is.
       const int32_t* seen = mask.data<int32_t>() + c * pixels % planes;
       to = pool(plan, x.data<float>() + c * pixels, seen, to);
     }

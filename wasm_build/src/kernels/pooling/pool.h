@@ -1,4 +1,4 @@
-// What the pools share: the walk over a channels-last image, for any element type.
+// Common code of pools: the walk over a channels-last image, for any element type.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace py_ort {
 
-// Calls body(output pixel, its place, pixels below the window that lie inside of the image).
+// Calls body(output pixel, its place, pixels below the window inside the image).
 template <class T, class Body>
 void for_windows(const Window& window, const T* x, Body body) {
   std::vector<const T*> taps(static_cast<size_t>(window.taps_inside()));
@@ -21,7 +21,7 @@ void for_windows(const Window& window, const T* x, Body body) {
   }
 }
 
-// A pool as an operator: turns the image, makes the output, and calls run(plan, channels-last x, channels-last y).
+// A pool as an operator: transposes the image, makes the output, and calls run(plan, channels-last x, channels-last y).
 template <bool kChannelsLast, class Run>
 Status pool_image(KernelContext& context, const SpatialAttributes& attributes, Run run) {
   const Tensor& x = *context.input(0);

@@ -34,7 +34,7 @@ class RoiAlign {
     const int64_t channels = x.dims[1], pixels = x.dims[2] * x.dims[3];
     std::vector<BilinearPoint> points;
     float* to = y->mutable_data<float>();
-    if (pixels == 0) {  // all lies outside of it
+    if (pixels == 0) {  // the whole region is outside
       std::fill_n(to, y->count(), 0.0f);
       return {};
     }
@@ -50,7 +50,7 @@ class RoiAlign {
   }
 
  private:
-  // The sampling points of a region, cell after cell; returns how many there are in a cell.
+  // Makes the sampling points of a region, cell after cell; returns the number per cell.
   int64_t make_points(const float* roi, int64_t image_height, int64_t image_width,
                       std::vector<BilinearPoint>& points) const {
     const float offset = half_pixel_ ? 0.5f : 0.0f;
@@ -83,7 +83,7 @@ class RoiAlign {
         result += points[i].sample(image);
         continue;
       }
-      // The maximum is of the weighted pixels, not of their sums.
+      // The maximum of the weighted pixels, not of their sums.
       float best = image[points[i].index[0]] * points[i].weight[0];
       for (int k = 1; k < 4; ++k) best = std::max(best, image[points[i].index[k]] * points[i].weight[k]);
       result = i == 0 ? best : std::max(result, best);

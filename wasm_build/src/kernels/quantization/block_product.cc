@@ -8,7 +8,8 @@
 namespace py_ort {
 namespace {
 
-// Columns take the sums times the zero points from products with plain weights: of infinities that is NaN.
+// The form by columns subtracts sums times zero points from products with unshifted weights: infinities would become
+// NaN.
 bool has_finite_sums(const BlockProduct& product) {
   const float* sums = product.row_sums();
   return std::all_of(sums, sums + static_cast<size_t>(product.rows) * product.blocks(),

@@ -1,4 +1,4 @@
-// Products with weights of few bits in blocks, as MatMulNBits and mixtures of experts have them.
+// Products with weights of few bits in blocks, for MatMulNBits and mixtures of experts.
 #pragma once
 
 #include "py_ort/microkernels.h"
@@ -6,7 +6,7 @@
 
 namespace py_ort {
 
-// Prepares the rows of A where their form needs it, and multiplies.
+// Prepares the rows of A if the form needs it, and multiplies.
 Status multiply_blocks(BlockProduct product);
 
 }  // namespace py_ort

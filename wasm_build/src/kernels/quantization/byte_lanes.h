@@ -1,4 +1,4 @@
-// Sixteen bytes as vectors of four floats, and such vectors as bytes.
+// Sixteen bytes to vectors of four floats, and back.
 #pragma once
 
 #include <wasm_simd128.h>
@@ -7,7 +7,7 @@
 
 namespace py_ort {
 
-// One with a sign is a greater one without.
+// Widens; signed or unsigned.
 template <bool kSigned>
 inline void widen(v128_t bytes, v128_t (&to)[4]) {
   if (kSigned) simd::floats_of(wasm_v128_xor(bytes, wasm_i8x16_splat(-128)), to, 128);
@@ -17,7 +17,7 @@ inline void widen(v128_t bytes, v128_t (&to)[4]) {
 // Rounded, saturated.
 template <bool kSigned>
 inline v128_t narrow(const v128_t (&floats)[4]) {
-  // Added to 1.5 * 2^23, a number is rounded to the nearest even, and its last bits are an integer's.
+  // Adding 1.5 * 2^23 rounds a number to the nearest even, and leaves the integer in its last bits.
   const auto integer = [&](int i) {
     const v128_t near = wasm_f32x4_pmin(wasm_f32x4_pmax(floats[i], wasm_f32x4_splat(-1024)), wasm_f32x4_splat(1024));
     return wasm_i32x4_sub(wasm_f32x4_add(near, wasm_f32x4_splat(12582912)), wasm_i32x4_splat(0x4b400000));

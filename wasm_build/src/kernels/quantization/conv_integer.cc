@@ -7,7 +7,7 @@
 namespace py_ort {
 namespace {
 
-// What the two operators share. Weights are [M, C/g, k…], or in panels: [g, ceil(M/g/8), ceil(taps*C/g/4), 8, 4].
+// The common code of both operators. Weights are [M, C/g, k…], or in panels: [g, ceil(M/g/8), ceil(taps*C/g/4), 8, 4].
 class IntegerConvolution {
  public:
   Status read(const KernelInfo& info) {
@@ -22,7 +22,7 @@ class IntegerConvolution {
     return {};
   }
 
-  // channels_last: whether x has them; y has.
+  // channels_last: true if x is channels-last; y is.
   Status run(const Tensor& x, const Tensor& w, bool channels_last, int32_t x_zero, const PerAxis& w_zero,
              IntegerEnd end, const Image& image, const SpatialPlan& plan, Tensor& y) const {
     const Window& window = plan.window;
@@ -89,7 +89,7 @@ class IntegerConvolution {
  private:
   bool packed() const { return packed_channels_ >= 0; }
 
-  // A window of its own for each channel: all channels of a pixel at once.
+  // Depthwise: each channel has its own window; processes all channels of a pixel at once.
   Status each_channel(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, const IntegerEnd& end,
                       const SpatialPlan& plan, Tensor& y) const {
     const int64_t m = w.dims[0], taps = plan.window.taps(), padded = (m + 7) / 8 * 8;
@@ -119,7 +119,7 @@ class IntegerConvolution {
 
   SpatialAttributes spatial_;
   int64_t group_ = 1, packed_channels_ = -1;
-  // As I8Depthwise reads them.
+  // In I8Depthwise's form.
   struct Channels {
     std::vector<int16_t> weights;
     std::vector<int32_t> sums;

@@ -1,4 +1,4 @@
-// com.microsoft's DynamicQuantizeMatMul: A is quantized to uint8 by its own range, the product made of integers, the
+// com.microsoft's DynamicQuantizeMatMul: A is quantized to uint8 by its own range, and multiplied as integers; the
 // result is float.
 #include "kernels/quantization/integer_stacks.h"
 #include "kernels/quantization/quantization.h"

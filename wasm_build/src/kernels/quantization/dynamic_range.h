@@ -11,7 +11,7 @@ namespace py_ort {
 // The range of an integer dtype of at most 16 bits.
 struct IntegerRange { float low, high; };
 
-// Four at once for the usual case, float32 to 8 bits: x / scale to the nearest even, plus the zero point, in range.
+// Four at once for the common case, float32 to 8 bits: x / scale to the nearest even, plus the zero point, saturated.
 template <class T>
 inline void quantize_bytes(const float* x, int64_t count, float scale, float zero, IntegerRange range, T* y) {
   constexpr bool is_signed = static_cast<T>(-1) < 0;
@@ -37,21 +37,20 @@ inline void quantize_bytes(const float* x, int64_t count, float scale, float zer
   else quantize_bytes(x, count, scale, zero, {0, 255}, static_cast<uint8_t*>(y));
 }
 
-// What DynamicQuantizeLinear takes for the scale and the zero point of uint8: zero is always among the numbers, and a
-// NaN never.
+// DynamicQuantizeLinear's scale and zero point of uint8. The range always includes zero, and never a NaN.
 struct DynamicRange {
   float scale, zero;
   // low <= 0 <= high
   static DynamicRange of(float low, float high) {
     const float scale = high == low ? 1.0f : (high - low) / 255, zero = __builtin_nearbyintf(-low / scale);
-    // Of -inf / inf, onnxruntime makes the largest.
+    // onnxruntime's result for -inf / inf is the largest.
     return {scale, zero != zero || zero > 255 ? 255.0f : zero < 0 ? 0.0f : zero};
   }
 };
 
 inline DynamicRange dynamic_range_of(const float* x, int64_t count) {
   v128_t lows = simd::splat(0), highs = lows;
-  // Four vectors at a time: one after the other, each would wait for the one before.
+  // Four vectors at a time: one by one, each would wait for the previous one.
   v128_t each_low[4] = {lows, lows, lows, lows}, each_high[4] = {lows, lows, lows, lows};
   const auto see = [](v128_t& low, v128_t& high, v128_t four) {
     low = wasm_f32x4_pmin(low, four), high = wasm_f32x4_pmax(high, four);
@@ -64,7 +63,7 @@ inline DynamicRange dynamic_range_of(const float* x, int64_t count) {
 #pragma clang loop unroll(full)
   for (int k = 0; k < 4; ++k) lows = wasm_f32x4_pmin(lows, each_low[k]), highs = wasm_f32x4_pmax(highs, each_high[k]);
   for (; i + 4 <= count; i += 4) see(lows, highs, simd::load(x + i));
-  for (; i < count; ++i) see(lows, highs, wasm_v128_load32_zero(x + i));  // zero is among the numbers anyway
+  for (; i < count; ++i) see(lows, highs, wasm_v128_load32_zero(x + i));  // the range includes zero anyway
   const auto least = [](float a, float b) { return b < a ? b : a; };
   const float low = least(least(wasm_f32x4_extract_lane(lows, 0), wasm_f32x4_extract_lane(lows, 1)),
                           least(wasm_f32x4_extract_lane(lows, 2), wasm_f32x4_extract_lane(lows, 3)));

@@ -1,4 +1,4 @@
-// com.microsoft GatherBlockQuantized: rows of a table that is quantized in blocks, dequantized as they are taken.
+// com.microsoft GatherBlockQuantized: rows of a table quantized in blocks, dequantized while they are gathered.
 #include <algorithm>
 #include <vector>
 
@@ -26,7 +26,7 @@ class GatherBlockQuantized {
     Tensor data = *context.input(0);
     const Tensor &indices = *context.input(1), &scale = *context.input(2);
     const Tensor* zero_point = context.input(3);
-    // uint8 holds `bits` per element: two to a byte along the last axis, or one with 128 for zero.
+    // uint8 holds `bits` per element: two per byte along the last axis, or one, with 128 as zero.
     const bool bytes = data.dtype == DType::uint8;
     const auto zero = static_cast<float>(bytes ? 1 << (bits_ - 1) : 0);
     if (bytes && bits_ == 4 && data.rank() > 0) {
@@ -65,7 +65,7 @@ class GatherBlockQuantized {
     PY_ORT_TRY(Tensor::make(DType::float32, dims, values));
     const int64_t outer = count_between(data.dims, 0, gather),
                   length = count_between(data.dims, gather + 1, data.rank());
-    // Where an element's scale is. Those of a row lie next to each other.
+    // The place of an element's scale. A row's scales are contiguous.
     const int64_t inner = count_between(data.dims, quantize + 1, data.rank()), size = data.dims[quantize];
     const auto scale_of = [&](int64_t i) {
       return (i / inner / size * expected[quantize] + i / inner % size / block_size_) * inner + i % inner;
@@ -98,7 +98,7 @@ class GatherBlockQuantized {
   }
 
  private:
-  // Elements [first, first + count), widened. Reading begins at an even one: two lie in a byte.
+  // Elements [first, first + count), widened. Reading begins at an even element: a byte has two.
   template <class T>
   static const T* read(const Tensor& from, int64_t first, int64_t count, std::vector<T>& scratch) {
     const int64_t even = first / 2 * 2, all = first + count - even;
@@ -106,7 +106,7 @@ class GatherBlockQuantized {
     const void* wide = widen(from.dtype, from.storage->data(), even, static_cast<size_t>(all), scratch.data());
     return static_cast<const T*>(wide) + (first - even);
   }
-  // Without the padding nibble that rows of an odd length end with.
+  // Removes the padding nibble at the end of rows of odd length.
   static Status trimmed(const Tensor& packed, int64_t columns, Tensor& out) {
     Tensor all, part;
     PY_ORT_TRY(spread_bytes(packed, all));

@@ -1,9 +1,9 @@
-// Right operands for machines that add pairs of products of bytes in 16 bits, saturating (x86 without VNNI): half as
-// many instructions as with factors of 16 bits, and most weights are so small that their sums fit. What does not fit is
-// taken out and multiplied apart.
+// Right operands for machines that add pairs of products of bytes in 16 bits, saturating (x86 without VNNI). This needs
+// half as many instructions as factors of 16 bits, and most weights are so small that their sums fit. The excess of the
+// others is subtracted and multiplied separately.
 //
-// A is in uint8: of the weights that meet in one sum of 16 bits, neither the positive nor the negative ones may be more
-// than 128 together, since 255 * 128 is below 2^15.
+// A is in uint8. Among the weights in one sum of 16 bits, neither the positive nor the negative ones may add up to more
+// than 128, since 255 * 128 is below 2^15.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -28,13 +28,13 @@ struct PairWeights {
   void operator+=(const PairWeights& other) {
     positive = wasm_i16x8_add(positive, other.positive), negative = wasm_i16x8_add(negative, other.negative);
   }
-  // A bit for each sum that is too much, [4 columns, 2 pairs].
+  // A bit for each sum that is too large, [4 columns, 2 pairs].
   uint32_t too_much(bool of_negative) const {
     return wasm_i16x8_bitmask(wasm_i16x8_gt(of_negative ? negative : positive, wasm_i16x8_splat(kFits)));
   }
 };
 
-// What must be taken from the weights of a span for them to fit, pair by pair of rows, of four columns.
+// The excess to subtract from the weights of a span so that they fit, by pairs of rows of four columns.
 class Excess {
  public:
   Excess(const PairWeights& weights, const int8_t* b, int64_t fours) : b_(b), fours_(fours) {
@@ -44,14 +44,14 @@ class Excess {
         take(sum / 2, sum % 2, negative ? -1 : 1);
       }
   }
-  // Calls f(which of the span's pairs of rows, [4 columns, 2 rows]) for those that have excess.
+  // Calls f(index of the pair of rows in the span, [4 columns, 2 rows]) for each pair with excess.
   template <class F>
   void for_each_pair(F f) const {
     for (uint32_t left = found_; left; left &= left - 1) f(__builtin_ctz(left), by_[__builtin_ctz(left)]);
   }
 
  private:
-  // The largest weights of a sum are made smaller. It has a pair of rows of each four.
+  // Reduces the largest weights of a sum, which has a pair of rows of each four.
   void take(int32_t column, int32_t half, int32_t sign) {
     int32_t weights[4], most = -kFits;
     const int64_t count = 2 * fours_;
@@ -77,9 +77,8 @@ class Excess {
   int16_t by_[4][4][2] = {};
 };
 
-// Adds the excess of four columns from `b` on. What is added in 16 bits is as in the micro-kernel: spans within whole
-// turns, single fours behind them. Out of line: a browser goes on with its quick form of a function until
-// the next call.
+// Adds the excess of four columns from `b` on. Additions in 16 bits are those of the micro-kernel: spans within whole
+// turns, then single fours. Out of line: until the next call a browser keeps running its quick form of a function.
 [[gnu::noinline]] void find_excess(const int8_t* b, int64_t fours, int64_t span, std::vector<I8Excess>& found) {
   for (int64_t i = 0; i < fours;) {
     const int64_t count = fours / I8Gemm::kTurn * I8Gemm::kTurn > i ? span : 1;
@@ -103,8 +102,8 @@ void IntegerPanels::split() {
   run_microkernel(microkernels().i8_pairs, I8Pairs{&pairs});
   if (!pairs) return;
   const int64_t fours = (k_ + 3) / 4, groups = (n_ + 3) / 4;
-  // By the time of a row's step with four columns and four rows: 16-bit factors, pairs in spans of 1 and 2, and what
-  // two rows of four columns with excess cost.
+  // In units of a row's step with four columns and four rows: the time of 16-bit factors, of pairs in spans of 1 and 2,
+  // and of two rows of four columns with excess.
   constexpr double kWords = 1, kPairs[] = {0.7, 0.57}, kExcess = 0.45;
   const auto all = static_cast<double>(fours * groups);
   double best = kWords * all;

@@ -1,5 +1,5 @@
-// Right operands of integer products, packed: panels of eight columns, in which four rows lie next to each other. Those
-// of constants come packed from Python (providers/wasm/packing.py).
+// Right operands of integer products, packed: panels of eight columns, in which four rows are next to each other.
+// Python packs those of constants (providers/wasm/packing.py).
 #include <algorithm>
 
 #include <wasm_simd128.h>
@@ -11,10 +11,10 @@ namespace {
 
 constexpr int64_t kPanel = I8Gemm::kColumns, kFour = 4 * kPanel;
 
-// The sums of four columns of four rows.
+// The sums of four columns over four rows.
 v128_t columns_of(v128_t bytes) { return wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(bytes)); }
 
-// Eight columns on their way into a panel.
+// Packs eight columns into a panel.
 class Packing {
  public:
   Packing(const uint8_t* from, int64_t row_step, int64_t column_step, int64_t rows, uint8_t flip, int8_t* panel,
@@ -36,7 +36,7 @@ class Packing {
   }
 
  private:
-  // Four columns of four rows.
+  // Stores four columns of four rows.
   void put(v128_t bytes, int64_t four, int64_t half) {
     bytes = wasm_v128_xor(bytes, wasm_i8x16_splat(static_cast<int8_t>(flip_)));
     wasm_v128_store(panel_ + four * kFour + half * 16, bytes);
@@ -44,7 +44,7 @@ class Packing {
     wasm_v128_store(sums, wasm_i32x4_add(wasm_v128_load(sums), columns_of(bytes)));
   }
 
-  // A row's columns lie next to each other: four rows at a time. Returns how many rows it did.
+  // For rows with contiguous columns: four rows at a time. Returns the number of packed rows.
   int64_t rows_of_neighbors() {
     int64_t i = 0;
     for (; i + 4 <= rows_; i += 4) {

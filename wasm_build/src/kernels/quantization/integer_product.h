@@ -1,4 +1,4 @@
-// Products of 8-bit integers with zero points, and what quantized operators do with the sums.
+// Products of 8-bit integers with zero points, and the ends of quantized operators.
 #pragma once
 
 #include <vector>
@@ -11,49 +11,49 @@ namespace py_ort {
 // Element i of an int8 or uint8 tensor.
 int32_t integer_at(const Tensor& tensor, int64_t i);
 
-// Bytes as the micro-kernels want them: the left operand in uint8, the right one in int8.
+// Bytes in the micro-kernels' form: the left operand in uint8, the right one in int8.
 inline uint8_t flip_to_unsigned(DType dtype) { return dtype == DType::int8 ? 0x80 : 0; }
 inline uint8_t flip_to_signed(DType dtype) { return dtype == DType::uint8 ? 0x80 : 0; }
-// A zero point, moved as the numbers are.
+// A zero point, converted like the numbers.
 inline int32_t zero_of_unsigned(DType dtype, int32_t zero) { return dtype == DType::int8 ? zero + 128 : zero; }
 inline int32_t zero_of_signed(DType dtype, int32_t zero) { return dtype == DType::uint8 ? zero - 128 : zero; }
 
-// The right operand, [k, n], as I8Gemm reads it.
+// The right operand, [k, n], in I8Gemm's form.
 class IntegerPanels {
  public:
-  // As large as this, all zeros.
+  // Sets this size, all zeros.
   void clear(int64_t rows, int64_t columns);
-  // Columns from `at` on, a multiple of 8. Element (row, column) is that of `tensor` at first + row * row_step +
+  // Writes columns from `at` on, a multiple of 8. Element (row, column) is that of `tensor` at first + row * row_step +
   // column * column_step.
   void put(int64_t at, const Tensor& tensor, int64_t first, int64_t columns, int64_t row_step, int64_t column_step);
-  // Once all columns are put: takes out what is too much where pairs of products are added in 16 bits, if that is
-  // quicker on this machine.
+  // Call after all columns are put: subtracts the excess for machines that add pairs of products in 16 bits, if that is
+  // faster on this machine.
   void split();
-  // All of that.
+  // All three steps.
   void fill(const Tensor& tensor, int64_t first, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step);
-  // Python has packed them: they stay where they are, unless something is to be taken out.
+  // Uses columns that Python packed, without a copy unless there is excess to subtract.
   void take(const int8_t* packed, int64_t rows, int64_t columns);
-  void apply(I8Gemm& g) const;  // g's B is this
+  void apply(I8Gemm& g) const;  // makes this g's B
   int32_t rows() const { return k_; }
   int32_t columns() const { return n_; }
   static int64_t size(int64_t rows, int64_t columns) { return (columns + 7) / 8 * ((rows + 3) / 4) * 32; }
 
  private:
   const int8_t* data() const { return given_ ? given_ : own_.data(); }
-  // Where four columns begin, two such groups in a panel.
+  // The begin of four columns, of which a panel has two groups.
   int64_t group_at(int64_t group) const { return group / 2 * ((k_ + 3) / 4) * 32 + group % 2 * 16; }
   void take_out();
 
   const int8_t* given_ = nullptr;
   std::vector<int8_t> own_;
-  std::vector<int32_t> sums_;  // of each column, and some
+  std::vector<int32_t> sums_;  // of each column, and padding
   int32_t n_ = 0, k_ = 0;
   int32_t span_ = 0;
   std::vector<I8Excess> excess_;
   std::vector<int32_t> excess_begins_;
 };
 
-// The one number, or one number for each row or column, of a scale or zero point. A missing zero point is 0.
+// The one number, or the number for each row or column, of a scale or zero point. A missing zero point is 0.
 class PerAxis {
  public:
   static Status read(const Tensor* tensor, int64_t size, std::string_view what, PerAxis& out);
@@ -67,7 +67,7 @@ class PerAxis {
   bool constant_ = true;
 };
 
-// What a product does with its sums, column by column. Arrays are readable 16 bytes past their end.
+// The end of a product, column by column. Arrays are readable 16 bytes past their end.
 class IntegerEnd {
  public:
   // zero(column): B's zero points.
@@ -80,7 +80,7 @@ class IntegerEnd {
       if (moved) zeros_[static_cast<size_t>(j)] = moved;
     }
   }
-  // scale(column): from sums to floats, or to the result's steps.
+  // scale(column): from sums to floats, or to the result's quantization steps.
   template <class Scale>
   void scales(int64_t n, const Scale& scale) {
     scales_.resize(static_cast<size_t>(n + 4));

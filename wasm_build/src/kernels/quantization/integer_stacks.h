@@ -35,7 +35,7 @@ struct Shapes {
     if (b.rank() > 1) s.dims.push_back(s.n);
     return {};
   }
-  // Where the operand's matrix for result `i` begins, counted in matrices.
+  // The begin of the operand's matrix for result `i`, counted in matrices.
   int64_t matrix(const Dims& own, int64_t i) const {
     int64_t at = 0, step = 1;
     for (size_t axis = batch.size(); axis-- > 0; i /= batch[axis]) {
@@ -48,7 +48,7 @@ struct Shapes {
   }
 };
 
-// A scale or zero point: one number, one a row (or column), one a matrix, or one for each row of each matrix.
+// A scale or zero point: one number, one per row (or column), one per matrix, or one for each row of each matrix.
 struct Factor {
   PerAxis values;
   int64_t matrix_step = 0, line_step = 0;
@@ -66,12 +66,12 @@ struct Factor {
   int32_t integer(int64_t matrix, int64_t line) const { return static_cast<int32_t>(at(matrix, line)); }
 };
 
-// The right operand, whose panels are kept where it is constant.
+// The right operand; its panels are kept if it is constant.
 class RightStack {
  public:
   void read(const KernelInfo& info) { packed_columns_ = info.attributes.integer(dialect::kPackedN, -1); }
   Status shapes(const Tensor& a, const Tensor& b, Shapes& s) const { return Shapes::of(a, b, packed_columns_, s); }
-  // Of each of its matrices.
+  // The panels of each of its matrices.
   Status panels(const Tensor& b, const Shapes& s, const std::vector<IntegerPanels>*& of_each) const {
     return kept_.get(b, of_each, [&](std::vector<IntegerPanels>& out) -> Status {
       out.resize(static_cast<size_t>(element_count(s.b_batch)));
@@ -87,7 +87,7 @@ class RightStack {
   Derived<std::vector<IntegerPanels>> kept_;
 };
 
-// What a product of stacks is made of, besides A and B. Rows with factors of their own are multiplied one by one.
+// The inputs of a product of stacks besides A and B. Rows with factors of their own are multiplied one by one.
 struct StackFactors {
   Factor a_scale, a_zero, b_scale, b_zero;
   bool scaled = false;  // by factor * a_scale * b_scale / divisor
@@ -106,7 +106,7 @@ inline Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s,
   I8Gemm g;
   g.k = g.a_stride = static_cast<int32_t>(s.k), g.c_stride = static_cast<int32_t>(s.n);
   g.rows = static_cast<int32_t>(rows), g.flip = flip_to_unsigned(a.dtype);
-  int64_t zeros_of = -1;  // whose zero points `end` has
+  int64_t zeros_of = -1;  // the matrix whose zero points `end` has
   for (int64_t at = 0, all = s.m * element_count(s.batch); at < all; at += rows) {
     const int64_t i = at / s.m, row = at % s.m, at_a = one_tall ? 0 : s.matrix(s.a_batch, i),
                   at_b = one_tall ? 0 : s.matrix(s.b_batch, i);

@@ -1,5 +1,5 @@
-// com.microsoft's MatMulBnb4: a product with weights of 4 bits that stand for numbers of a table (FP4 or NF4), times
-// the largest of their block.
+// com.microsoft's MatMulBnb4: a product with weights of 4 bits. Each is an index into a table (FP4 or NF4), times the
+// largest value of its block.
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/unpacked_product.h"
 
@@ -39,7 +39,7 @@ constexpr float kNf4[16] = {-1.0f,
                             0.7229568362236023f,
                             1.0f};
 
-// The numbers that four bits stand for: a byte of each in every plane, where sixteen are looked up at a time.
+// The table of four-bit weights: one byte of each number in every plane, so that sixteen are looked up at a time.
 class Table {
  public:
   explicit Table(const float (&numbers)[16]) : numbers_(numbers) {
@@ -51,14 +51,14 @@ class Table {
     }
   }
   float operator[](int bits) const { return numbers_[bits]; }
-  // Of eight bytes, the first number of each in its high bits, times `factor`.
+  // Sixteen weights of eight bytes, times `factor`; a byte's high bits are its first weight.
   [[gnu::noinline]] void sixteen(const uint8_t* from, float factor, float* to) const {
     const v128_t pairs = wasm_v128_load64_zero(from);
     const v128_t high = wasm_u8x16_shr(pairs, 4), low = wasm_v128_and(pairs, wasm_i8x16_splat(15));
     const v128_t bits = wasm_i8x16_shuffle(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     v128_t bytes[4];
     for (int plane = 0; plane < 4; ++plane) bytes[plane] = wasm_i8x16_swizzle(planes_[plane], bits);
-    v128_t halves[2][2];  // of numbers: of the first and the last eight, the low and the high one
+    v128_t halves[2][2];  // of numbers: the low and the high byte of the first and the last eight
     for (int half = 0; half < 2; ++half) {
       const v128_t x = bytes[2 * half], y = bytes[2 * half + 1];
       halves[0][half] = wasm_i8x16_shuffle(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -89,7 +89,7 @@ class MatMulBnb4 {
     return {};
   }
 
-  // Inputs: A; B, [N, K] flat, the first of two in the high bits; the largest of each block of it.
+  // Inputs: A; B, [N, K] flat, the first of two in the high bits; the largest value of each block of B.
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(1), &largest = *context.input(2);
     const int64_t depth = transposed_ ? k_ : n_, columns = transposed_ ? n_ : k_, all = n_ * k_;

@@ -88,7 +88,7 @@ class MatMulIntegerToFloat {
 };
 
 // Inputs: a, its scale and zero point, b, its scale and zero point, an int32 c, the result's scale, by which it is
-// divided, and zero point (without that it stays float). Its transposes are nodes of their own by now.
+// divided, and zero point (without them it stays float). Its transposes are separate nodes by now.
 class QGemm {
  public:
   explicit QGemm(const KernelInfo& info) : alpha_(info.attributes.number("alpha", 1.0f)) { right_.read(info); }

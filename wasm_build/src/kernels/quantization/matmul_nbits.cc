@@ -16,7 +16,7 @@ class MatMulNBits {
       return not_implemented("MatMulNBits with ", out.bits_, " bits (2, 4 and 8 are)");
     if (out.block_ < 16 || (out.block_ & (out.block_ - 1)))
       return invalid_graph("MatMulNBits's block_size must be a power of two and 16 or more, not ", out.block_);
-    // Natively rows are rounded where there are kernels for it, which of 2 bits are fewer.
+    // Natively rows are rounded if there are kernels for it, which are fewer for 2 bits.
     const bool native = out.bits_ == 2 ? out.block_ >= 32 && out.block_ <= 128 : out.block_ <= 256;
     out.rounds_ = a.integer("accuracy_level", 0) == 4 && native;
     return {};

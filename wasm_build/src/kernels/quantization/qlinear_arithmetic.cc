@@ -54,14 +54,14 @@ class QLinearArithmetic {
   bool multiply_;
 };
 
-// What a softmax of bytes is made with.
+// The parameters of a softmax of bytes.
 struct Softmax {
-  float powers[256];  // of how far an element is below the largest
-  float steps;        // to 1, whole as onnxruntime has them
+  float powers[256];  // by the distance of an element from the largest
+  float steps;        // to 1, whole as in onnxruntime
   v128_t zero;        // the result's zero point
-  uint8_t flip;       // what makes bytes with a sign greater ones without
+  uint8_t flip;       // converts signed bytes to unsigned ones
 
-  // Of a row whose elements lie next to each other.
+  // For a row of contiguous elements.
   [[gnu::noinline]] void operator()(const uint8_t* x, int64_t length, uint8_t* y) const {
     uint8_t most = 0;
     for (int64_t i = 0; i < length; ++i) most = std::max<uint8_t>(most, x[i] ^ flip);
@@ -89,7 +89,7 @@ struct Softmax {
   }
 };
 
-// Inputs: x, its scale and zero point (which changes nothing), y's scale and zero point.
+// Inputs: x, its scale and zero point (which has no effect), y's scale and zero point.
 class QLinearSoftmax {
  public:
   explicit QLinearSoftmax(const KernelInfo& info) : axis_(info.attributes.integer("axis", -1)) {}

@@ -1,4 +1,4 @@
-// com.microsoft's QLinearConcat: bytes with the result's steps are copied, others looked up.
+// com.microsoft's QLinearConcat: bytes with the result's scale and zero point are copied, others are looked up.
 #include <array>
 #include <cstring>
 

@@ -1,6 +1,6 @@
-// com.microsoft QLinearSigmoid, QLinearLeakyRelu, QLinearWhere:
-// an operator on floats between dequantizing its inputs and quantizing its output.
-// ByteTable: passes made a table of several such operators on one tensor.
+// com.microsoft QLinearSigmoid, QLinearLeakyRelu, QLinearWhere: an operator on floats between dequantizing its inputs
+// and quantizing its output.
+// ByteTable: a table that passes made from several such operators on one tensor.
 #include <cmath>
 
 #include "kernels/shared/dtypes.h"
@@ -53,11 +53,11 @@ Status quantize(Tensor& x, Quantization q, DType dtype, Tensor& out) {
   return cast(x, dtype, out);
 }
 
-// Where the inputs of each operator are: indices of data inputs, each followed by its scale and zero point; and those
-// of the output.
+// The places of each operator's inputs: indices of data inputs, each followed by its scale and zero point; and those of
+// the output.
 struct Form {
   std::string_view op_type, float_op;
-  std::vector<size_t> data, plain;  // plain: passed on as they are
+  std::vector<size_t> data, plain;  // plain: passed unchanged
   size_t output_scale;
 };
 const Form* find_form(std::string_view op_type) {

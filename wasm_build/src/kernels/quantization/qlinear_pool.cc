@@ -9,7 +9,7 @@
 namespace py_ort {
 namespace {
 
-// The sum of each image and channel, of which sums are 0 at first.
+// Adds up each image and channel; sums are 0 at first.
 template <class T>
 void add_pixels(const T* x, const Image& image, bool channels_last, int32_t* __restrict sums) {
   const int64_t pixels = image.pixels(), channels = image.channels;
@@ -23,9 +23,9 @@ void add_pixels(const T* x, const Image& image, bool channels_last, int32_t* __r
   }
 }
 
-// The mean of a window, sixteen channels at a time. It is often just between two steps. Then it matters that
-// onnxruntime adds floats here, and rounds with the zero point added: that of bytes without a sign, which it makes of
-// others.
+// The mean of a window, sixteen channels at a time. It is often halfway between two steps. The result then depends on
+// onnxruntime's order: it adds floats, and rounds with the zero point added. It converts signed bytes to unsigned ones
+// first.
 class Mean {
  public:
   Mean(DType dtype, float x_scale, int32_t x_zero, float y_scale, float y_zero)
@@ -96,7 +96,7 @@ class QLinearPool {
     return with_channels_last_output(context, 0, x.dtype, channels_last_, result, [&](Tensor& y) -> Status {
       for_windows(plan.window, input.data<uint8_t>(),
                   [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel&, std::span<const uint8_t* const> taps) {
-        // onnxruntime counts all taps here, also those of a last window that lie behind the padding.
+        // onnxruntime counts all taps here, even those of a last window beyond the padding.
         const Window& w = plan.window;
         const double all = 1.0 * w.kernel[0] * w.kernel[1] * w.kernel[2];
         const auto divisor = static_cast<float>(count_padding_ ? all : static_cast<double>(taps.size()));

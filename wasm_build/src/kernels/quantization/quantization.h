@@ -6,10 +6,10 @@
 
 namespace py_ort {
 
-// Which scale belongs to an element. The tensor is seen as [outer, size, inner] around the axis.
+// Finds the scale of an element. The tensor is viewed as [outer, size, inner] around the axis.
 struct Granularity {
   int64_t outer = 1, size = 1, inner = 1;
-  int64_t blocks = 1;  // scales along the axis; 1 with one_scale: a single one
+  int64_t blocks = 1;  // scales along the axis; 1 with one_scale: one for all
   int64_t block_size = 1;
   bool one_scale = true, blocked = false;
 
@@ -30,7 +30,7 @@ struct Granularity {
 
 bool quantized_range(DType dtype, IntegerRange& out);
 
-// To uint8, or int8, by one scale.
+// To uint8 or int8, by one scale.
 void quantize(const float* x, int64_t count, float scale, float zero, bool is_signed, void* y);
 // To uint8 by the numbers' own range.
 DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t* y);

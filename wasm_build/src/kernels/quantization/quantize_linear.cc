@@ -59,7 +59,7 @@ bool quantized_range(DType dtype, IntegerRange& out) {
 }
 
 void quantize(const float* x, int64_t count, float scale, float zero, bool is_signed, void* y) {
-  // Scales by the last axis have runs of one element: a micro-kernel's call takes longer.
+  // Scales along the last axis have runs of one element, for which a micro-kernel's call takes longer.
   if (count <= I8Quantize::kBlock) return quantize_bytes(x, count, scale, zero, is_signed, y);
   I8Quantize q;
   q.x = x, q.count = count, q.scale = scale, q.zero = zero, q.is_signed = is_signed, q.y = y;
@@ -134,7 +134,7 @@ class QuantizeLinear {
   DType to_, precision_;
 };
 
-// Four numbers less another, as floats.
+// Four numbers minus zero, as floats.
 inline v128_t less(const float* from, float zero) { return simd::sub(simd::load(from), simd::splat(zero)); }
 inline v128_t less(const int32_t* from, int32_t zero) {
   return wasm_f32x4_convert_i32x4(wasm_i32x4_sub(wasm_v128_load(from), wasm_i32x4_splat(zero)));
@@ -157,7 +157,7 @@ class DequantizeLinear {
     PY_ORT_TRY(Tensor::make(DType::float32, x.dims, values));
     const float* s = scales.data<float>();
     float* __restrict out = values.mutable_data<float>();
-    // Integers are subtracted as such: int32 has more digits than a float.
+    // Integers are subtracted as integers: int32 has more digits than a float.
     const auto run = [&]<class T>() {
       const T *from = wide.data<T>(), *z = zero_point ? zeros.data<T>() : nullptr;
       granularity.for_each_run([&](int64_t at, int64_t count, int64_t index, int64_t step) {
@@ -204,7 +204,7 @@ struct DynamicQuantizeLinear {
   }
 };
 
-// To the steps of DynamicQuantizeLinear's integers and back.
+// Rounds to the steps of DynamicQuantizeLinear's integers and back.
 struct DynamicFakeQuantize {
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);

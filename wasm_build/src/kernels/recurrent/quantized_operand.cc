@@ -17,7 +17,7 @@ void QuantizedOperand::pack(const Tensor& weights, const GateColumns& columns, I
 Status QuantizedOperand::make(const IntegerPanels& panels, const GateColumns& columns, DType dtype, const Tensor& scale,
                               const Tensor* zero, QuantizedOperand& out) {
   const int64_t n = columns.gates * columns.hidden;
-  // The numbers of all columns; zeros where there is none.
+  // The numbers of all columns; zeros without a tensor.
   const auto read = [&](const Tensor& tensor, std::string_view what, std::vector<float>& values) -> Status {
     const int64_t each = tensor.rank() > 1 ? tensor.dim(1) : 1;
     PY_ORT_ENSURE(

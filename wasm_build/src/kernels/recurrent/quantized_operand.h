@@ -1,5 +1,5 @@
-// The right operands of DynamicQuantizeLSTM: bytes with scales and zero points, multiplied by rows that are quantized
-// by their own range.
+// The right operands of DynamicQuantizeLSTM: bytes with scales and zero points, multiplied by rows quantized by their
+// own range.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace py_ort {
 
-// Bytes behind a left operand that micro-kernels may read.
+// Bytes past a left operand that micro-kernels may read.
 inline constexpr size_t kPastEnd = 16;
 
-// Columns of the products with X and H: those of all gates of all directions, each gate's up to whole panels.
+// Columns of the products with X and H: those of all gates of all directions, each gate padded to whole panels.
 struct GateColumns {
   int64_t directions = 1, gates = 1, hidden = 0;
   int64_t width() const { return (hidden + F32Gemm::kColumns - 1) / F32Gemm::kColumns * F32Gemm::kColumns; }
-  int64_t each() const { return gates * width(); }  // of a direction
+  int64_t each() const { return gates * width(); }  // in a direction
   int64_t count() const { return directions * each(); }
   // Calls f(column, gate counted through all directions).
   template <class F>
@@ -25,7 +25,7 @@ struct GateColumns {
   }
 };
 
-// Of all directions.
+// The operand of all directions.
 class QuantizedOperand {
  public:
   // weights: [directions, k, gates * hidden]

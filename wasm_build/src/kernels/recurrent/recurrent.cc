@@ -46,7 +46,7 @@ Status RecurrentNet::read(const KernelInfo& info, RecurrentSteps::Cell cell, std
     for (size_t d = 0; d < reverse_.size(); ++d) names.insert(names.end(), otherwise.begin(), otherwise.end());
   if (names.size() != otherwise.size() * reverse_.size())
     return invalid_graph("expected ", otherwise.size() * reverse_.size(), " activations, got ", names);
-  // Each activation takes the next numbers, if it takes any.
+  // Each activation uses the next numbers, if it has parameters.
   const std::vector<float> alphas = a.numbers("activation_alpha"), betas = a.numbers("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
   for (const std::string& name : names) {
@@ -59,7 +59,7 @@ Status RecurrentNet::read(const KernelInfo& info, RecurrentSteps::Cell cell, std
   return {};
 }
 
-// Inputs: X, W, R, B, sequence_lens, initial_h, and of LSTM initial_c and P. Outputs: Y, Y_h, and of LSTM Y_c.
+// Inputs: X, W, R, B, sequence_lens, initial_h, and for LSTM initial_c and P. Outputs: Y, Y_h, and for LSTM Y_c.
 Status RecurrentNet::run(KernelContext& context) const {
   const Tensor &x = *context.input(0), &r = *context.input(2), *sequence_lens = context.input(4);
   PY_ORT_ENSURE(x.rank() == 3 && context.input(1)->rank() == 3 && r.rank() == 3,
@@ -127,7 +127,7 @@ Status RecurrentNet::multiply_x(KernelContext& context, const Sizes& s, const Ga
     }));
     QuantizedOperand operand;
     PY_ORT_TRY(QuantizedOperand::make(*panels, columns, w.dtype, *context.input(8), context.input(9), operand));
-    // What is behind the longest sequence has no part in the range of X.
+    // Steps after the longest sequence do not count in X's range.
     std::vector<uint8_t> bytes(static_cast<size_t>(x.count()) + kPastEnd);
     const DynamicRange range = quantize_dynamically(x.data<float>(), longest * s.batch * s.input, bytes.data());
     return operand.multiply(bytes.data(), range, rows, row_data, from_x.mutable_data<float>());
@@ -177,7 +177,7 @@ Status RecurrentNet::run_steps(KernelContext& context, const Sizes& s, const Gat
   } else {
     PY_ORT_TRY(r_panels_.get(r, panels, [&](Tensor& out) { return pack(r, columns, out); }));
   }
-  // Of each direction gates, a product, h twice, c, three peepholes, the bias.
+  // For each direction: gates, a product, h twice, c, three peepholes, the bias.
   const int64_t each = s.batch * columns.each() + 4 * states + 4 * width;
   Tensor work;
   PY_ORT_TRY(zeros(columns.directions * each, work));
@@ -232,7 +232,7 @@ Status RecurrentNet::run_steps(KernelContext& context, const Sizes& s, const Gat
   if (!run_microkernel(microkernels().recurrent_steps, p))
     return out_of_memory("no memory for the scratch space of a recurrent layer");
   for_each_state([&](const auto& d, int64_t b, int64_t at) {
-    // A sequence of no steps leaves zeros, as in onnxruntime, whatever its initial state is.
+    // A sequence of no steps ends in zeros, as in onnxruntime, whatever its initial state is.
     if (lengths[static_cast<size_t>(b)] == 0) {
       for (size_t i = 1; i < 3; ++i) std::fill_n(outputs[i]->template mutable_data<float>() + at, hidden, 0.0f);
       return;

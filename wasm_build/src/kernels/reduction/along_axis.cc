@@ -23,7 +23,7 @@ void arg_best(const T* x, int64_t* y, Around shape, bool last, Better better) {
       T value = x[i];
       for (int64_t k = 1; k < shape.size; ++k) {
         const T other = x[k * shape.inner + i];
-        // A NaN is better than any number, as in numpy.
+        // NaN ranks above any number, as in numpy.
         if (better(other, value) || (other != other && value == value) || (last && other == value)) {
           best = k;
           value = other;
@@ -92,8 +92,8 @@ class Cumulative {
       int64_t at = reverse_ ? (shape.size - 1) * shape.inner : 0;
       for (int64_t k = 0; k < shape.size; ++k, at += step)
         for (int64_t i = at; i < at + shape.inner; ++i) {
-          // What came before: the previous result, with the previous element when that left it out. The first sum is
-          // its element, whose sign a zero would take away.
+          // The previous result, combined with the previous element if that result excluded it. The first sum is its
+          // element: adding it to zero would lose the sign of -0.
           if (k == 0) y[i] = exclusive_ ? static_cast<T>(product_) : x[i];
           else y[i] = combine(y[i - step], x[exclusive_ ? i - step : i]);
         }

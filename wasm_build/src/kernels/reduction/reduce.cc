@@ -21,7 +21,8 @@ constexpr Reduction kReductions[] = {
     {"ReduceSum", Step::sum, Finish::none},    {"ReduceSumSquare", Step::sum_squares, Finish::none},
 };
 
-// exp(x - most) for the largest of each set, so that nothing overflows; `most` is 0 where that would be infinite.
+// exp(x - most) with the largest element of each set, so that nothing overflows; `most` is 0 where it would be
+// infinite.
 Status shifted_exps(const Tensor& in, const ReducedAxes& axes, Tensor& most, Tensor& out) {
   PY_ORT_TRY(Tensor::make(in.dtype, axes.kept_dims, most));
   reduce(Step::max, in, axes, in.dtype, most);
@@ -53,7 +54,7 @@ class Reduce {
       std::iota(list.begin(), list.end(), 0);
     }
     const ReducedAxes axes = reduced_axes(in.dims, list, keep_);
-    // Logarithms and exponentials of integers are calculated in doubles; all else in the input's own lane.
+    // Logarithms and exponentials of integers are computed in doubles; all others in the input's own lane.
     const bool by_logs = reduction_.finish == Finish::log || reduction_.finish == Finish::log_of_exps ||
                          reduction_.finish == Finish::sqrt;
     const bool is_float = lane_of(in.dtype) == Lane::f32 || lane_of(in.dtype) == Lane::f64;

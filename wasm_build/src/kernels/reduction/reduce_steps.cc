@@ -28,7 +28,7 @@ struct ProductStep {
   template <class T> static T apply(T product, T x) { return product * x; }
 };
 
-// Integers wrap, which only unsigned ones may.
+// Integers wrap, so they are added as unsigned ones.
 template <class T, class S>
 constexpr bool wraps = std::is_integral_v<T> && !std::is_same_v<S, MaxStep> && !std::is_same_v<S, MinStep>;
 template <class S, class T>
@@ -41,7 +41,7 @@ T apply(T total, T x) {
   }
 }
 
-// Partial results are combined as they are: not made absolute, nor squared, once more.
+// Combines partial results, without taking magnitudes or squares again.
 template <class S>
 using CombineStep = std::conditional_t<std::is_same_v<S, AbsStep> || std::is_same_v<S, SquareStep>, SumStep, S>;
 
@@ -49,7 +49,7 @@ using CombineStep = std::conditional_t<std::is_same_v<S, AbsStep> || std::is_sam
 template <class T>
 constexpr bool is_hot = std::is_same_v<T, float>;
 
-// One result from a row. For floats sixteen partial results keep the SIMD units busy, and sums exact to more digits.
+// One result from a row. For floats sixteen partial results keep the SIMD units busy, and make sums more exact.
 template <class T, class S>
 T reduce_row(const T* x, int64_t count, T identity) {
   constexpr int64_t parts = 16;
@@ -60,7 +60,7 @@ T reduce_row(const T* x, int64_t count, T identity) {
     return total;
   }
   if constexpr (is_hot<T> && (std::is_same_v<S, MaxStep> || std::is_same_v<S, MinStep>)) {
-    // These instructions pass NaNs on, as the steps do; the compiler does not see that.
+    // These instructions propagate NaNs, like the steps; the compiler does not recognize this.
     const auto best = [](v128_t a, v128_t b) {
       return std::is_same_v<S, MaxStep> ? wasm_f32x4_max(a, b) : wasm_f32x4_min(a, b);
     };
@@ -81,7 +81,7 @@ T reduce_row(const T* x, int64_t count, T identity) {
   return part[0];
 }
 
-// to[i] is combined with x[i].
+// Combines to[i] with x[i].
 template <class T, class S>
 void reduce_into(const T* x, T* __restrict to, int64_t count) {
   if constexpr (is_hot<T>) {
@@ -92,10 +92,10 @@ void reduce_into(const T* x, T* __restrict to, int64_t count) {
   }
 }
 
-// What a lane and a step have of their own; the loops around are the same for all.
+// The loops of one lane and step; the code around them is the same for all.
 struct Kernels {
   void (*row)(const void* x, int64_t count, const void* identity, void* total);  // a row into one total
-  void (*into)(const void* x, void* totals, int64_t count);                      // a row into as many totals
+  void (*into)(const void* x, void* totals, int64_t count);                      // a row into an equal number of totals
 };
 template <class T, class S>
 constexpr Kernels kKernels{[](const void* x, int64_t count, const void* identity, void* total) {

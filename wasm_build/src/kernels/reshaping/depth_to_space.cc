@@ -6,7 +6,7 @@
 namespace py_ort {
 namespace {
 
-// Copies `in`, seen as `dims`, with its axes in the order `perm`.
+// Copies `in`, viewed as `dims`, with its axes in the order `perm`.
 void permute(const Tensor& in, const Dims& dims, const std::array<int, 6>& perm, Tensor& out) {
   const Dims strides = strides_of(dims);
   Dims to(6);

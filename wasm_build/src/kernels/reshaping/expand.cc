@@ -34,13 +34,13 @@ struct Tile {
     PY_ORT_TRY(read_integers(context.input(1), repeats));
     PY_ORT_ENSURE(repeats.size() == in.dims.size(), "Tile: repeats ", repeats,
                   " do not have one entry per axis of shape ", in.dims);
-    // Each axis becomes two: a repeating one that goes nowhere in the input, and its own.
+    // Each axis becomes two: a repeating one with step 0 in the input, and the axis itself.
     const Dims steps = strides_of(in.dims);
     Dims dims, split;
     StridedView view;
     for (size_t i = 0; i < repeats.size(); ++i) {
       PY_ORT_ENSURE(repeats[i] >= 0, "Tile: repeats ", repeats, " has a negative entry");
-      dims.push_back(element_count(Dims{in.dims[i], repeats[i]}));  // in 64 bits, or as many as they hold
+      dims.push_back(element_count(Dims{in.dims[i], repeats[i]}));  // saturates at 64 bits
       split.insert(split.end(), {repeats[i], in.dims[i]});
       view.strides.insert(view.strides.end(), {0, steps[i]});
     }

@@ -30,7 +30,7 @@ class Reshape {
       }
     }
     if (unknown >= 0) {
-      // A size that is copied stands on both sides, so that -1 is known even where the size is 0.
+      // A copied size counts on both sides, so that -1 can be computed even if the size is 0.
       int64_t to_fill = 1, by = 1;
       for (size_t i = 0; i < std::max(dims.size(), in.dims.size()); ++i) {
         if (i < wanted.size() && wanted[i] == 0 && !allow_zero_) continue;

@@ -1,4 +1,4 @@
-// Shape, Size: of the input only dtype and dims are read.
+// Shape, Size: only dtype and dims of the input are read.
 #include <algorithm>
 
 #include "py_ort/kernel.h"

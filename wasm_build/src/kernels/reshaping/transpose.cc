@@ -24,7 +24,7 @@ class Transpose {
     Dims dims(rank);
     StridedView view{0, Dims(rank)};
     int64_t last = -1;
-    bool in_order = true;  // axes of size 1 may be anywhere: nothing moves then
+    bool in_order = true;  // axes of size 1 may be anywhere: they move no element
     for (size_t i = 0; i < rank; ++i) {
       dims[i] = in.dims[perm[i]];
       view.strides[i] = steps[perm[i]];

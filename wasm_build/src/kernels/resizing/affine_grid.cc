@@ -1,4 +1,4 @@
-// AffineGrid: the places, from -1 to 1, that GridSample shall sample for an affine transform of the image.
+// AffineGrid: the places, from -1 to 1, at which GridSample samples for an affine transform of the image.
 #include "kernels/shared/axes.h"
 #include "kernels/shared/half_precision.h"
 
@@ -44,7 +44,7 @@ class AffineGrid {
           const int64_t length = spatial[rank - 1 - i];
           const auto index = static_cast<T>(rest % length);
           rest /= length;
-          // The corner of an axis of one place is its end in native; ONNX's reference has its start.
+          // In an axis of one place, the corner is the axis' end natively; in ONNX's reference it is the start.
           at[i] = align_corners_ ? (length > 1 ? -1 + 2 * index / static_cast<T>(length - 1) : T{1})
                                  : (2 * index + 1) / static_cast<T>(length) - 1;
         }

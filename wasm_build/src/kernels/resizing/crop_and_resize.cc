@@ -1,4 +1,4 @@
-// com.microsoft's CropAndResize: parts of images, each resized to one size.
+// com.microsoft's CropAndResize: parts of images, resized to a common size.
 #include <cmath>
 
 #include "kernels/shared/axes.h"
@@ -13,8 +13,8 @@ class CropAndResize {
       : outside_(info.attributes.number("extrapolation_value", 0)),
         nearest_(info.attributes.text("mode", "bilinear") == "nearest") {}
 
-  // Inputs: X [N, C, H, W], regions [count, 4] (y1, x1, y2, x2, of the image's corners 0 and 1), the image of each, the
-  // size.
+  // Inputs: X [N, C, H, W], regions [count, 4] (y1, x1, y2, x2; the image's corners are 0 and 1), the index of each
+  // region's image, the size.
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &regions = *context.input(1);
     std::vector<int64_t> images, size;
@@ -50,7 +50,7 @@ class CropAndResize {
   }
 
  private:
-  // Corners of the region and of the result are the same; a result of one is the region's middle.
+  // The corners of the region and of the result coincide; a result of size one is the region's middle.
   static float place(float from, float to, int64_t i, int64_t count, int64_t length) {
     const auto last = static_cast<float>(length - 1);
     if (count == 1) return 0.5f * (from + to) * last;

@@ -1,4 +1,4 @@
-// GridSample (opset 20): images of one to three axes, sampled at places that a grid names from -1 to 1.
+// GridSample (opset 20): images of one to three axes, sampled at a grid's places from -1 to 1.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 enum class Mode : uint8_t { nearest, linear, cubic };
 enum class Padding : uint8_t { zeros, border, reflection };
 
-// x, mirrored at both ends until it lies between them.
+// x, mirrored at both ends until it is between them.
 float reflect(float x, float low, float high) {
   const float range = high - low;
   if (range <= 0) return low;
@@ -20,7 +20,7 @@ float reflect(float x, float low, float high) {
   return static_cast<int64_t>(turns) % 2 == 0 ? low + rest : high - rest;
 }
 
-// The elements of one axis that a sample is made of: -1 where they lie outside and count as zero.
+// The elements of one axis that contribute to a sample: -1 for those outside, which count as zero.
 struct Taps {
   int count = 1;
   int64_t index[4];
@@ -83,7 +83,7 @@ class GridSample {
     if (mode_ == Mode::nearest && padding_ == Padding::border) x = std::clamp(x, 0.0f, length - 1);
     if (padding_ == Padding::reflection && (x < low || x > high)) x = reflect(x, low, high);
     Taps taps;
-    if (!(std::fabs(x) < 1e9f)) {  // too far to count, or not a number
+    if (!(std::fabs(x) < 1e9f)) {  // too far to matter, or NaN
       taps.index[0] = -1, taps.weight[0] = 0;
       return taps;
     }
@@ -118,7 +118,7 @@ class GridSample {
     return taps;
   }
 
-  // The grid names the last axis first.
+  // The grid lists the last axis first.
   void combine(const Dims& spatial, const float* at, std::vector<int64_t>& offsets, std::vector<float>& weights) const {
     offsets.assign(1, 0);
     weights.assign(1, 1.0f);

@@ -1,4 +1,4 @@
-// ImageDecoder: pixels of a picture's bytes, by the page's decoders, which take their time.
+// ImageDecoder: the pixels of an encoded picture, by the page's asynchronous decoders.
 #include "session/executor.h"
 #include "ep/jsep.h"
 

@@ -1,4 +1,4 @@
-// Resize (opset 19): nearest elements are gathered in one go; linear and cubic interpolation goes axis by axis.
+// Resize (opset 19): nearest elements are gathered at once; linear and cubic interpolation runs axis by axis.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -45,7 +45,7 @@ void interpolate(const ResizeAxis& axis, int64_t outer, int64_t inner, const flo
 
 bool has_fractions(DType dtype) { return lane_of(dtype) == Lane::f32 || lane_of(dtype) == Lane::f64; }
 
-// The same along three axes at once, in the order in which onnxruntime adds up.
+// The same along three axes at once, in onnxruntime's order of additions.
 void interpolate_block(const ResizeAxis (&axes)[3], const float* x, float* y) {
   const ResizeAxis &zs = axes[0], &ys = axes[1], &xs = axes[2];
   const float *wz = zs.weights.data(), *wy = ys.weights.data(), *wx = xs.weights.data();
@@ -62,7 +62,7 @@ void interpolate_block(const ResizeAxis (&axes)[3], const float* x, float* y) {
       }
 }
 
-// Beyond 64 bits as large as no memory is.
+// Saturates at a size beyond any memory.
 int64_t whole(double size) { return static_cast<int64_t>(std::min(size, 0x1p62)); }
 
 class Resize {
@@ -106,7 +106,7 @@ class Resize {
   }
 
  private:
-  // Scales and sizes of all axes from inputs 1 to 3.
+  // Reads scales and sizes of all axes from inputs 1 to 3.
   Status read_sizes(KernelContext& context, const Tensor& x, std::vector<ResizeAxis>& all) const {
     const auto given = [&](size_t i) {
       return context.input(i) && context.input(i)->count() > 0 ? context.input(i) : nullptr;
@@ -187,7 +187,8 @@ class Resize {
     return {};
   }
 
-  // Images, of two axes, or volumes of integers. (Of floats one axis after the other is quicker, and differs less.)
+  // True for images with two axes, or volumes, of integers. (For floats, one axis after the other is faster, and
+  // differs less.)
   bool in_blocks(const Tensor& x, const std::vector<ResizeAxis>& axes) const {
     if (has_fractions(x.dtype) || rule_.interpolation != Interpolation::linear || rule_.antialias) return false;
     return std::all_of(axes.begin(), axes.end() - block_rank(x),
@@ -226,11 +227,11 @@ class Resize {
   Status interpolate_axes(const Tensor& x, const std::vector<ResizeAxis>& axes, Tensor& y) const {
     Tensor current;
     PY_ORT_TRY(cast(x, DType::float32, current));
-    // What shrinks comes first; among equals the last axes, whose elements are gathered one by one.
+    // Shrinking axes come first; otherwise the last axes, whose elements are gathered one by one.
     std::vector<size_t> order;
     for (size_t d = axes.size(); d-- > 0;)
       if (!axes[d].identity()) order.push_back(d);
-    // Between axes onnxruntime rounds integers.
+    // onnxruntime rounds integers between axes.
     const bool rounds = rule_.antialias && !has_fractions(y.dtype);
     if (!rounds)
       std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return axes[a].scale < axes[b].scale; });
@@ -249,7 +250,7 @@ class Resize {
     return y.dtype == DType::float32 ? Status() : narrow(current, y);
   }
 
-  // Bytes round their halves up there, wider integers away from 0.
+  // There, bytes round halves up, wider integers away from 0.
   static void round_to(DType dtype, Tensor& values) {
     float* each = values.mutable_data<float>();
     const bool byte = dtype == DType::uint8 || dtype == DType::int8;

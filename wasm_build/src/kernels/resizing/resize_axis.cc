@@ -25,7 +25,7 @@ double cubic(double x, double a) {
   return 0;
 }
 
-// x, or the border next to it that rounding kept it from.
+// x, or the adjacent border if x differs from it only by rounding.
 float on_border(float x) {
   const float border = std::floor(x) + 0.5f;
   return std::abs(x - border) <= 1e-6f ? border : x;
@@ -56,8 +56,8 @@ Status read_nearest(const std::string& text, Nearest& out) {
   return look_up("nearest_mode", names, text, out);
 }
 
-// The place in the input that output element i comes from. Rounded as onnxruntime rounds it: where a place falls on the
-// border between two elements, nearest then chooses the same one.
+// The place in the input from which output element i is made. It is rounded like onnxruntime's: if it is on the border
+// between two elements, nearest then chooses the same one.
 float ResizeAxis::source(const ResizeRule& rule, int64_t i) const {
   const auto x = static_cast<float>(i), length = static_cast<float>(in), factor = static_cast<float>(scale),
              resized = static_cast<float>(out);
@@ -71,7 +71,7 @@ float ResizeAxis::source(const ResizeRule& rule, int64_t i) const {
     }
     case Coordinates::pytorch_half_pixel: return out > 1 ? half_pixel : 0;
     case Coordinates::align_corners: {
-      // Of interpolation, ONNX's tests expect the unrounded length.
+      // For interpolation, ONNX's tests expect the unrounded length.
       const float last =
           rule.interpolation == Interpolation::nearest ? resized : static_cast<float>(scale * static_cast<double>(in));
       return out == 1 ? 0 : x * (length - 1) / (last - 1);
@@ -88,7 +88,8 @@ float ResizeAxis::source(const ResizeRule& rule, int64_t i) const {
 void ResizeAxis::add_window(const ResizeRule& rule, double x) {
   const double narrowing = rule.antialias ? std::min(scale, 1.0) : 1.0,
                reach = rule.interpolation == Interpolation::linear ? 1 : 2;
-  // The window around x in (base, base + 1]: as wide as the filter, stretched when many input elements fall on one.
+  // The window around x in (base, base + 1]: as wide as the filter, and stretched if several input elements contribute
+  // to one.
   const double base = std::ceil(x) - 1;
   const auto begin = static_cast<int64_t>(std::floor(-reach / narrowing)) + 1;
   taps = static_cast<int>(2 - 2 * begin);

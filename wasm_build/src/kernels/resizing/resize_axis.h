@@ -1,5 +1,5 @@
-// Resize along one axis: which input elements make an output element, and with which weights. Resizing several axes is
-// one after the other.
+// Resize along one axis: the input elements of each output element, and their weights. Several axes are resized one
+// after the other.
 #pragma once
 
 #include <string>
@@ -35,18 +35,18 @@ struct ResizeRule {
 
 struct ResizeAxis {
   int64_t in = 0, out = 0;
-  double scale = 1;                    // as asked for: out need not be in * scale exactly
+  double scale = 1;                    // as requested: out may differ from in * scale
   float crop_begin = 0, crop_end = 1;  // tf_crop_and_resize
-  // Of output element i: elements [i * taps, (i + 1) * taps) of both.
+  // For output element i: elements [i * taps, (i + 1) * taps) of both.
   int taps = 1;
   std::vector<int32_t> indices;  // within [0, in)
   std::vector<float> weights;    // empty for nearest
-  std::vector<bool> outside;     // tf_crop_and_resize: the output elements to extrapolate; else empty
+  std::vector<bool> outside;     // tf_crop_and_resize: the output elements to extrapolate; otherwise empty
 
-  // As in onnxruntime, also where tf_crop_and_resize would crop.
+  // As in onnxruntime, even if tf_crop_and_resize would crop.
   bool identity() const { return in == out && scale == 1; }
   void make_table(const ResizeRule& rule);
-  // Of linear interpolation of integers, whose fractions are cut off: as onnxruntime, where the last bit decides.
+  // For linear interpolation of integers, which truncates fractions: like onnxruntime, as the last bit matters.
   void make_pairs(const ResizeRule& rule);
 
  private:

@@ -1,10 +1,10 @@
-// Optional, OptionalGetElement, OptionalHasElement. A tensor or a sequence counts as an optional that has an element.
+// Optional, OptionalGetElement, OptionalHasElement. A tensor or a sequence counts as an optional with an element.
 #include "py_ort/kernel.h"
 
 namespace py_ort {
 namespace {
 
-// Null when there is no element.
+// Null without an element.
 const Value* element_of(const Value* value) {
   if (!value || value->kind == Value::Kind::none) return nullptr;
   if (value->kind != Value::Kind::optional) return value;

@@ -47,7 +47,7 @@ class SequenceEmpty {
   DType dtype_;
 };
 
-// At, Insert and Erase read a position, which may count from the end.
+// Reads the position of At, Insert and Erase, which may count from the end.
 Status read_position(const Tensor* given, int64_t count, bool end_allowed, int64_t& out) {
   PY_ORT_TRY(read_integer(*given, "the position", out));
   PY_ORT_ENSURE(out >= -count && out < count + end_allowed, "position ", out, " is out of range for a sequence of ",
@@ -115,7 +115,7 @@ class ConcatFromSequence {
   Status operator()(KernelContext& context) const {
     const std::vector<Value>& items = items_of(context, 0);
     PY_ORT_ENSURE(!items.empty(), "ConcatFromSequence of an empty sequence");
-    // With a new axis every tensor gets it, with size 1, before they are joined.
+    // With a new axis every tensor gets an axis of size 1, before they are joined.
     std::vector<Value> parts = items;
     if (new_axis_) {
       int64_t axis = 0;

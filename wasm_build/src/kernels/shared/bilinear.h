@@ -1,4 +1,4 @@
-// A point of an image between four pixels.
+// A point between four pixels of an image.
 #pragma once
 
 #include <cmath>

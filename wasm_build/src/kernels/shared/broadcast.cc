@@ -20,7 +20,8 @@ Status broadcast_dims(const Dims& a, const Dims& b, Dims& out) {
 Status Broadcast::make(std::initializer_list<const Dims*> operands, Broadcast& out) {
   out.dims.clear();
   for (const Dims* operand : operands) PY_ORT_TRY(broadcast_dims(out.dims, *operand, out.dims));
-  // From the innermost axis outwards: an axis joins the one before when every operand goes on (or stays) in both.
+  // From the innermost axis outwards: an axis joins the next outer one if each operand steps contiguously (or stays) in
+  // both.
   const size_t rank = out.dims.size();
   Offsets count{};
   count.fill(1);

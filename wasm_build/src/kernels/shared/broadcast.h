@@ -1,4 +1,4 @@
-// numpy broadcasting of one to four operands, collapsed to as few loops as there can be.
+// numpy's broadcasting of one to four operands, collapsed to the fewest loops.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class Broadcast {
 
   Dims dims;          // of the result
   int64_t inner = 1;  // length of the innermost loop
-  Offsets steps{};    // of the operands in it: 1, or 0 for the same element again and again
+  Offsets steps{};    // of the operands in it: 1, or 0 to repeat one element
   // Calls f(offsets, at) for each innermost loop: the operands' offsets and the result's.
   template <class F>
   void for_each_row(F f) const {
@@ -36,7 +36,7 @@ class Broadcast {
     }
   }
 
-  // The same for innermost loops that lie in one loop: f(offsets, at, how many, strides of the operands).
+  // The same for innermost loops inside one loop: f(offsets, at, number of loops, strides of the operands).
   template <class F>
   void for_each_block(F f) const {
     Broadcast outer = *this;

@@ -1,4 +1,4 @@
-// What a kernel makes of an input before it uses it (packed weights, say): kept from run to run when the input is a
+// A value that a kernel derives from an input (packed weights, for example): cached between runs if the input is a
 // constant of the model.
 #pragma once
 
@@ -12,8 +12,9 @@ namespace py_ort {
 template <class T>
 class Derived {
  public:
-  // `made` is what make(T&) made of `from`, now or earlier. Valid until the kernel returns. keep: whether all else that
-  // it is made of is constant. A constant may have another shape in each run: Reshape gives the same storage.
+  // Sets `made` to the result of make(T&) for `from`, made now or earlier. Valid until the kernel returns. keep: true
+  // if all other inputs of `make` are constant. A constant may have another shape in each run: Reshape keeps the
+  // storage.
   template <class Make>
   Status get(const Tensor& from, const T*& made, Make make, bool keep = true) const {
     if (source_.storage && source_.storage == from.storage && source_.dtype == from.dtype &&
@@ -25,11 +26,11 @@ class Derived {
     value_ = T{};
     PY_ORT_TRY(make(value_));
     made = &value_;
-    if (keep && from.storage->constant()) source_ = from;  // held, so that no other storage gets its address
+    if (keep && from.storage->constant()) source_ = from;  // held, so that no other storage gets the same address
     return {};
   }
 
-  // Whether an input that may be omitted is a constant.
+  // True if an input that may be omitted is a constant or missing.
   static bool constant(const Tensor* tensor) { return !tensor || tensor->storage->constant(); }
 
  private:

@@ -1,4 +1,4 @@
-// The dtype lists of the kernels' declarations, in the order ONNX's schemas group them.
+// The dtype lists of the kernels' declarations, in the groups of ONNX's schemas.
 #pragma once
 
 #define PY_ORT_FLOATS "float32,float64,float16,bfloat16"

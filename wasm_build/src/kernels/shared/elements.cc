@@ -27,7 +27,7 @@ void fill_zero(Tensor& to) {
 }
 
 namespace {
-// Moving bits needs no signs: any unsigned type of the same size will do.
+// Copies need no signs: any unsigned type of the same size is fine.
 DType unsigned_of(DType dtype) { return dtype == DType::int2 || dtype == DType::uint2 ? DType::uint2 : DType::uint4; }
 }  // namespace
 

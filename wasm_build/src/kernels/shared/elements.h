@@ -1,5 +1,5 @@
-// Moving elements without knowing their dtype: one implementation per width, plus one for strings. Sub-byte types are
-// moved as bytes.
+// Copies elements without knowing their dtype: one implementation per width, plus one for strings. Sub-byte types are
+// copied as bytes.
 #pragma once
 
 #include <optional>
@@ -35,22 +35,22 @@ T* mutable_elements(Tensor& tensor) {
   else return tensor.mutable_data<T>();
 }
 
-// `count` elements that lie next to each other.
+// Copies `count` contiguous elements.
 void copy_elements(const Tensor& from, int64_t from_at, Tensor& to, int64_t to_at, int64_t count);
-// All elements of `to` become element `from_at` of `from`.
+// Sets all elements of `to` to element `from_at` of `from`.
 void fill_elements(Tensor& to, const Tensor& from, int64_t from_at);
 void fill_zero(Tensor& to);  // "" in a string tensor
 
-// Whether elements are smaller than a byte.
+// True if elements are smaller than a byte.
 inline bool is_sub_byte(DType dtype) {
   return dtype >= DType::uint4 && dtype != DType::float8e8m0 && dtype != DType::undefined;
 }
-// One byte per element (dtype uint8; the bits as they are), and back.
+// To one byte per element (dtype uint8, with the same bits), and back.
 Status spread_bytes(const Tensor& packed, Tensor& out);
 Status gather_bits(const Tensor& bytes, DType dtype, Tensor& out);
 
-// Lets a data movement kernel K work on sub-byte tensors: those that have input 0's dtype are spread to bytes before,
-// and packed after.
+// Lets a data movement kernel K handle sub-byte tensors: those of input 0's dtype are spread to bytes before, and
+// packed after.
 template <class K>
 class OnBytes {
  public:

@@ -57,7 +57,7 @@ uint8_t encode_small_float(const SmallFloat& format, float x, bool saturate) {
   std::frexp(magnitude, &exponent);  // magnitude = 0.5..1 * 2^exponent
   const int unit = std::max(exponent - 1, 1 - format.bias) - format.mantissa_bits;
   const auto units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, -unit)));  // below 2^(mantissa_bits + 1) + 1
-  // Adding the exponent to a mantissa with its leading one carries as it should, from subnormals to normals too.
+  // Adding the exponent to a mantissa with its leading one carries correctly, from subnormals to normals too.
   const int step = unit + format.mantissa_bits + format.bias - 1;
   const int code = units + (step << format.mantissa_bits);
   if (magnitude > 0 && (step > 1 << format.exponent_bits || code > format.max)) return too_large();

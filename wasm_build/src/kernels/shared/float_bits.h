@@ -9,7 +9,7 @@
 
 namespace py_ort {
 
-// std::bit_cast, which the pinned libc++ does not have yet.
+// std::bit_cast, which the pinned libc++ lacks.
 template <class To, class From>
 constexpr To bits_as(const From& from) {
   return __builtin_bit_cast(To, from);
@@ -21,8 +21,8 @@ inline float to_float(double x) { return static_cast<float>(x); }
 inline float to_float(BFloat16 x) { return bits_as<float>(static_cast<uint32_t>(x.bits) << 16); }
 
 inline float to_float(Float16 x) {
-  // Shift exponent and mantissa into place, then multiply by 2^112 to move the bias from 15 to 127: subnormals come out
-  // right by themselves.
+  // Shift exponent and mantissa into place, then multiply by 2^112 to move the bias from 15 to 127: this is correct for
+  // subnormals too.
   const uint32_t magnitude = static_cast<uint32_t>(x.bits & 0x7fff) << 13;
   const uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000) << 16;
   const float scaled = bits_as<float>(magnitude) * 0x1p112f;
@@ -43,17 +43,17 @@ inline Float16 to_float16(float x) {
   if (magnitude > 0x7f800000) return {static_cast<uint16_t>(sign | 0x7e00)};
   if (magnitude >= 0x477ff000) return {static_cast<uint16_t>(sign | 0x7c00)};  // rounds to 2^16 or more
   if (magnitude < 0x38800000) {                              // below 2^-14: subnormal; the adder rounds
-    const float shifted = bits_as<float>(magnitude) + 0.5f;  // 0.5 has a unit of 2^-24 in its last place
+    const float shifted = bits_as<float>(magnitude) + 0.5f;  // the unit in the last place of 0.5 is 2^-24
     return {static_cast<uint16_t>(sign | (bits_as<uint32_t>(shifted) - 0x3f000000u))};
   }
   const uint32_t rounded = magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1);
   return {static_cast<uint16_t>(sign | rounded >> 13)};
 }
 
-// What tells the formats of at most 8 bits apart.
+// The differences between the formats of at most 8 bits.
 struct SmallFloat {
   int exponent_bits, mantissa_bits, bias;
-  bool infinity;       // the highest exponent is IEEE's: infinity and NaNs
+  bool infinity;       // the highest exponent is as in IEEE: infinity and NaNs
   uint8_t nan;         // the bits of a (positive) NaN; 0: the format has none
   bool negative_zero;  // false: the bits of -0 mean NaN
   uint8_t max;         // the bits of the largest finite value

@@ -1,4 +1,4 @@
-// float16 and bfloat16 to and from float32, four at a time: what to_float and to_float16 do, lane by lane.
+// float16 and bfloat16 to and from float32, four at a time: to_float and to_float16, lane by lane.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Kernels written for float32 that also take float16 and bfloat16: widened before, narrowed after.
+// Kernels written for float32 that also accept float16 and bfloat16: inputs are widened, outputs narrowed.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@ namespace py_ort {
 
 inline bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
-// What all of them do, out of line: there are many, and pages download each.
+// The common code, out of line: there are many kernels, and pages download each.
 class WideInputs {
  public:
   using Run = Status (*)(const void* kernel, KernelContext&);
-  // Runs a kernel on inputs of float32. narrowed: of which outputs float32 becomes the inputs' dtype.
+  // Runs a kernel on inputs of float32. narrowed: the outputs that change from float32 to the inputs' dtype.
   Status run(KernelContext& context, const void* kernel, Run run, bool (*narrowed)(size_t)) const;
 
  private:
   mutable std::vector<Derived<Tensor>> wide_;  // constants, by input
 };
 
-// float32 outputs get the dtype of the first half-precision input; a kernel K with outputs that stay float32 says
-// which do not: `static constexpr bool narrowed(size_t output)`.
+// float32 outputs get the dtype of the first half-precision input. A kernel K with outputs that stay float32 declares
+// which outputs are narrowed: `static constexpr bool narrowed(size_t output)`.
 template <class K>
 class WithHalf {
  public:

@@ -59,7 +59,8 @@ void narrow_array(const void* wide, void* data, int64_t offset, size_t count) {
   }
 }
 
-// `decode(bits)` and `encode(value)` see one element's bits, the lowest first in a byte as ONNX packs them.
+// `decode(bits)` and `encode(value)` receive one element's bits; the first element is in a byte's lowest bits, as ONNX
+// packs them.
 template <class To, class Decode>
 const void* unpack(int bits, const void* data, int64_t offset, size_t count, void* scratch, Decode decode) {
   const auto* from = static_cast<const uint8_t*>(data);
@@ -145,8 +146,8 @@ void narrow(DType dtype, const void* wide, void* data, int64_t offset, size_t co
 }
 
 namespace {
-// As x86 and so native onnxruntime: a number that does not fit, or NaN, is the least integer. Narrower types take its
-// low bits.
+// As on x86, and in native onnxruntime: a number that does not fit, or NaN, becomes the smallest integer. Narrower
+// types use its low bits.
 template <class To, class T>
 To truncated(T x) {
   using Signed = std::make_signed_t<To>;
@@ -208,13 +209,13 @@ Status cast(const Tensor& in, DType to, Tensor& out) {
     void* target = direct ? result.mutable_data<char>() + static_cast<size_t>(at) * lane_size(to_lane) : nullptr;
     const void* x = widen(in.dtype, data, at, n, direct && from_lane == to_lane ? target : wide);
     if (to == DType::bool_ && from_lane != Lane::i32) {
-      // "Not 0" is asked before anything is truncated.
+      // Bool is "not 0" of the untruncated number.
       visit_lane(from_lane, [&]<class T>() {
         for (size_t i = 0; i < n; ++i) reinterpret_cast<int32_t*>(converted)[i] = static_cast<const T*>(x)[i] != 0;
       });
       x = converted;
     } else if (rounds_to(to) && (from_lane == Lane::f32 || from_lane == Lane::f64)) {
-      // As onnxruntime: to the nearest, halves away from 0; wider integers are truncated.
+      // As in onnxruntime: to the nearest, halves away from 0; wider integers are truncated.
       visit_lane(from_lane, [&]<class T>() {
         if constexpr (std::is_floating_point_v<T>)
           for (size_t i = 0; i < n; ++i)

@@ -1,5 +1,5 @@
-// Arithmetic happens in five types only, the lanes; elements of any other dtype are widened to their lane and narrowed
-// again. This keeps a kernel at five loops instead of twenty.
+// Arithmetic uses only five types, the lanes; elements of any other dtype are widened to their lane and narrowed again.
+// A kernel thus needs five loops instead of twenty.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,18 @@ inline constexpr size_t kChunk = 512;  // elements widened at a time
 Lane lane_of(DType dtype);
 DType lane_dtype(Lane lane);
 inline size_t lane_size(Lane lane) { return lane == Lane::f32 || lane == Lane::i32 ? 4 : 8; }
-// Whether the elements of `dtype` are those of its lane as they are.
+// True if elements of `dtype` need no widening.
 inline bool is_native(DType dtype) { return lane_dtype(lane_of(dtype)) == dtype; }
 
-// Elements [offset, offset + count) of `data` in their lane: in place when native, else in `scratch`.
-// Offsets into sub-byte data must be even (multiples of 4 for 2 bits).
+// Elements [offset, offset + count) of `data` in their lane: in place if native, otherwise in `scratch`. Offsets into
+// sub-byte data must be even (multiples of 4 for 2 bits).
 const void* widen(DType dtype, const void* data, int64_t offset, size_t count, void* scratch);
-// The opposite. Integers wrap, floats round to nearest even; bool is "not 0"; small floats saturate.
+// The reverse. Integers wrap, floats round to nearest even; bool is "not 0"; small floats saturate.
 void narrow(DType dtype, const void* wide, void* data, int64_t offset, size_t count);
 // Between lanes: floats to integers by truncation, integers by wrapping.
 void convert_lane(Lane from, const void* in, Lane to, void* out, size_t count);
 
-// Whole tensors. The result is `in` itself when nothing changes. Also between lanes: any numeric dtype to any other, as
-// Cast does.
+// Casts whole tensors, from any numeric dtype to any other, like Cast. The result is `in` itself if nothing changes.
 Status cast(const Tensor& in, DType to, Tensor& out);
 inline Status widened(const Tensor& in, Tensor& out) { return cast(in, lane_dtype(lane_of(in.dtype)), out); }
 

@@ -1,6 +1,6 @@
-// Programs of elementwise steps, as attributes have them: an instruction for each, separated by semicolons: a name, the
-// registers it reads, and numbers with a # in front ("Mul 0 1;LeakyRelu 2 #0.1"). Registers are what the kernel gives,
-// then the instructions' results, the last of which is the program's.
+// Programs of elementwise steps, as attributes contain them: instructions separated by semicolons. An instruction has a
+// name, the registers it reads, and numbers after a # ("Mul 0 1;LeakyRelu 2 #0.1"). Registers are the kernel's values,
+// then the instructions' results; the last one is the program's.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The functions of py_ort/schema/scalar_functions.py's formulas, of four floats at once. Those where a small result
-// comes of a difference go another way, so that no digits are lost and fused multiplications change nothing.
+// Functions for the formulas of py_ort/schema/scalar_functions.py, on four floats at once. A small result of a
+// subtraction is computed in another way, so that no digits are lost and fused multiplications change nothing.
 #pragma once
 
 #include "kernels/shared/simd_math.h"
@@ -21,7 +21,7 @@ inline v128_t expm1(v128_t x) {
   const v128_t series = mul(x, polynomial(x, 1.0f, 0.5f, 1.0f / 6, 1.0f / 24, 1.0f / 120, 1.0f / 720, 1.0f / 5040));
   return select(wasm_f32x4_lt(wasm_f32x4_abs(x), splat(0.35f)), series, sub(exp(x), splat(1.0f)));
 }
-// log(1 + e) for e >= 0, with what 1 + e loses of e.
+// log(1 + e) for e >= 0, with the part of e that 1 + e rounds away.
 inline v128_t log1p(v128_t e) {
   const v128_t sum = add(splat(1.0f), e);
   return add(log(sum), div(sub(e, sub(sum, splat(1.0f))), sum));
@@ -35,7 +35,7 @@ inline v128_t mish(v128_t x) {
   const v128_t e = exp(at_most(x, splat(20.0f))), n = mul(e, add(e, splat(2.0f)));
   return mul(x, div(n, add(n, splat(2.0f))));
 }
-// x/2 (1 + erf(y)) with y = x sqrt(1/2); where erf(y) is near -1, by what is between them.
+// x/2 (1 + erf(y)) with y = x sqrt(1/2); where erf(y) is near -1, by its distance from -1.
 inline v128_t gelu(v128_t x) {
   const v128_t rest = erf_rest(mul(wasm_f32x4_abs(x), splat(0.70710678118f)));
   return mul(mul(splat(0.5f), x), select(wasm_f32x4_lt(x, splat(0.0f)), rest, sub(splat(2.0f), rest)));

@@ -13,7 +13,7 @@ inline v128_t add(v128_t a, v128_t b) { return wasm_f32x4_add(a, b); }
 inline v128_t sub(v128_t a, v128_t b) { return wasm_f32x4_sub(a, b); }
 inline v128_t mul(v128_t a, v128_t b) { return wasm_f32x4_mul(a, b); }
 inline v128_t div(v128_t a, v128_t b) { return wasm_f32x4_div(a, b); }
-// a*b + c: rounded twice, or once where relaxed SIMD has it fused.
+// a*b + c: rounded twice, or once if relaxed SIMD fuses it.
 inline v128_t mul_add(v128_t a, v128_t b, v128_t c) {
 #ifdef __wasm_relaxed_simd__
   return wasm_f32x4_relaxed_madd(a, b, c);
@@ -27,13 +27,13 @@ inline v128_t at_least(v128_t a, v128_t limit) { return wasm_f32x4_pmax(a, limit
 // mask ? a : b, lane by lane (the lanes of the mask are all ones or all zeros)
 inline v128_t select(v128_t mask, v128_t a, v128_t b) { return wasm_v128_bitselect(a, b, mask); }
 
-// Four integers from 0 to 2^23 - 1: in the last bits of 2^23 they are added to it. Of integers that are known to be
-// positive a compiler converts unsigned ones, of which browsers make many instructions.
+// Converts four integers from 0 to 2^23 - 1: as the last bits of 2^23 they are added to it. For integers known to be
+// positive a compiler uses the unsigned conversion, for which browsers need many instructions.
 inline v128_t float_of(v128_t integers, float less = 0) {
   constexpr float kPower = 8388608;
   return sub(wasm_v128_or(integers, splat(kPower)), splat(kPower + less));
 }
-// Sixteen bytes.
+// The same for sixteen bytes.
 inline void floats_of(v128_t bytes, v128_t (&floats)[4], float less = 0) {
   const v128_t low = wasm_u16x8_extend_low_u8x16(bytes), high = wasm_u16x8_extend_high_u8x16(bytes);
   floats[0] = float_of(wasm_u32x4_extend_low_u16x8(low), less),
@@ -59,7 +59,7 @@ inline v128_t polynomial(v128_t x, float c0, C... further) {
   else return mul_add(polynomial(x, further...), x, splat(c0));
 }
 
-// x = n ln2 + r. Adding 1.5 * 2^23 rounds to an integer, which then lies in the low bits.
+// x = n ln2 + r. Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits.
 struct Exponent {
   v128_t shifted, r;
   static v128_t shifter() { return splat(12582912.0f); }
@@ -76,14 +76,15 @@ struct Exponent {
 };
 
 inline v128_t exp(v128_t x) {
-  const Exponent parts(at_least(at_most(x, splat(89.0f)), splat(-104.0f)));  // beyond: inf and 0 all the same
+  // inf and 0 beyond these bounds, without clamping too
+  const Exponent parts(at_least(at_most(x, splat(89.0f)), splat(-104.0f)));
   // Times 2^n, in two steps: 2^n alone need not be a normal float.
   const v128_t whole = parts.whole(), half = wasm_i32x4_shr(whole, 1), bias = wasm_i32x4_splat(127);
   const v128_t first = wasm_i32x4_shl(wasm_i32x4_add(half, bias), 23);
   const v128_t second = wasm_i32x4_shl(wasm_i32x4_add(wasm_i32x4_sub(whole, half), bias), 23);
   return mul(mul(parts.exp_of_rest(), first), second);
 }
-// e^x for x <= 0, in half the time: denormal results are 0.
+// e^x for x <= 0, twice as fast: denormal results are 0.
 inline v128_t exp_of_negative(v128_t x) {
   const v128_t least = splat(-87.3365f);  // of 2^-126
   const Exponent parts(at_least(x, least));
@@ -94,7 +95,7 @@ inline v128_t exp_of_negative(v128_t x) {
 inline v128_t log(v128_t x) {
   const v128_t denormal = wasm_f32x4_lt(x, splat(1.17549435e-38f));
   const v128_t normal = select(denormal, mul(x, splat(8388608.0f)), x);
-  // x = 2^e m, m in [sqrt(1/2), sqrt(2)): shift so that the exponent's step falls on sqrt(1/2).
+  // x = 2^e m, m in [sqrt(1/2), sqrt(2)): the shift moves the exponent's step to sqrt(1/2).
   const v128_t offset = wasm_i32x4_splat(0x3f3504f3);
   const v128_t bits = wasm_i32x4_sub(normal, offset);
   const v128_t exponent = wasm_f32x4_convert_i32x4(wasm_i32x4_shr(bits, 23));
@@ -137,7 +138,7 @@ inline v128_t erf_rest(v128_t x) {
   const v128_t p =
       polynomial(a, -1.128381149e+00f, -6.365871104e-01f, -1.029483745e-01f, 1.956730924e-02f, -3.694491846e-04f,
                  -1.293547871e-03f, 4.931559250e-04f, -9.585224833e-05f, 1.009814402e-05f, -4.558268037e-07f);
-  return wasm_v128_andnot(exp_of_negative(mul(a, p)), wasm_f32x4_ge(x, limit));  // from there on erf(x) rounds to 1
+  return wasm_v128_andnot(exp_of_negative(mul(a, p)), wasm_f32x4_ge(x, limit));  // from `limit` on erf(x) rounds to 1
 }
 inline v128_t erf(v128_t x) {
   const v128_t magnitude = wasm_f32x4_abs(x), sign = wasm_v128_and(x, splat(-0.0f));

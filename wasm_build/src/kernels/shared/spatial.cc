@@ -25,7 +25,7 @@ Status SpatialAttributes::read(const Attributes& attributes, SpatialAttributes& 
 
 namespace {
 
-// Of each number of a window, and of its padded image: their places are counted in 32 bits.
+// The limit of each number of a window, and of its padded image: places are counted in 32 bits.
 constexpr int64_t kMost = INT32_MAX;
 
 bool small(const Dims& values) {
@@ -64,7 +64,8 @@ bool is_same(const SpatialAttributes& a) {
   return a.auto_pad == SpatialAttributes::AutoPad::same_upper || a.auto_pad == SpatialAttributes::AutoPad::same_lower;
 }
 
-// An odd one goes to the end with SAME_UPPER, else to the beginning: also with an output_shape and no auto_pad.
+// An odd total puts the extra one at the end with SAME_UPPER, otherwise at the beginning: even with an output_shape and
+// no auto_pad.
 void split_pads(const SpatialAttributes& a, int64_t pads, WindowAxis& axis) {
   axis.pad_begin = a.auto_pad == SpatialAttributes::AutoPad::same_upper ? pads / 2 : pads - pads / 2;
   axis.pad_end = pads - axis.pad_begin;
@@ -120,14 +121,14 @@ Status slide(const SpatialAttributes& a, const Dims& in, const Dims& kernel, std
     given_pads(a, i, axes.size(), axis);
     PY_ORT_TRY(in_reach(i, reach, axis.in + axis.pad_begin + axis.pad_end));
     const int64_t room = axis.in + axis.pad_begin + axis.pad_end - reach;
-    // A factor per channel may have become a window of 1, and its image may be empty.
+    // A factor per channel may have become a window of 1, with an empty image.
     const bool is_empty = !is_pool && reach == 1 && room == -1;
     axis.out = is_empty ? 0 : room / axis.stride + 1;
     PY_ORT_ENSURE(room >= 0 || is_empty || (is_pool && axis.out >= 0), "a window of ", reach,
                   " is larger than the padded image (", axis.in, " with pads ", axis.pad_begin, " and ", axis.pad_end,
                   ") in spatial axis ", i);
     if (a.ceil_mode && room % axis.stride > 0 && axis.out * axis.stride < axis.in + axis.pad_begin)
-      ++axis.out;  // a window that would begin behind the image does not count
+      ++axis.out;  // a window that would begin past the image does not count
   }
   return {};
 }
@@ -135,7 +136,7 @@ Status slide(const SpatialAttributes& a, const Dims& in, const Dims& kernel, std
 Status slide_transposed(const SpatialAttributes& a, const Dims& in, const Dims& kernel, std::vector<WindowAxis>& axes) {
   PY_ORT_TRY(axes_of(a, in, kernel, axes));
   const size_t rank = axes.size();
-  // An output_shape may have batch and channels, too.
+  // An output_shape may include batch and channels.
   const Dims wanted(
       a.output_shape.size() > rank ? a.output_shape.end() - static_cast<ptrdiff_t>(rank) : a.output_shape.begin(),
       a.output_shape.end());
@@ -150,7 +151,7 @@ Status slide_transposed(const SpatialAttributes& a, const Dims& in, const Dims& 
       axis.out = wanted.empty() ? axis.in * axis.stride : wanted[i];
       const int64_t pads = std::max<int64_t>(0, full - axis.out);
       split_pads(a, pads, axis);
-      if (wanted.empty()) axis.out = full - pads;  // a kernel smaller than the stride leaves less than asked
+      if (wanted.empty()) axis.out = full - pads;  // a kernel smaller than the stride yields less than requested
     } else {
       given_pads(a, i, rank, axis);
       axis.out = full - axis.pad_begin - axis.pad_end;

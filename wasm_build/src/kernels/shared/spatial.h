@@ -1,4 +1,4 @@
-// What convolutions and pools share: attributes of a sliding window, output sizes, channels-last views of an image.
+// Common code of convolutions and pools: attributes of a sliding window, output sizes, channels-last views of an image.
 #pragma once
 
 #include "py_ort/kernel.h"
@@ -9,21 +9,22 @@ namespace py_ort {
 struct SpatialAttributes {
   enum class AutoPad : uint8_t { none, valid, same_upper, same_lower };
   Dims kernel, strides, dilations, pads;  // as given; empty: ones (pads: zeros)
-  Dims output_padding, output_shape;      // of transposed windows; empty: zeros, or whatever the window reaches
+  Dims output_padding, output_shape;      // for transposed windows; empty: zeros, or the window's full reach
   AutoPad auto_pad = AutoPad::none;
   bool ceil_mode = false;
 
   static Status read(const Attributes& attributes, SpatialAttributes& out);
 };
 
-// A window along one axis, with every number known.
+// A window along one axis, with all numbers known.
 struct WindowAxis {
   int64_t in, kernel, stride, dilation, pad_begin, pad_end;
-  int64_t out;  // its places; of a transposed window, what it spreads to
+  int64_t out;  // its places; for a transposed window, the size of the result
 };
 
-// The one place for pads and output sizes, along any number of axes. `kernel`: of the weights, or of the attributes for
-// pools. Windows of pools may be larger than the image: then there is none, or one with what there is.
+// Computes pads and output sizes, along any number of axes; the only code for this. `kernel`: of the weights, or of the
+// attributes for pools. A pool's window may be larger than the image: then there is no place, or one with the pixels
+// that exist.
 Status slide(const SpatialAttributes& attributes, const Dims& in, const Dims& kernel, std::vector<WindowAxis>& axes,
              bool is_pool = false);
 
@@ -31,19 +32,19 @@ Status slide(const SpatialAttributes& attributes, const Dims& in, const Dims& ke
 Status slide_transposed(const SpatialAttributes& attributes, const Dims& in, const Dims& kernel,
                         std::vector<WindowAxis>& axes);
 
-// The window of an operator over one image, as micro-kernels take it.
+// The window of an operator over one image, in the micro-kernels' form.
 struct SpatialPlan {
   int rank = 0;     // spatial axes: 1 to 3
   Window window{};  // images with fewer than 3 axes have leading ones
   int32_t pad_end[3] = {};
   Dims out;                // spatial sizes of the result
-  bool pointwise() const;  // whether each output pixel is made of the input pixel in its place
+  bool pointwise() const;  // True if each output pixel is made from the input pixel in its place.
 
   // By `slide`; channels: floats between pixels.
   static Status make(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,
                      int64_t channels, SpatialPlan& plan, bool is_pool = false);
-  // By `slide_transposed`. The window is that of the convolution which this one is the transpose of: its `out` are the
-  // input's pixels, its `in` the result's. channels: floats between pixels of the result.
+  // By `slide_transposed`. The window is that of the convolution whose transpose this is: its `out` are the input's
+  // pixels, its `in` the result's. channels: floats between pixels of the result.
   static Status transposed(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,
                            int64_t channels, SpatialPlan& plan);
 };
@@ -62,10 +63,10 @@ struct Image {
 void swap_channels(const Tensor& from, Tensor& to, int64_t batch, int64_t channels, int64_t pixels,
                    bool to_channels_last);
 
-// The image with channels last: `tensor` itself when it is so already.
+// The image with channels last: `tensor` itself if it already is.
 Status channels_last_of(const Tensor& tensor, const Image& image, bool channels_last, Tensor& out);
 
-// Runs `body` with an output that has channels last, whatever the layout of output `index` is.
+// Runs `body` with a channels-last output, whatever the layout of output `index` is.
 template <class Body>
 Status with_channels_last_output(KernelContext& context, size_t index, DType dtype, bool channels_last,
                                  const Image& image, Body body, std::initializer_list<size_t> over = {}) {

@@ -18,7 +18,7 @@ namespace {
 
 struct Axis { int64_t size, from, to; };
 
-// y[i, j] = x[j, i] of 4 by 4 elements. `x` runs along i and steps along j, `y` the other way round.
+// y[i, j] = x[j, i] of 4 by 4 elements. `x` is contiguous along i and steps along j, `y` the reverse.
 inline void transpose_4x4(const uint32_t* x, ptrdiff_t x_step, uint32_t* y, ptrdiff_t y_step) {
   const v128_t a = wasm_v128_load(x), b = wasm_v128_load(x + x_step), c = wasm_v128_load(x + 2 * x_step),
                d = wasm_v128_load(x + 3 * x_step);
@@ -35,7 +35,7 @@ inline void transpose_4x4(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step) 
     for (int j = 0; j < 4; ++j) y[i * y_step + j] = x[j * x_step + i];
 }
 
-// y[i] = {a[i], b[i], c[i]} of 4 elements, as of an image's colors.
+// y[i] = {a[i], b[i], c[i]} of 4 elements, for an image's colors.
 inline void interleave_3x4(const uint32_t* x, ptrdiff_t x_step, uint32_t* y) {
   const v128_t a = wasm_v128_load(x), b = wasm_v128_load(x + x_step), c = wasm_v128_load(x + 2 * x_step);
   const v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), bc = wasm_i32x4_shuffle(b, c, 1, 5, 2, 6),
@@ -45,7 +45,7 @@ inline void interleave_3x4(const uint32_t* x, ptrdiff_t x_step, uint32_t* y) {
   wasm_v128_store(y + 8, wasm_i32x4_shuffle(ca, b, 0, 1, 7, 2));
 }
 
-// Out of line, as copy_axes: browsers optimize a function as a whole, and only the widths in use need to be.
+// Out of line, like copy_axes: browsers optimize whole functions, and need to optimize only the widths in use.
 template <class T>
 [[gnu::noinline]] void transpose_plane(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step, ptrdiff_t rows,
                                        ptrdiff_t columns) {
@@ -80,7 +80,7 @@ template <class T>
     *y = *x;
     return;
   }
-  // When some other axis than the last runs through `x` without a step, the two are a transposed plane.
+  // If `x` is contiguous along an axis other than the last, the two axes are a transposed plane.
   Axis plane{};
   if constexpr (!std::is_same_v<T, std::string>) {
     if (axes.back().from != 1 && axes.back().to == 1) {
@@ -94,7 +94,7 @@ template <class T>
   }
   const Axis last = axes.back();
   axes.pop_back();
-  // The loop around the rows is a plain one; only further axes are counted by hand.
+  // The loop around the rows is a plain one; only further axes use counters.
   Axis next{1, 0, 0};
   if (!axes.empty()) {
     next = axes.back();
@@ -103,7 +103,7 @@ template <class T>
   Dims index(axes.size());
   int64_t rows = 1;
   for (const Axis& axis : axes) rows *= axis.size;
-  // A short row again and again: twice as many copies each time.
+  // A short row repeated: each copy doubles the size.
   const bool repeats = !plane.size && next.from == 0 && last.from == 1 && last.to == 1 && next.to == last.size;
   for (int64_t row = 0; row < rows; ++row) {
     if (repeats) {
@@ -129,7 +129,7 @@ template <class T>
   }
 }
 
-// The last axes as one as long as nothing happens in them: longer rows, fewer of them.
+// Joins the last axes to one while they are contiguous: fewer, longer rows.
 std::vector<std::vector<int64_t>> joined(std::vector<std::vector<int64_t>> maps) {
   const auto is_whole = [](const std::vector<int64_t>& map) {
     for (size_t i = 0; i < map.size(); ++i)
@@ -149,7 +149,7 @@ std::vector<std::vector<int64_t>> joined(std::vector<std::vector<int64_t>> maps)
   return maps;
 }
 
-// y[i] = x[at[i]]. In a function of its own, as it is called for each row.
+// y[i] = x[at[i]]. A separate function, called for each row.
 template <class T>
 [[gnu::noinline]] void pick(const T* __restrict x, const int64_t* __restrict at, T* __restrict y, ptrdiff_t count) {
   for (ptrdiff_t i = 0; i < count; ++i) y[i] = x[at[i]];
@@ -159,14 +159,14 @@ template <class T>
 [[gnu::noinline]] void mapped_rows(const T* x, T* y, const std::vector<std::vector<int64_t>>& maps, const T& fill) {
   const std::vector<int64_t>& last = maps.back();
   const auto count = static_cast<int64_t>(last.size());
-  // The part of a row that lies together in `x`, as far as it goes from the first element that is not filled.
+  // The contiguous part of a row in `x`, from the first element that is not filled.
   int64_t first = 0;
   while (first < count && last[first] < 0) ++first;
   int64_t run = first;
   while (run < count && last[run] == last[first] + (run - first)) ++run;
   const bool filled = std::any_of(last.begin() + run, last.end(), [](int64_t at) { return at < 0; });
   Dims index(maps.size() - 1);
-  int64_t rows = 1, before = -1;  // where the row before begins, or less than 0
+  int64_t rows = 1, before = -1;  // the begin of the row before, or negative
   for (size_t d = 0; d + 1 < maps.size(); ++d) rows *= static_cast<int64_t>(maps[d].size());
   for (int64_t row = 0; row < rows; ++row, y += count) {
     int64_t base = 0;

@@ -1,4 +1,4 @@
-// Copies between tensors whose axes step through memory differently: transposes, slices, tiles and all that is made of
+// Copies between tensors whose axes have different steps in memory: transposes, slices, tiles and everything built on
 // them.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace py_ort {
 
-// `count` elements that lie next to each other. memcpy costs more than it copies where there are few.
+// Copies `count` contiguous elements. For few, a call of memcpy costs more than the copy.
 template <class T>
 inline void copy_run(const T* x, T* y, ptrdiff_t count) {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -41,15 +41,15 @@ struct StridedView {
 // to[i, j, …] = from[i, j, …] for all indices below `dims`.
 void strided_copy(const Tensor& from, StridedView from_view, Tensor& to, StridedView to_view, Dims dims);
 
-// Per index of an axis of the output, the offset in the input, in elements (multiplied by the input's strides);
-// negative: nowhere.
+// The offset in the input for each index of an output's axis, in elements (multiplied by the input's strides);
+// negative: none.
 using OffsetMap = std::vector<int64_t>;
 
-// The map of each axis that keeps every index.
+// For each axis the map that keeps every index.
 std::vector<OffsetMap> whole_axes(const Dims& dims);
 
-// to[i, j, …] = from[sum of maps[axis][index]], in C order; a negative entry anywhere means `fill` (element 0 of it, or
-// zero when null).
+// to[i, j, …] = from[sum of maps[axis][index]], in C order; a negative entry anywhere means `fill` (its element 0, or
+// zero if null).
 void mapped_copy(const Tensor& from, const std::vector<OffsetMap>& maps, const Tensor* fill, Tensor& to);
 
 }  // namespace py_ort

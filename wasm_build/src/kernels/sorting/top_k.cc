@@ -35,7 +35,7 @@ class TopK {
         for (int64_t i = 0; i < inner; ++i) {
           const T* x = wide.data<T>() + o * size * inner + i;
           std::iota(order.begin(), order.end(), 0);
-          // Of equals the first comes first.
+          // Among equals the first one comes first.
           std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {
             const T left = x[a * inner], right = x[b * inner];
             if (comes_before(left, right)) return !largest_;

@@ -45,7 +45,7 @@ class DFT {
           line[static_cast<size_t>(k)] = value;
           if (to_real && k > 0 && 2 * k != n) line[static_cast<size_t>(n - k)] = {value.re, -value.im};
         }
-        if (to_real) {  // what must be real for the result to be so
+        if (to_real) {  // these must be real for a real result
           line[0].im = 0;
           if (n % 2 == 0) line[static_cast<size_t>(n / 2)].im = 0;
         }

@@ -24,7 +24,7 @@ inline Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.i
 inline Complex operator*(Complex a, Complex b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 inline Complex turn(double angle) { return {std::cos(angle), std::sin(angle)}; }
 
-// A transform of one length; powers of two directly, others as a convolution of a power of two (Bluestein).
+// A transform of one length: powers of two directly, others as a convolution of a power of two (Bluestein).
 class Fft {
  public:
   explicit Fft(size_t n) : n_(n) {

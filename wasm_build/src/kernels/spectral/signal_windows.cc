@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// Makes `values` the output, as the dtype that the attribute output_datatype says.
+// Makes `values` the output, in the dtype of the attribute output_datatype.
 Status put_as(KernelContext& context, const Tensor& values, DType dtype) {
   Tensor out;
   PY_ORT_TRY(cast(values, dtype, out));
@@ -47,7 +47,7 @@ class SignalWindow {
   DType dtype_;
 };
 
-// Triangles that are equally wide on the mel scale, as weights of the bins of a spectrum.
+// Triangles of equal width on the mel scale, as weights of a spectrum's bins.
 class MelWeightMatrix {
  public:
   explicit MelWeightMatrix(const KernelInfo& info)

@@ -1,4 +1,4 @@
-// com.microsoft's BifurcationDetector: of decoding that copies from its source where it can.
+// com.microsoft's BifurcationDetector: for decoding that copies from its source where possible.
 #include <algorithm>
 
 #include "py_ort/kernel.h"
@@ -17,8 +17,8 @@ class BifurcationDetector {
     return {};
   }
 
-  // Inputs: the source, what was written, the place in the source where it went on, what was predicted for the rest of
-  // the source.
+  // Inputs: the source, the tokens so far, the place in the source where they continued, the tokens predicted for the
+  // rest of the source.
   Status operator()(KernelContext& context) const {
     const Tensor &source = *context.input(0), &written = *context.input(1), &place = *context.input(2);
     const Tensor* predicted = context.input(3);
@@ -34,7 +34,7 @@ class BifurcationDetector {
       PY_ORT_ENSURE(predicted->rank() == 1 && predicted->count() == rest + 1, "pred_tokens must have ", rest + 1,
                     " tokens, not shape ", predicted->dims);
       const int64_t* guess = predicted->data<int64_t>();
-      // As long as it is the source's, and the first one that is not.
+      // The tokens equal to the source's, and the first different one.
       taken = static_cast<size_t>(std::mismatch(from.begin() + start, from.end(), guess).second - guess) + 1;
     }
     Tensor *tokens, *match;
@@ -49,7 +49,7 @@ class BifurcationDetector {
   }
 
  private:
-  // Behind the one place in the source where the longest end of `tokens` is that is there; -1 if there are more.
+  // The place after the longest suffix of `tokens` that is in the source; -1 if the source has it more than once.
   int64_t suffix(std::span<const int64_t> source, std::span<const int64_t> tokens) const {
     int64_t found = -1;
     for (int64_t size = least_; size <= most_ && size <= static_cast<int64_t>(tokens.size()); ++size) {

@@ -1,5 +1,5 @@
-// com.microsoft's NGramHashMapping and VarlenNGramHashMapping: numbers for each token and those before it, by which
-// tables are looked up. The second one takes texts of any lengths behind one another.
+// com.microsoft's NGramHashMapping and VarlenNGramHashMapping: for each token and its predecessors, numbers that index
+// tables. The second one accepts texts of any lengths, concatenated.
 #include <algorithm>
 #include <vector>
 
@@ -30,7 +30,7 @@ class NGramHashMapping {
   }
 
  private:
-  // Texts: where each begins in the tokens, and the end of the last one.
+  // Texts: the begin of each in the tokens, and the end of the last one.
   Status texts(const Tensor& ids, const Tensor* ends, std::vector<int64_t>& out) const {
     if (!packed_) {
       PY_ORT_ENSURE(ids.rank() == 2, "input_ids must have two axes, not shape ", ids.dims);
@@ -48,8 +48,8 @@ class NGramHashMapping {
     return {};
   }
 
-  // Inputs: tokens [batch, positions], or [all positions], factors, sizes of tables, ends of packed texts; perhaps
-  // tokens before, offsets, the end's token, segments, those before, how many states of each text are captured.
+  // Inputs: tokens [batch, positions], or [all positions], factors, sizes of tables, ends of packed texts. Optional:
+  // earlier tokens, offsets, the end's token, segments, earlier segments, the number of states captured per text.
   template <class T>
   Status run(KernelContext& context) const {
     using Wide = std::make_unsigned_t<T>;  // products wrap
@@ -99,7 +99,7 @@ class NGramHashMapping {
       const auto token = [&](int64_t at) {
         return at >= 0 ? row[at] : past ? past->data<T>()[(b + 1) * before + at] : missing;
       };
-      // What is before the text and has no segment is of its first token's.
+      // Positions before the text without a segment belong to its first token's segment.
       const auto segment_of = [&](int64_t at) {
         return at >= 0 ? segment[at] : past_segments ? past_segments->data<int32_t>()[(b + 1) * before + at] : *segment;
       };

@@ -12,7 +12,7 @@ using Instruction = Regex::Instruction;
 using Kind = Instruction::Kind;
 using Range = Regex::Range;
 
-// Appends the instructions of `node`; what it leads to follows them.
+// Appends the instructions of `node`; its continuation follows them.
 void emit(const RegexNode& node, std::vector<Instruction>& program) {
   const auto split = [&] {
     program.push_back({Kind::split, {}, false, program.size() + 1, program.size() + 1});

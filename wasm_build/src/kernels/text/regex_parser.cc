@@ -75,7 +75,7 @@ class Parser {
   }
 
   Status choice(RegexNode& out) {
-    const Flags flags = flags_;  // those set inside a group end with it
+    const Flags flags = flags_;  // flags set inside a group end with it
     out.type = RegexNode::Type::choice;
     do { PY_ORT_TRY(sequence(out.children.emplace_back())); } while (take("|"));
     flags_ = flags;
@@ -105,7 +105,7 @@ class Parser {
       }
       if (least > kMostRepeats || most > kMostRepeats || (most >= 0 && most < least))
         return broken("a repetition of ", least, " to ", most);
-      (void)take("?");  // fewest first: all the same for the longest match
+      (void)take("?");  // fewest first: makes no difference to the longest match
       RegexNode repeat;
       repeat.type = RegexNode::Type::repeat;
       repeat.least = least;
@@ -157,7 +157,7 @@ class Parser {
     if (flags_.ignore_case) {
       std::vector<Range> both;
       for (const Range range : set.ranges)
-        for (uint32_t c = range.first; c <= std::min(range.last, 0x24ffu); ++c) {  // no cases beyond that matter
+        for (uint32_t c = range.first; c <= std::min(range.last, 0x24ffu); ++c) {  // no cases beyond this bound matter
           both.push_back({static_cast<uint32_t>(std::towlower(c)), static_cast<uint32_t>(std::towlower(c))});
           both.push_back({static_cast<uint32_t>(std::towupper(c)), static_cast<uint32_t>(std::towupper(c))});
         }

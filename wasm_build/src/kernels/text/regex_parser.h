@@ -20,7 +20,7 @@ struct RegexNode {
   std::vector<RegexNode> children;
 };
 
-// Errors say at which byte of the pattern.
+// Errors name the byte of the pattern.
 Status parse_regex(std::string_view pattern, RegexNode& out);
 
 }  // namespace py_ort

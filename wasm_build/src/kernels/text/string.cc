@@ -64,7 +64,7 @@ class StringSplit {
     parts.push_back(text.substr(at));
     return parts;
   }
-  // At runs of white space, as Python's split(): none of it at the ends.
+  // Splits at runs of white space, like Python's split(), without empty strings at the ends.
   std::vector<std::string> by_space(const std::string& text) const {
     static constexpr const char* space = " \t\n\r\f\v";
     std::vector<std::string> parts;
@@ -95,13 +95,13 @@ std::string change_case(const std::string& text, Case to) {
   return out;
 }
 
-// Without stop words, and in one case. The attribute `locale` is not looked at: case mapping is Unicode's.
+// Removes stop words and changes case. The attribute `locale` is ignored: case mapping is Unicode's.
 class StringNormalizer {
  public:
   static Status make(const KernelInfo& info, StringNormalizer& out) {
     const std::string action = info.attributes.text("case_change_action", "NONE");
     out.case_ = action == "LOWER" ? Case::lower : action == "UPPER" ? Case::upper : Case::none;
-    // Compared in one case when case does not matter.
+    // If case does not matter, strings are compared in one case.
     out.compared_in_ = info.attributes.integer("is_case_sensitive", 0) != 0 ? Case::none : Case::lower;
     for (const std::string& word : info.attributes.texts("stopwords"))
       out.stop_words_.push_back(change_case(word, out.compared_in_));

@@ -1,4 +1,4 @@
-// com.microsoft Tokenizer: the words of each string, padded to equally many.
+// com.microsoft Tokenizer: the tokens of each string, padded to equal numbers.
 #include "py_ort/kernel.h"
 #include "kernels/text/regex.h"
 #include "kernels/text/utf8.h"
@@ -79,7 +79,7 @@ class Tokenizer {
     while (regex.find(text, end, begin, end)) found.push_back(text.substr(begin, end - begin));
     return found;
   }
-  // One separator after the other splits what those before left.
+  // One separator after the other splits the results of the previous ones.
   Tokens between(std::string_view text) const {
     Tokens found{text};
     for (const Regex& separator : separators_) {
@@ -97,7 +97,7 @@ class Tokenizer {
   bool mark_ = false;
   int64_t least_ = 1;
   std::string padding_;
-  std::vector<Regex> separators_, expression_;  // of the latter at most one
+  std::vector<Regex> separators_, expression_;  // expression_ has at most one
 };
 
 PY_ORT_KERNEL(kMicrosoftDomain, "Tokenizer", "string", Tokenizer);

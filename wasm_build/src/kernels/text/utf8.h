@@ -1,4 +1,4 @@
-// Code points of UTF-8 text. Broken bytes are taken as they are, one code point each.
+// Code points of UTF-8 text. Invalid bytes are one code point each.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace py_ort {
 
-// Reads one code point and moves `at` behind it.
+// Reads one code point and advances `at`.
 inline uint32_t next_code_point(std::string_view text, size_t& at) {
   const auto lead = static_cast<uint8_t>(text[at++]);
   const int more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;

@@ -1,5 +1,5 @@
-// ai.onnx.preview.training: Adagrad, Adam, Momentum. Inputs R, T, then all X, all their gradients, and the accumulators
-// of each.
+// ai.onnx.preview.training: Adagrad, Adam, Momentum. Inputs R, T, then all X, all their gradients, and each one's
+// accumulators.
 #include <cmath>
 
 #include "kernels/shared/lanes.h"

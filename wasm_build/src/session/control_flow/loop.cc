@@ -1,4 +1,4 @@
-// Loop: trip count M, condition, carried values; the body gives the next condition, the next carried values, and scan
+// Loop: trip count M, condition, carried values; the body returns the next condition, the next carried values, and scan
 // outputs.
 #include <algorithm>
 
@@ -17,8 +17,7 @@ Status scalar(T value, Slot& out) {
   return {};
 }
 
-// Whether the body's condition is only ever the one that it was given, or a constant that is true: the trip count alone
-// decides.
+// True if the body's condition always is its input, or a true constant: the trip count alone decides.
 bool always_goes_on(const Run& run, const PlanGraph& body) {
   int32_t value = body.outputs[0];
   for (size_t i = body.nodes.size(); i-- > 0;)
@@ -31,7 +30,7 @@ bool always_goes_on(const Run& run, const PlanGraph& body) {
          constant.value.tensor.count() == 1 && *constant.value.tensor.data<uint8_t>();
 }
 
-// Steps on devices of a loop that the trip count alone ends: recording as many takes minutes, and gigabytes.
+// The most steps on devices of a loop that only the trip count ends: recording this many takes minutes, and gigabytes.
 constexpr int64_t kMostSteps = 1 << 21;
 
 Status ends(const PlanGraph& body, int64_t trips) {
@@ -70,7 +69,7 @@ Status run_loop(Run& run, const PlanNode& node) {
     for (size_t k = 0; k < carried_count; ++k) run.slot(body.inputs[k + 2]) = std::move(carried[k]);
     PY_ORT_TRY(run_graph(run, body));
     std::vector<Slot> made = take_outputs(run, body);
-    // Behind the last turn nothing depends on it: it may stay on its device.
+    // After the last iteration nothing depends on it: it may stay on its device.
     if (!counted && i + 1 < trips) PY_ORT_TRY(read_condition(run, made[0], run.name(body.outputs[0]), condition));
     for (size_t k = 0; k < carried_count; ++k) carried[k] = std::move(made[k + 1]);
     for (size_t k = 0; k < scanned.size(); ++k)

@@ -1,11 +1,11 @@
-// Scan (as of opset 9): state values, and inputs taken slice by slice along their axes.
+// Scan (as of opset 9): state values, and inputs sliced along their axes.
 #include "session/control_flow/stack.h"
 #include "session/executor.h"
 
 namespace py_ort {
 namespace {
 
-// One of the lists of axes or directions: element i, or its default.
+// A list of axes or directions: element i, or its default.
 struct Choices {
   Choices(const PlanNode& node, std::string_view attribute) : values(Attributes(node.attributes).integers(attribute)) {}
   int64_t at(size_t i) const { return i < values.size() ? values[i] : 0; }

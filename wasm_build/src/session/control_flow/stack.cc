@@ -8,7 +8,7 @@
 namespace py_ort {
 namespace {
 
-// A tensor seen as [outer, length, inner] around an axis.
+// A tensor viewed as [outer, length, inner] around an axis.
 struct Strides {
   int64_t outer = 1, length = 1, inner = 1;
   Strides(const Dims& dims, int64_t axis) {
@@ -17,7 +17,7 @@ struct Strides {
   }
 };
 
-// `count` blocks of `size` elements, each `step` behind the one before it. Numbers of elements.
+// `count` blocks of `size` elements, `step` apart. Numbers of elements.
 struct Place { int64_t offset, step; };
 
 void copy_on_heap(const Tensor& from, Place source, Tensor& to, Place target, int64_t count, int64_t elements) {
@@ -50,7 +50,7 @@ Status check_whole_bytes(DType dtype) {
              : not_implemented("Loop and Scan cannot take ", dtype_name(dtype), " apart");
 }
 
-// No iteration at all: what the model says of the body's output, unknown dimensions being 0.
+// Without iterations: the model's type of the body's output, with 0 for unknown dimensions.
 Status empty_stack(const gen::Value& value, int64_t axis, Tensor& out) {
   Dims dims;
   if (value.dims())
@@ -61,7 +61,7 @@ Status empty_stack(const gen::Value& value, int64_t axis, Tensor& out) {
   return Tensor::make(value.dtype() == DType::undefined ? DType::float32 : value.dtype(), std::move(dims), out);
 }
 
-// The body's input that the node hands its input `i` to, or kOmitted.
+// The body's input that receives the node's input `i`, or kOmitted.
 int32_t inside(const PlanNode& node, const PlanGraph& body, size_t i) {
   const bool carried =
       node.form == Form::scan || node.form == Form::sequence_map || (node.form == Form::loop && i >= 2);
