@@ -1,4 +1,4 @@
-// What a page can ask after a call has thrown: which node's kernel was at work.
+// A page's question after a call has thrown: the node whose kernel was running.
 'use strict';
 const assert = require('node:assert/strict');
 const { test, beforeEach } = require('node:test');
@@ -11,7 +11,7 @@ beforeEach(async () => {
   it = await start();
 });
 
-/** [name, operator]; undefined where no kernel is at work. */
+/** [name, operator]; undefined if no kernel is running. */
 function atWork() {
   const { core } = it;
   const at = core.module._ort_kernel_at_work() >>> 0;

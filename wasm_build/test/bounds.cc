@@ -1,10 +1,11 @@
-// Calls of AddressSanitizer's code, for micro-kernels in the build that holds accesses against tensors (PY_ORT_BOUNDS):
-// one beyond a tensor is a trap, whose stack names the kernel. The core has AddressSanitizer's own library.
+// The functions that AddressSanitizer's code calls, for micro-kernels in the build that checks accesses to tensors
+// (PY_ORT_BOUNDS). An access past a tensor traps, and the stack names the kernel. The core has AddressSanitizer's own
+// library.
 #include <stddef.h>
 #include <stdint.h>
 
 namespace {
-// Each byte of the shadow stands for eight: 0 is all of them, 1 to 7 as many, and negative none.
+// Each byte of the shadow describes eight: 0 allows all of them, 1 to 7 the first ones, a negative one none.
 void hold(uintptr_t begin, size_t size) {
   if (size == 0) return;
   const uintptr_t last = begin + size - 1;

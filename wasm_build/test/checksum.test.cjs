@@ -1,4 +1,4 @@
-// The sum that files are checked by.
+// The checksum of files.
 'use strict';
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

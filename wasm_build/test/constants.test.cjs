@@ -1,4 +1,4 @@
-// What depends on weights only is computed when the session is made, not in its runs.
+// Nodes that depend on weights only are computed when the session is made, not in its runs.
 'use strict';
 const assert = require('node:assert/strict');
 const { test, before } = require('node:test');
@@ -14,7 +14,7 @@ before(async () => {
 const weight = (...values) => ({ dtype: 'float32', dims: [values.length], data: f32(...values) });
 const add = (inputs, output) => cpu('Add', inputs, output);
 
-/** The indices of the nodes that a run carries out. */
+/** The indices of the nodes that run. */
 async function carriedOut(session, feeds) {
   const { core } = it;
   const run = core.begin(session);

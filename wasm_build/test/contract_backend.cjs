@@ -1,5 +1,5 @@
-// A backend as onnxruntime's contract has them, which knows nothing of this core: eight arguments of jsepInit, kernels
-// that get plain attributes, and the words of a run. Its GPU is arrays, and it records what is asked of it.
+// A backend for onnxruntime's contract, without any knowledge of this core: eight arguments of jsepInit, kernels with
+// plain attributes, and the words of a run. Its GPU is arrays, and it records its calls.
 'use strict';
 
 /** The words of one run. */
@@ -19,7 +19,7 @@ class Context {
     const { data, dims } = this.inputs[i];
     return new Float32Array(this.backend.get(data).buffer, 0, sizeOf(dims));
   }
-  /** An input that the core left in its heap. */
+  /** An input that the core kept in its heap. */
   int64(i) {
     const { data, dims } = this.inputs[i];
     return Array.from(new BigInt64Array(this.module.HEAPU8.slice(data, data + 8 * sizeOf(dims)).buffer), Number);
@@ -42,7 +42,7 @@ class Context {
 
 const sizeOf = (dims) => dims.reduce((a, b) => a * b, 1);
 
-/** Kernels by operator: the contract's 0, or not. */
+/** Kernels by operator. They return the contract's 0, or another number. */
 const KERNELS = {
   Elu: (run, { alpha }) =>
     run.output(
@@ -121,7 +121,7 @@ class ContractBackend {
     if (!this.buffers.has(id)) throw new Error(`no buffer ${id}`);
     return this.buffers.get(id);
   }
-  // --- what a page asks of it around runs
+  // --- calls of a page around runs
   registerBuffer(_session, _index, buffer) {
     return this.add(buffer, 'registerBuffer');
   }

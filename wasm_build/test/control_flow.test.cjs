@@ -235,7 +235,7 @@ test('Loop: a trip count alone needs nothing back, and its run can be replayed',
   core.module._ort_run_end(run);
   assert.equal(provider.count('copyAsync'), 0);
   provider.buffers.delete(77);
-  // Each row went to its place as it came.
+  // Each row went to its place at once.
   const lines = provider.log.filter((line) => /^(move|run)/.test(line));
   assert.deepEqual(
     lines,
@@ -285,7 +285,7 @@ test('Scan: rows stay where their readers are', async () => {
   // Not replayable: x was fed to the CPU.
   assert.deepEqual([gpu.values, gpu.dims, gpu.replayable], [[[2, 4, 6, 8, 10, 12]], [[3, 2]], false]);
   assert.deepEqual([provider.count('copyAsync'), provider.count('copy'), provider.count('move')], [0, 1, 6]);
-  // Read on the CPU: down once, not row by row; what the CPU made is stacked there.
+  // Read on the CPU: downloaded once, not row by row; the CPU's results are stacked there.
   assert.deepEqual((await runOnce(it, scan([cpu('Neg', 'row', 'out')]), feeds)).values, [[-1, -2, -3, -4, -5, -6]]);
   assert.deepEqual([provider.count('copyAsync'), provider.count('copy'), provider.count('move')], [1, 3, 6]);
   // Through an inner Scan too.

@@ -1,4 +1,4 @@
-// The core for Node: loading it, and the calls that every test makes. Little-endian, as wasm is.
+// The core for Node: loads it, and makes the calls that all tests need. Little-endian, like wasm.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');
@@ -69,7 +69,7 @@ async function loadModule(file, options = {}) {
   return module;
 }
 
-/** Adds the micro-kernels beside core.mjs. Older releases of Node have relaxed SIMD behind a flag. */
+/** Adds the micro-kernels next to core.mjs. Older releases of Node have relaxed SIMD behind a flag. */
 function addMicrokernels(module, relaxed) {
   if (relaxed) require('node:v8').setFlagsFromString('--experimental-wasm-relaxed-simd');
   const name = relaxed ? 'relaxed_simd.wasm' : 'simd128.wasm';
@@ -78,7 +78,7 @@ function addMicrokernels(module, relaxed) {
     throw new Error(`${name} is empty: it was built without clang 19`);
 }
 
-/** What ort_last_error said. */
+/** The error of ort_last_error. */
 class CoreError extends Error {
   constructor(fields) {
     super(fields.message);
@@ -87,7 +87,7 @@ class CoreError extends Error {
 }
 
 class Core {
-  /** With PY_ORT_SIMD=relaxed, its micro-kernels are those of relaxed SIMD. megabytes: the most that its heap has. */
+  /** With PY_ORT_SIMD=relaxed, the micro-kernels are those of relaxed SIMD. megabytes: the limit of the heap. */
   static async load(megabytes = 4096) {
     const small = megabytes < 4096 && { wasmMemory: new WebAssembly.Memory({ initial: 256, maximum: megabytes * 16 }) };
     const module = await loadModule(corePath(), small || {});
@@ -101,13 +101,13 @@ class Core {
     this.hasRareKernels = false;
   }
 
-  /** `result`, or the last error thrown when it is 0. */
+  /** Returns `result`, or throws the last error if it is 0. */
   check(result) {
     if (result) return result;
     const text = this.module.UTF8ToString(this.module._ort_last_error());
     throw new CoreError(text ? JSON.parse(text) : { code: 1, message: 'failed without an error' });
   }
-  /** Bytes in memory that the core takes over. */
+  /** Copies bytes into memory that the core then owns. */
   copyIn(bytes) {
     const address = this.module._ort_malloc(bytes.length) >>> 0;
     if (!address) throw new CoreError({ code: 5, message: `no memory for ${bytes.length} bytes` });
@@ -123,7 +123,7 @@ class Core {
   words(list) {
     return this.copyIn(new Uint8Array(Uint32Array.from(list, (x) => x >>> 0).buffer));
   }
-  /** Calls f with the address of these words, which are freed afterwards. */
+  /** Calls f with the address of these words, and frees them afterwards. */
   withWords(list, f) {
     const address = this.words(list);
     try {
@@ -149,7 +149,7 @@ class Core {
     this.check(this.module._ort_session_prepare(session));
     return session;
   }
-  /** As pages do: sessions whose nodes run none have none. */
+  /** As in pages: only sessions whose nodes run micro-kernels have any. */
   useMicrokernels(session) {
     const none = !this.module._ort_session_runs_microkernels(session);
     this.module._ort_microkernels_use(none ? -1 : Number(this.relaxed), 1);
@@ -173,7 +173,7 @@ class Core {
   feedContainer(run, input, kind, dtype) {
     return this.check(this.module._ort_run_feed_container(run, input, kind, dtype));
   }
-  /** Takes all memory but so many bytes, until the function returned is called; `taken`: how much that is. */
+  /** Allocates all memory except `left` bytes, until the returned function is called; `taken`: the allocated bytes. */
   fill(left) {
     const blocks = [];
     let taken = 0;
@@ -183,13 +183,15 @@ class Core {
     if (room) this.module._ort_free(room);
     return { taken, release: () => blocks.forEach((block) => this.module._free(block)) };
   }
-  /** Resolves when the run is done, whether it was suspended or not. */
+  /** Resolves when the run has ended, suspended or not. */
   async execute(run) {
     let done = this.module._ort_run_execute(run);
     if (this.module.Asyncify.currData) done = await this.module.Asyncify.whenDone();
     this.check(done);
   }
-  /** {kind, dtype, location, data, dims, bytes} of a tensor (bytes: of one on the CPU), {kind, items} of the others. */
+  /**
+   * {kind, dtype, location, data, dims, bytes} of a tensor (bytes: for one on the CPU), {kind, items} of the others.
+   */
   output(run, index) {
     const cursor = { at: this.check(this.module._ort_run_output(run, index)) >>> 0 };
     return this.readValue(cursor);

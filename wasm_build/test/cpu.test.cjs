@@ -1,4 +1,4 @@
-// Runs on the CPU provider: feeds, outputs, errors, and that a session survives them.
+// Runs on the CPU provider: feeds, outputs, errors, and sessions that survive errors.
 'use strict';
 const assert = require('node:assert/strict');
 const { test, before } = require('node:test');
@@ -192,7 +192,7 @@ test('an output takes over the memory of an input that ends, and of no other', a
   const inputs = [`x:float32[${count}]`];
   const ones = { dtype: 'float32', dims: [count], bytes: bytesOf(new Float32Array(count).fill(1)) };
   const halves = { dtype: 'int64', dims: [2], bytes: bytesOf(i64(2, count / 2)) };
-  // A plan without its inputs, how many tensors it needs at one time, and output 0.
+  // A plan without its inputs, the number of tensors that it needs at one time, and output 0.
   const cases = {
     'a chain needs one tensor': [
       {
@@ -226,7 +226,7 @@ test('an output takes over the memory of an input that ends, and of no other', a
       2,
       (i) => i - 100,
     ],
-    // Minus one is made of the weight before the run, and the sum takes the feed's place.
+    // The negated weight is made before the run, and the sum reuses the feed's memory.
     'a weight, and what is made of it': [
       { outputs: ['b'], weights: { ones }, nodes: [cpu('Neg', 'ones', 'a'), cpu('Add', ['a', 'x'], 'b')] },
       1,

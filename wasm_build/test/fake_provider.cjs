@@ -1,8 +1,8 @@
-// A JavaScript execution provider for the tests: "GPU" buffers are arrays, and a kernel computes as soon as it is run.
+// A JavaScript execution provider for the tests: "GPU" buffers are arrays, and a kernel computes at once.
 'use strict';
 const { DTYPE, LOCATION } = require('./core.cjs');
 
-/** How elements lie in a buffer where they are no i32: float16 as its bits. */
+/** The array type of elements that are not i32 in a buffer: float16 as its bits. */
 const ARRAYS = {
   [DTYPE.float32]: Float32Array,
   [DTYPE.float16]: Uint16Array,
@@ -12,7 +12,7 @@ const ARRAYS = {
   [DTYPE.uint8]: Uint8Array,
 };
 
-/** Kernels by operator: they get the call and may throw. */
+/** Kernels by operator: they receive the call and may throw. */
 const KERNELS = {
   Neg: (call) => call.map(0, call.inputs[0].dims, (x) => -x),
   Add: (call) => call.map(0, call.inputs[0].dims, (a, b) => a + b),
@@ -88,12 +88,12 @@ class FakeProvider {
   constructor(core) {
     this.core = core;
     this.buffers = new Map();
-    this.owners = new Map(); // the device of each buffer that was ever made by alloc
+    this.owners = new Map(); // the device of each buffer ever made by alloc
     this.kernels = new Map();
     this.log = [];
     this.calls = []; // one Call per jsepRun
-    this.async = true; // whether copyAsync answers with a promise
-    this.beforeCopy = undefined; // called, and awaited, before the bytes of a copyAsync are there
+    this.async = true; // true if copyAsync returns a promise
+    this.beforeCopy = undefined; // called, and awaited, before a copyAsync copies its bytes
     this.limit = Infinity; // the last buffer there is memory for
     this.last = 0;
     core.module.jsepInit(this, {
@@ -111,7 +111,7 @@ class FakeProvider {
       run: (provider, id, context) => this.of(provider).run(id, context),
     });
   }
-  /** Works for this device from now on. Throws if one of the buffers is another one's. */
+  /** Uses this device from now on. Throws if one of the buffers belongs to another one. */
   of(provider, ...ids) {
     const strange = ids.find((id) => (this.owners.get(id) ?? 1) !== provider);
     if (strange) throw new Error(`buffer ${strange} is not on device ${provider}`);
@@ -122,7 +122,7 @@ class FakeProvider {
     if (!this.buffers.has(id)) throw new Error(`there is no GPU buffer ${id}`);
     return this.buffers.get(id);
   }
-  /** How many calls of a function were logged. */
+  /** The number of logged calls of a function. */
   count(name) {
     return this.log.filter((line) => line.split(' ')[0] === name).length;
   }

@@ -1,5 +1,4 @@
-// Plans for the tests: plain objects to FlatBuffers, laid out by what py_ort/schema/*.fbs says. Absent fields are left
-// out.
+// Plans for the tests: plain objects to FlatBuffers, in the layout of py_ort/schema/*.fbs. Absent fields are omitted.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');
@@ -106,7 +105,7 @@ class Writer {
     this.buffer.set(bytes, at + 4);
     return at;
   }
-  /** The fields of a struct are alike; `length`: how many items there are. */
+  /** The fields of a struct have one type; `length`: the number of items. */
   vector(type, items, length = items.length) {
     const struct = this.schema.structs[type];
     if (struct)

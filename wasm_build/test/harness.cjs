@@ -1,4 +1,4 @@
-// What the tests of the core share: a core with a fake JS provider, runs with typed arrays, and a check for leaks.
+// Common code of the core's tests: a core with a fake JS provider, runs with typed arrays, and a check for leaks.
 'use strict';
 const assert = require('node:assert/strict');
 const { Core, CoreError, DTYPE, LOCATION } = require('./core.cjs');
@@ -52,8 +52,8 @@ function feedAll(core, run, feeds) {
 }
 
 /**
- * The elements of an output: of a tensor on the CPU as numbers, of one in a fake buffer in the GPU's form; sequences as
- * lists.
+ * The elements of an output: numbers for a tensor on the CPU, the GPU's form for one in a fake buffer, lists for
+ * sequences.
  */
 function elements(value, provider) {
   if (value.items) return value.items.map((item) => elements(item, provider));
@@ -63,7 +63,7 @@ function elements(value, provider) {
   return Array.from(new Type(provider.buffer(value.data).buffer, 0, count));
 }
 
-/** Runs once; {values, dims, replayable}, of all outputs. */
+/** Runs once; returns {values, dims, replayable}, of all outputs. */
 async function runOnce({ core, provider }, session, feeds, outputs = 1) {
   const run = core.begin(session);
   try {
@@ -80,7 +80,7 @@ async function runOnce({ core, provider }, session, feeds, outputs = 1) {
   }
 }
 
-/** That `action` fails with this code, and a message with these words. Returns the error's fields. */
+/** Checks that `action` fails with this code, and a message with these words. Returns the error's fields. */
 async function fails(action, code, ...words) {
   try {
     await action();

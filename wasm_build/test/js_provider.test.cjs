@@ -1,4 +1,4 @@
-// Nodes on the JS provider: the protocol of jsepRun, transfers, lifetimes, errors, and when a run may be replayed.
+// Nodes on the JS provider: the protocol of jsepRun, transfers, lifetimes, errors, and conditions for a replay.
 'use strict';
 const assert = require('node:assert/strict');
 const { test: plainTest } = require('node:test');
@@ -375,7 +375,7 @@ test('refresh: what the CPU makes of feeds for the GPU, and nothing else', async
   }
   await t.test('a node that fails is told', () => {
     const run = core.begin(core.session(planOf({ ...two, nodes: [cpu('Relu', 'x', 'r'), js('Neg', 'r', 'y')] })));
-    assert.equal(core.module._ort_run_refresh(run), 0); // nothing was fed
+    assert.equal(core.module._ort_run_refresh(run), 0); // no feeds yet
     core.module._ort_run_end(run);
   });
 });

@@ -3,7 +3,7 @@
     from one_node import model, run
     y, = run(model("Softmax", ["x"], ["y"], axis=1), {"x": x})
 
-The model's nodes reach the kernels as they are: write them in the canonical form of docs/internals.md (newest opset).
+The model's nodes reach the kernels unchanged: write them in the canonical form of docs/internals.md (newest opset).
 Needs `PY_ORT_FAST=1 emsdk_scripts/build`; PY_ORT_CORE names another core.mjs.
 """
 
@@ -31,7 +31,7 @@ RUNNER = Path(__file__).with_name("run_node.cjs")
 
 
 class CoreError(Exception):
-    """The core's error: `code`, `node`, `op_type` and `provider` beside the text."""
+    """The core's error: `code`, `node`, `op_type` and `provider`, and the text."""
 
     def __init__(self, fields: dict[str, Any], taken: int | None = None) -> None:
         super().__init__(fields["message"])
@@ -45,7 +45,7 @@ class CoreError(Exception):
 def model(
     op_type: str, inputs: Sequence[str], outputs: Sequence[str], *, domain: str = "", opset: int = 23, **attributes: Any
 ) -> ModelProto:
-    """Return a model of one node; "" stands for an omitted input or output. Types are left to the run."""
+    """Return a model of one node; "" is an omitted input or output. Types are known only in the run."""
     node = helper.make_node(op_type, inputs, outputs, name=op_type.lower(), domain=domain, **attributes)
     graph = helper.make_graph(
         [node],
@@ -87,17 +87,17 @@ def run_many(
     """Run many models in one Node process. Errors are returned, not raised.
 
     Args:
-        cases: Models and what they are fed.
-        repeat: How often each runs.
+        cases: Models and their feeds.
+        repeat: Number of runs of each model.
         simd: Instructions of the micro-kernels: "fixed" or "relaxed".
-        left: Bytes of a small memory that each run has; results and errors then tell how many were `taken`.
+        left: Bytes of a small memory that each run has; results and errors then have the number of bytes `taken`.
     """
     return run_jobs([_job(proto, feeds, repeat, left) for proto, feeds in cases], simd=simd)
 
 
 @dataclass
 class Job:
-    """A plan to run: its weights, by index, offset and size in the blob, and what it is fed, by type and value."""
+    """A plan to run: its weights, by index, offset and size in the blob, and its feeds, by type and value."""
 
     plan: bytes
     blob: bytes
@@ -135,7 +135,7 @@ def _job(proto: ModelProto, feeds: Mapping[str, Any] | Sequence[Any], repeat: in
 
 
 def _written(job: Job, data: BinaryIO) -> dict[str, Any]:
-    """Write a job's bytes, and return all else of it, as run_node.cjs reads it."""
+    """Write a job's bytes, and return its other fields, as run_node.cjs reads them."""
     layout, entries = Layout(), []
     for i, (type_, value) in enumerate(job.feeds):
         entries += _feed(i, value, type_, layout)

@@ -1,4 +1,4 @@
-// Plans that are refused, and with what words. A plan that gets through never leads the core astray.
+// Invalid plans, and the messages of their errors. An accepted plan never makes the core fail.
 'use strict';
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

@@ -1,4 +1,4 @@
-"""Plans of models as they are, for tests of the core: no passes, no lowering, everything on the CPU."""
+"""Plans of unchanged models, for tests of the core: no passes, no lowering, everything on the CPU."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WEIGHT_ALIGNMENT = 64
 
 
 class PlanBuilder:
-    """A plan of a model as it is: no passes, everything on the CPU."""
+    """A plan of an unchanged model: no passes, everything on the CPU."""
 
     def __init__(self, proto: ModelProto, uses: Mapping[str, Sequence[int]] | None = None) -> None:
         self.values: list[ValueT] = []
@@ -55,7 +55,7 @@ class PlanBuilder:
         return finished(plan, b"PORT")
 
     def cpu_weights(self) -> list[dict[str, int]]:
-        """Return index, offset in `blob` and size of the weights that go to the heap."""
+        """Return index, offset in `blob` and size of the weights for the heap."""
         return [
             {"index": i, "offset": w.offset, "size": w.size}
             for i, w in enumerate(self.weights)
@@ -120,7 +120,7 @@ class PlanBuilder:
         for item in proto.attribute:
             if item.type == AttributeProto.GRAPH:
                 node.subgraphs.append(self._subgraph(item.name, item.g, scope))
-            elif item.type != AttributeProto.TYPE_PROTO:  # Optional's: kernels do without
+            elif item.type != AttributeProto.TYPE_PROTO:  # Optional's: kernels do not need it
                 attributes.items.append(attribute(item))
         node.attributes = list(finished(attributes))
         node.outputs = [self._value(name, infos, scope) if name else -1 for name in proto.output]
@@ -207,7 +207,7 @@ def constant(node: NodeProto) -> TensorProto:
 
 
 def to_array(proto: TensorProto) -> np.ndarray:
-    """Return a tensor as an array whose dtype stands for ONNX's (ml_dtypes where numpy has none)."""
+    """Return a tensor as an array whose dtype is ONNX's (from ml_dtypes if numpy lacks it)."""
     array = np.asarray(numpy_helper.to_array(proto))
     assert dtype_of(array) == proto.data_type, f"{proto.name}: {array.dtype} for ONNX type {proto.data_type}"
     return array

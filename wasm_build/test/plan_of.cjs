@@ -1,4 +1,4 @@
-// Short-hand for plans: values are named, and everything else follows.
+// Short-hand for plans: values have names, from which everything else follows.
 //
 //   planOf({
 //     inputs: ['x:float32[2,3]'],
@@ -115,7 +115,7 @@ const SAME = ['float32', 'float16', 'int32', 'uint32', 'int16', 'uint16', 'int8'
 const WORDS = { int64: 'int32', uint64: 'uint32', bool: 'uint32' };
 const forms = (all) => Object.entries(all).map(([dtype, stored]) => ({ dtype: DTYPE[dtype], stored: DTYPE[stored] }));
 const same = Object.fromEntries(SAME.map((dtype) => [dtype, dtype]));
-/** Of all plans; the second device keeps integers as they are. */
+/** The providers of all plans; the second device stores integers unchanged. */
 const PROVIDERS = [
   { name: 'wasm' },
   { name: 'device', forms: forms({ ...same, ...WORDS }) },

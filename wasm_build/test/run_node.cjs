@@ -1,20 +1,20 @@
 // Runs plans on the CPU provider, in Node: node run_node.cjs FOLDER
 //
-// The folder has jobs.json, a list: {sizes: {plan, weights, feeds}: bytes in jobs.bin, one after the other,
-// weights: [{index, offset, size}], outputs: count, feeds: [{input, dtype, dims, offset, size} or {input, kind, dtype}:
-// a container for what follows], repeat?: times, left?: bytes that are left of a small memory when it runs}. It gets
-// outputs.bin and outputs.json, a list: {ms: [per repetition], values: [value]}, a value being
-// {dtype, dims, offset, size} or {kind, items: [value]}; or {error: fields of ort_last_error}; with `left` also taken:
-// bytes of the memory that were not left. one_node.py writes and reads all this.
+// The folder has jobs.json, a list: {sizes: {plan, weights, feeds}: bytes in jobs.bin, one after the other, weights:
+// [{index, offset, size}], outputs: count, feeds: [{input, dtype, dims, offset, size} or {input, kind, dtype}: a
+// container of the following feeds], repeat?: times, left?: free bytes of a small memory while it runs}. Written are
+// outputs.bin and outputs.json, a list: {ms: [per repetition], values: [value]}, a value being {dtype, dims, offset,
+// size} or {kind, items: [value]}; or {error: fields of ort_last_error}; with `left` also taken: bytes of the memory
+// that were not free. one_node.py writes and reads all this.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');
 const { Core, CoreError } = require('./core.cjs');
 
-/** Megabytes of the memory of which jobs with `left` leave that much. */
+/** Megabytes of the memory in which jobs with `left` have that many free bytes. */
 const SMALL = 64;
 
-// What all jobs gave, in order.
+// The results of all jobs, in order.
 class Outputs {
   chunks = [];
   size = 0;
@@ -78,7 +78,7 @@ async function main(folder) {
     try {
       answers.push({ ...(await runJob(core, job, parts, outputs)), taken: job.taken });
     } catch (error) {
-      // A trap leaves the heap as it was in the middle of it: the next job gets a new core.
+      // A trap leaves the heap in an undefined state: the next job gets a new core.
       if (!(error instanceof CoreError)) core = undefined;
       answers.push({
         taken: job.taken,

@@ -1,5 +1,5 @@
-// Nodes of plans that nobody compiled: without inputs that their kernels read, with operands of other types, with
-// contents of which only the shape is there. They are errors, and the core goes on.
+// Nodes of plans that the compiler did not write: without inputs that their kernels read, with operands of other types,
+// or with inputs of which only the shape is present. They are errors, and the core continues.
 'use strict';
 const assert = require('node:assert/strict');
 const { test, before } = require('node:test');

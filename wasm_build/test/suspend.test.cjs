@@ -1,4 +1,4 @@
-// jsepCopyAsync suspends the core in the middle of a run. What may happen meanwhile, and what may not.
+// jsepCopyAsync suspends the core in the middle of a run: calls that are allowed meanwhile, and calls that are not.
 'use strict';
 const assert = require('node:assert/strict');
 const { test: plainTest } = require('node:test');
@@ -55,7 +55,7 @@ test('another run cannot execute meanwhile, but may be prepared', async () => {
     `run ${first.run} is under way`,
     'one run at a time',
   );
-  // The heap is used as usual: sessions come and go, and the suspended frames must not notice.
+  // The heap is used as usual: sessions are made and released, without an effect on the suspended frames.
   for (let i = 0; i < 50; i++) core.module._ort_session_release(core.session(plan));
   first.open();
   await first.done;

@@ -1,4 +1,4 @@
-// The nodes' times, which a run keeps when it is asked to.
+// The nodes' times, which a run records on request.
 'use strict';
 const assert = require('node:assert/strict');
 const { test, before } = require('node:test');
@@ -10,7 +10,7 @@ before(async () => {
   it = await start();
 });
 
-/** [index, began, ready, ended] of each node that a run carried out; `ask` for them or not. */
+/** [index, began, ready, ended] of each node that ran; `ask`: request the times. */
 async function timesOf(session, feeds, ask = true) {
   const { core } = it;
   const run = core.begin(session);
