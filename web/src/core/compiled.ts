@@ -1,11 +1,12 @@
-// The core's WebAssembly, compiled: while it comes, where that is possible. A page may do it while its worker starts.
+// Compiles the core's WebAssembly, while it is being fetched where possible. A page may do this while its worker
+// starts.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { fetched } from '../wire/fetching';
 import type { CompiledCore, CompiledMicrokernels, CoreFiles, Simd } from './files';
 import { onSharedMemory } from './shared_memory';
 
-/** A module of one function, which is f32x4.relaxed_madd of its three parameters. */
+/** A module of one function, the f32x4.relaxed_madd of its three parameters. */
 const PROBE = new Uint8Array([
   0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 1, 0x60, 3, 0x7b, 0x7b, 0x7b, 1, 0x7b, 3, 2, 1, 0, 10, 13, 1, 11, 0, 0x20, 0,
   0x20, 1, 0x20, 2, 0xfd, 0x85, 2, 0x0b,
@@ -17,7 +18,7 @@ const compileBytes = (bytes: Uint8Array<ArrayBuffer>, shared: boolean) =>
 async function compile(source: URL | Uint8Array, shared: boolean): Promise<WebAssembly.Module> {
   if (!(source instanceof URL)) return compileBytes(source.slice(), shared);
   const response = await fetched(source);
-  // Browsers keep what they have made of these for the next visit.
+  // Browsers cache code compiled in this way for the next visit.
   if (!shared && response.headers.get('Content-Type') === 'application/wasm')
     return WebAssembly.compileStreaming(response);
   return compileBytes(new Uint8Array(await response.arrayBuffer()), shared);
@@ -51,7 +52,7 @@ async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module
   }
 }
 
-/** Fetches and compiles micro-kernels. "auto": of relaxed SIMD where the browser has it. */
+/** Fetches and compiles micro-kernels. "auto": of relaxed SIMD if the browser has it. */
 export async function compileMicrokernels(
   { relaxedSimd, simd128 }: Pick<CoreFiles, 'relaxedSimd' | 'simd128'>,
   shared: boolean,
@@ -76,13 +77,13 @@ export async function compileMicrokernels(
   throw new RuntimeError(ErrorCode.fail, `the inner loops of nodes on the CPU: ${fixed}`);
 }
 
-/** Fetches and compiles what a core is made of, with the micro-kernels that are likely to be wanted. */
+/** Fetches and compiles the core's modules, with the micro-kernels that are likely to be needed. */
 export async function compileCore(
   files: Pick<CoreFiles, 'wasm' | 'relaxedSimd' | 'simd128' | 'likely'>,
   shared: boolean,
 ): Promise<CompiledCore> {
-  const core = compile(files.wasm, shared); // the largest is asked for first
-  // What is wrong with them is told to the session that needs them.
+  const core = compile(files.wasm, shared); // the largest is requested first
+  // Errors in these are reported to the session that needs them.
   const microkernels = files.likely && compileMicrokernels(files, shared, files.likely).catch(() => undefined);
   return { shared, core: await core, microkernels: await microkernels };
 }

@@ -14,7 +14,7 @@ import { decodeImage } from '../images/decode';
 import type { GoOn } from '../wire/checksum';
 import type { Picture } from '../images/picture';
 
-/** Bytes: a file that a session is made of comes in one piece. */
+/** Bytes: a file of a session arrives in one piece. */
 const SUMMED_AT_ONCE = 1 << 18;
 
 async function imported(glue: CoreFiles['core']): Promise<CreateCore> {
@@ -27,13 +27,16 @@ async function imported(glue: CoreFiles['core']): Promise<CreateCore> {
 
 export class Core {
   private feedDims = { address: 0, room: 0 };
-  /** What a JSEP function threw during the core call under way; the core only knows its text. */
+  /** The value that a JSEP function threw during the current call; the core only has its text. */
   private thrown: unknown;
   /** The JSEP functions that ever suspended the core. */
   readonly suspendedIn = new Set<string>();
-  /** What has ended it: it is of no use then, and its sessions are not. Who was at it is told this very error. */
+  /**
+   * The error that ended the core. The core and its sessions are unusable from then on; callers waiting for it receive
+   * this very error.
+   */
   crashed: RuntimeError | undefined;
-  /** Ends the wait for a run that is suspended. */
+  /** Ends the wait for a suspended run. */
   private giveUp: ((error: RuntimeError) => void) | undefined;
 
   private constructor(
@@ -47,7 +50,7 @@ export class Core {
     return this.whole;
   }
 
-  /** Loads it, on shared memory where there is such. `log` gets what the core and its runtime print. */
+  /** Loads the core, on shared memory if there is any. `log` receives the output of the core and its runtime. */
   static async load(files: CoreFiles, log: (severity: number, text: string) => void): Promise<Core> {
     const { core: glue, wasm, compiled, threads = true } = files;
     const memory = threads ? sharedMemory() : SINGLE_THREADED;
@@ -55,7 +58,7 @@ export class Core {
     const compiling = Promise.resolve(compiled).then((early) =>
       early?.shared === shared ? early : compileCore(files, shared),
     );
-    compiling.catch(() => undefined); // told below
+    compiling.catch(() => undefined); // reported below
     let core: Core | undefined;
     let module: CoreModule;
     let early: CompiledMicrokernels | undefined;
@@ -67,7 +70,7 @@ export class Core {
       module = await new Promise((resolve, reject) => {
         const making = createCore({
           ...(shared ? { wasmMemory: memory } : {}),
-          // Asked in any case: beside a script that is a blob, as transformers.js makes one of it, nothing has a name.
+          // Set in all cases: next to a script that is a blob, which transformers.js makes of it, no name resolves.
           locateFile: () => (wasm instanceof Uint8Array ? 'core.wasm' : wasm.href),
           instantiateWasm(imports, done) {
             const told = (thrown: unknown) => core?.crash(thrown) ?? thrown;
@@ -120,12 +123,12 @@ export class Core {
     });
   }
 
-  /** The heap now; growth of the memory makes a new one. */
+  /** The current heap; a growth of the memory makes a new one. */
   get heap(): Uint8Array {
     return this.module.HEAPU8;
   }
 
-  /** Bytes of the heap as they are, until the core is called again. */
+  /** A view of the heap's bytes, valid until the next call of the core. */
   view(address: number, size: number): Uint8Array {
     return this.heap.subarray(address, address + size);
   }
@@ -135,7 +138,7 @@ export class Core {
     return this.heap.slice(address, address + size);
   }
 
-  /** Bytes of all tensors in the heap, now and the most since the last call with `reset`. */
+  /** Bytes of all tensors in the heap: the current number, and the peak since the last call with `reset`. */
   tensorBytes(reset = false): { now: number; peak: number } {
     const words = this.module._ort_tensor_bytes(Number(reset)) >>> 2;
     return { now: this.module.HEAPU32[words], peak: this.module.HEAPU32[words + 1] };
@@ -157,7 +160,7 @@ export class Core {
   createSession(plan: Uint8Array): number {
     return this.checked(this.module._ort_session_create(this.allocate(plan), plan.byteLength));
   }
-  /** Whether nodes of it may run micro-kernels. */
+  /** True if the session's nodes may run micro-kernels. */
   runsMicrokernels(session: number): boolean {
     return this.module._ort_session_runs_microkernels(session) !== 0;
   }
@@ -169,7 +172,7 @@ export class Core {
   weightAddress(session: number, index: number): number {
     return this.module._ort_session_weight(session, index) >>> 0;
   }
-  /** Weight `index` is that of another session. */
+  /** Makes weight `index` the same as another session's weight. */
   shareWeight(session: number, index: number, owner: number, other: number): void {
     this.checked(this.module._ort_session_share_weight(session, index, owner, other));
   }
@@ -197,7 +200,7 @@ export class Core {
     const { _ort_run_feed_device: feed } = this.module;
     this.checked(feed(run, input, provider, dtype, dims.length, this.dimsOfFeed(dims), id));
   }
-  /** Where the core finds them in the one call that follows: a run has many feeds, and each call one at a time. */
+  /** The address of a feed's dims, valid for the next call: a run has many feeds, one call each. */
   private dimsOfFeed(dims: readonly number[]): number {
     if (dims.length > this.feedDims.room) {
       if (this.feedDims.address !== 0) this.module._ort_free(this.feedDims.address);
@@ -207,7 +210,7 @@ export class Core {
     this.module.HEAPU32.set(dims, this.feedDims.address >>> 2);
     return this.feedDims.address;
   }
-  /** The feeds of this input that follow are the container's items. */
+  /** The following feeds of this input are the container's items. */
   feedContainer(run: number, input: number, kind: CoreContainer['kind'], dtype: DType): void {
     this.checked(this.module._ort_run_feed_container(run, input, kind, dtype));
   }
@@ -223,11 +226,11 @@ export class Core {
       });
     this.checked(result);
   }
-  /** Keeps the nodes' times; call it before execute. */
+  /** Records the nodes' times; call it before execute. */
   profile(run: number): void {
     this.module._ort_run_profile(run);
   }
-  /** Four numbers for each node that was carried out (abi.h). */
+  /** Four numbers for each node that ran (abi.h). */
   times(run: number): Float64Array {
     const address = this.module._ort_run_times(run) >>> 0;
     if (address === 0) return new Float64Array(0);
@@ -241,7 +244,7 @@ export class Core {
   replayable(run: number): boolean {
     return this.module._ort_run_replayable(run) === 1;
   }
-  /** What may have changed for kernels, if all else is as in an earlier run; undefined: that cannot be told. */
+  /** The inputs of kernels that may have changed since an earlier run; undefined: unknown. */
   refresh(run: number): CoreInput[] | undefined {
     const words = this.words(this.checked(this.module._ort_run_refresh(run)));
     const count = words.next();
@@ -281,14 +284,14 @@ export class Core {
         `the core refused output ${index} as a view of input ${input}`,
       );
   }
-  /** Says why jsepRun fails; returns the code to return. */
+  /** Reports why jsepRun fails; returns the code to return. */
   reject(error: unknown): ErrorCode {
     this.thrown = error;
     this.withText(messageOf(error), (text) => this.module._ort_jsep_error(codeOf(error), text));
     return codeOf(error);
   }
 
-  /** What a call of the core threw ends it. */
+  /** Ends the core with the value that a call threw. */
   private crash(thrown: unknown): RuntimeError {
     if (!this.crashed) {
       this.crashed = crashOf(thrown);
@@ -299,7 +302,7 @@ export class Core {
     return this.crashed;
   }
 
-  /** ImageDecoder's work, for which the core waits. */
+  /** The work of ImageDecoder, for which the core waits. */
   private async decodeImage(address: number, size: number, format: string): Promise<Picture> {
     try {
       return await decodeImage(this.bytes(address, size), format);
@@ -309,7 +312,7 @@ export class Core {
     }
   }
 
-  /** Bytes handed over to the core. */
+  /** Copies bytes into memory that the core then owns. */
   private allocate(bytes: Uint8Array): number {
     const address = bytes.byteLength < 2 ** 32 ? this.module._ort_malloc(bytes.byteLength) >>> 0 : 0;
     if (address === 0)
@@ -336,13 +339,15 @@ export class Core {
     }
   }
 
-  /** A text with names of a plan, which may be no UTF-8: UTF8ToString would skip what follows a wrong byte. */
+  /**
+   * A text with names of a plan, which may not be valid UTF-8: UTF8ToString would skip the text after an invalid byte.
+   */
   private text(address: number): string {
     const bytes = this.heap.subarray(address >>> 0);
     return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
   }
 
-  /** The result of a call, unless it is 0: then the core's last error is thrown. */
+  /** The result of a call; if it is 0, throws the core's last error. */
   private checked(result: number): number {
     const { thrown } = this;
     this.thrown = undefined;

@@ -1,14 +1,14 @@
-// What ends a core: whatever is thrown through its frames, as a trap, a stack that overflows, or Emscripten's abort.
-// They stay where they were, with a run under way that never ends and memory that is half written. The call throws
-// `core_crashed`, and so does whatever the core is asked later. Python then has another worker take its place, as after
-// a cancelled node that goes on (Pool._renew); sessions of the API, whose GPU stays, are loaded into another core
-// (api/local_engine.ts). Either way runs that waited are done again, and the one that crashed it is not.
+// The end of a core: anything thrown through its frames, such as a trap, a stack overflow, or Emscripten's abort. The
+// frames stay, with a run that never ends and memory that is half written. The call throws `core_crashed`, and so does
+// each later call. Python then replaces the worker, as after a cancelled node that does not end (Pool._renew). Sessions
+// of the API, whose GPU remains, are loaded into another core (api/local_engine.ts). In both cases runs that waited are
+// repeated, and the run that crashed the core is not.
 import { CORE_PROVIDER } from '../contract/providers';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { CoreModule } from './module';
 
-/** An instance of which each call throws what `told` makes of what it threw. */
+/** An instance whose calls throw `told(error)` for each error that they throw. */
 export function watched({ exports }: WebAssembly.Instance, told: (thrown: unknown) => unknown): WebAssembly.Instance {
   const each: WebAssembly.Exports = {};
   for (const name in exports) {
@@ -33,7 +33,7 @@ export function crashOf(thrown: unknown): RuntimeError {
   return error;
 }
 
-/** Says in the error which node's kernel was at work, as far as the core can tell, and what comes of it. */
+/** Adds to the error the running node, if the core knows it, and the consequences. */
 export function explain(error: RuntimeError, module: CoreModule): void {
   try {
     const at = module._ort_kernel_at_work() >>> 2;
@@ -43,7 +43,7 @@ export function explain(error: RuntimeError, module: CoreModule): void {
       error.message += ` in node '${node}' (${opType})`;
     }
   } catch {
-    // Its memory is damaged.
+    // The core's memory is damaged.
   }
   error.message += '; sessions are loaded again when they are used next';
 }

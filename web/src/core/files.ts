@@ -1,9 +1,9 @@
-// Where the core's files are.
+// The places of the core's files.
 import type { CreateCore } from './module';
 
 /**
- * Which instructions the inner loops of nodes on the CPU use: "fixed" are those that every browser has, and round each
- * step; "relaxed" ones may fuse them.
+ * The instructions of the inner loops of nodes on the CPU: "fixed" ones are in every browser, and round each step;
+ * "relaxed" ones may fuse steps.
  */
 export type Simd = 'relaxed' | 'fixed';
 
@@ -11,21 +11,21 @@ export type Simd = 'relaxed' | 'fixed';
 export interface CompiledMicrokernels {
   readonly simd: Simd;
   readonly module: WebAssembly.Module;
-  /** Why it is plain SIMD's, where relaxed SIMD was wanted. */
+  /** The reason for plain SIMD, if relaxed SIMD was requested. */
   readonly withoutRelaxed?: string;
 }
 
 export interface CompiledCore {
-  /** Whether it is for shared memory: that is in a module's bytes. */
+  /** True if it is for shared memory: a flag in the module's bytes. */
   readonly shared: boolean;
   readonly core: WebAssembly.Module;
   readonly microkernels?: CompiledMicrokernels;
 }
 
 export interface CoreFiles {
-  /** core.mjs, or what it exports. */
+  /** core.mjs, or its export. */
   readonly core: URL | CreateCore;
-  /** Or its bytes. */
+  /** core.wasm, or its bytes. */
   readonly wasm: URL | Uint8Array;
   readonly relaxedSimd: URL;
   readonly simd128: URL;
@@ -35,9 +35,9 @@ export interface CoreFiles {
   readonly likely?: Simd | 'auto';
   /** false: sessions have one thread, and the core has memory of its own. */
   readonly threads?: boolean;
-  /** What somebody has made of these already; undefined: nothing came of it. */
+  /** The files already compiled; undefined: compilation failed. */
   readonly compiled?: Promise<CompiledCore | undefined>;
-  /** What a thread of the CPU provider runs. */
+  /** The script of the CPU provider's threads. */
   readonly thread: URL;
   /** generate.mjs: see generate/load.ts. */
   readonly generate: URL;
@@ -45,7 +45,7 @@ export interface CoreFiles {
   readonly late?: { readonly [provider: string]: URL };
 }
 
-/** Those of a folder, by their own names. `base`: the folder, with a slash at its end, or a file in it. */
+/** The files of a folder, under their own names. `base`: the folder, with a slash at its end, or a file in it. */
 export function filesIn(base: string | URL): CoreFiles {
   return {
     core: new URL('core.mjs', base),

@@ -1,5 +1,5 @@
-// Files of this build that pages download when they want them. Such a file imports nothing: it exports a function that
-// receives what its modules import from the rest, so that there is one copy of each class.
+// Files of this build that pages download on demand. Such a file imports nothing: it exports a function that receives
+// its imports from the main file, so that each class exists once.
 import { messageOf, RuntimeError } from '../errors';
 import { ErrorCode } from '../schema';
 
@@ -8,10 +8,10 @@ interface LateFile<T> {
 }
 
 /**
- * What the modules in a file export.
+ * Load a file; return the exports of its modules.
  *
  * @param what the user's word for the feature; also the file's member of `env.wasm.wasmPaths`.
- * @param outside what the modules import.
+ * @param outside the modules' imports.
  * @throws RuntimeError of this code if the file cannot be loaded.
  */
 export async function lateFile<T>(what: string, url: URL, outside: object, code = ErrorCode.fail): Promise<T> {

@@ -1,5 +1,5 @@
-// The CPU kernels' inner loops: for which instructions, and on how many threads. They are modules of code alone beside
-// the core, one of relaxed SIMD and one of plain: a session whose nodes run them has one fetched, and others none.
+// The CPU kernels' inner loops: their instructions, and the number of threads. They are modules of code only, separate
+// from the core, for relaxed and for plain SIMD. The page fetches one if a session has nodes that run them.
 import { invalid } from '../errors';
 import { host } from '../host';
 import { compileMicrokernels } from './compiled';
@@ -7,47 +7,47 @@ import type { CompiledMicrokernels, CoreFiles, Simd } from './files';
 import type { CoreModule } from './module';
 import { ThreadPool } from './thread_pool';
 
-/** What a session wants of its nodes on the CPU. */
+/** A session's options for its nodes on the CPU. */
 export interface CpuOptions {
   readonly simd?: Simd | 'auto';
-  /** 0 (the default): as many as the machine has cores, up to MOST_THREADS. */
+  /** 0 (the default): one for each core of the machine, up to MOST_THREADS. */
   readonly threads?: number;
 }
 
 export interface MicrokernelStats {
-  /** That run micro-kernels, the core's included. */
+  /** Threads that run micro-kernels, the core's included. */
   readonly threads: number;
-  /** How many micro-kernels these shared. */
+  /** Number of micro-kernels that these shared. */
   readonly shared_kernels: number;
 }
 
-/** What it gets. */
+/** The instructions and threads that a session gets. */
 export interface CpuMeans {
-  /** Left out: none of its nodes has such loops. */
+  /** Absent if none of its nodes has such loops. */
   readonly simd?: Simd;
   readonly threads: number;
-  /** Why there is one thread only, although there should be more. */
+  /** The reason for a single thread, if there should be more. */
   readonly without_threads?: string;
 }
 
-/** What a session's nodes are like. */
+/** Properties of a session's nodes. */
 export interface CpuNeeds {
-  /** Whether any of them may run micro-kernels. */
+  /** True if any of them may run micro-kernels. */
   readonly loops: boolean;
-  /** Whether there is enough to do for threads, if their number is left to us. */
+  /** True if there is enough work for threads, unless the user chose their number. */
   readonly threads: boolean;
 }
 
 const MOST_THREADS = 8;
-/** Hands out what there is. One for each core. */
+/** Provides micro-kernels and threads. One for each core. */
 export class Microkernels {
-  /** By what was asked for. */
+  /** Keyed by the requested instructions. */
   private readonly loading = new Map<Simd | 'auto', Promise<CompiledMicrokernels>>();
   private readonly added = new Set<Simd>();
   private readonly pools = new Map<Simd, ThreadPool>();
   private means: CpuMeans = { threads: 1 };
 
-  /** `memory`: shared, or why it is not. */
+  /** `memory`: shared memory, or the reason why there is none. */
   constructor(
     private readonly module: CoreModule,
     private readonly files: CoreFiles,
@@ -75,7 +75,7 @@ export class Microkernels {
     return compiled;
   }
 
-  /** What a session that wants this gets; starts threads that are missing, and waits for none. */
+  /** The means for a session with these options; starts missing threads without waiting for them. */
   async provide({ simd = 'auto', threads = 0 }: CpuOptions, needs: CpuNeeds): Promise<CpuMeans> {
     if (!Number.isInteger(threads) || threads < 0) {
       throw invalid(`threads=${threads}: a whole number; 0: as many as there are cores, up to ${MOST_THREADS}`);
@@ -98,19 +98,19 @@ export class Microkernels {
     return { simd: got, threads: wanted };
   }
 
-  /** What the runs that follow use. */
+  /** Sets the means for the next runs. */
   use(means: CpuMeans): void {
     this.means = means;
     const table = means.simd === undefined ? -1 : Number(means.simd === 'relaxed');
     this.module._ort_microkernels_use(table, means.threads);
   }
 
-  /** Nothing is left for threads to do. */
+  /** Ends the threads. */
   end(): void {
     for (const pool of this.pools.values()) pool.end();
   }
 
-  /** Threads that have started, the core's own included, and how often they shared the work of a kernel. */
+  /** Threads that have started, the core's own included, and the number of kernels whose work they shared. */
   get stats(): MicrokernelStats {
     const pools = [...this.pools.values()];
     return {
@@ -119,7 +119,10 @@ export class Microkernels {
     };
   }
 
-  /** Those for these instructions, in the core. A failure is told to all who wait, and the next call tries again. */
+  /**
+   * Loads the module for these instructions into the core. All waiting callers receive a failure, and the next call
+   * tries again.
+   */
   private load(simd: Simd | 'auto'): Promise<CompiledMicrokernels> {
     const known = this.loading.get(simd);
     if (known) return known;

@@ -1,25 +1,25 @@
-// The core's module as Emscripten makes it: what web/src uses of it. The C functions are those of
+// The core's module, as Emscripten makes it: the parts that web/src uses. The C functions are those of
 // wasm_build/include/py_ort/abi.h.
 
 import type { Picture } from '../images/picture';
 import type { MicroKernel } from './shared_work';
 
-/** What a core is made with. */
+/** Options with which a core is made. */
 export interface CoreOptions {
   print(text: string): void;
   printErr(text: string): void;
-  /** The heap, where it is not one of core.mjs's own. */
+  /** The heap, if core.mjs is not to make its own. */
   readonly wasmMemory?: WebAssembly.Memory;
-  /** Makes an instance of core.wasm, and hands it over later. */
+  /** Makes an instance of core.wasm, and passes it on later. */
   instantiateWasm(
     imports: WebAssembly.Imports,
     done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
   ): object;
-  /** Where core.wasm is. */
+  /** The place of core.wasm. */
   readonly locateFile?: () => string;
 }
 
-/** What core.mjs exports as its default. */
+/** The default export of core.mjs. */
 export type CreateCore = (options: CoreOptions) => Promise<CoreModule>;
 
 export interface CoreModule {
@@ -28,7 +28,7 @@ export interface CoreModule {
   readonly Asyncify: { readonly currData: unknown; whenDone(): Promise<number> };
   UTF8ToString(pointer: number): string;
   addMicrokernels(sideModule: WebAssembly.Module, relaxed: boolean): boolean;
-  /** Installed by the page: has all units of a micro-kernel done by several threads. 1, or 0 without memory. */
+  /** Installed by the page: runs all units of a micro-kernel on several threads. Returns 1, or 0 without memory. */
   shareMicrokernel?: (
     index: number,
     kernel: MicroKernel,
@@ -37,7 +37,10 @@ export interface CoreModule {
     units: number,
     wake: boolean,
   ) => number;
-  /** Installed by the page: the pixels of an image's bytes in the heap. Rejects with what ort_jsep_error was told. */
+  /**
+   * Installed by the page: decodes an image's bytes in the heap into pixels. Rejects with the error passed to
+   * ort_jsep_error.
+   */
   decodeImage?: (encoded: number, size: number, format: string) => Promise<Picture>;
   jsepInit(backend: unknown, functions: JsepFunctions): void;
 
@@ -92,16 +95,16 @@ export interface CoreModule {
 }
 
 /**
- * The JSEP seam: what the core calls, for the device of the provider with this index in the plan's list. Exceptions
- * become the core's errors.
+ * The JSEP seam: functions that the core calls, for the device of the provider with this index in the plan's list.
+ * Exceptions become the core's errors.
  */
 export interface JsepFunctions {
   /** The id of new memory; never 0. */
   alloc(provider: number, size: number): number;
   free(provider: number, id: number): void;
   /**
-   * upload: from the heap address `source` to the tensor `target`; else from tensor to tensor, and `blocks` points to
-   * five words: count, source offset and step, target offset and step. So many blocks of `size` bytes are copied.
+   * upload: from the heap address `source` to the tensor `target`. Otherwise from tensor to tensor, and `blocks` points
+   * to five words: count, source offset and step, target offset and step; `count` blocks of `size` bytes are copied.
    */
   copy(
     provider: number,
@@ -113,13 +116,13 @@ export interface JsepFunctions {
     blocks: number,
   ): void;
   /**
-   * From the tensor `id` into the heap at `target`. Undefined: the bytes are there already; else the core is suspended
-   * meanwhile.
+   * From the tensor `id` into the heap at `target`. Undefined: the bytes are there already. Otherwise the core is
+   * suspended meanwhile.
    */
   copyAsync(provider: number, id: number, target: number, size: number): Promise<void> | undefined;
   /** 0, or an ErrorCode. */
   createKernel(provider: number, opType: string, id: number, attributes: number, size: number, domain: string): number;
   releaseKernel(provider: number, id: number): void;
-  /** 0, or an ErrorCode said before with _ort_jsep_error. */
+  /** 0, or an ErrorCode that _ort_jsep_error has reported. */
   run(provider: number, id: number, context: number): number;
 }

@@ -1,15 +1,15 @@
-// Memory that several threads see, and what makes modules use it: one core.wasm serves both kinds of memory, because
-// the flag is set in the bytes of its import. Views of shared memory are no good for TextDecoder, websockets and fetch:
-// whoever gives bytes to these copies (Core.bytes, OutputMemory), and core.mjs is built without TextDecoder.
+// Memory that several threads share, and the change of modules that use it: one core.wasm serves both kinds of memory,
+// because a flag in the bytes of its import selects the kind. TextDecoder, websockets and fetch refuse views of shared
+// memory: callers copy the bytes first (Core.bytes, OutputMemory), and core.mjs is built without TextDecoder.
 import { host } from '../host';
 
-/** A heap of 16 MiB that grows up to 4 GiB (wasm_build/CMakeLists.txt), or in words why there is none. */
+/** A heap of 16 MiB that grows up to 4 GiB (wasm_build/CMakeLists.txt), or a text with the reason why there is none. */
 export function sharedMemory(): WebAssembly.Memory | string {
   const why = host.withoutSharing();
   if (why !== undefined) return why;
   try {
     const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
-    // A view of it must be good to wait for.
+    // Atomics must accept a view of it.
     Atomics.notify(new Int32Array(memory.buffer), 0);
     return memory.buffer instanceof SharedArrayBuffer ? memory : 'this browser has no shared memory for WebAssembly';
   } catch (error) {
@@ -26,11 +26,11 @@ const [FUNCTION, TABLE, MEMORY, GLOBAL, TAG] = [0, 1, 2, 3, 4];
 const SHARED = 2;
 
 /**
- * Makes a module import its memory as shared, by a flag in its bytes. Nothing else in it differs: plain loads and
- * stores are allowed there, and none of our modules is instantiated on a memory that another one initializes.
+ * Makes a module import its memory as shared, by a flag in its bytes. No other byte differs: plain loads and stores are
+ * allowed there, and none of our modules is instantiated on a memory that another one initializes.
  */
 export function onSharedMemory(module: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  let at = 8; // behind the magic number and the version
+  let at = 8; // after the magic number and the version
   const number = (): number => {
     for (let value = 0, shift = 0; ; shift += 7) {
       const byte = module[at++];

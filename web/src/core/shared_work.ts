@@ -1,14 +1,14 @@
-// How threads share the units of a micro-kernel. One job at a time, described by words of the shared heap; each thread
-// claims chunks of units until none is left. The claim has the job's number, so that whoever wakes late claims nothing
-// of another job: what it read of the job is what was claimed, because a job's words change only while claims are
-// closed.
+// The way threads share the units of a micro-kernel. There is one job at a time, described by words of the shared heap;
+// each thread claims chunks of units until none is left. The claim includes the job's number, so that a thread that
+// wakes late claims nothing of another job. A job's words change only while claims are closed: the words that a thread
+// has read are those of the job that it claims.
 
 export type MicroKernel = (args: number, scratch: number, begin: number, end: number) => void;
 
-/** What a worker is told when it starts. */
+/** The message that starts a worker. */
 export interface WorkerStart {
   readonly memory: WebAssembly.Memory;
-  /** Where the control block lies. */
+  /** The address of the control block. */
   readonly address: number;
   /** The micro-kernels. */
   readonly module: WebAssembly.Module;
@@ -19,17 +19,17 @@ export interface WorkerStart {
   readonly me: number;
 }
 
-/** Words of the control block. Those that threads write lie on cache lines of their own. */
+/** Words of the control block. Words that threads write have cache lines of their own. */
 export enum Word {
   /** Counts jobs; idle workers wait for it. */
   job = 0,
   /** The job's number and the next chunk of it. */
   claim = 16,
-  /** Chunks that are done. The core waits for it. */
+  /** Chunks that have ended. The core waits for it. */
   done = 32,
-  /** Workers that wait, and have to be woken. */
+  /** Workers that wait, and must be woken. */
   sleeping = 48,
-  /** Workers that are there. */
+  /** Workers that have started. */
   ready = 64,
   kernel = 80,
   arguments,
@@ -45,25 +45,26 @@ export enum Word {
 }
 
 /**
- * How often the core looks before it sleeps, when it waits for workers: about 100 microseconds. Kernels follow each
- * other closely, and waking a sleeper takes as long in a virtual machine. With 5 microseconds two threads took a
- * quarter longer where runs are 100 ms apart; with 400 they were slower than one where cores are busy.
+ * Number of times that the core looks before it sleeps, when it waits for workers: about 100 microseconds. Kernels
+ * follow each other closely, and waking a sleeper takes as long in a virtual machine. With 5 microseconds two threads
+ * were 25% slower where runs are 100 ms apart; with 400 they were slower than one thread where cores are busy.
  */
 export const CORE_SPINS = 20000;
 /**
- * And workers, when they wait for the core. They look longer: Linux wakes a sleeper where it ran last, which may be the
- * core's own processor, and in a virtual machine does not take others for idle that have slept for long, until it sees
- * two that want one for a while. Runs 100 ms apart took two threads 19 ms of squeezenet, with this 13, one thread 17.
+ * The same for workers that wait for the core. They look longer, because Linux wakes a sleeper where it ran last, which
+ * may be the core's own processor. In a virtual machine it does not consider others idle that have slept for long,
+ * until two threads have competed for one for a while. In runs of squeezenet 100 ms apart two threads took 19 ms, with
+ * this value 13, and one thread 17.
  */
 export const WORKER_SPINS = 50000;
 
 export const CHUNK_BITS = 12;
-/** The last chunk's number that cannot be: nothing can be claimed. */
+/** A chunk number above all valid ones: nothing can be claimed. */
 export const CLOSED = (1 << CHUNK_BITS) - 1;
 export const MAX_CHUNKS = CLOSED - 1;
 
 /**
- * Works on the job under way, if there is one, until all of it is claimed. `me`: the thread's number, the core's is 0.
+ * Works on the current job, if there is one, until all of it is claimed. `me`: the thread's number; the core's is 0.
  */
 export function workOff(words: Int32Array, me: number, kernelOf: (index: number) => MicroKernel): void {
   for (;;) {

@@ -1,6 +1,7 @@
 // The threads of the CPU provider: workers that share the core's memory and run micro-kernels, and the core's own
-// thread, which hands out the work, takes part in it and waits for the rest. They start when a session is created that
-// wants them (microkernels.ts); nobody waits for them, and who is late takes part later. Idle ones sleep.
+// thread, which distributes the work, takes part in it and waits for the rest. They start when a session is created
+// that needs them (microkernels.ts). Runs do not wait for threads to start: a late thread takes part later. Idle
+// threads sleep.
 import { type HostWorker, host } from '../host';
 import type { CoreModule } from './module';
 import type { CompiledMicrokernels } from './files';
@@ -16,7 +17,7 @@ import {
 } from './shared_work';
 
 const STACK = 65536;
-/** Chunks for each thread: uneven ones even out. */
+/** Chunks for each thread: several balance uneven ones. */
 const CHUNKS_PER_THREAD = 4;
 
 export class ThreadPool {
@@ -44,7 +45,7 @@ export class ThreadPool {
     this.names = names.map((name) => name + suffix);
   }
 
-  /** Starts what is missing to `threads`, the core's own included. They take part as soon as they are there. */
+  /** Starts the threads missing to `threads`, the core's own included. They take part as soon as they have started. */
   ensure(threads: number): void {
     while (this.workers.length + 1 < threads) {
       const me = this.workers.length + 1;
@@ -73,8 +74,8 @@ export class ThreadPool {
   }
 
   /**
-   * Has all units of a micro-kernel done on up to `threads` threads that are awake; `wake`: those that sleep, too.
-   * False: there is no memory for their scratch space.
+   * Runs all units of a micro-kernel on up to `threads` threads that are awake; `wake`: on sleeping ones, too. Returns
+   * false if there is no memory for their scratch space.
    */
   share(
     index: number,

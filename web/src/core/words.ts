@@ -1,7 +1,7 @@
-// What the core says of tensors and containers, in uint32 words (abi.h).
+// The core's descriptions of tensors and containers, in uint32 words (abi.h).
 import { type DType, type Location, ValueKind } from '../schema';
 
-/** What ort_run_output and the context of jsepRun say of a tensor. */
+/** A tensor, as ort_run_output and the context of jsepRun describe it. */
 export interface CoreTensor {
   readonly dtype: DType;
   readonly location: Location;
@@ -17,7 +17,7 @@ export interface CoreContainer {
   readonly items: readonly CoreOutput[];
 }
 
-/** What input `input` of a kernel gets; `data` of one on the GPU is the address of what is uploaded for it. */
+/** Input `input` of a kernel; for one on the GPU, `data` is the address of the bytes to upload. */
 export interface CoreInput {
   readonly kernel: number;
   readonly input: number;
