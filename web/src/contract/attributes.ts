@@ -1,4 +1,4 @@
-// Reading a node's attributes, as they come with jsepCreateKernel.
+// Reads a node's attributes from the form of jsepCreateKernel.
 import * as flatbuffers from 'flatbuffers';
 import { type Attribute, Attributes as Table, type DType, ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
@@ -10,14 +10,14 @@ export interface AttributeTensor {
   readonly bytes: Uint8Array;
 }
 
-/** Attributes given by hand (tests, JavaScript callers). */
+/** Attributes written by hand (tests, JavaScript callers). */
 export type AttributeRecord = {
   readonly [name: string]: number | string | readonly number[] | readonly string[] | AttributeTensor;
 };
 
 /**
- * A node's attributes in the form that Python's lowering leaves; defaults are the caller's. Integers beyond 2^53 are
- * not exact.
+ * A node's attributes in the form that Python's lowering produces. Callers supply the defaults. Integers beyond 2^53
+ * are inexact.
  */
 export class Attributes {
   private readonly values = new Map<string, unknown>();

@@ -1,4 +1,4 @@
-// How elements lie on the CPU and on the GPU, and the way between the two (internals, section 5).
+// The forms of elements on the CPU and on the GPU, and their conversion (internals, section 5).
 import { invalid } from '../errors';
 import { DType } from '../schema';
 import { fromBfloats, fromHalves } from './float16';
@@ -8,7 +8,7 @@ interface ElementType {
   readonly name: DTypeName;
   /** Bytes on the CPU. */
   readonly bytes: number;
-  /** What a shader sees; f16 only where the device has it (see ElementForms). */
+  /** The type in a shader; f16 only if the device has it (see ElementForms). */
   readonly storage: StorageType;
   readonly packing?: Packing;
 }
@@ -28,7 +28,7 @@ const TYPES: { readonly [dtype: number]: ElementType } = {
   [DType.bool_]: { name: 'bool', bytes: 1, storage: 'u32' },
 };
 
-/** What of CPU elements lies in a Uint8Array. */
+/** CPU elements that a Uint8Array holds as bytes. */
 const VIEWS: { readonly [name in DTypeName]?: (bytes: Uint8Array) => ArrayLike<number | bigint> } = {
   int64: (b) => new BigInt64Array(b.buffer, b.byteOffset, b.byteLength >> 3),
   uint64: (b) => new BigUint64Array(b.buffer, b.byteOffset, b.byteLength >> 3),
@@ -56,12 +56,12 @@ export function dtypeOf(name: DTypeName): DType {
   return name === 'bool' ? DType.bool_ : DType[name as keyof typeof DType];
 }
 
-/** Bytes of one element on the CPU, or undefined for types that the GPU does not know. */
+/** Bytes of one element on the CPU, or undefined for types without a form on the GPU. */
 export function cpuElementSize(dtype: DType): number | undefined {
   return TYPES[dtype]?.bytes;
 }
 
-/** Whether elements of this type can be on a GPU. */
+/** True if elements of this type can be on a GPU. */
 export function hasGpuForm(dtype: DType): boolean {
   return TYPES[dtype] !== undefined;
 }
@@ -75,7 +75,7 @@ export const PACKED_BITS: { readonly [packing in Packing]: 8 | 16 } = {
   u16: 16,
 };
 
-/** Bytes of one element as it lies on the GPU. */
+/** Bytes of one element in the GPU's form. */
 export function storageSize({
   storage,
   packing,
@@ -91,7 +91,7 @@ function aligned(bytes: Uint8Array, size: number): Uint8Array {
   return bytes.byteOffset % size === 0 ? bytes : bytes.slice();
 }
 
-/** Elements as numbers. 64-bit integers are clamped to ±(2^53 - 1): Slice says "to the end" with the largest int64. */
+/** Elements as numbers. 64-bit integers are clamped to ±(2^53 - 1): Slice's "to the end" is the largest int64. */
 export function toNumbers(dtype: DType, bytes: Uint8Array): number[] {
   const type = TYPES[dtype];
   const view = type && VIEWS[type.name];
@@ -102,12 +102,12 @@ export function toNumbers(dtype: DType, bytes: Uint8Array): number[] {
   });
 }
 
-/** The same, of whatever device. */
+/** The same, for any device. */
 export type Forms = Pick<ElementForms, keyof ElementForms>;
 
-/** How elements lie on one device, and the way there and back. Its owner is the device: Gpu.elements. */
+/** The forms of elements on one device, and their conversion. The device owns it: Gpu.elements. */
 export class ElementForms {
-  /** Without f16 float16 is packed: to shaders an f32, in memory a float16 all the same. */
+  /** Without f16, float16 is packed: an f32 to shaders, but a float16 in memory. */
   constructor(private readonly device: Pick<DeviceTraits, 'f16'>) {}
 
   storage(dtype: DType): StorageType {
@@ -125,12 +125,15 @@ export class ElementForms {
     return storageSize({ storage: this.storage(dtype), packing: this.packing(dtype) });
   }
 
-  /** Whether elements lie the same in both places: all but 64-bit integers and bool, which have 32 bits on the GPU. */
+  /**
+   * True if elements have the same form in both places: all but 64-bit integers and bool, which have 32 bits on the
+   * GPU.
+   */
   same(dtype: DType): boolean {
     return typeOnGpu(dtype).bytes === this.size(dtype);
   }
 
-  /** CPU bytes in the form that the GPU wants; the very same array when nothing changes. */
+  /** CPU bytes in the GPU's form; the same array if nothing changes. */
   widen(dtype: DType, bytes: Uint8Array): Uint8Array {
     if (this.same(dtype)) return bytes;
     const type = typeOnGpu(dtype);
@@ -147,7 +150,7 @@ export class ElementForms {
     return new Uint8Array(wide.buffer);
   }
 
-  /** GPU bytes in the form of the CPU; a new array unless nothing changes. */
+  /** GPU bytes in the CPU's form; a new array unless nothing changes. */
   narrow(dtype: DType, bytes: Uint8Array): Uint8Array {
     if (this.same(dtype)) return bytes;
     const type = typeOnGpu(dtype);

@@ -6,8 +6,7 @@ export function fromHalves(halves: Uint16Array): Float32Array<ArrayBuffer> {
   const words = new Uint32Array(values.buffer);
   for (let i = 0; i < halves.length; i++) {
     const magnitude = halves[i] & 0x7fff;
-    // In float32's place the exponent's bias is still 15: times 2^112 it is 127, and subnormals come out right by
-    // themselves.
+    // In float32's place the exponent's bias is still 15: times 2^112 it is 127, which is correct for subnormals too.
     words[i] = magnitude << 13;
     values[i] *= 2 ** 112;
     if (magnitude >= 0x7c00) words[i] |= 0x7f800000;

@@ -1,4 +1,4 @@
-// What Resize does along each axis: sizes, scales, and where an output position lies in the input.
+// Resize along each axis: sizes, scales, and the place of an output position in the input.
 import type { Attributes } from './attributes';
 import { KernelError } from './kernel';
 import { normalizeAxes } from './shape';
@@ -33,19 +33,19 @@ export function readResize(a: Attributes): ResizeAttributes {
   };
 }
 
-/** One axis: output position i lies at (i + shift) * step / scale + offset in the input. */
+/** One axis: output position i is at (i + shift) * step / scale + offset in the input. */
 export interface Axis {
   readonly input: number;
   readonly output: number;
-  /** By how much it grows; the other numbers say which places of it belong to each other. */
+  /** The axis' growth; the other numbers determine which places correspond. */
   readonly factor: number;
   readonly step: number;
   readonly scale: number;
   readonly shift: number;
   readonly offset: number;
-  /** What tf_crop_and_resize reads, as parts of the input. */
+  /** The region that tf_crop_and_resize reads, in fractions of the input. */
   readonly crop: readonly [number, number];
-  /** Nothing happens along this axis. */
+  /** True if the axis is unchanged. */
   readonly kept: boolean;
 }
 
@@ -89,7 +89,7 @@ export function resizeAxes(
     if (input === 0 && output > 0) throw new KernelError(`Resize of an empty axis ${axis} to ${output} elements`);
     const scale = fitted ?? (sizes ? output / input : scales![place]);
     const crop = [roi[place] ?? 0, roi[place + chosen.length] ?? 1] as const;
-    // As in onnxruntime, also where tf_crop_and_resize would crop.
+    // As in onnxruntime, even if tf_crop_and_resize would crop.
     const kept = input === output && scale === 1;
     return { input, output, factor: scale, crop, kept, ...coordinate(r, input, output, scale, crop) };
   });
@@ -114,7 +114,7 @@ function coordinate(
   [start, end]: readonly [number, number],
 ): Pick<Axis, 'step' | 'scale' | 'shift' | 'offset'> {
   const halfPixel = { step: 1, scale, shift: 0.5, offset: -0.5 };
-  // All of the output at one point.
+  // All of the output reads one point.
   const point = (offset: number) => ({ ...STAYS, step: 0, offset });
   switch (coordinates) {
     case 'half_pixel':
@@ -122,7 +122,7 @@ function coordinate(
     case 'pytorch_half_pixel':
       return output > 1 ? halfPixel : point(0);
     case 'half_pixel_symmetric': {
-      // In floats, so that a place on a border is onnxruntime's.
+      // In floats, so that a place on a border is the same as onnxruntime's.
       const adjustment = Math.fround(output / Math.fround(Math.fround(scale) * input));
       return { ...halfPixel, offset: (input / 2) * (1 - adjustment) - 0.5 };
     }
@@ -132,7 +132,7 @@ function coordinate(
       return { ...STAYS, scale, shift: 0.5 };
     case 'align_corners':
       if (output <= 1 || input <= 1) return point(0);
-      // Nearest is onnxruntime's. Of interpolation, ONNX's tests expect the unrounded length.
+      // Nearest follows onnxruntime. For interpolation, ONNX's tests expect the unrounded length.
       return mode === 'nearest'
         ? { ...STAYS, step: input - 1, scale: output - 1 }
         : { ...STAYS, scale: (scale * input - 1) / (input - 1) };
@@ -146,12 +146,12 @@ function coordinate(
   }
 }
 
-/** In place of an element: a position outside of the input, which extrapolates. */
+/** Replaces an element: a position outside of the input, which extrapolates. */
 export const OUTSIDE = 0xffffffff;
 
 const f = Math.fround;
 
-/** The element that nearest takes, by onnxruntime's arithmetic: floats, and doubles of half_pixel_symmetric. */
+/** The element that nearest selects, by onnxruntime's arithmetic: floats, and doubles for half_pixel_symmetric. */
 export function nearestOf(i: number, axis: Axis, r: ResizeAttributes): number {
   return elementAt(native(i, axis, r), axis, r);
 }
@@ -188,7 +188,7 @@ export function elementAt(place: number, { input }: Axis, r: ResizeAttributes): 
 function rounded(place: number, nearest: string): number {
   if (nearest === 'floor') return Math.floor(place);
   if (nearest === 'ceil') return Math.ceil(place);
-  // As near to the border between two elements as onnxruntime calls it a tie.
+  // So close to the border between two elements that onnxruntime treats it as a tie.
   const border = Math.floor(place) + 0.5;
   const settled = f(Math.abs(place - border)) <= f(1e-6) ? border : place;
   return nearest === 'round_prefer_floor' ? Math.ceil(f(settled - 0.5)) : Math.floor(f(settled + 0.5));

@@ -24,7 +24,7 @@ export function normalizeAxis(axis: number, rank: number): number {
   return axis < 0 ? axis + rank : axis;
 }
 
-/** Axes from 0, in the order given; one that comes twice is an error. */
+/** Axes from 0, in the order given; a repeated one is an error. */
 export function normalizeAxes(axes: readonly number[], rank: number): number[] {
   const found = axes.map((axis) => normalizeAxis(axis, rank));
   if (new Set(found).size < found.length) throw new KernelError(`axes [${axes}] name an axis twice`);
@@ -50,7 +50,7 @@ export function broadcastDims(...shapes: (readonly number[])[]): number[] {
 
 /**
  * Strides of a tensor of shape `dims` when it is walked in the shape `target`: 0 along axes that it repeats. `strides`:
- * its own, where its elements do not lie in order.
+ * its own, if its elements are not in C order.
  */
 export function broadcastStrides(
   dims: readonly number[],
@@ -67,7 +67,7 @@ export interface Walk {
   readonly strides: readonly (readonly number[])[];
 }
 
-/** The same walk with as few axes as there can be: axes of one element go, neighbors that step alike become one. */
+/** The same walk with the fewest axes: axes of one element are removed, neighbors that step alike are joined. */
 export function foldWalk({ dims, strides }: Walk): Walk {
   if (dims.includes(0)) return { dims: [0], strides: strides.map(() => [0]) };
   const folded: number[] = [];
@@ -87,9 +87,9 @@ export function foldWalk({ dims, strides }: Walk): Walk {
 }
 
 /**
- * The walk in steps of `lanes` elements along its last axis, or undefined where that is impossible. Tensors that have
- * their elements next to each other there (`wide`) count in groups of `lanes`; those that repeat one element still
- * count it alone. `offsets`: where each tensor starts.
+ * The walk in steps of `lanes` elements along its last axis, or undefined if that is impossible. Tensors whose elements
+ * are contiguous there (`wide`) count in groups of `lanes`; those that repeat one element still count single elements.
+ * `offsets`: the begin of each tensor.
  */
 export function wideWalk(
   { dims, strides }: Walk,

@@ -1,12 +1,12 @@
-// Sliding windows, of convolutions and pools and what undoes them: attributes, pads, output sizes. Nowhere else in the
-// page are they worked out.
+// Sliding windows of convolutions and pools, and of their transposes: attributes, pads, output sizes. The page computes
+// them only here.
 import type { Attributes } from './attributes';
 import { KernelError } from './kernel';
 
-/** Of each number of a window and of its padded image: shaders count their places in 32 bits, pads below 0. */
+/** The limit of each number of a window and of its padded image: shaders count places in 32 bits, pads below 0. */
 const LARGEST = 2 ** 31 - 1;
 
-/** The attributes as the node has them; empty lists where it does not say. */
+/** The node's attributes; empty lists for absent ones. */
 export interface WindowAttributes {
   readonly kernelShape: readonly number[];
   readonly strides: readonly number[];
@@ -40,8 +40,8 @@ export function readWindow(attributes: Attributes): WindowAttributes {
 }
 
 /**
- * The geometry of a convolution or a pool. Windows may be larger than the input: then there is none, or one with what
- * there is.
+ * The geometry of a convolution or a pool. Windows may be larger than the input: then there is no place, or one with
+ * the elements that exist.
  */
 export function slide(
   attributes: WindowAttributes,
@@ -64,7 +64,7 @@ export function slide(
       ends.push(attributes.autoPad === 'VALID' ? 0 : (attributes.pads[axis + rank] ?? 0));
     }
     const span = size + begins[axis] + ends[axis] - extent;
-    // A factor per channel may have become a window of 1, and its image may be empty.
+    // A factor per channel may have become a window of 1, with an empty image.
     if (!isPool && extent === 1 && span === -1) return 0;
     const places = (attributes.ceilMode ? Math.ceil(span / stride) : Math.trunc(span / stride)) + 1;
     if (span < 0 && (!isPool || places < 0))
@@ -80,7 +80,7 @@ export function slide(
 
 const NONE = { outputShape: [], outputPadding: [] };
 
-/** The geometry of a transposed convolution; `output` may be smaller than what the kernel reaches, or larger. */
+/** The geometry of a transposed convolution; `output` may be smaller or larger than the kernel's full reach. */
 export function slideTransposed(
   attributes: WindowAttributes,
   input: readonly number[],
@@ -100,7 +100,7 @@ export function slideTransposed(
       return wanted;
     }
     if (isSame(attributes)) {
-      // A kernel smaller than its stride cannot reach size * stride; like onnxruntime we take what it reaches.
+      // A kernel smaller than its stride cannot reach size * stride; like onnxruntime we use its reach.
       splitPads(attributes, Math.max(0, full - size * strides[axis]), begins, ends);
       return Math.min(full, size * strides[axis]);
     }
@@ -111,7 +111,7 @@ export function slideTransposed(
   return bounded({ input, kernel, strides, dilations, begins, ends, output });
 }
 
-/** Throws for numbers with which a shader would read elsewhere, or never end. */
+/** Throws for numbers with which a shader would read outside its tensors, or never end. */
 function bounded(geometry: Geometry): Geometry {
   const { input, kernel, strides, dilations, begins, ends } = geometry;
   const reached = input.flatMap((size, axis) => [
@@ -142,7 +142,10 @@ function isSame({ autoPad }: WindowAttributes): boolean {
   return autoPad === 'SAME_UPPER' || autoPad === 'SAME_LOWER';
 }
 
-/** An odd one goes to the end with SAME_UPPER, else to the beginning: also with an output_shape and no auto_pad. */
+/**
+ * An odd total puts the extra one at the end with SAME_UPPER, otherwise at the beginning: even with an output_shape and
+ * no auto_pad.
+ */
 function splitPads({ autoPad }: WindowAttributes, total: number, begins: number[], ends: number[]): void {
   const small = Math.floor(total / 2);
   begins.push(autoPad === 'SAME_UPPER' ? small : total - small);
