@@ -1,4 +1,4 @@
-// The JSEP functions of one core: what it asks of a device, for the session that it works for.
+// The JSEP functions of one core: its calls to devices, for the current session.
 import { type DType, ErrorCode, Location } from '../schema';
 import { RuntimeError } from '../errors';
 import type { Core } from '../core/core';
@@ -13,7 +13,7 @@ import { Attributes } from '../contract/attributes';
 import { sameContents } from '../contract/elements';
 import { answeredAlike, signature } from './signature';
 
-/** Installed once per core; `sessions` says for whom the core is working: on each device, by the provider's index. */
+/** Installed once per core; `sessions` are the current sessions on each device, by the provider's index. */
 export class JsepBackend implements JsepFunctions {
   sessions: readonly (DeviceSession | undefined)[] = [];
 
@@ -26,7 +26,7 @@ export class JsepBackend implements JsepFunctions {
   }
 
   free(provider: number, id: number): void {
-    // Persistent buffers belong to the page; after the end of a run there is nothing left to record.
+    // Persistent buffers belong to the page; after the end of a run there is no recording.
     if (id >= FIRST_VIRTUAL_ID) this.sessions[provider]?.recorder?.free(id);
   }
 
@@ -118,7 +118,8 @@ export class JsepBackend implements JsepFunctions {
   }
 
   /**
-   * As in the last run, which may have been one of other shapes: most of a decoder's nodes see nothing of what grows.
+   * Answers with the last run's commands, even if other shapes changed: most of a decoder's nodes read nothing that
+   * grows.
    * @returns the call, if it is the same.
    */
   private resolveAsBefore(

@@ -1,5 +1,5 @@
-// A recording brought up to date, where all that changed since is what the CPU makes of feeds for the GPU: a mask that
-// grows word by word gives a number to upload, and says nothing else that a kernel has asked for.
+// Updates a recording if all changes are values that the CPU computes from feeds for the GPU. For example, a mask that
+// grows by a token changes a number to upload, and no other value that a kernel has read.
 import { Location } from '../schema';
 import type { Core } from '../core/core';
 import type { CoreInput } from '../core/words';
@@ -8,8 +8,8 @@ import type { Refreshable, UploadEvent } from '../device/recording';
 import { answeredAlike, inputOf, sameTensor } from './signature';
 
 /**
- * Changes what the recording's one segment uploads to what `given` says.
- * @returns whether it is as a walk would record it now; if not, nothing was changed.
+ * Replaces the uploads of the recording's one segment by those of `given`.
+ * @returns true if a walk would now record the same; if false, nothing was changed.
  */
 export function refresh({ runs, uploads }: Refreshable, given: readonly CoreInput[], core: Core): boolean {
   const changes: [UploadEvent, Uint8Array][] = [];
@@ -21,7 +21,7 @@ export function refresh({ runs, uploads }: Refreshable, given: readonly CoreInpu
     if (tensor.location !== Location.device || tensor.bytes === 0) continue;
     const upload = uploads.get(before.data);
     const bytes = core.bytes(tensor.data, tensor.bytes);
-    // What is uploaded once only is not changed here.
+    // A one-time upload is not changed here.
     if (!upload || (upload.fixed && !sameContents(upload.data, bytes))) return false;
     changes.push([upload, bytes]);
   }

@@ -1,15 +1,15 @@
-// What the commands of a kernel's call depend on: types, shapes and places of its inputs, and what it asked of those
-// on the CPU.
+// The facts on which the commands of a kernel's call depend: types, shapes and places of its inputs, and the values
+// that it read on the CPU.
 import { type DType, Location } from '../schema';
 import type { Core } from '../core/core';
 import type { CoreTensor } from '../core/words';
 import { toNumbers } from '../contract/elements';
 import type { RunEvent } from '../device/recording';
 
-/** An input without its contents; `data`: the id of one on the GPU, else 0. */
+/** An input without its contents; `data`: the id of one on the GPU, otherwise 0. */
 export type InputSignature = Pick<CoreTensor, 'dtype' | 'location' | 'data' | 'dims'>;
 
-/** All of a call, host contents aside. */
+/** A whole call, except host contents. */
 export function signature(inputs: readonly CoreTensor[], wants: readonly boolean[]): Uint32Array {
   const words = inputs.flatMap(({ dtype, location, data, dims }) => [
     dtype,
@@ -21,7 +21,7 @@ export function signature(inputs: readonly CoreTensor[], wants: readonly boolean
   return Uint32Array.from([inputs.length, ...words, ...wants.map(Number)]);
 }
 
-/** Input `index` of those that `signature` was made of. */
+/** Input `index` of those from which `signature` was made. */
 export function inputOf(words: Uint32Array, index: number): InputSignature | undefined {
   if (index >= words[0]) return undefined;
   let at = 1;
@@ -35,7 +35,7 @@ export function inputOf(words: Uint32Array, index: number): InputSignature | und
   };
 }
 
-/** Whether both are of one type, shape and place, whatever their ids. */
+/** True if both have one type, shape and place, whatever their ids. */
 export function sameTensor(a: InputSignature, b: InputSignature): boolean {
   return (
     a.dtype === b.dtype &&
@@ -45,7 +45,7 @@ export function sameTensor(a: InputSignature, b: InputSignature): boolean {
   );
 }
 
-/** Whether the kernel would see in input `index` what it saw: the same contents, or the same answers to its tests. */
+/** True if the kernel would read the same from input `index`: the same contents, or the same answers to its tests. */
 export function answeredAlike({ host, tests }: RunEvent, index: number, tensor: CoreTensor, core: Core): boolean {
   const { dtype, location, data, bytes } = tensor;
   const seen = host.get(index);
