@@ -1,11 +1,14 @@
-// Outputs that are bound to the very buffers that are fed: where a node takes such a feed and makes such an output (a
-// cache of keys, say), its kernel may write only what is new. Which they are is part of a recording's key.
+// Outputs bound to the same buffers as feeds: if a node reads such a feed and makes such an output (a cache of keys,
+// for example), its kernel may write only the new part. The pairs are part of a recording's key.
 import type { DeviceSession } from '../device/session';
 import { kernelIds } from './node_times';
 import type { PlanInfo } from './plan';
 import { isContainer, isOnGpu, named, type TensorOnGpu, type Value } from '../wire/values';
 
-/** By kernel, the pairs of output and input that lie in one buffer in this run, where nothing else of the run does. */
+/**
+ * By kernel, the pairs of output and input that share a buffer in this run, if the run uses the buffer for nothing
+ * else.
+ */
 export function boundInPlace(
   plan: PlanInfo,
   gpuSession: DeviceSession,

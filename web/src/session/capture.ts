@@ -1,7 +1,7 @@
-// Whether a model can be captured (`enableGraphCapture`): all that depends on the feeds' contents must happen on the
-// GPU, in one go. What the CPU computes from shapes alone is the same in every run, so it is captured as well. This
-// follows what depends on the feeds through the plan, as the core does through a run (Run::replayable). Captures are
-// ordinary recordings, closed.
+// Decides if a model can be captured (`enableGraphCapture`): everything that depends on the feeds' contents must happen
+// on the GPU, in one segment. The CPU's results from shapes alone are the same in every run, so they are captured as
+// well. This module follows the values that depend on the feeds through the plan, like the core through a run
+// (Run::replayable). Captures are ordinary recordings, closed.
 import * as flatbuffers from 'flatbuffers';
 import { ErrorCode, InputUse, type Node, Plan } from '../schema';
 import { RuntimeError } from '../errors';
@@ -15,7 +15,7 @@ interface Obstacle {
 
 const SHOWN = 5;
 
-/** Throws invalid_graph, naming the nodes that keep a model from being captured. */
+/** Throws invalid_graph, with the nodes that prevent a capture. */
 export function checkCapturable(planBytes: Uint8Array, provider: string): void {
   const found = obstacles(Plan.getRootAsPlan(new flatbuffers.ByteBuffer(planBytes)), provider);
   if (found.length === 0) return;
@@ -45,7 +45,7 @@ function obstacles(plan: Plan, provider: string): Obstacle[] {
   return [...found.values()];
 }
 
-/** Through the main graph and those in it, with what depends on the feeds' contents. */
+/** Walks the main graph and its subgraphs, with the values that depend on the feeds' contents. */
 class Walk {
   readonly found = new Map<Node, Obstacle>();
   onGpu = false;
@@ -91,8 +91,8 @@ class Walk {
   }
 
   /**
-   * No obstacle as long as nothing that it decides by depends on the feeds: what a Loop carries may come to, in a later
-   * turn.
+   * Not an obstacle unless an input that decides depends on the feeds. Values that a Loop carries may depend on them
+   * only in a later iteration.
    */
   private control(node: Node): void {
     const kind = CONTROL[node.opType()!];
@@ -113,7 +113,7 @@ class Walk {
         const first = Number(kind.condition);
         for (let o = 0; o < node.outputsLength(); o++) this.pass(body.outputs(first + o)!, node.outputs(o)!);
         if (!kind.body) continue;
-        // What comes out of one turn goes into the next.
+        // The outputs of one iteration are the inputs of the next.
         const carried = Math.min(node.inputsLength() - kind.deciding, body.outputsLength() - first);
         for (let i = 0; i < carried; i++) this.pass(body.outputs(first + i)!, body.inputs(kind.deciding + i)!);
       }
@@ -130,8 +130,8 @@ class Walk {
 }
 
 /**
- * By operator: how many inputs decide how it goes on, whether the others go into a body, and whether the body's first
- * output is a condition.
+ * By operator: the number of inputs that decide its course, whether the others are inputs of a body, and whether the
+ * body's first output is a condition.
  */
 const CONTROL: {
   readonly [opType: string]:

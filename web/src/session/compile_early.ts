@@ -1,5 +1,5 @@
-// Compiling the pipelines of a session before its first run: a walk of the plan that resolves every kernel and runs
-// none on the GPU.
+// Compiles the pipelines of a session before its first run: a walk of the plan resolves every kernel and runs none on
+// the GPU.
 import type { CpuMeans } from '../core/microkernels';
 import { messageOf } from '../errors';
 import { Arena } from '../device/arena';
@@ -14,10 +14,10 @@ import { DEVICE, type PlanInfo } from './plan';
 import type { LoadedCore, Runtime } from './runtime';
 
 /**
- * Only where all input shapes are known. Feeds and what the GPU would compute are zeros, so a model whose shapes depend
- * on contents may fail or go astray here: its pipelines are then compiled in the first run, as those of dynamic models
- * are. Loops may never end, as nothing is computed that could end them: what a walk has seen by then is all that is
- * compiled.
+ * Only if all input shapes are known. Feeds and results of the GPU are zeros here, so a model whose shapes depend on
+ * contents may fail or take another course: its pipelines are then compiled in the first run, like those of dynamic
+ * models. Loops may never end, since the values that would end them are not computed: only the calls that a walk has
+ * made by then are compiled.
  */
 export async function compileEarly(
   plan: PlanInfo,
@@ -73,13 +73,13 @@ export async function compileEarly(
 }
 
 /**
- * A walk with more calls of kernels than nodes by as many turns round in loops: it would learn nothing more, and record
- * on and on.
+ * A walk with more calls of kernels than nodes repeats itself in loops: it would find nothing new, and record without
+ * an end.
  */
 const CALLS = 32768;
 const MOST_MS = 10_000;
 
-/** The memory plan decides which pipelines there are, so it is made as for the run, but of no buffers. */
+/** The memory plan determines the pipelines, so it is made as for the run, but without buffers. */
 const WITHOUT_BUFFERS: ConstructorParameters<typeof Arena>[0] = {
   acquire: (bytes) => ({ size: storageBytes(bytes) }),
   release() {},

@@ -1,4 +1,4 @@
-// What becomes of a run's outputs: read back, left in a new GPU buffer, or written into one that was bound to them.
+// Delivers a run's outputs: read back, left in a new GPU buffer, or written into a bound buffer.
 import type { DType } from '../schema';
 import { invalid } from '../errors';
 import { storageBytes } from '../device/memory_plan';
@@ -15,9 +15,9 @@ type Maker = (parts: readonly Uint8Array[]) => Value;
 export class Delivery {
   readonly read: Wanted[] = [];
   readonly keep: Kept[] = [];
-  /** Whether `collect` brings something to the GPU. */
+  /** True if `collect` uploads something to the GPU. */
   uploads = false;
-  /** Buffers that are nobody's yet. */
+  /** Buffers that have no owner yet. */
   private readonly made: number[] = [];
   private readonly makers: readonly (readonly [name: string, maker: Maker])[];
 
@@ -28,17 +28,17 @@ export class Delivery {
     private readonly options: Pick<RunOptions, 'bind' | 'outputsOnGpu' | 'copy'>,
   ) {
     const wanted = names.map((name) => [name, outputs[session.plan.outputs.indexOf(name)]] as const);
-    // All of them before anything is made for one.
+    // All are checked before anything is made for one.
     for (const [name, output] of wanted) this.check(name, output);
     this.makers = wanted.map(([name, output]) => [name, this.maker(name, output)] as const);
   }
 
-  /** The values, when the bytes of `read` are there. */
+  /** Returns the values; call it when the bytes of `read` are there. */
   collect(parts: readonly Uint8Array[]): { [name: string]: Value } {
     return Object.fromEntries(this.makers.map(([name, maker]) => [name, maker(parts)]));
   }
 
-  /** The run failed: nobody will get what was made for it. */
+  /** The run failed: frees everything made for it. */
   discard(): void {
     for (const gpuId of this.made.splice(0)) this.session.provider?.buffers.free(gpuId);
   }
@@ -74,7 +74,7 @@ export class Delivery {
     const part = this.read.push({ id: data.gpuId, bytes }) - 1;
     return (parts) => {
       const narrowed = elements.narrow(dtype, parts[part]);
-      // What was mapped is gone after this.
+      // Mapped memory is gone after this.
       const { copy = (gone: Uint8Array) => gone.slice() } = this.options;
       return { dtype, dims, data: narrowed === parts[part] ? copy(narrowed) : narrowed };
     };

@@ -1,5 +1,5 @@
-// The devices of a session, one for each provider with devices in its plan. Feeds, outputs and recordings are of the
-// first one; to further ones, and from there, tensors go through the core's heap.
+// The devices of a session, one for each provider with devices in its plan. Feeds, outputs and recordings belong to the
+// first one; tensors go to and from further ones through the core's heap.
 import { capability, type DeviceSettings, type OpenDevice } from '../device/module';
 import type { ProviderOptions } from '../device/options';
 import type { RunErrors } from '../device/provider';
@@ -33,7 +33,7 @@ export class SessionDevices {
 
   private constructor(private readonly runtime: Runtime) {}
 
-  /** @param names those of the plan, or what a plan without nodes on devices is to have. */
+  /** @param names those of the plan; for a plan without nodes on devices, the provider to use. */
   static async enter(
     runtime: Runtime,
     names: readonly string[],
@@ -72,23 +72,23 @@ export class SessionDevices {
     return this.all[0]?.session;
   }
 
-  /** Those behind the first one. */
+  /** The devices after the first one. */
   get further(): readonly DeviceSession[] {
     return this.all.slice(1).map(({ session }) => session);
   }
 
-  /** By the provider's index in the plan. */
+  /** Keyed by the provider's index in the plan. */
   get sessions(): readonly (DeviceSession | undefined)[] {
     return [undefined, ...this.all.map(({ session }) => session)];
   }
 
-  /** Of the first one that was lost, why; undefined while all are alive. */
+  /** The first lost device, with the reason; undefined while all are alive. */
   get lost(): { readonly provider: string; readonly why: string } | undefined {
     const found = this.firstLost();
     return found && { provider: found.name, why: found.lost! };
   }
 
-  /** What to throw for a failure when one was lost; undefined while all are alive. */
+  /** The error to throw for a failure after a device was lost; undefined while all are alive. */
   failure(error: unknown): Promise<unknown> | undefined {
     return this.firstLost()?.failure(error);
   }
@@ -97,7 +97,7 @@ export class SessionDevices {
     return this.all.find(({ device }) => device.lost !== undefined)?.device;
   }
 
-  /** Begins a run on the further ones. Nothing of it is replayed. */
+  /** Begins a run on the further devices. Their work is never replayed. */
   begin(timeline?: Timeline): FurtherWork {
     return new FurtherWork(this.further, timeline);
   }
@@ -110,7 +110,7 @@ export class SessionDevices {
   }
 }
 
-/** The core moves elements by what the plan says of them. */
+/** The core converts elements by the plan's forms. */
 function checkForms({ name, elements }: OpenDevice, forms: PlanInfo['forms'][number]): void {
   for (const [dtype, stored] of forms) {
     const fits =
@@ -126,7 +126,7 @@ function checkForms({ name, elements }: OpenDevice, forms: PlanInfo['forms'][num
   }
 }
 
-/** What a run does on the devices behind the first one. */
+/** A run's work on the devices after the first one. */
 export class FurtherWork {
   private readonly work: readonly {
     readonly session: DeviceSession;
@@ -144,7 +144,7 @@ export class FurtherWork {
     });
   }
 
-  /** Of a profiled run. */
+  /** For a profiled run. */
   async dispatches(nodes: readonly PlanNode[]): Promise<DispatchTime[]> {
     const all = this.work.map(async ({ session, recorder }, i) => {
       const rows = await Promise.all(recorder.profilers.map((one) => one.dispatches()));
@@ -153,7 +153,7 @@ export class FurtherWork {
     return (await Promise.all(all)).flat();
   }
 
-  /** The core has all that it wanted from them. Throws what they complain of. */
+  /** Call when the core needs nothing more from them. Throws their errors. */
   async ended(): Promise<void> {
     for (const { session, errors } of this.work) {
       const found = await errors.found();
@@ -161,7 +161,7 @@ export class FurtherWork {
     }
   }
 
-  /** Frees what the run had there, when the core has let go of it. */
+  /** Frees the run's memory there, once the core has released it. */
   release(): void {
     for (const { session, recording } of this.work) {
       session.recorder = undefined;

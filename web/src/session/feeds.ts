@@ -7,10 +7,7 @@ import type { PlanInput } from './plan';
 
 export type Feeds = { readonly [name: string]: Value };
 
-/**
- * The feeds in the order of the graph's inputs, an optional that is not fed being empty; throws with the name of what
- * is wrong.
- */
+/** The feeds in the order of the graph's inputs; a missing optional is empty. Errors name the feed. */
 export function orderFeeds(inputs: readonly PlanInput[], feeds: Feeds): Value[] {
   const names = inputs.map(({ name }) => name);
   const extra = Object.keys(feeds).filter((name) => !names.includes(name));
@@ -27,7 +24,7 @@ export function orderFeeds(inputs: readonly PlanInput[], feeds: Feeds): Value[] 
   });
 }
 
-/** A tensor of one element is the scalar that the model declares, where nothing in the model can tell them apart. */
+/** A tensor of one element counts as the scalar that the model declares, if the model cannot distinguish them. */
 function asScalar({ dims, feedRank }: PlanInput, value: Value): Value {
   if (dims?.length !== 0 || isContainer(value) || value.dims.length === 0) return value;
   return value.dims.length <= feedRank && elementCount(value.dims) === 1 ? { ...value, dims: [] } : value;
@@ -35,7 +32,7 @@ function asScalar({ dims, feedRank }: PlanInput, value: Value): Value {
 
 function checkFeed(input: PlanInput, value: Value): void {
   if (!isContainer(value)) {
-    // A tensor is an optional that has an element.
+    // A tensor is an optional with an element.
     if (input.kind === ValueKind.sequence) throw invalid(`input "${input.name}" wants a sequence, got a tensor`);
     checkTensor(input, value);
     return;
@@ -45,7 +42,7 @@ function checkFeed(input: PlanInput, value: Value): void {
   for (const item of value.items) checkItem(input, item);
 }
 
-/** The plan says nothing of the shapes inside containers. */
+/** The plan has no shapes inside containers. */
 function checkItem(input: PlanInput, item: Value): void {
   if (isContainer(item)) {
     for (const inner of item.items) checkItem(input, inner);
@@ -80,7 +77,7 @@ function checkTensor({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
   }
 }
 
-/** Their types and shapes, and where they are on the device. */
+/** Their types and shapes, and their places on the device. */
 export function describeFeeds(inputs: readonly PlanInput[], feeds: readonly Value[]): string {
   return feeds
     .map((feed, i) => {

@@ -1,5 +1,5 @@
-// The GPU tensors that a run is given, as feeds or as places for outputs: they must be on the session's device, alive
-// and large enough.
+// GPU tensors passed to a run, as feeds or as places for outputs: they must be on the session's device, alive and large
+// enough.
 import type { DType } from '../schema';
 import { invalid } from '../errors';
 import { storageBytes } from '../device/memory_plan';
@@ -8,9 +8,9 @@ import { elementCount, hasGpuForm, typeName } from '../contract/elements';
 import type { SessionState } from './state';
 import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
 
-/** The feeds, with tensors on the GPU as this session can take them: on its device, or on the CPU if it has none. */
+/** The feeds, with GPU tensors in a form for this session: on its device, or on the CPU if it has none. */
 export async function placeFeeds(session: SessionState, feeds: readonly Value[]): Promise<readonly Value[]> {
-  // Where no node is on a device, the core knows of none.
+  // If no node is on a device, the core knows no device.
   const there = session.plan.providers.length > 1 ? session.provider : undefined;
   const placed = feeds.map((feed, i) => {
     if (isContainer(feed) || !isOnGpu(feed) || (there && fits(there, feed))) return feed;
@@ -19,7 +19,9 @@ export async function placeFeeds(session: SessionState, feeds: readonly Value[])
   return placed.some((feed) => feed instanceof Promise) ? Promise.all(placed) : (placed as Value[]);
 }
 
-/** Whether the tensor is on this device; its size was checked when it was made, unless it says otherwise now. */
+/**
+ * True if the tensor is on this device. Its size was checked when it was made, and is checked again if it has changed.
+ */
 function fits(provider: DeviceProvider | undefined, { gpuId, dtype, dims }: TensorOnGpu): boolean {
   if (!provider?.buffers.has(gpuId)) return false;
   return hasGpuForm(dtype) && provider.buffers.room(gpuId) >= bytesOnGpu(provider, dtype, dims);
@@ -29,7 +31,9 @@ function bytesOnGpu({ elements }: DeviceProvider, dtype: DType, dims: readonly n
   return storageBytes(elementCount(dims) * elements.size(dtype));
 }
 
-/** A tensor of no device, or of another provider's, as one in the heap; where a `place` is wanted, there is none. */
+/**
+ * Fetches a tensor of no device, or of another provider's, into the heap; a `place` for an output cannot be fetched.
+ */
 async function fetchOrFail(
   session: SessionState,
   what: string,
@@ -59,8 +63,7 @@ async function fetchOrFail(
 }
 
 /**
- * Throws unless these places can take outputs of this session; whether the outputs fit them is seen when they are
- * known.
+ * Throws unless these places can receive outputs of this session; their sizes are checked when the outputs are known.
  */
 export async function checkPlaces(
   session: SessionState,
@@ -73,7 +76,7 @@ export async function checkPlaces(
   }
 }
 
-/** Throws unless an output is what the place bound to it was made for. */
+/** Throws unless an output matches the place bound to it. */
 export function checkOutputFits(name: string, place: TensorOnGpu, dtype: DType, dims: readonly number[]): void {
   if (place.dtype === dtype && place.dims.length === dims.length && place.dims.every((dim, i) => dim === dims[i]))
     return;

@@ -1,6 +1,6 @@
-// Caches that grow: a decoder that is fed, as its past, what it gave before. They are kept in buffers with room, where
-// a step writes its new rows only, and runs as if it had been given the whole buffer for input and output: as long as
-// the room lasts, nothing that a step is recorded with changes.
+// Caches that grow: a decoder's feeds are its earlier outputs. They are kept in buffers with room, into which a step
+// writes only its new rows. The step runs as if the whole buffer were its input and output, so that its recording stays
+// valid as long as there is room.
 import type { DeviceSession } from '../device/session';
 import type { Heads } from '../device/provider';
 import { RoomyBuffer, RoomyRows } from '../device/roomy_rows';
@@ -18,18 +18,18 @@ import type { RunOptions, SubmittedRun } from './run_options';
 interface Cache {
   /** Index of the model's input. */
   readonly feed: number;
-  /** Of the model's output. */
+  /** Name of the model's output. */
   readonly name: string;
   readonly kernel: number;
 }
 
-/** So many runs that were refused after each other show that the caches of this model are used otherwise. */
+/** After this many refused runs in a row, the model's caches must have another use. */
 const TOO_MANY = 3;
 
-/** Of one session. */
+/** The caches of one session. */
 export class GrowingCaches {
   private refused = 0;
-  /** By batch, how many rows there are before a step, where kernels do not have it from inputs. */
+  /** By batch, the number of rows before a step, if kernels do not have it from inputs. */
   private readonly rowsBefore = new Map<number, Tensor>();
   /** Feeds that are as long as the caches after the step. */
   private readonly growing: readonly number[] | undefined;
@@ -44,7 +44,7 @@ export class GrowingCaches {
     if (growing.length > 0) this.growing = [...new Set(growing.flat())];
   }
 
-  /** Of a model whose kernels append to caches that nothing else reads. */
+  /** For a model whose kernels append to caches that nothing else reads. */
   static of(plan: PlanInfo, gpuSession: DeviceSession): GrowingCaches | undefined {
     const ids = kernelIds(gpuSession);
     const fed = plan.fedOutputs().filter(({ alone }) => alone);
@@ -63,7 +63,7 @@ export class GrowingCaches {
     return caches.length > 0 ? new GrowingCaches(gpuSession, plan.outputs, caches, appended) : undefined;
   }
 
-  /** The run with the caches in buffers with room; undefined where it is no step of such caches. */
+  /** The run with the caches in buffers with room; undefined if it is not a step of such caches. */
   enter(feeds: readonly Value[], options: RunOptions): GrowingRun | undefined {
     const { outputs = [], outputsOnGpu = [], bind = {}, graphId } = options;
     if (this.refused >= TOO_MANY || graphId !== undefined || outputsOnGpu.length < this.caches.length) return undefined;
@@ -89,7 +89,7 @@ export class GrowingCaches {
     return new GrowingRun(this.caches, this.appended, longer, options, buffers, before);
   }
 
-  /** Whether the feeds that grow with the caches say that there is one more row. */
+  /** True if the feeds that grow with the caches have one more row. */
   private growsByOne(feeds: readonly Value[], pasts: readonly TensorOnGpu[]): boolean {
     const [{ dims }] = pasts;
     const longer = (feed: Value) =>
@@ -117,7 +117,7 @@ export class GrowingCaches {
     this.rowsBefore.clear();
   }
 
-  /** Whether the run was one of caches that grow. */
+  /** Records if the run used growing caches. */
   note(was: boolean): void {
     this.refused = was ? 0 : this.refused + 1;
   }
@@ -142,7 +142,7 @@ export class GrowingCaches {
     }
   }
 
-  /** The buffer that a tensor is all of so far, with room for more; else one that begins with it. */
+  /** The buffer with room whose used part is exactly the tensor; otherwise a new one that begins with it. */
   private bufferOf(past: TensorOnGpu): RoomyBuffer {
     const { provider, memory } = this.gpuSession;
     const [heads, rows] = [this.headsOf(past), past.dims[2]];
@@ -155,7 +155,7 @@ export class GrowingCaches {
   }
 }
 
-/** With zeros behind, along the last axis, until it is so long. */
+/** Padded with zeros along the last axis, to `length`. */
 function padded({ dtype, dims, data }: TensorOnCpu, length: number): TensorOnCpu {
   const [row, to] = [dims[dims.length - 1], length].map((count) => count * cpuElementSize(dtype)!);
   const longer = new Uint8Array((data.length / row) * to);
@@ -163,16 +163,16 @@ function padded({ dtype, dims, data }: TensorOnCpu, length: number): TensorOnCpu
   return { dtype, dims: [...dims.slice(0, -1), length], data: longer };
 }
 
-/** What a recording has for an id: what was fed or uploaded there. */
+/** The bytes that were fed or uploaded to an id of a recording. */
 export type BytesOf = (id: number) => Uint8Array | undefined;
 
-/** A run of the whole buffers, for one that appends to what is in them. */
+/** A run on whole buffers, in place of one that appends to them. */
 export class GrowingRun {
   readonly feeds: readonly Value[];
   readonly options: RunOptions;
-  /** How many each cache has. */
+  /** The number of rows of each cache. */
   private readonly rows: readonly number[];
-  /** By kernel, how many rows there are after the run. */
+  /** By kernel, the number of rows after the run. */
   private readonly totals = new Map<number, number>();
 
   constructor(
@@ -200,7 +200,7 @@ export class GrowingRun {
     };
   }
 
-  /** Throws unless a call of a kernel writes behind the rows that are there, as many as there are to be. */
+  /** Throws unless a kernel's call appends exactly the new rows after the existing ones. */
   check({ kernel, words, tests }: RunEvent, bytesOf: BytesOf): void {
     const appended = this.appended.get(kernel);
     if (!appended) return;
@@ -223,7 +223,7 @@ export class GrowingRun {
     this.totals.set(kernel, total);
   }
 
-  /** The run is submitted: from now on what it was fed and the new rows are tensors of their own, its outputs. */
+  /** The run is submitted: its feeds and the new rows are now separate tensors, its outputs. */
   outputsOf(run: SubmittedRun): SubmittedRun {
     const made = this.caches.map(({ name, kernel, feed }, i): [string, TensorOnGpu] => {
       const { dtype, dims } = this.feeds[feed] as TensorOnGpu;
@@ -244,7 +244,7 @@ export class GrowingRun {
     };
   }
 
-  /** It was not submitted. */
+  /** The run was not submitted. */
   discard(): void {
     for (const buffer of this.buffers) buffer.discard();
   }

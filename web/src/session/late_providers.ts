@@ -1,4 +1,4 @@
-// Providers whose code is in a file of its own: pages load it when a session names the provider.
+// Providers whose code is in a separate file: pages load it when a session names the provider.
 import * as outside from 'virtual:outside';
 import { providers } from 'virtual:providers';
 import type { CoreFiles } from '../core/files';

@@ -1,4 +1,4 @@
-// Where a session's plan and its weights come from.
+// The source of a session's plan and weights.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { PackagedPlan } from '../package/package';
@@ -7,7 +7,7 @@ import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
 import { fetchedBytes } from '../wire/fetching';
 import type { PlanWeight } from './plan';
 
-/** Where a weight's bytes lie, and how; see Form. */
+/** The place and form of a weight's bytes; see Form. */
 export interface WeightSource {
   readonly offset: number;
   readonly size: number;
@@ -17,15 +17,18 @@ export interface WeightSource {
 
 export interface ModelSource {
   plan(): Promise<Uint8Array>;
-  /** Of a weight of the plan. */
+  /** The place of a weight of the plan. */
   place(weight: PlanWeight): WeightSource;
-  /** Brings the ranges wanted, and perhaps more. @param size of all weights, as the plan has them. */
+  /** Fetches the wanted ranges, and perhaps more. @param size of all weights, according to the plan. */
   download(size: number, wanted: readonly Range[], take: TakeChunk): Promise<void>;
-  /** Takes the bytes of a weight, too, and throws when they are there and damaged; undefined where nobody can know. */
+  /**
+   * Receives a weight's bytes, too, and throws after the last ones if they are damaged; undefined if this cannot be
+   * checked.
+   */
   check?(weight: PlanWeight, goOn: GoOn): TakeChunk | undefined;
 }
 
-/** A plan, or where it is, and a file with its weights as it wants them. */
+/** A plan, or its URL, and a file with its weights in the plan's form. */
 export function ofUrls(plan: string | Uint8Array, weightsUrl: string): ModelSource {
   return {
     async plan() {

@@ -1,22 +1,20 @@
-// Whose time it was: from the core's and the kernels' numbers to the nodes of the model.
+// Assigns times to the model's nodes, from the numbers of the core and of kernels.
 import type { Tiling } from '../contract/kernel';
 import type { ProfileRow } from '../device/profile';
 import type { DeviceSession } from '../device/session';
 import { DEVICE, type PlanNode } from './plan';
 import type { Timeline } from '../timeline';
 
-/** What is shorter is looking, not waiting. */
+/** Shorter times are checks, not waits. */
 const SHORTEST_WAIT_MS = 0.02;
 
-/**
- * Adds what the core says of its nodes (ort_run_times in abi.h): an index, begin, inputs ready, end; again and again.
- */
+/** Adds the core's times of its nodes (ort_run_times in abi.h): for each node an index, begin, inputs ready, end. */
 export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: readonly PlanNode[]): void {
   for (let i = 0; i < times.length; i += 4) {
     const [index, began, ready, ended] = times.subarray(i, i + 4);
     const { name, opType, domain, provider } = nodes[index];
     const args = { node_index: index, op_name: opType, domain, provider };
-    // Waiting for its inputs is not the node's own time: the GPU or a copy is at work.
+    // Waiting for inputs is not the node's own time: the GPU or a copy is running.
     if (ready - began > SHORTEST_WAIT_MS)
       timeline.add(`inputs of ${name}`, 'node', began, { ...args, waiting: true }, ready);
     timeline.add(name, 'node', Math.min(ready, ended), args, ended);
@@ -28,7 +26,7 @@ export function kernelIds(gpuSession: DeviceSession): number[] {
   return [...gpuSession.kernels.keys()].sort((a, b) => a - b);
 }
 
-/** The nodes that the kernels on a device are of. @param place its provider's in the plan. */
+/** The nodes of a device's kernels. @param place the provider's in the plan. */
 export function nodesOfKernels(
   session: DeviceSession,
   nodes: readonly PlanNode[],
@@ -41,7 +39,7 @@ export function nodesOfKernels(
 /** A dispatch of a profiled run. */
 export interface DispatchTime extends Omit<ProfileRow, 'tiling'> {
   readonly provider: string;
-  /** Of a product, in sessions with a table of tiles. */
+  /** For a product, in sessions with a table of tiles. */
   readonly tiling?: ProductTiling;
 }
 
@@ -49,7 +47,7 @@ export interface ProductTiling extends Omit<Tiling, 'choices'> {
   readonly choices: readonly string[];
 }
 
-/** The rows of a profile, with the node that each dispatch was made for. @param place the provider's in the plan. */
+/** The rows of a profile, with the node of each dispatch. @param place the provider's in the plan. */
 export function withNodes(
   rows: readonly ProfileRow[],
   session: DeviceSession,

@@ -1,11 +1,11 @@
-// What the page needs to know of a plan. The core reads the rest.
+// The parts of a plan that the page needs. The core reads the rest.
 import * as flatbuffers from 'flatbuffers';
 import { type DType, ErrorCode, type Node, Plan, type ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
 
-/** Of Plan.providers, the one whose device feeds and outputs may be on. */
+/** Index in Plan.providers of the provider whose device may have feeds and outputs. */
 export const DEVICE = 1;
-/** Of the places of weights and inputs, the bit of the heap. */
+/** The bit of the heap in the places of weights and inputs. */
 const HEAP = 1;
 
 export interface PlanWeight {
@@ -18,46 +18,46 @@ export interface PlanWeight {
   readonly onCpu: boolean;
   /** The provider that has it on its device, by its index in the plan; 0: none. */
   readonly device: number;
-  /** Equal keys, equal bytes, as whoever wrote plans of this scope says; "": nothing is known. */
+  /** Equal keys mean equal bytes, for all plans of this scope; "": unknown. */
   readonly key: string;
 }
 
 export interface PlanInput {
   readonly name: string;
   readonly kind: ValueKind;
-  /** Of a sequence or an optional: that of the tensors in it. */
+  /** For a sequence or an optional: the type of its tensors. */
   readonly dtype: DType;
-  /** -1: not known before the run; undefined: nor is the rank. */
+  /** -1: unknown before the run; undefined: even the rank is unknown. */
   readonly dims: readonly number[] | undefined;
   readonly onCpu: boolean;
   readonly onGpu: boolean;
-  /** Of a scalar: a feed of one element with up to so many dimensions counts as the scalar. */
+  /** For a scalar: a feed of one element with up to this many dimensions counts as the scalar. */
   readonly feedRank: number;
 }
 
 export interface PlanNode {
   /** Among all nodes of the plan, graph by graph. */
   readonly index: number;
-  /** What the model calls it, as far as that is known. */
+  /** The model's name for it, if known. */
   readonly name: string;
   readonly opType: string;
   readonly domain: string;
-  /** Its provider, by its index in the plan, and that one's name. */
+  /** Its provider, by index in the plan and by name. */
   readonly place: number;
   readonly provider: string;
 }
 
-/** A feed that one node alone reads, and an output of the model that this node makes. */
+/** A feed that only one node reads, and an output of the model that this node makes. */
 export interface FedOutput {
   /** Among the nodes on the first device. */
   readonly node: number;
-  /** Of the node. */
+  /** Index among the node's inputs. */
   readonly input: number;
   readonly output: number;
-  /** Of the model. */
+  /** Index among the model's inputs. */
   readonly feed: number;
   readonly name: string;
-  /** Whether no node reads the output. */
+  /** True if no node reads the output. */
   readonly alone: boolean;
 }
 
@@ -69,19 +69,19 @@ export interface PlanInfo {
   readonly weightsSize: number;
   /** The providers that nodes are on: the core's own, then those with devices. */
   readonly providers: readonly string[];
-  /** Of each, as what elements of a type lie on its device. */
+  /** For each provider the stored type of each element type on its device. */
   readonly forms: readonly (readonly (readonly [dtype: DType, stored: DType])[])[];
   /** JSON: the user's own kernels. */
   readonly userKernels: string;
-  /** The nodes of all graphs, read when they are asked for. */
+  /** The nodes of all graphs, read on demand. */
   nodes(): readonly PlanNode[];
   /** See FedOutput. */
   fedOutputs(): readonly FedOutput[];
-  /** The operators whose nodes make the outputs, by the output's name; none for an output that is an input. */
+  /** The operators of the nodes that make the outputs, by the output's name; none for an output that is an input. */
   makers(): ReadonlyMap<string, string>;
 }
 
-/** @param scope where the plan is from. */
+/** @param scope the plan's origin. */
 export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
   const buffer = new flatbuffers.ByteBuffer(bytes);
   if (bytes.byteLength < 8 || !Plan.bufferHasIdentifier(buffer)) {
@@ -132,7 +132,7 @@ export function readPlan(bytes: Uint8Array, scope = ''): PlanInfo {
   };
 }
 
-/** The core's own kernels are the first provider. */
+/** The first provider is the core. */
 export function isOnDevice(node: Node): boolean {
   return node.provider() !== 0;
 }

@@ -1,4 +1,4 @@
-// The recordings of a session, by input shapes; the least recently used go first.
+// The recordings of a session, by input shapes; the least recently used are dropped first.
 import type { Arena } from '../device/arena';
 import { Recording } from '../device/recording';
 import type { PlanInput } from './plan';
@@ -8,12 +8,12 @@ const KEPT = 16;
 
 export class RecordingCache {
   private readonly recordings = new Map<string, Recording>();
-  /** Whether recordings for other shapes of what stays on the CPU have been of use, as far as they were tried. */
+  /** False once borrowed recordings, made with other shapes on the CPU, have turned out useless. */
   private lending = true;
 
   constructor(private readonly arena: Arena) {}
 
-  /** Tensors on the GPU are bound as they are, so their buffers are part of the key. */
+  /** GPU tensors are bound directly, so their buffers are part of the key. */
   static key(feeds: readonly Value[]): string {
     return feeds
       .map((feed): string =>
@@ -24,14 +24,15 @@ export class RecordingCache {
       .join(' ');
   }
 
-  /** The part of the key that says what goes to the GPU. */
+  /** The part of the key that describes tensors for the GPU. */
   static gpuKey(feeds: readonly Value[], inputs: readonly PlanInput[]): string {
     return RecordingCache.key(feeds.filter((feed, i) => inputs[i].onGpu || isContainer(feed) || isOnGpu(feed)));
   }
 
   /**
-   * The recording for `key`; if there is none, one that differs only in what stays on the CPU (a mask that grows word
-   * by word, say), for the core's walk will tell whether that makes a difference on the GPU; or a new empty one.
+   * The recording for `key`. If there is none, one that differs only in tensors that stay on the CPU (a mask that grows
+   * by a token, for example): the core's walk will find if that makes a difference on the GPU. Otherwise a new empty
+   * one.
    */
   take(key: string, gpuKey = key): Recording {
     const recording = this.recordings.get(key) ?? this.borrow(key, gpuKey) ?? new Recording(key, gpuKey);
@@ -46,7 +47,7 @@ export class RecordingCache {
 
   private borrow(key: string, gpuKey: string): Recording | undefined {
     const all = [...this.recordings.values()];
-    // Where it did make a difference, taking each other's recordings would cost more than it brings.
+    // If it made a difference, borrowing recordings costs more than it saves.
     this.lending &&= !all.some(({ borrowed, diverged }) => borrowed && diverged);
     const recording = this.lending ? all.findLast((one) => one.gpuKey === gpuKey && !one.closed) : undefined;
     if (!recording) return undefined;
@@ -56,12 +57,12 @@ export class RecordingCache {
     return recording;
   }
 
-  /** The key of a run that names the capture it is of. */
+  /** The key of a run that names its capture. */
   static graphKey(graphId: number, key: string): string {
     return `graph ${graphId}: ${key}`;
   }
 
-  /** Drops what has this graph id; with 0 also what has none. */
+  /** Drops recordings with this graph id; with 0 also those without one. */
   dropGraph(graphId: number): void {
     const prefix = RecordingCache.graphKey(graphId, '');
     for (const key of [...this.recordings.keys()]) {
@@ -74,7 +75,7 @@ export class RecordingCache {
     this.recordings.delete(key);
   }
 
-  /** Drops it, if it is still there. */
+  /** Drops the recording, if it is still there. */
   forget(recording: Recording): void {
     if (this.recordings.get(recording.key) === recording) this.drop(recording.key);
   }

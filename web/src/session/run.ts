@@ -24,9 +24,9 @@ import type { SessionState } from './state';
 import { type Container, isContainer, isOnGpu, type TensorOnCpu, type Value } from '../wire/values';
 import { Timeline } from '../timeline';
 
-/** A `graphId` of runs that are neither captured nor replayed. */
+/** The `graphId` of runs that are neither captured nor replayed. */
 const UNCAPTURED = -1;
-/** Stands for feeds on the GPU where nothing will look at them. */
+/** Replaces feeds on the GPU that no node reads. */
 const UNREAD = 1;
 
 export class SessionRun {
@@ -50,7 +50,7 @@ export class SessionRun {
     this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
   }
 
-  /** Whether the run is neither captured nor replayed: what goes through the heap is another in each run. */
+  /** True if the run is neither captured nor replayed: the data that goes through the heap differs in each run. */
   private get once(): boolean {
     return this.options.graphId === UNCAPTURED || this.session.devices.further.length > 0;
   }
@@ -59,7 +59,7 @@ export class SessionRun {
     return this.session.provider?.counters ?? newCounters();
   }
 
-  /** Asked only of what is on the GPU, or goes there. */
+  /** Called only for tensors that are on the GPU, or go there. */
   private elements(): Forms {
     return this.session.provider!.elements;
   }
@@ -101,13 +101,13 @@ export class SessionRun {
       return await this.walk(recorder);
     } catch (error) {
       const reason = await this.reason(recorder, error);
-      // Half a recording is worth nothing.
+      // A partial recording is useless.
       this.forget(recording);
       throw reason;
     }
   }
 
-  /** The outputs of a recording whose uploads follow from feeds, if these change nothing else. */
+  /** The outputs of a recording whose uploads follow from feeds, if the feeds change nothing else. */
   private refreshed(recording: Recording): readonly ClosedOutput[] | undefined {
     const { refreshable } = recording;
     if (!refreshable) return undefined;
@@ -151,7 +151,7 @@ export class SessionRun {
     return RecordingCache.graphKey(graphId, key);
   }
 
-  /** Asks the core; the recorder matches what it says with the recording, or records it. */
+  /** Lets the core walk the plan; the recorder compares its calls with the recording, or records them. */
   private async walk(recorder: Recorder | undefined): Promise<SubmittedRun> {
     const { core } = this.session.loaded;
     const run = core.beginRun(this.session.handle);
@@ -192,7 +192,7 @@ export class SessionRun {
       return this.submitted(pending, delivery, recorder, { compile_ms: recorder?.compileMs ?? 0, replayed, segments });
     } finally {
       this.options.signal?.removeEventListener('abort', cancel);
-      // What the core frees from here on is not part of the recording.
+      // Memory that the core frees from here on is not part of the recording.
       if (this.session.gpuSession) this.session.gpuSession.recorder = this.session.gpuSession.checkCall = undefined;
       core.endRun(run);
       further.release();
@@ -213,7 +213,7 @@ export class SessionRun {
     }
   }
 
-  /** What the plan could not tell: outputs that are feeds, for one. */
+  /** Checks facts that the plan does not contain, such as outputs that are feeds. */
   private checkCaptured(closed: boolean, segments: number): void {
     if (closed || !this.session.settings?.enableGraphCapture || this.options.graphId === UNCAPTURED) return;
     const once = 'an output, or what a node takes to the GPU, is made of feeds on the CPU';
@@ -233,7 +233,7 @@ export class SessionRun {
     return this.submitted(pending, delivery, recorder, { compile_ms: 0, replayed: true, segments: 1 });
   }
 
-  /** Gives the core input `index`; `upload` brings it to the GPU, where there is one, and gives its id there. */
+  /** Passes input `index` to the core; `upload` uploads it to the GPU, if there is one, and returns its id there. */
   private feed(
     run: number,
     index: number,
@@ -248,7 +248,7 @@ export class SessionRun {
       core.feedDevice(run, index, DEVICE, feed.dtype, feed.dims, feed.gpuId);
       return;
     }
-    // Types that have no form on the GPU stay with the core, which says so if a kernel wants them there.
+    // Types without a form on the GPU stay with the core, which reports an error if a kernel needs them there.
     const uploaded = onGpu && hasGpuForm(feed.dtype) ? upload?.(index, feed) : undefined;
     if (onCpu || uploaded === undefined) core.feed(run, index, feed.dtype, feed.dims, feed.data);
     if (uploaded !== undefined) core.feedDevice(run, index, DEVICE, feed.dtype, feed.dims, uploaded);
@@ -278,13 +278,13 @@ export class SessionRun {
 
   private copyOfHeap(address: number, size: number): Uint8Array {
     const { core } = this.session.loaded;
-    // A recording keeps what the CPU computed, beyond this run.
+    // A recording keeps the CPU's results beyond this run.
     return this.options.copy && !this.session.gpuSession
       ? this.options.copy(core.view(address, size))
       : core.bytes(address, size);
   }
 
-  /** A value of the core's heap as one of its own. */
+  /** A copy of a value in the core's heap. */
   private copied(output: CoreOutput): Value {
     if (!('kind' in output))
       return {
@@ -300,7 +300,7 @@ export class SessionRun {
     const make = () => new Delivery(this.session, outputs, this.names, this.options);
     if (!this.errors) return make();
     const delivery = this.errors.during(making, make);
-    // The GPU is not waited for, and what is the page's may be gone.
+    // The run does not wait for the GPU, and the page's own memory may be gone by then.
     this.errors.untold = delivery.read.length === 0 && this.takesLent();
     return delivery;
   }
@@ -315,7 +315,7 @@ export class SessionRun {
     return this.errors?.during(delivery.uploads, () => delivery.collect(parts)) ?? delivery.collect(parts);
   }
 
-  /** What failed the run: what the GPU complains of, where it does, for the rest follows from that. */
+  /** The cause of a failed run: the GPU's errors if there are any, since the others follow from them. */
   private async reason(recorder: Recorder, error: unknown): Promise<unknown> {
     const { gpuSession, plan, provider } = this.session;
     const errors = await this.errors!.foundLate();
@@ -328,13 +328,13 @@ export class SessionRun {
     return provider!.complaint(errors, node && { node: node.name, opType: node.opType, provider: provider!.name });
   }
 
-  /** Nothing that a failed run made on the GPU is used again: there may be buffers that there was no memory for. */
+  /** Memory that a failed run made on the GPU is not used again: some buffers may lack memory. */
   private forget(recording: Recording): void {
     this.session.recordings!.forget(recording);
     this.session.gpuSession!.memory.clear();
   }
 
-  /** What a profile adds to what the run tells. */
+  /** A profile's additions to the run's information. */
   private async profiled(recorder: Recorder | undefined): Promise<Pick<RunInfo, 'profile' | 'gpu' | 'timeline'>> {
     if (!this.timeline?.timed) return {};
     const { timed, spans: timeline } = this.timeline;
@@ -386,7 +386,7 @@ export class SessionRun {
     };
   }
 
-  /** After the submit, when other runs may be under way. */
+  /** A failure after the submit, when other runs may have begun. */
   private async failed(recorder: Recorder | undefined, delivery: Delivery, error: unknown): Promise<unknown> {
     const reason = recorder ? await this.reason(recorder, error) : error;
     delivery.discard();

@@ -1,4 +1,4 @@
-// What a run is asked for, and what it answers.
+// A run's options and its results.
 import type { Counters } from '../device/counters';
 import type { GpuTime } from '../device/profile';
 import type { DispatchTime } from './node_times';
@@ -8,39 +8,40 @@ import type { TensorOnGpu, Value } from '../wire/values';
 export interface RunOptions {
   /** Names; all by default. */
   readonly outputs?: readonly string[];
-  /** Those of them to leave on the GPU: the caller frees their buffers. */
+  /** The outputs to leave on the GPU: the caller frees their buffers. */
   readonly outputsOnGpu?: readonly string[];
   /**
-   * GPU tensors to write outputs into, by name: of the session's device, and of exactly the output's type and shape.
+   * GPU tensors into which to write outputs, by name: on the session's device, with exactly the output's type and
+   * shape.
    */
   readonly bind?: { readonly [name: string]: TensorOnGpu };
   /**
-   * With enableGraphCapture, which capture this run is of. By default there is one for each set of input shapes. A
-   * number from 0 names one that has its shapes from its first run; -1 neither captures nor replays.
+   * With enableGraphCapture, the capture of this run. By default there is one for each set of input shapes. A number
+   * from 0 names a capture that has the shapes of its first run; -1 neither captures nor replays.
    */
   readonly graphId?: number;
   readonly signal?: AbortSignal;
-  /** Copies the bytes of an output that are about to be gone; by default into memory of its own. */
+  /** Copies the bytes of an output before they are gone; by default into new memory. */
   readonly copy?: (bytes: Uint8Array) => Uint8Array;
-  /** Have the run say what the worker did when, and what the GPU took: each dispatch, or the run as it is. */
+  /** Record the worker's times, and the GPU's: for each dispatch, or for the whole run. */
   readonly profile?: Timed;
-  /** Told of the pipelines that a first run waits for. */
+  /** Called with the progress of the pipelines that a first run waits for. */
   readonly onProgress?: (stage: string, done: number, total: number) => void;
 }
 
 export interface RunInfo {
   readonly run_ms: number;
-  /** Of them, those spent waiting for pipelines and making bind groups. */
+  /** The part of it spent on waiting for pipelines and making bind groups. */
   readonly compile_ms: number;
-  /** Whether the run made no pipeline, buffer or bind group because a recording had them all. */
+  /** True if the run made no pipeline, buffer or bind group because a recording had them all. */
   readonly replayed: boolean;
   readonly segments: number;
   readonly counters: Counters;
-  /** Each dispatch in order, if asked for. */
+  /** Each dispatch in order, if requested. */
   readonly profile?: readonly DispatchTime[];
-  /** What its passes took, if these were asked for, and the device has timestamps. */
+  /** The time of its passes, if requested and if the device has timestamps. */
   readonly gpu?: GpuTime;
-  /** What the worker did when, if a profile was asked for. */
+  /** The worker's times, if a profile was requested. */
   readonly timeline?: readonly Span[];
 }
 

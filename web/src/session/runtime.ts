@@ -1,4 +1,4 @@
-// What the sessions of a page share: the core, the devices, and the turn to use the core.
+// Parts that the sessions of a page share: the core, the devices, and the turn to use the core.
 import { providers } from 'virtual:providers';
 import { ErrorCode } from '../schema';
 import { CORE_PROVIDER } from '../contract/providers';
@@ -19,11 +19,11 @@ export interface LoadedCore {
 }
 
 export interface RuntimeOptions {
-  /** Milliseconds that loading the core may take. */
+  /** Milliseconds to wait for the core to load. */
   readonly timeout?: number;
 }
 
-/** The best provider with devices that this build has, or the one of a name. @throws not_implemented */
+/** The best provider with devices in this build, or the named one. @throws not_implemented */
 export function providerNamed(name?: string): ProviderModule {
   const found = name === undefined ? Object.values(providers)[0] : named(providers, name);
   return capability(found, name ?? CORE_PROVIDER, name === undefined ? 'devices' : 'code in this build of py_ort');
@@ -42,14 +42,14 @@ export class Runtime {
     private readonly settings: RuntimeOptions = {},
   ) {}
 
-  /** The core, once it is there. */
+  /** The core, once it is loaded. */
   loadedCore: LoadedCore | undefined;
 
-  /** Another one after it has crashed. */
+  /** Loads another one after a crash. */
   core(): Promise<LoadedCore> {
     if (this.loadedCore?.core.crashed) this.loading = this.loadedCore = undefined;
     this.loading ??= this.load();
-    // A failure is told to all who wait, and the next call tries again.
+    // All waiting callers receive a failure, and the next call tries again.
     this.loading.catch(() => {
       this.loading = undefined;
     });
@@ -72,23 +72,23 @@ export class Runtime {
     return made;
   }
 
-  /** What entered this device is done with it. */
+  /** A caller that entered this device no longer needs it. */
   leave(id: number, device: DeviceProvider): void {
     this.devices(device.name).leave(id, device);
   }
 
-  /** All that are open now. */
+  /** All open devices. */
   async openDevices(): Promise<{ readonly id: number; readonly device: OpenDevice }[]> {
     const all = await Promise.all([...this.ofProviders.values()].map((devices) => devices.all()));
     return all.flatMap((devices) => [...devices].map(([id, device]) => ({ id, device })));
   }
 
-  /** Whose tensor this is; undefined when it is nobody's. */
+  /** The owner of a tensor; undefined if it has none. */
   async ownerOf(tensor: number): Promise<{ readonly id: number; readonly device: OpenDevice } | undefined> {
     return (await this.openDevices()).find(({ device }) => device.buffers.has(tensor));
   }
 
-  /** Runs `work` when all work before it is done: Asyncify allows one suspended call of the core at a time. */
+  /** Runs `work` after all work before it: Asyncify allows one suspended call of the core at a time. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.lastTurn.then(work, work);
     this.lastTurn = turn.catch(() => undefined);

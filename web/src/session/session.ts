@@ -34,29 +34,31 @@ export interface SessionOptions {
   /** Options of each provider, by onnxruntime's names: docs/options.md. */
   readonly providerOptions?: ProviderOptions;
   /**
-   * Of the CPU provider: how many share the work of a node. 0 (the default): as many as there are cores, for sessions
-   * without a GPU.
+   * Threads of the CPU provider that share a node's work. 0 (the default): one for each core, for sessions without a
+   * GPU.
    */
   readonly threads?: number;
-  /** The tiles that products take on the device (DeviceTraits.tiles). */
+  /** The tiles of products on the device (DeviceTraits.tiles). */
   readonly tiles?: TileTable;
   /** The providers that nodes may be on. */
   readonly allowed?: readonly string[];
-  /** The provider on whose device it is even if none of its nodes is: for tensors there that it is fed, or leaves. */
+  /** The provider whose device it uses even without nodes there: for GPU tensors among its feeds and outputs. */
   readonly onDevice?: string;
-  /** Whether there should be a real GPU, or must be, and how long opening it may take. */
+  /** The preference or requirement of a real GPU, and the time limit for opening it. */
   readonly opening?: Opening;
   /**
    * Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait
    * for them.
    */
   readonly compileEarly?: boolean;
-  /** Whether its making and its runs are in the browser's own performance timeline; those with a profile are anyway. */
+  /**
+   * True if its creation and its runs appear in the browser's own performance timeline; runs with a profile always do.
+   */
   readonly trace?: boolean;
-  /** Where the plan is from: what it calls the same weight is shared with plans from there, and with no others. */
+  /** The plan's origin: weights are shared only among plans of the same origin. */
   readonly scope?: string;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
-  /** Ends the loading, and nothing is left of it. */
+  /** Ends the loading and releases everything. */
   readonly signal?: AbortSignal;
 }
 
@@ -72,7 +74,7 @@ export class Session extends SessionState {
       timeline.during('fetch the plan', () => source.plan()),
     ]);
     const { simd } = providerSettings(CORE_PROVIDER, options.providerOptions?.[CORE_PROVIDER]);
-    // Before anybody reads the plan: the core alone finds what is damaged.
+    // First of all: only the core finds damage in a plan.
     const handle = loaded.core.createSession(planBytes);
     let devices: SessionDevices | undefined;
     let weights: SessionWeights | undefined;
@@ -151,7 +153,7 @@ export class Session extends SessionState {
     }
   }
 
-  /** Runs the model. Waits for the runs before it; their readback may overlap with this run's work. */
+  /** Runs the model. Waits for earlier runs; their readback may overlap with this run's work. */
   async run(feeds: Feeds, options: RunOptions = {}): Promise<RunResult> {
     const start = performance.now();
     this.ensureUsable();
@@ -170,7 +172,7 @@ export class Session extends SessionState {
     return submitted.finish(start);
   }
 
-  /** The run with its caches in buffers with room, where it is one of caches that grow. */
+  /** The run with its caches in buffers with room, if its caches grow. */
   private async submitGrowing(feeds: readonly Value[], options: RunOptions): Promise<SubmittedRun | undefined> {
     const growing = this.growingCaches?.enter(feeds, options);
     if (!growing) return undefined;
@@ -179,7 +181,7 @@ export class Session extends SessionState {
       this.growingCaches?.note(true);
       return growing.outputsOf(submitted);
     } catch (error) {
-      // As it is, it may be possible; else it says why not.
+      // The unchanged run may succeed; otherwise its own error is reported.
       this.runtime.log(0, 'session', `caches are not kept in buffers with room: ${messageOf(error)}`);
       growing.discard();
       this.growingCaches?.note(false);
@@ -187,7 +189,7 @@ export class Session extends SessionState {
     }
   }
 
-  /** Forgets what was captured with a graph id; with 0 also what was captured without one. */
+  /** Drops the capture with a graph id; with 0 also captures without one. */
   async releaseGraph(graphId: number): Promise<void> {
     await this.runtime.exclusive(async () => {
       this.captures.delete(graphId);
@@ -209,7 +211,7 @@ export class Session extends SessionState {
     });
   }
 
-  /** Throws if it was released, its device lost, or its core has crashed. */
+  /** Throws if the session was released, its device was lost, or its core has crashed. */
   ensureUsable(): void {
     if (this.released) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
     if (this.loaded.core.crashed)

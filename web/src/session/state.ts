@@ -1,4 +1,4 @@
-// What there is of a session from its creation to its release: what its runs work on.
+// A session's state from its creation to its release, used by its runs.
 import type { CpuMeans } from '../core/microkernels';
 import type { Counters } from '../device/counters';
 import type { DeviceSettings } from '../device/module';
@@ -17,24 +17,24 @@ export interface SessionInfo {
   readonly weights_ms: number;
   readonly compile_ms: number;
   readonly counters: Counters;
-  /** What its nodes on the CPU run with. */
+  /** Threads and instructions of its nodes on the CPU. */
   readonly wasm: CpuMeans;
-  /** What it was made of, on the worker's clock. */
+  /** The steps of its creation, on the worker's clock. */
   readonly timeline: readonly Span[];
 }
 
 export class SessionState {
   readonly recordings: RecordingCache | undefined;
   readonly growingCaches: GrowingCaches | undefined;
-  /** What a `graphId` was captured with: the key of its recording, and that in words. */
+  /** By `graphId`, the key of the captured recording, and its inputs in words. */
   readonly captures = new Map<number, { readonly key: string; readonly inputs: string }>();
   /**
-   * The most bytes that a run's tensors needed in the heap at one time, and what kernels keep there of what they made
-   * of weights.
+   * The most bytes that a run's tensors needed in the heap at one time, and the bytes that kernels keep there, derived
+   * from weights.
    */
   readonly heapUse = { peak: 0, kept: 0 };
 
-  /** Whoever has something of the session's memory gives it back before. */
+  /** Called before the release, to return parts of the session's memory. */
   readonly beforeRelease: (() => Promise<void>)[] = [];
 
   protected constructor(
@@ -45,9 +45,9 @@ export class SessionState {
     readonly handle: number,
     readonly devices: SessionDevices,
     readonly weights: SessionWeights,
-    /** Of its provider with devices, whether it is on one or not; undefined: this build has none. */
+    /** The settings of its provider with devices, even if no node is on one; undefined: this build has none. */
     readonly settings: DeviceSettings | undefined,
-    /** Whether its runs are marked in the browser's performance timeline. */
+    /** True if its runs are marked in the browser's performance timeline. */
     readonly traced = false,
   ) {
     const { gpuSession } = this;
@@ -55,7 +55,7 @@ export class SessionState {
     this.growingCaches = gpuSession && !settings?.enableGraphCapture ? GrowingCaches.of(plan, gpuSession) : undefined;
   }
 
-  /** That on the first of its devices. */
+  /** The session on the first of its devices. */
   get gpuSession(): DeviceSession | undefined {
     return this.devices.first;
   }
@@ -64,7 +64,7 @@ export class SessionState {
     return this.gpuSession?.provider;
   }
 
-  /** Of a run that is over: what tensors had in the heap before it, have now, and had at most. */
+  /** After a run: the bytes of tensors in the heap before it, now, and at the peak. */
   noteHeap(before: number, { now, peak }: { readonly now: number; readonly peak: number }): void {
     const kept = now - before;
     this.heapUse.peak = Math.max(this.heapUse.peak, peak - before - kept);

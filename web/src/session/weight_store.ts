@@ -1,11 +1,11 @@
-// Weights by what they are: sessions of one model, and plans for different shapes of it, hold the same bytes once.
-// A weight is found here when all of its bytes are there, and goes with its last holder.
+// Weights by identity: sessions of one model, and plans for different shapes of it, share the same bytes. A weight is
+// added when all of its bytes are there, and removed with its last owner.
 import type { Core } from '../core/core';
 import type { TensorMemory } from '../device/buffers';
 import { roundUp, storageBytes } from '../device/memory_plan';
 import type { DeviceProvider } from '../device/provider';
 
-/** New weights lie in buffers of at most this size together; larger ones have their own. */
+/** New weights share buffers of at most this size; larger weights have their own. */
 const PACK_BYTES = 256 << 20;
 const OFFSET_ALIGNMENT = 256;
 
@@ -38,7 +38,7 @@ export class GpuWeightStore {
 
   private constructor(private readonly provider: DeviceProvider) {}
 
-  /** A weight of so many bytes that is there already, with one holder more. "" is nobody's key. */
+  /** A weight of this size that is already there, with one more owner. "" is no key. */
   share(key: string, bytes: number): GpuWeight | undefined {
     const weight = key ? this.known.get(key) : undefined;
     if (weight?.memory.bytes !== bytes) return undefined;
@@ -46,7 +46,7 @@ export class GpuWeightStore {
     return weight;
   }
 
-  /** Room for weights, whose bytes the caller writes and then announces. */
+  /** Allocates weights. The caller writes their bytes and then announces them. */
   make(wanted: readonly { readonly key: string; readonly bytes: number }[]): GpuWeight[] {
     const places: { pack: number; offset: number }[] = [];
     const sizes: number[] = [];
@@ -71,7 +71,7 @@ export class GpuWeightStore {
     });
   }
 
-  /** The weight has all its bytes: others may share it. */
+  /** All bytes of the weight are written: others may share it. */
   announce(weight: GpuWeight): void {
     if (weight.key && !this.known.has(weight.key)) this.known.set(weight.key, weight);
   }
@@ -85,7 +85,7 @@ export class GpuWeightStore {
   }
 }
 
-/** A weight in the heap, as a session of the core has it. */
+/** A weight in the heap, in a session of the core. */
 interface HeapWeight {
   readonly session: number;
   readonly index: number;

@@ -1,5 +1,5 @@
-// A session's weights, from the network to where they are wanted: the core's heap, GPU buffers, or both. They pass
-// once, and those that another session of the page has are not asked for.
+// Transfers a session's weights from the network to their places: the core's heap, GPU buffers, or both. Each is
+// fetched once; weights that another session of the page has are not fetched.
 import { ErrorCode } from '../schema';
 import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
@@ -11,16 +11,16 @@ import type { ModelSource, WeightSource } from './model_source';
 import type { PlanInfo, PlanWeight } from './plan';
 import { type GpuWeight, GpuWeightStore, HeapWeightStore } from './weight_store';
 
-/** Takes a weight's bytes, piece by piece, with their offset in the weight. */
+/** Receives a weight's bytes, piece by piece, with their offset in the weight. */
 type Sink = (offset: number, piece: Uint8Array) => void;
 
-/** So often is somebody told how far they are: pieces come by the thousand. */
+/** The most reports of progress: pieces come by the thousand. */
 const STEPS = 100;
 
 export class SessionWeights {
   private readonly onDevices: { readonly provider: DeviceProvider; readonly weight: GpuWeight; readonly id: number }[] =
     [];
-  /** Bytes in the heap that this session's plan reads, and how many of them it found there. */
+  /** Bytes in the heap that this session's plan reads, and how many of them were already there. */
   readonly bytes = { heap: 0, sharedInHeap: 0 };
   private readonly onDevice = new Map<DeviceProvider, { bytes: number; shared: number }>();
 
@@ -136,7 +136,7 @@ export class SessionWeights {
     const place = this.source.place(weight);
     if (place.form === Form.asIs && elements.same(weight.dtype))
       return (offset, piece) => provider.write({ buffer, offset: start + offset }, piece);
-    // Elements that become wider are gathered first: pieces may end within one.
+    // Elements that become wider are collected first: pieces may end within an element.
     const whole = new Uint8Array(weight.size);
     const gather: Sink =
       place.form === Form.asIs
@@ -172,7 +172,7 @@ export class SessionWeights {
   }
 }
 
-/** Of other forms the size is looked at where they are read. */
+/** The size of other forms is checked where they are read. */
 function ensureFits(source: ModelSource, weight: PlanWeight): void {
   const place: WeightSource | undefined = source.place(weight);
   if (!place || (place.form === Form.asIs && place.size !== weight.size)) {
@@ -190,7 +190,7 @@ function addSink(sinks: Map<PlanWeight, Sink[]>, weight: PlanWeight, sink: Sink)
   else sinks.set(weight, [sink]);
 }
 
-/** Fetches the parts of the blob that are wanted and gives each weight its bytes. */
+/** Fetches the needed parts of the blob and passes each weight its bytes. */
 async function fetchInto(
   source: ModelSource,
   size: number,
@@ -201,12 +201,12 @@ async function fetchInto(
     .map(([weight, take]) => ({ ...source.place(weight), take }))
     .map(({ offset, size: bytes, take }) => ({ start: offset, end: offset + bytes, take }))
     .sort((a, b) => a.start - b.start);
-  // Two weights of a plan may lie in one place of the blob.
+  // Two weights of a plan may be in one place of the blob.
   const reach = wanted.map(({ end }) => end);
   for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i], reach[i - 1]);
   let [done, told] = [0, 0];
   const total = wanted.reduce((sum, { start, end }) => sum + end - start, 0);
-  // When one range fails, what others still bring has no place any more.
+  // After one range has failed, the bytes of others have no place any more.
   let over = false;
   await source
     .download(size, wanted, (offset, bytes) => {
@@ -229,7 +229,7 @@ async function fetchInto(
     });
 }
 
-/** The first index whose number is above `value`; the numbers rise. */
+/** The first index whose number is above `value`; numbers ascend. */
 function firstAbove(numbers: readonly number[], value: number): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {
