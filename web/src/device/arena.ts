@@ -1,5 +1,6 @@
-// The physical buffers behind a session's virtual tensors. All recordings of a session share them, because nothing in
-// them outlives a run, but for those of a recording's own, with what its first run made for all others.
+// The physical buffers of a session's virtual tensors. All recordings of a session share them, because their contents
+// do not outlive a run. Exceptions are a recording's own buffers, with the results that its first run made for all
+// later ones.
 import type { Memory, MemoryCache } from './memory';
 import type { Held, Lifetime, Place } from './memory_plan';
 import { EarlierPlans } from './earlier_plans';
@@ -9,13 +10,13 @@ import { type Access, planKept, planSegment, type SegmentPlan } from './segment_
 export interface ArenaSlot {
   readonly buffer: Memory;
   readonly bytes: number;
-  /** How many recordings count on it. */
+  /** The number of recordings that use it. */
   users: number;
-  /** What for, if it is one recording's own. */
+  /** The kind of its contents, if one recording owns it. */
   readonly kept?: keyof Room;
 }
 
-/** Where a tensor lies. */
+/** The place of a tensor. */
 export interface ArenaPlace {
   readonly slot: ArenaSlot;
   readonly offset: number;
@@ -26,13 +27,13 @@ interface ArenaPlan {
   readonly plan: SegmentPlan;
 }
 
-/** What recordings may keep for themselves, all together: a share of the most that is needed at one time. */
+/** The bytes that all recordings together may keep: a share of the most that is needed at one time. */
 const KEPT_SHARE = 0.03;
-/** What each may keep. */
+/** The bytes that each may keep in any case. */
 const KEPT_LEAST = 64 << 10;
 /**
- * What they may keep besides, all together, of what kernels made of weights: it is more than the weights, but dear to
- * make.
+ * The bytes that all may keep in addition for values derived from weights: beyond the weights' own size, but slow to
+ * compute.
  */
 const KEPT_OF_WEIGHTS = 128 << 20;
 
@@ -44,8 +45,8 @@ export class Arena {
   private slots: ArenaSlot[] = [];
   private readonly earlier = new EarlierPlans<ArenaPlace>();
   /**
-   * The most bytes that tensors needed at one time, in any recording, without what is kept of weights; an output in the
-   * place of an input counts once.
+   * The most bytes that tensors needed at one time, in any recording, without those derived from weights; an output in
+   * an input's place counts once.
    */
   peak = 0;
 
@@ -55,11 +56,11 @@ export class Arena {
   ) {}
 
   /**
-   * Finds a place for each tensor, making buffers where needed.
+   * Finds a place for each tensor, and makes buffers where needed.
    * @param accesses of the commands between which the tensors live.
-   * @param held what slots hold that is still needed; slots that are not in it are free.
-   * @param kept those of the tensors that get slots of their own.
-   * @param ofWeights tensors that count as made of weights.
+   * @param held contents of slots that are still needed; other slots are free.
+   * @param kept the tensors that get their own slots.
+   * @param ofWeights tensors that count as derived from weights.
    */
   place(
     tensors: readonly Lifetime[],
@@ -82,7 +83,7 @@ export class Arena {
     return { places: new Map([...own, ...places]), plan };
   }
 
-  /** As an earlier segment, if one differs in sizes only. */
+  /** The places of an earlier segment, if one differs in sizes only. */
   private placeAlike(tensors: readonly Lifetime[], accesses: readonly Access[]): ArenaPlan {
     const there = new Set(this.slots);
     const earlier = this.earlier.find(tensors, accesses, ({ slot }) => there.has(slot));
@@ -113,7 +114,7 @@ export class Arena {
     return slot;
   }
 
-  /** How much a recording may keep for itself whose tensors need at most `sum` bytes at one time. */
+  /** The bytes that a recording may keep if its tensors need at most `sum` bytes at one time. */
   roomToKeep(sum: number): Room {
     return {
       ofWeights: KEPT_OF_WEIGHTS - this.bytesOfWeights,
@@ -125,19 +126,19 @@ export class Arena {
     return this.slots.reduce((sum, slot) => sum + (slot.kept === account ? slot.bytes : 0), 0);
   }
 
-  /** A recording that counted on these slots is gone. */
+  /** A recording that used these slots is gone. */
   release(slots: Iterable<ArenaSlot>): void {
     for (const slot of slots) slot.users--;
     for (const slot of this.slots) if (slot.users <= 0) this.cache.release(slot.buffer);
     this.slots = this.slots.filter(({ users }) => users > 0);
   }
 
-  /** Without what is kept of weights. */
+  /** Without tensors derived from weights. */
   get bytes(): number {
     return this.slots.reduce((sum, slot) => sum + (slot.kept === 'ofWeights' ? 0 : slot.bytes), 0);
   }
 
-  /** What is kept of weights: it counts as weights. */
+  /** Tensors derived from weights: they count as weights. */
   get bytesOfWeights(): number {
     return this.kept('ofWeights');
   }

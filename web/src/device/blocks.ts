@@ -1,7 +1,7 @@
-// Blocks of bytes that are copied between tensors: rows that Loop and Scan take out of a tensor, or put into one.
+// Blocks of bytes copied between tensors: rows that Loop and Scan read from a tensor, or write into one.
 import type { CopyCommand } from './commands';
 
-/** In bytes: where the first block lies in a tensor, and how far behind each other the blocks are. */
+/** In bytes: the begin of the first block in a tensor, and the distance between blocks. */
 export interface BlocksAt {
   readonly id: number;
   readonly offset: number;

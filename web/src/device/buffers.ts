@@ -1,6 +1,6 @@
-// A device's memory that outlives runs: weights, tensors of IO binding, outputs left there, buffers of the page's own.
-// Ids count up from 1. A buffer keeps its id for ever, also while it waits in a cache or while the page has it: what
-// was recorded with it is replayed with it.
+// A device's memory that outlives runs: weights, tensors of IO binding, outputs left there, the page's own buffers. Ids
+// count up from 1. A buffer keeps its id for ever, even while it is in a cache or the page has it: recordings use the
+// id again.
 import { invalid } from '../errors';
 import type { Memory, MemoryCache, Placement } from './memory';
 
@@ -8,32 +8,30 @@ import type { Memory, MemoryCache, Placement } from './memory';
 export const FIRST_VIRTUAL_ID = 0x40000000;
 
 export interface TensorMemory<M extends Memory = Memory> extends Placement<M> {
-  /** Bytes asked for. */
+  /** The requested size. */
   readonly bytes: number;
   /**
-   * Gets the buffer when the tensor is freed. Without one the buffer is somebody else's: a session's weights, the page.
+   * Receives the buffer when the tensor is freed. Without an owner the buffer belongs to other code: a session's
+   * weights, the page.
    */
   readonly owner?: MemoryCache<M>;
-  /** Its bytes are the same for ever: a weight's. */
+  /** Its bytes never change: a weight's. */
   readonly constant?: boolean;
 }
 
-/** A tensor that lies in a buffer of its own as soon as somebody wants it there. */
+/** A tensor that gets a buffer of its own on first use. */
 export interface LaidLater<M extends Memory = Memory> {
   /** Bytes that it will have. */
   readonly bytes: number;
   lay(): TensorMemory<M>;
-  /** It is freed, and was never laid. */
+  /** It is freed before its first use. */
   free(): void;
 }
 
-/** Counts for all devices of the page: an id names its device too. */
+/** Shared by all devices of the page: an id also identifies its device. */
 let nextId = 1;
 
-/**
- * A worker in the place of another gives its buffers other numbers: those of the buffers that are lost mean nothing
- * here.
- */
+/** A worker that replaces another numbers its buffers differently: numbers of lost buffers are invalid here. */
 export function firstBufferId(id: number): void {
   nextId = id;
 }
@@ -46,7 +44,7 @@ function newId(): number {
 
 export class BufferTable<M extends Memory = Memory> {
   private readonly memory = new Map<number, TensorMemory<M> | LaidLater<M>>();
-  /** How often a buffer of the page's own was lent. */
+  /** Number of times that a buffer of the page's own was lent. */
   private readonly lent = new Map<number, number>();
 
   /** Called when the last tensor is freed. */
@@ -59,7 +57,7 @@ export class BufferTable<M extends Memory = Memory> {
     return id;
   }
 
-  /** Part of a buffer that somebody else owns. */
+  /** Adds part of a buffer with another owner. */
   add(part: TensorMemory<M>): number {
     const id = newId();
     this.memory.set(id, part);
@@ -72,13 +70,13 @@ export class BufferTable<M extends Memory = Memory> {
     return id;
   }
 
-  /** The tensor, if it was added so and lies nowhere yet. */
+  /** The tensor, if it was added in this way and has no buffer yet. */
   later(id: number): LaidLater<M> | undefined {
     const memory = this.memory.get(id);
     return memory && 'lay' in memory ? memory : undefined;
   }
 
-  /** Bytes from its beginning to the end of its buffer. */
+  /** Bytes from its begin to the end of its buffer. */
   room(id: number): number {
     const later = this.later(id);
     if (later) return later.bytes;
@@ -86,7 +84,7 @@ export class BufferTable<M extends Memory = Memory> {
     return buffer.size - offset;
   }
 
-  /** A whole buffer that somebody else owns, until as many calls of `giveBack`. */
+  /** Adds a whole buffer with another owner, until `giveBack` was called as often. */
   lend(buffer: M): number {
     const id = this.idOf(buffer);
     if (!this.memory.has(id)) this.memory.set(id, { buffer, offset: 0, bytes: buffer.size });
@@ -94,7 +92,7 @@ export class BufferTable<M extends Memory = Memory> {
     return id;
   }
 
-  /** Whether it is the page's, which may destroy it. */
+  /** True if it is the page's, which may destroy it. */
   isLent(id: number): boolean {
     return this.lent.has(id);
   }
@@ -140,7 +138,7 @@ export class BufferTable<M extends Memory = Memory> {
     if (this.count === 0) this.onEmpty();
   }
 
-  /** How many tensors are this table's own. */
+  /** The number of tensors that this table owns. */
   get count(): number {
     let count = 0;
     for (const memory of this.memory.values()) if (isOwn(memory)) count++;

@@ -1,10 +1,10 @@
-// A call of a kernel, as those ask for it who give it its memory, and what comes of it.
+// A call of a kernel: the interface of the code that provides its memory, and the result.
 import { type Forms, elementCount, hasGpuForm } from '../contract/elements';
 import type { Tensor, TileTable } from '../contract/kernel';
 import type { DType } from '../schema';
 import type { Command } from './commands';
 
-/** Who gives a kernel call its memory: the core in a session, the page itself for a single kernel. */
+/** Provides a kernel call's memory: the core in a session, the page itself for a single kernel. */
 export interface Host {
   /** Makes output i and returns its id. */
   output(i: number, dtype: DType, dims: readonly number[], bytes: number): number;
@@ -12,27 +12,27 @@ export interface Host {
   view(i: number, j: number, dims: readonly number[]): void;
   /** Scratch memory until the call's last command; `ofWeights`: see Context. */
   temp(bytes: number, ofWeights: boolean): number;
-  /** Whether output i lies where input j does; see Context. */
+  /** True if output i is in the same place as input j; see Context. */
   boundInPlace?(i: number, j: number): boolean;
   /** See Context. */
   readonly rowsBefore?: Tensor;
-  /** Whether dispatches are taken as they are. */
+  /** True if dispatches are not checked. */
   readonly unchecked?: boolean;
-  /** Of the session. */
+  /** The session's tiles. */
   readonly tiles?: TileTable;
 }
 
 export interface CallInput {
   readonly tensor: Tensor;
-  /** The elements, of a host input. */
+  /** The elements of a host input. */
   readonly bytes?: Uint8Array;
 }
 
 export interface Resolved {
   readonly commands: Command[];
-  /** The host inputs that the kernel looked at: the result holds for these contents only. */
+  /** The host inputs that the kernel read: the result is valid for these contents only. */
   readonly hostReads: Set<number>;
-  /** What it asked of others: the result holds as long as the answers are the same. */
+  /** The tests that it made of others: the result is valid as long as their answers are the same. */
   readonly hostTests: HostTest[];
 }
 
@@ -40,7 +40,7 @@ export interface HostTest {
   readonly index: number;
   readonly test: (elements: readonly number[]) => boolean;
   readonly answer: boolean;
-  /** What it was asked of last. */
+  /** The elements tested last. */
   seen: readonly number[];
 }
 

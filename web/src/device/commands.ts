@@ -1,22 +1,22 @@
-// What kernels ask of a device, and what becomes of it there.
+// The commands of kernels for a device, and their compiled form.
 import type { Tiling } from '../contract/kernel';
 import type { Access, InPlace } from './segment_plan';
 
-/** What a dispatch runs: a pipeline, say. */
+/** The program of a dispatch: a pipeline, for example. */
 export interface Program {
-  /** Equal keys: equal programs. */
+  /** Equal keys mean equal programs. */
   readonly key: string;
   /** For logs and profiles. */
   readonly label: string;
-  /** Compiles it, if that is not under way. Rejects with a RuntimeError of code shader. */
+  /** Compiles it, unless that is already under way. Rejects with a RuntimeError of code shader. */
   compile(): Promise<unknown>;
   /** Set once it is compiled. */
   readonly ready?: unknown;
-  /** From the request to the program; others are compiled meanwhile. */
+  /** The time from the request to the program; others are compiled meanwhile. */
   readonly compileMs?: number;
 }
 
-/** What a kernel asked the device to do. Ids are virtual until it is built. */
+/** A kernel's command to the device. Ids are virtual until it is built. */
 export type Command<P extends Program = Program> = DispatchCommand<P> | CopyCommand;
 
 export interface DispatchCommand<P extends Program = Program> {
@@ -24,17 +24,17 @@ export interface DispatchCommand<P extends Program = Program> {
   readonly program: P;
   /** In binding order: inputs, then outputs. */
   readonly bindings: readonly Region[];
-  /** How many of the bindings, at the end, are written. */
+  /** Number of bindings, at the end, that are written. */
   readonly written: number;
   readonly uniforms: Uint8Array | undefined;
   readonly workgroups: readonly [number, number, number];
-  /** The kernel instance that asked for it, for profiles. */
+  /** The kernel instance that issued it, for profiles. */
   instance?: number;
   /** For profiles, too. */
   readonly tiling?: Tiling;
-  /** What it reads and what it writes may lie in one buffer. */
+  /** Its inputs and outputs may be in one buffer. */
   readonly alias?: boolean;
-  /** Which of the bindings that it reads may lie where one of those is that it writes. */
+  /** Pairs of a binding that is read and a written one in whose place it may be. */
   readonly inPlace?: readonly InPlace[];
 }
 
@@ -52,7 +52,7 @@ export interface Region {
   readonly bytes: number;
 }
 
-/** What a memory plan must know of a command. */
+/** A command's accesses, for a memory plan. */
 export function accessOf(command: Command): Access {
   if (command.kind === 'copy') return { reads: [command.source.id], writes: [command.target.id] };
   const ids = command.bindings.map(({ id }) => id);
@@ -60,23 +60,23 @@ export function accessOf(command: Command): Access {
   return { reads: ids.slice(0, -written), writes: ids.slice(-written), group: program.key, alias, inPlace };
 }
 
-/** Commands made ready: what they need was made, and they may be submitted again and again. */
+/** Compiled commands: all that they need was made, and they may be submitted repeatedly. */
 export interface CompiledSegment {
-  /** Whether what is to be done once was done, and done well. */
+  /** True if the one-time work has succeeded. */
   settled: boolean;
-  /** The kernel instance whose dispatch is the first that the device does not take. */
+  /** The kernel instance of the first dispatch that the device refuses. */
   refused(): Promise<number | undefined>;
-  /** Frees its own memory; the tensors' belongs to others. */
+  /** Frees its own memory; the tensors' has other owners. */
   destroy(): void;
 }
 
-/** Told how many of the programs that were still being compiled are done. */
+/** Called with the number of programs that have been compiled since. */
 export type CompileProgress = (done: number, total: number) => void;
 
 /** A program that was waited for, and the time from its request until it was ready; others were compiled meanwhile. */
 export type CompiledShader = readonly [label: string, readyAfterMs: number];
 
-/** Waits for all programs of the commands together; gives those that were not ready. */
+/** Waits for all programs of the commands together; returns those that were not ready. */
 export async function compilePrograms(
   commands: readonly Command[],
   progress?: CompileProgress,

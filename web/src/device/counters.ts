@@ -1,5 +1,4 @@
-// What the GPU side has made and done so far. Replaying a recording adds dispatches, submits, uploads and downloads
-// only.
+// Counts of the GPU side's work so far. Replaying a recording adds dispatches, submits, uploads and downloads only.
 
 export interface Counters {
   pipelines: number;
@@ -10,7 +9,7 @@ export interface Counters {
   uploads: number;
   downloads: number;
   suspensions: number;
-  /** Of the plan, by the core. A run without one only encoded what was recorded. */
+  /** Walks of the plan by the core. A run without one only encoded a recording. */
   walks: number;
 }
 
@@ -28,14 +27,14 @@ export function newCounters(): Counters {
   };
 }
 
-/** What happened in all of these. */
+/** The sum of several counters. */
 export function countersOf(all: readonly Counters[]): Counters {
   const sum = newCounters();
   for (const counters of all) for (const name of Object.keys(sum) as (keyof Counters)[]) sum[name] += counters[name];
   return sum;
 }
 
-/** What happened between two moments. */
+/** The difference between two moments. */
 export function countersSince(before: Counters, now: Counters): Counters {
   const difference = newCounters();
   for (const name of Object.keys(now) as (keyof Counters)[]) difference[name] = now[name] - before[name];

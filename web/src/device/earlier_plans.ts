@@ -1,33 +1,33 @@
-// Plans of segments, for others that differ from them in sizes only. A decoder's caches grow by a row with each step,
-// and planning memory costs more than all else of a step: what grew a little gets room to go on growing, and as long as
-// that lasts, all lies where it lay.
+// Plans of segments, reused for others that differ from them in sizes only. A decoder's caches grow by a row with each
+// step, and planning memory costs more than the rest of a step. A tensor that has grown a little therefore gets room
+// for further growth, and while that lasts, all tensors keep their places.
 import { type Lifetime, roundUp } from './memory_plan';
 import type { Access, SegmentPlan } from './segment_plan';
 
 export interface EarlierPlan<P> {
-  /** With the bytes that there is room for. */
+  /** With the bytes that the plan has room for. */
   readonly tensors: readonly Lifetime[];
   readonly accesses: readonly Access[];
   readonly places: ReadonlyMap<number, P>;
   readonly plan: SegmentPlan;
 }
 
-/** So many plans are remembered. */
+/** The number of plans kept. */
 const KEPT = 16;
-/** What grew by at most this share of its size is taken to grow again. */
+/** A tensor that has grown by at most this share of its size is expected to grow again. */
 const LITTLE = 1 / 8;
-/** Room is given in steps: of this share of the size's power of two, and of at least so many bytes. */
+/** Room is added in steps: of this share of the size's power of two, and of at least this many bytes. */
 const STEP = 1 / 4;
 const LEAST = 4 << 10;
-/** A plan with room for more than this times what is needed is left for a smaller one, beyond so many bytes. */
+/** A plan with room for more than this factor of the need is replaced by a smaller one, beyond this many bytes. */
 const TOO_MUCH = 1.5;
 const NEVER_TOO_MUCH = 1 << 20;
 
-/** `P`: where a tensor lies. */
+/** `P`: the place of a tensor. */
 export class EarlierPlans<P> {
   private plans: EarlierPlan<P>[] = [];
 
-  /** One in which these tensors fit, whose buffers are all `there`. */
+  /** A plan that fits these tensors, and whose buffers are all `there`. */
   find(
     tensors: readonly Lifetime[],
     accesses: readonly Access[],
@@ -43,7 +43,7 @@ export class EarlierPlans<P> {
     );
   }
 
-  /** The tensors, with room for those that have grown a little since the last plan for such ones. */
+  /** The tensors, with room for those that have grown a little since the last similar plan. */
   withRoom(tensors: readonly Lifetime[], accesses: readonly Access[]): readonly Lifetime[] {
     const last = this.plans.find((plan) => alike(plan, tensors, accesses));
     if (!last) return tensors;
@@ -66,7 +66,7 @@ function sum(tensors: readonly Lifetime[]): number {
   return tensors.reduce((total, { bytes }) => total + bytes, 0);
 }
 
-/** Whether the same commands work on the same tensors, whatever the sizes of these and what lies elsewhere. */
+/** True if the same commands use the same tensors, whatever their sizes and the other contents of memory. */
 function alike(plan: EarlierPlan<unknown>, tensors: readonly Lifetime[], accesses: readonly Access[]): boolean {
   if (plan.tensors.length !== tensors.length || plan.accesses.length !== accesses.length) return false;
   const sameTensors = tensors.every(({ id, start, end }, i) => {

@@ -1,48 +1,46 @@
-// What a recording does in its first run only: commands that make the same bytes in every run, because all that they
-// read is the same. Pure. Position ids, masks, grids of anchors and rotary tables are of this kind, whose sizes are
-// known with the feeds' shapes only, and whatever is made of weights alone. Uploads are fixed before which the core
-// read no contents of feeds (ort_run_replayable at that time); a walk that brings other bytes has the segment compiled
-// again. Feeds, bound buffers and what lives beyond a segment that is not the last are never taken to be the same.
-// Until a run with it has ended without errors, each run does it all. Counters and profiles have what was really done.
+// The part of a recording that only its first run executes: commands that make the same bytes in every run, because
+// their inputs never change. Pure. Examples are position ids, masks, grids of anchors and rotary tables, whose sizes
+// follow from the feeds' shapes, and all values derived from weights alone. An upload is fixed if the core had read no
+// contents of feeds before it (ort_run_replayable at that time); a walk with other bytes compiles the segment again.
+// Feeds, bound buffers, and tensors that outlive a segment that is not the last are never assumed to be the same. Until
+// a run with it has ended without errors, each run executes all commands. Counters and profiles show the work that was
+// really done.
 //
-// What other commands read of their results is kept as long as the recording, in memory that nothing else uses, so that
-// other shapes, sessions and runs in flight leave it alone. Where that is too much (arena.ts), the largest results are
-// made in every run after all, and what they are made of is kept instead: it is often smaller (the column, not the
-// expanded mask). A large weight that is transposed is transposed in every run: a second copy of it would be there all
-// the time.
+// Results that other commands read are kept as long as the recording, in memory of their own, so that other shapes,
+// sessions and runs in flight do not change them. If they are too large (arena.ts), the largest results are computed in
+// every run after all, and their inputs are kept instead, which are often smaller (the column, not the expanded mask).
+// A large weight is transposed in every run: otherwise a second copy of it would take memory all the time.
 import type { Lifetime } from './memory_plan';
 import type { Access } from './segment_plan';
 
-/** Where contents come from that no command makes. */
+/** The source of contents that no command makes. */
 export interface Contents {
-  /** Whether a tensor that is not the segment's own has the same bytes for ever. */
+  /** True if a tensor from outside the segment never changes. */
   isWeight(id: number): boolean;
   /** Tensors that the CPU fills, with the same bytes in every run. */
   readonly uploaded: ReadonlySet<number>;
   /** Tensors that feeds or the CPU fill with other bytes, or that may be written after this segment. */
   readonly changing: ReadonlySet<number>;
-  /** Tensors that kernels want kept like the weights that they are made of, with room of their own. */
+  /** Tensors that kernels want kept like the weights from which they are derived, with a limit of their own. */
   readonly ofWeights: ReadonlySet<number>;
 }
 
-/** How many bytes may be kept: of those that kernels want kept like weights, and of all others. */
+/** The number of bytes to keep: of tensors derived from weights, and of all others. */
 export interface Room {
   readonly ofWeights: number;
   readonly others: number;
 }
 
 export interface FixedPart {
-  /** The commands that need not be done again, by index. */
+  /** The commands that need not run again, by index. */
   readonly once: ReadonlySet<number>;
-  /** Tensors whose memory must stay theirs. */
+  /** Tensors whose memory must not be reused. */
   readonly kept: ReadonlySet<number>;
-  /** Uploads that need not be done again. */
+  /** Uploads that need not be repeated. */
   readonly uploads: ReadonlySet<number>;
 }
 
-/**
- * @param tensors those that are born in the segment; the ones with no end are needed after it.
- */
+/** @param tensors those made in the segment; tensors without an end are needed after it. */
 export function fixedPart(
   tensors: readonly Lifetime[],
   accesses: readonly Access[],
@@ -52,7 +50,7 @@ export function fixedPart(
   const writers = usersOf(accesses, ({ writes }) => writes);
   const readers = usersOf(accesses, ({ reads }) => reads);
   const written = (id: number) => writers.get(id) ?? [];
-  // What is read between two commands that write it would be found as the last one left it.
+  // A tensor read between two commands that write it would have the contents of the last one.
   const complete = tensors.filter(({ id }) => !((readers.get(id)?.[0] ?? Infinity) <= (written(id).at(-1) ?? -1)));
   const own = new Set(complete.flatMap(({ id }) => (contents.changing.has(id) ? [] : [id])));
   const once = fixedCommands(accesses, own, written, contents);
@@ -66,7 +64,7 @@ export function fixedPart(
   const isNeeded = ({ id, end }: Lifetime) => end === Infinity || (readers.get(id)?.some((i) => !once.has(i)) ?? false);
   const makeAgain = (id: number): void => {
     if (!writers.has(id)) again.add(id);
-    // All that these make is then made in every run.
+    // Everything that these make is then made in every run.
     for (const i of written(id)) if (once.delete(i)) accesses[i].writes.forEach(makeAgain);
   };
   for (;;) {
@@ -92,7 +90,7 @@ export function fixedPart(
   }
 }
 
-/** Those for which there is no room; `tensors` are sorted, the largest first. */
+/** The tensors for which there is no room; `tensors` are sorted, the largest first. */
 function surplusOf(tensors: readonly Lifetime[], room: number): Lifetime[] {
   let sum = tensors.reduce((total, { bytes }) => total + bytes, 0);
   return tensors.filter(({ bytes }) => {
@@ -102,7 +100,7 @@ function surplusOf(tensors: readonly Lifetime[], room: number): Lifetime[] {
   });
 }
 
-/** The commands that read only what is the same in every run, and write only tensors of `own` that no others write. */
+/** The commands that read only unchanging tensors, and write only tensors of `own` that no other command writes. */
 function fixedCommands(
   accesses: readonly Access[],
   own: ReadonlySet<number>,

@@ -1,30 +1,27 @@
-// Memory from lifetimes: where the tensors of a segment lie. Pure, so that it can be tested anywhere.
+// Plans memory by lifetimes: the places of a segment's tensors. Pure, so that it can be tested anywhere.
 //
-// A buffer holds several tensors at different offsets, also at one time. WebGPU forbids one dispatch to read and write
-// the same buffer, even at different offsets: such pairs conflict, and lie in different buffers. Greedy: each tensor
-// goes where the least new memory is needed for it. Which tensor comes first decides how well that goes, so orders are
-// tried, each made of the best one so far.
+// A buffer has several tensors at different offsets, even at the same time. WebGPU forbids one dispatch to read and
+// write the same buffer, even at different offsets: such pairs conflict, and are in different buffers. The plan is
+// greedy: each tensor is placed where it needs the least new memory. The result depends on the order of tensors, so
+// several orders are tried, each derived from the best one so far.
 
 export interface Lifetime {
   readonly id: number;
   readonly bytes: number;
-  /**
-   * The commands between which it must be kept, both included. -1: written before the first; Infinity: needed after the
-   * last.
-   */
+  /** The first and the last command that need it. -1: written before the first; Infinity: needed after the last. */
   readonly start: number;
   readonly end: number;
 }
 
-/** Pairs of tensors that must lie in different buffers, both ways. */
+/** Pairs of tensors that must be in different buffers, in both directions. */
 export type Conflicts = ReadonlyMap<number, ReadonlySet<number>>;
 
-/** What a buffer holds at an offset, and when. */
+/** A tensor in a buffer, with its offset and its lifetime. */
 export interface Held extends Lifetime {
   readonly offset: number;
 }
 
-/** A buffer that exists already, and what is in it that is still needed. */
+/** An existing buffer, and its contents that are still needed. */
 export interface Slot {
   readonly bytes: number;
   readonly held: readonly Held[];
@@ -42,19 +39,19 @@ export interface MemoryPlan {
   readonly newSlots: readonly number[];
 }
 
-/** New buffers come in steps of this size, so that shapes that differ a little can share them. */
+/** New buffers have multiples of this size, so that slightly different shapes can share them. */
 const GRANULE = 1024;
-/** What every device allows as the offset of a binding (minStorageBufferOffsetAlignment is at most this). */
+/** An offset of a binding that every device allows (minStorageBufferOffsetAlignment is at most this). */
 const OFFSET_ALIGNMENT = 256;
-/** More tensors than this get one order only. */
+/** With more tensors than this, only one order is tried. */
 const MANY = 4000;
-/** Tensors that are placed in tries of other orders. */
+/** Number of tensors to place when trying other orders. */
 const EFFORT = 6000;
-/** Tries that follow from each other. */
+/** Tries that build on each other. */
 const CHAIN = 100;
-/** A few tensors have few orders. */
+/** Few tensors have few orders. */
 const ORDERS_PER_TENSOR = 10;
-/** What is not more above the lower bound needs no further tries. */
+/** A result within this factor of the lower bound needs no further tries. */
 const GOOD = 1.05;
 /** Commands in a window of time. */
 const WINDOW = 16;
@@ -70,13 +67,13 @@ export function storageBytes(bytes: number): number {
 
 export interface PlanOptions {
   readonly conflicts?: Conflicts;
-  /** Pairs that should rather lie in different buffers, if that costs nothing. */
+  /** Pairs that should be in different buffers if that costs no memory. */
   readonly avoid?: Conflicts;
   /** The largest buffer. */
   readonly maxBytes?: number;
-  /** How many times the usual number of orders is tried. */
+  /** Factor of the usual number of orders to try. */
   readonly effort?: number;
-  /** Above the lower bound, what is good enough. */
+  /** The sufficient factor of the lower bound. */
   readonly good?: number;
 }
 
@@ -96,12 +93,12 @@ export function planMemory(
     tensors.map(({ bytes, start, end }) => bytes * (Math.min(end, last) - start + 1)),
   ];
   let best: Attempt | undefined;
-  /** Of the chain of tries under way, each of which changes the best ranks so far a little. */
+  /** The current chain of tries, each of which changes the best ranks so far a little. */
   let chain: { readonly attempt: Attempt; readonly ranks: readonly number[] } | undefined;
   const count = Math.max(tensors.length, 1);
   const tries = count > MANY ? 1 : 3 + Math.floor(Math.min((EFFORT * effort) / count, ORDERS_PER_TENSOR * count));
   for (let i = 0; i < tries; i++) {
-    // One that leads nowhere ends, and another begins.
+    // An unsuccessful chain ends, and another begins.
     const begins = i >= CHAIN && i % CHAIN < firstRanks.length;
     const ranks =
       firstRanks[i] ??
@@ -120,7 +117,7 @@ function orderBy(ranks: readonly number[], tensors: readonly Lifetime[]): number
   return tensors.map((_, i) => i).sort((a, b) => ranks[b] - ranks[a] || tensors[a].start - tensors[b].start);
 }
 
-/** Of those for which memory was made last, some come earlier; and chance moves a few others. */
+/** Moves some of the tensors that needed new memory last to the front, and a few others at random. */
 function changedRanks(ranks: readonly number[], grown: readonly number[], random: () => number): number[] {
   const changed = ranks.map((rank) => (random() < 0.1 ? rank * (0.6 + 0.8 * random()) : rank));
   for (const i of grown.slice(-3)) if (random() < 0.5) changed[i] *= 1 + 2 * random();
@@ -129,17 +126,17 @@ function changedRanks(ranks: readonly number[], grown: readonly number[], random
 
 interface Attempt extends MemoryPlan {
   readonly bytes: number;
-  /** The tensors for which memory was made, by index. */
+  /** The tensors that needed new memory, by index. */
   readonly grown: readonly number[];
 }
 
-/** Between 0 and 1, the same ones each time: equal models get equal plans. */
+/** Numbers between 0 and 1, the same each time: equal models get equal plans. */
 function randomNumbers(): () => number {
   let seed = 1;
   return () => (seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff;
 }
 
-/** Which tensors are there at the same time; by windows of time, so that few are looked at. */
+/** Finds tensors with overlapping lifetimes, by windows of time, so that few must be compared. */
 class Overlaps {
   private readonly byWindow = new Map<number, number[]>();
   private readonly always: number[] = [];
@@ -185,7 +182,7 @@ interface Choice {
 }
 
 class Placer {
-  /** The tensors, then what existing slots hold. */
+  /** The tensors, then the contents of existing slots. */
   private readonly items: readonly Lifetime[];
   private readonly sizes: readonly number[];
   private readonly overlaps: Overlaps;
@@ -211,7 +208,7 @@ class Placer {
     this.avoid = indexed(options.avoid);
   }
 
-  /** Each where the least new memory is needed for it. Without `random` the first of equally good places is taken. */
+  /** Places each where the least new memory is needed. Without `random` the first of equally good places is used. */
   place(order: readonly number[], random?: () => number): Attempt {
     const sizes = this.existing.map(({ bytes }) => bytes);
     const slots = new Int32Array(this.items.length).fill(-1);
@@ -269,7 +266,7 @@ class Placer {
     return best;
   }
 
-  /** The lowest gap between what is held at the same time. */
+  /** The lowest gap between tensors of the same time. */
   private lowestOffset(size: number, overlapping: number[], offsets: Float64Array): number {
     overlapping.sort((a, b) => offsets[a] - offsets[b]);
     let offset = 0;
@@ -281,7 +278,7 @@ class Placer {
   }
 }
 
-/** The most bytes that are needed at one time: no plan can do with less. */
+/** The most bytes that are needed at one time: a lower bound for every plan. */
 export function largestSum(tensors: readonly Lifetime[]): number {
   const changes = tensors.flatMap(({ bytes, start, end }) => [
     { at: start, bytes },

@@ -1,4 +1,4 @@
-// The devices of a provider by the ids that sessions name them by (`deviceId`).
+// The devices of a provider, by the ids of the option `deviceId`.
 import { invalid, RuntimeError } from '../errors';
 import { ErrorCode } from '../schema';
 import type { Devices, OpenDevice } from './module';
@@ -6,14 +6,14 @@ import type { DeviceProvider } from './provider';
 
 interface Entry<D, O> {
   readonly opening: Promise<D>;
-  /** Once it is open. */
+  /** Set once it is open. */
   device: D | undefined;
   readonly options: O;
   sessions: number;
   preserve: boolean;
 }
 
-/** An object of the page's own that a device is made of; adapters are never lost. */
+/** One of the page's own objects, from which a device is made; adapters are never lost. */
 type Source = object & { readonly lost?: Promise<unknown> };
 
 export abstract class OpenDevices<D extends OpenDevice, O extends object, S extends Source = Source>
@@ -24,15 +24,15 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
 
   protected abstract start(id: number, options: O): Promise<D>;
 
-  /** Throws if a device that is open is another one than what is wanted. */
+  /** Throws if an open device differs from the wanted one. */
   protected abstract check(id: number, device: D, has: O, wanted: O): void;
 
-  /** Called once for each. */
+  /** Called once for each device. */
   protected opened(_id: number, _device: D): void {}
 
   protected abstract close(id: number, device: D): void;
 
-  /** Whether it stays open without sessions and tensors. */
+  /** True if it stays open without sessions and tensors. */
   protected stays(_id: number): boolean {
     return false;
   }
@@ -44,12 +44,12 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
     this.offered.set(id, source);
   }
 
-  /** The page's own object for the device `id`, if it gave one. */
+  /** The page's own object for the device `id`, if there is one. */
   protected given(id: number): S | undefined {
     return this.offered.get(id);
   }
 
-  /** The same for a device that is to be opened. @throws device_lost where it was lost. */
+  /** The same for a device that is to be opened. @throws device_lost if it was lost. */
   protected async usable(id: number): Promise<S | undefined> {
     const source = this.offered.get(id);
     if (source?.lost && (await isOver(source.lost)))
@@ -57,7 +57,7 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
     return source;
   }
 
-  /** The device `id`, opened once; opened anew when it was lost. */
+  /** The device `id`, opened once, and again after it was lost. */
   async open(id: number, options: O = {} as O): Promise<D> {
     const known = this.entries.get(id);
     if (known) {
@@ -66,7 +66,7 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
         this.check(id, device, known.options, options);
         return device;
       }
-      // Another caller may have been quicker.
+      // Another caller may have been faster.
       if (this.entries.get(id) !== known) return this.open(id, options);
     }
     const opening = this.start(id, options);
@@ -84,12 +84,12 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
     }
   }
 
-  /** A session is at work on this device until it leaves. */
+  /** A session uses this device until it leaves. */
   async enter(id: number, options: O, preserve: boolean): Promise<D> {
     for (;;) {
       const device = await this.open(id, options);
       const entry = this.entries.get(id);
-      // Its last session may have gone just now, and the device with it.
+      // Its last session may just have left, which closes the device.
       if (entry?.device !== device) continue;
       entry.sessions++;
       device.enter?.();
@@ -100,7 +100,7 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
 
   leave(id: number, device: DeviceProvider): void {
     const entry = this.entries.get(id);
-    // It was lost, and is another one by now.
+    // It was lost, and another one has replaced it.
     if (!entry?.device || entry.device !== device) return;
     entry.sessions--;
     device.leave?.();
@@ -114,7 +114,7 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
     this.close(id, device);
   }
 
-  /** The devices that are open now. */
+  /** The open devices. */
   async all(): Promise<ReadonlyMap<number, D>> {
     return new Map(await Promise.all([...this.entries].map(async ([id, { opening }]) => [id, await opening] as const)));
   }

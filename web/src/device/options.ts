@@ -1,4 +1,4 @@
-// Options of providers as users give them, read by the table that py_ort/providers declares.
+// Users' options of providers, read by the table that py_ort/providers declares.
 import { invalid } from '../errors';
 import { PROVIDER_OPTIONS } from '../schema/provider_options';
 
@@ -18,7 +18,7 @@ interface Row {
   readonly compiles: boolean;
 }
 
-/** As a user gives them, by onnxruntime's names: strings, or values that become the right string. */
+/** A user's options, by onnxruntime's names: strings, or values that become the right string. */
 export type GivenOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
 /** By provider. */
@@ -47,7 +47,7 @@ export function providerSettings<P extends keyof Table>(provider: P, given: Give
   return Object.fromEntries(settings) as ProviderSettings<P>;
 }
 
-/** Those of the options given to providers that only the compiler reads, which is Python's. */
+/** The options that only the compiler reads, which is Python. */
 export function forTheCompiler(given: ProviderOptions = {}): string[] {
   return Object.entries(PROVIDER_OPTIONS).flatMap(([provider, { options }]) => {
     const rows: readonly (readonly [string, Row])[] = Object.entries(options);

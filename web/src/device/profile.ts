@@ -1,15 +1,15 @@
-// How long a device takes, as profiles tell it.
+// A device's times, for profiles.
 import type { Tiling } from '../contract/kernel';
 
 export interface ProfileRow {
   /** The program's name. */
   readonly kernel: string;
   readonly workgroups: readonly [number, number, number];
-  /** Undefined where the device has no timestamps. */
+  /** Undefined if the device has no timestamps. */
   readonly ms?: number;
-  /** When it began, on the page's clock: the first dispatch is taken to begin when it was submitted. */
+  /** Its begin, on the page's clock: the first dispatch is assumed to begin when it was submitted. */
   readonly start_ms?: number;
-  /** The kernel instance that asked for it, and (outside of devices) the node that this belongs to. */
+  /** The kernel instance that issued it, and (outside of devices) its node. */
   readonly instance?: number;
   readonly tiling?: Tiling;
   readonly node?: string;
@@ -17,29 +17,29 @@ export interface ProfileRow {
   readonly node_index?: number;
 }
 
-/** What the device took for a run. */
+/** The device's time for a run. */
 export interface GpuTime {
   readonly passes: number;
-  /** The passes, without what lies between them. */
+  /** The time of the passes, without the gaps between them. */
   readonly ms: number;
   /** From the begin of the first one to the end of the last. */
   readonly span_ms: number;
 }
 
-/** When a pass began and ended, in nanoseconds of the device's clock. */
+/** The begin and end of a pass, in nanoseconds of the device's clock. */
 export type PassTimes = readonly [begin: bigint, end: bigint];
 
-/** The times of what was submitted together, once it is done. */
+/** The times of one submit, once it has finished. */
 export interface DeviceTimes {
-  /** The rows of dispatches apart. */
+  /** A row for each dispatch. */
   dispatches(): Promise<ProfileRow[]>;
-  /** Each pass; none without timestamps. */
+  /** Each pass; empty without timestamps. */
   passes(): Promise<PassTimes[]>;
 }
 
 export const milliseconds = (from: bigint, to: bigint): number => Number(to - from) / 1e6;
 
-/** Of passes in their order; undefined of none. */
+/** For passes in their order; undefined without passes. */
 export function gpuTime(passes: readonly PassTimes[]): GpuTime | undefined {
   if (passes.length === 0) return undefined;
   return {

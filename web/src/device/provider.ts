@@ -1,4 +1,4 @@
-// What sessions need of a device, whatever kind it is: a provider has one of these for each device that is open.
+// The interface of a device for sessions, for any kind of device: a provider has one for each open device.
 import type { Forms } from '../contract/elements';
 import type { ErrorPlace, RuntimeError } from '../errors';
 import type { Timed } from '../timeline';
@@ -12,7 +12,7 @@ import type { TensorKeeper } from './keeper';
 import type { AskedCall, SingleKernels } from './single';
 import type { SegmentPlan } from './segment_plan';
 
-/** How many heads there are in all batches, and the bytes of one row of one head: a multiple of 4. */
+/** The number of heads in all batches, and the bytes of one row of one head: a multiple of 4. */
 export interface Heads {
   readonly count: number;
   readonly rowBytes: number;
@@ -20,71 +20,74 @@ export interface Heads {
 
 /** An open device. */
 export interface DeviceProvider {
-  /** Its provider's, as sessions are told it. */
+  /** Its provider's name, as sessions know it. */
   readonly name: string;
   readonly counters: Counters;
   readonly elements: Forms;
   readonly buffers: BufferTable;
-  /** In bytes: the largest buffer, and the largest part of one that is bound. */
+  /** In bytes: the largest buffer, and the largest part of a buffer that can be bound. */
   readonly limits: { readonly buffer: number; readonly binding: number };
-  /** What people are told of it. */
+  /** A description for people. */
   readonly description: object;
-  /** Of tensors that belong to no session, and of what waits for a use. */
+  /** Bytes of tensors that belong to no session, and of cached memory. */
   readonly bytes: number;
-  /** What waits for a use, where something does. */
+  /** Cached memory, if any. */
   readonly cacheStats?: object;
-  /** Why it was lost; undefined while it is alive. */
+  /** The reason why it was lost; undefined while it is alive. */
   readonly lost: string | undefined;
-  /** Throws device_lost when it is gone. */
+  /** Throws device_lost if it was lost. */
   ensureAlive(): void;
-  /** What to throw for what a promise of the device was rejected with. */
+  /** The error to throw for a rejected promise of the device. */
   failure(error: unknown): Promise<unknown>;
-  /** The error to throw for what the device complained of. */
+  /** The error to throw for the device's error messages. */
   complaint(messages: readonly string[], place?: ErrorPlace): RuntimeError;
-  /** Reads `bytes` bytes of a tensor, when all work submitted so far is done. */
+  /** Reads `bytes` bytes of a tensor, after all work submitted so far. */
   read(id: number, bytes: number): Promise<Uint8Array>;
-  /** Writes bytes whose number need not be a multiple of 4; the memory must have room for the rounding up. */
+  /** Writes bytes, whose number need not be a multiple of 4; the memory must have room for rounding up. */
   write(place: Placement, bytes: Uint8Array): void;
   /** A tensor of zeros that belongs to no session, until it is freed. */
   allocate(bytes: number): number;
   /** Memory of weights, until `destroy`. */
   makeMemory(label: string, bytes: number): Memory & { destroy(): void };
-  /** Between tensors of this device, when all work before is done. */
+  /** Copies between tensors of this device, after all earlier work. */
   copy(source: number, target: number, bytes: number): Promise<void>;
-  /** Copies the first rows of each head from one tensor to another, each with the rows that its heads have room for. */
+  /**
+   * Copies the first rows of each head from one tensor to another. Each tensor's number is the rows per head that it
+   * has room for.
+   */
   copyRows(heads: Heads, rows: number, from: readonly [Placement, number], to: readonly [Placement, number]): void;
 
-  // What only some devices have: see `capability`.
+  // Members of some devices only: see `capability`.
   /** A session, or a kernel of its own, begins to use the device. */
   enter?(): void;
-  /** And ends: after the last one the device keeps no memory for later. */
+  /** Ends its use: after the last one the device keeps no memory for later. */
   leave?(): void;
-  /** Lets the browser free its copies of what was written. */
+  /** Lets the browser free its copies of written data. */
   flush?(): void;
-  /** Whether what is recorded of a run may be all of the next one: `enableGraphCapture`. */
+  /** True if a run's recording may be the whole of the next run: `enableGraphCapture`. */
   readonly capturesGraphs?: true;
-  /** Tensors that pages hold. */
+  /** The owner of tensors that pages hold. */
   readonly keeper?: TensorKeeper;
   readonly kernels?: SingleKernels;
-  /** Returns the reason why the device does not take a call; undefined: it does. For placement. */
+  /** Returns the reason why the device refuses a call; undefined: it accepts the call. For placement. */
   refusal?(call: AskedCall): string | undefined;
   /** The browser's own object. */
   readonly native?: object;
 }
 
-/** What a device complains of in one run. */
+/** A device's errors in one run. */
 export interface RunErrors {
-  /** Set for a run that ends before the device has told of what it did. */
+  /** True for a run that ends before the device has reported on its work. */
   untold: boolean;
-  /** Does a part of the run's work; `making`: whether it makes something on the device. */
+  /** Does a part of the run's work; `making`: true if it makes something on the device. */
   during<T>(making: boolean, work: () => T): T;
-  /** All so far, when the run's last work is over; undefined: none, without waiting. */
+  /** All errors so far, after the run's last work; undefined: none, without waiting. */
   found(): Promise<string[]> | undefined;
-  /** The same for a run that failed: errors that are told late are its own, and not the next one's. */
+  /** The same for a failed run: late errors belong to it, and not to the next one. */
   foundLate(): Promise<string[]>;
 }
 
-/** Of a device that throws what is wrong: it tells nothing late. */
+/** For a device that throws errors at once, and reports none late. */
 export function errorsAtOnce(device: DeviceProvider): RunErrors {
   return {
     untold: false,
@@ -101,48 +104,48 @@ export interface Download extends Placement {
   readonly bytes: number;
 }
 
-/** Downloads whose copies are under way. */
+/** Downloads in progress. */
 export interface PendingReadback {
-  /** `use` sees the bytes of each download; they are gone when it returns. */
+  /** `use` receives the bytes of each download; they are gone when it returns. */
   finish<T>(use: (parts: Uint8Array[]) => T): Promise<T>;
 }
 
-/** What is done in one go. */
+/** Work submitted together. */
 export interface Submission {
   readonly segment: CompiledSegment;
-  /** Copied when its commands are done. */
+  /** Copied after its commands. */
   readonly keep: readonly { readonly source: Placement; readonly target: Placement; readonly bytes: number }[];
-  /** Downloaded then. */
+  /** Downloaded after that. */
   readonly read: readonly Download[];
   readonly timed: Timed | undefined;
 }
 
-/** The memory of one session besides its weights: shared among its runs. */
+/** The memory of one session besides its weights, shared among its runs. */
 export interface SessionMemory {
   readonly arena: Arena;
-  /** Of tensors that outlive runs. */
+  /** For tensors that outlive runs. */
   readonly tensors: MemoryCache;
-  /** Bytes that this session alone has. */
+  /** Bytes that belong to this session only. */
   readonly bytes: number;
   readonly cacheStats?: object;
-  /** Frees what waits for a use. */
+  /** Frees cached memory. */
   clear(): void;
   destroy(): void;
 }
 
-/** What a session's recordings ask of its device. */
+/** The device's work for a session's recordings. */
 export interface DeviceWork {
   readonly provider: DeviceProvider;
   readonly memory: SessionMemory;
-  /** @param kept tensors that lie apart from all others, as weights do. */
+  /** @param kept tensors that are separate from all others, like weights. */
   asPlanned(
     commands: readonly Command[],
     plan: Pick<SegmentPlan, 'inPlace' | 'aliased'>,
     kept: ReadonlySet<number>,
   ): Command[];
   /**
-   * `once`: the commands whose results stay, by index; `outside`: the tensors that the segment makes and that are read
-   * when it is over. Programs are compiled.
+   * `once`: the commands whose results are kept, by index; `outside`: the segment's tensors that are read after it.
+   * Programs are compiled.
    */
   build(
     commands: readonly Command[],

@@ -1,5 +1,4 @@
-// One run, seen from the device's side: resolve records what the core asks, or finds it recorded; commit makes it
-// happen.
+// One run, from the device's side: resolve records the core's calls, or finds them recorded; commit executes them.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import type { Timeline } from '../timeline';
@@ -12,7 +11,7 @@ import type { DeviceTimes } from './profile';
 import type { DeviceWork, PendingReadback, RunErrors } from './provider';
 import { type Event, type Recording, Segment } from './recording';
 
-/** Of one segment: a loop may have any number of trips. */
+/** The limit of one segment: a loop may have any number of trips. */
 const MOST_EVENTS = 2 ** 21;
 
 /** Bytes to read back. */
@@ -29,19 +28,19 @@ export interface Kept extends Wanted {
 export class Recorder {
   private index = 0;
   private cursor = 0;
-  /** Whether all that the core asked so far is what the recording says. */
+  /** True if all calls of the core so far match the recording. */
   private matching: boolean;
-  /** Of what is new. */
+  /** The next id for new tensors. */
   nextId: number;
-  /** One for each submitted segment, if asked for. */
+  /** One for each submitted segment, if requested. */
   readonly profilers: DeviceTimes[] = [];
-  /** Whether what the core did so far follows from the feeds' shapes: equal shapes, equal bytes. */
+  /** True if the core's calls so far follow from the feeds' shapes: equal shapes, equal bytes. */
   byShapes: () => boolean = () => false;
   /** Time spent waiting for pipelines and making bind groups. */
   compileMs = 0;
-  /** What this run submitted. */
+  /** The segments that this run submitted. */
   private readonly submitted: CompiledSegment[] = [];
-  /** Whether something that was compiled had to be compiled anew. */
+  /** True if a compiled segment had to be compiled again. */
   private unplaced = false;
   /** Contents of this run's feeds and uploads that wait for the next commit, by virtual id. */
   private pending = new Map<number, Uint8Array>();
@@ -64,7 +63,7 @@ export class Recorder {
     return this.index + 1;
   }
 
-  /** Whether the run so far needed nothing new. */
+  /** True if the run has needed nothing new so far. */
   get replaying(): boolean {
     return this.matching && !this.unplaced;
   }
@@ -73,7 +72,9 @@ export class Recorder {
     return this.recording.segments[this.index];
   }
 
-  /** The next recorded event if it is what `same` accepts; else recording goes on from here, and undefined. */
+  /**
+   * The next recorded event if `same` accepts it; otherwise recording continues from here, and the result is undefined.
+   */
   expect<K extends Event['kind']>(
     kind: K,
     same: (event: Extract<Event, { kind: K }>) => boolean,
@@ -136,12 +137,12 @@ export class Recorder {
     if (!this.expect('free', (event) => event.id === id)) this.record({ kind: 'free', id });
   }
 
-  /** Contents from the CPU; `data` is the recorder's from now on. */
+  /** Contents from the CPU; the recorder owns `data` from now on. */
   upload(id: number, data: Uint8Array): void {
     const recorded = this.expect('upload', (event) => event.id === id);
     if (!recorded) this.record({ kind: 'upload', id, data, fixed: this.byShapes() });
     else if (recorded.fixed && !sameContents(recorded.data, data)) {
-      // The recording is of a run that differed in what stays on the CPU.
+      // The recording was made by a run with other tensors on the CPU.
       recorded.fixed = false;
       this.recording.unplace(this.index, this.session.memory.arena);
       this.unplaced = true;
@@ -151,7 +152,7 @@ export class Recorder {
     this.known.set(id, data);
   }
 
-  /** Between tensors; `commands` makes it if it is new. */
+  /** Between tensors; `commands` makes the copy if it is new. */
   copy(blocks: Blocks, commands: () => readonly Command[]): void {
     this.known.delete(blocks.target.id);
     if (!this.expect('copy', (event) => sameBlocks(event.blocks, blocks)))
@@ -164,10 +165,10 @@ export class Recorder {
   }
 
   /**
-   * Makes the open segment ready if it is new, and submits it.
-   * @param read what to read back.
-   * @param keep what to copy into persistent buffers.
-   * @param survivors of the last commit of a run: all ids that may ever be read or kept after it.
+   * Compiles the open segment if it is new, and submits it.
+   * @param read tensors to read back.
+   * @param keep tensors to copy into persistent buffers.
+   * @param survivors of the last commit of a run: all ids that may be read or kept after it.
    */
   async commit(
     read: readonly Wanted[],
@@ -175,7 +176,7 @@ export class Recorder {
     survivors?: ReadonlySet<number>,
   ): Promise<PendingReadback> {
     const { segment, errors } = this;
-    // What was the last segment before may now have others after it, which need what it gave up.
+    // The former last segment may now be followed by others, which need tensors whose memory it released.
     if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
     const making = !segment.compiled;
     if (making) {
@@ -196,7 +197,7 @@ export class Recorder {
     });
   }
 
-  /** After a commit that is not the run's last: what comes now belongs to the next segment. */
+  /** Call after a commit that is not the run's last: what follows belongs to the next segment. */
   nextSegment(): void {
     this.index++;
     this.cursor = 0;
@@ -206,7 +207,7 @@ export class Recorder {
     this.diverge();
   }
 
-  /** Runs a closed recording again: nothing is made, and the core is not asked. `feeds`: by graph input. */
+  /** Runs a closed recording again, without making anything or calling the core. `feeds`: by graph input. */
   replay(feeds: ReadonlyMap<number, Uint8Array>, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
     const { segment } = this;
     const contents: [number, Uint8Array][] = [];
@@ -220,12 +221,12 @@ export class Recorder {
     });
   }
 
-  /** The run is over, and nothing failed: what is to be done once was done. */
+  /** The run has ended without errors: the one-time work is done. */
   succeeded(): void {
     for (const compiled of this.submitted) compiled.settled = true;
   }
 
-  /** The kernel instance whose dispatch the GPU refuses, in what the run submitted. */
+  /** The kernel instance of the dispatch that the GPU refuses, among those that the run submitted. */
   async refused(): Promise<number | undefined> {
     for (const compiled of this.submitted) {
       const instance = await compiled.refused();
@@ -239,7 +240,7 @@ export class Recorder {
     const compiled = segment.compiled!;
     const copies = keep
       .map(({ id, bytes, as }) => ({ source: this.place(id), target: this.place(as), bytes }))
-      // An output that is an input, bound to its own place.
+      // An output that is an input, bound to the same place.
       .filter(({ source, target }) => source.buffer !== target.buffer || source.offset !== target.offset);
     const downloads = read.map(({ id, bytes }) => ({ ...this.place(id), bytes }));
     const submission = { segment: compiled, keep: copies, read: downloads, timed: this.timeline?.timed };

@@ -1,4 +1,4 @@
-// What one walk of the plan asked of the GPU, kept for the next run with the same input shapes.
+// The calls of one walk of the plan to the GPU, kept for the next run with the same input shapes.
 import type { DType } from '../schema';
 import type { Arena, ArenaPlace, ArenaSlot } from './arena';
 import { type Contents, type FixedPart, fixedPart } from './fixed_part';
@@ -10,7 +10,7 @@ import type { Container } from '../wire/values';
 import type { Blocks } from './blocks';
 import type { HostTest } from './call';
 
-/** How a kernel gave an output: by its shape, or as a view of input `view`. */
+/** A kernel's output: defined by its shape, or as a view of input `view`. */
 export interface OutputCall {
   readonly index: number;
   readonly dims: readonly number[];
@@ -30,9 +30,9 @@ export interface RunEvent {
   readonly kernel: number;
   /** The core's description of inputs and outputs, without addresses. */
   readonly words: Uint32Array;
-  /** Contents of the host inputs that the kernel looked at. */
+  /** Contents of the host inputs that the kernel read. */
   readonly host: ReadonlyMap<number, Uint8Array>;
-  /** What it asked of other host inputs. */
+  /** Tests that it made of other host inputs. */
   readonly tests: readonly HostTest[];
   readonly outputs: readonly OutputCall[];
   readonly commands: readonly Command[];
@@ -49,11 +49,11 @@ export interface UploadEvent {
   readonly kind: 'upload';
   readonly id: number;
   data: Uint8Array;
-  /** Whether the bytes follow from the feeds' shapes, as far as is known. */
+  /** True if the bytes follow from the feeds' shapes, as far as is known. */
   fixed: boolean;
 }
 
-/** In the order in which the core asked. Ids are virtual, or persistent where they name weights and the like. */
+/** In the order of the core's calls. Ids are virtual, or persistent for weights and similar tensors. */
 export type Event =
   | { readonly kind: 'feed'; readonly id: number; readonly bytes: number; readonly input: number }
   | { readonly kind: 'alloc'; readonly id: number; readonly bytes: number }
@@ -66,31 +66,33 @@ function commandsOf(event: Event): readonly Command[] {
   return event.kind === 'run' || event.kind === 'copy' ? event.commands : [];
 }
 
-/** From one wait for the GPU to the next. */
+/** The events from one wait for the GPU to the next. */
 export class Segment {
   events: Event[] = [];
   /** Set by commit; undefined while it may still change. */
   compiled: CompiledSegment | undefined;
-  /** Whether it was compiled as a run's last one: tensors that nothing else needs gave up their memory early. */
+  /**
+   * True if it was compiled as a run's last one: then tensors that no later command needs release their memory early.
+   */
   final = false;
-  /** Where the tensors lie that were born in this segment. */
+  /** The places of the tensors made in this segment. */
   places = new Map<number, ArenaPlace>();
-  /** What is done in its first run only. */
+  /** The part that only its first run executes. */
   fixed: FixedPart | undefined;
-  /** What it makes and others read. */
+  /** Tensors that it makes and other segments read. */
   outside: ReadonlySet<number> | undefined;
 
   commands(): Command[] {
     return this.events.flatMap(commandsOf);
   }
 
-  /** Whether the bytes in a tensor are still there from an earlier run. */
+  /** True if a tensor's bytes are still there from an earlier run. */
   has(id: number): boolean {
     return (this.compiled?.settled && this.fixed?.uploads.has(id)) ?? false;
   }
 }
 
-/** An output as a closed recording gives it again and again. */
+/** An output of a closed recording, the same in each run. */
 export type ClosedOutput = ClosedTensor | Container;
 
 export interface ClosedTensor {
@@ -100,7 +102,7 @@ export interface ClosedTensor {
   readonly data: { readonly gpuId: number } | { readonly bytes: Uint8Array };
 }
 
-/** The calls of a recording that is one segment, by kernel, and what it uploads and is fed, by id. */
+/** The calls of a recording with one segment, by kernel, and its uploads and feeds, by id. */
 export interface Calls {
   readonly runs: ReadonlyMap<number, RunEvent>;
   readonly uploads: ReadonlyMap<number, UploadEvent>;
@@ -117,15 +119,12 @@ export class Recording {
   readonly segments: Segment[] = [];
   /** The arena's slots that any segment uses. */
   readonly slots = new Set<ArenaSlot>();
-  /** Set when equal shapes mean equal GPU work: the core need not be asked again. */
+  /** Set if equal shapes mean equal GPU work: the core need not be called again. */
   closed: readonly ClosedOutput[] | undefined;
-  /** The same where what was uploaded follows from feeds: `refresh` tells whether it may be replayed. */
+  /** The same if the uploads follow from feeds: `refresh` decides if it may be replayed. */
   refreshable: Refreshable | undefined;
 
-  /**
-   * Whether it was made for other shapes of what stays on the CPU, and whether a run since did not follow it to the
-   * end.
-   */
+  /** True if it was made with other shapes on the CPU; and true if a later run did not follow it to the end. */
   borrowed = false;
   diverged = false;
 
@@ -134,7 +133,7 @@ export class Recording {
     readonly gpuKey = key,
   ) {}
 
-  /** From now on it may be refreshed; it gives these outputs. */
+  /** From now on it may be refreshed, with these outputs. */
   refreshTo(outputs: readonly ClosedOutput[]): void {
     this.refreshable = { outputs, ...this.calls() };
   }
@@ -147,7 +146,7 @@ export class Recording {
     return { runs, uploads, feeds };
   }
 
-  /** Where virtual tensor `id` lies; it was born in one of the segments up to `last`. */
+  /** The place of virtual tensor `id`, which one of the segments up to `last` made. */
   placeOf(id: number, last = this.segments.length - 1): ArenaPlace {
     for (let i = last; i >= 0; i--) {
       const place = this.segments[i].places.get(id);
@@ -157,8 +156,8 @@ export class Recording {
   }
 
   /**
-   * Plans the memory of segment `index`, whose predecessors have theirs; gives its commands as the plan wants them.
-   * @param survivors of the last segment of a run: what is still needed after it.
+   * Plans the memory of segment `index`, whose predecessors have theirs; returns its commands in the plan's form.
+   * @param survivors of the last segment of a run: tensors that are needed after it.
    */
   place(index: number, arena: Arena, session: DeviceWork, survivors?: ReadonlySet<number>): Command[] {
     const { buffers } = session.provider;
@@ -184,14 +183,14 @@ export class Recording {
     return session.asPlanned(commands, plan, fixed.kept);
   }
 
-  /** Goes back to the first `count` events of segment `index`. */
+  /** Cuts segment `index` to its first `count` events. */
   truncate(index: number, count: number, arena: Arena): void {
     this.unplace(index, arena);
     this.segments.length = index + 1;
     this.segments[index].events.length = count;
   }
 
-  /** Segments from `index` on lie nowhere any more: they are to be compiled anew. */
+  /** Removes the places of segments from `index` on: they must be compiled again. */
   unplace(index: number, arena: Arena): void {
     for (const segment of this.segments.slice(index)) {
       segment.compiled?.destroy();
@@ -209,7 +208,7 @@ export class Recording {
     slot.users++;
   }
 
-  /** The tensors of earlier segments that segment `index` finds alive, and their bytes. */
+  /** The tensors of earlier segments that are alive in segment `index`, and their bytes. */
   private aliveBefore(index: number): Map<number, number> {
     const alive = new Map<number, number>();
     for (const { events } of this.segments.slice(0, index)) {
@@ -230,7 +229,7 @@ export class Recording {
 function contentsOf({ events, final }: Segment, tensors: readonly Lifetime[]): Omit<Contents, 'isWeight'> {
   const uploads = events.filter((event) => event.kind === 'upload');
   const feeds = events.filter((event) => event.kind === 'feed');
-  // What other segments find may be written in them.
+  // Tensors that other segments read may be written in those.
   const found = final ? [] : tensors.filter(({ end }) => end === Infinity);
   return {
     ofWeights: new Set(
@@ -244,8 +243,8 @@ function contentsOf({ events, final }: Segment, tensors: readonly Lifetime[]): O
 }
 
 /**
- * The lifetimes of the tensors born in a segment, and when tensors are freed in it, in numbers of commands.
- * @param survivors given for the last segment of a run: all other tensors end with their last command.
+ * The lifetimes of the tensors made in a segment, and the times at which it frees tensors, in numbers of commands.
+ * @param survivors for the last segment of a run: all other tensors end with their last command.
  */
 export function lifetimes(
   { events }: Segment,
@@ -281,7 +280,7 @@ export function lifetimes(
   return { tensors: [...tensors, ...used], freedAt };
 }
 
-/** The first and the last command that touches each tensor. */
+/** The first and the last command that accesses each tensor. */
 function usesOf(events: readonly Event[]): Map<number, { first: number; last: number }> {
   const uses = new Map<number, { first: number; last: number }>();
   let commands = 0;

@@ -1,14 +1,14 @@
-// Tensors [batch, heads, rows, size] in a buffer with room for more rows behind each head's. Whoever adds rows makes
-// another tensor, of which the one before is the beginning: rows that are there are never written again. A tensor that
-// is wanted for anything else is laid into a buffer of its own.
+// Tensors [batch, heads, rows, size] in a buffer with room for more rows after each head's. Appending rows makes
+// another tensor, of which the previous one is the begin: existing rows are never written again. For any other use a
+// tensor is copied into a buffer of its own.
 import type { LaidLater, TensorMemory } from './buffers';
 import type { MemoryCache } from './memory';
 import type { DeviceProvider, Heads } from './provider';
 
-/** Room is made for multiples of so many rows, and of a quarter of their number's power of two. */
+/** Room is made for multiples of this many rows, and of a quarter of their number's power of two. */
 const STEP = 256;
 
-/** A buffer with room, and how many rows of each head are some tensor's. */
+/** A buffer with room, and the number of rows per head that tensors use. */
 export class RoomyBuffer {
   readonly room: number;
   readonly id: number;
@@ -25,16 +25,16 @@ export class RoomyBuffer {
     const most = Math.floor(provider.limits.binding / (heads.count * heads.rowBytes));
     this.room = Math.min(Math.ceil((rows + 1) / step) * step, most);
     this.filled = rows;
-    // Rows that count for nothing may be multiplied with 0, so they must not be NaN.
+    // Unused rows may be multiplied by 0, so they must not be NaN.
     this.id = provider.buffers.allocate(heads.count * this.room * heads.rowBytes, cache, 'rows with room', true);
   }
 
-  /** Whether so many rows can be copied one by one, and bound together. */
+  /** True if this number of rows can be copied one by one, and bound together. */
   static mayHold({ limits }: DeviceProvider, { count, rowBytes }: Heads, rows: number): boolean {
     return rowBytes % 4 === 0 && count * rows * rowBytes <= limits.binding;
   }
 
-  /** One that begins with these rows of a tensor. */
+  /** A buffer that begins with these rows of a tensor. */
   static of(provider: DeviceProvider, cache: MemoryCache, heads: Heads, tensor: number, rows: number): RoomyBuffer {
     const { buffers } = provider;
     const later = buffers.later(tensor);
@@ -45,7 +45,7 @@ export class RoomyBuffer {
     return made;
   }
 
-  /** Its first rows as a tensor: its id. */
+  /** Makes a tensor of its first rows; returns the id. */
   add(rows: number): number {
     this.filled = rows;
     this.users++;
@@ -56,7 +56,7 @@ export class RoomyBuffer {
     if (--this.users === 0) this.provider.buffers.free(this.id);
   }
 
-  /** Nobody wants it, unless somebody has a tensor in it. */
+  /** Frees the buffer, unless a tensor uses it. */
   discard(): void {
     if (this.users === 0) this.provider.buffers.free(this.id);
   }

@@ -1,28 +1,28 @@
-// Memory of a segment, from what its commands read and write. Pure. Two things are decided here besides the places of
-// tensors:
+// Plans the memory of a segment, by the reads and writes of its commands. Pure. Besides the places of tensors it
+// decides on:
 //
-// - In place: an output takes over the memory of an input that ends there, where the kernel says that it may: one
-//   tensor less at that time. They have one size and element type, and the input is the arena's own, neither bound
-//   twice nor needed later (feeds are copies there, written again in each run). Where only some dispatches of a
-//   pipeline could, none does, unless that lowers the peak: it would be one more pipeline.
+// - In place: an output reuses the memory of an input that ends there, if the kernel allows it: one tensor less at that
+//   time. Both have one size and element type, and the input is in the arena, neither bound twice nor needed later
+//   (feeds are copies there, written again in each run). If only some dispatches of a pipeline could do this, none
+//   does, unless that lowers the peak: it would need another pipeline.
 // - Aliases: WebGPU lets a dispatch read and write one buffer only if all its bindings there are read_write. Tensors
-//   that a dispatch reads and writes lie in different buffers as long as that costs little; else the pipelines that
-//   touch most memory get read_write bindings, as few as will do, and never for weights; so do those that find both in
-//   one buffer since an earlier segment, and copies go through another buffer then. No pipeline is compiled before
-//   (providers/webgpu/variants.ts).
+//   that a dispatch reads and writes are in different buffers as long as that costs little. Otherwise the pipelines
+//   that access the most memory get read_write bindings: as few as possible, and never for weights. Pipelines whose
+//   tensors have shared a buffer since an earlier segment get them, too; copies then use another buffer. No pipeline is
+//   compiled before (providers/webgpu/variants.ts).
 import { type Conflicts, largestSum, type Lifetime, type MemoryPlan, planMemory, type Slot } from './memory_plan';
 
-/** What a command binds. */
+/** The bindings of a command. */
 export interface Access {
   readonly reads: readonly number[];
   readonly writes: readonly number[];
   /** Its pipeline: commands of one group change together. A command without one (a copy) cannot be changed. */
   readonly group?: string;
-  /** Its bindings are read_write from the start, so that what it reads and writes may lie in one buffer. */
+  /** Its bindings are read_write from the start, so that its inputs and outputs may be in one buffer. */
   readonly alias?: boolean;
   /**
-   * Pairs of an index in `reads` and one in `writes`: that output may lie where that input does, if the input is not
-   * needed any more.
+   * Pairs of an index in `reads` and one in `writes`: the output may be in the input's place, if the input is not
+   * needed afterwards.
    */
   readonly inPlace?: readonly InPlace[];
 }
@@ -31,24 +31,24 @@ export type InPlace = readonly [read: number, write: number];
 
 export interface SegmentPlan extends MemoryPlan {
   /**
-   * The most bytes that are needed at one time, of existing slots too. An output in the place of an input counts once.
+   * The most bytes that are needed at one time, including existing slots. An output in an input's place counts once.
    */
   readonly peak: number;
-  /** By command: which of its pairs in `inPlace` was chosen. */
+  /** By command: the chosen pair of `inPlace`. */
   readonly inPlace: ReadonlyMap<number, InPlace>;
   /** The commands whose reads must be bound read_write. */
   readonly aliased: ReadonlySet<number>;
 }
 
-/** A plan that needs not more than this much above the peak is good enough to leave shaders as they are. */
+/** A plan within this factor of the peak is good enough to leave shaders unchanged. */
 const ENOUGH = 1.07;
-/** Pipelines are changed from those on that touch the most memory, in these shares of the peak. */
+/** Pipelines change in this order: those that access the most memory first, in these shares of the peak. */
 const SHARES = [0.6, 0.4, 0.25, 0.15, 0.08, 0];
-/** More tensors than this are not planned several times. */
+/** Segments with more tensors than this are planned once. */
 const MANY = 4000;
-/** What another share must gain. */
+/** The gain that another share must bring. */
 const WORTH = 0.99;
-/** What must be gained by a pipeline that some commands need in two forms. */
+/** The gain that justifies a pipeline in two forms. */
 const WORTH_A_PIPELINE = 0.98;
 
 export function planSegment(
@@ -65,7 +65,7 @@ export function planSegment(
   const slotOfHeld = new Map(existing.flatMap((slot, i) => slot.held.map(({ id }) => [id, i] as const)));
   const isTensor = (id: number) => blockOf.has(id) || slotOfHeld.has(id);
   const weights = weigh(tensors, accesses, held);
-  // What lies in one buffer since an earlier segment cannot be parted any more.
+  // Tensors that have shared a buffer since an earlier segment can no longer be separated.
   const inOne = (from: number, to: number) =>
     from !== to && slotOfHeld.has(from) && slotOfHeld.get(from) === slotOfHeld.get(to);
   const heldTogether = ({ reads, writes }: Access) => reads.some((from) => writes.some((to) => inOne(from, to)));
@@ -101,7 +101,7 @@ export function planSegment(
   };
 }
 
-/** Places for tensors that are there all the time: what a command reads and what it writes lie in different buffers. */
+/** Places for permanent tensors: those that a command reads and those that it writes are in different buffers. */
 export function planKept(tensors: readonly Lifetime[], accesses: readonly Access[], maxBytes = Infinity): MemoryPlan {
   const always = tensors.map((tensor) => ({ ...tensor, start: -1, end: Infinity }));
   return planMemory(always, [], {
@@ -115,7 +115,7 @@ export function planKept(tensors: readonly Lifetime[], accesses: readonly Access
   });
 }
 
-/** Bytes that the commands of a group touch at most. */
+/** The most bytes that the commands of a group access. */
 function weigh(
   tensors: readonly Lifetime[],
   accesses: readonly Access[],
@@ -131,13 +131,13 @@ function weigh(
   return weights;
 }
 
-/** Writable bindings may not overlap, so a tensor that is bound twice cannot be bound so. */
+/** Writable bindings may not overlap, so a tensor that is bound twice cannot be writable. */
 function bindsTwice({ reads }: Access, isTensor: (id: number) => boolean): boolean {
   const own = reads.filter(isTensor);
   return new Set(own).size < own.length;
 }
 
-/** Which outputs lie where an input does, unless it makes one more pipeline and lowers no peak. */
+/** The outputs to put in an input's place, unless this needs another pipeline and does not lower the peak. */
 function chooseInPlace(
   tensors: readonly Lifetime[],
   accesses: readonly Access[],
@@ -168,7 +168,7 @@ function chooseInPlace(
   return peakOf(possible) < WORTH_A_PIPELINE * peakOf(wholly) ? possible : wholly;
 }
 
-/** Tensors that follow each other in one place, as one; its id is that of the first. */
+/** Joins tensors that follow each other in one place; the id is that of the first. */
 function merge(
   tensors: readonly Lifetime[],
   accesses: readonly Access[],
@@ -186,7 +186,7 @@ function merge(
   return { blocks: [...blocks.values()], blockOf };
 }
 
-/** What these commands read and what they write. */
+/** Conflicts between these commands' reads and writes. */
 function conflictsOf(
   accesses: readonly Access[],
   inPlace: ReadonlyMap<number, InPlace>,
@@ -212,7 +212,7 @@ function readsLeft({ reads }: Access, pair: InPlace | undefined): number[] {
   return pair ? reads.filter((_, k) => k !== pair[0]) : [...reads];
 }
 
-/** The commands of those groups in which any reads and writes one buffer. */
+/** The commands of groups in which any command reads and writes one buffer. */
 function aliasedCommands(
   accesses: readonly Access[],
   inPlace: ReadonlyMap<number, InPlace>,

@@ -1,4 +1,4 @@
-// The device's side of a session: its kernels, its memory, and the run under way.
+// The device's side of a session: its kernels, its memory, and the current run.
 import type { Kernel, Tensor, TileTable } from '../contract/kernel';
 import type { Blocks } from './blocks';
 import type { CallInput, Host, Resolved } from './call';
@@ -7,7 +7,7 @@ import type { DeviceProvider, DeviceWork, RunErrors, SessionMemory } from './pro
 import type { Recorder } from './recorder';
 import type { RunEvent } from './recording';
 
-/** What others than its session ask of a kernel: how it resolves a call is between the two. */
+/** A kernel for code outside its session: only the session knows how it resolves a call. */
 export type DeviceKernel = Omit<Kernel, 'resolve'>;
 
 interface KernelInstance {
@@ -15,7 +15,7 @@ interface KernelInstance {
   readonly attributes: unknown;
 }
 
-/** A kernel's call, and the virtual ids that it made: its outputs', where they are no views, and all of them. */
+/** A kernel's call, and the virtual ids that it made: those of outputs, unless they are views, and all of them. */
 interface LastCall {
   readonly event: RunEvent;
   readonly ids: readonly (number | undefined)[];
@@ -24,33 +24,35 @@ interface LastCall {
 }
 
 export abstract class DeviceSession implements DeviceWork {
-  /** By kernel, what it was last asked and gave. */
+  /** By kernel, its last call and the result. */
   readonly lastCalls = new Map<number, LastCall>();
   readonly kernels = new Map<number, KernelInstance>();
   abstract readonly memory: SessionMemory;
   recorder: Recorder | undefined;
-  /** The outputs of this run that are bound to the buffers of what is fed, by kernel: pairs of output and input. */
+  /** The outputs of this run that share buffers with feeds, by kernel: pairs of output and input. */
   boundInPlace: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
-  /** Of this run: see Context. */
+  /** For this run: see Context. */
   rowsBefore: Tensor | undefined;
-  /** Of this run, what a kernel's call must be like besides: throws if it is not. `bytesOf`: what came from the CPU. */
+  /**
+   * For this run, checks a kernel's call, and throws if it is unsuitable. `bytesOf`: the bytes that came from the CPU.
+   */
   checkCall: ((event: RunEvent, bytesOf: (id: number) => Uint8Array | undefined) => void) | undefined;
   /**
-   * Nothing is computed: what the core wants from the device is zeros. For finding out what there is to compile, in so
+   * Nothing is computed: the core reads zeros from the device. For finding the pipelines to compile, with at most this
    * many calls of kernels.
    */
   dryRun: { calls: number } | undefined;
 
   constructor(
     readonly provider: DeviceProvider,
-    /** Whether dispatches are taken as kernels give them; the device finds what is wrong with them, less clearly. */
+    /** True if dispatches are not checked; the device then finds errors, with less clear messages. */
     readonly unchecked: boolean,
     readonly tiles?: TileTable,
   ) {}
 
-  /** Throws not_implemented where there is none. */
+  /** Throws not_implemented if there is none. */
   abstract findKernel(op: string, domain: string): DeviceKernel;
-  /** Output shapes and commands of a call; nothing runs. `wants[i]`: whether anything reads output i. */
+  /** Output shapes and commands of a call; nothing runs. `wants[i]`: true if a node reads output i. */
   abstract resolve(
     instance: KernelInstance,
     inputs: readonly (CallInput | undefined)[],
@@ -61,6 +63,6 @@ export abstract class DeviceSession implements DeviceWork {
   abstract asPlanned(...of: Parameters<DeviceWork['asPlanned']>): Command[];
   abstract build(...of: Parameters<DeviceWork['build']>): CompiledSegment;
   abstract submit(...of: Parameters<DeviceWork['submit']>): ReturnType<DeviceWork['submit']>;
-  /** Of a run; `strict`: whatever the session's validation mode. */
+  /** For a run; `strict`: check even if the session's validation mode does not. */
   abstract errors(strict?: boolean): RunErrors;
 }

@@ -1,4 +1,4 @@
-// Kernels one by one, without a session: for what Python does with them.
+// Single kernels, without a session, for Python.
 import type { DType } from '../schema';
 
 export interface SingleInput {
@@ -8,7 +8,7 @@ export interface SingleInput {
   readonly data: { readonly gpuId: number } | { readonly bytes: Uint8Array };
 }
 
-/** A call of a kernel, as it would be in a session. Undefined inputs are omitted. */
+/** A call of a kernel, as in a session. Undefined inputs are omitted. */
 export interface AskedCall {
   readonly op: string;
   readonly domain: string;
@@ -20,7 +20,7 @@ export interface AskedCall {
 export interface SingleOutput {
   readonly dtype: DType;
   readonly dims: readonly number[];
-  /** A new tensor, the caller's to free; a view is a copy here. */
+  /** A new tensor, which the caller frees; a view is a copy here. */
   readonly gpuId: number;
 }
 
@@ -31,6 +31,6 @@ export type SingleKernel = (
 ) => Promise<readonly SingleOutput[]>;
 
 export interface SingleKernels {
-  /** @param userKernel JSON of a user's own, if it is one. @throws not_implemented where there is none. */
+  /** @param userKernel JSON of a user's kernel, if it is one. @throws not_implemented if there is no such kernel. */
   make(op: string, domain: string, attributes: Uint8Array, userKernel: string): SingleKernel;
 }
