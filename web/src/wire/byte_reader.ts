@@ -1,21 +1,21 @@
-// A stream of bytes, read in pieces of the reader's own choice.
+// A stream of bytes, read in pieces of the reader's choice.
 import { messageOf } from '../errors';
 
 const CHUNK = 1 << 20;
-/** Bytes at the end of a stream that are read though nobody wants them. */
+/** Unneeded bytes at the end of a stream that are read nevertheless. */
 const LITTLE = 1 << 18;
-/** How often a stream is opened again before the next byte comes, and milliseconds to wait the first time. */
+/** Number of tries to open a stream again before the next byte arrives, and milliseconds to wait the first time. */
 const TRIES = 4;
 const FIRST_WAIT = 250;
 
-/** The stream ended before all of it was read that should be there, or broke off. */
+/** Called if the stream ended early or broke off. */
 export type BrokenOff = (how: string) => Promise<never>;
 
-/** How to go on with a stream that broke off. */
+/** The way to continue a stream that broke off. */
 export interface Resuming {
   /** Milliseconds without a byte after which a stream counts as broken off. */
   readonly patience: number;
-  /** The stream from byte `position` on; undefined: it cannot be had. */
+  /** The stream from byte `position` on; undefined: it is not available. */
   from(position: number): Promise<ReadableStream<Uint8Array> | undefined>;
 }
 
@@ -33,14 +33,14 @@ function readerOf(stream: ReadableStream<Uint8Array>): Reader {
 }
 
 export class ByteReader {
-  /** How many bytes were read. */
+  /** Number of bytes read. */
   position = 0;
   private reader: Reader;
-  /** What came and is not read yet, where the stream cannot fill memory of ours (WebKit). */
+  /** Bytes that arrived and are not read yet, if the stream cannot fill our memory (WebKit). */
   private rest = new Uint8Array(0);
   private tries = 0;
 
-  /** @param brokenOff throws what is to be said of a stream that ends too early. */
+  /** @param brokenOff throws the error for a stream that ends too early. */
   constructor(
     stream: ReadableStream<Uint8Array>,
     private readonly brokenOff: BrokenOff,
@@ -49,7 +49,7 @@ export class ByteReader {
     this.reader = readerOf(stream);
   }
 
-  /** The next `size` bytes, in memory of their own, which grows with what comes: a file may promise too much. */
+  /** The next `size` bytes, in new memory, which grows as bytes arrive: a file's promised size may be wrong. */
   async read(size: number): Promise<Uint8Array<ArrayBuffer>> {
     let read = new Uint8Array(0);
     while (read.byteLength < size) {
@@ -66,8 +66,8 @@ export class ByteReader {
   }
 
   /**
-   * Everything up to `end`, chunk by chunk; a chunk is the callee's only until it returns. Chunks have lengths that are
-   * multiples of 64, but for the last one.
+   * Everything up to `end`, chunk by chunk; a chunk is valid until the callee returns. Chunks have lengths that are
+   * multiples of 64, except the last one.
    */
   async each(end: number, take: (offset: number, bytes: Uint8Array) => void): Promise<void> {
     const most = Math.min(CHUNK, Math.max(end - this.position, 0));
@@ -86,7 +86,7 @@ export class ByteReader {
     }
   }
 
-  /** Nothing more of it is wanted. */
+  /** No more of it is needed. */
   cancel(): void {
     void (this.reader.byob ?? this.reader.plain)!.cancel().catch(() => undefined);
   }
@@ -100,7 +100,7 @@ export class ByteReader {
     );
   }
 
-  /** Fewer bytes only at the end of the stream. `memory` has the first `from` bytes; it is asked for at each try. */
+  /** Reads fewer bytes only at the end of the stream. `memory` has the first `from` bytes; it is called at each try. */
   private async fill(memory: () => ArrayBuffer, size: number, from = 0): Promise<Uint8Array<ArrayBuffer>> {
     for (;;) {
       try {

@@ -1,10 +1,10 @@
-// CRC-32 of bytes that come in pieces, in whatever order: what of a file is fetched by several requests at once.
+// CRC-32 of bytes that arrive in pieces, in any order, as when several requests fetch parts of a file.
 const POLYNOMIAL = 0xedb88320;
 
-/** Times x, of a polynomial whose highest bit is that of x^0. */
+/** Multiplies by x, for a polynomial whose highest bit is that of x^0. */
 const timesX = (value: number) => (value & 1 ? POLYNOMIAL ^ (value >>> 1) : value >>> 1);
 
-/** What each byte makes of the sum, when 0 to 7 more bytes follow it. */
+/** Each byte's contribution to the sum, if 0 to 7 more bytes follow it. */
 const TABLES = new Int32Array(8 * 256);
 for (let byte = 0; byte < 256; byte++) {
   let value = byte;
@@ -13,7 +13,7 @@ for (let byte = 0; byte < 256; byte++) {
 }
 for (let i = 256; i < TABLES.length; i++) TABLES[i] = TABLES[TABLES[i - 256] & 0xff] ^ (TABLES[i - 256] >>> 8);
 
-/** A sum goes on with these bytes, neither complemented before nor after. */
+/** Continues a sum with these bytes, complemented neither before nor after. */
 export type GoOn = (sum: number, bytes: Uint8Array) => number;
 
 function plain(sum: number, bytes: Uint8Array): number {
@@ -48,7 +48,7 @@ function times(a: number, b: number): number {
   return product;
 }
 
-/** What a sum becomes when so many zero bytes follow. */
+/** The sum after this number of zero bytes. */
 function followed(sum: number, zeros: number): number {
   let [value, power] = [sum, 1 << 23]; // x^8: one byte
   for (let left = zeros; left > 0; left = Math.floor(left / 2)) {
@@ -62,12 +62,12 @@ export function crc32(bytes: Uint8Array): number {
   return ~plain(~0, bytes) >>> 0;
 }
 
-/** The sum of `size` bytes, of which each comes once. */
+/** The sum of `size` bytes, each of which is added once. */
 export class Checksum {
   private sum = 0;
   private missing: number;
 
-  /** @param goOn where there is a quicker one: that of the core. */
+  /** @param goOn a faster function, if there is one: the core's. */
   constructor(
     private readonly size: number,
     private readonly goOn: GoOn = plain,
@@ -75,7 +75,7 @@ export class Checksum {
     this.missing = size;
   }
 
-  /** Gives the sum with the last piece. @param offset of the piece. */
+  /** Returns the sum with the last piece. @param offset of the piece. */
   add(offset: number, piece: Uint8Array): number | undefined {
     this.sum ^= followed(this.goOn(offset === 0 ? ~0 : 0, piece), this.size - offset - piece.byteLength);
     this.missing -= piece.byteLength;

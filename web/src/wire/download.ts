@@ -1,5 +1,5 @@
-// Fetching a large file in chunks: four ranges at once, BYOB readers. The quickest way that was measured, in every
-// browser.
+// Fetches a large file in chunks: four ranges at once, with BYOB readers. This was the fastest way in measurements, in
+// every browser.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { fetched } from './fetching';
@@ -7,12 +7,12 @@ import { readerOf } from './resuming';
 
 const RANGES = 4;
 const LEAST = 1 << 20;
-/** Ranges that are not further apart are fetched as one. */
+/** Ranges closer together than this are fetched as one. */
 const NEAR = 64 << 10;
-/** Ranges, and so chunks, start at multiples of this. */
+/** Ranges, and therefore chunks, start at multiples of this. */
 const ALIGNMENT = 64;
 
-/** Given each chunk once, in any order; the bytes are its own only until it returns. Offsets are multiples of 64. */
+/** Receives each chunk once, in any order; the bytes are valid until it returns. Offsets are multiples of 64. */
 export type TakeChunk = (offset: number, bytes: Uint8Array) => void;
 
 export interface Range {
@@ -21,8 +21,8 @@ export interface Range {
 }
 
 /**
- * Fetches the ranges `wanted`, which are in order of their starts and may overlap. What lies between two near ones
- * comes too.
+ * Fetches the ranges `wanted`, which are in order of their starts and may overlap. The bytes between two close ranges
+ * are included.
  */
 export async function downloadChunks(
   url: string,
@@ -33,7 +33,7 @@ export async function downloadChunks(
   const [first, ...others] = requests(wanted, size);
   if (!first) return;
   const response = await open(url, first.start, first.end, size);
-  // A server that knows no ranges sends the whole file.
+  // A server without ranges sends the whole file.
   if (response.status === 200) return read(response, 0, size, take, url);
   const waiting = [...others];
   const work = async () => {

@@ -1,12 +1,12 @@
-// Fetching, with errors that say what the server said. Our own server tells why an answer broke off in a header of the
-// next one (`py_ort/browser/http_server.py`): by then it can no longer be told in the answer itself.
+// Fetches, with errors that contain the server's message. If an answer breaks off, our own server sends the reason in a
+// header of the next answer (`py_ort/browser/http_server.py`): the broken answer can no longer contain it.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
 
 export const FAILURE = 'Py-Ort-Failure';
 const LONGEST = 2000;
-/** "Too many requests" and "service unavailable": such a server is asked again, after so many milliseconds. */
+/** "Too many requests" and "service unavailable": such a server is asked again, after this many milliseconds. */
 const BUSY = [429, 503];
 const WAITS = [500, 1000, 2000];
 /** Milliseconds until an answer begins. A development server compiles models meanwhile. */

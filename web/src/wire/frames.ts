@@ -1,18 +1,18 @@
-// Messages cut into websocket frames, and frames put together again (docs/internals.md, section 1). No sockets here.
+// Cuts messages into websocket frames, and joins frames (docs/internals.md, section 1). No sockets here.
 
-/** No frame is larger: 1 MiB is the quickest in all browsers. */
+/** The largest frame: 1 MiB is the fastest in all browsers. */
 export const FRAME_SIZE = 1 << 20;
-/** Parts below this size are copied together instead of becoming frames of their own. */
+/** Parts below this size are copied together instead of becoming separate frames. */
 const SMALL = 1 << 16;
 const PREFIX = 16;
-/** In the prefix of a message: its payload is not behind the header (0), but at a URL that is there. */
+/** In the prefix of a message: its payload does not follow the header (0), but is at the URL that does. */
 const ELSEWHERE = 1;
 
 export function align16(size: number): number {
   return Math.ceil(size / 16) * 16;
 }
 
-/** The peer does not speak this protocol. */
+/** The peer uses another protocol. */
 export class ProtocolError extends Error {}
 
 /** The frames of one message; each payload part starts at a multiple of 16. Large parts are not copied. */
@@ -61,14 +61,13 @@ function join(parts: readonly Uint8Array[], size: number): Uint8Array {
 export interface Assembled {
   readonly header: Uint8Array;
   /**
-   * 16-byte aligned; its memory belongs to this message alone. Of a message whose payload is elsewhere: the URL to
-   * fetch it from.
+   * 16-byte aligned; its memory belongs to this message only. If a message's payload is elsewhere: the URL to fetch.
    */
   readonly payload: Uint8Array;
   readonly elsewhere: boolean;
 }
 
-/** Puts frames together. */
+/** Joins frames. */
 export class Assembler {
   private message: Uint8Array | undefined;
   private headerSize = 0;

@@ -15,21 +15,21 @@ export interface ReceivedMessage {
   readonly payload: Uint8Array;
 }
 
-/** The frames of a message; `type` is the one of `body`. */
+/** The frames of a message; `type` is the type of `body`. */
 export function encodeMessage(
   id: number,
   type: Body,
   body: BodyObject,
   payload: readonly Uint8Array[] = [],
 ): Iterable<Uint8Array> {
-  // Parts start at multiples of 16; what fills up the last one does not count.
+  // Parts start at multiples of 16; padding after the last one does not count.
   const size = payload.reduce((sum, part) => align16(sum) + part.byteLength, 0);
   const builder = new flatbuffers.Builder(256);
   builder.finish(new MessageT(id, type, body, BigInt(size)).pack(builder), 'PMSG');
   return frames(builder.asUint8Array(), payload);
 }
 
-/** A message whose payload is to be fetched. */
+/** A message whose payload must be fetched. */
 export interface Announced {
   readonly url: string;
   readonly size: number;
@@ -59,7 +59,7 @@ function decodeHeader(header: Uint8Array): Omit<ReceivedMessage, 'payload'> & { 
   return { id, type: bodyType, body, size: Number(payloadSize) };
 }
 
-/** Gathers the values of an answer: their descriptions, and their bytes for the payload. */
+/** Collects the values of an answer: their descriptions, and their bytes for the payload. */
 export class TensorWriter {
   readonly descriptions: TensorDescT[] = [];
   readonly payload: Uint8Array[] = [];

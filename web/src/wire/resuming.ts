@@ -1,11 +1,11 @@
-// Answers that break off or stall on a bad network: the rest is asked for, where the server knows ranges.
+// Answers that break off or stall on a bad network: the rest is requested again, if the server supports ranges.
 import { ByteReader } from './byte_reader';
 import { FAILURE, fetched, interrupted } from './fetching';
 
 /** Milliseconds. */
 const PATIENCE = 60_000;
 
-/** Reads an answer of bytes from `start` on; where the server knows ranges, one that breaks off is asked for again. */
+/** Reads an answer's bytes from `start` on. If the server supports ranges, a broken answer is requested again. */
 export function readerOf(response: Response, url: string, body = response.body!, start = 0, end?: number): ByteReader {
   const { headers, status } = response;
   const same = headers.get('ETag') ?? headers.get('Last-Modified');

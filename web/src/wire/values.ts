@@ -1,10 +1,10 @@
-// Values as messages bring them and as callers give and get them.
+// Values, in messages and for callers.
 import type { DType, ValueKind } from '../schema';
 
 export interface TensorOnCpu {
   readonly dtype: DType;
   readonly dims: readonly number[];
-  /** Little-endian elements in C order; of strings: a uint32 byte length, then UTF-8, each. */
+  /** Little-endian elements in C order; for strings a uint32 byte length, then UTF-8, each. */
   readonly data: Uint8Array;
 }
 
@@ -20,7 +20,7 @@ export type Tensor = TensorOnCpu | TensorOnGpu;
 /** A sequence, or an optional with one item or none. Its tensors are on the CPU. */
 export interface Container {
   readonly kind: ValueKind.sequence | ValueKind.optional;
-  /** Of the tensors in it, in case there are none. */
+  /** The type of its tensors, in case there are none. */
   readonly dtype: DType;
   readonly items: readonly Value[];
 }
@@ -35,7 +35,7 @@ export function isOnGpu(value: Value): value is TensorOnGpu {
   return 'gpuId' in value;
 }
 
-/** What has this name. A model may call something "constructor", which every object has. */
+/** The value of this name. A model may use the name "constructor", which every object has. */
 export function named<T>(values: { readonly [name: string]: T } | undefined, name: string): T | undefined {
   return values && Object.hasOwn(values, name) ? values[name] : undefined;
 }
