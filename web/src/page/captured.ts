@@ -1,6 +1,6 @@
 // A browser that opened the URL of py_ort/browser/captured.py, ?port=PORT&capture=TOKEN: the page waits there until
-// Python names the page of a session. The session's page has that URL as its parameter `return`, and returns when it
-// has ended.
+// Python names a session's page. The session's page has that URL as its parameter `return`, and returns when it has
+// ended.
 import { AckT, Body, ErrorCode, type OpenWorkerT, PongT } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { Connection } from './connection';
@@ -14,7 +14,7 @@ function say(text: string): void {
   document.querySelector('p')!.textContent = text;
 }
 
-/** A URL of this machine, or of the one that this page is from: another process of py_ort may serve it. */
+/** A URL of this machine, or of the page's: another process of py_ort may serve it. */
 function ofPython(text: string): URL {
   const url = new URL(text, self.location.href);
   const { protocol, hostname } = self.location;
@@ -23,7 +23,7 @@ function ofPython(text: string): URL {
   return url;
 }
 
-/** Where a session's page of a captured browser returns to. */
+/** The URL to which a session's page of a captured browser returns. */
 export function captureUrl(query: URLSearchParams): string | null {
   return query.get('return') ?? (query.has('capture') ? self.location.href : null);
 }
@@ -33,7 +33,7 @@ export async function returnTo(capture: string, pause = 0): Promise<void> {
   const url = ofPython(capture);
   for (; ; pause = INTERVAL) {
     await new Promise((resolve) => setTimeout(resolve, pause));
-    // What another process serves cannot be asked for from here. That process outlives the one of this page.
+    // The page of another process cannot be fetched from here. That process outlives this page's.
     const answers =
       url.origin !== self.location.origin ||
       (await fetch(url, { method: 'HEAD', cache: 'no-store' }).then(

@@ -13,28 +13,28 @@ import {
   type ReceivedMessage,
 } from '../wire/messages';
 
-/** Takes a message; done when the message's memory is of no more use. */
+/** Handles a message; it resolves when the message's memory is no longer needed. */
 export type Receive = (message: ReceivedMessage) => void | Promise<void>;
 
 export interface Answer {
   readonly type: Body;
   readonly body: BodyObject;
   readonly payload?: readonly Uint8Array[];
-  /** Called when it was sent. */
+  /** Called after it was sent. */
   readonly sent?: () => void;
 }
 
 export class Connection {
   private readonly assembler = new Assembler();
 
-  /** Requests whose payload is on its way. */
+  /** Requests whose payload is being fetched. */
   readonly fetching = new Set<number>();
-  /** Memory of the last payload that was fetched, for the next: page faults take longer than copying. */
+  /** Memory of the last fetched payload, for the next one: page faults cost more than copying. */
   private spare: ArrayBuffer | undefined;
 
   private constructor(private readonly socket: WebSocket) {}
 
-  /** To the port, with the token, of this page's or worker's URL. */
+  /** To the port and with the token in the URL of this page or worker. */
   static ofQuery(receive: Receive): Promise<Connection> {
     const query = new URLSearchParams(self.location.search);
     const [port, token] = [query.get('port'), query.get('token')];
@@ -66,7 +66,7 @@ export class Connection {
     });
   }
 
-  /** Fetching is quicker than a websocket for much data: Python has it at a URL then. */
+  /** Fetching is faster than a websocket for large data: Python then offers it at a URL. */
   private async fetchPayload(message: Announced, receive: Receive): Promise<void> {
     const fits = this.spare && this.spare.byteLength >= message.size && this.spare.byteLength <= 2 * message.size;
     const memory = fits ? this.spare! : new ArrayBuffer(message.size);
@@ -124,13 +124,13 @@ export class Connection {
     this.send(0, { type: Body.Log, body: new LogT(severity, category, text) });
   }
 
-  /** Of a generation: of each step a token for each row. */
+  /** Tokens of a generation: for each step one token per row. */
   tokens(request: number, tokens: readonly number[]): void {
     this.send(0, { type: Body.Tokens, body: new TokensT(request, [...tokens]) });
   }
 
   progress(request: number, stage: string, done: number, total: number): void {
-    // The schema has 32 bits for each: large totals are told in KiB.
+    // The schema has 32 bits for each: large totals are sent in KiB.
     const unit = total > 0xffffffff ? 1024 : 1;
     this.send(0, {
       type: Body.Progress,

@@ -1,11 +1,11 @@
-// How Python's servers are reached from here: on this machine by their ports, and from elsewhere through the gateway
-// that the page came from (py_ort/browser/gateway.py), which has one port, and a secret as the first part of its paths.
+// The way to Python's servers: on this machine by their ports, and from elsewhere through the gateway from which the
+// page was loaded (py_ort/browser/gateway.py). It has one port, and a secret as the first part of its paths.
 import { host, setHost } from '../host';
 
 const folder = new URL('.', self.location.href);
 const throughGateway = folder.pathname !== '/';
 
-/** The URL of the websocket that a page or worker connects to with its token. */
+/** The URL of the websocket to which a page or worker connects with its token. */
 export function socketUrl(port: string, token: string): string {
   const query = `token=${encodeURIComponent(token)}`;
   if (!throughGateway) return `ws://127.0.0.1:${port}/?${query}`;
@@ -14,13 +14,13 @@ export function socketUrl(port: string, token: string): string {
   return url.href;
 }
 
-/** Where what Python names by a URL of its own machine is fetched from. */
+/** The reachable form of a URL that names Python's own machine. */
 export function reachable(url: string | URL): string | URL {
   const { origin, pathname, search } = new URL(url, folder);
   return throughGateway && origin !== folder.origin ? new URL(`.${pathname}${search}`, folder) : url;
 }
 
-/** Before anything is fetched. */
+/** Call it before any fetch. */
 export function fetchThroughGateway(): void {
   const direct = host;
   const fetch: typeof host.fetch = (url, init) => direct.fetch(reachable(url), init);

@@ -1,5 +1,5 @@
-// What is JSON in messages: one type for each field. Python's are py_ort/wire/json_fields.py; a test compares them.
-// Those that depend on the provider are in a file of this name in its folder.
+// Types of the JSON fields in messages. Python's are in py_ort/wire/json_fields.py; a test compares them. Types that
+// depend on the provider are in a file of this name in its folder.
 import type * as cpu from '../core/microkernels';
 import type * as counters from '../device/counters';
 import type { GivenOptions } from '../device/options';
@@ -31,10 +31,10 @@ export type CpuMeans = cpu.CpuMeans;
 export type RunOptions = Pick<run.RunOptions, 'bind' | 'graphId' | 'profile'>;
 export type BoundOutput = values.TensorOnGpu;
 
-/** RunResult.info: of a session's run, or of a single kernel, of which compile_ms is not known. */
+/** RunResult.info: of a session's run, or of a single kernel, whose compile_ms is unknown. */
 export type RunInfo = Omit<run.RunInfo, 'compile_ms'> &
   Partial<Pick<run.RunInfo, 'compile_ms'>> & {
-    /** Of a profiled run, on the worker's clock: what lies before and after on Python's is the bridge. */
+    /** For a profiled run, on the worker's clock: the time before and after it on Python's clock is the bridge's. */
     readonly received_ms?: number;
     readonly answered_ms?: number;
   };

@@ -1,4 +1,4 @@
-// What runs of a session have in common with runs before them: Python says it once, and from then on by a number.
+// Parts that a session's runs share with earlier runs: Python sends them once, and then refers to them by a number.
 import { ErrorCode, type RunT } from '../schema';
 import { RuntimeError } from '../errors';
 import { readValue } from '../wire/messages';
@@ -6,7 +6,7 @@ import { isContainer, isOnGpu, type Value } from '../wire/values';
 import type { RunOptions } from './json_fields';
 
 interface KeptRun {
-  /** Those on the GPU. */
+  /** The feeds on the GPU. */
   readonly feeds: { readonly [name: string]: Value };
   readonly outputs: readonly string[];
   readonly outputsOnGpu: readonly string[];
@@ -16,7 +16,7 @@ interface KeptRun {
 export class KeptRuns {
   private readonly bySession = new Map<number, Map<number, KeptRun>>();
 
-  /** All of a run, whether it is told whole or as one again. */
+  /** All fields of a run, sent in full or as a reference. */
   read({ session, kept, replaces, again, feeds, outputs, outputsOnGpu, options }: RunT, payload: Uint8Array): KeptRun {
     const own = Object.fromEntries(feeds.map((feed) => [feed.name as string, readValue(feed, payload)]));
     const runs = this.bySession.get(session) ?? new Map<number, KeptRun>();
@@ -38,7 +38,7 @@ export class KeptRuns {
     return run;
   }
 
-  /** The session is gone. */
+  /** The session was released. */
   drop(session: number): void {
     this.bySession.delete(session);
   }

@@ -1,4 +1,4 @@
-// Buffers and kernels used one by one from Python: the JSEP calls as messages, without a session.
+// Buffers and single kernels, used from Python: the JSEP calls as messages, without a session.
 import { type CallT, Location, type TensorDescT } from '../schema';
 import { invalid } from '../errors';
 import { type Counters, countersSince } from '../device/counters';
@@ -69,7 +69,7 @@ export class KernelService {
     return this.nextKernel++;
   }
 
-  /** Reasons why a device does not take calls; "": it does. */
+  /** Reasons why a device refuses calls; "": it accepts the call. */
   async refusals(provider: string, deviceId: number, calls: readonly CallT[], payload: Uint8Array): Promise<string[]> {
     const device = await this.runtime.devices(provider).open(deviceId);
     const refusal = capability(device.refusal?.bind(device), device.name, 'limits of its own');
@@ -90,7 +90,7 @@ export class KernelService {
     if (found) this.runtime.leave(found.deviceId, found.device);
   }
 
-  /** Runs a kernel; its outputs stay on the GPU, for the caller to free. */
+  /** Runs a kernel; its outputs stay on the GPU, and the caller frees them. */
   async run(
     id: number,
     inputs: readonly TensorDescT[],

@@ -1,4 +1,4 @@
-// A thread of the CPU provider: nothing but micro-kernels on the core's memory. It waits for work by atomics and
+// A thread of the CPU provider: it only runs micro-kernels on the core's memory. It waits for work by atomics and
 // answers no messages.
 import { type MicroKernel, WORKER_SPINS, Word, workOff, type WorkerStart } from '../core/shared_work';
 

@@ -1,14 +1,13 @@
-// Memory for what runs answer, used again once it was sent: new memory costs page faults, which take longer than all
-// copying.
+// Memory for runs' outputs, reused after they were sent: page faults of new memory cost more than all copying.
 
-/** Smaller outputs are not worth the trouble. */
+/** Smaller outputs use new memory. */
 const LARGE = 1 << 20;
 const [KEPT, KEPT_BYTES] = [4, 256 << 20];
 
 export class OutputMemory {
   private idle: ArrayBuffer[] = [];
 
-  /** The memory of one run: `copy` takes it, `giveBack` ends its use. */
+  /** The memory of one run: `copy` allocates, `giveBack` ends its use. */
   borrow(): { copy: (bytes: Uint8Array) => Uint8Array; giveBack: () => void } {
     const lent: ArrayBuffer[] = [];
     return {

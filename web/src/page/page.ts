@@ -32,7 +32,7 @@ function startWorker(url: URL, port: string, token: string, failed: (why: string
   if (url.pathname.endsWith('.html')) return startFrame(url, token);
   const worker = new Worker(url, { type: 'module' });
   worker.addEventListener('error', ({ message, filename, lineno }) => {
-    // A network that changes just now, or a proxy in front of us, fails what is under way.
+    // A change of the network, or a proxy, makes requests fail.
     if (!message && again) startWorker(url, port, token, failed, false);
     else failed(`${url.pathname} failed: ${message ? `${message} (${filename}:${lineno})` : 'it could not be loaded'}`);
   });
@@ -90,7 +90,7 @@ const capture = captureUrl(query);
 async function start(): Promise<void> {
   if (query.has(FRAME)) return void (await import(new URL(RUNTIME, self.location.href).href));
   if (query.has('capture')) return waitForSession(query.get('port')!, query.get('capture')!);
-  // The first one's script is what all else waits for: it is asked for first.
+  // Everything waits for the first worker's script: it is requested first.
   const { search, href } = self.location;
   const failed = (why: string) => void connecting.then((connection) => connection.log(3, 'worker', why));
   startWorker(new URL(`${RUNTIME}${search}`, href), query.get('port')!, `${query.get('token')}${FIRST}`, failed);
@@ -102,7 +102,7 @@ async function start(): Promise<void> {
     }
   });
   const connection = await connecting;
-  // Python is gone: nothing here is of use to anyone else.
+  // Python has ended: the page is not needed any more.
   connection.onClose(() => {
     workers.forEach((worker) => worker.terminate());
     if (capture) void returnTo(capture);
@@ -111,6 +111,6 @@ async function start(): Promise<void> {
 
 start().catch((error: unknown) => {
   console.error(`py_ort: the page could not start: ${messageOf(error)}`);
-  // A session's page that was reloaded is not expected any more.
+  // A reloaded page of a session is no longer expected.
   if (capture) void returnTo(capture, INTERVAL);
 });

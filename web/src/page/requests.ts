@@ -1,4 +1,4 @@
-// What Python may ask of a worker: one handler per message of the schema.
+// Python's requests to a worker: one handler per message of the schema.
 import {
   AckT,
   type AskDeviceT,
@@ -58,11 +58,11 @@ import { KernelService } from './kernel_service';
 import { OutputMemory } from './output_memory';
 import { pageStats, sessionStats } from './stats';
 
-/** Strings of the object API may be bytes by their type; ours never are. */
+/** By type, strings of the object API may be bytes; ours never are. */
 type Text = string | Uint8Array | null;
 const text = (value: Text): string => (typeof value === 'string' ? value : '');
 const json = <T>(value: Text): T => (value ? JSON.parse(text(value)) : {}) as T;
-/** What Python is told as JSON. */
+/** Information for Python, as JSON. */
 const told = (info: SessionInfo | RunInfo | GenerateInfo | PageStats | SessionStats): string => JSON.stringify(info);
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
 
@@ -89,7 +89,7 @@ export class Requests {
     runtime.log = (severity, category, line) => connection.log(severity, category, line);
   }
 
-  /** Answers a message, in its own time. */
+  /** Answers a message when the answer is ready. */
   async handle({ id, type, body, payload }: ReceivedMessage): Promise<void> {
     const abort = new AbortController();
     this.underWay.set(id, abort);
@@ -220,7 +220,7 @@ export class Requests {
       copy: memory.copy,
     });
     const writer = new TensorWriter();
-    // Python has those that were bound.
+    // Python already has bound outputs.
     for (const [name, value] of Object.entries(result.outputs)) if (!named(options.bind, name)) writer.add(name, value);
     const info = result.info.timeline ? { ...result.info, received_ms, answered_ms: performance.now() } : result.info;
     const answer = new RunResultT(writer.descriptions, told(info));

@@ -1,4 +1,4 @@
-// GetStats: what a page or a session holds and has done. gpu_bytes includes what waits in caches.
+// GetStats: memory and counters of a page or a session. gpu_bytes includes cached buffers.
 import { providers } from 'virtual:providers';
 import type { MicrokernelStats } from '../core/microkernels';
 import { type Counters, countersOf } from '../device/counters';
@@ -9,7 +9,7 @@ import type { Session } from '../session/session';
 /** In bytes. */
 export interface MemoryUse {
   readonly weights: number;
-  /** Of these, what other sessions hold as well. */
+  /** Part of it that other sessions share. */
   readonly shared: number;
   readonly arena: number;
   readonly peak: number;
@@ -29,7 +29,7 @@ export interface SessionStats {
   readonly buffer_caches?: object;
 }
 
-/** What belongs to no session. */
+/** Memory that belongs to no session. */
 export interface DeviceStats {
   readonly tensors: number;
   readonly tensor_bytes: number;
@@ -41,10 +41,10 @@ export interface PageStats {
   readonly heap_bytes: number;
   readonly wasm?: MicrokernelStats;
   readonly gpu_bytes: number;
-  /** By device id, with its name before it if the provider is not the build's first one with devices. */
+  /** By device id, after its provider's name if that is not the build's first one with devices. */
   readonly devices: { readonly [id: string]: DeviceStats };
   readonly sessions: { readonly [id: string]: SessionStats };
-  /** The JSEP functions in which the core was ever suspended. */
+  /** The JSEP functions that ever suspended the core. */
   readonly suspending_imports: readonly string[];
 }
 
@@ -59,7 +59,7 @@ export function sessionStats(session: Session): SessionStats {
   };
 }
 
-/** Bytes, by provider. What a run needs in the heap is given back after it: its room there is its peak. */
+/** Bytes, by provider. A run frees its memory in the heap at its end: its bytes there are the peak. */
 function memoryOf({ weights, devices, heapUse }: Session): SessionMemory {
   const { heap, sharedInHeap } = weights.bytes;
   return {

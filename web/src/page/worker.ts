@@ -17,7 +17,7 @@ const compiled =
       })
     : undefined;
 
-/** What is written to the console goes to Python too. */
+/** Sends text written to the console to Python too. */
 function forwardConsole(connection: Connection): void {
   for (const [method, severity] of [
     ['debug', 0],
@@ -52,14 +52,14 @@ async function start(): Promise<void> {
   fetchThroughGateway();
   firstBufferId(Number(new URLSearchParams(self.location.search).get('buffers') ?? 1));
   const runtime = new Runtime({ ...filesIn(import.meta.url), compiled });
-  // The core loads while this connects and Python compiles its model; whoever needs it is told if that fails.
+  // The core loads while this connects and Python compiles its model; its users receive a failure.
   runtime.core().catch(() => undefined);
-  // Messages can only come after Hello, so `requests` is there by then.
+  // Messages arrive only after Hello, so `requests` is set by then.
   let requests: Requests | undefined;
   const connection = await Connection.ofQuery((message) => requests!.handle(message));
   forwardConsole(connection);
   requests = new Requests(connection, runtime);
-  // Python is gone: nothing here is of use to anyone else.
+  // Python has ended: the worker is not needed any more.
   connection.onClose(() => self.close());
 }
 
