@@ -1,9 +1,9 @@
-// What `py-ort serve` adds to each page: it shows models being compiled, and what is wrong with them, and loads the
-// page again when a file has changed.
+// A part that `py-ort serve` adds to each page: it shows models being compiled, and their errors, and reloads the page
+// after a file has changed.
 
 interface Event {
   readonly kind: 'hello' | 'progress' | 'compiled' | 'failed' | 'changed';
-  /** Of hello: which server this is. */
+  /** In hello: the identity of the server. */
   readonly server?: string;
   readonly file?: string;
   readonly text?: string;
@@ -11,14 +11,14 @@ interface Event {
   readonly total?: number;
 }
 
-/** In a shadow of its own: the page's styles are not for it, nor its for the page. */
+/** In its own shadow tree: the page's styles do not apply to it, nor its styles to the page. */
 class Overlay {
   private readonly host = document.createElement('div');
   private readonly lines = new Map<string, HTMLElement>();
   private readonly root = this.host.attachShadow({ mode: 'open' });
 
   constructor() {
-    // By the object model, which no policy of a page's forbids.
+    // Set by the object model, which no page's policy forbids.
     Object.assign(this.host.style, {
       position: 'fixed',
       right: '12px',
@@ -62,7 +62,7 @@ source.onmessage = ({ data }: MessageEvent<string>) => {
   const event = JSON.parse(data) as Event;
   const { file = '', text = '', done = 0, total = 0 } = event;
   if (event.kind === 'hello') {
-    // Another server than before: files may be others, too.
+    // Another server than before: its files may differ, too.
     if (server !== undefined && server !== event.server) location.reload();
     server = event.server;
   } else if (event.kind === 'changed') location.reload();
@@ -70,5 +70,5 @@ source.onmessage = ({ data }: MessageEvent<string>) => {
   else if (event.kind === 'failed') overlay.say(file, text, true);
   else overlay.forget(file);
 };
-// A page that is left holds no connection: browsers have six for a server.
+// A page that is left keeps no connection: browsers allow six per server.
 addEventListener('pagehide', () => source.close());
