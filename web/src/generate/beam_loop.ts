@@ -10,7 +10,7 @@ import { invalid } from './outside';
 export class BeamLoop {
   private readonly made: RankingSteps[] = [];
   private readonly searches: readonly BeamSearch[];
-  /** When the prompts were read, by performance.now. */
+  /** The time when the prompts were read, by performance.now. */
   promptEnd = 0;
 
   constructor(
@@ -56,13 +56,13 @@ export class BeamLoop {
     return steps;
   }
 
-  /** Takes what is likeliest behind each row, of which each prompt has as many; gives the next rows. */
+  /** Takes the likeliest tokens after each row, the same number for each prompt; returns the next rows. */
   private take(ranked: readonly Ranked[], rows: number): { readonly from: number; readonly token: number }[] {
     const { signal, settings } = this.context;
     signal?.throwIfAborted();
     return this.searches.flatMap((search, prompt) => {
       const first = prompt * rows;
-      // Rows of a search that is over stay, for those of others.
+      // Rows of an ended search stay, so that the batch keeps its size.
       if (search.over) return Array.from({ length: rows }, (_, i) => ({ from: first + i, token: 0 }));
       const candidates = search.beams.map(({ score }, i) =>
         score === -Infinity ? [] : this.candidates(ranked[first + i], search, prompt),

@@ -1,28 +1,28 @@
-// A beam search's decisions for one prompt, as transformers takes them: which sequences go on, which are finished, and
-// when none can become better. What scores tokens is elsewhere (ranking.ts).
+// A beam search's decisions for one prompt, the same as transformers': which sequences continue, which are finished,
+// and when none can become better. Tokens are scored in ranking.ts.
 import type { FinishReason } from './generate_options';
 import type { Settings } from './settings';
 import { reasonOf } from './stops';
 
-/** A token that may come next, and its logarithmic probability, -Infinity at least. */
+/** A possible next token, and its logarithmic probability, at least -Infinity. */
 export interface Candidate {
   readonly token: number;
   readonly score: number;
 }
 
-/** A sequence that goes on. */
+/** A sequence that continues. */
 interface Beam {
   readonly tokens: readonly number[];
   /** The sum of its tokens' scores; -Infinity for one that only fills its row. */
   readonly score: number;
 }
 
-/** A sequence that is complete; its score is divided by its length to the power of the length penalty. */
+/** A complete sequence; its score is divided by its length to the power of the length penalty. */
 export interface Sequence extends Beam {
   readonly reason: FinishReason;
 }
 
-/** Which beam one that goes on comes of, and by which token. */
+/** The parent and the token of a beam that continues. */
 export interface Move {
   readonly parent: number;
   readonly token: number;
@@ -30,21 +30,21 @@ export interface Move {
 
 export class BeamSearch {
   beams: readonly Beam[] = [{ tokens: [], score: 0 }];
-  /** The best so far, best first. */
+  /** The best finished sequences so far, best first. */
   finished: readonly Sequence[] = [];
-  /** Whether what is finished stays the best. */
+  /** True if the finished sequences stay the best. */
   over = false;
 
   constructor(private readonly settings: Settings) {}
 
-  /** How many of the likeliest tokens decide: so many that beams are left when each end is among them. */
+  /** The number of likeliest tokens to consider: enough that beams remain even if all ends are among them. */
   static candidates({ beams, eos }: Settings): number {
     return Math.max(2, 1 + eos.length) * beams.count;
   }
 
   /**
-   * Takes the likeliest tokens behind each beam; gives where the beams that go on come from. Undefined: all of them are
-   * ends, which may not come yet.
+   * Takes the likeliest tokens after each beam; returns the parents of the beams that continue. Undefined: all tokens
+   * are ends, which are not allowed yet.
    */
   take(candidates: readonly (readonly Candidate[])[]): readonly Move[] | undefined {
     const { beams, settings } = this;
@@ -63,7 +63,7 @@ export class BeamSearch {
     if (likeliest.length === 0 && barred.length > 0) return undefined;
     this.finish(likeliest.slice(0, count), length);
     const on = likeliest.filter(({ reason }) => !reason).slice(0, count);
-    // Rows of a batch are as many as ever: those that are left over go on without a chance.
+    // A batch keeps its number of rows: superfluous rows continue without a chance.
     const [{ parent, token, tokens }] = [...likeliest, { parent: 0, token: 0, tokens: [...beams[0].tokens, 0] }];
     const moves = [...on, ...Array(count - on.length).fill({ parent, token, tokens, score: -Infinity })];
     this.beams = moves;
@@ -79,13 +79,13 @@ export class BeamSearch {
     this.finished = [...this.finished, ...complete].sort((a, b) => b.score - a.score).slice(0, count);
   }
 
-  /** Whether the best beam may still become better than the worst of what is finished. */
+  /** True if the best beam may still become better than the worst finished sequence. */
   private mayImprove(length: number): boolean {
     const { beams, finished, settings } = this;
     const { count, lengthPenalty, earlyStopping } = settings.beams;
     if (finished.length < count) return true;
     if (earlyStopping === true) return false;
-    // Where longer is better, the best that can come has all the tokens that may.
+    // If longer sequences score better, the best possible one has the maximal number of tokens.
     const last = earlyStopping === 'never' && lengthPenalty > 0 ? settings.maxNewTokens : length;
     return beams[0].score / last ** lengthPenalty > finished[count - 1].score;
   }

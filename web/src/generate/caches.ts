@@ -1,5 +1,5 @@
-// The keys and values that a decoder has made: what a step is fed of them, and what becomes of what it gives. On the
-// CPU they are bytes; on devices they stay there.
+// The keys and values that a decoder has made: a step's feeds from them, and the use of its outputs. On the CPU they
+// are bytes; on devices they stay there.
 import type { Feeds } from '../session/feeds';
 import type { RunOptions } from '../session/run_options';
 import type { TensorOnCpu, Value } from '../wire/values';
@@ -7,18 +7,18 @@ import type { CacheForm, DecoderForm } from './decoder_form';
 import { cpuElementSize } from './outside';
 
 export interface Caches {
-  /** How many slots of each row are filled. */
+  /** The number of filled slots in each row. */
   readonly slots: number;
-  /** Room for so many slots, before a prompt. */
+  /** Makes room for this number of slots, before a prompt. */
   reserve(slots: number): void;
   feeds(): Feeds;
-  /** What a run is to do with the outputs. */
+  /** Options of a run for its outputs. */
   readonly options: Pick<RunOptions, 'outputs' | 'outputsOnGpu' | 'bind'>;
-  /** After a run that filled so many more slots. */
+  /** Call after a run that filled `count` more slots. */
   advance(count: number, outputs: { readonly [name: string]: Value }): void;
-  /** Forgets the slots behind the first ones. */
+  /** Forgets the slots after the first ones. */
   cut(slots: number): void;
-  /** Makes as many rows as these are, each what that row was. */
+  /** Makes a row for each of `rows`, as a copy of that row. */
   select(rows: readonly number[]): void;
   release(): void;
 }
@@ -27,12 +27,12 @@ export function cacheDims({ heads, size }: CacheForm, batch: number, slots: numb
   return [batch, heads, slots, size];
 }
 
-/** Whether a selection of rows is all of them, as they are. */
+/** True if a selection of rows is all rows in order. */
 export function unchanged(rows: readonly number[], batch: number): boolean {
   return rows.length === batch && rows.every((row, i) => row === i);
 }
 
-/** On the CPU. Those of a `shared` form are as long as what they hold, so that nothing else is copied. */
+/** On the CPU. Caches of a `shared` form are exactly as long as their contents, to avoid copies. */
 export class HostCaches implements Caches {
   slots = 0;
   private tensors: TensorOnCpu[];
@@ -92,7 +92,7 @@ export class HostCaches implements Caches {
   }
 }
 
-/** Of one slot of one head. */
+/** Bytes of one slot of one head. */
 function rowBytes({ dtype, size }: CacheForm): number {
   return size * cpuElementSize(dtype)!;
 }

@@ -1,5 +1,6 @@
-// What a decoder takes and gives, recognized by names, types and shapes as optimum, transformers and the builder of
-// onnxruntime-genai export them: tokens in, logits out, and caches of keys and values that go round.
+// A decoder's inputs and outputs, recognized by names, types and shapes in exports by optimum, transformers and
+// onnxruntime-genai's builder: tokens in, logits out, and caches of keys and values, whose outputs are the next step's
+// inputs.
 import type { PlanInfo, PlanInput } from '../session/plan';
 import type { DecoderNames, Role } from './generate_options';
 import { checkKeys } from './option_names';
@@ -15,8 +16,8 @@ export interface CacheForm {
 }
 
 /**
- * How caches become longer. `grows`: the output is the input and the new slots. `shared`: the same, or, where the input
- * is longer than what counts in it, the output is as long (GroupQueryAttention). `fixed`: always of one length.
+ * How caches become longer. `grows`: the output is the input and the new slots. `shared`: the same, but if the input is
+ * longer than its valid part, the output has the input's length (GroupQueryAttention). `fixed`: always of one length.
  */
 export type Growth = 'grows' | 'shared' | 'fixed';
 
@@ -26,7 +27,7 @@ export interface DecoderForm {
   readonly growth: Growth;
   /** Slots of a cache that is `fixed`. */
   readonly capacity: number | undefined;
-  /** Whether rows shorter than others are filled up behind: GroupQueryAttention counts a row's keys from the first. */
+  /** True if shorter rows are padded at the end: GroupQueryAttention counts a row's keys from the first. */
   readonly filledBehind: boolean;
   readonly logits: string;
 }
@@ -68,7 +69,7 @@ const ROLES = Object.keys(RULES) as Role[];
 const KINDS = ['Key', 'Value'] as const;
 const NAMES = [...ROLES, 'logits', ...KINDS.flatMap((kind) => [`past${kind}`, `present${kind}`])];
 
-/** @throws RuntimeError that says which input or output has no place in a decoder. */
+/** @throws RuntimeError that names the input or output without a place in a decoder. */
 export function decoderForm(plan: PlanInfo, names: DecoderNames = {}): DecoderForm {
   checkKeys(names, NAMES, 'names');
   const roles: Partial<Record<Role, PlanInput>> = {};
@@ -102,7 +103,7 @@ function template(names: DecoderNames, when: 'past' | 'present', kind: 'Key' | '
   return names[`${when}${kind}`] ?? `${when === 'past' ? 'past_key_values' : 'present'}.%d.${kind.toLowerCase()}`;
 }
 
-/** Which layer's keys or values a name is of: "Key 3". */
+/** The layer and kind of a name: "Key 3". */
 function layerOf(name: string, names: DecoderNames, when: 'past' | 'present'): string | undefined {
   for (const kind of KINDS) {
     const [before, after = ''] = template(names, when, kind).split('%d');

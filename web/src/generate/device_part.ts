@@ -1,5 +1,5 @@
-// What decoders leave to the device that their model runs on, where its provider has a part in this file: the folder
-// `generate` in its own, whose index.ts exports a function of a session. For others all is done on the CPU.
+// The parts of a decoder's loop that run on the model's device, if its provider supports it: the folder `generate` in
+// the provider's own, whose index.ts exports a function of a session. Otherwise everything runs on the CPU.
 import type { DeviceSession } from '../device/session';
 import type { DType } from '../schema';
 import type { TensorOnGpu } from '../wire/values';
@@ -8,21 +8,21 @@ import type { DecoderForm } from './decoder_form';
 import type { Ranked, RankingOptions } from './ranking';
 import type { Sampling } from './settings';
 
-/** What rows of logits there are. */
+/** The form of the rows of logits. */
 export interface LogitsForm {
   readonly rows: number;
   readonly vocabulary: number;
   readonly dtype: DType;
 }
 
-/** Makes something of logits [batch, rows, vocabulary] on the device, or of those in `target`. */
+/** Computes something from logits [batch, rows, vocabulary] on the device, or from those in `target`. */
 export interface LogitsReader {
-  /** Where runs of one new slot leave their logits: [batch, 1, vocabulary]. */
+  /** The tensor for the logits of runs with one new slot: [batch, 1, vocabulary]. */
   readonly target: TensorOnGpu;
   release(): void;
 }
 
-/** Of what a sampler is made. */
+/** The options of a sampler. */
 export interface SamplerOptions {
   readonly sampling: Sampling;
   /** Tokens so far of each row. */
@@ -31,10 +31,10 @@ export interface SamplerOptions {
 }
 
 export interface Sampler extends LogitsReader {
-  /** The tokens that were chosen last, one for each row. */
+  /** The last chosen tokens, one for each row. */
   readonly ids: number;
   /**
-   * @param last of each batch the row that counts.
+   * @param last for each batch the row to use.
    * @returns the tokens, once their bytes are there.
    */
   choose(step: number, logits: TensorOnGpu | undefined, last: readonly number[]): Promise<number[]>;
@@ -42,8 +42,8 @@ export interface Sampler extends LogitsReader {
 
 export interface Ranker extends LogitsReader {
   /**
-   * @param last of each batch the row that counts.
-   * @param written all tokens that each row has.
+   * @param last for each batch the row to use.
+   * @param written all tokens of each row.
    */
   rank(
     logits: TensorOnGpu | undefined,

@@ -1,12 +1,12 @@
-// What a generation is asked for, and what it answers.
+// The options and the result of a generation.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import type { Counters } from '../device/counters';
 
-/** What an input is for, besides caches. */
+/** The purpose of an input that is not a cache. */
 export type Role = 'ids' | 'mask' | 'positions' | 'cachePositions' | 'lengths' | 'total' | 'logitsToKeep' | 'useCache';
 
-/** Names where a model has others than these; those of caches have %d for the layer. */
+/** A model's names, if they differ from these; names of caches have %d for the layer. */
 export interface DecoderNames extends Partial<Record<Role, string>> {
   readonly logits?: string;
   readonly pastKey?: string;
@@ -18,36 +18,36 @@ export interface DecoderNames extends Partial<Record<Role, string>> {
 export interface GenerateOptions {
   /** 256 by default. */
   readonly maxNewTokens?: number;
-  /** So many tokens come before any of `eos` may. */
+  /** Number of tokens before any of `eos` is allowed. */
   readonly minNewTokens?: number;
-  /** The most that prompt and new tokens may be together, as far as the model says. */
+  /** The most tokens of prompt and generation together, if the model has a limit. */
   readonly contextLength?: number;
   /** Tokens that end a row. */
   readonly eos?: readonly number[];
   /** Sequences of tokens that end a row. */
   readonly stop?: readonly (readonly number[])[];
-  /** Draw tokens; by default the likeliest each. */
+  /** Draw tokens; by default the likeliest one is chosen. */
   readonly sample?: boolean;
   readonly temperature?: number;
-  /** Draw among so many of the likeliest; 0: all. */
+  /** Draw among this number of the likeliest; 0: all. */
   readonly topK?: number;
   /** Draw among the likeliest that together have this probability. */
   readonly topP?: number;
-  /** Divides the scores of tokens that there were, or multiplies those below 0; 1: nothing. */
+  /** Divides the scores of tokens that occurred, or multiplies negative ones; 1: no penalty. */
   readonly repetitionPenalty?: number;
-  /** So many sequences are followed at a time, and the best of them are the result; 1, the default: no search. */
+  /** The number of sequences that a search follows at a time; 1, the default: no search. */
   readonly numBeams?: number;
-  /** Scores of sequences are divided by their length to the power of it: above 0 longer ones win; 1 by default. */
+  /** Scores of sequences are divided by their length to this power: above 0 longer ones are preferred; 1 by default. */
   readonly lengthPenalty?: number;
-  /** End as soon as there are as many finished sequences as beams; "never": not before none can become better. */
+  /** End as soon as the number of finished sequences is that of beams; "never": only when none can become better. */
   readonly earlyStopping?: boolean | 'never';
-  /** So many sequences for each prompt: the best of a search, or as many draws. */
+  /** Number of sequences for each prompt: the best of a search, or draws. */
   readonly numReturnSequences?: number;
-  /** A whole number from 0: the same seed, the same draws. By default a new one each time. */
+  /** A whole number from 0: the same seed, the same draws. By default new in each generation. */
   readonly seed?: number;
-  /** Where the model's names are others than those of transformers. */
+  /** The model's names that differ from those of transformers. */
   readonly names?: DecoderNames;
-  /** Whether to go on from what the last generation left in the caches, where prompts begin alike. */
+  /** Continue from the caches of the last generation, if prompts begin alike. */
   readonly reuse?: boolean;
   /** A number for each token: tokens with 0 are never chosen. */
   readonly mask?: ArrayLike<number>;
@@ -74,13 +74,13 @@ export type OnLogits = (
 export type FinishReason = 'eos' | 'stop' | 'length';
 
 export interface GenerateInfo {
-  /** Why each row ended. */
+  /** The reason for each row's end. */
   readonly finished: readonly FinishReason[];
-  /** New tokens of each row. */
+  /** Number of new tokens in each row. */
   readonly counts: readonly number[];
   /** Tokens of the prompt that were in the caches already. */
   readonly reused: number;
-  /** Of each row, after a search: the sum of logarithmic probabilities, divided as `lengthPenalty` says. */
+  /** For each row, after a search: the sum of logarithmic probabilities, divided according to `lengthPenalty`. */
   readonly scores?: readonly number[];
   /** From the call to the first token, and from there to the last. */
   readonly prompt_ms: number;
@@ -88,7 +88,7 @@ export interface GenerateInfo {
   /** Runs of the model. */
   readonly steps: number;
   readonly seed: number;
-  /** Which provider chose the tokens. */
+  /** The provider that chose the tokens. */
   readonly sampled_on: string;
   /** All steps together, and the last one. */
   readonly counters: Counters;
@@ -98,7 +98,7 @@ export interface GenerateInfo {
 /** Of a batch: a dispatch has no more workgroups, of which each row gets one. */
 const MOST_ROWS = 65535;
 
-/** Throws where so many prompts are more rows than a batch can have. */
+/** Throws if this number of prompts needs more rows than a batch can have. */
 export function checkRows(prompts: number, { numBeams = 1, numReturnSequences = 1 }: GenerateOptions): void {
   const rows = prompts * Math.max(numBeams, numReturnSequences);
   if (rows > MOST_ROWS)

@@ -1,5 +1,5 @@
-// The loop of a decoder, beside its session: tokens in, tokens out. One generation at a time; the next one goes on
-// where the caches of the last one hold the beginning of its prompt.
+// The loop of a decoder's session: tokens in, tokens out. One generation at a time; the next one continues where the
+// last one's caches have the begin of its prompt.
 import { parts } from 'virtual:parts';
 import type { Counters } from '../device/counters';
 import type { Session } from '../session/session';
@@ -19,19 +19,19 @@ import { CORE_PROVIDER, ErrorCode, RuntimeError, checkRows, countersOf, invalid 
 interface Held {
   readonly caches: Caches;
   readonly batch: number;
-  /** What fills the slots, of a batch of one row; slots behind these are of no use. */
+  /** The tokens in the slots, for a batch of one row; later slots are unused. */
   tokens: number[];
 }
 
-/** Of each row. */
+/** The tokens of each row. */
 type Tokens = readonly (readonly number[])[];
 
-/** What a loop came to. */
+/** The result of a loop. */
 interface Outcome {
   readonly finished: readonly FinishReason[];
   readonly counts: readonly number[];
   readonly scores?: readonly number[];
-  /** When the first tokens were chosen, and the last, by performance.now. */
+  /** The times when the first and the last tokens were chosen, by performance.now. */
   readonly times: { readonly first: number; readonly last: number };
   readonly runs: readonly Counters[];
 }
@@ -42,7 +42,7 @@ export class Generator {
   private held: Held | undefined;
   private lastTurn: Promise<unknown> = Promise.resolve();
 
-  /** Of a session with a device whose provider has a part here. */
+  /** For a session with a device whose provider has a part here. */
   private readonly device: DevicePart | undefined;
 
   private constructor(private readonly session: Session) {
@@ -50,7 +50,7 @@ export class Generator {
     this.device = gpuSession && parts[gpuSession.provider.name]?.(gpuSession);
   }
 
-  /** The session's: made when it is first asked for, and gone with it. */
+  /** The session's generator: made on first use, and released with the session. */
   static of(session: Session): Generator {
     let generator = generators.get(session);
     if (!generator) {
@@ -61,7 +61,7 @@ export class Generator {
     return generator;
   }
 
-  /** Generates; waits for generations before it. */
+  /** Generates; waits for earlier generations. */
   generate(
     prompts: readonly (readonly number[])[],
     options: GenerateOptions,
@@ -76,7 +76,7 @@ export class Generator {
       const form = decoderForm(this.session.plan, options.names);
       checkRows(prompts.length, options);
       checkPrompts(prompts, form, settings);
-      // A search finds several by itself; draws are rows.
+      // A search finds several sequences in one row; draws need a row each.
       const times = settings.beams.count > 1 ? 1 : settings.sequences;
       const rows = prompts.flatMap((prompt) => Array.from({ length: times }, () => prompt));
       const filter = LogitsFilter.of(settings, onLogits, signal);
@@ -87,7 +87,7 @@ export class Generator {
     return turn;
   }
 
-  /** Frees the caches, when nothing is under way any more. */
+  /** Frees the caches, after all generations. */
   private async release(): Promise<void> {
     await this.lastTurn;
     this.forget();
@@ -163,7 +163,7 @@ export class Generator {
     }
   }
 
-  /** By beams, whose caches are of no use to others; all tokens are told of at the end. */
+  /** Searches by beams, whose caches are useless to later generations; all tokens are reported at the end. */
   private async search(context: StepContext, prompts: Tokens, onTokens: OnTokens): Promise<Outcome> {
     const device = this.samplerFor(context);
     const loop = new BeamLoop(context, (one) =>
@@ -182,7 +182,7 @@ export class Generator {
     }
   }
 
-  /** The caches, with as much of the prompt as they hold already, and room for the rest. */
+  /** The caches, with the part of the prompt that they already have, and room for the rest. */
   private hold(form: DecoderForm, prompts: readonly (readonly number[])[], settings: Settings): Held {
     const batch = prompts.length;
     const [prompt] = prompts;
@@ -195,7 +195,7 @@ export class Generator {
     };
     const { caches, tokens } = this.held;
     const same = batch === 1 && settings.reuse ? alike(tokens, prompt) : 0;
-    // The last token is always run: its logits are wanted.
+    // The last token is always run, for its logits.
     caches.cut(Math.min(same, prompt.length - 1));
     this.held.tokens = [];
     reserve(caches, Math.max(...prompts.map(({ length }) => length)) + settings.maxNewTokens);
@@ -203,7 +203,7 @@ export class Generator {
   }
 }
 
-/** An error for want of memory says what the memory is for. */
+/** An error due to missing memory names the purpose of the memory. */
 function reserve(caches: Caches, slots: number): void {
   try {
     caches.reserve(slots);

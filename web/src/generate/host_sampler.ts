@@ -1,26 +1,26 @@
-// Choosing tokens in JavaScript, where logits are on the CPU. Devices do the same, step by step with the same roundings
+// Chooses tokens in JavaScript, from logits on the CPU. Devices do the same, step by step, with the same roundings
 // where a choice depends on them.
 import type { Sampling } from './settings';
 import { NAN, NOTHING } from './no_token';
 import { gumbel, noiseBase } from './noise';
 
 /**
- * Scores are compared as whole numbers, by how far they are below the largest: in units of 2^-26, and not beyond 64,
- * where nothing has a chance.
+ * Scores are compared as whole numbers, by their distance from the largest: in units of 2^-26, and up to 64, beyond
+ * which no token has a chance.
  */
 export const UNITS = 2 ** 26;
 export const FARTHEST = 64;
 /** Probabilities are added as whole numbers, in units of 2^-30. */
 export const PARTS = 2 ** 30;
 
-/** What no score is. */
+/** Lower than any score. */
 export const LOWEST = -3.4028234e38;
 
 export class HostSampler {
   private readonly seen: Uint8Array[];
   private step = 0;
 
-  /** @param context the tokens of each row so far, which a repetition penalty counts. */
+  /** @param context the tokens of each row so far, for the repetition penalty. */
   constructor(
     private readonly sampling: Sampling,
     private readonly vocabulary: number,
@@ -34,7 +34,7 @@ export class HostSampler {
     });
   }
 
-  /** The next token of each row, of its logits, which are written over; NAN or NOTHING where there is none. */
+  /** The next token of each row, from its logits, which are overwritten; NAN or NOTHING if there is none. */
   choose(logits: readonly Float32Array[]): number[] {
     const tokens = logits.map((row, i) => {
       this.adjust(row, this.seen[i]);
@@ -82,7 +82,7 @@ export class HostSampler {
     return token;
   }
 
-  /** The likeliest of `kept`, in the order of their numbers; those that are as likely as the last one, too. */
+  /** The likeliest of `kept`, in the order of their numbers, including those as likely as the last one. */
   private within(kept: number[], keys: Uint32Array, topK: number, topP: number): number[] {
     let among = kept;
     if (topK > 0 && topK < among.length) {

@@ -1,5 +1,5 @@
-// The loops of decoders are a file of their own, generate.mjs: pages that generate nothing do not download it. Scripts
-// for places without `import()` have them inside.
+// The loops of decoders are in a separate file, generate.mjs, which pages without generation do not download. Scripts
+// for environments without `import()` include them.
 import { loops as own } from 'virtual:loops';
 import { lateFile } from '../core/late_file';
 import type { Session } from '../session/session';

@@ -1,4 +1,4 @@
-// The loop of tokens that are chosen one by one.
+// The loop that chooses tokens one by one.
 import type { FinishReason } from './generate_options';
 import type { Settings } from './settings';
 import { noToken } from './no_token';
@@ -6,10 +6,10 @@ import { partsOf } from './rows';
 import type { Steps } from './steps';
 import type { Stops } from './stops';
 
-/** Of each step a token for each row; -1 for rows that are over. */
+/** Called for each step with a token for each row; -1 for rows that have ended. */
 export type OnTokens = (tokens: readonly number[]) => void;
 
-/** Submits steps, some of them ahead, and tells of tokens as they come. */
+/** Submits steps, some of them ahead, and reports tokens as they arrive. */
 export class Loop {
   private readonly underWay: Promise<number[]>[] = [];
   private readonly chosen: number[] = [];
@@ -28,7 +28,7 @@ export class Loop {
     const submit = async (tokens?: readonly (readonly number[])[]) => {
       signal?.throwIfAborted();
       const { chosen } = await this.steps.submit(tokens);
-      // Whoever waits for it is told; until then nobody may.
+      // A later waiter receives the failure; until then there may be none.
       chosen.catch(() => undefined);
       this.underWay.push(chosen);
       submitted++;
@@ -55,14 +55,14 @@ export class Loop {
     }
   }
 
-  /** Throws where the logits of a row that goes on gave no token. */
+  /** Throws if the logits of a row that continues yielded no token. */
   private check(tokens: readonly number[]): void {
     const row = tokens.findIndex((token, i) => token < 0 && !this.stops.isOver(i));
     if (row < 0) return;
     throw noToken(tokens[row], this.chosen.length + 1, tokens.length > 1 ? row : undefined, this.settings);
   }
 
-  /** Waits for what is under way; all tokens that were chosen for the first row, or undefined after a failure. */
+  /** Waits for submitted steps; returns all tokens chosen for the first row, or undefined after a failure. */
   async settle(): Promise<number[] | undefined> {
     const rest = await Promise.allSettled(this.underWay.splice(0));
     for (const one of rest) {

@@ -1,11 +1,11 @@
-// Rows of logits of which no token can be chosen.
+// Rows of logits from which no token can be chosen.
 import type { Settings } from './settings';
 import { ErrorCode, RuntimeError } from './outside';
 
-/** In place of a token: a logit of the row is NaN; or none has a chance, none being finite. */
+/** Returned instead of a token: a logit of the row is NaN; or none is finite, so that no token has a chance. */
 export const [NAN, NOTHING] = [-1, -2];
 
-/** @param row undefined where there is one only. */
+/** @param row undefined if there is only one. */
 export function noToken(
   fault: number,
   step: number,

@@ -1,5 +1,5 @@
-// What sampling draws its chances from: a number for each token of each step, made of the seed alone. The same in
-// JavaScript and in WGSL (providers/webgpu/generate), so that a seed gives the same tokens on either provider.
+// The random numbers of sampling: a number for each token of each step, derived from the seed alone. JavaScript and
+// WGSL (providers/webgpu/generate) compute the same, so that a seed yields the same tokens on either provider.
 
 /** A bijection of 32-bit numbers whose results look random. */
 function mix(x: number): number {
@@ -9,7 +9,7 @@ function mix(x: number): number {
   return (h ^ (h >>> 15)) >>> 0;
 }
 
-/** What the noise of one step of one row starts from. */
+/** The start of the noise of one row and step. */
 export function noiseBase([low, high]: readonly [number, number], row: number, step: number): number {
   return mix(mix(mix(mix(low ^ GOLDEN) ^ high) ^ row) ^ step);
 }
@@ -17,8 +17,8 @@ export function noiseBase([low, high]: readonly [number, number], row: number, s
 const GOLDEN = 0x9e3779b9;
 
 /**
- * A draw of the standard Gumbel distribution: of tokens with scores s, the one with the largest s + gumbel has the
- * chance exp(s), of all together.
+ * A draw of the standard Gumbel distribution: among tokens with scores s, the probability that one has the largest s +
+ * gumbel is exp(s), divided by the sum of all.
  */
 export function gumbel(base: number, token: number): number {
   const h = mix(mix((base + Math.imul(token, GOLDEN)) | 0) ^ base);
@@ -29,7 +29,7 @@ export function gumbel(base: number, token: number): number {
 /** The largest float32 below 1. */
 const MOST = 0.99999994;
 
-/** The same in WGSL. Near 0 its log is not good enough: a series takes its place there. */
+/** The same in WGSL. Near 0 its log is too inexact: a series replaces it there. */
 export const NOISE_WGSL = `
 fn mix32(x: u32) -> u32 {
   var h = (x ^ (x >> 16u)) * 0x21f0aaadu;

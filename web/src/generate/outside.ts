@@ -1,6 +1,6 @@
-// What the loops of decoders, and providers' parts of them, use of the rest: handed to them by `generatorOf` when their
-// file is loaded, so that there is one copy of each. They import from outside their folders here alone; types, which
-// are gone by then, anywhere.
+// Imports from the main file for the loops of decoders and providers' parts of them: `generatorOf` passes them when it
+// loads the file, so that each class exists once. The loops import values from outside their folders only here, and
+// types, which the build removes, from anywhere.
 export { cpuElementSize, toNumbers, typeName } from '../contract/elements';
 export { CORE_PROVIDER } from '../contract/providers';
 export { RuntimeError } from '../errors';

@@ -1,26 +1,26 @@
-// The likeliest next tokens of each row, for searches, of logits on the CPU. Devices do the same.
+// The likeliest next tokens of each row, for searches, from logits on the CPU. Devices do the same.
 import type { Candidate } from './beam_search';
 import { NAN, NOTHING } from './no_token';
 
-/** What is wanted of each row of logits. */
+/** The options of a ranking. */
 export interface RankingOptions {
-  /** So many of the likeliest. */
+  /** Number of likeliest tokens. */
   readonly count: number;
-  /** Logarithmic probabilities of tokens that there were are multiplied by it. */
+  /** Factor of the logarithmic probabilities of tokens that occurred. */
   readonly penalty: number;
 }
 
-/** The likeliest, best first, of equals the first; or what is wrong with the logits. */
+/** The likeliest, best first, among equals the first; or the reason why the logits are unusable. */
 export type Ranked = readonly Candidate[] | typeof NAN | typeof NOTHING;
 
-/** A bit for each token: whether it is one of these. */
+/** A bit for each token: set if it is one of these. */
 export function marked(tokens: readonly number[], vocabulary: number): Uint32Array<ArrayBuffer> {
   const marks = new Uint32Array(Math.ceil(vocabulary / 32));
   for (const token of tokens) marks[token >>> 5] |= 1 << (token & 31);
   return marks;
 }
 
-/** @param written the tokens so far, those of the prompt, too. */
+/** @param written the tokens so far, including the prompt's. */
 export function rank(logits: Float32Array, { count, penalty }: RankingOptions, written: readonly number[]): Ranked {
   const most = logits.reduce((a, b) => Math.max(a, b));
   if (Number.isNaN(most)) return NAN;

@@ -1,12 +1,12 @@
-// The rows of a batch: prompts of unequal length are filled up, on the left, or, for GroupQueryAttention, which counts
-// each row's keys from the first, on the right. And what a step feeds besides tokens and caches follows from them.
+// The rows of a batch: prompts of unequal length are padded on the left or, for GroupQueryAttention, which counts each
+// row's keys from the first, on the right. A step's other feeds, besides tokens and caches, follow from them.
 import type { PlanInput } from '../session/plan';
 import type { Feeds } from '../session/feeds';
 import type { TensorOnCpu } from '../wire/values';
 import type { DecoderForm } from './decoder_form';
 import { DType } from './outside';
 
-/** Some slots of all rows: those that a step adds. */
+/** The slots that a step adds to all rows. */
 export interface NewSlots {
   /** Slots before them. */
   readonly before: number;
@@ -14,7 +14,7 @@ export interface NewSlots {
 }
 
 export class Rows {
-  /** How many slots of each row are filled up. */
+  /** The number of padded slots in each row. */
   private readonly filled: readonly number[];
   private readonly onTheRight: boolean;
 
@@ -28,7 +28,7 @@ export class Rows {
     this.onTheRight = form.filledBehind;
   }
 
-  /** As if each row were there so many times. */
+  /** With each row repeated `times` times. */
   repeated(times: number): Rows {
     const longest = Math.max(...this.filled);
     return new Rows(
@@ -41,7 +41,7 @@ export class Rows {
     return this.filled.length;
   }
 
-  /** The prompts, each as long as the longest. */
+  /** The prompts, padded to the longest. */
   fill(prompts: readonly (readonly number[])[]): number[][] {
     return prompts.map((prompt, row) => {
       const zeros = new Array<number>(this.filled[row]).fill(0);
@@ -49,12 +49,12 @@ export class Rows {
     });
   }
 
-  /** Which of the new slots has each row's last token. */
+  /** The new slot of each row's last token. */
   last({ before, count }: NewSlots): number[] {
     return this.filled.map((filled) => (this.onTheRight && before === 0 ? count - 1 - filled : count - 1));
   }
 
-  /** All inputs but tokens and caches. */
+  /** All inputs except tokens and caches. */
   feeds(slots: NewSlots): Feeds {
     const { mask, positions, cachePositions, lengths, total, logitsToKeep, useCache } = this.form.roles;
     const { before, count } = slots;
@@ -84,7 +84,7 @@ export class Rows {
   }
 
   private positionsOf(filled: number, { before, count }: NewSlots): number[] {
-    // On the right what is filled up comes behind the prompt, and the tokens after that take its slots.
+    // Padding on the right follows the prompt, and later tokens overwrite it.
     const shift = this.onTheRight && before === 0 ? 0 : filled;
     const most = before + count - filled - 1;
     return Array.from({ length: count }, (_, i) => Math.min(Math.max(before + i - shift, 0), most));
@@ -105,7 +105,7 @@ function elements(
   return dtype === DType.float32 ? Float32Array.from(values) : Uint8Array.from(values);
 }
 
-/** Of a long prompt its parts: logits, and what attention makes, take memory by its length. */
+/** The parts of a long prompt: the memory of logits and attention grows with their length. */
 export function partsOf(prompts: readonly (readonly number[])[]): (readonly (readonly number[])[])[] {
   const [prompt] = prompts;
   if (prompts.length > 1 || prompt.length <= LONGEST) return [prompts];

@@ -11,21 +11,21 @@ export interface Settings {
   readonly stop: readonly (readonly number[])[];
   readonly sampling: Sampling;
   readonly beams: Beams;
-  /** How many sequences each prompt gets. */
+  /** Number of sequences for each prompt. */
   readonly sequences: number;
   readonly reuse: boolean;
   readonly mask?: ArrayLike<number>;
   readonly jsonVocabulary?: readonly string[];
 }
 
-/** How sequences are searched. */
+/** The settings of a search. */
 export interface Beams {
   readonly count: number;
   readonly lengthPenalty: number;
   readonly earlyStopping: boolean | 'never';
 }
 
-/** How a token is chosen of a row of logits. */
+/** The settings for choosing a token from a row of logits. */
 export interface Sampling {
   readonly sample: boolean;
   readonly temperature: number;
@@ -36,7 +36,7 @@ export interface Sampling {
 }
 
 const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
-/** Below it scores would become infinite, and none the largest. */
+/** At lower temperatures scores would become infinite, and none the largest. */
 const COLDEST = 2 ** -64;
 
 export function settingsOf(options: GenerateOptions): Settings {

@@ -1,4 +1,4 @@
-// One step of a decoder: new tokens go in, caches go round, and of the logits a token is chosen for each row.
+// One step of a decoder: new tokens go in, caches are passed on, and a token for each row is chosen from the logits.
 import type { Counters } from '../device/counters';
 import type { RunOptions, RunResult } from '../session/run_options';
 import type { Session } from '../session/session';
@@ -14,7 +14,7 @@ import { rank, type Ranked, type RankingOptions } from './ranking';
 import { type NewSlots, type Rows, tensor } from './rows';
 import { DType, ErrorCode, RuntimeError, isContainer, isOnGpu, named, nextTurn, toNumbers, typeName } from './outside';
 
-/** All that steps of one generation share. */
+/** The common state of one generation's steps. */
 export interface StepContext {
   readonly session: Session;
   readonly form: DecoderForm;
@@ -29,19 +29,19 @@ export interface StepContext {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Runs of the model, and what is made of their logits. */
+/** Runs of the model, and the use of their logits. */
 export interface Runs {
-  /** What each run made. */
+  /** The counters of each run. */
   readonly runs: readonly Counters[];
-  /** Runs tokens through the model whose logits nobody wants. */
+  /** Runs tokens through the model without using their logits. */
   absorb(tokens: Tokens): Promise<void>;
   release(): void;
 }
 
 export interface Steps extends Runs {
-  /** How many steps may be under way before the first one's tokens are there. */
+  /** The number of steps to submit before the first one's tokens are there. */
   readonly ahead: number;
-  /** Submits a step: with these tokens for each row, or with those that were chosen last. */
+  /** Submits a step: with these tokens for each row, or with the last chosen ones. */
   submit(tokens?: Tokens): Promise<{ readonly chosen: Promise<number[]> }>;
 }
 
@@ -49,18 +49,18 @@ export interface RankingSteps extends Runs {
   /**
    * Runs tokens through the model.
    *
-   * @param written all tokens that each row has then.
-   * @returns the likeliest tokens behind each row, once they are there.
+   * @param written all tokens of each row after it.
+   * @returns the likeliest tokens after each row, once they are there.
    */
   rank(tokens: Tokens, written: Tokens): Promise<Ranked[]>;
 }
 
-/** Of each row. */
+/** The tokens of each row. */
 type Tokens = readonly (readonly number[])[];
 
 const FLOATS = [DType.float32, DType.float16, DType.bfloat16];
 
-/** What is the same on both providers. */
+/** The common part of both providers. */
 abstract class AnyRuns {
   readonly runs: Counters[] = [];
 
@@ -99,7 +99,7 @@ abstract class AnyRuns {
     return { tokens: this.context.settings.eos, steps: this.context.settings.minNewTokens };
   }
 
-  /** The rows that count, of logits that may be of the last slots only. */
+  /** The rows to use, of logits that may cover only the last slots. */
   protected lastRows(slots: NewSlots, dims: readonly number[]): number[] {
     const rows = this.context.rows.last(slots).map((last) => last - slots.count + dims[1]);
     if (rows.every((row) => row >= 0)) return rows;
@@ -175,7 +175,7 @@ abstract class DeviceRuns<Reader extends LogitsReader> extends AnyRuns implement
 
   protected abstract makeReader(form: LogitsForm): Promise<Reader>;
 
-  /** Runs tokens through the model; `use` is given the logits, unless they are in the reader's target. */
+  /** Runs tokens through the model; `use` receives the logits, unless they are in the reader's target. */
   protected async logitsOf<T>(
     ids: Value,
     count: number,
@@ -243,7 +243,7 @@ export class DeviceRankingSteps extends DeviceRuns<Ranker> implements RankingSte
   }
 }
 
-/** Ends that may not come yet are passed over: so many more are wanted. */
+/** Ends that are not allowed yet are skipped: that many more are needed. */
 function rankingOptions(settings: Settings, vocabulary: number): RankingOptions {
   const { eos, minNewTokens, sampling } = settings;
   const barred = minNewTokens > 0 ? eos.length : 0;
@@ -251,7 +251,7 @@ function rankingOptions(settings: Settings, vocabulary: number): RankingOptions 
   return { count, penalty: sampling.repetitionPenalty };
 }
 
-/** Tokens beyond the vocabulary are none: most models would take another one for them. */
+/** Tokens beyond the vocabulary are refused: most models would use another one instead. */
 function checked(prompts: readonly (readonly number[])[], vocabulary: number): readonly (readonly number[])[] {
   const wrong = prompts.flat().find((token) => token >= vocabulary);
   if (wrong === undefined) return prompts;

@@ -1,10 +1,10 @@
-// When rows end: by a token of eos, by a sequence of stop, or because they are long enough.
+// The end of rows: by a token of eos, by a sequence of stop, or by their length.
 import type { FinishReason } from './generate_options';
 import type { Settings } from './settings';
 
 type Ends = Pick<Settings, 'eos' | 'stop' | 'maxNewTokens'>;
 
-/** Why a row's new tokens end it; undefined: they do not. */
+/** The reason why a row's new tokens end it; undefined: they do not. */
 export function reasonOf(tokens: readonly number[], { eos, stop, maxNewTokens }: Ends): FinishReason | undefined {
   if (eos.includes(tokens[tokens.length - 1])) return 'eos';
   const ends = (sequence: readonly number[]) => {
@@ -25,7 +25,7 @@ export class Stops {
     this.rows = Array.from({ length: batch }, () => ({ tokens: [], reason: undefined }));
   }
 
-  /** Takes a token for each row; gives those of rows that were not over, and -1 for the others. */
+  /** Takes a token for each row; returns those of rows that had not ended, and -1 for the others. */
   take(tokens: readonly number[]): number[] {
     return this.rows.map((row, i) => {
       if (row.reason) return -1;
@@ -47,7 +47,7 @@ export class Stops {
     return this.rows.map(({ tokens }) => tokens.length);
   }
 
-  /** Once all are over. */
+  /** The reasons, once all rows have ended. */
   reasons(): FinishReason[] {
     return this.rows.map(({ reason }) => reason!);
   }
