@@ -1,4 +1,4 @@
-// BMP: palettes, bit fields, runs. Alpha is left out.
+// BMP: palettes, bit fields, run lengths. Alpha is ignored.
 import { checkedSize, damaged, type Picture, Reader, unknown } from './picture';
 
 const BMP = 'BMP';
@@ -10,11 +10,11 @@ const FIELDS_WITH_ALPHA = 6;
 interface Header {
   readonly width: number;
   readonly height: number;
-  /** The first row is the top one; usually it is the last. */
+  /** True if the first row is the top one; usually it is the last. */
   readonly down: boolean;
   readonly bits: number;
   readonly compression: number;
-  /** Of red, green and blue, in pixels of 16 and 32 bits. */
+  /** For red, green and blue, in pixels of 16 and 32 bits. */
   readonly masks: readonly number[];
   readonly palette: Uint8Array;
   /** Bytes of a color in the palette. */
@@ -47,7 +47,7 @@ function header(reader: Reader): Header {
     : bits === 16
       ? [0x7c00, 0x3e0, 0x1f]
       : [0xff0000, 0xff00, 0xff];
-  // Without a newer header the masks are behind it.
+  // Without a newer header the masks follow the header.
   reader.at = Math.max(fields ? reader.at : 0, start + size);
   const entry = old ? 3 : 4;
   const colors = bits <= 8 ? used || 1 << bits : 0;
@@ -55,7 +55,7 @@ function header(reader: Reader): Header {
   return { width, height, down, bits, compression, masks, palette: reader.take(colors * entry), entry };
 }
 
-/** Indices of colors, row by row from the first, of runs. */
+/** Indices of colors, row by row from the first, from run lengths. */
 function unroll(reader: Reader, { width, height, bits }: Header): Uint8Array {
   const indices = new Uint8Array(width * height);
   let [x, y] = [0, 0];
@@ -63,7 +63,7 @@ function unroll(reader: Reader, { width, height, bits }: Header): Uint8Array {
     if (x < width && y < height) indices[y * width + x++] = value;
   };
   const nibble = (byte: number, i: number) => (bits === 8 ? byte : i % 2 ? byte & 15 : byte >> 4);
-  // The marks behind the last pixel may be missing.
+  // The marks after the last pixel may be missing.
   const full = () => y === height - 1 && x >= width && reader.at === reader.bytes.length;
   while (y < height && !full()) {
     const [count, value] = [reader.u8(), reader.u8()];
@@ -81,7 +81,7 @@ function unroll(reader: Reader, { width, height, bits }: Header): Uint8Array {
   return indices;
 }
 
-/** A field of a pixel, spread over 8 bits. */
+/** A field of a pixel, scaled to 8 bits. */
 function field(pixel: number, mask: number): number {
   if (!mask) return 0;
   const shift = 31 - Math.clz32(mask & -mask);

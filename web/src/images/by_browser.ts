@@ -1,10 +1,10 @@
-// JPEG, WebP and whatever else the browser has a decoder of.
+// JPEG, WebP and other formats for which the browser has a decoder.
 import { checkedSize, damaged, type Picture, unknown } from './picture';
 
-/** What every browser has. */
+/** Formats in every browser. */
 const EVERYWHERE = ['JPEG', 'WebP'];
 
-/** Pixels as they are stored: no color space, no turning by what a camera noted. */
+/** Pixels as stored: without color spaces, and without a camera's rotation. */
 export async function decodeByBrowser(format: string, type: string, bytes: Uint8Array): Promise<Picture> {
   if (typeof createImageBitmap !== 'function' || typeof OffscreenCanvas !== 'function')
     throw unknown(format, ', of which there are decoders in browsers only,');
@@ -29,11 +29,14 @@ export async function decodeByBrowser(format: string, type: string, bytes: Uint8
   }
 }
 
-/** Without what would have the browser turn or recolor it; browsers that go on without an end are told of it. */
+/**
+ * Without the parts by which the browser would rotate or recolor it. Throws for files that browsers read past their
+ * end.
+ */
 function bare(format: string, bytes: Uint8Array): Uint8Array {
   if (format === 'JPEG') return bareJpeg(bytes);
   if (format === 'WebP') return bareWebp(bytes);
-  // Where the size is none, browsers take that of the first frame.
+  // If the size is 0, browsers use that of the first frame.
   if (format === 'GIF') checkedSize(format, little(bytes, 6, 2) || 1, little(bytes, 8, 2) || 1);
   return bytes;
 }
@@ -45,10 +48,13 @@ function little(bytes: Uint8Array, at: number, size: number): number {
 
 const COMMENT = 0xfe;
 const SCAN = 0xda;
-/** Segments with the picture's size: SOF0 to SOF15, among which three are others. */
+/** Segments with the picture's size: SOF0 to SOF15, except three other markers. */
 const isFrame = (marker: number) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
 
-/** Refuses a size that the browser would make room for, and fill with gray: 32 x 32 pixels have at least one bit. */
+/**
+ * Refuses a size for which the browser would allocate memory and fill it with gray: 32 x 32 pixels have at least one
+ * bit.
+ */
 function checkedFrame(bytes: Uint8Array, at: number): void {
   const [height, width] = [bytes[at + 5] * 256 + bytes[at + 6], bytes[at + 7] * 256 + bytes[at + 8]];
   checkedSize('JPEG', width, height);
@@ -68,29 +74,29 @@ function bareJpeg(bytes: Uint8Array): Uint8Array {
     if (out[at + 1] === 0xe1 || out[at + 1] === 0xe2) out[at + 1] = COMMENT;
     at += 2 + out[at + 2] * 256 + out[at + 3];
   }
-  // Small pictures in Exif have ends, too.
+  // Thumbnails in Exif have end markers, too.
   let end = out.length - 2;
   while (end > at && !(out[end] === 0xff && out[end + 1] === 0xd9)) end--;
   if (end <= at) throw damaged('JPEG', 'it ends too early');
   return out;
 }
 
-/** Chunks, and their flags in the file's header. Lossless pictures have alpha among their colors. */
+/** Chunks to drop, and their flags in the file's header. In lossless pictures alpha is among the colors. */
 const LEFT_OUT: Readonly<Record<string, number>> = { ICCP: 0x20, ALPH: 0x10, EXIF: 0x08 };
 
-/** Such chunks get a name that nobody knows. */
+/** Such chunks get an unknown name. */
 function bareWebp(bytes: Uint8Array): Uint8Array {
   const out = bytes.slice();
   const view = new DataView(out.buffer);
   if (out.length < 20 || view.getUint32(4, true) + 8 > out.length) throw damaged('WebP', 'it ends too early');
-  const flags = 20; // where the file is an extended one
+  const flags = 20; // in an extended file
   for (let at = 12; at + 8 <= out.length; ) {
     const name = String.fromCharCode(...out.subarray(at, at + 4));
     if (name in LEFT_OUT) {
       out.fill(0x78, at, at + 4);
       out[flags] &= ~LEFT_OUT[name];
     }
-    // Less one, behind the flags.
+    // Minus one, after the flags.
     if (name === 'VP8X') checkedSize('WebP', little(out, at + 12, 3) + 1, little(out, at + 15, 3) + 1);
     const size = view.getUint32(at + 4, true);
     at += 8 + size + (size % 2);

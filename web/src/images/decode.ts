@@ -1,4 +1,4 @@
-// ONNX's ImageDecoder: bytes of a picture's file to pixels, [height, width, channels].
+// ONNX's ImageDecoder: the bytes of a picture's file to pixels, [height, width, channels].
 import { invalid } from '../errors';
 import { decodeBmp } from './bmp';
 import { decodeByBrowser } from './by_browser';
@@ -13,7 +13,7 @@ const browsers =
   (bytes) =>
     decodeByBrowser(format, type, bytes);
 
-/** By how the files begin, in hexadecimal. */
+/** By the files' first bytes, in hexadecimal. */
 const FORMATS: readonly (readonly [RegExp, Decoder])[] = [
   [/^89504e470d0a1a0a/, decodePng],
   [/^ffd8ff/, browsers('JPEG', 'image/jpeg')],
@@ -39,7 +39,7 @@ export async function decodeImage(bytes: Uint8Array, format: string): Promise<Pi
   return inFormat(await decoder(bytes), format, channels);
 }
 
-/** Alpha is left out. Gray is that of BT.601, of numbers of 16 bits. */
+/** Alpha is ignored. Gray follows BT.601, in 16-bit numbers. */
 function inFormat(picture: Picture, format: string, channels: number): Picture {
   const { width, height, channels: given, pixels: from } = picture;
   if (given === channels && format !== 'BGR') return picture;

@@ -1,7 +1,7 @@
-// Deflated bytes, by the browser (or Node) itself.
+// Inflates bytes, by the browser (or Node) itself.
 import { damaged } from './picture';
 
-/** What `parts` (zlib's format) are deflated from: exactly `size` bytes. */
+/** Inflates `parts` (zlib's format) to exactly `size` bytes. */
 export async function inflate(format: string, parts: readonly Uint8Array[], size: number): Promise<Uint8Array> {
   const out = new Uint8Array(size);
   let filled = 0;

@@ -1,4 +1,4 @@
-// What a decoder gives: rows of pixels, from the top down.
+// A decoder's result: rows of pixels, from the top down.
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 
@@ -10,21 +10,21 @@ export interface Picture {
   readonly pixels: Uint8Array;
 }
 
-/** More than anyone has use for: a few bytes can claim to be a picture of any size. */
+/** The largest size: a few bytes can claim to be a picture of any size. */
 const MOST = 1 << 28;
 
-/** The bytes are no picture, or a damaged one. */
+/** The bytes are not a picture, or a damaged one. */
 export const damaged = (format: string, why: string) =>
   invalid(`these bytes are no ${format} picture, or a damaged one: ${why}`);
 
-/** Another decoder might read them. */
+/** Another decoder may be able to read them. */
 export const unknown = (format: string, what: string) =>
   new RuntimeError(
     ErrorCode.not_implemented,
     `${format} pictures${what} cannot be decoded here: decode them before the run, or save them as PNG`,
   );
 
-/** Refuses sizes that cannot be true. */
+/** Refuses impossible sizes. */
 export function checkedSize(format: string, width: number, height: number): void {
   if (!(width > 0 && height > 0)) throw damaged(format, `it is ${width} x ${height} pixels large`);
   if (width * height > MOST)
@@ -34,7 +34,7 @@ export function checkedSize(format: string, width: number, height: number): void
     );
 }
 
-/** Reads numbers of a file; past its end is an error. */
+/** Reads numbers of a file; throws past its end. */
 export class Reader {
   private readonly view: DataView;
   at = 0;

@@ -1,5 +1,5 @@
-// PNG, all of it but color spaces and transparency: samples as they are stored, of 16 bits the upper 8. Browsers decode
-// it, too, but multiply colors with alpha on the way, and convert color spaces.
+// PNG, except color spaces and transparency: samples as stored, with 16 bits reduced to the upper 8. Browsers decode
+// PNG, too, but multiply colors by alpha, and convert color spaces.
 import { crc32 } from '../wire/checksum';
 import { inflate } from './inflate';
 import { checkedSize, damaged, type Picture, Reader } from './picture';
@@ -15,7 +15,7 @@ const DEPTHS: Readonly<Record<number, readonly number[]>> = {
   6: [8, 16],
 };
 const PALETTE = 3;
-/** Adam7: the first column and row of each pass, and the steps from there. */
+/** Adam7: the first column and row of each pass, and its steps. */
 const PASSES = [
   [0, 0, 8, 8],
   [4, 0, 8, 8],
@@ -97,7 +97,7 @@ async function pixelsOf(head: Header, palette: Uint8Array, data: readonly Uint8A
   );
   const channels = color === PALETTE ? 3 : samples;
   const pixels = new Uint8Array(width * height * channels);
-  // Fewer bits than 8 are spread over the whole range; of 16 the upper byte comes first.
+  // Fewer bits than 8 are scaled to the whole range; the upper of two bytes comes first.
   const [mask, scale, wide] = [(1 << depth) - 1, color === PALETTE ? 1 : 255 / ((1 << depth) - 1), depth >> 3];
   let at = 0;
   for (const { left, top, right, down, columns, rows, stride } of passes) {

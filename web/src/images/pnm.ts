@@ -8,7 +8,7 @@ export function decodePnm(bytes: Uint8Array): Picture {
   const kind = bytes[1] - 48;
   let at = 2;
   const character = () => String.fromCharCode(bytes[at++]);
-  /** Also past the end, where everything ends. */
+  /** Valid past the end, too, where the file ends. */
   const skip = () => {
     for (; at < bytes.length; at++) {
       if (bytes[at] === 35) while (at < bytes.length && bytes[at] !== 10 && bytes[at] !== 13) at++;
