@@ -14,7 +14,7 @@ interface Job {
   }[];
 }
 
-/** A tensor says where its bytes lie behind the JSON. */
+/** A tensor has the place of its bytes after the JSON. */
 type Told = { dtype: number; dims: readonly number[]; offset: number; size: number } | readonly Told[] | null;
 
 class Answer {

@@ -1,4 +1,4 @@
-// Elements of the page. Texts of a model become text, never markup.
+// Elements of the page. A model's texts become text, never markup.
 
 export function element<K extends keyof HTMLElementTagNameMap>(
   kind: K,
@@ -11,7 +11,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** A row of a table: what it is of, and numbers. */
+/** A row of a table: a label, then numbers. */
 export function row([first, ...others]: readonly string[]): HTMLTableRowElement {
   const made = element('tr');
   made.append(element('td', first, 'text'), ...others.map((text) => element('td', text)));

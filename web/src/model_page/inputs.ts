@@ -1,4 +1,4 @@
-// What the page asks for each input: its sizes where the model leaves them open, and what to fill it with.
+// The page's fields for each input: sizes that the model leaves open, and contents.
 import { RuntimeError, ErrorCode, Tensor, type ValueMetadata } from '../index';
 import { element } from './elements';
 
@@ -40,7 +40,7 @@ function tensorForm(
   named: Map<string, HTMLInputElement[]>,
 ) {
   const { name, type } = input;
-  // Exporters call sizes "?" that they know nothing of.
+  // Exporters write "?" for sizes unknown to them.
   const shape = input.shape.map((size) => (size === '?' ? '' : size));
   const shown = element('fieldset');
   const words = shape.map((size) => size || '?').join(' × ') || 'any shape, or a single number';
@@ -109,7 +109,7 @@ async function image(
   return Tensor.fromImage(await createImageBitmap(file), options);
 }
 
-/** Random: floats from -1 to 1, integers and booleans 0 or 1. The same ones each time. */
+/** Random: floats from -1 to 1, integers and booleans 0 or 1. The same numbers each time. */
 function filled(type: string, dims: readonly number[], how: string): unknown {
   const count = dims.reduce((product, size) => product * size, 1);
   if (!Number.isSafeInteger(count)) throw wrong(`no tensor has the sizes ${dims.join(' × ')}`);
@@ -127,7 +127,7 @@ function filled(type: string, dims: readonly number[], how: string): unknown {
   return numbers(integer);
 }
 
-/** A float16 next to a number between -1 and 1. */
+/** The nearest float16 of a number between -1 and 1. */
 function toHalf(value: number): number {
   const bits = new Uint32Array(new Float32Array([value]).buffer)[0];
   const exponent = ((bits >> 23) & 255) - 112;

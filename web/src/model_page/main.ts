@@ -1,4 +1,4 @@
-// The page that `py-ort export --page` writes: a model with its inputs, outputs, times, and where its nodes run.
+// The page that `py-ort export --page` writes: a model with its inputs, outputs, times, and the placement of its nodes.
 import { providers } from 'virtual:build';
 import { ErrorCode, InferenceSession, type OnnxValue, RuntimeError, type Tensor } from '../index';
 import { Package } from '../package/package';
@@ -7,7 +7,7 @@ import { type InputForm, inputForms } from './inputs';
 import { outputRows } from './outputs';
 import { showPlacement } from './placement';
 
-/** What Python writes into the page: the files, each with shapes for its inputs to begin with. */
+/** Data that Python writes into the page: the files, each with initial shapes for its inputs. */
 interface PageData {
   readonly models: readonly {
     readonly file: string;
@@ -18,12 +18,12 @@ interface PageData {
 interface Opened {
   readonly session: InferenceSession;
   readonly provider: string;
-  /** Of the providers before it: why they did not run. */
+  /** Earlier providers, with the reasons why they did not run. */
   readonly leftOut: readonly string[];
   readonly loadMs: number;
 }
 
-/** A larger file is not read again for its placement, unless that is asked for: servers may know no ranges. */
+/** A larger file is read again for its placement only on request: servers may not support ranges. */
 const READ_TWICE = 64 << 20;
 const STEADY_RUNS = 10;
 const STEADY_MS = 5000;
@@ -43,7 +43,7 @@ function fail(error: unknown): void {
   say('failed', `${error instanceof Error ? error.message : String(error)}${code}`);
 }
 
-/** Opens the file for the first of these providers that there is here, and notes why others are not. */
+/** Opens the file for the first available one of these providers, and notes why others are not available. */
 async function open(url: URL, providers: readonly string[]): Promise<Opened> {
   const leftOut: string[] = [];
   for (const provider of providers) {
@@ -95,7 +95,7 @@ async function run(opened: Opened, forms: readonly InputForm[]): Promise<void> {
   say('done', 'done');
 }
 
-/** The providers to try, as asked for, of those that the file has plans for. */
+/** The providers to try, according to the user's choice, among those for which the file has plans. */
 function wanted(model: Package): readonly string[] {
   const choice = (at('provider') as HTMLSelectElement).value;
   if (providers.includes(choice)) return [choice];

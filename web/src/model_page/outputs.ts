@@ -1,4 +1,4 @@
-// Outputs in words: type and shape, the least, the mean and the largest number, and the first ones.
+// Outputs in words: type and shape, the smallest, mean and largest number, and the first ones.
 import { type OnnxValue, Tensor } from '../index';
 import { row } from './elements';
 
@@ -25,7 +25,7 @@ function first({ data, size }: Tensor): string {
 
 function numbers({ type, data }: Tensor): string[] {
   if (type === 'string' || /^u?int4$/.test(type)) return ['', '', ''];
-  // Halves that come as bits say nothing as numbers.
+  // The bits of halves are meaningless as numbers.
   if (/float16$/.test(type) && data instanceof Uint16Array) return ['', '', ''];
   let [least, most, sum] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0];
   const values = data as ArrayLike<number | bigint>;

@@ -1,9 +1,9 @@
-// Where the nodes run, and why: read from the model's file when it is asked for, since it lies behind the weights.
+// The placement of nodes, with reasons: read from the model's file on demand, since it follows the weights.
 import type { PlacedNode } from '../index';
 import { Package } from '../package/package';
 import { row } from './elements';
 
-/** Most rows: a longer table is of no use on a phone. */
+/** Most rows: a longer table is useless on a phone. */
 const MOST = 2000;
 
 export async function showPlacement(
