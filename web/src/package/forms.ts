@@ -1,5 +1,5 @@
-// Weights that lie in the file in another order than their plan wants them: the panels of eight columns of the CPU's
-// kernels, made of matrices.
+// Weights whose order in the file differs from their plan's: the panels of eight columns of the CPU's kernels, made
+// from matrices.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { Form } from './header';
@@ -20,16 +20,16 @@ interface Wanted {
   readonly dims: readonly number[];
 }
 
-/** Given a weight's bytes as they lie in the file, piece by piece, at multiples of four. */
+/** Receives a weight's bytes in the file's order, piece by piece, at multiples of four. */
 export type Scatter = (offset: number, piece: Uint8Array) => void;
 
 /**
- * Takes the bytes of a matrix and writes panels.
+ * Reads the bytes of a matrix and writes panels.
  *
  * @param from the matrix: its form, its size in bytes, and the form's parameters.
- * @param weight as its plan has it: its bytes, and its shape: [groups, panels, rows, 8], or without groups; of integers
+ * @param weight from its plan: its bytes, and its shape: [groups, panels, rows, 8], or without groups; for integers
  *   [groups, panels, fours of rows, 8, 4].
- * @param target asked for the weight's memory at each piece: memory may move.
+ * @param target returns the weight's memory, called for each piece: memory may move.
  */
 export function scatterIntoPanels(from: Placed, weight: Wanted, target: () => Uint8Array): Scatter {
   const { form, size, parameters = [] } = from;
@@ -65,7 +65,7 @@ export function scatterIntoPanels(from: Placed, weight: Wanted, target: () => Ui
       }
       return;
     }
-    // Runs of up to eight columns lie together on both sides.
+    // Runs of up to eight columns are contiguous on both sides.
     const end = i + values.length;
     const first = i;
     while (i < end) {
@@ -109,7 +109,7 @@ function scatterIntegers(from: Placed, weight: Wanted, target: () => Uint8Array)
   return (offset, piece) => {
     const memory = target();
     for (let i = 0; i < piece.length; ) {
-      // A line is what lies next to each other: a matrix's row, or the taps of a channel.
+      // A line is a contiguous part: a matrix's row, or the taps of a channel.
       const line = Math.floor((offset + i) / length);
       const start = i - (offset + i - line * length);
       const end = Math.min(piece.length, start + length);

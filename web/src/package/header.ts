@@ -1,28 +1,28 @@
-// The header of a .pyort file. py_ort/compiler/package/format.py says what is in it, and a test compares the two.
+// The header of a .pyort file. py_ort/compiler/package/format.py describes it, and a test compares the two.
 import { ErrorCode, PlanVersion } from '../schema';
 import { RuntimeError } from '../errors';
 import { crc32 } from '../wire/checksum';
 import { isOnnx } from './model_kinds';
 import { isCount, isInteger, isSize, isText, listOf, mapOf, orNull, recordOf } from './header_fields';
 
-/** What a file begins with. */
+/** The first bytes of a file. */
 export const MAGIC = new Uint8Array([0x50, 0x59, 0x4f, 0x52, 0x54, 0x0d, 0x0a, 0x1a]);
 /** Magic, size of the header, its CRC-32. */
 export const PREFIX_BYTES = 16;
-/** The one that is read. */
+/** The supported version. */
 const FORMAT_VERSION = 2;
 const LARGEST_HEADER = 1 << 28;
-/** At multiples of this contents start, and further files. */
+/** Contents and further files start at multiples of this. */
 const ALIGNMENT = 64;
 
-/** How a weight's bytes in the file become those that its plan wants: `Form` in Python. */
+/** Conversions of a weight's bytes in the file to those of its plan: `Form` in Python. */
 export const Form = { asIs: 0, matrix: 1, transposed: 2, slices: 3, integers: 4 } as const;
 
 export interface NodeArgEntry {
   readonly name: string;
   /** In ONNX's words: "tensor(float)", "seq(tensor(int64))", … */
   readonly type: string;
-  /** A number, a name or null for each dimension; null when the rank is not known. */
+  /** A number, a name or null for each dimension; null if the rank is unknown. */
   readonly dims: readonly (number | string | null)[] | null;
   readonly keys: readonly (number | string | null)[] | null;
 }
@@ -63,7 +63,7 @@ export interface Header {
   readonly plans: readonly PlanEntry[];
   readonly size: number;
   readonly parts: readonly PartEntry[];
-  /** Where each content of the data starts, and its CRC-32. */
+  /** The start of each content of the data, and its CRC-32. */
   readonly checksums: readonly (readonly [number, number])[];
 }
 
@@ -105,7 +105,7 @@ const isHeader = recordOf<Header>({
   checksums: listOf(isPair),
 });
 
-/** The size of the header that follows these bytes. What is no .pyort file is refused, with what to do about it. */
+/** The size of the header that follows these bytes. Throws for other files, with advice. */
 export function headerSize(prefix: Uint8Array, what: string): number {
   if (!MAGIC.every((byte, i) => prefix[i] === byte)) throw notAPackage(prefix, what);
   const size = new DataView(prefix.buffer, prefix.byteOffset).getUint32(8, true);
@@ -149,13 +149,13 @@ function parsed(text: Uint8Array, what: string): object {
   try {
     told = JSON.parse(new TextDecoder().decode(text));
   } catch {
-    // Told below, as other data that are no header.
+    // Reported below, like other data that are not a header.
   }
   if (typeof told !== 'object' || told === null) throw damaged(what, 'its header is not what it should be');
   return told;
 }
 
-/** In words that help. */
+/** An error with advice. */
 function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
   const known = new TextDecoder('latin1').decode(prefix);
   const looks = isOnnx(prefix)

@@ -1,11 +1,11 @@
-// Checks of the fields in the header of a .pyort file, JSON that a stranger may have written.
+// Checks of the fields in the header of a .pyort file, JSON from an untrusted source.
 
 /** Returns true if data are of a type. */
 export type Is<T> = (data: unknown) => data is T;
 
 export const isText: Is<string> = (data) => typeof data === 'string';
 export const isInteger: Is<number> = (data): data is number => Number.isInteger(data);
-/** A size or an offset, which sums up without rounding. */
+/** A size or an offset that adds up without rounding. */
 export const isCount: Is<number> = (data): data is number => Number.isSafeInteger(data) && (data as number) >= 0;
 export const isSize: Is<number | string | null> = (data): data is number | string | null =>
   data === null || isText(data) || isInteger(data);

@@ -1,4 +1,4 @@
-// A model's file, wherever it is: read once, from its beginning to its end.
+// A model's file, from any source: read once, from its beginning to its end.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { host } from '../host';
@@ -8,23 +8,23 @@ import { readerOf } from '../wire/resuming';
 import { type ModelFile, noModel } from './model_kinds';
 
 export interface OpenedFile {
-  /** In words. */
+  /** A description, for errors. */
   readonly what: string;
   readonly reader: ByteReader;
-  /** Where ranges of it can be had, if they can. */
+  /** The URL from which ranges are available, if they are. */
   readonly ranges: string | undefined;
 }
 
-/** Fetches a model. A development server gives it compiled to who says that (`py_ort/serving`). */
+/** Fetches a model. With this header a development server sends it compiled (`py_ort/serving`). */
 export const fetchedModel = (url: string) => fetched(url, { Accept: 'application/x-pyort, */*;q=0.8' });
 
-/** Opens a file. @param fetchFile gives what is at a URL; of another one's answers no ranges are asked for. */
+/** Opens a file. @param fetchFile fetches a URL; with another function than the default, no ranges are requested. */
 export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promise<OpenedFile> {
   if (typeof file === 'string' || file instanceof URL) {
     const url = host.resolve(String(file));
     const response = await fetchFile(url);
     const stream = response.body ?? new Blob([await response.arrayBuffer()]).stream();
-    // Where it was found in the end: further files are beside that.
+    // The final URL: further files are next to it.
     const found = response.url || url;
     const hasRanges = fetchFile === fetchedModel && response.headers.get('Accept-Ranges') === 'bytes';
     const ranges = hasRanges ? found : undefined;
@@ -43,7 +43,7 @@ export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promi
 const scopes = new WeakMap<object, string>();
 let unnamed = 0;
 
-/** Whose word a file is: that of its folder on the network, or its own. */
+/** The origin of a file, for trust: its folder on the network, or itself. */
 export function scopeOf(file: ModelFile): string {
   if (typeof file === 'string' || file instanceof URL) {
     const url = host.resolve(String(file));

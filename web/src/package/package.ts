@@ -1,4 +1,4 @@
-// A .pyort file: the plans in it, and the weights of one of them on their way.
+// A .pyort file: its plans, and the weights of one of them while they are read.
 import { invalid } from '../errors';
 import { named } from '../wire/values';
 import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
@@ -7,7 +7,7 @@ import { damaged, type Header, headerSize, PREFIX_BYTES, readHeader } from './he
 import { type OpenedFile, openFile } from './model_file';
 import type { ModelFile } from './model_kinds';
 
-/** Where a weight lies in the file. */
+/** The place of a weight in the file. */
 export interface WeightPlace {
   readonly offset: number;
   readonly size: number;
@@ -15,21 +15,21 @@ export interface WeightPlace {
   readonly parameters?: readonly number[];
 }
 
-/** A plan of the file and its weights, which can be had once. */
+/** A plan of the file and its weights, which can be read once. */
 export interface PackagedPlan {
   readonly providers: readonly string[];
   readonly plan: Uint8Array;
   /** In the order of the plan's weights. */
   readonly places: readonly WeightPlace[];
   download(wanted: readonly Range[], take: TakeChunk): Promise<void>;
-  /** Takes the bytes of a weight, too, and throws when they are there and not what was written. */
+  /** Receives a weight's bytes, too, and throws after the last ones if they differ from the written ones. */
   check(place: WeightPlace, goOn: GoOn): TakeChunk | undefined;
 }
 
 /** Finds a further file of a model. */
 export type FindPart = (name: string) => ModelFile;
 
-/** What is not wanted of a file is skipped, rather than read, from so many bytes on. */
+/** Unneeded parts of a file are skipped by ranges, not read, from this number of bytes on. */
 const WORTH_RANGES = 4 << 20;
 
 export class Package {
@@ -45,7 +45,7 @@ export class Package {
     this.checksums = new Map(header.checksums);
   }
 
-  /** @param findPart by default what lies beside a URL. */
+  /** @param findPart by default files next to a URL. */
   static async open(source: ModelFile, findPart?: FindPart, open = openFile): Promise<Package> {
     const file = await open(source);
     const { reader, what } = file;
@@ -68,8 +68,8 @@ export class Package {
   }
 
   /**
-   * The number of the plan for these providers: that for the input shapes which these sizes of dimensions give, if
-   * there is one, else that for all shapes.
+   * The number of the plan for these providers: the one for the input shapes with these sizes of dimensions, if there
+   * is one, otherwise the one for all shapes.
    */
   find(providers: readonly string[], dimensions: { readonly [name: string]: number } = {}): number | undefined {
     const wanted = Object.fromEntries(
@@ -88,7 +88,7 @@ export class Package {
     return fitting[0]?.number;
   }
 
-  /** Reads a plan. Once: the rest of the file is its weights. */
+  /** Reads a plan. Only once: the rest of the file is its weights. */
   async plan(number: number): Promise<PackagedPlan> {
     const { providers, offset, size, weights } = this.header.plans[number];
     const { reader, what } = this.file;
@@ -105,7 +105,7 @@ export class Package {
     };
   }
 
-  /** Where the nodes of a plan run, as JSON. Instead of `plan`: a file is read once. */
+  /** The placement of a plan's nodes, as JSON. Replaces `plan`: a file is read once. */
   async placement(number: number): Promise<unknown> {
     const [start, size] = this.header.plans[number].placement;
     const [text, end] = [new Uint8Array(size), start + size];
@@ -120,7 +120,7 @@ export class Package {
     return JSON.parse(new TextDecoder().decode(text));
   }
 
-  /** What sums a content up as it comes; undefined where the file has no checksums. */
+  /** A function that computes a content's checksum as it arrives; undefined if the file has no checksums. */
   private check(offset: number, size: number, goOn?: GoOn): TakeChunk | undefined {
     const wanted = this.checksums.get(offset);
     if (wanted === undefined) return undefined;
@@ -133,7 +133,7 @@ export class Package {
     };
   }
 
-  /** The names of those in which a region lies. */
+  /** The names of the files that contain a region. */
   private filesOf(start: number, end: number): string[] {
     const { size, parts } = this.header;
     let at = size - parts.reduce((sum, part) => sum + part.size, 0);
@@ -145,7 +145,7 @@ export class Package {
     return found;
   }
 
-  /** Nothing more of it is wanted. */
+  /** No more of it is needed. */
   close(): void {
     this.file.reader.cancel();
   }
@@ -164,7 +164,7 @@ export class Package {
     for (const each of further) await each();
   }
 
-  /** What is still to come of the first file. */
+  /** Reads the rest of the first file. */
   private async rest(from: number, end: number, wanted: readonly Range[], take: TakeChunk): Promise<void> {
     const { reader, ranges } = this.file;
     const within = cut(wanted, from, end);
@@ -173,7 +173,7 @@ export class Package {
       reader.cancel();
       const moved = within.map((range) => ({ start: range.start + this.dataStart, end: range.end + this.dataStart }));
       return downloadChunks(ranges, this.dataStart + end, moved, (offset, bytes) => {
-        // A server that knows no ranges after all sends the header again.
+        // A server that does not support ranges after all sends the header again.
         const header = Math.max(this.dataStart - offset, 0);
         if (header < bytes.byteLength) take(offset + header - this.dataStart, bytes.subarray(header));
       });
@@ -198,7 +198,7 @@ export class Package {
   }
 }
 
-/** The parts of ranges that lie within these bounds. */
+/** The parts of ranges within these bounds. */
 function cut(wanted: readonly Range[], from: number, end: number): Range[] {
   return wanted
     .filter((range) => range.end > from && range.start < end)
