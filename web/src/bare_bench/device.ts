@@ -1,10 +1,10 @@
-// What a device does at best, by the shortest code that shows it: numbers for floors below which no run can be.
+// A device's best rates, measured by the shortest code possible: lower bounds for the time of any run.
 
-/** Rates are a second's. */
+/** Rates are per second. */
 export interface DeviceRates {
-  /** A submission with one tiny dispatch, and four bytes of its result back. */
+  /** A submission of one tiny dispatch, and a download of four bytes of its result. */
   readonly roundTripMs: number;
-  /** One more tiny dispatch, which waits for the one before it. */
+  /** One more tiny dispatch, which waits for the previous one. */
   readonly launchMs: number;
   /** Multiplications and additions of float32. */
   readonly operations: number;
@@ -16,13 +16,13 @@ export interface DeviceRates {
 }
 
 const SIZE = 32 << 20;
-/** What is measured should take so long: clocks and schedulers blur less. */
+/** The least time to measure: clocks and schedulers then matter less. */
 const ENOUGH_MS = 20;
 const TRIES = 3;
 const THREADS = 64;
 const CHAINS = 12;
 const STEPS = 4;
-/** Of one chain and turn: multiplications and additions of vec4's. */
+/** In one chain and turn: multiplications and additions of vec4s. */
 const OPERATIONS = 8 * STEPS;
 const GROUPS = { arithmetic: 4096, copy: SIZE / 16 / THREADS / 4 };
 
@@ -40,7 +40,7 @@ const ARITHMETIC = `@group(0) @binding(0) var<storage, read_write> y: array<vec4
     .join(' ')} }
   y[id.x % ${THREADS}u] = ${chains((i) => `${i ? '+ ' : ''}s_${i}`)};
 }`;
-/** Four vectors a thread, those of neighbors side by side. */
+/** Four vectors per thread, interleaved with those of its neighbors. */
 const COPY = `@group(0) @binding(0) var<storage, read_write> y: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
 @compute @workgroup_size(${THREADS}) fn main(@builtin(global_invocation_id) id: vec3<u32>,
@@ -49,7 +49,7 @@ const COPY = `@group(0) @binding(0) var<storage, read_write> y: array<vec4<f32>>
   ${[0, 1, 2, 3].map((i) => `y[id.x + ${i}u * all] = x[id.x + ${i}u * all];`).join(' ')}
 }`;
 
-/** The shortest of a few times, in ms. */
+/** The shortest of a few measurements, in ms. */
 async function shortest(run: () => Promise<unknown>): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < TRIES; i++) {
@@ -60,7 +60,7 @@ async function shortest(run: () => Promise<unknown>): Promise<number> {
   return best;
 }
 
-/** What one of many costs: `run(n)` with n doubled until it takes long enough, less what none costs. */
+/** The time of one of many: `run(n)` with n doubled until it takes long enough, minus the time without any. */
 async function each(run: (count: number) => Promise<unknown>, most: number): Promise<number> {
   await run(1); // compiles
   const none = await shortest(() => run(0));
@@ -76,7 +76,7 @@ export async function openDevice(): Promise<GPUDevice> {
   return device;
 }
 
-/** A tiny dispatch `count` times in one submission, and four bytes of the result back. */
+/** Runs a tiny dispatch `count` times in one submission, and downloads four bytes of the result. */
 export function tinyRuns(device: GPUDevice): (count: number) => Promise<void> {
   const pipeline = pipelineOf(device, TINY);
   const y = bufferOf(device, 16);
@@ -117,7 +117,7 @@ export async function measureDevice(device: GPUDevice): Promise<DeviceRates> {
   };
 }
 
-/** Turns of arithmetic in registers. */
+/** Runs arithmetic in registers. */
 function arithmetic(device: GPUDevice): (count: number) => Promise<void> {
   const pipeline = pipelineOf(device, ARITHMETIC);
   const y = bufferOf(device, THREADS * 16);
@@ -174,7 +174,7 @@ function dispatched(
   return device.queue.onSubmittedWorkDone();
 }
 
-/** Bytes read and written a second by this thread's CPU. */
+/** Bytes per second that this thread's CPU reads and writes. */
 export async function measureCopies(): Promise<number> {
   const [from, to] = [new Uint8Array(SIZE).fill(1), new Uint8Array(SIZE)];
   const ms = await each(async (count) => {

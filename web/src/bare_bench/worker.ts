@@ -1,4 +1,4 @@
-// What the bridge and the device could be at best: raw commands over a bare websocket. Query: port, token. See
+// The best rates of the bridge and the device: raw commands over a bare websocket. Query: port, token. See
 // py_ort/bench/bare.py.
 import { downloadChunks } from '../wire/download';
 import { measureCopies, measureDevice, openDevice, tinyRuns } from './device';
