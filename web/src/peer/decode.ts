@@ -1,22 +1,22 @@
-// A decoder in onnxruntime-web, written word by word as transformers.js does: what a run leaves in GPU buffers is the
-// next one's input, logits come down, and the next word is their largest.
+// A decoder in onnxruntime-web, with a loop like transformers.js': each run's GPU buffers are the next one's inputs,
+// logits are downloaded, and the next token is the largest.
 import type { Ort, OrtSession, OrtTensor } from './ort';
 
 export interface DecodeCache {
-  /** Its input and output. */
+  /** Names of its input and output. */
   readonly past: string;
   readonly present: string;
-  /** Of one without rows. */
+  /** The dims of an empty cache. */
   readonly dims: readonly number[];
 }
 
 export interface DecodeTask {
   readonly prompt: readonly number[];
-  /** Words to write behind the prompt's first one. */
+  /** Tokens to generate after the prompt's first one. */
   readonly count: number;
-  /** The types of inputs that are no caches. */
+  /** The types of inputs other than caches. */
   readonly inputs: { readonly [name: string]: string };
-  /** Of caches. */
+  /** The type of caches. */
   readonly type: string;
   readonly caches: readonly DecodeCache[];
 }
@@ -64,7 +64,7 @@ export async function decode(
   return { prompt_ms: times[0], step_ms: times.slice(1), words };
 }
 
-/** What goes in besides caches. */
+/** The inputs other than caches. */
 function numbers(
   { inputs }: DecodeTask,
   words: readonly number[],
@@ -85,7 +85,7 @@ function numbers(
   );
 }
 
-/** The place of the largest number of the last row. */
+/** The index of the largest number in the last row. */
 function largest({ dims, data }: OrtTensor): number {
   const row = (data as Float32Array).subarray(-dims[dims.length - 1]);
   let best = 0;

@@ -1,10 +1,10 @@
-// What is JSON in messages to and from this worker. Python's types are py_ort/runtime/peer/json_fields.py; a test
-// compares them.
+// Types of the JSON fields in messages to and from this worker. Python's types are in
+// py_ort/runtime/peer/json_fields.py; a test compares them.
 import type { DecodeTask } from './decode';
 
 export type { DecodeCache, Decoded, DecodeTask } from './decode';
 
-/** CreateSession.options, of which `plan` is the URL of an ONNX model. */
+/** CreateSession.options; `plan` is the URL of an ONNX model. */
 export interface PeerOptions {
   /** URLs of onnxruntime-web's files. */
   readonly module: string;
@@ -12,9 +12,9 @@ export interface PeerOptions {
   readonly wasm: string;
   readonly provider: string;
   readonly threads: number;
-  /** false if a node on the CPU is to be an error. */
+  /** false if a node on the CPU is an error. */
   readonly fallback?: boolean;
-  /** More of its session options. */
+  /** Further session options of onnxruntime-web. */
   readonly session?: object;
 }
 
@@ -24,12 +24,12 @@ export interface PeerSessionInfo {
   readonly version: string;
 }
 
-/** Run.options: a text to write, instead of feeds. */
+/** Run.options: generate tokens, instead of running feeds. */
 export interface PeerRunOptions {
   readonly decode: DecodeTask;
 }
 
-/** RunResult.info of a run with feeds. */
+/** RunResult.info, for a run with feeds. */
 export interface PeerRunInfo {
   readonly run_ms: number;
 }

@@ -1,4 +1,4 @@
-// What we use of onnxruntime-web.
+// The parts of onnxruntime-web that we use.
 export interface OrtTensor {
   readonly type: string;
   readonly dims: readonly number[];

@@ -1,5 +1,5 @@
-// The other engine: a worker that speaks the same protocol, but runs sessions with onnxruntime-web.
-// What is JSON in them is told by json_fields.ts.
+// The other engine: a worker with the same protocol, which runs sessions with onnxruntime-web. json_fields.ts has the
+// types of its JSON.
 import {
   Body,
   type CreateSessionT,
