@@ -1,8 +1,8 @@
-// What differs between browsers and other places where JavaScript runs: workers, files, who gives WebGPU. Browsers are
-// the default; the entry for Node (node/) puts its own in place before anything else happens.
+// Differences between browsers and other JavaScript hosts: workers, files, the source of WebGPU. Browsers are the
+// default; the entry for Node (node/) installs its own host first.
 
 export interface HostWorker extends Pick<Worker, 'postMessage' | 'terminate' | 'onmessage' | 'onerror'> {
-  /** Whether it keeps the process alive, where there is one. */
+  /** Makes it keep the process alive or not, in hosts with a process. */
   ref?(): void;
   unref?(): void;
 }
@@ -10,18 +10,18 @@ export interface HostWorker extends Pick<Worker, 'postMessage' | 'terminate' | '
 export interface Host {
   /** Cores of this machine. */
   readonly cores: number;
-  /** A URL of what a user named: a URL, perhaps relative, or a path where there are paths. */
+  /** The URL for a user's name of a file: a URL, which may be relative, or a path if the host has paths. */
   resolve(file: string): string;
   fetch(url: string | URL, init?: RequestInit): Promise<Response>;
   /** Starts a worker of a module's script. */
   startWorker(url: URL, name: string): HostWorker;
-  /** Why sessions run in the thread that makes them, in words; undefined where a worker is better. */
+  /** The reason why sessions run in the thread that makes them; undefined if a worker is better. */
   withoutProxy(asked: boolean): string | undefined;
-  /** Why this thread, or a worker of it, shares no memory with workers, in words; undefined where it may. */
+  /** The reason why this thread, or its worker, shares no memory with workers; undefined if it can. */
   withoutSharing(inWorker?: boolean): string | undefined;
-  /** Where WebGPU is asked for adapters; or why there is none, in words. */
+  /** The source of WebGPU's adapters, or the reason why there is none. */
   gpu(): Promise<GPU | string>;
-  /** Bytes as a GPU's queue takes them. */
+  /** Bytes in a form that a GPU's queue accepts. */
   forQueue(bytes: Uint8Array): Uint8Array;
 }
 
@@ -29,10 +29,10 @@ const browser: Host = {
   get cores() {
     return navigator.hardwareConcurrency || 1;
   },
-  /** As fetch does it: a page may have a <base>. */
+  /** Like fetch: a page may have a <base>. */
   resolve: (file) => new URL(file, globalThis.document?.baseURI ?? globalThis.location?.href).href,
   fetch: (url, init) => fetch(url, init),
-  /** Browsers start no modules of another origin, such as a CDN's, but import them. */
+  /** Browsers refuse to start a worker with a module of another origin, such as a CDN's, but can import it. */
   startWorker(url, name) {
     if (url.origin === globalThis.location?.origin || url.protocol === 'blob:')
       return new Worker(url, { type: 'module', name });
@@ -63,7 +63,7 @@ const browser: Host = {
 
 export let host: Host = browser;
 
-/** Before anything else is done. */
+/** Call it first. */
 export function setHost(other: Host): void {
   host = other;
 }

@@ -1,7 +1,7 @@
-// What a run, or the making of a session, spends its time on: spans on the worker's clock. Python draws them beside its
-// own, and a browser's tools show them if they are marked.
+// Spans of a run, or of the creation of a session, on the worker's clock. Python draws them together with its own, and
+// a browser's tools show them if they are marked.
 
-/** Name, category, begin and end (performance.now()), and what else is to be said. */
+/** Name, category, begin and end (performance.now()), and further information. */
 export type Span = readonly [
   name: string,
   category: SpanCategory,
@@ -10,18 +10,18 @@ export type Span = readonly [
   args?: { readonly [key: string]: unknown },
 ];
 
-/** page: the worker itself; node: a node that the core carries out; gpu: the GPU, as the page sees it. */
+/** page: the worker itself; node: a node that the core runs; gpu: the GPU, from the page's side. */
 export type SpanCategory = 'page' | 'node' | 'gpu';
 
-/** What a profiled run times on the GPU: each dispatch, or the passes that a run without a profile has, too. */
+/** The timed parts of a profiled run on the GPU: each dispatch, or the passes, which exist without a profile, too. */
 export type Timed = 'dispatches' | 'passes';
 
 export class Timeline {
   readonly spans: Span[] = [];
 
   /**
-   * @param marked whether all of it is in the browser's own performance timeline too.
-   * @param timed of a profiled run.
+   * @param marked true if all spans are in the browser's own performance timeline, too.
+   * @param timed for a profiled run.
    */
   constructor(
     private readonly marked = false,
@@ -33,12 +33,12 @@ export class Timeline {
     this.mark(name, TRACKS[category], start, end, args);
   }
 
-  /** What only the browser's timeline has. */
+  /** Marks that only the browser's timeline has. */
   mark(name: string, track: string, start: number, end: number, args: Span[4] = {}): void {
     if (this.marked) marks.add(name, track, start, end, args);
   }
 
-  /** Runs `work`, and says how long it took. */
+  /** Runs `work`, and records its time. */
   async during<T>(name: string, work: () => Promise<T> | T): Promise<T> {
     const start = performance.now();
     const result = await work();
@@ -52,7 +52,7 @@ const TRACKS: Readonly<Record<SpanCategory, string>> = { page: 'worker', node: '
 /** A browser keeps entries until they are cleared. */
 const MOST_MARKS = 20_000;
 
-/** Entries of `performance`; DevTools give tracks of their own to those with such details, below one heading. */
+/** Entries of `performance`. DevTools show entries with such details in tracks of their own, below one heading. */
 class Marks {
   private readonly names = new Set<string>();
   private count = 0;

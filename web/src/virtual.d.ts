@@ -1,5 +1,5 @@
 // Made by build.mjs.
-/** From the files of src/providers/webnn/operators; what they are, only that folder knows. */
+/** From the files of src/providers/webnn/operators; only that folder knows their types. */
 declare module 'virtual:kernels/webnn/operators' {
   export const kernels: readonly unknown[];
   export const sources: readonly string[];
@@ -13,20 +13,20 @@ declare module 'virtual:kernels/webgl/kernels' {
 /** From the files of src/providers/webgpu/kernels. */
 declare module 'virtual:kernels' {
   export const kernels: readonly import('./contract/kernel').Kernel[];
-  /** The file of each, in that folder. */
+  /** The file of each kernel, in that folder. */
   export const sources: readonly string[];
   /** True where the list has the kernels of some models only: see linked_kernels.ts. */
   export const isMinimal: boolean;
 }
-/** What differs between builds of the API. */
+/** The differences between builds of the API. */
 declare module 'virtual:build' {
   /** Its execution providers, best first. */
   export const providers: readonly string[];
-  /** Those that other builds have. */
+  /** Providers of other builds. */
   export const elsewhere: readonly string[];
-  /** What is known of those with devices before their code is loaded. */
+  /** The part of providers with devices that is needed before their code is loaded. */
   export const sides: { readonly [provider: string]: import('./device/module').PageSide | undefined };
-  /** A worker's script: its name, and its URL beside this module. */
+  /** A worker's script: its name, and its URL next to this module. */
   interface Script {
     readonly name: string;
     url(): URL;
@@ -34,25 +34,29 @@ declare module 'virtual:build' {
   /** Files of providers that are loaded when a session names the provider. */
   export const late: { readonly [provider: string]: Script };
   export const worker: Script;
-  /** That of sessions without devices. */
+  /** The script for sessions without devices. */
   export const plain: Script;
   export const thread: Script;
 }
-/** Those with devices that the build has, by their names, best first. */
+/** The build's providers with devices, by their names, best first. */
 declare module 'virtual:providers' {
   export const providers: { readonly [provider: string]: import('./device/module').ProviderModule | undefined };
 }
-/** What providers do of decoders' loops, by their names. */
+/** Providers' parts in decoders' loops, by their names. */
 declare module 'virtual:parts' {
   export const parts: { readonly [provider: string]: import('./generate/device_part').DevicePartOf | undefined };
 }
-/** The loops of decoders in the script itself, for places without `import()`; elsewhere generate.mjs has them. */
+/**
+ * The loops of decoders in the script itself, for environments without `import()`; otherwise they are in generate.mjs.
+ */
 declare module 'virtual:loops' {
   export const loops: typeof import('./generate/generator') | undefined;
 }
-/** The core's glue in the script itself, for workers and places without `import()`; elsewhere core.mjs is a file. */
+/**
+ * The core's glue in the script itself, for workers and environments without `import()`; otherwise it is in core.mjs.
+ */
 declare module 'virtual:core' {
   export const createCore: import('./core/module').CreateCore | undefined;
 }
-/** What the files of providers that are loaded late import from the rest of the build. */
+/** The parts of the build that the files of late providers import. */
 declare module 'virtual:outside';
