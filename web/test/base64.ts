@@ -1,4 +1,4 @@
-// Bytes as text: the way of the test pages through Playwright's evaluate, which is slow but needs no server.
+// Bytes as text, for the test pages' calls through Playwright's evaluate, which is slow but needs no server.
 
 export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));

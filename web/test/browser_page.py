@@ -1,4 +1,4 @@
-"""A page of a folder in headless Chromium, for the tests of web/: no websocket, no session of Python's."""
+"""A page of a folder in headless Chromium, for the tests of web/: no websocket, no Python session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEB = Path(__file__).resolve().parents[1]
 ADAPTERS = {
     "swiftshader": NEEDS.flags["software"],
     "default": ["--enable-unsafe-webgpu", "--enable-features=Vulkan"],
-    # A software adapter with shader-f16, where the environment names a library that gives it to Chromium.
+    # A software adapter with shader-f16, if the environment names a library that provides it to Chromium.
     "lavapipe": SOFTWARE,
 }
 LAVAPIPE = "PY_ORT_LAVAPIPE"
@@ -34,7 +34,7 @@ class BrowserPage:
     Args:
         build_args: For build.mjs.
         adapter: A key of `ADAPTERS`.
-        ready: The global function that is there once the page has loaded.
+        ready: A global function that exists once the page has loaded.
     """
 
     def __init__(self, build_args: Sequence[str], ready: str, adapter: str = "swiftshader") -> None:
@@ -44,7 +44,7 @@ class BrowserPage:
         handler = functools.partial(_Handler, directory=str(self.folder))
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        # Playwright's objects belong to the thread that made them, in which an event loop runs from then on.
+        # Playwright's objects belong to the thread that made them, in which they then run an event loop.
         self._thread = ThreadPoolExecutor(1)
         self._thread.submit(self._open, ready, adapter).result()
 
@@ -69,7 +69,7 @@ class BrowserPage:
         return self._thread.submit(self._page.evaluate, expression, argument).result()
 
     def evaluate_in_workers(self, expression: str, argument: Any = None) -> int:
-        """Evaluate in the page's workers; return how many there are."""
+        """Evaluate in the page's workers; return their number."""
 
         def evaluate() -> int:
             for worker in self._page.workers:

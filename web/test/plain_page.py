@@ -30,7 +30,7 @@ class PageError(Exception):
 
 @dataclass
 class GpuTensor:
-    """A tensor that stayed on the GPU."""
+    """A tensor that stays on the GPU."""
 
     dtype: str
     dims: list[int]
@@ -49,7 +49,7 @@ class Ran:
 
     @property
     def made(self) -> int:
-        """How many pipelines, buffers and bind groups the run made."""
+        """Number of pipelines, buffers and bind groups that the run made."""
         return sum(self.info["counters"][name] for name in ("pipelines", "buffers", "bind_groups"))
 
 
@@ -72,7 +72,9 @@ class PlainPage:
         return answer.get("value")
 
     def load(self, model: onnx.ModelProto, on_cpu: Sequence[str] = ()) -> PlainSession:
-        """Compile a model as it is and load it; the nodes named in `on_cpu` run on wasm, all others where they can."""
+        """Compile a model without changes and load it; the nodes named in `on_cpu` run on wasm, all others on WebGPU
+        where possible.
+        """
         options = CompileOptions(force_cpu_node_names=on_cpu, graph_optimization_level="disabled")
         return self.load_compiled(compile_model(model.SerializeToString(), options=options))
 

@@ -1,5 +1,5 @@
-// A WebGPU that computes nothing: enough of the API for sessions to load and run in Node, where buffers hold zeros. It
-// checks what WebGPU checks of the buffers that a dispatch binds, because that is what the memory plan must see to.
+// A WebGPU that computes nothing: enough of the API for sessions to load and run in Node, where buffers are zeros. It
+// makes WebGPU's checks of the buffers that a dispatch binds, because the memory plan must satisfy them.
 
 export interface FakeAdapterOptions {
   /** Traits follow from these, as from a real adapter's. */
@@ -34,7 +34,7 @@ interface FakeEntry {
   readonly resource: { readonly buffer: FakeBuffer; readonly offset: number; readonly size: number };
 }
 
-/** What is wrong with a group of bindings; one dispatch has one group. */
+/** The errors of a group of bindings; a dispatch has one group. */
 function complain(label: string, { entries: types }: FakeLayout, entries: readonly FakeEntry[]): void {
   const bound = entries.map(({ binding, resource }) => ({
     ...resource,
@@ -113,7 +113,7 @@ class FakeDevice {
   destroy(): void {}
 }
 
-/** Puts a `navigator.gpu` with one adapter there. */
+/** Installs a `navigator.gpu` with one adapter. */
 export function installFakeGpu({ software, f16 = false }: FakeAdapterOptions): void {
   const features = new Set(['subgroups', ...(f16 ? ['shader-f16'] : [])]);
   const adapter = {

@@ -1,7 +1,7 @@
-// Loads plans in Node and runs them on a GPU that computes nothing: what memory sessions plan, and which pipelines they
-// make.
+// Loads plans in Node and runs them on a GPU that computes nothing, to find the memory that sessions plan, and their
+// pipelines.
 //   node main.mjs JOBS.json ANSWERS.json; jobs: a list of {plan, weights, core, software, f16, runs, feeds: {name:
-//   {dtype, dims}}}; answers: what each told, or {error}.
+//   {dtype, dims}}}; answers: each job's result, or {error}.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { cpuElementSize, dtypeOf, elementCount } from '../../src/contract/elements';
@@ -63,5 +63,5 @@ for (const job of JSON.parse(readFileSync(process.argv[2], 'utf8')) as Job[]) {
   }
 }
 writeFileSync(process.argv[3], JSON.stringify(answers));
-// The devices are never lost, which Node would wait for.
+// The devices are never lost, for which Node would wait.
 process.exit(0);

@@ -15,7 +15,7 @@ import { withoutMatrices } from './subgroup_matrices';
 interface TensorJson {
   dtype: DTypeName;
   dims: number[];
-  /** Base64 of the elements, as on the CPU. */
+  /** Base64 of the elements, in the CPU's form. */
   data: string;
 }
 
@@ -23,39 +23,39 @@ interface Case {
   op: string;
   domain?: string;
   attributes?: AttributeRecord;
-  /** A number: the very tensor of that input. */
+  /** A number: the same tensor as that input. */
   inputs: (TensorJson | number | null)[];
   /** Indices of the host inputs. */
   host?: number[];
-  /** Which outputs are wanted; one by default. */
+  /** True for each wanted output; one by default. */
   outputs?: boolean[];
-  /** Take the variants for hardware, whatever the adapter is. */
+  /** Use the variants for hardware, whatever the adapter is. */
   hardware?: boolean;
-  /** Traits of a lesser device, e.g. {maxStorageBindingSize: 4096}. */
+  /** Traits of a weaker device, e.g. {maxStorageBindingSize: 4096}. */
   traits?: Partial<DeviceTraits>;
-  /** Times to run it for the median; 0: just once, untimed. */
+  /** Number of runs for the median; 0: one run, untimed. */
   repeat?: number;
 }
 
 interface Result {
   outputs: (TensorJson | null)[];
   shaders: string[];
-  /** Milliseconds of one run inside a batch, upload and download not included. */
+  /** Milliseconds of one run inside a batch, without upload and download. */
   median_ms?: number;
   compile_ms: number;
 }
 
 let provider: Promise<GpuProvider> | undefined;
 
-/** What each key stood for. */
+/** The text of each key. */
 const texts = new Map<string, string>();
 
-/** Requests that are new, and have not been looked at. */
+/** New requests, not checked yet. */
 let asked: ShaderRequest[] = [];
 
 /**
- * The provider, with a cache that lets no text of a shader depend on more than is in its key: not on the device, nor on
- * a shape.
+ * The provider, with a cache that checks that a shader's text depends only on its key: not on the device, nor on a
+ * shape.
  */
 async function openProvider(): Promise<GpuProvider> {
   const made = await GpuProvider.open();
@@ -87,8 +87,8 @@ async function runKernel(test: Case): Promise<Result> {
 }
 
 /**
- * The memory plan may declare all bindings read_write; what is read then is not uniform to a compiler, and barriers
- * must not depend on it.
+ * The memory plan may declare all bindings read_write. To a compiler their values then are not uniform, and barriers
+ * must not depend on them.
  */
 async function throwUnlessReadWrite({ gpu }: GpuProvider): Promise<void> {
   const requests = asked;
@@ -110,7 +110,7 @@ async function throwUnlessReadWrite({ gpu }: GpuProvider): Promise<void> {
 
 const looked = new Set<Pipeline>();
 
-/** Compilers warn of barriers in control flow that is not uniform, and the like: all that is to be mended. */
+/** Compilers warn of barriers in non-uniform control flow, for example: all warnings must be fixed. */
 async function throwWarnings({ pipelines }: GpuProvider): Promise<void> {
   for (const pipeline of pipelines.list()) {
     if (looked.has(pipeline)) continue;
@@ -120,7 +120,7 @@ async function throwWarnings({ pipelines }: GpuProvider): Promise<void> {
   }
 }
 
-/** The same provider, except that kernels see other traits than its device has. */
+/** The same provider, but with other traits for kernels than its device's. */
 function pretending(provider: GpuProvider, traits: Partial<DeviceTraits>): GpuProvider {
   const gpu = Object.create(provider.gpu, { traits: { value: { ...provider.gpu.traits, ...traits } } });
   const { subgroupMatrix } = traits;
@@ -177,8 +177,8 @@ async function runCase(open: GpuProvider, test: Case): Promise<Result> {
 }
 
 /**
- * The median over `repeat` batches; a batch has as many runs as fit in about 50 ms, so that the wait for the queue
- * counts little.
+ * The median over `repeat` batches. A batch has as many runs as fit into about 50 ms, so that the wait for the queue
+ * matters little.
  */
 async function measure(open: GpuProvider, submit: (times: number) => void, repeat: number): Promise<number> {
   const time = async (batch: number) => {

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from browser_page import ADAPTERS, BrowserPage
 
 REDUCTIONS = ("Mean", "Sum", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
-#: What the lowering declares as host inputs.
+#: The inputs that the lowering declares as host inputs.
 HOST_INPUTS: dict[str, Sequence[int]] = {
     **dict.fromkeys(["Reshape", "Expand", "Tile", "Squeeze", "Unsqueeze", "Split", "TopK", "OneHot", "CumSum"], (1,)),
     **dict.fromkeys([f"Reduce{kind}" for kind in REDUCTIONS], (1,)),
@@ -49,7 +49,7 @@ HOST_INPUTS: dict[str, Sequence[int]] = {
 
 @dataclass
 class KernelResult:
-    """What a kernel made. `median_ms`: one run, without transfers; None unless `repeat` was given."""
+    """A kernel's result. `median_ms`: one run, without transfers; None unless `repeat` was given."""
 
     outputs: list[np.ndarray | None]
     shaders: list[str]
@@ -61,7 +61,7 @@ class KernelPage:
     """A browser with the kernel page.
 
     Args:
-        only: The stems of the kernel files to build in: quicker, and deaf to mistakes in others.
+        only: The stems of the kernel files to build in: faster, but errors in others are not noticed.
         adapter: A key of `ADAPTERS`.
     """
 
@@ -96,14 +96,14 @@ class KernelPage:
 
         Args:
             op: The operator.
-            inputs: None where an optional input is omitted. One array given twice is one tensor.
+            inputs: None for an omitted optional input. An array that occurs twice is one tensor.
             attributes: By name.
             domain: "" is ai.onnx.
-            host: Indices of the host inputs; by default what the lowering declares for `op`.
-            outputs: How many, or which are wanted.
-            hardware: Take the variants for hardware, whatever the adapter is.
-            traits: Pretend that the device has these instead of its own, e.g. {"maxStorageBindingSize": 4096}.
-            repeat: Time it: the median over so many batches.
+            host: Indices of the host inputs; by default those that the lowering declares for `op`.
+            outputs: Their number, or for each whether it is wanted.
+            hardware: Use the variants for hardware, whatever the adapter is.
+            traits: Replace the device's traits by these, e.g. {"maxStorageBindingSize": 4096}.
+            repeat: Measure the time: the median over this number of batches.
         """
         case = {
             "op": op,
@@ -153,7 +153,7 @@ def check(actual: np.ndarray | None, expected: np.ndarray, atol: float = 1e-5, r
 def reference(
     op: str, inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], domain: str, outputs: int
 ) -> list[np.ndarray]:
-    """What onnxruntime on the CPU makes of a one-node model."""
+    """Return onnxruntime's outputs of a one-node model on the CPU."""
     import onnx
     import onnxruntime
     from onnx import helper

@@ -1,5 +1,5 @@
-// Subgroup matrices where no adapter has them: each thread of a subgroup has its share of the sums, as on a GPU, and
-// reads what they are made of from the operands' tiles. The same products; halves are float32 here.
+// Emulates subgroup matrices, which no adapter here has: each thread of a subgroup has its share of the sums, as on a
+// GPU, and computes it from the operands' tiles. The products are the same; halves are float32 here.
 import type { Shader, Spec, SubgroupMatrix } from '../../src/contract/kernel';
 
 export function withoutMatrices(shader: Shader<Spec>, matrix: SubgroupMatrix): Shader<Spec> {

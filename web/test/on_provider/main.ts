@@ -1,5 +1,5 @@
-// Runs a plan in Node, on the device of a provider that is named.
-//   node main.mjs JOB.json; job: {plan, weights, core, provider, dims, data}; prints what became of it.
+// Runs a plan in Node, on the device of the named provider.
+//   node main.mjs JOB.json; job: {plan, weights, core, provider, dims, data}; prints the result.
 import '../../src/node/start';
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';

@@ -1,4 +1,5 @@
-// A page without Python's session: window.session has what tests/page needs of Session, with tensors as base64.
+// A page without Python's session: window.session has the parts of Session that tests/page needs, with tensors as
+// base64.
 import { DType } from '../../src/schema';
 import { dtypeOf, typeName } from '../../src/contract/elements';
 import type { DTypeName } from '../../src/contract/kernel';
@@ -68,7 +69,7 @@ async function shaders() {
   return pipelines.list().map(({ key, compileMs }) => ({ key, compile_ms: compileMs }));
 }
 
-/** Compiles a shader with a mistake in its second line. */
+/** Compiles a shader with an error in its second line. */
 async function compileNonsense() {
   const { pipelines } = await device();
   const shader = { name: 'nonsense__any', wgsl: () => '@compute @workgroup_size(1) fn main() {\n  y[0] = nobody;\n}' };
@@ -84,7 +85,7 @@ async function provokeGpuError() {
   await gpu.device.queue.onSubmittedWorkDone();
 }
 
-/** Starts runs and takes the device away from under them; their outcomes. */
+/** Starts runs and destroys the device meanwhile; returns their outcomes. */
 async function loseDeviceMeanwhile(id: number, feeds: { [name: string]: TensorJson }, count: number) {
   const runs = Array.from({ length: count }, () => run(id, feeds));
   await Promise.resolve();
@@ -96,7 +97,7 @@ async function loseDeviceMeanwhile(id: number, feeds: { [name: string]: TensorJs
   });
 }
 
-/** Has the core read behind the end of its memory, whatever else it is at. */
+/** Makes the core read past the end of its memory, even during a run. */
 async function crash() {
   const { core } = await runtime.core();
   (core as unknown as { module: CoreModule }).module._ort_crc32(0, 0, 0xffffffff);
@@ -115,7 +116,7 @@ function toJson(tensor: Tensor): TensorJson {
   return 'gpuId' in tensor ? { dtype, dims, gpuId: tensor.gpuId } : { dtype, dims, data: toBase64(tensor.data) };
 }
 
-/** Errors lose their fields on the way to Python: the code goes into the text. */
+/** Errors lose their fields on the way to Python: the code is added to the text. */
 const told =
   <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
   async (...args: A) => {

@@ -1,8 +1,8 @@
-"""Run a model on WebGPU in a plain page: times, what a run made, where the time goes, and whether onnxruntime agrees.
+"""Run a model on WebGPU in a plain page: times, objects that a run made, a profile, and a comparison with onnxruntime.
 
     .venv/bin/python web/test/session_page/run.py MODEL.onnx [--dim N=1]... [--runs 5] [--profile] [--shaders]
 
-Unknown dimensions are 1 unless `--dim NAME=SIZE` (or `--dim INPUT:AXIS=SIZE`) says otherwise; inputs are random.
+Unknown dimensions are 1 unless set by `--dim NAME=SIZE` (or `--dim INPUT:AXIS=SIZE`); inputs are random.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def random_feeds(model: Path, sizes: dict[str, int]) -> dict[str, np.ndarray]:
 
 
 def compare(model: Path, feeds: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
-    """Print how far each output is from onnxruntime's."""
+    """Print each output's difference from onnxruntime's."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])

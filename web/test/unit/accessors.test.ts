@@ -4,7 +4,7 @@ import { accessThrough } from '../../src/providers/webgpu/wgsl/accessors';
 
 const main = (body: string): string => `fn main() { ${body} }`;
 
-/** Statements, and what becomes of them where x and y are accessed through functions. */
+/** Statements, and their form when x and y are accessed through functions. */
 const REWRITTEN: readonly [string, string][] = [
   ['y[i] = x[i];', 'write_y(u32(i), read_x(u32(i)));'],
   ['y[at + 1u] = a[x[i]] + x[f(i, 2)].zw;', 'write_y(u32(at + 1u), a[read_x(u32(i))] + read_x(u32(f(i, 2))).zw);'],
@@ -20,7 +20,7 @@ const REWRITTEN: readonly [string, string][] = [
     'for (var k = x[0]; k < x[1]; y[k] = k) { }',
     'for (var k = read_x(u32(0)); k < read_x(u32(1)); write_y(u32(k), k)) { }',
   ],
-  // Not the bindings: members, and what shadows them.
+  // Not the bindings: members, and variables that shadow them.
   ['let v = p.x[i];', 'let v = p.x[i];'],
   ['let x = x[0]; let v = x[i];', 'let x = read_x(u32(0)); let v = x[i];'],
   ['{ var x = a; x[0] = 1; } y[0] = x[0];', '{ var x = a; x[0] = 1; } write_y(u32(0), read_x(u32(0)));'],

@@ -9,7 +9,7 @@ interface FakeBuffer {
   destroy(): void;
 }
 
-/** What a cache asks of a device. */
+/** The members of a device that a cache uses. */
 function fakeGpu(maxBufferSize = 1 << 30): Gpu {
   const createBuffer = ({ size }: { size: number }): FakeBuffer => ({
     size,

@@ -30,7 +30,7 @@ async function serving(
   }
 }
 
-/** Sends what is asked for, and breaks off after `most` bytes. */
+/** Sends the requested bytes, and breaks off after `most` bytes. */
 function send({ headers }: IncomingMessage, response: ServerResponse, most = Infinity): void {
   const start = Number(/bytes=(\d+)-/.exec(headers.range ?? '')?.[1] ?? 0);
   const size = FILE.length - start;

@@ -4,7 +4,7 @@ import { ErrorCode } from '../../src/schema';
 import { KernelService } from '../../src/page/kernel_service';
 import type { Runtime } from '../../src/session/runtime';
 
-/** What a page has of a provider's devices. */
+/** A page's view of a provider's devices. */
 function pageOf(device: object): { runtime: Runtime; entered: () => number } {
   let entered = 0;
   const enter = async () => {

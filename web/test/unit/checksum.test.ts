@@ -9,7 +9,7 @@ test('CRC-32 is that of everybody else', () => {
   assert.equal(crc32(new Uint8Array(0)), 0);
 });
 
-/** The sum of bytes that come in pieces of these sizes, the last one first where they come backwards. */
+/** The sum of bytes that arrive in pieces of these sizes, the last one first if `backwards`. */
 function inPieces(bytes: Uint8Array, sizes: readonly number[], backwards: boolean): (number | undefined)[] {
   let start = 0;
   const pieces = sizes.map((size) => {

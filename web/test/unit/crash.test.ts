@@ -36,7 +36,7 @@ test('a crash has its code, and the stack of what was thrown', () => {
   assert.equal(error.stack, TRAP.stack);
 });
 
-/** A core whose kernel at work is told by `at`, in words of its heap. */
+/** A core whose running kernel is read by `at`, as words of its heap. */
 const moduleAt = (at: () => number) =>
   ({
     _ort_kernel_at_work: at,

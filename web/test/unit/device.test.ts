@@ -1,4 +1,4 @@
-// Opening a device in a browser whose GPU process answers nothing, or only with an adapter on the CPU.
+// Opens a device in a browser whose GPU process does not answer, or answers only with an adapter on the CPU.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openGpu, subgroupMatrixOf } from '../../src/providers/webgpu/device';
@@ -17,7 +17,7 @@ interface Answers {
 
 const NEVER = new Promise<never>(() => undefined);
 
-/** A browser that gives these answers. */
+/** A browser with these answers. */
 function browser({ adapter, device, pipeline = Promise.resolve({}), info = {} }: Answers): GPUAdapter {
   const opened = {
     limits: {},
@@ -66,7 +66,7 @@ for (const [step, name] of STEPS) {
     const began = performance.now();
     assert.match((await errorOf({ timeoutMs: 60_000 })).message, new RegExp(name));
     assert.ok(performance.now() - began < 30_000);
-    // And an answer that comes after all frees the way.
+    // A late answer ends that.
     answer(null);
     await new Promise((resolve) => setTimeout(resolve));
     browser({});
@@ -86,7 +86,7 @@ for (const info of SOFTWARE) {
   test(`${JSON.stringify(info)} is no GPU`, async () => {
     const adapter = browser({ info });
     assert.ok((await openGpu()).description.software);
-    // Given, so that nobody waits for another one.
+    // Passed, so that the test does not wait for another one.
     const error = await errorOf({ hardware: 'required' }, adapter);
     assert.equal(error.code, ErrorCode.no_adapter);
     assert.match(

@@ -65,7 +65,7 @@ test('what is made of a product and a clamp shares one program', () => {
     assert.deepEqual(instructions, made[0].instructions);
     assert.equal(numbers.length, 5);
   }
-  // The residual behind it is another one, and so is a function of its own; a program of another form stays.
+  // A residual after it is different, and so is its own function; a program of another form stays.
   assert.notDeepEqual(shared(parse('Relu 0;Add 2 1')).instructions, made[0].instructions);
   assert.ok(readsResidual(shared(parse('Sigmoid 0')).instructions));
   assert.deepEqual(shared(parse('Relu 0;Sigmoid 2')), parse('Relu 0;Sigmoid 2'));

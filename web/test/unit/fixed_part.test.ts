@@ -8,18 +8,19 @@ const WEIGHT = 1000;
 const KIB = 1024;
 
 /**
- * A segment written as its commands: `writes < reads`; tensors are letters, W is a weight, u… are uploads, x… are fed.
+ * A segment written as its commands: `writes < reads`; tensors are letters, W is a weight, u… are uploads, x… are
+ * feeds.
  */
 interface Case {
   readonly commands: readonly string[];
   readonly outputs?: string;
-  /** Uploads that are the same in every run; the others are not. */
+  /** Uploads that are the same in every run; the others change. */
   readonly same?: string;
   readonly bytes?: { readonly [letter: string]: number };
   readonly room?: number;
-  /** Tensors that kernels want kept like weights, for which there is as much room again. */
+  /** Tensors that kernels want kept like weights, with the same room again. */
   readonly ofWeights?: string;
-  /** Expected: the indices of the commands that are left, what is kept, and the uploads that are done once. */
+  /** Expected: the indices of the remaining commands, the kept tensors, and the one-time uploads. */
   readonly left: readonly number[];
   readonly kept: string;
   readonly uploads?: string;
@@ -204,7 +205,7 @@ for (const [name, one] of Object.entries(CASES)) {
   });
 }
 
-/** Numbers from `seed` on, the same ones each time. */
+/** Random numbers from `seed`, the same ones each time. */
 function chance(seed: number): (below: number) => number {
   let state = seed * 7919 + 1;
   return (below) => (state = (state * 48271) % 0x7fffffff) % below;
@@ -217,7 +218,7 @@ interface Drawn {
   readonly feeds: ReadonlySet<number>;
 }
 
-/** Tensors 0 to 2 are fed, 3 to 6 are uploads, of which 5 and 6 change. Some tensors are written again. */
+/** Tensors 0 to 2 are feeds, 3 to 6 are uploads, of which 5 and 6 change. Some tensors are written again. */
 function drawn(seed: number): Drawn {
   const random = chance(seed);
   const bytes = Array.from({ length: 7 }, () => KIB * (1 + random(8)));
@@ -250,8 +251,8 @@ function drawn(seed: number): Drawn {
 }
 
 /**
- * What the outputs are in each of three runs, if memory that is not kept is lost between them. Contents are texts that
- * say how they were made.
+ * The outputs of three runs, if memory that is not kept is lost between them. Contents are texts that describe how they
+ * were made.
  */
 function outputsOf({ tensors, accesses, contents }: Drawn, { once, kept, uploads }: FixedPart): string[][] {
   let memory = new Map<number, string>();
@@ -264,7 +265,7 @@ function outputsOf({ tensors, accesses, contents }: Drawn, { once, kept, uploads
       const from = reads.map((id) => (id === WEIGHT ? 'weight' : (memory.get(id) ?? 'nothing')));
       const first = (id: number) =>
         accesses.findIndex((other) => other.writes.includes(id)) === i && !contents.uploaded.has(id);
-      // A part of the tensor may be written, unless it is the first command that writes it.
+      // A part of the tensor may be written, except by the first command that writes it.
       for (const id of writes)
         memory.set(id, hash(`${i}: ${from.join()}; ${first(id) ? '' : (memory.get(id) ?? 'nothing')}`));
     });

@@ -1,4 +1,4 @@
-// Flash attention's tiles on GPUs: what a workgroup's memory holds.
+// Flash attention's tiles on GPUs: the contents of a workgroup's memory.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Context, Dispatch, Tensor } from '../../src/contract/kernel';
@@ -8,7 +8,7 @@ import { DType } from '../../src/schema';
 
 const KIB = 1024;
 
-/** WGSL of the tiles for 40 keys and heads of these sizes; undefined where there are none. */
+/** WGSL of the tiles for 40 keys and heads of these sizes; undefined if there are none. */
 function text(size: number, valueSize: number, rows: number, storage: number, lengths: boolean): string | undefined {
   const [batch, heads, keys] = [8, 32, 40];
   let ids = 0;
@@ -41,7 +41,7 @@ function text(size: number, valueSize: number, rows: number, storage: number, le
   return tiles?.shader.wgsl(tiles.spec!);
 }
 
-/** Bytes, each variable rounded up as WebGPU does. */
+/** Bytes, each variable rounded up like in WebGPU. */
 function workgroupBytes(wgsl: string): number {
   const lanes = /alias V = vec4/.test(wgsl) ? 4 : 1;
   const arrays = [...wgsl.matchAll(/var<workgroup> \w+: array<(V|f32), (\d+)>/g)];

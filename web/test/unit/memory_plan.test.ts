@@ -9,7 +9,7 @@ import {
   type Slot,
 } from '../../src/device/memory_plan';
 
-/** Checks what must always hold, and returns the plan. */
+/** Checks the invariants, and returns the plan. */
 function plan(tensors: Lifetime[], existing: Slot[] = [], conflicts: Conflicts = new Map()) {
   const result = planMemory(tensors, existing, { conflicts });
   const sizes = [...existing.map(({ bytes }) => bytes), ...result.newSlots];
@@ -33,7 +33,7 @@ function plan(tensors: Lifetime[], existing: Slot[] = [], conflicts: Conflicts =
   return result;
 }
 
-/** Each tensor is made of the one before. */
+/** Each tensor is made from the previous one. */
 function chain(bytes: number[]): { tensors: Lifetime[]; conflicts: Conflicts } {
   const tensors = bytes.map((size, i) => ({ id: i, bytes: size, start: i, end: i + 1 }));
   return { tensors, conflicts: new Map(bytes.map((_, i) => [i, new Set([i - 1, i + 1])])) };

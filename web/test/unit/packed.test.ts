@@ -37,8 +37,8 @@ test('packed: elements are read and written through functions', () => {
 });
 
 /**
- * What `lanes` elements are read and written as; those that are less than a word share it with others, whose bits must
- * stay.
+ * The form in which `lanes` elements are read and written. Elements smaller than a word share it with others, whose
+ * bits must stay.
  */
 const WORDS: [Packing, 1 | 2 | 4, read: string, written: string][] = [
   ['f16', 4, 'vec2<u32>', 'vec2<u32>'],

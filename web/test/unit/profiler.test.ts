@@ -1,4 +1,4 @@
-// Profiles on devices without timestamps, and what becomes of those of passes.
+// Profiles on devices without timestamps, and the times of passes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BufferCaches } from '../../src/providers/webgpu/buffer_cache';

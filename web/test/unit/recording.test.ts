@@ -84,7 +84,7 @@ const WORK = {
   asPlanned: (commands: Command[]) => commands,
 } as unknown as DeviceWork;
 
-/** y of a weight, a of a buffer that is fed, b of both. */
+/** y from a weight, a from a fed buffer, b from both. */
 function recorded(): Recording {
   const recording = new Recording('');
   const segment = new Segment();

@@ -55,7 +55,7 @@ interface Circumstances {
   readonly timed?: Timed;
 }
 
-/** Gives how many of the dispatches lie in each command buffer, the last of which is not submitted yet, and passes. */
+/** Returns the number of dispatches in each command buffer, the last of which is not submitted yet, and of passes. */
 async function encoded(count: number, { software = false, awaited = 0, timed }: Circumstances) {
   const buffers: number[] = [];
   const created: number[] = [];

@@ -8,7 +8,7 @@ interface Network {
   readonly accesses: Access[];
 }
 
-/** The plan, after a look at what must hold of it: no bytes lost, nothing bound that WebGPU refuses. */
+/** The plan, after checks of its invariants: no bytes lost, no binding that WebGPU refuses. */
 function planned({ tensors, accesses }: Network): SegmentPlan {
   const plan = planSegment(tensors, accesses);
   const placed = tensors.map((tensor) => ({ ...tensor, ...plan.places.get(tensor.id)! }));
@@ -54,7 +54,7 @@ class Builder {
   readonly bytes: number[] = [];
   readonly accesses: Access[] = [];
 
-  /** A command of pipeline `group` that makes a tensor of these. */
+  /** A command of pipeline `group` that makes a tensor from these. */
   make(bytes: number, reads: readonly number[], group = `group of ${bytes}`, inPlace?: Access['inPlace']): number {
     this.bytes.push(bytes);
     this.accesses.push({ reads, writes: [this.bytes.length - 1], group, inPlace });
@@ -72,7 +72,7 @@ class Builder {
   }
 }
 
-/** Numbers from `seed` on, the same ones each time. */
+/** Random numbers from `seed`, the same ones each time. */
 function chance(seed: number): (below: number) => number {
   let state = seed * 7919 + 1;
   return (below) => (state = (state * 48271) % 0x7fffffff) % below;
@@ -81,7 +81,7 @@ function chance(seed: number): (below: number) => number {
 const KIB = 1024;
 
 const NETWORKS: { readonly [name: string]: (random: (below: number) => number) => Network } = {
-  /** Bottlenecks whose sums lie where the shortcut does; some with a part for each share of a long sum. */
+  /** Bottlenecks whose sums are in the shortcut's place; some with a part for each share of a long sum. */
   residual(random) {
     const net = new Builder();
     let size = (64 + random(64)) * 16 * KIB;
@@ -98,7 +98,7 @@ const NETWORKS: { readonly [name: string]: (random: (below: number) => number) =
     }
     return net.network();
   },
-  /** Each layer reads all before it. */
+  /** Each layer reads all earlier ones. */
   dense(random) {
     const net = new Builder();
     let kept = net.make(200 * KIB, []);

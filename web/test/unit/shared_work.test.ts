@@ -6,7 +6,7 @@ import { CHUNK_BITS, CLOSED, Word, workOff } from '../../src/core/shared_work';
 const section = (id: number, ...bytes: number[]): number[] => [id, bytes.length, ...bytes];
 const name = (text: string): number[] => [text.length, ...Buffer.from(text)];
 const memory = (...limits: number[]): number[] => [...name('env'), ...name('memory'), 2, ...limits];
-/** Imports before the memory, which has to be found among them. */
+/** Imports before the memory, which must be found among them. */
 const OTHERS: Record<string, number[][]> = {
   alone: [],
   'a function': [[...name('env'), ...name('f'), 0, 0]],
@@ -44,7 +44,7 @@ for (const [what, others] of Object.entries(OTHERS)) {
   });
 }
 
-/** What a thread does of a job of 10 units in chunks of 4. */
+/** The work of a thread in a job of 10 units in chunks of 4. */
 function done(me: number, words: Partial<Record<Word, number>> = {}): number[][] {
   const block = new Int32Array(new SharedArrayBuffer(Word.count * 4));
   const job = {

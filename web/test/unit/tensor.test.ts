@@ -8,7 +8,7 @@ import type { TensorData, TensorType } from '../../src/api/tensor_types';
 import { DType } from '../../src/schema';
 
 const halves = (globalThis as { Float16Array?: { from(values: number[]): TensorData } }).Float16Array;
-/** For calls that the declarations refuse. */
+/** For calls that the declarations forbid. */
 const Any = Tensor as unknown as new (...given: unknown[]) => Tensor;
 
 function refused(work: () => unknown, words: RegExp, code = ErrorCode.invalid_argument): void {
@@ -70,7 +70,7 @@ test('tensor: dims and the length of the data', () => {
   const tensor = new Tensor('float32', [1, 2], dims);
   dims[0] = 5;
   assert.deepEqual(tensor.dims, [1, 2]);
-  // Pages that move axes by hand write to it, as they do with onnxruntime-web's.
+  // Pages that move axes by hand assign to it, as with onnxruntime-web's.
   (tensor as { dims: readonly number[] }).dims = [2];
   assert.equal(tensor.size, 2);
 });

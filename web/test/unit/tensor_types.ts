@@ -1,4 +1,4 @@
-// What pages write with onnxruntime-web's declarations, by ours: checked by tsc, run by nobody.
+// Code written for onnxruntime-web's declarations, with ours: checked by tsc, never run.
 import { Tensor, type TypedTensor } from '../../src';
 
 export const base: Tensor = new Tensor('float32', new Float32Array(3), [3]);

@@ -1,4 +1,4 @@
-// Which tile a GPU takes for a product, and what a table of tiles changes.
+// The tiles that GPUs use for products, and the effect of a table of tiles.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hardwareTile } from '../../src/providers/webgpu/kernels/matmul/product/hardware_tile';

@@ -1,4 +1,4 @@
-// Users' texts: which helpers are declared for them, and what may be done to them.
+// Users' texts: the helpers declared for them, and permitted changes of them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { helperText, needsDims, type HelpedTensor } from '../../src/providers/webgpu/user_kernels/helpers';
