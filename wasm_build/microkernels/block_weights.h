@@ -132,7 +132,7 @@ inline void for_integers(const Run& run) {
   run(WordRows{});
 }
 
-// The begin of row `row` in the prepared data.
+// The start of row `row` in the prepared data.
 template <class Element>
 inline Element* prepared_row(const BlockProduct& p, int32_t row) {
   return static_cast<Element*>(p.prepared) + static_cast<size_t>(row) * p.padded_k();

@@ -1,4 +1,4 @@
-// The begin and end of sums of products of 8-bit integers.
+// The start and end of sums of products of 8-bit integers.
 #pragma once
 
 #include "microkernels/activation.h"

@@ -25,7 +25,7 @@ struct OutputPixel {
   }
 };
 
-// Calls visit(row) for each row of the window at `o`, in order: the begin of the image's row, or null outside of the
+// Calls visit(row) for each row of the window at `o`, in order: the start of the image's row, or null outside of the
 // image.
 template <class T, class Visit>
 [[gnu::always_inline]] inline void for_window_rows(const Window& w, const OutputPixel& o, const T* image,

@@ -1,7 +1,7 @@
 // Spans of a run, or of the creation of a session, on the worker's clock. Python draws them together with its own, and
 // a browser's tools show them if they are marked.
 
-/** Name, category, begin and end (performance.now()), and further information. */
+/** Name, category, start and end (performance.now()), and further information. */
 export type Span = readonly [
   name: string,
   category: SpanCategory,

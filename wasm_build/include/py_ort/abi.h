@@ -82,7 +82,7 @@ ORT_EXPORT int ort_run_execute(uint32_t run);
 ORT_EXPORT void ort_run_cancel(uint32_t run);
 // Before ort_run_execute: record the nodes' times. After it: [0] is the number of executed nodes. Then follow four
 // numbers for each node, in the order of their ends: its index among all nodes of the plan (graph by graph), and three
-// times in ms of performance.now(): the node's begin, the time when its inputs were where it reads them, and its end.
+// times in ms of performance.now(): the node's start, the time when its inputs were where it reads them, and its end.
 // The numbers are valid until ort_run_end. A node on a device is only resolved here.
 ORT_EXPORT void ort_run_profile(uint32_t run);
 ORT_EXPORT const double* ort_run_times(uint32_t run);

@@ -1,5 +1,4 @@
-// A compile server (`py-ort compile-server`), which `env.compiler` names: from an ONNX file to the URL of what it
-// exported.
+// A compile server (`py-ort compile-server`), named by `env.compiler`: from an ONNX file to the URL of its export.
 import { ErrorCode, PlanVersion } from '../schema';
 import { RuntimeError } from '../errors';
 import { host } from '../host';
@@ -19,7 +18,7 @@ interface Told {
 const refused = (status: number | undefined, text: string | undefined) =>
   new RuntimeError(ErrorCode.fail, `env.compiler answered ${status}: ${text}`);
 
-/** The events of an answer, as they come: each a name and JSON. */
+/** The events of an answer, as they arrive: each has a name and JSON. */
 async function* eventsOf(response: Response): AsyncGenerator<[string, Told]> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   for (let rest = ''; ; ) {
@@ -34,7 +33,7 @@ async function* eventsOf(response: Response): AsyncGenerator<[string, Told]> {
   }
 }
 
-/** Asks for a model and waits until it is compiled. @returns the status of a refusal; undefined if it is there. */
+/** Requests a model and waits until it is compiled. @returns the status of a refusal; undefined if it is there. */
 async function ask(url: string, { onProgress, signal }: Listener, body?: Blob): Promise<Told | undefined> {
   const headers = { Accept: 'text/event-stream' };
   const response = await host.fetch(url, { headers, signal, ...(body && { method: 'POST', body }) });
@@ -51,7 +50,7 @@ async function ask(url: string, { onProgress, signal }: Listener, body?: Blob): 
 const NOT_BY_URL = [403, 502];
 
 /**
- * Has a model compiled, unless the browser's cache has what became of it.
+ * Compiles a model, unless the browser's cache has the result.
  *
  * @param server the server's URL, or a compiler in the page, whose results are not kept.
  * @param model its URL, or its bytes.

@@ -20,15 +20,15 @@ interface NumbersClass {
 interface Elements {
   readonly dtype: DType;
   readonly array: NumbersClass;
-  /** Another array of elements of the same size, taken as bits. */
+  /** Another array class with elements of the same size, read as bits. */
   readonly bits?: NumbersClass;
-  /** Elements of a byte, if they are several. */
+  /** Elements per byte, if there are several. */
   readonly perByte?: number;
-  /** What elements are to JavaScript, where they are not numbers. */
+  /** The form of elements in JavaScript, if they are not numbers. */
   readonly are?: 'bits' | 'bigints';
 }
 
-/** Where there is none float16 is bits. */
+/** Without this class float16 is bits. */
 const Float16Array = (globalThis as { readonly Float16Array?: NumbersClass }).Float16Array;
 
 const ARRAYS: { readonly [type in Exclude<TensorType, 'string'>]: Elements } = {
@@ -59,7 +59,7 @@ const ARRAYS: { readonly [type in Exclude<TensorType, 'string'>]: Elements } = {
   int2: { dtype: DType.int2, array: Int8Array, bits: Uint8Array, perByte: 4, are: 'bits' },
 };
 
-/** The types of arrays that have one type only; of the others those that are meant without a type. */
+/** The types of arrays with one possible type, and the default types of the others. */
 const TYPES_OF_ARRAYS = new Map<NumbersClass, TensorType>(
   (
     ['float32', 'float64', 'float16', 'int64', 'uint64', 'int32', 'uint32', 'int16', 'uint16', 'int8', 'uint8'] as const
@@ -85,14 +85,14 @@ export function typeOfDtype(dtype: DType): TensorType {
   throw new RuntimeError(ErrorCode.not_implemented, `${message}: add a Cast to one to the model`);
 }
 
-/** Of a type in ONNX's words; undefined where that is no tensor. */
+/** From a type in ONNX's words; undefined if it is not a tensor. */
 export function typeInOnnx(words: string): TensorType | undefined {
   const element = /^tensor\((.+)\)$/.exec(words)?.[1];
   const renamed: { [name: string]: string } = { float: 'float32', double: 'float64' };
   return element === undefined ? undefined : ((renamed[element] ?? element) as TensorType);
 }
 
-/** The type that an array has by itself. */
+/** The type of an array without further information. */
 export function typeOfData(data: unknown): TensorType {
   if (data instanceof Uint8ClampedArray) return 'uint8';
   if (ArrayBuffer.isView(data)) {
@@ -108,7 +108,9 @@ export function typeOfData(data: unknown): TensorType {
   throw invalid(`${what} does not say its type: name one, as in new Tensor('float32', data)`);
 }
 
-/** Elements as a tensor of this type holds them: an array of the type's own as it is, anything else in a new one. */
+/**
+ * Elements in the form of a tensor of this type: an array of the type's own class unchanged, all others in a new one.
+ */
 export function toData(type: TensorType, values: unknown): TensorData {
   if (type === 'string') return texts(values);
   const { array, bits, are } = elementsOf(type);
@@ -140,12 +142,12 @@ function describe(value: unknown): string {
   return typeof value === 'object' ? (value.constructor?.name ?? 'an object') : `a ${typeof value}`;
 }
 
-/** How many elements of the array a tensor of `count` elements has: fewer where several share a byte. */
+/** The length of the array of a tensor of `count` elements: shorter if several share a byte. */
 export function lengthOf(type: TensorType, count: number): number {
   return type === 'string' ? count : Math.ceil(count / (elementsOf(type).perByte ?? 1));
 }
 
-/** How many elements are in an array: where several share a byte, all that it has room for. */
+/** The number of elements in an array: if several share a byte, all that fit. */
 export function countOf(type: TensorType, data: TensorData): number {
   return type === 'string' ? data.length : data.length * (elementsOf(type).perByte ?? 1);
 }

@@ -1,5 +1,5 @@
-// What a session of the API needs of the thread where its model runs: this one, or a worker's. What goes to a worker
-// can be cloned.
+// The interface between a session of the API and the thread where its model runs: this one, or a worker. Messages to a
+// worker can be cloned.
 import type { ProviderOptions } from '../device/options';
 import type { Simd } from '../core/files';
 import type { NodeArgEntry } from '../package/header';
@@ -13,23 +13,23 @@ import type { ExecutionProvider, ExternalFile } from './providers';
 import type { TensorKeeper } from '../device/keeper';
 import type { RuntimeFiles } from './runtime_files';
 
-/** Where the runtime's files are, and what it starts with. The first session decides. */
+/** The places of the runtime's files, and its start options. The first session decides. */
 export interface RuntimeSettings {
   readonly files: RuntimeFiles;
   readonly wasmBinary?: Uint8Array;
   readonly initTimeout?: number;
-  /** Of nodes on the CPU, where these come first: the files that are fetched at once. */
+  /** For nodes on the CPU, if the CPU is the first provider: the files to fetch at once. */
   readonly likely?: Simd | 'auto';
-  /** Whether sessions may have threads, and the core's memory is one that several share where there is such. */
+  /** True if sessions may have threads; the core's memory is then shared where possible. */
   readonly threads: boolean;
 }
 
 export interface EngineRequest {
   readonly model: ModelFile;
   readonly externalData?: readonly ExternalFile[];
-  /** Best first; empty where the user names none. */
+  /** Best first; empty if the user names none. */
   readonly executionProviders: readonly ExecutionProvider[];
-  /** What providers' own entries in the list above add to. */
+  /** Options of providers; the entries in the list above add to them. */
   readonly providerOptions: ProviderOptions;
   readonly threads: number;
   readonly trace: boolean;
@@ -39,13 +39,13 @@ export interface EngineRequest {
 }
 
 export interface EngineDescription {
-  /** Named if it is another one than py_ort. */
+  /** Set if the engine is not py_ort. */
   readonly engine?: 'fallback';
   readonly inputs: readonly NodeArgEntry[];
   readonly outputs: readonly NodeArgEntry[];
   /** The number of the file's plan that it runs. */
   readonly plan: number;
-  /** Those that run its nodes, best first. */
+  /** The providers that run its nodes, best first. */
   readonly providers: readonly string[];
   readonly info: SessionInfo;
 }
@@ -53,14 +53,14 @@ export interface EngineDescription {
 export type EngineRunOptions = Pick<RunOptions, 'outputs' | 'outputsOnGpu' | 'bind' | 'graphId' | 'profile' | 'signal'>;
 
 export interface Engine {
-  /** What it was made for; another engine's has none. */
+  /** The request for which it was made; another engine's has none. */
   readonly request?: EngineRequest;
   readonly description: EngineDescription;
-  /** Where it runs: see TensorKeeper. */
+  /** The thread where it runs: see TensorKeeper. */
   readonly thread: object;
-  /** Of outputs left on the device; undefined where there is none. */
+  /** The owner of outputs left on the device; undefined without a device. */
   readonly keeper: TensorKeeper | undefined;
-  /** Whether nodes on the GPU read this input; not asked of a worker's. */
+  /** True if nodes on the GPU read this input; never called for a worker's engine. */
   readsOnGpu?(input: string): boolean;
   run(feeds: Feeds, options: EngineRunOptions): Promise<RunResult>;
   /** Generates tokens for each prompt; see generate/generator.ts. */
@@ -74,7 +74,7 @@ export interface Engine {
   release(): Promise<void>;
 }
 
-/** Told what happens while a session is made and used. */
+/** Receives events while a session is made and used. */
 export interface Listener {
   readonly log: (severity: number, category: string, text: string) => void;
   readonly onProgress?: (stage: string, done: number, total: number) => void;

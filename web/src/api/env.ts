@@ -1,4 +1,4 @@
-// `env`, as onnxruntime-web has it: set before the first session is made.
+// `env`, as in onnxruntime-web: set it before the first session is made.
 import { invalid } from '../errors';
 import type * as types from './env_types';
 import type { LogLevel, WebAssemblyFlags, WebGpuFlags } from './env_types';
@@ -8,12 +8,12 @@ import type * as files from './runtime_files';
 import { VERSION } from './version';
 
 export interface Env {
-  /** The least severe messages on the console. Default: warnings. */
+  /** The least severe messages shown on the console. Default: warnings. */
   logLevel?: LogLevel;
-  /** Everything on the console. */
+  /** Show all messages on the console. */
   debug?: boolean;
   /**
-   * Has sessions made from then on, and their runs, in the browser's own performance timeline: DevTools show tracks of
+   * Show sessions made from now on, and their runs, in the browser's own performance timeline: DevTools have tracks of
    * runs, nodes and the GPU.
    */
   trace?: boolean;
@@ -22,8 +22,8 @@ export interface Env {
   readonly webgl: Record<string, unknown>;
   readonly webgpu: WebGpuFlags;
   /**
-   * Folder of what `py-ort export SCRIPT.js` wrote: libraries that hand ONNX models of their own to `create` as bytes
-   * get the exported ones.
+   * Folder of the output of `py-ort export SCRIPT.js`: libraries that pass ONNX models as bytes to `create` get the
+   * exported ones.
    */
   exports?: string | URL;
   /**
@@ -32,14 +32,15 @@ export interface Env {
    */
   compiler?: string | URL | types.ModelCompiler;
   /**
-   * Gives a module with onnxruntime-web's API, for models that were not exported: `() => import('onnxruntime-web')`.
-   * Sessions of ONNX files run there; so do those of `.pyort` files of another version, if the ONNX file is beside.
+   * Returns a module with onnxruntime-web's API, for models that were not exported: `() => import('onnxruntime-web')`.
+   * Sessions of ONNX files run there. Sessions of `.pyort` files of another version run there, too, if the ONNX file is
+   * next to them.
    */
   fallback?: () => unknown;
   [name: string]: unknown;
 }
 
-/** The types around it, by onnxruntime-web's names. */
+/** The types of `env`, by onnxruntime-web's names. */
 export declare namespace Env {
   type WasmPathPrefix = string;
   type WasmFilePaths = files.WasmFilePaths;
@@ -56,9 +57,9 @@ const SEVERITIES: readonly LogLevel[] = ['verbose', 'info', 'warning', 'error', 
 
 let devicePut: GPUDevice | undefined;
 let openDevice: (() => Promise<GPUDevice>) | undefined;
-/** Of the page's own devices, the one that `openDevice` gives. */
+/** The one among the page's own devices that `openDevice` returns. */
 let sessionDevice: PageDevice | undefined;
-/** The same, where sessions are in a worker: one of the page's own, for tensors of the page. */
+/** The same, if sessions are in a worker: one of the page's own devices, for its tensors. */
 let openOther: (() => Promise<GPUDevice>) | undefined;
 
 export const env: Env = {
@@ -74,7 +75,7 @@ export const env: Env = {
       if (open) return open();
       const text = 'env.webgpu.device: no session of this page runs on WebGPU yet';
       const none = Promise.reject(invalid(text));
-      // Who looks at all members of env does not wait for this one.
+      // Code that reads all members of env does not wait for this one.
       none.catch(() => undefined);
       return none;
     },
@@ -90,7 +91,7 @@ export function ownDevice(): GPUDevice | undefined {
   return devicePut;
 }
 
-/** What `env.webgpu.device` is from now on. @param given what it was made of, if the page gave that. */
+/** Sets the value of `env.webgpu.device`. @param given the page's object from which it was made, if any. */
 export function noteDevice(open: () => Promise<GPUDevice>, given?: PageDevice): void {
   openDevice = open;
   const device = given && 'lost' in given.source ? given : undefined;
@@ -100,12 +101,14 @@ export function noteDevice(open: () => Promise<GPUDevice>, given?: PageDevice): 
   });
 }
 
-/** The page's own device on which its last session is: others go there, whose buffers the page has from there. */
+/**
+ * The page's own device of its last session. Further sessions use it too, since the page takes its buffers from there.
+ */
 export function deviceOfSession(): PageDevice | undefined {
   return sessionDevice;
 }
 
-/** What it is if there is nothing better. */
+/** Sets the device if there is no better one. */
 export function offerDevice(open: () => Promise<GPUDevice>): void {
   openOther = open;
 }
@@ -120,12 +123,12 @@ export function severityOf(level: LogLevel | undefined): number {
   return found;
 }
 
-/** `env.trace`, which once was `env.wasm.trace`. */
+/** `env.trace`, formerly `env.wasm.trace`. */
 export function tracing(): boolean {
   return env.trace ?? env.wasm.trace ?? false;
 }
 
-/** What was set in `env` and does nothing here, in words. */
+/** Members of `env` that were set and have no effect here, in words. */
 export function withoutEffect(): string[] {
   return [
     ...(env.webgpu.validateInputContent ? ['env.webgpu.validateInputContent'] : []),

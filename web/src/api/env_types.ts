@@ -1,4 +1,4 @@
-// What `env` has, by onnxruntime-web's names.
+// The members of `env`, by onnxruntime-web's names.
 import type { WasmFilePaths } from './runtime_files';
 
 export type LogLevel = 'verbose' | 'info' | 'warning' | 'error' | 'fatal';
@@ -15,24 +15,24 @@ export interface ModelCompiler {
 
 export interface WebAssemblyFlags {
   /**
-   * Threads that share the work of a node; 0 (the default): as many as there are cores, up to 8. 1 before the first
-   * session: no session of the page has more, and browsers keep what they make of the core for the next visit.
+   * Threads that share the work of a node; 0 (the default): one for each core, up to 8. If it is 1 before the first
+   * session, no session of the page has more, and browsers cache the compiled core for the next visit.
    */
   numThreads?: number;
-  /** true (the default): relaxed SIMD where the browser has it; or which of the two. Without SIMD nothing runs. */
+  /** true (the default): relaxed SIMD if the browser has it; or the name of one. Nothing runs without SIMD. */
   simd?: boolean | 'fixed' | 'relaxed';
-  /** The older name of `env.trace`. */
+  /** The former name of `env.trace`. */
   trace?: boolean;
-  /** Milliseconds that loading the core may take; 0 (the default): no limit. */
+  /** Milliseconds to wait for the core to load; 0 (the default): no limit. */
   initTimeout?: number;
-  /** Where the package's files are: a folder's URL, or those of single files. Default: beside this module. */
+  /** The places of the package's files: a folder's URL, or URLs of single files. Default: next to this module. */
   wasmPaths?: string | WasmFilePaths;
   /** The bytes of core.wasm, instead of fetching it. */
   wasmBinary?: ArrayBufferLike | Uint8Array;
   /**
-   * Whether sessions run in a worker, which keeps the page's thread free. By default they do where there are workers,
-   * unless they have to share GPU memory with the page: a device of the page's own, or outputs left on the GPU. One in
-   * a worker that is given GPU tensors of the page is loaded again in the page.
+   * True to run sessions in a worker, which keeps the page's thread free. This is the default if there are workers,
+   * unless sessions must share GPU memory with the page: a device of the page's own, or outputs left on the GPU. A
+   * session in a worker that receives GPU tensors of the page is loaded again in the page.
    */
   proxy?: boolean;
 }
@@ -42,7 +42,7 @@ export interface WebGpuProfilingTensor {
   readonly dataType: string;
 }
 
-/** A kernel's time, as `env.webgpu.profiling.ondata` gets it. */
+/** A kernel's time, as passed to `env.webgpu.profiling.ondata`. */
 export interface WebGpuProfilingData {
   readonly version: 1;
   readonly inputsMetadata: readonly WebGpuProfilingTensor[];
@@ -62,11 +62,11 @@ export interface WebGpuFlags {
   profiling: { mode?: 'off' | 'default'; ondata?: (data: WebGpuProfilingData) => void };
   powerPreference?: 'low-power' | 'high-performance';
   forceFallbackAdapter?: boolean;
-  /** The adapter to use. It gives one device. */
+  /** The adapter to use. It provides one device. */
   adapter?: GPUAdapter;
   /** The device to use; once there is a session on WebGPU, a promise of its device. */
   get device(): Promise<GPUDevice>;
   set device(value: GPUDevice | undefined);
-  /** Without effect. */
+  /** Has no effect. */
   validateInputContent?: boolean;
 }

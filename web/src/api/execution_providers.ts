@@ -1,4 +1,4 @@
-// Which of a file's plans a page runs: that of the first provider of the list that there is here.
+// Chooses the plan of a file that a page runs: the plan of the first provider in the list that is available.
 import { elsewhere, providers, sides } from 'virtual:build';
 import { CORE_PROVIDER } from '../contract/providers';
 import { capability, type OpenDevice } from '../device/module';
@@ -11,14 +11,14 @@ import { providerNamed, type Runtime } from '../session/runtime';
 import type { EngineRequest } from './engine';
 import { type ExecutionProvider, type ExternalFile, hasDevice, nameOf, type PageDevice } from './providers';
 
-/** For sessions that name no provider, best first, as onnxruntime-web has them. */
+/** For sessions that name no provider, best first, as in onnxruntime-web. */
 const DEFAULTS: readonly ExecutionProvider[] = [CORE_PROVIDER, ...providers.filter(hasDevice)];
-/** Providers of onnxruntime that are none of ours. */
+/** Providers of onnxruntime that py_ort does not have. */
 const OTHERS = ['qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
 
 export interface Choice {
   readonly number: number;
-  /** The provider on whose device it is. */
+  /** The provider whose device it uses. */
   readonly onDevice: string | undefined;
   readonly providerOptions: ProviderOptions;
 }
@@ -57,7 +57,7 @@ export async function choosePlan(
   return choice;
 }
 
-/** The providers of this build in a list, each once. `leftOut` gets those of other builds and of onnxruntime. */
+/** The providers of this build in a list, each once. `leftOut` receives those of other builds and of onnxruntime. */
 function namedOnce(list: readonly ExecutionProvider[], leftOut: string[], runtime: Runtime): ExecutionProvider[] {
   const found = new Map<string, ExecutionProvider>();
   for (const each of list) {
@@ -73,9 +73,9 @@ function namedOnce(list: readonly ExecutionProvider[], leftOut: string[], runtim
 }
 
 /**
- * Why a provider has no device here; undefined if it has one.
+ * The reason why a provider has no device here; undefined if it has one.
  *
- * @param closes whether the device closes again, because the session runs on another provider.
+ * @param closes true if the device closes again, because the session runs on another provider.
  */
 async function withoutDevice(
   name: string,
@@ -83,7 +83,7 @@ async function withoutDevice(
   runtime: Runtime,
   closes: boolean,
 ): Promise<string | undefined> {
-  // No file is downloaded for a provider that the session does not run on.
+  // No file is downloaded for a provider that the session does not use.
   if (closes && !isLoaded(name)) return undefined;
   try {
     await loadProvider(name, runtime.files);
@@ -98,14 +98,14 @@ async function withoutDevice(
   }
 }
 
-/** The device of a session that is asked for, in this thread. */
+/** The device of a requested session, in this thread. */
 export function deviceOf(request: EngineRequest, runtime: Runtime): Promise<OpenDevice> {
   const { executionProviders, providerOptions } = request;
   const asked = executionProviders.filter(hasDevice).find(takesDevices) ?? providerNamed().name;
   return deviceFor(nameOf(asked), optionsOf(asked, providerOptions), runtime);
 }
 
-/** Has sessions of this thread take a device of the page's own. */
+/** Makes sessions of this thread use one of the page's own devices. */
 export async function giveDevice(
   { executionProviders, providerOptions }: EngineRequest,
   runtime: Runtime,
@@ -118,7 +118,7 @@ export async function giveDevice(
   capability(devices.offer, provider, 'devices that pages give').call(devices, deviceId, source);
 }
 
-/** Whether it knows what to do with a device of the page's own: the side of it that is always there says so. */
+/** True if the provider accepts the page's own devices, according to its PageSide, which is always loaded. */
 function takesDevices(provider: ExecutionProvider): boolean {
   return Object.hasOwn(sides, nameOf(provider));
 }
@@ -135,7 +135,7 @@ async function deviceFor(name: string, options: GivenOptions, runtime: Runtime):
   return runtime.devices(provider.name).open(deviceId, device);
 }
 
-/** Finds further files among those that the page gave; undefined: beside the model's URL. */
+/** Finds further files among those that the page passed; undefined: next to the model's URL. */
 export function partOf(externalData: readonly ExternalFile[] | undefined): FindPart | undefined {
   if (!externalData) return undefined;
   return (name) => {

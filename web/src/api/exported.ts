@@ -1,12 +1,12 @@
-// ONNX models that a page hands over as bytes, and what was exported of them: files in the folder `env.exports`, by the
-// SHA-256 of the models, as `py-ort export SCRIPT.js` writes them.
+// ONNX models that a page passes as bytes, and their exports: files in the folder `env.exports`, named by the SHA-256
+// of the models, as `py-ort export SCRIPT.js` writes them.
 import { host } from '../host';
 import { isOnnx, type ModelFile } from '../package/model_kinds';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { ErrorCode } from '../schema';
 import { env } from './env';
 
-/** Opens what a page gave, or its export. */
+/** Opens the page's model, or its export. */
 export async function opened<T>(model: ModelFile, open: (model: ModelFile) => Promise<T>): Promise<T> {
   const file = await exportedOf(model);
   try {
@@ -18,7 +18,7 @@ export async function opened<T>(model: ModelFile, open: (model: ModelFile) => Pr
   }
 }
 
-/** What to open of what a page gave: itself, unless it is an ONNX model and there is a folder of exports. */
+/** The file to open: the page's own, unless it is an ONNX model and there is a folder of exports. */
 async function exportedOf(model: ModelFile): Promise<ModelFile> {
   if (env.exports === undefined || !(model instanceof ArrayBuffer || model instanceof Uint8Array)) return model;
   const bytes = model instanceof Uint8Array ? model : new Uint8Array(model);

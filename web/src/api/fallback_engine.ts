@@ -1,4 +1,4 @@
-// A model that another engine runs, which has onnxruntime-web's API: `env.fallback` names it.
+// A model that another engine with onnxruntime-web's API runs: the engine of `env.fallback`.
 import { type DType, ErrorCode } from '../schema';
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { newCounters } from '../device/counters';
@@ -51,7 +51,7 @@ interface Peer {
   };
 }
 
-/** Of all sessions of other engines: tensors that they left on the GPU, and those lent to a run. */
+/** For all sessions of other engines: tensors that they left on the GPU, and tensors lent to a run. */
 const onGpu = new Map<number, PeerTensor>();
 let last = 0;
 const note = (tensor: PeerTensor): number => {
@@ -82,7 +82,7 @@ const keeperOf = (peer: Peer): TensorKeeper => ({
   },
 });
 
-/** The options that onnxruntime-web has: those of py_ort are of no meaning there. */
+/** The options that onnxruntime-web knows: it does not know those of py_ort. */
 function optionsFor({ cache, onProgress, signal, ...options }: InferenceSessionOptions): object {
   return options;
 }
@@ -97,7 +97,7 @@ function entriesOf(names: readonly string[], metadata: readonly PeerMetadata[] |
   });
 }
 
-/** Ends when a signal does: the engine itself goes on. */
+/** Ends with a signal: the engine itself continues. */
 function until<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (!signal) return work;
   signal.throwIfAborted();
@@ -120,7 +120,7 @@ export class FallbackEngine implements Engine {
     this.keeper = keeperOf(peer);
   }
 
-  /** @param load gives the engine's module. @param model a URL, or the bytes of an ONNX file. */
+  /** @param load returns the engine's module. @param model a URL, or the bytes of an ONNX file. */
   static async create(
     load: () => unknown,
     model: string | Uint8Array,

@@ -6,37 +6,40 @@ import { invalid } from '../errors';
 export type PromptTokens = readonly number[] | Int32Array | Uint32Array | BigInt64Array;
 
 export interface GenerationOptions<Item = unknown> extends GenerateOptions {
-  /** Ends the generation, which then rejects with the signal's reason: an AbortError, unless it was given another. */
+  /** Ends the generation, which then rejects with the signal's reason: by default an AbortError. */
   readonly signal?: AbortSignal;
-  /** Called with what comes in each step: a token, or for a batch a token for each row, null for rows that are over. */
+  /**
+   * Called in each step with the new tokens: one token, or for a batch a token for each row, null for rows that have
+   * ended.
+   */
   readonly onTokens?: (tokens: Item) => void;
   readonly onLogits?: OnLogits;
 }
 
-/** Does the work; told of tokens as they come, -1 for rows that are over. */
+/** Runs the generation; `onTokens` receives tokens as they arrive, -1 for rows that have ended. */
 export type StartGeneration = (
   onTokens: (tokens: readonly number[]) => void,
   signal: AbortSignal,
   onLogits?: OnLogits,
 ) => Promise<GenerateInfo>;
 
-/** What comes of a generation. */
+/** The form of a generation's result. */
 export interface GenerationForm {
   readonly rows: number;
-  /** Whether there is an array of tokens for each row. */
+  /** True if the result is an array of tokens for each row. */
   readonly batch: boolean;
-  /** Whether sequences are searched, so that no token is sure before the end. */
+  /** True for a search, in which no token is final before the end. */
   readonly searches: boolean;
 }
 
 /**
- * Iterate over it (`for await`), or await `result`. Each item is a token; of a batch an array of a token for each row,
- * null for rows that are over. Leaving the loop ends the generation. A search by beams has a `result` only.
+ * Iterate over it (`for await`), or await `result`. Each item is a token; for a batch an array with a token for each
+ * row, null for rows that have ended. Leaving the loop ends the generation. A beam search only has a `result`.
  */
 export class Generation<Item = number> implements AsyncIterableIterator<Item> {
-  /** What it took; once it is over. */
+  /** Its times and counters, once it has ended. */
   info: GenerateInfo | undefined;
-  /** All new tokens: an array, or for a batch an array for each row. Rejects if it fails, or was ended. */
+  /** All new tokens: an array, or for a batch an array for each row. Rejects if the generation fails or is ended. */
   readonly result: Promise<Item extends number ? number[] : number[][]>;
   private readonly rows: number[][];
   private readonly ending = new AbortController();
@@ -69,7 +72,7 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
         this.info = await start(take, this.ending.signal, onLogits);
         return this.tokens as Item extends number ? number[] : number[][];
       } catch (error) {
-        // A worker is told that it is ended, and not why.
+        // A worker receives the end of a generation, but not its reason.
         throw this.ending.signal.aborted ? this.ending.signal.reason : error;
       } finally {
         signal?.removeEventListener('abort', abort);
@@ -77,7 +80,7 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
         this.wake();
       }
     })();
-    // Whoever iterates is told by `next`.
+    // A caller that iterates receives the error from `next`.
     this.result.catch(() => undefined);
   }
 
@@ -86,12 +89,12 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
     return this.form.batch ? this.rows.map((row) => [...row]) : [...this.rows[0]];
   }
 
-  /** Why it ended, or each row of a batch; undefined as long as it goes on. */
+  /** The reason for its end, or for the end of each row of a batch; undefined while it continues. */
   get finishReason(): FinishReason | readonly FinishReason[] | undefined {
     return this.form.batch ? this.info?.finished : this.info?.finished[0];
   }
 
-  /** Ends it at once. The session, and what its caches hold, stay good. */
+  /** Ends it at once. The session and its caches remain valid. */
   cancel(): void {
     this.ending.abort();
   }
@@ -108,7 +111,7 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
     return { done: true, value: undefined };
   }
 
-  /** The loop was left. */
+  /** The caller left the loop. */
   async return(): Promise<IteratorResult<Item, undefined>> {
     this.cancel();
     await this.result.catch(() => undefined);
@@ -132,7 +135,7 @@ export function noStream(): Error {
   return invalid('generate: a search by beams (numBeams) has no token before its end: await `result`');
 }
 
-/** The rows of a prompt, and whether it is a batch. */
+/** The rows of a prompt, and true if it is a batch. */
 export function rowsOf(prompt: PromptTokens | readonly PromptTokens[]): { rows: number[][]; batch: boolean } {
   const list = typeof prompt === 'object' && prompt !== null && 'length' in prompt ? Array.from<unknown>(prompt) : [];
   if (list.length === 0) throw invalid('generate: a prompt is an array of tokens, or of such arrays');

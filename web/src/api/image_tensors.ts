@@ -1,4 +1,4 @@
-// Pixels as elements of a tensor, and back: which channel goes where, and by what numbers.
+// Pixels to elements of a tensor, and back: the order and the normalization of channels.
 import { fromHalves } from '../contract/float16';
 import { invalid } from '../errors';
 import type {
@@ -15,7 +15,7 @@ import type {
 interface Pixels {
   readonly width: number;
   readonly height: number;
-  /** Red, green, blue and alpha of each. */
+  /** Red, green, blue and alpha of each pixel. */
   readonly data: Uint8ClampedArray;
 }
 
@@ -79,7 +79,7 @@ export function tensorToImage(
   return image;
 }
 
-/** Which of a pixel's four numbers each channel is, and how it is normalized. */
+/** The index in a pixel of each channel, and its normalization. */
 function channelsOf(format: ImageFormat, { bias = 0, mean = 255 }: NonNullable<Norm>) {
   return Array.from(format, (name) => {
     const color = 'RGBA'.indexOf(name);
@@ -107,7 +107,7 @@ function newImage(width: number, height: number): ImageData {
   return new ImageData(width, height);
 }
 
-/** The first where none is named. */
+/** The first one if none is named. */
 function oneOf<T extends string>(what: string, values: readonly T[], value: T | undefined): T {
   if (value === undefined) return values[0];
   if (values.includes(value)) return value;

@@ -1,4 +1,4 @@
-// What shows an image, as pixels; pixels as a PNG. By the browser's own canvas.
+// Images to pixels, and pixels to a PNG, by the browser's own canvas.
 import { invalid, messageOf, RuntimeError } from '../errors';
 import { ErrorCode } from '../schema';
 import type { OptionResizedDimensions } from './tensor_types';
@@ -13,7 +13,7 @@ export async function pixelsOf(
 ): Promise<ImageData> {
   if (is('ImageData', image)) {
     const { width = image.width, height = image.height } = { width: resizedWidth, height: resizedHeight };
-    // Drawn, half transparent colors would lose what cannot be seen.
+    // Drawing would change the hidden colors of transparent pixels.
     if (width === image.width && height === image.height) return image;
     return drawn(await createImageBitmap(image, { premultiplyAlpha: 'none' }), width, height);
   }
@@ -37,7 +37,7 @@ export function toPng(image: ImageData): string {
   return canvas.toDataURL();
 }
 
-/** Whether it is of this class of the browser; not where there is no such class. */
+/** True if it is of this class; false if the host lacks the class. */
 function is(name: 'ImageData', value: unknown): value is ImageData;
 function is(name: 'HTMLImageElement', value: unknown): value is HTMLImageElement;
 function is(name: 'HTMLVideoElement', value: unknown): value is HTMLVideoElement;

@@ -1,4 +1,5 @@
-// Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU; the model runs in a worker, or here.
+// Sessions as in onnxruntime-web: tensors in and out, on the CPU or the GPU; the model runs in a worker, or in this
+// thread.
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { checkRows } from '../generate/generate_options';
@@ -47,22 +48,22 @@ import {
   threadOf,
 } from './values';
 
-/** Names of outputs; or tensors to write them into, null where the session makes one. */
+/** Names of outputs; or tensors into which to write them, null for new ones. */
 export type Fetches = readonly string[] | { readonly [name: string]: Tensor | null };
 
 export class InferenceSession {
-  /** What the last run made and how long it took. */
+  /** The counters and times of the last run. */
   lastRun: RunInfo | undefined;
   private profile: Profile | undefined;
   private readonly warned = new Set<string>();
 
   private moving: Promise<void> | undefined;
-  /** Ends what is under way when the session is released. */
+  /** Ends running work when the session is released. */
   private readonly ending = new AbortController();
 
   private constructor(
     private runner: Engine,
-    /** The same model in this thread. */
+    /** Loads the same model in this thread. */
     private readonly here: () => Promise<Engine>,
     private readonly options: InferenceSessionOptions,
     private readonly warn: (text: string) => void,
@@ -76,7 +77,7 @@ export class InferenceSession {
    * @param model its URL, or the file itself.
    */
   static async create(model: ModelFile, options?: InferenceSessionOptions): Promise<InferenceSession>;
-  /** The same of a part of a buffer. */
+  /** The same for a part of a buffer. */
   static async create(
     buffer: ArrayBuffer,
     byteOffset: number,
@@ -118,7 +119,7 @@ export class InferenceSession {
     return new InferenceSession(engine, here, options, warn);
   }
 
-  /** The engine that runs the model: py_ort, or that of `env.fallback`. */
+  /** The engine that runs the model: py_ort, or the one of `env.fallback`. */
   get engine(): 'py_ort' | 'fallback' {
     return this.runner.description.engine ?? 'py_ort';
   }
@@ -131,12 +132,12 @@ export class InferenceSession {
     return this.runner.description.outputs.map(({ name }) => name);
   }
 
-  /** What each input takes, as the model says. */
+  /** The model's types and shapes of inputs. */
   get inputMetadata(): readonly ValueMetadata[] {
     return this.runner.description.inputs.map(metadataOf);
   }
 
-  /** What each output is, as far as the model says. */
+  /** The model's types and shapes of outputs, as far as it has them. */
   get outputMetadata(): readonly ValueMetadata[] {
     return this.runner.description.outputs.map(metadataOf);
   }
@@ -146,15 +147,15 @@ export class InferenceSession {
     return this.runner.description.providers;
   }
 
-  /** Returns where each node of the model runs, and why. The file is read for it once more. */
+  /** Returns the provider of each node of the model, with the reason. Reads the file once more. */
   async placement(): Promise<readonly metadata.PlacedNode[]> {
     const { placementOf } = await localEngine();
     return placementOf(this.runner);
   }
 
   /**
-   * Runs the model. Feeds on the GPU stay their owner's. Of a model with sequences or optionals
-   * `run<OnnxValue>` says that outputs need not be tensors.
+   * Runs the model. Feeds on the GPU keep their owners. For a model with sequences or optionals, `run<OnnxValue>`
+   * declares that outputs need not be tensors.
    */
   async run<Output extends OnnxValue = Tensor>(
     feeds: OnnxValues,
@@ -211,14 +212,14 @@ export class InferenceSession {
       this.lastRun = info;
       this.profile?.add(info, started, performance.now());
       tellKernels(info);
-      // A device that was lost is another one by now, and so is who holds its tensors.
+      // A lost device has been replaced, and with it the owner of its tensors.
       const holder = engine.keeper;
       await settled(Object.values(outputs), holder);
       return Object.fromEntries(
         names.map((name) => [name, result(named(outputs, name)!, name, holder, named(targets, name) ?? undefined)]),
       );
     } catch (error) {
-      // The reason is this thread's.
+      // The reason is that of this thread.
       signal.throwIfAborted();
       throw error;
     } finally {
@@ -226,14 +227,14 @@ export class InferenceSession {
     }
   }
 
-  /** The end of a run or generation: its own signal, or the session's release. */
+  /** The signals that end a run or generation: its own, and the session's release. */
   private until(signal?: AbortSignal): AbortSignal {
     return signal ? AbortSignal.any([signal, this.ending.signal]) : this.ending.signal;
   }
 
   /**
    * Generates tokens with a decoder: `for await (const token of session.generate(prompt, { maxNewTokens: 20 }))`. The
-   * caches of keys and values stay where the model runs, also for the next prompt that begins as this one.
+   * caches of keys and values stay where the model runs, also for a next prompt with the same start.
    *
    * With `numBeams` it searches: await `result`.
    *
@@ -261,22 +262,22 @@ export class InferenceSession {
     return new Generation(start, form, { signal: this.until(signal), onTokens, onLogits });
   }
 
-  /** Ends the runs under way and frees the model. Tensors left on the GPU stay until they are disposed of. */
+  /** Ends running work and frees the model. Tensors left on the GPU stay until they are disposed of. */
   async release(): Promise<void> {
     this.ending.abort(new RuntimeError(ErrorCode.no_such_session, 'this session was released'));
     await this.moving?.catch(() => undefined);
     await this.runner.release();
   }
 
-  /** Keeps what runs spend their time on, from now on. It costs some. */
+  /** Records the times of runs from now on. This costs some time. */
   startProfiling(): void {
     this.profile ??= new Profile(this.runner.description);
   }
 
   /**
-   * Ends it and returns what was kept: events in the form of Chrome's tracing, as onnxruntime's profiles have it.
+   * Ends the recording and returns it: events in the form of Chrome's tracing, like onnxruntime's profiles.
    *
-   * @returns an empty list if nothing was kept.
+   * @returns an empty list if nothing was recorded.
    */
   endProfiling(): readonly object[] {
     const events = this.profile?.events ?? [];
@@ -284,7 +285,7 @@ export class InferenceSession {
     return events;
   }
 
-  /** To the device memory of the page. */
+  /** Moves the model to this thread, for the page's device memory. */
   private async moveHere(): Promise<void> {
     this.moving ??= (async () => {
       const there = this.runner;
@@ -300,7 +301,9 @@ export class InferenceSession {
     await this.moving;
   }
 
-  /** `run(feeds, fetches, options)` or `run(feeds, options)`: an object of tensors and nulls is of fetches. */
+  /**
+   * `run(feeds, fetches, options)` or `run(feeds, options)`: an object whose values are tensors and nulls is fetches.
+   */
   private told(
     second: Fetches | InferenceRunOptions | undefined,
     third: InferenceRunOptions,
@@ -312,7 +315,7 @@ export class InferenceSession {
       if (second.length === 0) throw invalid('fetches is empty: name an output, or leave it out for all');
       return [second as readonly string[], third];
     }
-    // Outputs may be called like options.
+    // Outputs may have the names of options.
     const values = Object.values(second);
     if (values.some((value) => value === null || value instanceof Tensor)) {
       const other = Object.entries(second).find(([, value]) => value !== null && !(value instanceof Tensor));
@@ -329,7 +332,7 @@ export class InferenceSession {
   }
 }
 
-/** The types around sessions, by onnxruntime-web's names. */
+/** The types of sessions, by onnxruntime-web's names. */
 export declare namespace InferenceSession {
   type OnnxValueMapType = OnnxValues;
   type NullableOnnxValueMapType = { readonly [name: string]: OnnxValue | null };

@@ -1,4 +1,4 @@
-// Times of kernels, told run by run: `env.webgpu.profiling`.
+// Times of kernels, reported after each run: `env.webgpu.profiling`.
 import type { RunInfo } from '../session/run_options';
 import { env } from './env';
 
@@ -7,7 +7,7 @@ export function kernelsWanted(): boolean {
   return (profiling.mode ?? profilingMode) === 'default';
 }
 
-/** `env.webgpu.profiling.ondata`, or the console, for each kernel. */
+/** Calls `env.webgpu.profiling.ondata`, or writes to the console, for each kernel. */
 export function tellKernels({ profile = [] }: RunInfo): void {
   if (!kernelsWanted()) return;
   const tell = env.webgpu.profiling.ondata ?? ((data) => console.log(`py_ort: ${data.kernelName} ${data.programName}`));

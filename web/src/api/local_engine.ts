@@ -1,5 +1,5 @@
-// A model that runs in this thread. Its file stays known: when the device is lost, or the core has crashed, another one
-// takes its place, and the model is loaded again.
+// A model that runs in this thread. Its file is remembered: after the device was lost, or the core has crashed, another
+// one replaces it, and the model is loaded again.
 import { createCore } from 'virtual:core';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
@@ -27,7 +27,10 @@ import { HERE, type TensorKeeper } from '../device/keeper';
 
 let shared: Runtime | undefined;
 
-/** The one that all sessions of this thread share. @param compiled what a page makes of the core for its worker. */
+/**
+ * The runtime that all sessions of this thread share. @param compiled the core's files, as a page compiled them for its
+ * worker.
+ */
 export function sharedRuntime(
   { files, wasmBinary, initTimeout, likely, threads }: RuntimeSettings,
   compiled?: CoreFiles['compiled'],
@@ -51,13 +54,13 @@ export function sharedRuntime(
   return shared;
 }
 
-/** Whether a file is of another version, damaged, or none of ours. */
+/** True for a file of another version, a damaged file, or a file of another kind. */
 function isOfNoUse(error: unknown): boolean {
   const codes = [ErrorCode.not_implemented, ErrorCode.invalid_graph];
   return error instanceof RuntimeError && codes.includes(error.code);
 }
 
-/** The device that a session is asked for on, in this thread. */
+/** The device of a requested session, in this thread. */
 export async function deviceHere(request: EngineRequest): Promise<GPUDevice> {
   return (await deviceOf(request, sharedRuntime(request.runtime))).native as GPUDevice;
 }
@@ -85,7 +88,7 @@ export class LocalEngine implements Engine {
       const given = { runtime, providerOptions, onDevice, allowed, threads, trace, scope };
       return Session.load(source, { ...given, onProgress, signal });
     };
-    /** @param known what to run of it, if that is settled. */
+    /** @param known the plan and providers to use, if they are decided. */
     const make = async (fetchFile: typeof fetchedModel, known?: Choice) => {
       const model = await openBy(fetchFile);
       try {
@@ -103,7 +106,7 @@ export class LocalEngine implements Engine {
             return make(fetchedAnew, known);
           })
         : make(fetchedModel, known);
-    // The core is fetched while the file's beginning is on its way; what is wrong with it, whoever wants it is told.
+    // The core is fetched while the file's start is being fetched; its users receive a failure.
     runtime.core().catch(() => undefined);
     const { model, choice, session } = await anyhow();
     const { inputs, outputs, plans } = model.header;
@@ -154,8 +157,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * The device lost, or the core crashed by another run, the model is loaded again: from its URL, or from the bytes
-   * that the session was made of. The work is done again then, unless `cannot` says why not.
+   * If the device was lost, or another run crashed the core, loads the model again: from its URL, or from the bytes of
+   * which the session was made. The work is then repeated, unless `cannot` returns a reason against it.
    */
   private async steadily<T>(
     work: (session: Session) => Promise<T>,

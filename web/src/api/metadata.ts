@@ -1,9 +1,9 @@
-// What a model says of its inputs and outputs.
+// A model's description of its inputs and outputs.
 import type { NodeArgEntry } from '../package/header';
 import { typeInOnnx } from './elements';
 import type { TensorType } from './tensor_types';
 
-/** Of an input or output; `shape` has a name, or "" if there is none, where a size is open. */
+/** For an input or output. An open size in `shape` is a name, or "" if it has none. */
 export type ValueMetadata = NonTensorValueMetadata | TensorValueMetadata;
 
 export interface NonTensorValueMetadata {
@@ -16,7 +16,7 @@ export interface TensorValueMetadata {
   readonly isTensor: true;
   readonly type: TensorType;
   readonly shape: readonly (number | string)[];
-  /** Of maps, which are tensors [maps, keys] here: the key of each column, such as the class labels of a ZipMap. */
+  /** For maps, which are tensors [maps, keys] here: the key of each column, such as the class labels of a ZipMap. */
   readonly keys?: readonly (number | string | null)[];
 }
 
@@ -27,7 +27,7 @@ export function metadataOf({ name, type, dims, keys }: NodeArgEntry): ValueMetad
   return { name, isTensor: true, type: found, shape: (dims ?? []).map((dim) => dim ?? '') };
 }
 
-/** Where a node runs, as the compiler decided. */
+/** The placement of a node, decided by the compiler. */
 export interface PlacedNode {
   /** The node's name in the plan. */
   readonly name: string;
@@ -37,8 +37,8 @@ export interface PlacedNode {
   readonly provider: string;
   /** The kernel that runs it. */
   readonly kernel: string;
-  /** Why it is not on the first provider, or "". */
+  /** The reason why it is not on the first provider, or "". */
   readonly reason: string;
-  /** The names of the model's nodes that it came from. */
+  /** The names of the model's nodes from which it was made. */
   readonly origin: readonly string[];
 }

@@ -1,4 +1,4 @@
-// Where a session leaves its outputs: `preferredOutputLocation`.
+// The location of a session's outputs: `preferredOutputLocation`.
 import { hasGpuForm } from '../contract/elements';
 import type { NodeArgEntry } from '../package/header';
 import { named } from '../wire/values';
@@ -14,7 +14,7 @@ const LOCATIONS: readonly OutputLocation[] = ['cpu', 'gpu-buffer', 'ml-tensor'];
 
 type Locations = InferenceSessionOptions['preferredOutputLocation'];
 
-/** Throws invalid_argument for what is no location, and for outputs that are none or cannot be there. */
+/** Throws invalid_argument for an unknown location, and for outputs that do not exist or cannot be there. */
 export function checkLocations({ description, keeper }: Engine, locations: Locations): void {
   const given = typeof locations === 'object' ? locations : { '': locations ?? 'cpu' };
   for (const [name, location] of Object.entries(given)) {
@@ -37,7 +37,7 @@ export function checkLocations({ description, keeper }: Engine, locations: Locat
   }
 }
 
-/** Which of these outputs stay on the device. Where all shall, those that cannot be there go to the CPU. */
+/** The outputs that stay on the device. If all are requested, outputs that cannot be there go to the CPU. */
 export function onDeviceAmong(
   names: readonly string[],
   { description, keeper }: Engine,

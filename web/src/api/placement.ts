@@ -1,4 +1,4 @@
-// Where the nodes of a session's model run, and why: read from the model's file, in which it lies behind the weights.
+// The placement of a model's nodes, with reasons: read from the model's file, where it follows the weights.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { fetchedModel, openFile } from '../package/model_file';

@@ -1,4 +1,4 @@
-// What runs spent their time on, as events of Chrome's tracing: what onnxruntime's profiles are made of.
+// Times of runs, as events of Chrome's tracing, the form of onnxruntime's profiles.
 import type { RunInfo } from '../session/run_options';
 import type { EngineDescription } from './engine';
 
@@ -19,7 +19,7 @@ const [SESSION, SPANS, KERNELS] = [0, 1, 2];
 export class Profile {
   readonly events: Event[] = [];
 
-  /** The one whose kernels take time on a device. */
+  /** The provider whose kernels run on a device. */
   private readonly provider: string;
 
   constructor({ info, providers }: EngineDescription) {

@@ -1,4 +1,4 @@
-// How pages name execution providers.
+// Pages' names of execution providers.
 import { providers } from 'virtual:build';
 import { CORE_PROVIDER } from '../contract/providers';
 import type { ModelFile } from '../package/model_kinds';
@@ -22,7 +22,7 @@ export interface WebGLProvider extends Omit<WebGLOptions, 'checkWrites'> {
 
 /** What a context is made with; one of the page's own has its own. */
 export interface WebNNContextOptions extends Pick<WebNNOptions, 'deviceType' | 'powerPreference'> {
-  /** Without effect. */
+  /** Has no effect. */
   readonly numThreads?: number;
 }
 
@@ -30,17 +30,17 @@ export interface WebNNExecutionProviderName extends Pick<WebNNOptions, 'deviceId
   readonly name: 'webnn';
 }
 
-/** WebNN on a context of the session's own. */
+/** WebNN on a context that the session makes. */
 export interface WebNNOptionsWithoutMLContext extends WebNNExecutionProviderName, WebNNContextOptions {
   readonly context?: never;
 }
 
-/** WebNN on a context of the page's own, which stays the page's. The session runs in the page's thread. */
+/** WebNN on one of the page's own contexts, which remains the page's. The session runs in the page's thread. */
 export interface WebNNOptionsWithMLContext extends WebNNExecutionProviderName, WebNNContextOptions {
   readonly context: MLContextHandle;
 }
 
-/** The same, of a context that was made of a GPUDevice. */
+/** The same, for a context made from a GPUDevice. */
 export interface WebNNOptionsWebGpu extends WebNNExecutionProviderName {
   readonly context: MLContextHandle;
   readonly gpuDevice: GPUDevice;
@@ -51,7 +51,7 @@ export type WebNNExecutionProviderOption =
   | WebNNOptionsWithMLContext
   | WebNNOptionsWebGpu;
 
-/** A provider, alone or with options. Those of onnxruntime that are not here are left out, with a warning. */
+/** A provider, alone or with options. onnxruntime's other providers are skipped, with a warning. */
 export type ExecutionProvider =
   | ExecutionProviderName
   | WebGpuProvider
@@ -61,14 +61,14 @@ export type ExecutionProvider =
   | { readonly name: string }
   | string;
 
-/** A device of the page's own, and the provider that is to take it. */
+/** One of the page's own devices, and the provider that should use it. */
 export interface PageDevice {
   readonly provider: string;
   readonly source: object;
 }
 
 export interface ExternalFile {
-  /** What the model calls it. */
+  /** The model's name for it. */
   readonly path: string;
   readonly data: ModelFile;
 }
@@ -78,13 +78,13 @@ export type FileType = ModelFile;
 export type ExternalDataFileDescription = ExternalFile;
 export type ExternalDataFileType = ExternalFile | string;
 
-/** The name that all else knows it by. */
+/** The provider's main name. */
 export function nameOf(provider: ExecutionProvider): string {
   const name = typeof provider === 'string' ? provider : provider.name;
   return name === 'cpu' ? CORE_PROVIDER : name;
 }
 
-/** Whether it is a provider of this build that has devices. */
+/** True for a provider of this build that has devices. */
 export function hasDevice(provider: ExecutionProvider): boolean {
   const name = nameOf(provider);
   return name !== CORE_PROVIDER && providers.includes(name);

@@ -1,5 +1,5 @@
-// Models that nobody exported, or that were exported for another version: what else the page names can run them.
-// It comes with local_engine.ts: a chunk of its own would cut the API into more, which all pages load.
+// Models that were not exported, or were exported for another version, and other ways to run them. This module is part
+// of local_engine.ts: a chunk of its own would split the API further, which all pages load.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
@@ -12,9 +12,9 @@ import { env } from './env';
 import { FallbackEngine } from './fallback_engine';
 import type { InferenceSessionOptions } from './session_options';
 
-/** A model that the runtime cannot run as it is. */
+/** A model that the runtime cannot run directly. */
 interface RawModel {
-  /** In words. */
+  /** A description, for errors. */
   readonly what: string;
   readonly file: string | Uint8Array<ArrayBuffer>;
 }
@@ -35,7 +35,7 @@ async function beginsRaw(url: string): Promise<boolean> {
   }
 }
 
-/** Returns what is raw of a file that could not be opened, undefined if it is another fault that the file has. */
+/** Returns the raw model in a file that could not be opened; undefined if the file has another fault. */
 async function rawModelOf(model: ModelFile): Promise<RawModel | undefined> {
   const { reader, what } = await openFile(model);
   try {
@@ -50,7 +50,7 @@ async function rawModelOf(model: ModelFile): Promise<RawModel | undefined> {
   }
 }
 
-/** A model by its URL, where others can fetch it, or else by its bytes. */
+/** A model by its URL, if others can fetch it, otherwise by its bytes. */
 async function rawFile(model: ModelFile, what: string): Promise<RawModel> {
   if (isUrl(model)) {
     const url = host.resolve(String(model));
@@ -61,7 +61,7 @@ async function rawFile(model: ModelFile, what: string): Promise<RawModel> {
   return { what: `${what} of ${bytes.byteLength} bytes`, file: bytes };
 }
 
-/** The ONNX file beside a `.pyort` file of another version. */
+/** The ONNX file next to a `.pyort` file of another version. */
 async function besideOther(url: string, read: () => Promise<void>): Promise<RawModel | undefined> {
   try {
     await read();
@@ -74,7 +74,7 @@ async function besideOther(url: string, read: () => Promise<void>): Promise<RawM
   }
 }
 
-/** An engine, and how the same model is loaded in this thread. */
+/** An engine, and a function that loads the same model in this thread. */
 interface Started {
   readonly engine: Engine;
   readonly here: () => Promise<Engine>;
@@ -82,7 +82,7 @@ interface Started {
 
 const warned = new Set<string>();
 
-/** Says something of a model once. */
+/** Logs a text about a model, once. */
 function warnOnce({ log }: Listener, text: string): void {
   if (!warned.has(text)) log(2, 'session', text);
   warned.add(text);
@@ -103,10 +103,10 @@ async function onFallback(raw: RawModel, options: InferenceSessionOptions, liste
 }
 
 /**
- * Makes a session of what the runtime refused: of what `env.compiler` makes of it, or else by `env.fallback`.
+ * Makes a session of a model that the runtime refused: from the result of `env.compiler`, otherwise by `env.fallback`.
  *
  * @param start makes a session of a URL.
- * @throws what it was refused with, if nothing else can run it.
+ * @throws the error of the refusal, if nothing else can run it.
  */
 export async function openRaw(
   refused: unknown,

@@ -1,16 +1,16 @@
-// Where the runtime's files are: beside this module under their own names, or where `env.wasm.wasmPaths` says.
+// The places of the runtime's files: next to this module under their own names, or those of `env.wasm.wasmPaths`.
 import { late, plain, thread, worker } from 'virtual:build';
 import { filesIn } from '../core/files';
 import { host } from '../host';
 
 export interface WasmFilePaths {
-  /** core.mjs. Pages' workers have it in their script; they load it where it is named. */
+  /** core.mjs. Pages' workers have it in their script; they load it if its URL is set. */
   readonly mjs?: URL | string;
   /** core.wasm. */
   readonly wasm?: URL | string;
-  /** session_worker.mjs, or that of the build. */
+  /** session_worker.mjs, or the build's own script. */
   readonly worker?: URL | string;
-  /** microkernel_worker.js, or that of the build. */
+  /** microkernel_worker.js, or the build's own script. */
   readonly thread?: URL | string;
   /** generate.mjs, which the first `generate` loads. */
   readonly generate?: URL | string;
@@ -27,7 +27,7 @@ export interface WasmFilePaths {
 /** URLs. */
 export interface RuntimeFiles {
   readonly core: string;
-  /** Whether the user named it: then workers load it, too, and leave the one in their script. */
+  /** True if the user set it: then workers load it, too, instead of the one in their script. */
   readonly coreIsNamed: boolean;
   readonly wasm: string;
   readonly relaxedSimd: string;
@@ -42,9 +42,8 @@ export interface RuntimeFiles {
   readonly late: { readonly [provider: string]: string };
 }
 
-// Written out, file by file: these are the expressions by which bundlers find files, and copy them under other names.
-// (Those of the scripts are in virtual:build, because they differ from build to build.)
-// Some bundlers make paths of them.
+// Written out, file by file: by these expressions bundlers find files, and copy them under other names. (Those of the
+// scripts are in virtual:build, because they differ between builds.) Some bundlers turn them into paths.
 const own = (): RuntimeFiles => ({
   core: at(new URL('./core.mjs', import.meta.url)),
   coreIsNamed: false,
@@ -64,7 +63,7 @@ const at = (url: URL | string) => host.resolve(String(url));
 const lateBy = (urlOf: (script: (typeof late)[string], provider: string) => string) =>
   Object.fromEntries(Object.entries(late).map(([provider, script]) => [provider, urlOf(script, provider)]));
 
-/** What `env.wasm.wasmPaths` is until it is set. */
+/** The default of `env.wasm.wasmPaths`. */
 export const OWN_FOLDER = import.meta.url.replace(/[^/]*$/, '');
 
 export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): RuntimeFiles {

@@ -1,4 +1,4 @@
-// Options of sessions and runs, by onnxruntime-web's names: what each does here, what does nothing, what is none.
+// Options of sessions and runs, by onnxruntime-web's names: those with an effect here, those without, and unknown ones.
 import { providers, sides } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { CORE_PROVIDER } from '../contract/providers';
@@ -15,74 +15,74 @@ import { runtimeFiles } from './runtime_files';
 import { named } from '../wire/values';
 
 export type OutputLocation = 'cpu' | DeviceLocation;
-/** By onnxruntime-web's name. */
+/** onnxruntime-web's name. */
 export type OnnxValueDataLocation = OutputLocation;
 
 export interface InferenceSessionOptions {
-  /** Best first. One that is not there is left out, with a warning. Default: wasm. */
+  /** Best first. A missing provider is skipped, with a warning. Default: wasm. */
   readonly executionProviders?: readonly ExecutionProvider[];
-  /** Where outputs go: all, or by name. Default: the CPU. */
+  /** The location of all outputs, or of each by name. Default: the CPU. */
   readonly preferredOutputLocation?: OutputLocation | { readonly [name: string]: OutputLocation };
-  /** Takes the plan that was exported for these sizes, if there is one. */
+  /** Selects the plan exported for these sizes, if there is one. */
   readonly freeDimensionOverrides?: { readonly [name: string]: number };
   /** Threads that share the work of a node; default: `env.wasm.numThreads`. */
   readonly intraOpNumThreads?: number;
-  /** Record the launches of a run, and replay them in the next. */
+  /** Record the dispatches of a run, and replay them in the next. */
   readonly enableGraphCapture?: boolean;
-  /** As if `startProfiling` were called at once. */
+  /** Call `startProfiling` at once. */
   readonly enableProfiling?: boolean;
-  /** What its messages on the console begin with. */
+  /** Prefix of its messages on the console. */
   readonly logId?: string;
-  /** The least severe of its messages on the console, from 0 (all) to 4; default: by `env.logLevel`. */
+  /** The least severe of its messages shown on the console, from 0 (all) to 4; default: by `env.logLevel`. */
   readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
-  /** The further files of a model in parts, where they are not beside its URL: a string is both path and URL. */
+  /** Further files of a model in parts, if they are not next to its URL: a string is both path and URL. */
   readonly externalData?: readonly ExternalDataFileType[];
   /** Keep the model in the browser's cache, under its URL: it is then fetched once. Default: no. */
   readonly cache?: boolean;
-  /** Told of downloads and of shaders that are compiled. */
+  /** Called with the progress of downloads and of compiled shaders. */
   readonly onProgress?: (stage: string, done: number, total: number) => void;
-  /** Ends the loading, and nothing is left of it. */
+  /** Ends the loading and releases everything. */
   readonly signal?: AbortSignal;
-  /** Without effect: the model was optimized when it was exported. */
+  /** Has no effect: the model was optimized when it was exported. */
   readonly graphOptimizationLevel?: 'disabled' | 'basic' | 'extended' | 'layout' | 'all';
-  /** Without effect: nodes run one after the other. */
+  /** Has no effect: nodes run one after the other. */
   readonly interOpNumThreads?: number;
-  /** Without effect: tensors on the CPU always come from an arena. */
+  /** Has no effect: tensors on the CPU always use an arena. */
   readonly enableCpuMemArena?: boolean;
-  /** Without effect: memory on the GPU is always planned. */
+  /** Has no effect: memory on the GPU is always planned. */
   readonly enableMemPattern?: boolean;
-  /** Without effect: nodes run one after the other. */
+  /** Has no effect: nodes run one after the other. */
   readonly executionMode?: 'sequential' | 'parallel';
-  /** Without effect: pages write no files. */
+  /** Has no effect: pages write no files. */
   readonly optimizedModelFilePath?: string;
-  /** Without effect: `endProfiling` returns what was kept. */
+  /** Has no effect: `endProfiling` returns the profile. */
   readonly profileFilePrefix?: string;
-  /** Without effect. */
+  /** Has no effect. */
   readonly logVerbosityLevel?: number;
-  /** Without effect: configuration entries are given to `py-ort export`, or are options of WebGPU. */
+  /** Has no effect: configuration entries are options of `py-ort export`, or of WebGPU. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
 export interface InferenceRunOptions {
   /** Ends the run, which then rejects with an AbortError. */
   readonly signal?: AbortSignal;
-  /** With enableGraphCapture: which capture this run is of, a number from 0, or -1: none. Default: by input shapes. */
+  /** With enableGraphCapture: the capture of this run, a number from 0, or -1: none. Default: by input shapes. */
   readonly graphId?: number;
-  /** Without effect: messages are the session's. */
+  /** Has no effect: messages follow the session's options. */
   readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
-  /** Without effect. */
+  /** Has no effect. */
   readonly logVerbosityLevel?: number;
-  /** true: the run does not begin. `signal` ends one that has begun. */
+  /** true: the run does not begin. `signal` ends a run that has begun. */
   readonly terminate?: boolean;
-  /** Without effect. */
+  /** Has no effect. */
   readonly tag?: string;
-  /** Without effect. */
+  /** Has no effect. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
 type Known<T> = { readonly [key in keyof Required<T>]: 'used' | readonly unknown[] };
 
-/** Options, and of those that do nothing here the values that ask for what happens anyway. */
+/** Known options. For an option without an effect, the values that request the existing behavior. */
 const SESSION_OPTIONS: Known<InferenceSessionOptions> = {
   executionProviders: 'used',
   preferredOutputLocation: 'used',
@@ -116,7 +116,7 @@ const RUN_OPTIONS: Known<InferenceRunOptions> = {
   extra: [],
 };
 
-/** What JavaScript lets through. */
+/** Checks for errors that JavaScript allows. */
 export function checkedOptions(options: InferenceSessionOptions): InferenceSessionOptions {
   if (typeof options !== 'object' || options === null) throw invalid('options of a session are an object');
   const { executionProviders, graphOptimizationLevel: level, executionMode: mode } = options;
@@ -138,7 +138,7 @@ function checkOneOf(what: string, value: string | undefined, known: readonly str
     throw invalid(`${what} is one of ${known.join(', ')}, not "${value}"`);
 }
 
-/** Returns the names of options that do nothing here; throws for those that are none. */
+/** Returns the names of options without an effect; throws for unknown ones. */
 function ignored<T extends object>(what: string, known: Known<T>, given: T): string[] {
   const names = Object.keys(known);
   return Object.entries(given)
@@ -155,7 +155,7 @@ export const sessionOptionsWithoutEffect = (given: InferenceSessionOptions) =>
 
 export const runOptionsWithoutEffect = (given: InferenceRunOptions) => ignored('run', RUN_OPTIONS, given);
 
-/** Severity from which on a session's messages are shown. */
+/** The least severity of a session's messages that are shown. */
 export function severityFor({ logSeverityLevel }: InferenceSessionOptions): number {
   if (logSeverityLevel === undefined) return severityOf(env.logLevel as LogLevel | undefined);
   if (![0, 1, 2, 3, 4].includes(logSeverityLevel)) throw invalid(`logSeverityLevel is 0 to 4, not ${logSeverityLevel}`);
@@ -170,8 +170,8 @@ function runtimeSettings(likely: RuntimeSettings['likely'], threads: boolean): R
 }
 
 /**
- * A file as a worker finds it as well: it has another base for relative URLs. Bytes are a blob, which threads share,
- * for as long as a session may have to be made again.
+ * A file in a form that a worker can find, since its base for relative URLs differs. Bytes are a blob, which threads
+ * share, for as long as a session may have to be made again.
  */
 function located(file: ModelFile): string | Blob {
   if (typeof file === 'string' || file instanceof URL) {
@@ -187,7 +187,7 @@ function located(file: ModelFile): string | Blob {
   return new Blob([isShared ? file.slice() : (file as BlobPart)]);
 }
 
-/** What an engine is asked for. */
+/** The request for an engine. */
 export function engineRequest(
   model: EngineRequest['model'],
   options: InferenceSessionOptions,
@@ -244,7 +244,7 @@ function withoutObjects(provider: ExecutionProvider): ExecutionProvider {
   return { name, ...Object.fromEntries(Object.entries(provider).filter(([key]) => !objects.includes(key))) };
 }
 
-/** The device, adapter or context that the page gives: with a provider, or by `env`. */
+/** The page's own device, adapter or context: passed with a provider, or by `env`. */
 export function deviceOfPage({ executionProviders = [] }: InferenceSessionOptions): PageDevice | undefined {
   const entries = executionProviders.filter((each) => typeof each === 'object');
   const ofEnv = { device: ownDevice(), adapter: env.webgpu.adapter };

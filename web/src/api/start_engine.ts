@@ -1,4 +1,4 @@
-// Where a session's model runs: in a worker, or in the thread of the page.
+// Chooses where a session's model runs: in a worker, or in the page's thread.
 import type { ModelFile } from '../package/model_kinds';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
@@ -10,7 +10,7 @@ import { deviceOfPage, engineRequest, type InferenceSessionOptions, needsPage, s
 import { scriptFor, WorkerEngine, WorkerFailed } from './worker_engine';
 
 const devices: object[] = [];
-/** Devices that the page gave have numbers from here on: smaller ones are those of `deviceId`. */
+/** Devices of the page's own have numbers from here on: smaller ones are those of `deviceId`. */
 const FIRST_NUMBER = 1 << 16;
 
 function numberOf(device: object): number {
@@ -32,7 +32,7 @@ export function listenerOf(options: InferenceSessionOptions): Listener {
   };
 }
 
-/** In a worker, if there can be one and nothing speaks against it. */
+/** Starts it in a worker, if there can be one and no option requires this thread. */
 export async function startEngine(
   model: ModelFile,
   options: InferenceSessionOptions,
@@ -73,7 +73,7 @@ export async function startOther(
   return openRaw(refused, model, options, listener, (url, settled) => startEngine(url, settled, listener));
 }
 
-/** The part of the API that most pages leave to their worker. */
+/** The part of the API that most pages use only in their worker. */
 export async function localEngine(): Promise<typeof import('./local_engine')> {
   try {
     return await import('./local_engine');
@@ -93,13 +93,13 @@ async function startHere(request: EngineRequest, device: PageDevice | undefined,
   return engine;
 }
 
-/** In this thread a session without a device of its own shares that of `env.webgpu.device`, as its buffers do. */
+/** In this thread a session without a device of its own shares the device of `env.webgpu.device`, and its buffers. */
 function deviceHere(options: InferenceSessionOptions): PageDevice | undefined {
   const named = options.executionProviders?.some((each) => typeof each === 'object' && 'deviceId' in each);
   return deviceOfPage(options) ?? (named ? undefined : deviceOfSession());
 }
 
-/** Why a session cannot run in a worker; undefined where it can. */
+/** The reason why a session cannot run in a worker; undefined if it can. */
 function mustBeHere(options: InferenceSessionOptions): string | undefined {
   const without = host.withoutProxy(env.wasm.proxy === true);
   if (without) return without;

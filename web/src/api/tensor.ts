@@ -1,8 +1,8 @@
-// Tensors as onnxruntime-web has them, on the CPU, in a GPU buffer or in an MLTensor.
+// Tensors as in onnxruntime-web, on the CPU, in a GPU buffer or in an MLTensor.
 //
-// Whose the memory is: what a session left on a device is its tensor's, until `dispose` or `getData(true)`. What
-// fromGpuBuffer or fromMLTensor is given stays the caller's; dispose then only calls what the caller gave for that. No
-// tensor is freed by a run that it is fed to.
+// Owners of the memory: an output that a session left on a device belongs to its tensor, until `dispose` or
+// `getData(true)`. An object passed to fromGpuBuffer or fromMLTensor remains the caller's; dispose then only calls the
+// caller's function. A run frees none of its feeds.
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { elementCount, hasGpuForm } from '../contract/elements';
@@ -21,13 +21,13 @@ type Parameters =
   | types.GpuBufferConstructorParameters
   | types.MLTensorConstructorParameters;
 
-/** A tensor that a session left on a device: who holds it, and the number it has there. */
+/** A tensor that a session left on a device: its owner, and its number there. */
 export interface Kept {
   readonly keeper: TensorKeeper;
   readonly gpuId: number;
 }
 
-/** Where the elements are if not on the CPU, and how to get at them. */
+/** The place of elements that are not on the CPU, and functions that access them. */
 interface Resource {
   readonly gpuBuffer?: types.GpuBuffer;
   readonly mlTensor?: types.MLTensorHandle;
@@ -117,7 +117,7 @@ class AnyTensor implements TypedTensor<TensorType> {
     return new AnyTensor({ location: 'cpu-pinned', type, data: elements, dims: dims ?? [countOf(type, elements)] });
   }
 
-  /** What a session left on a device. */
+  /** A tensor that a session left on a device. */
   static kept(type: TensorType, dims: readonly number[], keeper: TensorKeeper, gpuId: number): AnyTensor {
     const dtype = dtypeOfType(type);
     const tensor = Object.create(AnyTensor.prototype) as AnyTensor;
@@ -174,7 +174,7 @@ class AnyTensor implements TypedTensor<TensorType> {
     throw this.isNotIn('WebGL texture');
   }
 
-  /** Undefined on the CPU, and for a buffer of the caller's. */
+  /** Undefined on the CPU, and for the caller's own buffer. */
   get kept(): Kept | undefined {
     return isOnDevice(this) ? this.resource.kept : undefined;
   }
@@ -193,7 +193,7 @@ class AnyTensor implements TypedTensor<TensorType> {
         throw invalid(`getData of a ${this.place} of your own needs the option \`download\` of ${made}`);
       }
       const data = this.checked(toData(this.type, await download()));
-      // Somebody may have disposed of it meanwhile.
+      // It may have been disposed of meanwhile.
       if (this.location === 'none') return data;
       this.elements = data;
       this.place = 'cpu';
@@ -252,7 +252,7 @@ class AnyTensor implements TypedTensor<TensorType> {
 export const Tensor = AnyTensor as unknown as TensorConstructor;
 export type Tensor = TypedTensor<TensorType>;
 
-/** The types around tensors, by onnxruntime-web's names. */
+/** The types of tensors, by onnxruntime-web's names. */
 export declare namespace Tensor {
   type Type = TensorType;
   type DataTypeMap = types.DataTypeMap;
@@ -274,7 +274,7 @@ export function keptTensor(type: TensorType, dims: readonly number[], keeper: Te
   return AnyTensor.kept(type, dims, keeper, gpuId);
 }
 
-/** Who holds a tensor on a device; undefined for one on the CPU, and for the caller's own memory. */
+/** The owner of a tensor on a device; undefined for one on the CPU, and for the caller's own memory. */
 export function keptBy(tensor: Tensor): Kept | undefined {
   return (tensor as AnyTensor).kept;
 }
@@ -288,7 +288,7 @@ export function resourceOf(tensor: Tensor): object {
   return tensor.location === 'ml-tensor' ? tensor.mlTensor : tensor.gpuBuffer;
 }
 
-/** Whether a run reads or writes its elements by `data`. */
+/** True if a run reads or writes its elements by `data`. */
 export function isOnCpu({ location }: Tensor): boolean {
   return location === 'cpu' || location === 'cpu-pinned';
 }
@@ -320,7 +320,7 @@ function checkedDims(dims: unknown): readonly number[] {
   throw invalid(`a shape is made of whole numbers: [${dims}]`);
 }
 
-/** An HTMLImageElement gives four channels, as it does in onnxruntime-web. */
+/** An HTMLImageElement yields four channels, as in onnxruntime-web. */
 function withDefaults(image: ImageSource, options: types.TensorFromUrlOptions): types.TensorFromUrlOptions {
   if (typeof HTMLImageElement === 'undefined' || !(image instanceof HTMLImageElement)) return options;
   return { tensorFormat: 'RGBA', ...options };

@@ -1,11 +1,11 @@
-// What onnxruntime-web declares of tensors, by its names: element types, where a tensor may be, what makes one.
+// onnxruntime-web's declarations of tensors, by its names: element types, places of a tensor, ways to make one.
 /** A global class of the host, or the fallback where its types are not installed (@webgpu/types, a newer lib.dom). */
 type Global<Name extends string, Fallback> = typeof globalThis extends { [name in Name]: { prototype: infer T } }
   ? T
   : Fallback;
 
 export type GpuBuffer = Global<'GPUBuffer', { readonly size: number; readonly mapState: string }>;
-/** A Float16Array, where the host's types know it. */
+/** A Float16Array, if the host's types include it. */
 type Float16 = Global<'Float16Array', never>;
 /** What shows frames of a video. */
 export type VideoFrameSource =
@@ -15,8 +15,8 @@ export type MLTensorHandle = Global<'MLTensor', { destroy(): void }>;
 export type MLContextHandle = Global<'MLContext', object>;
 
 /**
- * The array that holds a tensor's elements, by type. int4 and uint4 are packed as in ONNX, two to a byte, the first
- * in the low bits. The types from bfloat16 on have no array in JavaScript: they are bits, those below a byte packed.
+ * The array of a tensor's elements, by type. int4 and uint4 are packed as in ONNX, two per byte, the first in the low
+ * bits. The types from bfloat16 on have no array in JavaScript: they are bits, packed if smaller than a byte.
  */
 export interface DataTypeMap {
   float32: Float32Array;
@@ -29,7 +29,7 @@ export interface DataTypeMap {
   string: string[];
   /** 0 or 1. */
   bool: Uint8Array;
-  /** A Float16Array where the browser has one, else a Uint16Array of bits, which is taken everywhere. */
+  /** A Float16Array if the browser has one, otherwise a Uint16Array of bits, which is accepted everywhere. */
   float16: Uint16Array | Float16;
   float64: Float64Array;
   uint32: Uint32Array;
@@ -57,7 +57,7 @@ export interface ElementTypeMap extends Record<Exclude<TensorType, 'int64' | 'ui
   bool: boolean;
 }
 
-/** "none" after dispose; "cpu" also once getData has brought the elements there. */
+/** "none" after dispose; "cpu" also after getData has downloaded the elements. */
 export type TensorLocation = 'none' | 'cpu' | 'cpu-pinned' | 'texture' | 'gpu-buffer' | 'ml-tensor';
 
 /** The types that have a form on the GPU (see fromGpuBuffer). */
@@ -80,9 +80,9 @@ interface Shaped<T> {
   readonly dims: readonly number[];
 }
 
-/** Of memory that is not the CPU's. */
+/** For memory other than the CPU's. */
 interface ResourceOptions<T extends TensorType> {
-  /** Gives the elements; getData needs it. */
+  /** Returns the elements; getData needs it. */
   download?(): Promise<DataTypeMap[T]>;
   /** Called once by dispose, or by getData(true). */
   dispose?(): void;
@@ -145,17 +145,17 @@ export type ImageTensorLayout = 'NHWC' | 'NCHW';
 export type PerChannel = number | readonly [number, number, number] | readonly [number, number, number, number];
 
 export interface OptionsFormat {
-  /** Of the tensor that becomes an image, or of a texture. Default: RGB, of textures RGBA. */
+  /** Channels of the tensor that becomes an image, or of a texture. Default: RGB, for textures RGBA. */
   readonly format?: ImageFormat;
 }
 
 export interface OptionsTensorFormat {
-  /** Of the tensor to make. Default: RGB; of an HTMLImageElement RGBA, as in onnxruntime-web. */
+  /** Channels of the new tensor. Default: RGB; for an HTMLImageElement RGBA, as in onnxruntime-web. */
   readonly tensorFormat?: ImageFormat;
 }
 
 export interface OptionsTensorDataType {
-  /** Default: float32. uint8 elements are rounded, and those out of range become 0 or 255. */
+  /** Default: float32. uint8 elements are rounded, and clamped to 0 and 255. */
   readonly dataType?: 'float32' | 'uint8';
 }
 
@@ -179,8 +179,8 @@ export interface OptionResizedDimensions {
 export interface OptionsNormalizationParameters {
   /**
    * From images: element = (pixel + bias) / mean. To images: pixel = (element - bias) * mean. Pixels are 0 to 255; the
-   * numbers belong to red, green, blue and alpha in this order, whatever the format's is. Default: bias 0, mean 255;
-   * from images to uint8 without `norm` pixels are taken as they are.
+   * numbers are for red, green, blue and alpha in this order, in any format. Default: bias 0, mean 255; from images to
+   * uint8 without `norm` pixels are unchanged.
    */
   readonly norm?: { readonly bias?: PerChannel; readonly mean?: PerChannel };
 }
@@ -193,7 +193,7 @@ export interface TensorFromImageDataOptions
     OptionsNormalizationParameters {}
 export interface TensorFromImageElementOptions extends TensorFromImageDataOptions {}
 export interface TensorFromImageBitmapOptions extends TensorFromImageDataOptions {}
-/** `height` and `width` are taken and without effect, as in onnxruntime-web: an image knows its own. */
+/** `height` and `width` are accepted and have no effect, as in onnxruntime-web: an image has its own. */
 export interface TensorFromUrlOptions extends TensorFromImageDataOptions, OptionsDimensions {}
 
 export interface TensorFromVideoFrameOptions extends TensorFromImageDataOptions {
@@ -220,36 +220,36 @@ export interface ConversionUtils {
 export interface TypedTensor<T extends TensorType> extends ConversionUtils {
   readonly type: T;
   readonly dims: readonly number[];
-  /** How many elements. */
+  /** Number of elements. */
   readonly size: number;
-  /** The elements, of a tensor on the CPU; else an error. */
+  /** The elements of a tensor on the CPU; throws for others. */
   readonly data: DataTypeMap[T];
   readonly location: TensorLocation;
   readonly texture: WebGLTexture;
   /**
-   * The buffer, of a tensor on the GPU whose session runs in this thread; else an error. Elements lie in it as in those
-   * of fromGpuBuffer.
+   * The buffer of a tensor on the GPU whose session runs in this thread; throws for others. Its elements have the form
+   * described at fromGpuBuffer.
    */
   readonly gpuBuffer: GpuBuffer;
-  /** The MLTensor, of a tensor in one whose session runs in this thread; else an error. */
+  /** The MLTensor of a tensor in one whose session runs in this thread; throws for others. */
   readonly mlTensor: MLTensorHandle;
   /**
-   * The elements. Those that are not on the CPU are brought there, and the tensor's location is "cpu" from then on.
+   * The elements. If they are not on the CPU they are downloaded, and the tensor's location is "cpu" from then on.
    *
-   * @param releaseData whether to free the memory they came from; else that is up to dispose.
+   * @param releaseData true to free the device's memory; otherwise dispose does.
    */
   getData(releaseData?: boolean): Promise<DataTypeMap[T]>;
-  /** Frees what the tensor holds; it is of no use afterwards. */
+  /** Frees the tensor's memory; the tensor is unusable afterwards. */
   dispose(): void;
-  /** A tensor of other dims on the same elements; an error where a session keeps them on the GPU. */
+  /** A tensor of other dims on the same elements; throws if a session keeps them on the GPU. */
   reshape(dims: readonly number[]): TypedTensor<T>;
 }
 
 export interface TensorFactory {
   /**
-   * A tensor of an image: [1, channels, height, width], or [1, height, width, channels] with tensorLayout NHWC.
+   * A tensor from an image: [1, channels, height, width], or [1, height, width, channels] with tensorLayout NHWC.
    *
-   * @param image its pixels, or something that shows them; a string is a URL.
+   * @param image its pixels, or an object that shows them; a string is a URL.
    */
   fromImage(
     image: ImageData,
@@ -277,29 +277,29 @@ export interface TensorFactory {
   ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>>;
   /**
    * A tensor in a WebGL texture of [1, height, width, 4]. Only its own context can read a texture: a session needs
-   * `download`, which gives the elements.
+   * `download`, which returns the elements.
    */
   fromTexture<T extends 'float32' = 'float32'>(
     texture: WebGLTexture,
     options: TensorFromTextureOptions<T>,
   ): TypedTensor<'float32'>;
   /**
-   * A tensor in a buffer of the caller's, of the device that the session is on (`env.webgpu.device`). It stays the
-   * caller's. It needs the usage STORAGE; what lies behind the elements is not read. With COPY_SRC and COPY_DST and a
-   * size that is a multiple of 16 it is used in place, else copied on the GPU.
+   * A tensor in the caller's own buffer, on the device of the session (`env.webgpu.device`). The buffer remains the
+   * caller's. It needs the usage STORAGE; bytes after the elements are not read. With COPY_SRC and COPY_DST and a size
+   * that is a multiple of 16 it is used in place, otherwise it is copied on the GPU.
    *
-   * Elements lie in it as on the CPU: int64 and uint64 have eight bytes each, of which nodes on the GPU read the lower
-   * four; bool, int8 and uint8 have one; int16, uint16, float16 and bfloat16 two, with or without shader-f16. The first
-   * three are converted on the GPU for each run.
+   * Elements have the CPU's form: int64 and uint64 have eight bytes, of which nodes on the GPU read the lower four;
+   * bool, int8 and uint8 have one; int16, uint16, float16 and bfloat16 two, with or without shader-f16. int64, uint64
+   * and bool are converted on the GPU for each run.
    */
   fromGpuBuffer<T extends GpuBufferDataTypes = 'float32'>(
     buffer: GpuBuffer,
     options: TensorFromGpuBufferOptions<T>,
   ): TypedTensor<T>;
   /**
-   * A tensor in an MLTensor of the caller's, of the context that the session is on (`executionProviders: [{ name:
-   * 'webnn', context }]`). It stays the caller's, has the same shape, and elements of the same type, of bool uint8. A
-   * session reads and writes it in place; nodes on the CPU read one that is `readable`, and write one that is
+   * A tensor in the caller's own MLTensor, in the context of the session (`executionProviders: [{ name: 'webnn',
+   * context }]`). The MLTensor remains the caller's. It has the same shape, and elements of the same type; for bool
+   * uint8. A session reads and writes it in place; nodes on the CPU read one that is `readable`, and write one that is
    * `writable`.
    */
   fromMLTensor<T extends MLTensorDataTypes>(
@@ -312,7 +312,7 @@ export interface TensorFactory {
 
 export interface TensorConstructor extends TensorFactory {
   /**
-   * @param data an array of the type's own, which the tensor shares, or plain values.
+   * @param data an array of the type's own class, which the tensor shares, or plain values.
    * @param dims by default a vector of all elements.
    */
   new (type: 'string', data: readonly string[], dims?: readonly number[]): TypedTensor<'string'>;
@@ -328,7 +328,7 @@ export interface TensorConstructor extends TensorFactory {
     data: DataTypeMap[T] | readonly number[],
     dims?: readonly number[],
   ): TypedTensor<T>;
-  /** The type is that of the array. */
+  /** The type follows from the array. */
   new (data: Float32Array, dims?: readonly number[]): TypedTensor<'float32'>;
   new (data: Int8Array, dims?: readonly number[]): TypedTensor<'int8'>;
   new (data: Uint8Array, dims?: readonly number[]): TypedTensor<'uint8'>;
@@ -343,7 +343,7 @@ export interface TensorConstructor extends TensorFactory {
   new (data: Uint32Array, dims?: readonly number[]): TypedTensor<'uint32'>;
   new (data: BigUint64Array, dims?: readonly number[]): TypedTensor<'uint64'>;
   new (data: Float16, dims?: readonly number[]): TypedTensor<'float16'>;
-  /** A tensor in memory that is there already. */
+  /** A tensor in existing memory. */
   new <T extends NumericType>(parameters: CpuPinnedConstructorParameters<T>): TypedTensor<T>;
   new (parameters: TextureConstructorParameters): TypedTensor<'float32'>;
   new <T extends GpuBufferDataTypes>(parameters: GpuBufferConstructorParameters<T>): TypedTensor<T>;

@@ -1,4 +1,4 @@
-// Values between JavaScript's tensors and those of sessions.
+// Conversion between JavaScript's tensors and values of sessions.
 import { ValueKind } from '../schema';
 import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
 import type { Engine } from './engine';
@@ -11,7 +11,7 @@ import { isOnCpu, isOnDevice, keptBy, keptTensor, resourceOf, Tensor } from './t
 export type OnnxValue = Tensor | readonly OnnxValue[] | null;
 export type OnnxValues = { readonly [name: string]: OnnxValue };
 
-/** A feed as a tensor of this copy of the package: those of other copies have the same members. */
+/** A feed as a tensor of this copy of the package: tensors of other copies have the same members. */
 export function adopted(value: OnnxValue): OnnxValue {
   if (Array.isArray(value)) return value.map(adopted);
   if (value === null || value instanceof Tensor || !('dims' in Object(value))) return value;
@@ -22,11 +22,11 @@ export function adopted(value: OnnxValue): OnnxValue {
   return new Tensor({ location: 'gpu-buffer', ...own, gpuBuffer: (value as Tensor).gpuBuffer });
 }
 
-/** What one run lends to its session: tensors of the caller's on a device. */
+/** The callers' tensors on devices that one run lends to its session. */
 export class Loans {
   private readonly lent: Loan[] = [];
 
-  /** @param engine the session's. */
+  /** @param engine the session's engine. */
   constructor(private readonly engine: Pick<Engine, 'thread' | 'keeper'>) {}
 
   feeds(feeds: OnnxValues): { [name: string]: Value } {
@@ -42,7 +42,7 @@ export class Loans {
     );
   }
 
-  /** The run has succeeded: what it wrote goes where the page sees it. */
+  /** The run has succeeded: makes its outputs visible to the page. */
   deliver(): void {
     for (const { deliver } of this.lent) deliver?.();
   }
@@ -58,7 +58,7 @@ export class Loans {
     return { kind: ValueKind.sequence, dtype: items[0]?.dtype ?? 0, items };
   }
 
-  /** @param written whether the run writes it, rather than reads it. */
+  /** @param written true if the run writes it. */
   private onDevice(what: string, tensor: Tensor, written: boolean): TensorOnGpu {
     const { type, dims } = tensor;
     const dtype = dtypeOfType(type);
@@ -78,7 +78,7 @@ export class Loans {
   }
 }
 
-/** The tensors on devices among what a run is given. */
+/** The tensors on devices among a run's values. */
 export function onDeviceOf(values: readonly OnnxValue[]): Tensor[] {
   return values.flatMap((value) => {
     if (value instanceof Tensor) return isOnDevice(value) ? [value] : [];
@@ -86,14 +86,14 @@ export function onDeviceOf(values: readonly OnnxValue[]): Tensor[] {
   });
 }
 
-/** The thread that has it. */
+/** The thread that owns the tensor. */
 export function threadOf(tensor: Tensor): object {
   return keptBy(tensor)?.keeper.thread ?? HERE;
 }
 
 /**
- * Whether a run has to wait for a feed's elements: they are on a device of another thread, or in a buffer of the page's
- * as 64-bit integers, which nodes on the CPU read whole.
+ * True if a run must wait for a feed's elements: they are on a device of another thread, or 64-bit integers in one of
+ * the page's buffers, which nodes on the CPU read whole.
  */
 export function isFetched(engine: Engine, name: string, value: OnnxValue): boolean {
   return onDeviceOf([value]).some((tensor) => {
@@ -102,7 +102,7 @@ export function isFetched(engine: Engine, name: string, value: OnnxValue): boole
   });
 }
 
-/** That feed on the CPU, if it can be had. */
+/** The same feed on the CPU, if it can be downloaded. */
 export async function fetched(engine: Engine, name: string, value: OnnxValue): Promise<OnnxValue> {
   if (Array.isArray(value)) return Promise.all(value.map((item: OnnxValue) => fetched(engine, name, item)));
   if (!(value instanceof Tensor && isFetched(engine, name, value))) return value;
@@ -115,7 +115,7 @@ export async function fetched(engine: Engine, name: string, value: OnnxValue): P
   return bytes ? new Tensor(type, fromBytes(type, await bytes), dims) : value;
 }
 
-/** Waits until the page can have the outputs that were left on the device. */
+/** Waits until the page can use the outputs left on the device. */
 export async function settled(outputs: readonly Value[], keeper: TensorKeeper | undefined): Promise<void> {
   const left = outputs.filter((value): value is TensorOnGpu => !isContainer(value) && isOnGpu(value));
   await Promise.all(left.map(({ gpuId, dtype, dims }) => keeper?.settle?.(gpuId, dtype, dims)));

@@ -1,4 +1,4 @@
-/** Of the package: web/package.json's, put in by build.mjs. */
+/** The package's version, from web/package.json, inserted by build.mjs. */
 declare const PY_ORT_VERSION: string;
 
 export const VERSION: string = PY_ORT_VERSION;

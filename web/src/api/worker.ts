@@ -1,4 +1,4 @@
-// The worker in which sessions of the API run: see WorkerEngine, which asks.
+// The worker in which sessions of the API run: see WorkerEngine, which sends the requests.
 import { ErrorCode } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { isContainer, isOnGpu, type Value } from '../wire/values';
@@ -9,7 +9,7 @@ import { LocalEngine, sharedRuntime } from './local_engine';
 import type { CompiledCore } from '../core/files';
 
 const engines = new Map<number, LocalEngine>();
-/** Of sessions that were released: what they left on the GPU stays until the page lets it go. */
+/** Of released sessions: their outputs left on the GPU stay until the page releases them. */
 const keepers = new Map<number, TensorKeeper>();
 const underWay = new Map<number, AbortController>();
 /** Of generations that wait for logits. */
@@ -108,5 +108,5 @@ self.onmessage = async ({ data: question }: MessageEvent<Question>) => {
     choosing.delete(question.id);
   }
 };
-// Modules go to no worker of another agent cluster.
+// Modules cannot be sent to a worker of another agent cluster.
 self.onmessageerror = () => compiledInPage(undefined);

@@ -1,4 +1,4 @@
-// A model that runs in a worker, so that the page's own thread stays free.
+// A model that runs in a worker, so that the page's thread stays free.
 import { type DType, ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type HostWorker, host } from '../host';
@@ -21,14 +21,14 @@ interface Pending {
   readonly listener?: Partial<Listener>;
 }
 
-/** There is no worker, or it has failed: a session may run in the page's own thread instead. */
+/** There is no worker, or it has failed: a session may run in the page's thread instead. */
 export class WorkerFailed extends RuntimeError {
   constructor(why: string) {
     super(ErrorCode.fail, `the worker of py_ort failed: ${why}`);
   }
 }
 
-/** A worker of sessions of the page. */
+/** A worker for the page's sessions. */
 class SessionWorker {
   private readonly pending = new Map<number, Pending>();
   private next = 1;
@@ -53,7 +53,7 @@ class SessionWorker {
     return this.ended !== undefined;
   }
 
-  /** Asks; the number that the question got comes with the answer. */
+  /** Sends a question; returns its number with the answer. */
   ask<T>(question: Asked, listener: Partial<Listener> = {}): { readonly id: number; readonly answer: Promise<T> } {
     const id = this.next++;
     const { signal, log } = listener;
@@ -72,7 +72,7 @@ class SessionWorker {
     return { id, answer };
   }
 
-  /** A session is over: its listener is not told any more. */
+  /** A session has ended: its listener is no longer called. */
   forget(session: number): void {
     this.logs.delete(session);
   }
@@ -117,16 +117,16 @@ function failed({ code, message, stack, place }: Answer & { tell: 'error' }): Ru
 /** The running workers, by the URLs of their scripts. */
 const shared = new Map<string, SessionWorker>();
 
-/** The script of a session's worker: the smaller one where only the CPU is asked for, unless the other runs already. */
+/** The script of a session's worker: the smaller one if only the CPU is requested, unless the other runs already. */
 export function scriptFor({ executionProviders, runtime: { files } }: EngineRequest): URL {
   const onCpu = executionProviders.length > 0 && executionProviders.every((each) => nameOf(each) === CORE_PROVIDER);
   return new URL(onCpu && shared.get(files.worker)?.gone !== false ? files.plain : files.worker);
 }
 
 /**
- * It may be asked at once: what is said before its script has run waits for it.
+ * It accepts questions at once: those sent before its script has run wait for it.
  *
- * @throws WorkerFailed where none can be had by the page's policy; if its script is not there, whoever asks is told.
+ * @throws WorkerFailed if the page's policy forbids workers; if the script is missing, the callers receive the failure.
  */
 function sharedWorker(url: URL, { files, wasmBinary, likely, threads }: RuntimeSettings): SessionWorker {
   const known = shared.get(url.href);
@@ -139,7 +139,7 @@ function sharedWorker(url: URL, { files, wasmBinary, likely, threads }: RuntimeS
   }
   const worker = new SessionWorker(started);
   shared.set(url.href, worker);
-  // The core is fetched and compiled here while the worker's script is on its way.
+  // The core is fetched and compiled here while the worker's script is being fetched.
   const wasm = wasmBinary ?? new URL(files.wasm);
   const [relaxedSimd, simd128] = [new URL(files.relaxedSimd), new URL(files.simd128)];
   compileCore({ wasm, relaxedSimd, simd128, likely }, threads && host.withoutSharing(true) === undefined)
@@ -158,7 +158,7 @@ export class WorkerEngine implements Engine {
     readonly request: EngineRequest,
   ) {}
 
-  /** @param url of the worker's script. @throws WorkerFailed where there can be none, or it ends meanwhile. */
+  /** @param url of the worker's script. @throws WorkerFailed if there can be none, or it ends meanwhile. */
   static async create(request: EngineRequest, url: URL, listener: Listener): Promise<WorkerEngine> {
     const worker = sharedWorker(url, request.runtime);
     const { id, answer } = worker.ask<{ description: EngineDescription; location?: DeviceLocation }>(

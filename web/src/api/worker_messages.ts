@@ -1,4 +1,4 @@
-// What the page and the worker of its sessions say to each other.
+// Messages between the page and the worker of its sessions.
 import type { CompiledCore } from '../core/files';
 import type { DType, ErrorCode } from '../schema';
 import type { ErrorPlace } from '../errors';
@@ -6,10 +6,10 @@ import type { GenerateOptions, OnLogits } from '../generate/generate_options';
 import type { Feeds } from '../session/feeds';
 import type { EngineRequest, EngineRunOptions } from './engine';
 
-/** Each has a number of its own; that of `create` is the session's from then on. */
+/** Each has its own number; that of `create` is then the session's. */
 export type Question = {
   readonly id: number;
-} /** Before the first session: what the page has made of the core's files; undefined: the worker is to do it. */ & (
+} /** Before the first session: the core's files that the page has compiled; undefined: the worker compiles them. */ & (
   | { readonly ask: 'compiled'; readonly core: CompiledCore | undefined }
   | { readonly ask: 'create'; readonly request: EngineRequest }
   | {
@@ -65,7 +65,7 @@ export type Answer =
     }
   | {
       readonly tell: 'log';
-      /** Of the session that was made last: the runtime is shared. */
+      /** The session made last: the runtime is shared. */
       readonly id: number;
       readonly severity: number;
       readonly category: string;

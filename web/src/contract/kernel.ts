@@ -31,7 +31,7 @@ export interface Tensor {
    * write (packed.ts).
    */
   readonly packing?: Packing;
-  /** Its begin in its buffer, in elements (see Context.window). */
+  /** Its start in its buffer, in elements (see Context.window). */
   readonly start?: number;
   /** A host input has no GPU buffer: read it with ctx.data(). */
   readonly location: 'gpu' | 'cpu' | 'none';

@@ -89,7 +89,7 @@ export function foldWalk({ dims, strides }: Walk): Walk {
 /**
  * The walk in steps of `lanes` elements along its last axis, or undefined if that is impossible. Tensors whose elements
  * are contiguous there (`wide`) count in groups of `lanes`; those that repeat one element still count single elements.
- * `offsets`: the begin of each tensor.
+ * `offsets`: the start of each tensor.
  */
 export function wideWalk(
   { dims, strides }: Walk,

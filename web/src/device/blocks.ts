@@ -1,7 +1,7 @@
 // Blocks of bytes copied between tensors: rows that Loop and Scan read from a tensor, or write into one.
 import type { CopyCommand } from './commands';
 
-/** In bytes: the begin of the first block in a tensor, and the distance between blocks. */
+/** In bytes: the start of the first block in a tensor, and the distance between blocks. */
 export interface BlocksAt {
   readonly id: number;
   readonly offset: number;

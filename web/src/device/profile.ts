@@ -7,7 +7,7 @@ export interface ProfileRow {
   readonly workgroups: readonly [number, number, number];
   /** Undefined if the device has no timestamps. */
   readonly ms?: number;
-  /** Its begin, on the page's clock: the first dispatch is assumed to begin when it was submitted. */
+  /** Its start, on the page's clock: the first dispatch is assumed to begin when it was submitted. */
   readonly start_ms?: number;
   /** The kernel instance that issued it, and (outside of devices) its node. */
   readonly instance?: number;
@@ -22,11 +22,11 @@ export interface GpuTime {
   readonly passes: number;
   /** The time of the passes, without the gaps between them. */
   readonly ms: number;
-  /** From the begin of the first one to the end of the last. */
+  /** From the start of the first one to the end of the last. */
   readonly span_ms: number;
 }
 
-/** The begin and end of a pass, in nanoseconds of the device's clock. */
+/** The start and end of a pass, in nanoseconds of the device's clock. */
 export type PassTimes = readonly [begin: bigint, end: bigint];
 
 /** The times of one submit, once it has finished. */

@@ -1,5 +1,5 @@
 // Tensors [batch, heads, rows, size] in a buffer with room for more rows after each head's. Appending rows makes
-// another tensor, of which the previous one is the begin: existing rows are never written again. For any other use a
+// another tensor, of which the previous one is the start: existing rows are never written again. For any other use a
 // tensor is copied into a buffer of its own.
 import type { LaidLater, TensorMemory } from './buffers';
 import type { MemoryCache } from './memory';

@@ -1,5 +1,5 @@
 // The loop of a decoder's session: tokens in, tokens out. One generation at a time; the next one continues where the
-// last one's caches have the begin of its prompt.
+// last one's caches have the start of its prompt.
 import { parts } from 'virtual:parts';
 import type { Counters } from '../device/counters';
 import type { Session } from '../session/session';

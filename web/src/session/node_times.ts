@@ -8,7 +8,7 @@ import type { Timeline } from '../timeline';
 /** Shorter times are checks, not waits. */
 const SHORTEST_WAIT_MS = 0.02;
 
-/** Adds the core's times of its nodes (ort_run_times in abi.h): for each node an index, begin, inputs ready, end. */
+/** Adds the core's times of its nodes (ort_run_times in abi.h): for each node an index, start, inputs ready, end. */
 export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: readonly PlanNode[]): void {
   for (let i = 0; i < times.length; i += 4) {
     const [index, began, ready, ended] = times.subarray(i, i + 4);

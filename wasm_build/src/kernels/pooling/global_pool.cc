@@ -10,7 +10,7 @@
 namespace py_ort {
 namespace {
 
-// A pool's begin, step for an element, and end after `count` elements. Each also exists for four floats at once, except
+// A pool's start, step for an element, and end after `count` elements. Each also exists for four floats at once, except
 // Lp.
 struct Average {
   explicit Average(const Attributes&) {}

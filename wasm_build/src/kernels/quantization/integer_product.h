@@ -40,7 +40,7 @@ class IntegerPanels {
 
  private:
   const int8_t* data() const { return given_ ? given_ : own_.data(); }
-  // The begin of four columns, of which a panel has two groups.
+  // The start of four columns, of which a panel has two groups.
   int64_t group_at(int64_t group) const { return group / 2 * ((k_ + 3) / 4) * 32 + group % 2 * 16; }
   void take_out();
 

@@ -35,7 +35,7 @@ struct Shapes {
     if (b.rank() > 1) s.dims.push_back(s.n);
     return {};
   }
-  // The begin of the operand's matrix for result `i`, counted in matrices.
+  // The start of the operand's matrix for result `i`, counted in matrices.
   int64_t matrix(const Dims& own, int64_t i) const {
     int64_t at = 0, step = 1;
     for (size_t axis = batch.size(); axis-- > 0; i /= batch[axis]) {

@@ -166,7 +166,7 @@ template <class T>
   while (run < count && last[run] == last[first] + (run - first)) ++run;
   const bool filled = std::any_of(last.begin() + run, last.end(), [](int64_t at) { return at < 0; });
   Dims index(maps.size() - 1);
-  int64_t rows = 1, before = -1;  // the begin of the row before, or negative
+  int64_t rows = 1, before = -1;  // the start of the row before, or negative
   for (size_t d = 0; d + 1 < maps.size(); ++d) rows *= static_cast<int64_t>(maps[d].size());
   for (int64_t row = 0; row < rows; ++row, y += count) {
     int64_t base = 0;

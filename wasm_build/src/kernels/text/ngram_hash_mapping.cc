@@ -30,7 +30,7 @@ class NGramHashMapping {
   }
 
  private:
-  // Texts: the begin of each in the tokens, and the end of the last one.
+  // Texts: the start of each in the tokens, and the end of the last one.
   Status texts(const Tensor& ids, const Tensor* ends, std::vector<int64_t>& out) const {
     if (!packed_) {
       PY_ORT_ENSURE(ids.rank() == 2, "input_ids must have two axes, not shape ", ids.dims);

@@ -22,7 +22,7 @@ class TfIdfVectorizer {
     const std::vector<int64_t> numbers = a.integers("pool_int64s");
     const size_t pool = words.empty() ? numbers.size() : words.size();
     for (const int64_t index : indexes) out.size_ = std::max(out.size_, index + 1);
-    // The pool contains all 1-grams, then all 2-grams, ...: starts[n - 1] is the begin of those of length n.
+    // The pool contains all 1-grams, then all 2-grams, ...: starts[n - 1] is the start of those of length n.
     size_t next = 0;
     for (size_t n = 1; n <= starts.size(); ++n) {
       const size_t end = n < starts.size() ? static_cast<size_t>(starts[n]) : pool;
