@@ -288,9 +288,9 @@ export interface TensorFactory {
    * caller's. It needs the usage STORAGE; bytes after the elements are not read. With COPY_SRC and COPY_DST and a size
    * that is a multiple of 16 it is used in place, otherwise it is copied on the GPU.
    *
-   * Elements have the CPU's form. int64 and uint64 have eight bytes, of which nodes on the GPU read the lower four.
-   * bool, int8 and uint8 have one byte; int16, uint16, float16 and bfloat16 have two, with or without shader-f16.
-   * int64, uint64 and bool are converted on the GPU for each run.
+   * Elements have the CPU's form. Those of int64 and uint64 have eight bytes, of which nodes on the GPU read the lower
+   * four. Those of bool, int8 and uint8 have one byte; those of int16, uint16, float16 and bfloat16 have two, with or
+   * without shader-f16. int64, uint64 and bool are converted on the GPU for each run.
    */
   fromGpuBuffer<T extends GpuBufferDataTypes = 'float32'>(
     buffer: GpuBuffer,
