@@ -69,7 +69,7 @@ const BYTES: Shader<Spec> = {
     linearMain(`  let word = u.first + i;
   var value = y[word];
   for (var byte = 0u; byte < 4u; byte++) {
-    // Before the first block it wraps around, to far behind the last one.
+    // Before the first block it wraps around, to far past the last one.
     let at = word * 4u + byte - u.target_offset;
     let within = at % u.target_step;
     if (at / u.target_step < u.blocks && within < u.size) {

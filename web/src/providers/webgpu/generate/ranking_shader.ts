@@ -74,7 +74,7 @@ ${seen ? '        if (((seen[row * u.words + i / 32u] >> (i % 32u)) & 1u) != 0u)
     }
   }
   if (lane == 0u) {
-    // As bits: compilers may take it that no number is infinite.
+    // As bits: compilers may assume that no number is infinite.
     let infinite = (bitcast<u32>(most) & 0x7f800000u) == 0x7f800000u;
     let fault = select(select(0, ${NOTHING}, infinite || count == 0u), ${NAN}, atomicLoad(&broken) != 0u);
     found[start] = bitcast<u32>(i32(fault));

@@ -53,7 +53,7 @@ const MERGE: Shader<SortSpec> = {
   let middle = min(pair + u.run, u.n);
   let mine = u32(order[i]);
   let second = i >= middle;
-  // Of the other run, the rows before mine; equal ones of the first run come first.
+  // The rows of the other run before mine; equal rows of the first run come first.
   var low = select(middle, pair, second);
   let start = low;
   var high = select(min(pair + 2u * u.run, u.n), middle, second);

@@ -82,7 +82,7 @@ ${
   }
 ${
   present
-    ? `  // Slots of what was before the first token: zeros, but without any token the last is what came.
+    ? `  // Slots before the first token: zeros, but without any token the last one is the past state.
   for (var slot = 0u; slot + u.tokens < u.slots; slot++) {
     for (var k = 0u; k < u.key_size; k++) {
       present[slot * u.state_size + base + k * u.value_size] = ${stored(

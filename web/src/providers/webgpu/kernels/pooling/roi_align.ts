@@ -20,7 +20,7 @@ const SHADER: Shader<RoiSpec> = {
   let edges = vec2<f32>(-1.0 - start, f32(size) - start) / step;
   let begin = u32(clamp(floor(min(edges.x, edges.y) - 0.5), 0.0, f32(samples)));
   let end = u32(clamp(ceil(max(edges.x, edges.y) + 0.5), 0.0, f32(samples)));
-  // Where edges are NaN, begin and end may be any.
+  // If edges are NaN, begin and end are undefined.
   let most = select(u.samples, 2u * size + 6u, u.samples == 0u);
   return vec2<u32>(begin, min(min(end, samples), begin + most));
 }

@@ -31,7 +31,7 @@ const ARG_REDUCE: Shader<ArgSpec> = {
     const equal = `(a == b)${float ? ' | (is_nan(a) & is_nan(b))' : ''}`;
     return `${laneAliases(1)} alias T = ${computeType(type)};
 ${float ? mathFunctions('is_nan') : ''}
-// Whether value a at step p goes before value b at step q.
+// True if value a at step p precedes value b at step q.
 fn before(a: T, p: u32, b: T, q: u32) -> bool { return (${beats}) | ((${equal}) & (p ${lastIndex ? '>' : '<'} q)); }
 ${teamMain({
   team,

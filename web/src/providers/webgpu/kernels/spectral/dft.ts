@@ -45,7 +45,7 @@ ${linearMain(`  let inner = i % u.inner;
   let steps = ${toReal ? 'u.length' : 'min(u.given, u.length)'};
   for (var n = 0u; n < steps; n++) {
     ${read}
-    // The remainder first, for large angles lose digits; then whole quarters, for the sine of a rounded pi is not 0.
+    // The remainder first: large angles lose digits. Then whole quarters: the sine of a rounded pi is not 0.
     let turn = k * n % u.length * 4u;
     let angle = 1.5707963267948966 * f32(turn % u.length) / f32(u.length);
     let quarter = turn / u.length;

@@ -146,7 +146,7 @@ function text(spec: HardwareSpec): string {
     if (${toFetch}) {
   ${fetches(tile)}
     }
-    // Unrolled: the whole of it is a little quicker still, but slow to compile.
+    // Unrolled in part: fully unrolled it would be a little faster, but slow to compile.
     ${sliced ? `if (k_0 - ${behind}u < end) {` : ''}
     ${blocks ? repeated(rows, (i) => repeated(columns, (c) => `var part_${i}_${c} = vec4<i32>();`)) : ''}
     for (var part = 0u; part < ${quads / unrolled}u; part++) {
@@ -182,8 +182,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   ${repeated(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
   ${repeated(ahead, (t) => repeated(slotsOfA, (i) => `var ${coming[t]}_a_${i} = ${typeA}();`))}
   ${repeated(ahead, (t) => repeated(slotsOfB, (i) => `var ${coming[t]}_b_${i} = ${typeB}();`))}
-  // Pairs of threads have the same columns, and the next ones the same rows: loads from workgroup memory in which one
-  // or the other is so take half as long on NVIDIA's.
+  // Pairs of threads have the same columns, and the next ones the same rows: on NVIDIA, loads from workgroup memory
+  // with equal rows or columns are twice as fast.
   let odd = thread % 2u;
   let column = thread / 2u % ${threadsAcross}u;
   let row_0 = thread / ${2 * threadsAcross}u * ${2 * rows}u + odd;

@@ -24,7 +24,7 @@ const ROWS: Shader<RowSpec> = {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
   @builtin(local_invocation_index) lane: u32) {
   let i = (group.y * groups.x + group.x) * ${THREADS}u + lane;
-  // Threads beyond the end have the last word: all meet at the barrier.
+  // Threads beyond the end use the last word: all must meet at the barrier.
   let x = vec4<f32>(a[min(i, u.count - 1u)]);
   let most = max(abs(x.xy), abs(x.zw));
   largest_of[lane] = max(most.x, most.y);
