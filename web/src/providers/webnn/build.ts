@@ -1,4 +1,4 @@
-// Graphs of a session. Segments that do the same share one, whatever tensors they are given: each new MLTensor that a
+// Graphs of a session. Segments with the same operators share one, whatever their tensors: each new MLTensor that a
 // page feeds makes another recording.
 import type { Program } from '../../device/commands';
 import { messageOf, RuntimeError } from '../../errors';
@@ -11,12 +11,12 @@ import type { Emit } from './operator';
 import type { Read } from './trial';
 
 export interface MlProgram extends Program {
-  /** All that decides what `emit` does: equal texts, equal operators. */
+  /** Everything that affects `emit`: equal texts, equal operators. */
   readonly form: string;
   readonly emit: Emit;
-  /** Of inputs on the device, which tensors they are, as what the node reads them. */
+  /** The tensors of inputs on the device, in the type and shape that the node reads. */
   readonly read: readonly (Read | undefined)[];
-  /** The tensors that it makes; -1: nobody reads it. */
+  /** The tensors that it makes; -1: no node reads it. */
   readonly made: readonly number[];
 }
 
@@ -28,7 +28,7 @@ export interface GraphPort {
 }
 
 export interface BuiltGraph {
-  /** Undefined where nobody reads what it makes. */
+  /** Undefined if its results are not read. */
   readonly native: MlGraph | undefined;
   readonly inputs: readonly GraphPort[];
   readonly outputs: readonly GraphPort[];
@@ -43,22 +43,22 @@ export interface GraphEntry {
 /** A build that never ends must not end the page. */
 const BUILD_MS = 60_000;
 
-/** The work of a segment with tensors by number, but for weights, which are part of it. */
+/** The work of a segment, with tensors by number, except weights, which are part of it. */
 export class Sketch {
   /** The tensors, in the order of their numbers. */
   readonly ids: readonly number[];
   readonly key: string;
-  /** Of what it makes, what is read from outside. */
+  /** The results that are read from outside. */
   readonly wanted: ReadonlySet<number>;
-  /** Tensors that come from outside, by number, as they are read first. */
+  /** Tensors from outside, by number, in the form of their first read. */
   readonly given: ReadonlyMap<number, MlDescriptor>;
-  /** Of these, those that only commands read whose results stay: their contents come once. */
+  /** Of these, the tensors read only by commands whose results are kept: their contents are set once. */
   readonly fixed: ReadonlySet<number>;
   private readonly numbers = new Map<number, number>();
 
   /**
-   * @param outside of the tensors that it makes, those that are read from outside.
-   * @param once the commands whose results stay, by index.
+   * @param outside the results that are read from outside.
+   * @param once the commands whose results are kept, by index.
    */
   constructor(
     readonly programs: readonly MlProgram[],
@@ -101,7 +101,7 @@ export class Graphs {
 
   constructor(private readonly device: MlDevice) {}
 
-  /** Built once, until as many calls of `giveBack`. */
+  /** Builds it once, and keeps it until `giveBack` was called as often. */
   take(sketch: Sketch): GraphEntry {
     const { key } = sketch;
     const entry = this.known.get(key) ?? { key, graph: build(this.device, sketch), users: 0 };
@@ -150,11 +150,11 @@ async function build(device: MlDevice, sketch: Sketch): Promise<BuiltGraph> {
   });
   if (outputs.length === 0) return { native: undefined, inputs: [], outputs };
   const operandAt = (id: number) => known.get(sketch.ids[id])!;
-  // What an operator made, an input or another output may be, too. Identity knows fewer types.
+  // An operator's result may also be an input or another output. Identity supports fewer types.
   const results = outputs.map(
     ({ name, id, descriptor: { shape } }) => [name, f.plain('reshape', operandAt(id), [...shape])] as const,
   );
-  // A browser's graph knows no input that nothing of it reads.
+  // A browser's graph omits inputs that none of its operators read.
   const reached = f.reached(results.map(([, operand]) => operand));
   const native = await within(BUILD_MS, f.builder.build(Object.fromEntries(results)));
   device.counters.pipelines++;

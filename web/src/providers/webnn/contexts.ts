@@ -1,5 +1,5 @@
-// The WebNN contexts of a page, by the ids that sessions name them by (`deviceId`): the page's own, and those that are
-// made with a session's options.
+// The WebNN contexts of a page, by the ids of the option `deviceId`: the page's own, and those made with a session's
+// options.
 import { invalid, messageOf, RuntimeError } from '../../errors';
 import { ErrorCode } from '../../schema';
 import { OpenDevices } from '../../device/open_devices';

@@ -13,7 +13,7 @@ import { Block, blockAt, type Tensors } from './memory';
 import { bytesOf, type MlContext, type MlDescriptor, type MlTensor, NAME } from './ml';
 import { refusalOf } from './trial';
 
-/** Elements lie in tensors as they do in the heap. */
+/** Elements have the same form in tensors and in the heap. */
 class HeapForms implements Forms {
   storage = () => 'f32' as const;
   packing = () => undefined;
@@ -23,7 +23,7 @@ class HeapForms implements Forms {
   narrow = (_dtype: DType, bytes: Uint8Array) => bytes;
 }
 
-/** The browser may tell of a lost context after what that fails. */
+/** The browser may report a lost context after the failures that it causes. */
 const LOSS_DELAY_MS = 100;
 
 export class MlDevice implements DeviceProvider, Tensors {
@@ -72,7 +72,7 @@ export class MlDevice implements DeviceProvider, Tensors {
     return new RuntimeError(ErrorCode.device_lost, `the WebNN context was lost: ${this.lost}`, { provider: NAME });
   }
 
-  /** The error for a call that the browser refused: MLTensors of the page's own are to blame where there are some. */
+  /** The error for a call that the browser refused: the page's own MLTensors are the cause if there are any. */
   blamed(error: unknown, lentAs: readonly (string | undefined)[]): unknown {
     const lent = lentAs.filter((what) => what !== undefined);
     if (lent.length === 0) return error;
@@ -86,12 +86,12 @@ export class MlDevice implements DeviceProvider, Tensors {
     return new RuntimeError(ErrorCode.runtime_exception, messages.join('; '), { provider: NAME });
   }
 
-  /** Whether all work so far was given to the context. */
+  /** True if all work so far was submitted to the context. */
   get idle(): boolean {
     return this.last === undefined;
   }
 
-  /** After all work before it; at once where there is none. */
+  /** Runs after all earlier work; at once if there is none. */
   inOrder<T>(work: () => T | Promise<T>): T | Promise<T> {
     if (!this.last) {
       const done = work();
@@ -116,7 +116,7 @@ export class MlDevice implements DeviceProvider, Tensors {
     return this.readAt(this.buffers.get(id), bytes);
   }
 
-  /** What is at a place when all work before is done. */
+  /** The bytes at a place after all earlier work. */
   async readAt(place: Placement, bytes: number): Promise<Uint8Array> {
     try {
       return await this.inOrder(() => this.readNow(place, bytes));
@@ -125,7 +125,7 @@ export class MlDevice implements DeviceProvider, Tensors {
     }
   }
 
-  /** The same, where the work before was given to the context. */
+  /** The same, after earlier work was submitted to the context. */
   readNow(place: Placement, bytes: number): Promise<Uint8Array> | Uint8Array {
     const { buffer, offset } = blockAt(place);
     const tensor = buffer.holder(offset)?.tensor;
@@ -191,7 +191,7 @@ export class MlDevice implements DeviceProvider, Tensors {
     else tensor.destroy();
   }
 
-  /** Gives up what waits for a use. */
+  /** Frees the cached tensors. */
   close(): void {
     this.lost ??= 'it was closed';
     for (const tensor of [...this.spare.values()].flat()) tensor.destroy();
@@ -199,7 +199,7 @@ export class MlDevice implements DeviceProvider, Tensors {
   }
 }
 
-/** Tensors of one type and shape that wait for a use. */
+/** Number of cached tensors of one type and shape. */
 const SPARE = 4;
 
 /** A tensor of few bytes is shorter than its place. */

@@ -1,4 +1,4 @@
-// How operators are put into a graph, and of which operands it is made.
+// Adds operators to a graph, and tracks the operands from which each is made.
 import { sizeOf, stridesOf } from '../../contract/shape';
 import {
   bytesOf,
@@ -10,18 +10,18 @@ import {
   newBuilder,
 } from './ml';
 
-/** An operand, or a number of the type that the first operand beside it has. */
+/** An operand, or a number of the same type as the first operand next to it. */
 export type Term = MlOperand | number;
 
 /** The scale and zero point of a quantized operand. */
 export type Steps = readonly [scale: MlOperand, zero: MlOperand];
 
-/** Methods whose results have elements of their first operand only. */
+/** Methods that only move elements of their first operand. */
 const MOVES: ReadonlySet<string> = new Set('expand gather maxPool2d reshape slice split transpose'.split(' '));
 
 /**
- * Methods that Chromium computes on integers between dequantizeLinear and quantizeLinear of other steps, or of weights
- * with zero points, as if there were none.
+ * Methods for which Chromium computes wrongly on integers: between dequantizeLinear and quantizeLinear with different
+ * scales, or with zero points of weights, it ignores the difference.
  */
 const OWN_STEPS: ReadonlySet<string> = new Set(
   'averagePool2d conv2d convTranspose2d gemm maxPool2d reduceMax reduceMin slice transpose'.split(' '),
@@ -40,14 +40,14 @@ export class Formula {
     this.builder = newBuilder(context);
   }
 
-  /** An operator whose arguments are WebNN's, as they are. */
+  /** An operator with WebNN's own arguments. */
   plain(name: string, ...given: readonly unknown[]): MlOperand {
     return this.several(name, ...given)[0];
   }
 
   /**
-   * One with several results. The browser moves integers as such only where it sees their steps, in quantizeLinear
-   * behind the operator.
+   * An operator with several results. The browser moves integers without conversion only if quantizeLinear with their
+   * scale follows the operator.
    */
   several(name: string, ...given: readonly unknown[]): readonly MlOperand[] {
     const turned = name === 'transpose' && this.turned(...(given as Parameters<Formula['turned']>));
@@ -57,7 +57,7 @@ export class Formula {
     return this.moved(x, (one) => this.made(name, [one, ...others]));
   }
 
-  /** Elements of x elsewhere, as floats that stand for the same integers. */
+  /** Moves elements of x, as floats for the same integers. */
   moved(x: MlOperand, of: (x: MlOperand) => readonly MlOperand[]): readonly MlOperand[] {
     const steps = this.steps.get(x);
     return steps ? of(this.dequantized(x, steps)).map((y) => this.quantized(y, steps)) : of(x);
@@ -72,7 +72,7 @@ export class Formula {
     return made;
   }
 
-  /** A constant whose axes change places: Chromium takes them for those before where it is reshaped later. */
+  /** A transposed constant: if it is reshaped later, Chromium would use the axes before the transpose. */
   private turned(x: MlOperand, { permutation }: { readonly permutation: readonly number[] }): MlOperand | undefined {
     const bytes = this.contents.get(x) ?? this.views.get(x);
     const width = bytes && bytes.byteLength / sizeOf(x.shape);
@@ -95,14 +95,14 @@ export class Formula {
     return this.known({ dataType: x.dataType, shape }, made);
   }
 
-  /** Operands, and all that they are made of. */
+  /** Operands, and everything from which they are made. */
   reached(operands: readonly MlOperand[]): ReadonlySet<unknown> {
     const found = new Set<unknown>(operands);
     for (const operand of found) for (const part of partsOf(this.sources.get(operand))) found.add(part);
     return found;
   }
 
-  /** An operator on operands alone. */
+  /** An operator whose arguments are only operands. */
   of(name: string, ...terms: readonly Term[]): MlOperand {
     const like = terms.find((term) => typeof term !== 'number')!;
     return this.plain(name, ...terms.map((term) => (typeof term === 'number' ? this.number(like, term) : term)));
@@ -132,33 +132,33 @@ export class Formula {
     return this.contents.get(x);
   }
 
-  /** Reshaped, as a constant where x is one. */
+  /** Reshaped; a constant if x is one. */
   shaped(x: MlOperand, shape: readonly number[]): MlOperand {
     const bytes = this.bytesOf(x);
     return bytes ? this.known({ dataType: x.dataType, shape }, bytes) : this.reshape(x, shape);
   }
 
   /**
-   * The same numbers, across which the browser joins no operators. Its page crashes where quantizeLinear follows an
-   * operator on images whose channels come first, which it gives transposes.
+   * The same numbers, behind a barrier across which the browser joins no operators. Its page crashes if quantizeLinear
+   * follows an operator on channels-first images, for which it inserts transposes.
    */
   apart(x: unknown): MlOperand {
     return this.plain('identity', x);
   }
 
-  /** Floats that integers stand for, whatever is done to them. */
+  /** The floats of integers, for any following operator. */
   inAnySteps(x: MlOperand): MlOperand {
     this.anySteps.add(x);
     return x;
   }
 
-  /** The floats that integers of one scale stand for. */
+  /** The floats of integers with one scale. */
   dequantized(x: MlOperand, steps: Steps): MlOperand {
     const [scale, zero] = this.ofAll(x, steps);
     return this.plain('dequantizeLinear', x, scale, zero);
   }
 
-  /** Integers of one scale, which is noted. */
+  /** Integers of one scale, which is recorded. */
   quantized(x: MlOperand, steps: Steps): MlOperand {
     const [scale, zero] = this.ofAll(x, steps);
     const made = this.plain('quantizeLinear', x, scale, zero);
@@ -166,7 +166,7 @@ export class Formula {
     return made;
   }
 
-  /** Integers of any scale: of those that nothing is known of, one. */
+  /** Integers with any scale; if none is recorded, the scale is one. */
   counted(x: MlOperand): MlOperand {
     if (x.dataType === 'int8' && !this.steps.has(x))
       this.steps.set(x, [this.constant([1], [], 'float32'), this.number(x, 0)]);
@@ -186,18 +186,18 @@ export class Formula {
     return `${x.shape}` === `${shape}` ? x : this.plain('reshape', x, [...shape]);
   }
 
-  /** In a type that arithmetic has: integers of few bits, and those without a sign. */
+  /** In a type with arithmetic, for integers of few bits and unsigned ones. */
   wide(x: MlOperand): MlOperand {
     return this.cast(x, WIDE[x.dataType] ?? x.dataType);
   }
 
-  /** Operators on single elements: some want few axes. */
+  /** For operators on single elements: some accept few axes. */
   flat(x: MlOperand, of: (x: MlOperand) => MlOperand): MlOperand {
     if (x.shape.length <= 4) return of(x);
     return this.reshape(of(this.reshape(x, [sizeOf(x.shape)])), x.shape);
   }
 
-  /** Slices of an axis by their places, which a kernel knows. */
+  /** Slices of an axis by known places. */
   picked(x: MlOperand, axis: number, places: readonly number[]): MlOperand {
     return this.plain('gather', x, this.constant(places), { axis });
   }

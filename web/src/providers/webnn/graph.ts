@@ -1,5 +1,5 @@
-// A segment as one graph. It is built when its first run is given to the context, and kept; segments that differ only
-// in what they are given share one.
+// A segment as one graph. It is built when its first run is submitted to the context, and kept; segments that differ
+// only in their inputs share one.
 import type { CompiledSegment } from '../../device/commands';
 import type { Placement } from '../../device/memory';
 import type { Submission } from '../../device/provider';
@@ -18,11 +18,11 @@ interface Port extends Holder {
 
 /** Contents of an input: a tensor, or bytes to write into the port's own tensor. */
 type Content = MlTensor | Uint8Array;
-/** By the numbers of inputs; without those whose contents came once. */
+/** By the numbers of inputs, without those whose contents are set once. */
 type Contents = ReadonlyMap<number, Content>;
 type Bound = [port: Port, tensor: MlTensor];
 
-/** The work of a run: parts that are read, and copies to wait for. */
+/** The work of a run: the bytes to read, and copies to wait for. */
 interface Given {
   readonly parts: readonly (Promise<Uint8Array> | Uint8Array)[];
   readonly copies: readonly (Promise<void> | void)[];
@@ -31,11 +31,11 @@ interface Given {
 export class MlSegment implements CompiledSegment {
   settled = false;
   private entry: GraphEntry | undefined;
-  /** Once it is built. */
+  /** Set once it is built. */
   private graph: BuiltGraph | undefined;
   private inputs: readonly Port[] = [];
   private outputs: readonly Port[] = [];
-  /** Tensors of inputs whose contents come once, by number. */
+  /** Tensors of inputs whose contents are set once, by number. */
   private readonly kept = new Map<number, MlTensor>();
 
   constructor(
@@ -45,11 +45,11 @@ export class MlSegment implements CompiledSegment {
     private readonly placeOf: (id: number) => Placement,
   ) {}
 
-  /** Gives a run to the context; the parts that are read, when they are there. */
+  /** Submits a run to the context; returns the bytes to read, once they are there. */
   async run(keep: Submission['keep'], read: Submission['read']): Promise<Uint8Array[]> {
     const taken = this.taken();
     const atOnce = this.device.idle && this.ready(taken);
-    // What was written may be written anew before the context is ready.
+    // The source may be overwritten before the context is ready.
     const contents = atOnce ? taken : new Map([...taken].map(([id, content]) => [id, copied(content)]));
     const give = (these: Contents) => this.give(these, keep, read);
     try {
@@ -62,7 +62,7 @@ export class MlSegment implements CompiledSegment {
     }
   }
 
-  /** What its inputs are now. */
+  /** The current contents of its inputs. */
   private taken(): Contents {
     const { given, ids } = this.sketch;
     const missing = [...given].filter(([id]) => !this.kept.has(id));
@@ -107,7 +107,7 @@ export class MlSegment implements CompiledSegment {
     return { parts, copies: keep.map(({ source, target, bytes }) => this.keep(source, target, bytes)) };
   }
 
-  /** The tensor for each output: that of a place where it is kept, unless the run uses that tensor otherwise. */
+  /** The tensor for each output: that of the place where it is kept, unless the run uses that tensor otherwise. */
   private targets(keep: Submission['keep'], used: Set<MlTensor>): Bound[] {
     return this.outputs.map((port) => {
       const { buffer, offset } = port.place;
@@ -120,7 +120,7 @@ export class MlSegment implements CompiledSegment {
     });
   }
 
-  /** Brings the source to the target, which takes over an output's own tensor, or gets a copy, to be waited for. */
+  /** Moves an output's own tensor to the target, or makes a copy, which must be awaited. */
   private keep(source: Placement, target: Placement, bytes: number): void | Promise<void> {
     const [from, to] = [blockAt(source), blockAt(target)];
     const holder = from.buffer.holder(from.offset);

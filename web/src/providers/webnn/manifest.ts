@@ -1,2 +1,2 @@
-// What the build tells Python of the operators.
+// The build's list of the operators, for Python.
 export { kernels, sources } from 'virtual:kernels/webnn/operators';

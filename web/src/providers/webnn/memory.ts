@@ -1,26 +1,26 @@
-// The memory of a WebNN context. Tensors there have types and shapes, and no addresses: a block stands for a piece of
-// memory, and knows which tensor has what was last written to a place of it. What came from the heap is in its bytes
-// until a graph wants it.
+// The memory of a WebNN context. Tensors there have types and shapes, and no addresses. A block represents a piece of
+// memory, and knows which tensor has the last written contents of a place. Contents from the heap stay in its bytes
+// until a graph needs them.
 import type { Memory, Placement } from '../../device/memory';
 import { hasForm, type MlDescriptor, type MlTensor } from './ml';
 
-/** Who has a tensor. It may be given away, and another one takes its place. */
+/** The owner of a tensor. Its tensor may be given to another owner, and replaced. */
 export interface Holder {
   tensor: MlTensor | undefined;
 }
 
-/** What blocks do with tensors: the device's. */
+/** Functions of the device for blocks' tensors. */
 export interface Tensors {
   giveBack(tensor: MlTensor): void;
   put(tensor: MlTensor, bytes: Uint8Array, lentAs?: string): void;
 }
 
 export class Block implements Memory {
-  /** For errors: the feed or output as which the page last lent its tensor. */
+  /** For errors: the name of the feed or output as which the page last lent its tensor. */
   lentAs: string | undefined;
   private memory: Uint8Array | undefined;
   private readonly holders = new Map<number, Holder>();
-  /** The page has the tensor: writes go into it, and it is never reused. */
+  /** True if the page has the tensor: writes go into it, and it is never reused. */
   private shown: boolean;
 
   constructor(
@@ -32,13 +32,13 @@ export class Block implements Memory {
     if (own) this.hold(0, { tensor: own });
   }
 
-  /** Made when it is first needed: outputs of graphs need none. */
+  /** Made on first use: outputs of graphs need none. */
   bytes(offset: number, count: number): Uint8Array {
     this.memory ??= new Uint8Array(this.size);
     return this.memory.subarray(offset, offset + count);
   }
 
-  /** Who has what is at this place; undefined: the bytes have it. */
+  /** The owner of the contents of this place; undefined: the bytes have them. */
   holder(offset: number): Holder | undefined {
     return this.holders.get(offset);
   }
@@ -56,12 +56,12 @@ export class Block implements Memory {
     this.holders.set(offset, holder);
   }
 
-  /** The tensor that a graph can write an output of this form into. */
+  /** The tensor into which a graph can write an output of this form. */
   target(form: MlDescriptor): MlTensor | undefined {
     return this.own && hasForm(this.own, form) ? this.own : undefined;
   }
 
-  /** Takes a tensor over, which has what is at this place from now on; false where the block has to keep its own. */
+  /** Takes a tensor with the contents of this place; false if the block must keep its own. */
   take(offset: number, tensor: MlTensor): boolean {
     if (tensor !== this.own) {
       if (this.shown) return false;

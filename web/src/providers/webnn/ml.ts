@@ -1,4 +1,4 @@
-// WebNN's interfaces, as far as this provider uses them: TypeScript has no declarations of them yet.
+// WebNN's interfaces, as far as this provider uses them: TypeScript has no declarations of them.
 // https://www.w3.org/TR/webnn/
 
 import { sizeOf } from '../../contract/shape';
@@ -55,7 +55,7 @@ export interface MlContext {
   destroy(): void;
 }
 
-/** Its other methods, one for each operator, take operands, and options last. */
+/** Its other methods, one for each operator, have operands as arguments, and options last. */
 export interface MlBuilder {
   input(name: string, descriptor: MlDescriptor): MlOperand;
   constant(descriptor: MlDescriptor, bytes: Uint8Array): MlOperand;
@@ -72,7 +72,7 @@ export function bytesOf({ dataType, shape }: MlDescriptor): number {
 export const hasForm = (tensor: MlDescriptor, { dataType, shape }: MlDescriptor) =>
   tensor.dataType === dataType && `${tensor.shape}` === `${shape}`;
 
-/** The types that a tensor may have, but for those of less than a byte. */
+/** The possible types of a tensor, except those smaller than a byte. */
 const TYPES: { readonly [dtype: number]: MlDataType } = {
   [DType.float32]: 'float32',
   [DType.float16]: 'float16',

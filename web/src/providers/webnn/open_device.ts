@@ -1,4 +1,4 @@
-// An open context, with all that sessions and pages ask of one.
+// An open context, with everything that sessions and pages need.
 import type { OpenDevice } from '../../device/module';
 import { MlDevice } from './device';
 import { MlPageTensors } from './page_tensors';

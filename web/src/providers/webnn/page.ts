@@ -1,4 +1,4 @@
-// WebNN, before anything of it is loaded.
+// WebNN's part that is needed before its code is loaded.
 import type { PageSide } from '../../device/module';
 import { navigatorMl } from './ml';
 

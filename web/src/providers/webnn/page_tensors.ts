@@ -1,4 +1,4 @@
-// Tensors that a session of this thread left on a context, and MLTensors of the page's own.
+// Tensors that a session of this thread left on a context, and the page's own MLTensors.
 import { elementCount, typeName } from '../../contract/elements';
 import { HERE, type Loan, type TensorKeeper } from '../../device/keeper';
 import { roundUp } from '../../device/memory_plan';

@@ -1,5 +1,5 @@
-// A session on a WebNN context. A node adds a command, which says what it puts into a graph; all commands of a segment
-// are one graph.
+// A session on a WebNN context. A node adds a command, which defines its operators in a graph; all commands of a
+// segment are one graph.
 import type { Attributes } from '../../contract/attributes';
 import { dtypeOf, elementCount } from '../../contract/elements';
 import type { DTypeName } from '../../contract/kernel';
@@ -97,7 +97,7 @@ export class MlSession extends DeviceSession {
     return `${number}: ${wants} ${given.join(' ')}`;
   }
 
-  /** Types and shapes of what a node makes, as the browser has them. */
+  /** Types and shapes of a node's results, according to the browser. */
   private shapes(op: string, emit: MlProgram['emit'], read: MlProgram['read']): readonly MlDescriptor[] {
     try {
       return shapesOf(this.provider.context, emit, read);
@@ -134,7 +134,7 @@ export class MlSession extends DeviceSession {
   submit({ segment, keep, read }: Submission) {
     this.provider.counters.submits++;
     const parts = (segment as MlSegment).run(keep, read);
-    // `finish` tells of a failure.
+    // `finish` reports a failure.
     parts.catch(() => undefined);
     return { pending: { finish: async <T>(use: (parts: Uint8Array[]) => T) => use(await parts) } };
   }
@@ -144,7 +144,7 @@ export class MlSession extends DeviceSession {
   }
 }
 
-/** What moves elements of bool makes bool. */
+/** Operators that move elements of bool return bool. */
 function resultOf({ inputs }: Call, dataType: MlDataType): DType {
   if (dataType === BOOL_AS && inputs.some((tensor) => tensor?.dtype === DType.bool_)) return DType.bool_;
   return dtypeOf(dataType as DTypeName);

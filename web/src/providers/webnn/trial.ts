@@ -1,4 +1,4 @@
-// Calls of operators put to the browser: it says at once what they make, or why it does not take them.
+// Tries calls of operators in the browser, which reports at once their results, or the reason of a refusal.
 import { Attributes } from '../../contract/attributes';
 import { type Forms, toNumbers } from '../../contract/elements';
 import type { Tensor } from '../../contract/kernel';
@@ -47,14 +47,14 @@ export function readsOf({ inputs }: Call): readonly (Read | undefined)[] {
   );
 }
 
-/** Types and shapes of a node's outputs, as the browser has them. */
+/** Types and shapes of a node's outputs, according to the browser. */
 export function shapesOf(context: MlContext, emit: Emit, read: readonly (Read | undefined)[]): readonly MlDescriptor[] {
   const f = new Formula(context);
   const operands = read.map((one, i) => one && f.builder.input(`i${i}`, one.descriptor));
   return [emit(f, operands as MlOperand[])].flat().map(({ dataType, shape }) => ({ dataType, shape }));
 }
 
-/** The reason why the browser does not take a call. */
+/** The reason why the browser refuses a call. */
 export function refusalOf(context: MlContext, elements: Forms, asked: AskedCall): string | undefined {
   const inputs = asked.inputs.map((input, i) => {
     if (!input) return undefined;

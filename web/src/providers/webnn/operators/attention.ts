@@ -1,4 +1,4 @@
-// Attention by its parts, in floats. All masks together are one tensor that is added to the scores.
+// Attention by its parts, in floats. All masks are combined into one tensor that is added to the scores.
 import type { DTypeName } from '../../../contract/kernel';
 import { DType } from '../../../schema';
 import type { Formula } from '../formula';
@@ -11,13 +11,13 @@ import { Dialect, Place } from '../../../schema/dialect';
 interface Masks {
   /** uint8, broadcasts to the scores; undefined: every query sees every key. */
   seen: MlOperand | undefined;
-  /** Of float32. */
+  /** Of type float32. */
   added: MlOperand | undefined;
-  /** Whether each query sees a key whatever the masks are. */
+  /** True if each query sees a key with any masks. */
   whole: boolean;
 }
 
-/** What masks say, each by itself. */
+/** The effect of each mask. */
 function masksOf(
   f: Formula,
   { attributes, inputs }: Call,
@@ -30,7 +30,7 @@ function masksOf(
     f.reshape(f.cast(x[Place.ATTENTION_LENGTHS], 'int32'), [x[Place.ATTENTION_LENGTHS].shape[0], 1, 1, 1]);
   const key = () => f.constant(range(keys), [1, 1, 1, keys]);
   const [left, right] = [attributes.integer('left_window_size', -1), attributes.integer('right_window_size', -1)];
-  // How many keys before and after its own a query sees; -1: all.
+  // Number of keys before and after its own that a query sees; -1: all.
   const after = attributes.integer('is_causal', 0) !== 0 ? 0 : right;
   const own = f.constant(range(rows, lengths ? -rows : past), [1, 1, rows, 1]);
   const place = lengths ? f.plain('add', own, lengths) : own;

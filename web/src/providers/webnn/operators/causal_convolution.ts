@@ -1,4 +1,4 @@
-// A convolution of each channel by itself, behind what a state kept of earlier positions.
+// A convolution of each channel separately, after earlier positions in a state.
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
 
 function convolve({ attributes, inputs, wants }: Call): Emit {

@@ -20,7 +20,7 @@ import { biasFloats, stepsOf, weightFloats } from './shared/integers';
 import { BYTES } from './shared/types';
 import { Dialect } from '../../../schema/dialect';
 
-/** Of weights in an order of layout/packing.py, else in ONNX's: where their first spatial axis is. */
+/** For weights in an order of layout/packing.py: the place of their first spatial axis. Others have ONNX's. */
 const KERNEL_AT: { readonly [layout: string]: number } = { ohwi: 1, ihwo: 1 };
 
 function weightsOf({ attributes, inputs }: Call, plain: string) {
@@ -64,7 +64,10 @@ const quantized =
     };
   };
 
-/** TFLite has no dilations, groups and pads here: zeros between weights, parts, and a cut or longer image. */
+/**
+ * TFLite has no dilations, groups and pads here. They are replaced by zeros between weights, by parts, and by a cut or
+ * longer image.
+ */
 const transposed =
   (layout: Layout) =>
   (call: Call): Emit => {
@@ -107,7 +110,7 @@ function inParts(f: Formula, x: MlOperand, axis: number, count: number): readonl
   return f.several('split', x, count, { axis });
 }
 
-/** Zeros between what is along an axis. */
+/** Inserts zeros between the elements along an axis. */
 function spread(f: Formula, x: MlOperand, axis: number, step: number): MlOperand {
   const size = x.shape[axis];
   if (step === 1 || size === 1) return x;

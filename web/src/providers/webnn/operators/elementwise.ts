@@ -1,4 +1,4 @@
-// Elementwise operators: most are WebNN's by another name.
+// Elementwise operators: most are WebNN's under another name.
 import { type DTypeName, MICROSOFT_DOMAIN } from '../../../contract/kernel';
 import { DType } from '../../../schema';
 import type { Formula } from '../formula';
@@ -22,19 +22,19 @@ type OfOne = (f: Formula, x: MlOperand, ...parameters: readonly number[]) => MlO
 const plus1Log: OfOne = (f, x) => {
   const sum = f.of('add', x, 1);
   const added = f.of('sub', sum, 1);
-  // What rounding left of x is its logarithm's share; where nothing was lost, infinity is no quotient.
+  // The quotient corrects the logarithm for the rounding of x; if nothing was rounded, infinity has no quotient.
   const share = f.of('where', f.of('equal', added, x), f.number(x, 1), f.of('div', x, added));
   return f.of('where', f.of('equal', sum, 1), x, f.of('mul', f.of('log', sum), share));
 };
 const signed = (f: Formula, x: MlOperand, magnitude: MlOperand) => f.of('mul', f.of('sign', x), magnitude);
 
-/** Halves have no room for it. */
+/** Halves lack the range for it. */
 const inFloats =
   (of: OfOne): OfOne =>
   (f, x) =>
     f.cast(of(f, f.cast(x, 'float32')), x.dataType);
 
-/** WebNN's own overflows where e^x does. */
+/** WebNN's own overflows together with e^x. */
 const softplus: OfOne = inFloats((f, x) =>
   f.of('add', f.of('max', x, 0), plus1Log(f, f.of('exp', f.of('neg', f.of('abs', x))))),
 );
@@ -46,7 +46,7 @@ const cosh: OfOne = (f, x) => {
   return f.of('add', half, f.of('div', f.number(x, 0.25), half));
 };
 
-/** Other ones: attributes with their defaults, and a formula. */
+/** Other functions: attributes with their defaults, and a formula. */
 const FUNCTIONS: Rows<readonly [Rows<number>, OfOne]> = {
   Round: [{}, (f, x) => f.of('roundEven', x)],
   Elu: [{ alpha: 1 }, (f, x, alpha) => f.plain('elu', x, { alpha })],
@@ -117,7 +117,7 @@ const COMPARISONS: Rows<string> = {
 };
 const LOGICAL: Rows<string> = { And: 'logicalAnd', Or: 'logicalOr', Xor: 'logicalXor' };
 
-/** In wider numbers, where need be. */
+/** In wider numbers, if necessary. */
 const widened = (parts: (f: Formula, x: readonly MlOperand[]) => MlOperand) =>
   formula((f, x) =>
     f.cast(

@@ -1,5 +1,5 @@
-// What picks and puts elements by index. TFLite picks rows by any index, and other things by constant ones only or
-// never: places are counted in int32 as of one long row.
+// Operators that gather and scatter elements by index. TFLite gathers rows by any index, and elements only by constant
+// indices: places are therefore counted in int32, as in one long row.
 import { sizeOf, stridesOf, normalizeAxis } from '../../../contract/shape';
 import type { Formula } from '../formula';
 import type { MlOperand } from '../ml';
@@ -11,21 +11,21 @@ function gather({ inputs, attributes }: Call): Emit {
   const axis = normalizeAxis(attributes.integer('axis', 0), inputs[0]!.dims.length);
   const { dims } = inputs[0]!;
   return (f, [x, indices]) => {
-    // Indices of five axes end the browser's own process.
+    // Indices of five axes crash the browser's own process.
     const flat = indices.shape.length > 4 ? f.reshape(indices, [sizeOf(indices.shape)]) : indices;
     const y = f.plain('gather', x, flat, { axis });
     return f.reshape(y, [...dims.slice(0, axis), ...indices.shape, ...dims.slice(axis + 1)]);
   };
 }
 
-/** Indices of int32 from 0: those below count from the end. */
+/** Indices as int32 from 0: negative ones count from the end. */
 function fromStart(f: Formula, indices: MlOperand, sizes: readonly number[]): MlOperand {
   const whole = f.cast(indices, 'int32');
   const moved = f.plain('add', whole, f.constant(sizes));
   return f.plain('where', f.plain('lesser', whole, f.constant([0])), moved, whole);
 }
 
-/** Where the elements lie that indices along an axis mean. */
+/** The places of the elements selected by indices along an axis. */
 function placesOf(f: Formula, indices: MlOperand, dims: readonly number[], axis: number): MlOperand {
   const strides = stridesOf(dims);
   const others = indices.shape.reduce<number[]>(
@@ -66,7 +66,7 @@ function gatherND({ inputs, attributes }: Call): Emit {
   };
 }
 
-/** Without bytes, which WebNN does not scatter. */
+/** Without bytes, which WebNN cannot scatter. */
 function scattered(f: Formula, x: MlOperand, indices: MlOperand, updates: MlOperand): MlOperand {
   if (x.dataType !== 'uint8') return f.plain('scatterND', x, indices, updates);
   const [wide, added] = [x, updates].map((one) => f.cast(one, 'int32'));
@@ -90,7 +90,7 @@ function scatterElements({ inputs, attributes }: Call): Emit {
   };
 }
 
-/** Rows of a cache, from a place of each batch on; in a ring, or up to its end. */
+/** Rows of a cache, from a place for each batch on; in a ring, or up to its end. */
 function tensorScatter({ inputs, attributes }: Call): Emit {
   const [{ dims }, { dims: added }] = [inputs[0]!, inputs[1]!];
   const axis = normalizeAxis(attributes.integer('axis', -2), dims.length);

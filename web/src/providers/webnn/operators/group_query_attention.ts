@@ -17,7 +17,7 @@ interface Sizes {
   readonly heads: number;
   readonly kvHeads: number;
   readonly size: number;
-  /** Keys that count at most, and rows of the caches that come out. */
+  /** The most valid keys, and the rows of the output caches. */
   readonly total: number;
   readonly capacity: number;
 }
@@ -40,7 +40,7 @@ function sizesOf({ attributes, inputs, data }: Call): Sizes {
   );
 }
 
-/** A cache with the new rows behind the old ones of each batch, and zeros behind these. */
+/** A cache with each batch's new rows after its old ones, followed by zeros. */
 function appended(
   f: Formula,
   past: MlOperand | undefined,
@@ -49,7 +49,7 @@ function appended(
   { batch, rows, capacity }: Sizes,
 ): MlOperand {
   const at = f.plain('sub', f.constant(range(capacity), [1, 1, capacity, 1]), before);
-  // TFLite's gatherElements wants constant indices.
+  // TFLite's gatherElements requires constant indices.
   const each = Array.from({ length: batch }, (_, i) => {
     const [own, index] = [now, f.of('min', f.of('max', at, 0), rows - 1)].map((one) => f.part(one, 0, i, 1));
     return f.plain('gather', own, f.reshape(index, [capacity]), { axis: 2 });
@@ -67,7 +67,7 @@ function placesOf(f: Formula, before: MlOperand, given: MlOperand | undefined, s
   const steps = f.constant(range(rows), [1, rows]);
   if (!given) return f.plain('add', f.reshape(before, [batch, 1]), steps);
   const places = f.reshape(f.cast(given, 'int32'), [batch, rows]);
-  // Where nothing precedes, onnxruntime looks at the first position only.
+  // If no tokens precede, onnxruntime reads the first position only.
   if (total !== rows) return places;
   const first = f.part(f.part(places, 0, 0, 1), 1, 0, 1);
   return f.plain('expand', f.plain('add', first, steps), [batch, rows]);

@@ -1,4 +1,4 @@
-// What cuts and joins along axes.
+// Operators that cut and join along axes.
 import type { DTypeName } from '../../../contract/kernel';
 import { normalizeAxes, normalizeAxis } from '../../../contract/shape';
 import type { Formula } from '../formula';
@@ -23,7 +23,7 @@ function split({ inputs, attributes, data }: Call): Emit {
 
 const within = (place: number, least: number, most: number) => Math.min(Math.max(place, least), most);
 
-/** TFLite slices up to five axes, forwards; else the places are picked. */
+/** TFLite slices up to five axes, forwards; otherwise the places are gathered. */
 const SLICED = 5;
 
 function slice({ inputs, data }: Call): Emit {
@@ -45,7 +45,7 @@ function slice({ inputs, data }: Call): Emit {
     }, x);
 }
 
-/** Where an element beside an axis comes from. */
+/** The source of an element outside an axis. */
 const BESIDE: { readonly [mode: string]: (place: number, size: number) => number } = {
   edge: (place, size) => within(place, 0, size - 1),
   wrap: (place, size) => ((place % size) + size) % size,
@@ -81,7 +81,7 @@ function pad({ inputs, attributes, data }: Call): Emit {
   };
 }
 
-/** With a value that only a run knows. */
+/** With a value that is known only in a run. */
 function around(
   f: Formula,
   x: MlOperand,
@@ -109,7 +109,7 @@ function centerCropPad({ inputs, attributes, data }: Call): Emit {
   };
 }
 
-/** The rows of two axes, of which `time` runs backwards up to a length. */
+/** The rows of two axes, of which `time` is reversed up to a length. */
 function reverseSequence({ inputs, attributes }: Call): Emit {
   const { dims } = inputs[0]!;
   const time = attributes.integer('time_axis', 0);
@@ -132,7 +132,7 @@ function reverseSequence({ inputs, attributes }: Call): Emit {
 const PADDED: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'uint8', 'bool'];
 
 const UP_TO_FIVE = axesUpTo(SLICED, 0);
-/** TFLite's; its limits say more. */
+/** TFLite's limit; its own description of limits claims more. */
 const CONCATENATED = 6;
 
 export default [

@@ -7,8 +7,8 @@ import { softmaxLog } from './shared/softmax';
 import { INDICES } from './shared/types';
 
 /**
- * x: logarithms [batch, classes, …]; what is to be ignored weighs nothing. Elements are found by comparing classes, as
- * TFLite gathers by constants alone.
+ * x: logarithms [batch, classes, …]; ignored labels have weight 0. Elements are found by comparing classes, as TFLite
+ * gathers by constants only.
  */
 function likelihood(f: Formula, [x, target, weights]: readonly MlOperand[], { attributes }: Call): MlOperand {
   const [batch, classes, ...space] = x.shape;

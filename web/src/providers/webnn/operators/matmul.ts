@@ -11,7 +11,7 @@ import { product } from './shared/product';
 import { BYTES } from './shared/types';
 import { Dialect } from '../../../schema/dialect';
 
-/** `batch`: the first axis comes before the last one; `last`: the last two change places. */
+/** `batch`: moves the first axis before the last one; `last`: swaps the last two. */
 function turned(f: Formula, x: MlOperand, batch: boolean, last: boolean): MlOperand {
   const axes = x.shape.map((_, i) => i);
   if (axes.length < 2 || !(batch || last)) return x;
@@ -20,12 +20,10 @@ function turned(f: Formula, x: MlOperand, batch: boolean, last: boolean): MlOper
   return f.plain('transpose', x, { permutation });
 }
 
-/** Products and sums in float32 are exact up to this. */
+/** The bound up to which products and sums in float32 are exact. */
 const EXACT = 2 ** 24;
 
-/**
- * The product of integers up to `mosts`: where sums could be larger, that of their upper and that of their lower bits.
- */
+/** The product of integers up to `mosts`: if sums could be larger, computed from their upper and their lower bits. */
 function exact(f: Formula, [a, b]: readonly MlOperand[], mosts: readonly number[], depth: number): MlOperand {
   if (mosts[0] * mosts[1] * depth <= EXACT) return f.cast(product(f, a, b), 'int32');
   const wider = mosts[0] >= mosts[1] ? 0 : 1;
@@ -37,7 +35,10 @@ function exact(f: Formula, [a, b]: readonly MlOperand[], mosts: readonly number[
   return f.of('add', f.of('mul', part(upper, Math.ceil(mosts[wider] / 16)), 16), lower);
 }
 
-/** Of bytes less their zero points, which are all's, or rows' of the left matrix and columns' of the right one. */
+/**
+ * For bytes minus their zero points, which are one for all, or one per row of the left matrix and column of the right
+ * one.
+ */
 function integers(f: Formula, pair: readonly MlOperand[], zeros: readonly (MlOperand | undefined)[]): MlOperand {
   const shifted = pair.map((x, i) => {
     const zero = zeros[i];

@@ -1,4 +1,4 @@
-// com.microsoft's MultiHeadAttention and Attention: masks are of keys, by their count or by a fill that is added, and
+// com.microsoft's MultiHeadAttention and Attention: masks are of keys, by their number or by an added fill, and of
 // scores.
 import { MICROSOFT_DOMAIN } from '../../../contract/kernel';
 import { RuntimeError } from '../../../errors';
@@ -25,7 +25,7 @@ function projected(f: Formula, x: readonly MlOperand[], heads: number): readonly
   return [q, inHeads(f, key, heads), inHeads(f, value, heads)];
 }
 
-/** With their parts of the bias; keys that come as heads of their own have theirs already. */
+/** With their parts of the bias; keys that arrive as heads include theirs already. */
 function biased(
   f: Formula,
   parts: readonly MlOperand[],
@@ -109,7 +109,7 @@ const multiHead = (call: Call): Emit => {
   };
 };
 
-/** Inputs: x, weights, bias, mask, past keys and values in one, scores. */
+/** Inputs: x, weights, bias, mask, past keys and values in one tensor, scores. */
 const whole = (call: Call): Emit => {
   const { attributes, inputs, wants } = call;
   const heads = attributes.integer('num_heads', 0);

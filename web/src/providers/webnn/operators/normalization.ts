@@ -7,7 +7,7 @@ import { type Call, FLOATS, type MlOperator } from '../operator';
 import { axesUpTo, axisOf, formula } from './shared/calls';
 import type { Layout } from './shared/images';
 
-/** x * scale + shift, of what broadcasts to x. */
+/** x * scale + shift, which broadcast to x. */
 function scaled(f: Formula, x: MlOperand, scale?: MlOperand, shift?: MlOperand): MlOperand {
   const product = scale ? f.of('mul', x, f.cast(scale, x.dataType)) : x;
   return shift ? f.of('add', product, f.cast(shift, x.dataType)) : product;
@@ -22,7 +22,7 @@ interface Norm {
   readonly shift?: MlOperand;
 }
 
-/** The result, the mean and the inverse deviation, in float32: halves' squares are no halves. */
+/** The result, the mean and the inverse deviation, in float32: the squares of halves exceed halves. */
 function normalized(f: Formula, { x: given, axes: over, centered, epsilon, scale, shift }: Norm, statistics: boolean) {
   const x = f.cast(given, 'float32');
   const axes = [...over];
@@ -85,7 +85,7 @@ const skipping = (op: string, centered: boolean): MlOperator => ({
   }),
 });
 
-/** Each group of channels of an image by its own; scale and shift are channels'. */
+/** Each group of an image's channels separately; scale and shift are per channel. */
 const grouped =
   (layout: Layout, groupsOf: (call: Call) => number): MlOperator['emit'] =>
   (call) => {
@@ -106,7 +106,7 @@ const grouped =
     })(call);
   };
 
-/** Means of squares of the channels around each are those of a pool. */
+/** Means of squares of the neighboring channels are those of a pool. */
 const across = (layout: Layout) =>
   formula((f, [x], { attributes }) => {
     const size = attributes.integer('size', 1);
@@ -126,7 +126,7 @@ const across = (layout: Layout) =>
 
 const places = ({ shape }: MlOperand) => shape.map((_, i) => i);
 
-/** What knows where the channels are, in ONNX's order or with channels last. */
+/** Operators that depend on the place of the channels, in ONNX's order or with channels last. */
 const ofImages = (layout: Layout, domain?: string): MlOperator[] => [
   {
     op: 'BatchNormalization',

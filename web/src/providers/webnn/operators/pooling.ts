@@ -9,25 +9,25 @@ import type { MlOperand } from '../ml';
 import { type Call, type Emit, FLOATS, type MlOperator } from '../operator';
 import { asBefore, firstSpatial, inTwo, type Layout, overTwo, padImage, paddingOf, spatialOf } from './shared/images';
 
-/** How a pool comes of WebNN's. */
+/** The relation of a pool to WebNN's. */
 interface Kind {
   readonly method: 'maxPool2d' | 'averagePool2d';
-  /** Whether its pads are no elements: else zeros are, or -Infinity. */
+  /** True if its pads are not elements: otherwise they are zeros, or -Infinity. */
   readonly skipsPads: boolean;
-  /** By how much what is at each place along an axis grows; undefined: nowhere. */
+  /** Factors of the results at each place along an axis; undefined: none. */
   readonly factors?: (geometry: Geometry, axis: number) => readonly number[];
   readonly before?: (f: Formula, x: MlOperand) => MlOperand;
   readonly after?: (f: Formula, y: MlOperand) => MlOperand;
 }
 
-/** Of up to four axes, to WebNN. */
+/** Of up to four axes, for WebNN. */
 function power(f: Formula, x: MlOperand, exponent: number): MlOperand {
   if (exponent === 1) return x;
   const row = f.reshape(x, [sizeOf(x.shape)]);
   return f.reshape(f.plain('pow', row, f.constant([exponent], [], x.dataType)), x.shape);
 }
 
-/** Means are of all taps: of those that count, or sums. */
+/** WebNN's means are over all taps: turns them into means over the valid taps, or into sums. */
 const ofCounted =
   (whole: boolean) =>
   ({ input, kernel, strides, dilations, begins, ends, output }: Geometry, axis: number): number[] => {
@@ -59,7 +59,7 @@ const KINDS: { readonly [op: string]: (attributes: Attributes) => Kind } = {
   },
 };
 
-/** Of integers: what counts of pads counts behind them, too. */
+/** For integers: if pads count, so do those after them. */
 export const integerMean = (attributes: Attributes): Kind =>
   attributes.integer('count_include_pad', 0) === 1
     ? { method: 'averagePool2d', skipsPads: false }
@@ -78,7 +78,7 @@ export const pool =
     const geometry = byTaps ? along : overTwo(along);
     const { input, kernel, strides, dilations, begins, output } = geometry;
     const reach = kernel.map((taps, i) => (taps - 1) * dilations[i] + 1);
-    // To the end of the last window.
+    // Up to the end of the last window.
     const ends = output.map((size, i) => Math.max((size - 1) * strides[i] + reach[i] - input[i] - begins[i], 0));
     const own = kind.skipsPads && !byTaps && isSame(geometry, ends);
     const options = { windowDimensions: kernel, strides, layout, ...(own && { padding: paddingOf(begins, ends) }) };
@@ -94,7 +94,7 @@ export const pool =
     };
   };
 
-/** TFLite leaves out pads of this form only; all others are zeros to it. */
+/** TFLite excludes only pads of this form; all others are zeros to it. */
 function isSame({ input, strides, kernel, begins, output }: Geometry, ends: readonly number[]): boolean {
   return output.every((size, i) => {
     const all = Math.max((size - 1) * strides[i] + kernel[i] - input[i], 0);
@@ -102,7 +102,7 @@ function isSame({ input, strides, kernel, begins, output }: Geometry, ends: read
   });
 }
 
-/** Windows that TFLite has not: one tap after the other, along each axis. */
+/** Windows that TFLite lacks: one tap after the other, along each axis. */
 function slid(f: Formula, x: MlOperand, geometry: Geometry, { method }: Kind, layout: Layout): MlOperand {
   const { kernel, strides, dilations, output } = geometry;
   return kernel.reduce((image, count, i) => {

@@ -7,7 +7,7 @@ import { axesUpTo, axisOf, formula } from './shared/calls';
 import { zerosLike } from './shared/integers';
 import { BYTES } from './shared/types';
 
-/** A scale or zero point with as many axes as x: of all, of an axis, or of blocks along it. */
+/** A scale or zero point with as many axes as x: one for all, per index of an axis, or per block along it. */
 function spread(f: Formula, given: MlOperand, { shape }: MlOperand, axis: number, block: number): MlOperand {
   const [count, all] = [sizeOf(given.shape), shape[axis]];
   if (!block)
@@ -28,10 +28,10 @@ function spread(f: Formula, given: MlOperand, { shape }: MlOperand, axis: number
   return f.plain('slice', f.reshape(each, [...before, along * block, ...behind]), zeros, [...shape]);
 }
 
-/** A scale and a zero point, in steps along an axis or in blocks. */
+/** A scale and a zero point, per index of an axis or per block. */
 function stepped(f: Formula, x: MlOperand, scale: MlOperand, zero: MlOperand, call: Call): Steps {
   const block = call.attributes.integer('block_size', 0);
-  // One scale for all has no axis, and its default may be outside.
+  // A scale for all has no axis, and its default may be outside.
   const axis = block || sizeOf(scale.shape) > 1 ? axisOf(call, 1) : 0;
   return [spread(f, scale, x, axis, block), spread(f, zero, x, axis, block)];
 }

@@ -32,7 +32,9 @@ const binary = (op: string, name: string) =>
     }),
   );
 
-/** `rescales`: whether the browser computes in integers between different steps; else it must not try. */
+/**
+ * `rescales`: true if the browser computes correctly in integers between different scales; otherwise it must not try.
+ */
 const pooled = (op: string, of: (layout: Layout) => MlOperator['emit'], rescales: boolean) =>
   onTensors(op, 1, axesUpTo(5, 0), (call): Emit => {
     const emit = of(call.attributes.integer('channels_last', 0) === 1 ? 'nhwc' : 'nchw')(call);

@@ -18,7 +18,7 @@ const REQUIRES: readonly Requirement[] = [
 ];
 const DIRECTIONS: { readonly [direction: string]: string } = { reverse: 'backward', bidirectional: 'both' };
 
-/** WebNN has the functions of a direction, ONNX's model those of each. */
+/** WebNN has the functions once for all directions, ONNX's model those of each. */
 function activationsOf({ attributes }: Call, count: number): readonly string[] | undefined {
   const all = attributes.texts('activations').map((name) => name.toLowerCase());
   const first = all.slice(0, count);
@@ -51,7 +51,7 @@ function layer(f: Formula, method: 'lstm' | 'gru', x: readonly MlOperand[], call
   return [wants[0] ? turned(made.at(-1)!, [2, 0, 1, 3]) : states[0], ...states].slice(0, wants.length);
 }
 
-/** A step after the other: WebNN has no plain recurrence. */
+/** Step by step: WebNN has no plain recurrence. */
 function plainLayer(f: Formula, x: readonly MlOperand[], { attributes, wants }: Call): readonly MlOperand[] {
   const first = attributes.integer('layout', 0) ? 1 : 0;
   const turned = (one: MlOperand, permutation: readonly number[]) =>

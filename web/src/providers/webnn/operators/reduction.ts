@@ -1,4 +1,4 @@
-// Reductions, and what goes along an axis.
+// Reductions, and operators along an axis.
 import type { DTypeName } from '../../../contract/kernel';
 import { normalizeAxes, normalizeAxis } from '../../../contract/shape';
 import type { Formula } from '../formula';
@@ -33,7 +33,7 @@ const REDUCTIONS: { readonly [op: string]: Row } = {
   ReduceSumSquare: { by: 'reduceSum', types: NUMBERS, before: square },
 };
 
-/** Without any all, or none: nothing is reduced then. */
+/** Without any: all axes, or none, with nothing to reduce. */
 function axesOf({ attributes, inputs, data }: Call): readonly number[] {
   const rank = inputs[0]!.dims.length;
   const given = data(1) ?? [];
@@ -41,7 +41,7 @@ function axesOf({ attributes, inputs, data }: Call): readonly number[] {
   return attributes.integer('noop_with_empty_axes', 0) ? [] : inputs[0]!.dims.map((_, i) => i);
 }
 
-/** The largest is taken out of the exponents, if it is finite. */
+/** The largest element is subtracted from the exponents, if it is finite. */
 function logSumExp(f: Formula, x: MlOperand, axes: readonly number[]): MlOperand {
   const options = { axes: [...axes], keepDimensions: true };
   const bound = x.dataType === 'float16' ? 65504 : 3.4028234e38;
@@ -65,7 +65,7 @@ const reduce =
     })(call);
   };
 
-/** Without its keepDimensions, which browsers do not keep. */
+/** Without its keepDimensions, which browsers ignore. */
 const extreme = (f: Formula, name: string, x: MlOperand, axis: number) =>
   f.plain(name, x, axis, { outputDataType: 'int64' });
 

@@ -1,4 +1,4 @@
-// Resize: WebNN's own where it computes the same, else elements that are picked, or sums by the weights of an axis.
+// Resize: WebNN's own if it computes the same, otherwise gathered elements, or sums by the weights of an axis.
 import { type Axis, nearestOf, readResize, resizeAxes, type ResizeAttributes } from '../../../contract/resizing';
 import { sizeOf } from '../../../contract/shape';
 import { DType } from '../../../schema';
@@ -8,7 +8,7 @@ import type { Call, Emit, MlOperator } from '../operator';
 import { range } from './shared/calls';
 import { MOVED } from './shared/types';
 
-/** Of an output position: elements and their weights, which may come twice. */
+/** For an output position: elements and their weights, which may be repeated. */
 type Taps = readonly (readonly [place: number, weight: number])[];
 
 function cubic(d: number, a: number): number {
@@ -16,7 +16,7 @@ function cubic(d: number, a: number): number {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-/** The filter is wider where an output pixel is, with antialias. */
+/** With antialias the filter is as wide as an output pixel. */
 function tapsOf(i: number, { input, factor, step, scale, shift, offset }: Axis, r: ResizeAttributes): Taps {
   const narrow = r.antialias ? Math.min(factor, 1) : 1;
   const at = ((i + shift) * step) / scale + offset;
@@ -49,7 +49,7 @@ const halfPixel = ({ input, output, ...axis }: Axis): Axis => {
 
 const alike = (a: readonly number[], b: readonly number[]) => a.every((one, i) => Math.abs(one - b[i]) < 1e-6);
 
-/** Along an axis, sums by a matrix [output, input]. */
+/** Sums along an axis by a matrix [output, input]. */
 function summed(f: Formula, x: MlOperand, axis: number, weights: readonly number[], size: number): MlOperand {
   const dims = x.shape;
   const [outer, inner] = [dims.slice(0, axis), dims.slice(axis + 1)];
@@ -64,7 +64,7 @@ function resize({ inputs, attributes, data }: Call): Emit {
   const axes = resizeAxes({ data }, r, dims);
   const changed = axes.flatMap(({ kept }, i) => (kept ? [] : [i]));
   const floats = dtype === DType.float32 || dtype === DType.float16;
-  // WebNN's two axes, and whether its elements or weights are the same.
+  // WebNN's two axes, and true if its elements or weights are the same.
   const pair = [
     [2, 3],
     [1, 2],

@@ -1,4 +1,4 @@
-// What gives elements another shape or order.
+// Operators that change the shape or order of elements.
 import { type DTypeName, NHWC_DOMAIN } from '../../../contract/kernel';
 import { broadcastDims, sizeOf, normalizeAxis, normalizeAxes } from '../../../contract/shape';
 import type { Call, Emit, MlOperator } from '../operator';
@@ -8,7 +8,7 @@ import { MOVED } from './shared/types';
 
 const ANY: readonly DTypeName[] = [...MOVED, 'uint32'];
 
-/** A reshape to what is known of the call. */
+/** A reshape, computed from the known facts of the call. */
 const view =
   (shapeOf: (call: Call) => readonly number[]) =>
   (call: Call): Emit => {
@@ -78,7 +78,7 @@ interface Blocks {
   readonly shape: readonly number[];
 }
 
-/** By mode and layout: the axes of [batch, …] in blocks, in which order they go, and what they are then. */
+/** By mode and layout: the axes of [batch, …] in blocks, their new order, and the result's axes. */
 const depthToSpace = (layout: Layout, [n, ...rest]: readonly number[], b: number, byRows: boolean): Blocks => {
   const [h, w, c] = layout === 'nhwc' ? rest : [...rest.slice(1), rest[0]];
   const depth = c / b / b;

@@ -2,7 +2,7 @@
 import type { MlDataType, MlOperand } from '../../ml';
 import type { Formula } from '../../formula';
 
-/** The score of a key that is masked out; LEAST is the least that a mask adds to the scores of others. */
+/** The score of a key that is masked out; LEAST is the lowest score of other keys after a mask is added. */
 const MASKED = -3.4028234663852886e38;
 export const LEAST = -3.4028230607370965e38;
 
@@ -11,7 +11,7 @@ export const number = (f: Formula, value: number, type: MlDataType = 'float32') 
 export const both = (f: Formula, a: MlOperand | undefined, b: MlOperand): MlOperand =>
   a ? f.plain('logicalAnd', a, b) : b;
 
-/** Heads of [batch, positions, heads * size], or of columns of it; what has four axes is heads already. */
+/** Heads of [batch, positions, heads * size], or of its columns; a tensor of four axes already is heads. */
 export function inHeads(f: Formula, x: MlOperand, heads: number, offset?: number, size?: number): MlOperand {
   if (x.shape.length === 4) return x;
   const columns = offset === undefined || size === undefined ? x : f.part(x, 2, offset, heads * size);
@@ -20,13 +20,13 @@ export function inHeads(f: Formula, x: MlOperand, heads: number, offset?: number
   return f.plain('transpose', apart, { permutation: [0, 2, 1, 3] });
 }
 
-/** [batch, positions, heads * size] of heads. */
+/** Heads to [batch, positions, heads * size]. */
 export function inRows(f: Formula, x: MlOperand): MlOperand {
   const [batch, heads, positions, size] = x.shape;
   return f.reshape(f.plain('transpose', x, { permutation: [0, 2, 1, 3] }), [batch, positions, heads * size]);
 }
 
-/** Heads that share keys are rows of one. */
+/** Heads that share keys become rows of one head. */
 function multiplied(f: Formula, a: MlOperand, b: MlOperand): MlOperand {
   const [batch, heads, rows, inner] = a.shape;
   const shared = b.shape[1];
@@ -44,15 +44,15 @@ interface Problem {
   readonly seen?: MlOperand;
   /** Added to the scores, broadcasts. */
   readonly added?: MlOperand;
-  /** Given where a query may see no key: its result. */
+  /** The result for a query that sees no key; set if there may be one. */
   readonly unseen?: number;
-  /** A score beside those of the keys, without a value: [1, heads, 1, 1]. */
+  /** A score in addition to those of the keys, without a value: [1, heads, 1, 1]. */
   readonly sink?: MlOperand;
 }
 
 interface Attended {
   readonly y: MlOperand;
-  /** Scores as they are, with a cap, with masks, and behind the softmax. */
+  /** Raw scores, and scores with a cap, with masks, and after the softmax. */
   readonly stages: () => readonly MlOperand[];
 }
 

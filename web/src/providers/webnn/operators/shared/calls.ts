@@ -1,4 +1,4 @@
-// Emitters from formulas, and what several operators ask of a call.
+// Emitters from formulas, and common queries of a call.
 import type { Requirement } from '../../../../contract/kernel';
 import { normalizeAxis } from '../../../../contract/shape';
 import type { Formula } from '../../formula';
@@ -14,7 +14,7 @@ export const formula =
   (f, x) =>
     parts(f, x, call);
 
-/** Of inputs that may not have more axes. */
+/** For inputs with a limited number of axes. */
 export const axesUpTo = (max: number, ...inputs: readonly number[]): Requirement[] =>
   inputs.map((input) => ({ rank: { input, max }, otherwise: `more than ${max} axes` }));
 

@@ -32,7 +32,7 @@ function labelled(term: string, rank: number): readonly string[] {
   return [...before, ...Array.from({ length: count }, (_, i) => `.${count - 1 - i}`), ...(behind ?? '')];
 }
 
-/** An axis for each label: of elements where two axes of one label differ nothing is left. */
+/** An axis for each label: if two axes have one label, only elements on the diagonal remain. */
 function diagonal(f: Formula, { x, labels }: Labelled): Labelled {
   const again = labels.findIndex((label, i) => labels.indexOf(label) < i);
   if (again < 0) return { x, labels };

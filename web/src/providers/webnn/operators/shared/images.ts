@@ -1,5 +1,5 @@
-// Images and what slides over them: WebNN has two axes where ONNX has one or two, and pads of its own only where its
-// backends agree on them.
+// Images and sliding windows: WebNN has two axes where ONNX has one or two. Its own pads are used only if its backends
+// agree on them.
 import type { Geometry } from '../../../../contract/window';
 import type { MlOperand } from '../../ml';
 import type { Formula } from '../../formula';
@@ -11,11 +11,11 @@ export const firstSpatial = (layout: Layout): number => (layout === 'nhwc' ? 1 :
 export const spatialOf = (dims: readonly number[], layout: Layout): readonly number[] =>
   layout === 'nhwc' ? dims.slice(1, -1) : dims.slice(2);
 
-/** An axis of one element before the only spatial one, which is at `axis`. */
+/** Inserts an axis of one element before the only spatial one, at `axis`. */
 export const inTwo = (f: Formula, x: MlOperand, axis: number): MlOperand =>
   x.shape.length === 4 ? x : f.reshape(x, [...x.shape.slice(0, axis), 1, ...x.shape.slice(axis)]);
 
-/** Without it again. Images whose channels come first end apart (`Formula.apart`). */
+/** Removes it again. Channels-first images end in a barrier (`Formula.apart`). */
 export function asBefore(f: Formula, y: MlOperand, axes: number, layout: Layout): MlOperand {
   if (axes === 2) return layout === 'nchw' ? f.apart(y) : y;
   const at = firstSpatial(layout);
@@ -40,11 +40,11 @@ export function overTwo(geometry: Geometry): Geometry {
   };
 }
 
-/** As WebNN has pads: begin and end of each axis. */
+/** WebNN's form of pads: start and end of each axis. */
 export const paddingOf = (begins: readonly number[], ends: readonly number[]): number[] =>
   begins.flatMap((begin, i) => [begin, ends[i]]);
 
-/** Where windows end before the image does along an axis, TFLite makes zeros of all with pads along another. */
+/** If windows end before the image along an axis, TFLite returns only zeros with pads along another axis. */
 export const endsEarly = ({ input, kernel, strides, dilations, output }: Geometry): boolean =>
   output.some((size, i) => (size - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1 < input[i]);
 

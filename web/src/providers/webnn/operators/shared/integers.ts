@@ -1,10 +1,10 @@
-// Operators on integers as those on the floats that the integers stand for: a browser that finds dequantizeLinear of
-// constant scales before an operator, and quantizeLinear behind it, computes with the integers.
+// Operators on integers, as operators on the floats of these integers. If a browser finds dequantizeLinear with
+// constant scales before an operator, and quantizeLinear after it, it computes with the integers.
 import { sizeOf } from '../../../../contract/shape';
 import type { Formula, Steps } from '../../formula';
 import type { MlOperand } from '../../ml';
 
-/** Zero points may be left out. */
+/** Zero points may be omitted. */
 export const stepsOf = (f: Formula, x: MlOperand, scale: MlOperand, zero?: MlOperand): Steps => [
   scale,
   zero ?? f.number(x, 0),
@@ -12,7 +12,7 @@ export const stepsOf = (f: Formula, x: MlOperand, scale: MlOperand, zero?: MlOpe
 
 const floatsOf = (bytes: Uint8Array): readonly number[] => [...new Float32Array(bytes.slice().buffer)];
 
-/** The product of two scales, one of which may be of several channels; a constant, if both are. */
+/** The product of two scales, one of which may be per channel; a constant, if both are. */
 function scaleProduct(f: Formula, a: MlOperand, b: MlOperand): MlOperand {
   const [left, right] = [f.bytesOf(a), f.bytesOf(b)];
   const shape = [sizeOf(b.shape)];
@@ -29,8 +29,8 @@ export const zerosLike = (f: Formula, { shape }: MlOperand, dataType: MlOperand[
   f.constant(new Array<number>(sizeOf(shape)).fill(0), shape, dataType);
 
 /**
- * Weights with scales of all or of an axis. Those that the browser must not take as integers, for it looks at no zero
- * points of them, are computed.
+ * Weights with one scale for all or one per index of an axis. If the browser must not use them as integers, because it
+ * ignores their zero points, their floats are computed.
  */
 export function weightFloats(f: Formula, w: MlOperand, scale: MlOperand, zero: MlOperand, axis: number): MlOperand {
   const [steps, zeros] = [scale, zero].map((one) =>
@@ -44,7 +44,7 @@ export function weightFloats(f: Formula, w: MlOperand, scale: MlOperand, zero: M
   return f.of('mul', f.of('sub', f.cast(w, 'float32'), f.cast(zeros, 'float32')), steps);
 }
 
-/** int32 in steps of the product; the browser wants some, zeros at least. */
+/** int32 with the product of the scales; the browser requires a bias, at least zeros. */
 export function biasFloats(
   f: Formula,
   bias: MlOperand | undefined,
@@ -65,14 +65,14 @@ const sameBytes = (f: Formula, a: MlOperand, b: MlOperand) => {
 
 export const sameSteps = (f: Formula, a: Steps, b: Steps): boolean => a.every((one, i) => sameBytes(f, one, b[i]));
 
-/** In other steps: the product with one is computed with integers. */
+/** With another scale: the product with one is computed with integers. */
 export function inSteps(f: Formula, x: MlOperand, from: Steps, to: Steps): MlOperand {
   if (sameSteps(f, from, to)) return x;
   const one = f.dequantized(f.constant([1], [], x.dataType), [f.constant([1], [], 'float32'), f.number(x, 0)]);
   return f.quantized(f.plain('mul', f.dequantized(x, from), one), to);
 }
 
-/** A matrix times weights [K, N], or `packed` [N, K], with a bias in steps of the product. */
+/** A matrix times weights [K, N], or `packed` [N, K], with a bias in the scale of the product. */
 export function productFloats(
   f: Formula,
   [a, aScale, aZero]: readonly MlOperand[],

@@ -1,7 +1,7 @@
 import type { MlOperand } from '../../ml';
 import type { Formula } from '../../formula';
 
-/** A vector is a row on the left and a column on the right, and its axis is not the result's. */
+/** A vector is a row on the left and a column on the right; the result lacks its axis. */
 export function product(f: Formula, a: MlOperand, b: MlOperand): MlOperand {
   const left = a.shape.length === 1 ? f.reshape(a, [1, ...a.shape]) : a;
   const right = b.shape.length === 1 ? f.reshape(b, [...b.shape, 1]) : b;

@@ -10,7 +10,7 @@ export function angles(f: Formula, cache: MlOperand, positions: MlOperand): MlOp
 
 /**
  * @param x heads [batch, heads, places, size]
- * @param cosine of [batch, places, angles], or [places, angles]; `sine` alike
+ * @param cosine of [batch, places, angles], or [places, angles]; so is `sine`
  */
 export function rotated(
   f: Formula,

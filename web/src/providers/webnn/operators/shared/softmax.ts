@@ -3,8 +3,8 @@ import type { MlOperand } from '../../ml';
 import type { Formula } from '../../formula';
 
 /**
- * Of rows of another rank: Chromium takes transposes before and behind a softmax for each other's inverse, and away, as
- * if it had no axis.
+ * On rows of another rank: Chromium treats transposes before and after a softmax as inverses and removes both, as if
+ * the softmax had no axis.
  */
 export function softmax(f: Formula, x: MlOperand, axis: number): MlOperand {
   const { length } = x.shape;

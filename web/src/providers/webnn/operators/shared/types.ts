@@ -1,7 +1,7 @@
 // Types of elements.
 import type { DTypeName } from '../../../../contract/kernel';
 
-/** What WebNN moves without looking at it. */
+/** Types that WebNN moves without computing with them. */
 export const MOVED: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'int8', 'uint8', 'bool'];
 
 export const NUMBERS: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int64', 'uint32', 'int8', 'uint8'];
