@@ -1,7 +1,7 @@
-// What becomes of GPU buffers that are no longer needed: one cache for each kind of buffer, one set of caches for all
-// sessions of a device that want the same modes (docs/options.md says what the modes mean). Everything long-lived takes
-// its buffers from a cache and gives them back there: Arena, BufferTable, uniforms, staging, timestamps. Weights do
-// not: they are one buffer for many.
+// Caches of GPU buffers that are no longer needed: one for each kind of buffer, and one set for all sessions of a
+// device with the same modes (docs/options.md explains the modes). All long-lived objects take their buffers from a
+// cache and return them there: Arena, BufferTable, uniforms, staging, timestamps. Weights do not: many share one
+// buffer.
 import type { Gpu } from './device';
 import { roundUp, storageBytes } from '../../device/memory_plan';
 import type { ProviderSettings } from '../../device/options';
@@ -9,8 +9,7 @@ import type { ProviderSettings } from '../../device/options';
 export type CacheMode = ProviderSettings<'webgpu'>['defaultBufferCacheMode'];
 
 /**
- * storage: tensors; uniform: shaders' numbers; queryResolve: timestamps; default: what bytes pass through on their way
- * to JavaScript.
+ * storage: tensors; uniform: shaders' numbers; queryResolve: timestamps; default: for bytes on their way to JavaScript.
  */
 export const BUFFER_KINDS = ['storage', 'uniform', 'queryResolve', 'default'] as const;
 export type BufferKind = (typeof BUFFER_KINDS)[number];
@@ -18,17 +17,17 @@ export type CacheModes = Readonly<Record<BufferKind, CacheMode>>;
 
 export interface CacheStats {
   readonly mode: CacheMode;
-  /** Buffers that wait for a use, and their bytes. */
+  /** Cached buffers, and their bytes. */
   readonly buffers: number;
   readonly bytes: number;
-  /** Requests that such a buffer served, and those for which one was made. */
+  /** Requests for which a cached buffer was used, and those for which one was made. */
   readonly hits: number;
   readonly misses: number;
 }
 
 export type BufferCacheStats = Readonly<Record<BufferKind, CacheStats>>;
 
-// By number, because modules must load where there is no WebGPU: COPY_SRC 4, COPY_DST 8, UNIFORM 0x40, STORAGE 0x80,
+// As numbers, because modules must load without WebGPU: COPY_SRC 4, COPY_DST 8, UNIFORM 0x40, STORAGE 0x80,
 // QUERY_RESOLVE 0x200, MAP_READ 1.
 const USAGE: Readonly<Record<BufferKind, number>> = {
   storage: 0x80 | 4 | 8,
@@ -37,24 +36,24 @@ const USAGE: Readonly<Record<BufferKind, number>> = {
   default: 1 | 8,
 };
 
-/** No cache keeps more than this; what has waited longest goes first. */
+/** The largest size of a cache; the buffer that has waited longest is dropped first. */
 const MOST_BYTES = 512 << 20;
 const SMALLEST_BUCKET = 256;
 
-/** Four buckets for each power of two, so that no more than a fifth of a buffer is waste. */
+/** Four buckets for each power of two, so that at most a fifth of a buffer is unused. */
 export function bucketBytes(bytes: number): number {
   if (bytes <= SMALLEST_BUCKET) return SMALLEST_BUCKET;
   return roundUp(bytes, 2 ** Math.floor(Math.log2(bytes)) / 4);
 }
 
 export class BufferCache {
-  /** By size; each list's last was released last. */
+  /** By size; the last one in each list was released last. */
   private readonly idle = new Map<number, GPUBuffer[]>();
   private released: GPUBuffer[] = [];
   private bytes = 0;
   private hits = 0;
   private misses = 0;
-  /** Without users nothing is kept. */
+  /** Without users no buffer is kept. */
   open = true;
 
   constructor(
@@ -63,7 +62,7 @@ export class BufferCache {
     readonly mode: CacheMode,
   ) {}
 
-  /** A buffer of at least `bytes` bytes, or exactly so many, whose contents may be anything. */
+  /** A buffer of at least `bytes` bytes, or exactly that many; contents are undefined. */
   acquire(bytes: number, label: string, exact = false): GPUBuffer {
     const size = exact ? storageBytes(bytes) : this.size(bytes);
     return this.take(size) ?? this.create(size, label);
@@ -79,7 +78,7 @@ export class BufferCache {
     return known;
   }
 
-  /** The GPU may still be at work with it: its queue keeps the order. */
+  /** The GPU may still be using it: its queue keeps the order. */
   release(buffer: GPUBuffer): void {
     if (this.mode === 'disabled' || !this.open || buffer.size > MOST_BYTES) return buffer.destroy();
     this.bytes += buffer.size;
@@ -143,7 +142,7 @@ export class BufferCache {
   }
 }
 
-/** The caches of all sessions that want these modes. */
+/** The caches of all sessions with these modes. */
 export class BufferCaches {
   readonly storage: BufferCache;
   readonly uniform: BufferCache;
@@ -164,7 +163,7 @@ export class BufferCaches {
     for (const kind of BUFFER_KINDS) this[kind].open = true;
   }
 
-  /** The last one to leave frees what waits here. */
+  /** The last one to leave frees the cached buffers. */
   leave(): void {
     if (--this.users > 0) return;
     for (const kind of BUFFER_KINDS) this[kind].open = false;
@@ -175,7 +174,7 @@ export class BufferCaches {
     for (const kind of BUFFER_KINDS) this[kind].endOfRun();
   }
 
-  /** Destroys what waits here. */
+  /** Destroys the cached buffers. */
   clear(): void {
     for (const kind of BUFFER_KINDS) this[kind].clear();
   }
@@ -189,7 +188,7 @@ export class BufferCaches {
     };
   }
 
-  /** Bytes that wait for a use. */
+  /** Bytes of cached buffers. */
   get bytes(): number {
     return BUFFER_KINDS.reduce((sum, kind) => sum + this[kind].stats.bytes, 0);
   }

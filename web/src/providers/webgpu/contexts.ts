@@ -1,6 +1,6 @@
-// The WebGPU devices of a page, by the ids that sessions name them by (`deviceId`). 0 is the default context, opened
-// when it is first wanted and kept, as are those that the page registered, by a device or by an adapter, which gives
-// one only. The others, opened with a session's options, go with the last session and the last tensor in them.
+// The WebGPU devices of a page, by the ids of the option `deviceId`. 0 is the default context, opened on first use and
+// kept. Devices that the page registered, as a device or as an adapter, which provides one only, are kept as well. The
+// others, opened with a session's options, close after their last session and their last tensor.
 import { invalid, messageOf } from '../../errors';
 import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from './device';
 import { OpenDevices } from '../../device/open_devices';
@@ -59,7 +59,7 @@ export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions, GPU
   }
 
   protected close(id: number, { gpu }: WebGpuDevice): void {
-    // The page's own device stays the page's.
+    // The page's own device remains the page's.
     const source = this.given(id);
     if (!source || 'requestDevice' in source) gpu.close();
   }

@@ -1,5 +1,5 @@
-// jsepCopy between GPU tensors: rows that Loop and Scan take out of a tensor, or put into one. Of elements nothing is
-// known here but bytes. WebGPU's own copy does it, or a kernel where blocks are strided or not of whole words.
+// jsepCopy between GPU tensors: rows that Loop and Scan read from a tensor, or write into one. It only knows elements'
+// bytes. WebGPU's own copy does the work, or a kernel if blocks are strided or not whole words.
 import { DType } from '../../schema';
 import type { GpuProvider } from './provider';
 import type { Blocks, BlocksAt } from '../../device/blocks';
@@ -11,7 +11,7 @@ import { stridedCopy } from './wgsl/strided_copy';
 import type { Context, Kernel, Shader, Spec } from '../../contract/kernel';
 import { resolveKernel } from './resolve';
 
-/** Shaders read and write words, and WebGPU's own copies begin at words and consist of them. */
+/** Shaders read and write words, and WebGPU's own copies have whole words. */
 const WORD = 4;
 
 export function copyCommands(given: Blocks, provider: GpuProvider): readonly Command[] {
@@ -29,7 +29,7 @@ export function copyCommands(given: Blocks, provider: GpuProvider): readonly Com
       },
     ];
   }
-  // Of a tensor only as much is bound as is touched; memory is always whole vec4s.
+  // Only the accessed part of a tensor is bound; memory is always whole vec4s.
   const tensor = (at: BlocksAt) => ({
     tensor: makeTensor(provider.gpu.elements, at.id, DType.uint32, [roundUp(end(at, blocks), 16) / WORD], 'gpu'),
   });
@@ -41,13 +41,13 @@ export function copyCommands(given: Blocks, provider: GpuProvider): readonly Com
     .commands;
 }
 
-/** Blocks that follow each other in both tensors are one. */
+/** Joins blocks that follow each other in both tensors. */
 function merged(blocks: Blocks): Blocks {
   const { size, count, source, target } = blocks;
   return source.step === size && target.step === size ? { ...blocks, size: size * count, count: 1 } : blocks;
 }
 
-/** Where the last block ends. */
+/** The end of the last block. */
 function end({ offset, step }: BlocksAt, { size, count }: Blocks): number {
   return offset + (count - 1) * step + size;
 }
@@ -62,7 +62,7 @@ const COPY_WORDS: Kernel<Blocks> = {
   },
 };
 
-// A thread makes a word of the target: bytes between the blocks stay what they are.
+// A thread makes a word of the target: bytes between the blocks keep their values.
 const BYTES: Shader<Spec> = {
   name: 'copy_bytes',
   wgsl: () =>

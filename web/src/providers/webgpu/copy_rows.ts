@@ -2,7 +2,10 @@
 import type { Heads } from '../../device/provider';
 import type { GpuPlacement } from './segment';
 
-/** Copies the first rows of each head from one buffer to another, each with the rows that its heads have room for. */
+/**
+ * Copies the first rows of each head from one buffer to another. Each buffer's number is the rows per head that it has
+ * room for.
+ */
 export function copyRows(
   encoder: GPUCommandEncoder,
   { count, rowBytes }: Heads,

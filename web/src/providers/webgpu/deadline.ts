@@ -1,11 +1,11 @@
-// What the browser's GPU side is asked may never be answered: a driver that hangs takes all who wait with it. So each
-// step has what is left of the time, and an error says which one it was.
+// The browser's GPU side may never answer: a driver that hangs blocks all who wait for it. So each step gets the
+// remaining time, and an error names the step.
 import { ErrorCode } from '../../schema';
 import { RuntimeError } from '../../errors';
 
 const TIMEOUT_MS = 60_000;
 
-/** Steps that are not answered yet though their time was over, with when they began. */
+/** Steps without an answer although their time is over, with their start times. */
 const unanswered = new Map<string, number>();
 
 export class Deadline {
@@ -15,7 +15,9 @@ export class Deadline {
     this.end = performance.now() + ms;
   }
 
-  /** Waits for a step's answer, as long as there is time. A step that still hangs since another try is not begun. */
+  /**
+   * Waits for a step's answer, within the remaining time. A step that still hangs since an earlier try is not begun.
+   */
   async wait<T>(step: string, begin: () => Promise<T>): Promise<T> {
     const since = unanswered.get(step);
     if (since !== undefined) throw late(step, performance.now() - since);

@@ -1,4 +1,4 @@
-// Opening the WebGPU device: the one place where limits are raised, features asked for, and DeviceTraits made.
+// Opens the WebGPU device: the one place that raises limits, requests features, and makes DeviceTraits.
 import { ErrorCode } from '../../schema';
 import { RuntimeError } from '../../errors';
 import { host } from '../../host';
@@ -10,18 +10,18 @@ import { Deadline } from './deadline';
 export interface DeviceOptions {
   readonly powerPreference?: GPUPowerPreference;
   readonly forceFallbackAdapter?: boolean;
-  /** Whether to ask for subgroup matrices, which are an experiment of Chromium's. */
+  /** True to request subgroup matrices, an experiment of Chromium's. */
   readonly subgroupMatrix?: boolean;
   /**
    * Expected: there should be a real GPU: ask again while there is no adapter or a software one, as happens while the
-   * GPU process starts again. Required: and a software one is none.
+   * GPU process restarts. Required: a software adapter is refused, too.
    */
   readonly hardware?: 'expected' | 'required';
-  /** How long opening it may take. */
+  /** Milliseconds for opening it. */
   readonly timeoutMs?: number;
 }
 
-/** What Python is told of a device (internals, section 1). */
+/** A device's description for Python (internals, section 1). */
 export interface DeviceDescription {
   readonly vendor: string;
   readonly architecture: string;
@@ -33,9 +33,9 @@ export interface DeviceDescription {
 }
 
 const WANTED_FEATURES: readonly GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
-/** Of the language, not of a device. */
+/** A feature of the language, not of a device. */
 const PACKED_DOT = 'packed_4x8_integer_dot_product';
-/** On an H100; on others it may pay sooner. */
+/** Measured on an H100; on others a lower bound may be better. */
 const BYTES_FROM = 1 << 27;
 const SUBGROUP_MATRIX = 'chromium-experimental-subgroup-matrix' as GPUFeatureName;
 
@@ -55,20 +55,20 @@ const RAISED_LIMITS = [
 const SOFTWARE_ADAPTER = /swiftshader|llvmpipe|lavapipe|softpipe|software.rasterizer|basic render|warp/i;
 
 const LOSS_DELAY_MS = 200;
-/** Bytes that wait for a submit: of a large model's weights, only so many are in memory twice. */
+/** Bytes that wait for a submit: of a large model's weights, at most this much is in memory twice. */
 const MOST_WRITTEN = 64 << 20;
 
-/** An open device. It is lost once and for ever; its owner then opens another. */
+/** An open device. A lost device never returns; its owner then opens another. */
 export class Gpu {
   readonly counters: Counters = newCounters();
-  /** How many downloads are waited for: the GPU has work. */
+  /** Number of downloads in progress: the GPU has work. */
   awaited = 0;
   readonly elements: ElementForms;
-  /** Why the device was lost; undefined while it is alive. */
+  /** The reason why the device was lost; undefined while it is alive. */
   lost: string | undefined;
   /** Bytes written since the last submit. */
   private written = 0;
-  /** Errors that no error scope caught, since they were last taken. */
+  /** Errors that no error scope caught, since the last call of takeUncaptured. */
   private uncaptured: string[] = [];
 
   constructor(
@@ -89,30 +89,31 @@ export class Gpu {
   }
 
   /**
-   * What kernels see whose tensors are bound in parts: each access is a choice among them, so short texts are wanted.
+   * The traits for kernels whose tensors are bound in parts: each access is a choice among the parts, so texts should
+   * be short.
    */
   get traitsForLarge(): DeviceTraits {
     return { ...this.traits, slowCompiler: this.traits.slowCompiler || this.traits.software };
   }
 
-  /** Whether we gave it up ourselves. */
+  /** True if we closed it ourselves. */
   closed = false;
 
-  /** Gives the device up: its sessions are gone. */
+  /** Closes the device, whose sessions are gone. */
   close(): void {
     this.closed = true;
     this.device.destroy();
   }
 
-  /** Told of every uncaptured error, for the log. */
+  /** Called with each uncaptured error, for the log. */
   onUncapturedError?: (message: string) => void;
 
-  /** Throws when the device is gone. */
+  /** Throws if the device was lost. */
   ensureAlive(): void {
     if (this.lost !== undefined) throw this.lossError();
   }
 
-  /** What to throw for a rejected GPU promise: a loss of the device may show there before `lost` tells it. */
+  /** The error to throw for a rejected GPU promise: it may show the loss of a device before `lost` does. */
   async failure(error: unknown): Promise<unknown> {
     await Promise.race([this.device.lost, new Promise((resolve) => setTimeout(resolve, LOSS_DELAY_MS))]);
     return this.lost === undefined ? error : this.lossError();
@@ -122,7 +123,7 @@ export class Gpu {
     return new RuntimeError(ErrorCode.device_lost, `the GPU device was lost: ${this.lost}`);
   }
 
-  /** The uncaptured errors so far, each given out once. */
+  /** The uncaptured errors so far, each returned once. */
   takeUncaptured(): string[] {
     const errors = this.uncaptured;
     this.uncaptured = [];
@@ -145,13 +146,13 @@ export class Gpu {
     this.device.queue.submit(commands);
   }
 
-  /** Chromium keeps its copy of what was written until something is submitted. */
+  /** Chromium keeps its copy of written data until a submit. */
   flush(): void {
     if (this.written > 0) this.device.queue.submit([]);
     this.written = 0;
   }
 
-  /** Writes bytes whose number need not be a multiple of 4; `buffer` must have room for the rounding up. */
+  /** Writes bytes, whose number need not be a multiple of 4; `buffer` must have room for rounding up. */
   write(buffer: GPUBuffer, offset: number, given: Uint8Array): void {
     this.counters.uploads++;
     this.written += given.byteLength;
@@ -187,7 +188,7 @@ async function findAdapter(
 
 type AdapterDescription = Pick<DeviceDescription, 'vendor' | 'architecture' | 'device' | 'description' | 'software'>;
 
-/** Throws where a real GPU is required and this is none. */
+/** Throws if a real GPU is required and this is not one. */
 export function checkHardware(
   options: DeviceOptions,
   { vendor, architecture, device, description, software }: AdapterDescription,
@@ -210,7 +211,7 @@ function isSoftware({ info }: { readonly info: GPUAdapterInfo }): boolean {
   return fallback || SOFTWARE_ADAPTER.test(`${info.vendor} ${info.architecture} ${info.device} ${info.description}`);
 }
 
-/** A GPU error in words; that memory ran out is said in ours, because only the class tells it. */
+/** A GPU error in words. Missing memory is described in our words, because only the class shows it. */
 export function describeGpuError(error: GPUError): string {
   return error instanceof GPUOutOfMemoryError ? `${OUT_OF_MEMORY} ${error.message}`.trim() : error.message;
 }
@@ -240,13 +241,13 @@ export async function openGpu(options: DeviceOptions = {}, given?: GPUAdapter): 
   return gpuOf(device, adapter);
 }
 
-/** A device that cannot compile the smallest shader is better left alone. */
+/** A device that cannot compile the smallest shader is refused. */
 function firstPipeline(device: GPUDevice): Promise<GPUComputePipeline> {
   const module = device.createShaderModule({ code: '@compute @workgroup_size(1) fn main() {}' });
   return device.createComputePipelineAsync({ layout: 'auto', compute: { module } });
 }
 
-/** A device that the page opened: with the features and limits that it has. */
+/** A device that the page opened, with its features and limits. */
 export async function adoptDevice(device: GPUDevice): Promise<Gpu> {
   const { adapterInfo } = device;
   const info = adapterInfo ?? { vendor: '', architecture: '', device: '', description: device.label };
@@ -267,7 +268,7 @@ function describe(adapter: { readonly info: GPUAdapterInfo }, device: GPUDevice)
   return { ...describeAdapter(adapter), limits, features: [...device.features].sort() };
 }
 
-/** What the adapter's information says in Chromium, where the feature is listed. */
+/** The adapter's information in Chromium, if the feature is listed. */
 interface MatrixInfo {
   readonly subgroupMinSize?: number;
   readonly subgroupMaxSize?: number;
@@ -280,7 +281,7 @@ interface MatrixInfo {
   }[];
 }
 
-/** The largest matrices of halves whose sums are float32; undefined: there are none, or subgroups of several sizes. */
+/** The largest matrices of halves with float32 sums; undefined: there are none, or subgroups have several sizes. */
 export function subgroupMatrixOf(
   features: Pick<ReadonlySet<string>, 'has'>,
   { subgroupMinSize, subgroupMaxSize, subgroupMatrixConfigs = [] }: MatrixInfo,
@@ -298,7 +299,7 @@ function traitsOf(device: GPUDevice, info: GPUAdapterInfo, software: boolean): O
   const { limits, features } = device;
   return {
     software,
-    // lavapipe by its limits, because Chromium may call it SwiftShader, which has 256.
+    // Recognizes lavapipe by its limits, because Chromium may call it SwiftShader, which has 256.
     slowCompiler: software && limits.maxComputeInvocationsPerWorkgroup > 256,
     f16: features.has('shader-f16'),
     subgroups: features.has('subgroups'),

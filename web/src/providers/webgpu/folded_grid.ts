@@ -1,6 +1,6 @@
 // Dispatches with more workgroups in one dimension than the device allows (65,535 nearly everywhere), for any kernel:
-// they run as a rectangle of as many workgroups, and each works out which one of the grid that the kernel asked for it
-// is.
+// they run as a rectangle of the same number of workgroups, and each workgroup computes its place in the kernel's own
+// grid.
 import type { Shader, Spec, Uniforms } from '../../contract/kernel';
 import { linearWorkgroups } from './wgsl/linear';
 
@@ -12,11 +12,11 @@ export interface Folded<S extends Spec> {
   readonly workgroups: Grid;
 }
 
-/** The dispatch as it is where it fits, else folded. */
+/** The unchanged dispatch if it fits, otherwise folded. */
 export function foldGrid<S extends Spec>(shader: Shader<S>, uniforms: Uniforms, grid: Grid, limit: number): Folded<S> {
   if (grid.every((count) => count <= limit)) return { shader, uniforms, workgroups: grid };
   const workgroups = linearWorkgroups(grid[0] * grid[1] * grid[2], { maxWorkgroupsPerDimension: limit }, 1);
-  // The name tells the two pipelines apart, as a spec would.
+  // The name distinguishes the two pipelines, like a spec.
   return {
     shader: { name: `${shader.name}_folded`, wgsl: (spec) => foldedText(shader.wgsl(spec)) },
     uniforms: { ...uniforms, grid },
@@ -27,7 +27,7 @@ export function foldGrid<S extends Spec>(shader: Shader<S>, uniforms: Uniforms, 
 const MAIN = /@compute\s+@workgroup_size\(([^)]*)\)\s*fn main\(([\s\S]*?)\)\s*\{/;
 const PARAMETER = /@builtin\((\w+)\)\s*(\w+)\s*:\s*([\w<>]+)/g;
 
-/** The module with an entry point that finds the workgroup's place in the grid u.grid_0 x u.grid_1 x u.grid_2. */
+/** The module with an entry point that computes the workgroup's place in the grid u.grid_0 x u.grid_1 x u.grid_2. */
 export function foldedText(text: string): string {
   const found = MAIN.exec(text);
   if (!found) throw new Error('a shader without `@compute @workgroup_size(…) fn main(…)`');

@@ -25,7 +25,7 @@ import { asPlanned } from './variants';
 export class GpuSession extends DeviceSession {
   declare readonly provider: GpuProvider;
   readonly memory: GpuSessionMemory;
-  /** For this provider's part of generate.mjs, a file of its own. */
+  /** For this provider's part of generate.mjs, a separate file. */
   readonly tools = { Readback, compileSegment, copyRows, elementType, packUniforms };
   private readonly mode: ValidationMode;
 

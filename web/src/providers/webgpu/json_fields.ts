@@ -1,4 +1,4 @@
-// What is WebGPU's of the JSON in messages: see page/json_fields.ts.
+// WebGPU's types of the JSON fields in messages: see page/json_fields.ts.
 import type * as caches from './buffer_cache';
 import type * as device from './device';
 import type * as user from './user_kernels/definition';

@@ -1,2 +1,2 @@
-// What the build tells Python of the kernels.
+// The build's list of the kernels, for Python.
 export { kernels, sources } from 'virtual:kernels';

@@ -1,4 +1,4 @@
-// An open device, with all that sessions and pages ask of one.
+// An open device, with everything that sessions and pages need.
 import type { TileTable } from '../../contract/kernel';
 import type { DeviceSettings, OpenDevice } from '../../device/module';
 import { GpuSession } from './gpu_session';

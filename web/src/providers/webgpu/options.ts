@@ -1,4 +1,4 @@
-// Options of the WebGPU provider, as its parts take them.
+// Options of the WebGPU provider, in the form for its parts.
 import { type GivenOptions, providerSettings } from '../../device/options';
 
 export type WebGpuSettings = ReturnType<typeof webGpuSettings>;

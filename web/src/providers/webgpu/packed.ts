@@ -1,7 +1,7 @@
-// Bindings whose elements lie closer together than shaders see them: float16 where there is no f16, bfloat16, and 8 and
-// 16-bit integers. A kernel's text reads and writes elements as if they were 32 bits wide; of such bindings it does so
-// through functions that unpack and pack: float16 and bfloat16 rounded to the nearest even, parts of a word by atomics,
-// because its neighbors are other threads'. A binding's packing is in the pipeline's key.
+// Bindings whose elements are stored more densely than in shaders: float16 without f16, bfloat16, and 8 and 16-bit
+// integers. A kernel's text reads and writes elements as if they were 32 bits wide. For such bindings it uses functions
+// that unpack and pack: float16 and bfloat16 are rounded to the nearest even; parts of a word are written by atomics,
+// because other threads own its neighbors. A binding's packing is in the pipeline's key.
 import { PACKED_BITS } from '../../contract/elements';
 import { KernelError, type Packing } from '../../contract/kernel';
 import { accessThrough } from './wgsl/accessors';
@@ -18,11 +18,11 @@ export interface PackedText {
   readonly text: string;
   /** The functions that the text calls. */
   readonly functions: readonly string[];
-  /** WGSL's type of what the arrays consist of, by name. */
+  /** WGSL's type of the arrays' elements, by name. */
   readonly types: { readonly [name: string]: string };
 }
 
-/** The module with the elements of `bindings` unpacked as they are read, and packed as they are written. */
+/** The module, with the elements of `bindings` unpacked when they are read, and packed when they are written. */
 export function withPacked(module: string, bindings: readonly PackedBinding[]): PackedText {
   if (bindings.length === 0) return { text: module, functions: [], types: {} };
   const { text, reads, writes, laneWrites } = accessThrough(
@@ -34,7 +34,7 @@ export function withPacked(module: string, bindings: readonly PackedBinding[]): 
   for (const binding of bindings) {
     const { name } = binding;
     if (laneWrites.has(name)) throw new KernelError(`a shader writes single lanes of ${name}, which is packed`, true);
-    // Neighbors in a word that several threads write: each of them touches its own bits only.
+    // Neighbors in a word that several threads write: each of them changes only its own bits.
     const shared = writes.has(name) && bitsAt(binding) < 32;
     types[name] = shared ? 'atomic<u32>' : bitsAt(binding) === 64 ? 'vec2<u32>' : 'u32';
     if (reads.has(name)) functions.add(readText(binding, shared));
@@ -63,7 +63,7 @@ export function valueType({ packing, lanes }: PackedBinding): string {
   return laneType(isFloat(packing) ? 'f32' : isSigned(packing) ? 'i32' : 'u32', lanes);
 }
 
-/** Where `i` is when several of them share a word: the word's index, and the first bit there. */
+/** The place of `i` if several elements share a word: the word's index, and the first bit there. */
 function placeInWord(binding: PackedBinding): { word: string; shift: string } {
   const slots = 32 / bitsAt(binding);
   return { word: `i >> ${Math.log2(slots)}u`, shift: `((i & ${slots - 1}u) * ${bitsAt(binding)}u)` };
@@ -77,7 +77,7 @@ function readText(binding: PackedBinding, shared: boolean): string {
     let w = ${bitsAt(binding) >= 32 ? `${name}[i]` : `${element} >> ${shift}`}; return ${unpacked(binding)}; }`;
 }
 
-/** WGSL of the values whose bits are `w`, those of the first lowest. */
+/** WGSL of the values whose bits are `w`, the first one lowest. */
 export function unpacked({ packing, lanes }: PackedBinding): string {
   if (packing === 'f16')
     return {
@@ -96,14 +96,17 @@ export function unpacked({ packing, lanes }: PackedBinding): string {
   if (packing === 'bf16')
     return `bitcast<vec4<f32>>(vec4<u32>(w.x << 16u, ${upper('w.x')}, w.y << 16u, ${upper('w.y')}))`;
   const spread = lanes === 1 ? 'w' : lanes * bits === 64 ? 'w.xxyy' : `${words}(w)`;
-  // What lies in front of each value is shifted out, and its own sign comes in.
+  // Bits before each value are shifted out, and its own sign is shifted in.
   if (isSigned(packing))
     return `bitcast<${laneType('i32', lanes)}>(${spread} << ${each((place) => 32 - bits - place)})
         >> ${words}(${32 - bits}u)`;
   return `(${spread} >> ${each((place) => place)}) & ${words}(${2 ** bits - 1}u)`;
 }
 
-/** WGSL of the bits of each lane of `value`, h, of these joined as `unpacked` takes them, and of a function in them. */
+/**
+ * WGSL of the bits of each lane of `value`, h, of these joined in the form for `unpacked`, and of a function used in
+ * them.
+ */
 export function packed({ packing, lanes }: PackedBinding): {
   parts: string;
   joined: string;
@@ -137,8 +140,8 @@ function writeText(binding: PackedBinding): string {
 }
 
 /**
- * The nearest float16 (of two as near, the even one) of each value: beyond 65504 infinity. By bits: how pack2x16float
- * rounds, and what it makes of numbers that are small or too large, is open.
+ * The nearest float16 (of two as near, the even one) of each value: beyond 65504 infinity. By bits: pack2x16float's
+ * rounding, and its result for small and too large numbers, are not defined.
  */
 function halvesText(lanes: Lanes): string {
   const [f, u] = [laneType('f32', lanes), laneType('u32', lanes)];

@@ -1,13 +1,13 @@
-// WebGPU, before anything of it is loaded.
+// WebGPU's part that is needed before its code is loaded.
 import type { PageSide } from '../../device/module';
 import type { GivenOptions } from '../../device/options';
 
-/** Of `env.webgpu`. */
+/** Members of `env.webgpu`. */
 const FROM_ENV = ['powerPreference', 'forceFallbackAdapter'];
 
 const webgpu: PageSide = {
   isHere: () => globalThis.navigator?.gpu !== undefined,
-  // They say which device to open.
+  // They select the device to open.
   optionsOf: (flags, given) =>
     Object.fromEntries(
       Object.entries(flags ?? {}).filter(([name, value]) => !given && value && FROM_ENV.includes(name)),

@@ -1,11 +1,11 @@
-// Elements in buffers that a page shares with its sessions lie there as on the CPU, and as onnxruntime-web has them:
-// int64 and uint64 in eight bytes, bool in one. Shaders see 32 bits of each: what differs is converted at the border,
-// on the GPU, in the order of the queue. So is what a shader cannot bind where it lies.
+// Elements in buffers that a page shares with its sessions have the CPU's form, as in onnxruntime-web: int64 and uint64
+// in eight bytes, bool in one. Shaders read 32 bits of each: differing elements are converted at the border, on the
+// GPU, in the order of the queue. The same is done with buffers that a shader cannot bind directly.
 import { DType } from '../../schema';
 import { cpuElementSize, elementCount } from '../../contract/elements';
 import type { Gpu } from './device';
 
-/** WGSL of the i-th word of y, made of the words of x. */
+/** WGSL of the i-th word of y, made from the words of x. */
 const WORDS = {
   copied: 'x[i]',
   /** From the page: the lower halves; a byte each. */
@@ -30,10 +30,10 @@ const TO_PAGE: { readonly [dtype: number]: Way } = {
 };
 
 const THREADS = 64;
-/** Parts of large tensors begin at multiples of so many elements: at multiples of 256 bytes in any form. */
+/** Parts of large tensors begin at multiples of this number of elements: at multiples of 256 bytes in any form. */
 const STEP = 1024;
 
-/** Bytes that a tensor needs in a page's buffer: whole words, as bindings have them. */
+/** Bytes of a tensor in a page's buffer: whole words, as bindings require. */
 export function pageBytes(dtype: DType, dims: readonly number[]): number {
   return Math.ceil((elementCount(dims) * cpuElementSize(dtype)!) / 4) * 4;
 }
@@ -51,17 +51,17 @@ export class PageForm {
     return known;
   }
 
-  /** From a page's buffer into one of a session's. */
+  /** From a page's buffer into a session's. */
   take(from: GPUBuffer, into: GPUBuffer, dtype: DType, dims: readonly number[]): void {
     this.convert(FROM_PAGE[dtype] ?? 'copied', from, cpuElementSize(dtype)!, into, this.gpu.elements.size(dtype), dims);
   }
 
-  /** The other way. */
+  /** The reverse. */
   give(from: GPUBuffer, into: GPUBuffer, dtype: DType, dims: readonly number[]): void {
     this.convert(TO_PAGE[dtype] ?? 'copied', from, this.gpu.elements.size(dtype), into, cpuElementSize(dtype)!, dims);
   }
 
-  /** Bytes, a multiple of four, as they are. */
+  /** Copies bytes, a multiple of four, unchanged. */
   copy(from: GPUBuffer, into: GPUBuffer, bytes: number): void {
     this.convert('copied', from, 4, into, 4, [bytes / 4]);
   }

@@ -10,7 +10,9 @@ import { HERE, type Loan, type TensorKeeper } from '../../device/keeper';
 export class GpuPageTensors implements TensorKeeper {
   readonly thread = HERE;
   readonly location = 'gpu-buffer';
-  /** What the page was given of tensors whose elements lie otherwise in its buffers. From then on it is the tensor. */
+  /**
+   * The page's buffers of tensors whose elements have another form there. From then on the page's buffer is the tensor.
+   */
   private readonly given = new Map<number, GPUBuffer>();
 
   constructor(private readonly provider: GpuProvider) {}
@@ -77,7 +79,7 @@ export class GpuPageTensors implements TensorKeeper {
     }
   }
 
-  /** The page may have written to what it was given. */
+  /** The page may have written to its buffer. */
   private takeBack(gpuId: number, dtype: DType, dims: readonly number[]): void {
     const given = this.given.get(gpuId);
     const { gpu, buffers } = this.provider;
@@ -96,7 +98,7 @@ function checkBuffer(what: string, { size, usage }: GPUBuffer, bytes: number): v
   if (size < bytes) throw invalid(`${what} needs a buffer of ${bytes} bytes; this one has ${size}`);
 }
 
-/** Whether a session can work on a buffer in place: it reads and writes in steps of 16 bytes, and copies. */
+/** True if a session can use a buffer in place: it reads and writes in steps of 16 bytes, and copies. */
 function isUsable({ size, usage }: GPUBuffer, bytes: number): boolean {
   const { COPY_SRC, COPY_DST } = GPUBufferUsage;
   return size >= bytes && size % 16 === 0 && (usage & COPY_SRC) > 0 && (usage & COPY_DST) > 0;

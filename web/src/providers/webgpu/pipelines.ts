@@ -1,4 +1,4 @@
-// The cache of compute pipelines. Which are wanted is known when memory is planned (segment_plan.ts): commit compiles
+// The cache of compute pipelines. The required ones are known when memory is planned (segment_plan.ts): commit compiles
 // them all together.
 import { ErrorCode } from '../../schema';
 import { messageOf, RuntimeError } from '../../errors';
@@ -10,19 +10,19 @@ export interface Pipeline {
   readonly label: string;
   readonly request: ShaderRequest;
   readonly bindGroupLayout: GPUBindGroupLayout;
-  /** Compiles it, if it is not under way. Rejects with a RuntimeError of code shader. */
+  /** Compiles it, unless that is already under way. Rejects with a RuntimeError of code shader. */
   compile(): Promise<GPUComputePipeline>;
   /** Set once it is compiled. */
   ready?: GPUComputePipeline;
-  /** From the request to the pipeline; others are compiled meanwhile. */
+  /** The time from the request to the pipeline; others are compiled meanwhile. */
   compileMs?: number;
-  /** What the compiler warns of. Tests ask. */
+  /** The compiler's warnings, for tests. */
   warnings(): Promise<string[]>;
 }
 
 export class PipelineCache {
   private readonly pipelines = new Map<string, Pipeline>();
-  /** The keys of those that are compiled, or are being. */
+  /** The keys of pipelines that are compiled, or being compiled. */
   private readonly started = new Set<string>();
   private readonly layouts = new Map<string, { group: GPUBindGroupLayout; pipeline: GPUPipelineLayout }>();
 
@@ -38,7 +38,7 @@ export class PipelineCache {
     return pipeline;
   }
 
-  /** All pipelines that were compiled so far. */
+  /** All pipelines compiled so far. */
   list(): Pipeline[] {
     return [...this.pipelines.values()].filter(({ key }) => this.started.has(key));
   }
@@ -53,7 +53,7 @@ export class PipelineCache {
       request,
       bindGroupLayout: layout.group,
       compile: () => (compiled ??= this.compile(pipeline, layout.pipeline)),
-      // Compiled once more when it is asked for: a module kept for that is memory of the GPU process.
+      // Compiled again on demand: keeping a module for it would use memory of the GPU process.
       warnings: () => {
         const code = shaderText(request);
         return complaints(this.gpu.device.createShaderModule({ label, code }), code, 'warning');
@@ -89,7 +89,7 @@ export class PipelineCache {
     return compiled;
   }
 
-  /** Errors surface where the pipeline is made, so the scope only keeps them from being reported twice. */
+  /** Errors are reported where the pipeline is made, so the scope only prevents a second report. */
   private unreported<T>(make: (gpu: Gpu) => T): T {
     const { device } = this.gpu;
     device.pushErrorScope('validation');
@@ -102,7 +102,7 @@ export class PipelineCache {
     return this.unreported(({ device }) => device.createShaderModule({ label, code }));
   }
 
-  /** Why a shader does not compile; where it can be told in the text as its author wrote it. */
+  /** The reason why a shader does not compile; if possible, with the text as its author wrote it. */
   private async describe(
     request: ShaderRequest,
     module: GPUShaderModule,
@@ -140,10 +140,7 @@ export class PipelineCache {
   }
 }
 
-/**
- * The compiler's messages of a kind, each with the line that it is about: that of `own`, the part that a user wrote,
- * where it is in it.
- */
+/** The compiler's messages of a kind, each with its line: in `own`, the part that a user wrote, if it is there. */
 async function complaints(
   module: GPUShaderModule,
   code: string,

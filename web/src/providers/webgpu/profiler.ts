@@ -1,6 +1,6 @@
-// How long the GPU takes, by timestamps around passes: around one for each dispatch, which is for looking at a run, not
-// for running, since it costs the overlap; or around those that a run has anyway, which says what it takes as a whole.
-// Devices without timestamp-query get the same rows of dispatches without times.
+// The GPU's time, by timestamps around passes. Either each dispatch has a pass: this is for looking at a run, since it
+// prevents overlaps. Or the run's own passes are measured, for the time of the whole. Without timestamp-query there are
+// the same rows of dispatches, without times.
 import { type DeviceTimes, milliseconds, type PassTimes, type ProfileRow } from '../../device/profile';
 import type { Timed } from '../../timeline';
 import type { BufferCaches } from './buffer_cache';
@@ -17,9 +17,9 @@ export class Profiler implements DeviceTimes {
   private readonly readings: { readonly resolved: GPUBuffer; readonly staging: GPUBuffer; readonly size: number }[] =
     [];
 
-  /** When the work was submitted; set it then. */
+  /** The time when the work was submitted; set it then. */
   submittedAt = 0;
-  /** Whether each dispatch is to have a pass of its own. */
+  /** True if each dispatch has a pass of its own. */
   readonly apart: boolean;
   private readonly hasTimestamps: boolean;
 
@@ -45,7 +45,7 @@ export class Profiler implements DeviceTimes {
     });
   }
 
-  /** Encodes the way of the timestamps to JavaScript; call it once, after the last pass. */
+  /** Encodes the transfer of the timestamps to JavaScript; call it once, after the last pass. */
   resolve(encoder: GPUCommandEncoder): void {
     this.sets.forEach((set, i) => {
       const count = Math.min(QUERIES, 2 * this.rows.length - i * QUERIES);
@@ -58,7 +58,7 @@ export class Profiler implements DeviceTimes {
     });
   }
 
-  /** The rows of dispatches apart, once the submitted work is done. */
+  /** A row for each dispatch, once the submitted work has finished. */
   async dispatches(): Promise<ProfileRow[]> {
     const times = await this.passes();
     if (!this.hasTimestamps) return this.rows;
@@ -68,7 +68,7 @@ export class Profiler implements DeviceTimes {
     });
   }
 
-  /** Each pass, once the submitted work is done; none without timestamps. */
+  /** Each pass, once the submitted work has finished; empty without timestamps. */
   async passes(): Promise<PassTimes[]> {
     const times: bigint[] = [];
     for (const { resolved, staging, size } of this.readings) {

@@ -1,4 +1,4 @@
-// All that belongs to one open device: what a session or a single kernel needs of the GPU.
+// The parts of one open device: everything that a session or a single kernel needs of the GPU.
 import { roundUp } from '../../device/memory_plan';
 import { BufferCaches, type BufferCacheStats, type CacheModes } from './buffer_cache';
 import { BufferTable } from '../../device/buffers';
@@ -18,10 +18,12 @@ export const NAME = 'webgpu';
 
 type RowsAt = readonly [GpuPlacement, number];
 
-/** Of what downloads pass through: a small one that makes its buffer first takes twice as long on hardware. */
+/**
+ * Bytes of staging buffers to keep: a small download that must make its buffer first takes twice as long on hardware.
+ */
 const KEPT_BYTES = 1 << 20;
 
-/** Nothing is kept: for a page that has no options to go by. */
+/** Nothing is cached: for a page without options. */
 const NO_CACHES: CacheModes = {
   storage: 'disabled',
   uniform: 'disabled',
@@ -33,9 +35,9 @@ export class GpuProvider implements DeviceProvider {
   readonly name = NAME;
   readonly pipelines: PipelineCache;
   readonly buffers = new BufferTable<GPUBuffer>();
-  /** For what belongs to no session: tensors of IO binding, single kernels. */
+  /** For memory that belongs to no session: tensors of IO binding, single kernels. */
   readonly caches: BufferCaches;
-  /** For reading now and then. */
+  /** For occasional reads. */
   readonly readback: Readback;
   private readonly cachesByModes = new Map<string, BufferCaches>();
 

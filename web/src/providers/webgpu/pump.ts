@@ -1,20 +1,16 @@
-// A browser notices that the GPU is done only when it next looks: Chromium every 2 to 3 ms, Firefox every 100 ms.
-// Whatever is submitted makes it look at once, so an empty command buffer now and then brings the wait down to what the
-// GPU takes.
+// A browser notices the end of GPU work only when it looks: Chromium every 2 to 3 ms, Firefox every 100 ms. A submit
+// makes it look at once, so an occasional empty command buffer reduces the wait to the GPU's own time.
 import { nextTurn } from '../../turn';
 import type { Gpu } from './device';
 
 const FIREFOX = typeof navigator !== 'undefined' && /\bFirefox\//.test(navigator.userAgent);
-/** Time between two submits: more of them only keep the GPU process from its work. */
+/** Time between two submits: more of them only delay the GPU process. */
 const SPACING_MS = 0.15;
-/** How long to go on without a pause; after that Chromium's own pace costs little of the whole. */
+/** Time to continue without a pause; after it, Chromium's own pace costs little in comparison. */
 const QUICK_MS = 20;
 const LONGEST_PAUSE_MS = 8;
 
-/**
- * Waits for `promise`, helping the queue along where that pays: a software adapter needs the processor more than we the
- * answer.
- */
+/** Waits for `promise`, and speeds up the queue if that helps: a software adapter needs the processor itself. */
 export async function pump<T>(gpu: Gpu, promise: Promise<T>): Promise<T> {
   gpu.awaited++;
   try {

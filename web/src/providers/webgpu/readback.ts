@@ -1,4 +1,4 @@
-// From the GPU to JavaScript: everything that is read together goes through one staging buffer and one mapAsync.
+// From the GPU to JavaScript: all tensors that are read together use one staging buffer and one mapAsync.
 import type { Gpu } from './device';
 import type { BufferCache } from './buffer_cache';
 import { roundUp } from '../../device/memory_plan';
@@ -11,14 +11,14 @@ type Download = GpuPlacement & { readonly bytes: number };
 export class Readback {
   private readonly idle: GPUBuffer[] = [];
 
-  /** @param kept how many bytes of staging buffers stay here for the next time; more go back to the cache. */
+  /** @param kept bytes of staging buffers kept here for the next time; further ones return to the cache. */
   constructor(
     private readonly gpu: Gpu,
     private readonly cache: BufferCache,
     private readonly kept: number,
   ) {}
 
-  /** The copies, which wait for their submit: `finish` is called behind it. */
+  /** Encodes the copies; call `finish` after their submit. */
   encode(encoder: GPUCommandEncoder, downloads: readonly Download[]): PendingReadback {
     const offsets: number[] = [];
     let size = 0;
@@ -58,20 +58,20 @@ export class Readback {
     }
   }
 
-  /** The smallest idle staging buffer that is big enough, else a new one. */
+  /** The smallest idle staging buffer that is large enough, otherwise a new one. */
   private take(size: number): GPUBuffer {
     let best = -1;
     this.idle.forEach((buffer, i) => {
       if (buffer.size >= size && (best < 0 || buffer.size < this.idle[best].size)) best = i;
     });
     if (best >= 0) return this.idle.splice(best, 1)[0];
-    // One that is too small is replaced, not kept besides.
+    // A buffer that is too small is replaced, not kept.
     const small = this.idle.pop();
     if (small) this.cache.release(small);
     return this.cache.acquire(roundUp(size, 4096), 'staging');
   }
 
-  /** Bytes that wait here for the next time. */
+  /** Bytes kept for the next time. */
   get bytes(): number {
     return this.idle.reduce((sum, { size }) => sum + size, 0);
   }

@@ -11,7 +11,7 @@ for (const kernel of kernels) {
   registry.set(key, kernel);
 }
 
-/** `own`: a user's kernels, which go first. */
+/** `own`: a user's kernels, which take precedence. */
 export function findKernel(op: string, domain = '', own?: ReadonlyMap<string, Kernel>): Kernel {
   const name = domain === 'ai.onnx' ? '' : domain;
   const kernel = own?.get(`${name}:${op}`) ?? registry.get(`${name}:${op}`);

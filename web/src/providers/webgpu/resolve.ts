@@ -23,13 +23,13 @@ import { RuntimeError } from '../../errors';
 import { windowStep } from './wgsl/large';
 import { inUnpacked } from './unpacked';
 
-/** Of a dimension: the core takes 32 bits. */
+/** The limit of a dimension: the core has 32 bits. */
 const LARGEST_SIZE = 2 ** 31 - 1;
 
-/** Iterations of all threads of a dispatch together: a GPU takes seconds for as many, and a software adapter hours. */
+/** Iterations of all threads of a dispatch together: a GPU needs seconds for them, and a software adapter hours. */
 const MOST_ITERATIONS = 2 ** 42;
 
-/** A device whose programs are made of shaders, as far as calls ask it. */
+/** The parts of a device with shaders as programs that calls use. */
 export interface ShaderDevice {
   readonly gpu: {
     readonly traits: DeviceTraits;
@@ -40,7 +40,7 @@ export interface ShaderDevice {
   readonly pipelines: { get(request: ShaderRequest): Program };
 }
 
-/** Resolves `kernel` on `inputs`; `wants[i]`: whether anything reads output i. */
+/** Resolves `kernel` on `inputs`; `wants[i]`: true if a node reads output i. */
 export function resolveKernel<A>(
   kernel: Kernel<A>,
   attributes: A,
@@ -67,7 +67,7 @@ export function resolveKernel<A>(
   return resolved;
 }
 
-/** What is the same for a call and for the calls inside it. */
+/** Values shared by a call and the calls inside it. */
 interface Call {
   readonly resolved: Resolved;
   readonly hostBytes: Map<Tensor, { bytes: Uint8Array; index: number }>;
@@ -77,7 +77,7 @@ interface Call {
 
 class CallContext implements Context {
   readonly made: Tensor[] = [];
-  /** Whether a tensor of the call is larger than can be bound at once. */
+  /** True if a tensor of the call is larger than one binding. */
   private large = false;
 
   constructor(
@@ -297,7 +297,7 @@ class CallContext implements Context {
     );
   }
 
-  /** What WebGPU would only complain of later, and less clearly. */
+  /** Checks for errors that WebGPU would report only later, and less clearly. */
   private check(name: string, all: readonly Tensor[], written: readonly Tensor[], workgroups: readonly number[]): void {
     const { maxStorageBuffersPerStage } = this.device;
     if (all.length > maxStorageBuffersPerStage) {
@@ -321,7 +321,7 @@ class CallContext implements Context {
   }
 }
 
-/** The inputs that may lie where an output does, and lie there alike. */
+/** The inputs that may be in an output's place, with the same binding. */
 function inPlaceOf<S extends Spec>(
   { inPlace = {}, inputs, outputs }: Dispatch<S>,
   bounds: readonly Bound[],

@@ -1,4 +1,4 @@
-// A segment made ready: pipelines compiled, bind groups and uniforms built, once. Encoding it again makes nothing new.
+// A compiled segment: pipelines compiled, bind groups and uniforms built, once. Encoding it again makes no new objects.
 import type { Tiling } from '../../contract/kernel';
 import type { BufferCache } from './buffer_cache';
 import type { Gpu } from './device';
@@ -36,13 +36,13 @@ type Step =
     };
 
 const UNIFORM_ALIGNMENT = 256;
-/** Dispatches that a GPU gets at once: while it works on them, the browser's GPU process makes the next ones ready. */
+/** Dispatches submitted together: while a GPU runs them, the browser's GPU process prepares the next ones. */
 const SUBMITTED_TOGETHER = 32;
 /** COPY_SRC | COPY_DST */
 const COPIED = 4 | 8;
 
 export class GpuSegment implements CompiledSegment {
-  /** Whether what is to be done once was done, and done well. */
+  /** True if the one-time work has succeeded. */
   settled = false;
 
   constructor(
@@ -54,16 +54,16 @@ export class GpuSegment implements CompiledSegment {
   ) {}
 
   /**
-   * Encodes every step, or those that are left: one compute pass, interrupted only by copies; with a profiler of
-   * dispatches, a pass for each. A GPU that is idle gets parts of a long one before the rest is encoded.
-   * @returns the encoder to go on with.
+   * Encodes every step, or the remaining ones: one compute pass, interrupted only by copies; with a profiler of
+   * dispatches, a pass for each. An idle GPU receives parts of a long segment before the rest is encoded.
+   * @returns the encoder to continue with.
    */
   encode(encoder: GPUCommandEncoder, profiler?: Profiler): GPUCommandEncoder {
     const apart = profiler?.apart ?? false;
     const early = !this.gpu.traits.software && !apart && !this.gpu.awaited;
     let dispatches = 0;
     let pass: GPUComputePassEncoder | undefined;
-    /** Set in the pass that is open. */
+    /** The pipeline set in the open pass. */
     let pipeline: GPUComputePipeline | undefined;
     for (const step of this.steps) {
       if (step.once && this.settled) continue;
@@ -105,8 +105,8 @@ export class GpuSegment implements CompiledSegment {
   }
 
   /**
-   * The kernel instance whose dispatch is the first that the GPU does not take: each is encoded for itself, and not
-   * submitted, but for one of no workgroups, because that buffers were destroyed is told no earlier.
+   * The kernel instance of the first dispatch that the GPU refuses. Each is encoded separately, and only one without
+   * workgroups is submitted, because destroyed buffers are not reported earlier.
    */
   async refused(): Promise<number | undefined> {
     const { device } = this.gpu;
@@ -131,7 +131,7 @@ export class GpuSegment implements CompiledSegment {
     return step && 'pipeline' in step ? step.instance : undefined;
   }
 
-  /** Its own memory; the tensors' buffers belong to others. */
+  /** Frees its own memory; the tensors' buffers have other owners. */
   destroy(): void {
     if (this.uniforms) this.cache.release(this.uniforms);
     this.between?.destroy();
@@ -139,9 +139,9 @@ export class GpuSegment implements CompiledSegment {
 }
 
 /**
- * Waits for all pipelines, then builds what the commands need.
+ * Waits for all pipelines, then builds the commands' objects.
  * @param cache of uniform buffers.
- * @param once the commands whose results stay, by index.
+ * @param once the commands whose results are kept, by index.
  */
 export async function compileSegment(
   gpu: Gpu,
@@ -154,7 +154,7 @@ export async function compileSegment(
   return buildSegment(gpu, cache, commands, placementOf, once);
 }
 
-/** The same when the pipelines are ready. */
+/** The same, once the pipelines are ready. */
 export function buildSegment(
   gpu: Gpu,
   cache: BufferCache,
@@ -167,7 +167,7 @@ export function buildSegment(
     const { buffer, offset } = placementOf(region.id);
     return { buffer, offset: offset + (region.offset ?? 0) };
   };
-  // WebGPU copies nothing within a buffer, and what earlier segments made lies where it lies.
+  // WebGPU cannot copy within a buffer, and results of earlier segments cannot move.
   const within = ({ source, target }: CopyCommand) => placeOf(source).buffer === placeOf(target).buffer;
   const widest = Math.max(
     0,

@@ -1,4 +1,4 @@
-// The GPU memory of one session besides its weights: shared among its runs.
+// The GPU memory of one session besides its weights, shared among its runs.
 import { Arena } from '../../device/arena';
 import type { SessionMemory } from '../../device/provider';
 import type { BufferCache, BufferCaches, BufferCacheStats, CacheModes } from './buffer_cache';
@@ -8,7 +8,7 @@ import { Readback } from './readback';
 export class GpuSessionMemory implements SessionMemory {
   readonly caches: BufferCaches;
   readonly arena: Arena;
-  /** Keeps what outputs pass through, so that a replay makes nothing. */
+  /** Keeps the staging buffers of outputs, so that a replay makes no objects. */
   readonly readback: Readback;
 
   constructor(provider: GpuProvider, modes: CacheModes) {

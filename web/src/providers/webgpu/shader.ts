@@ -1,16 +1,16 @@
-// From a dispatch to the text of its shader. Pure: the text depends on nothing but what is in the key.
+// From a dispatch to the text of its shader. Pure: the text depends only on the key.
 import type { Packing, Shader, Spec, StorageType, Uniforms } from '../../contract/kernel';
 import { KernelError } from '../../errors';
 import { hoistUniforms } from './wgsl/hoist';
 import type { Lanes } from './wgsl/lanes';
 import { withPacked } from './packed';
 
-/** One storage binding as WGSL declares it. */
+/** A storage binding in WGSL. */
 export interface ShaderBinding {
   readonly name: string;
   /** The element type in WGSL, e.g. vec4<f32>. */
   readonly type: string;
-  /** How such elements lie, where they are packed. */
+  /** The form of packed elements. */
   readonly packed?: { readonly packing: Packing; readonly lanes: Lanes };
   readonly writable: boolean;
 }
@@ -21,15 +21,15 @@ export interface UniformField {
   readonly type: ScalarType;
 }
 
-/** All that the text of a shader depends on. */
+/** The facts on which the text of a shader depends. */
 export interface ShaderRequest {
   readonly shader: Shader<Spec>;
   readonly spec: Spec;
   readonly bindings: readonly ShaderBinding[];
   readonly uniforms: readonly UniformField[];
-  /** Whether uniforms are read once, at the beginning: software adapters gain by it. */
+  /** True if uniforms are read once, at the start: faster on software adapters. */
   readonly hoisted?: boolean;
-  /** An input that lies where an output does, and has no binding of its own. */
+  /** An input in an output's place, without a binding of its own. */
   readonly inPlace?: { readonly input: string; readonly output: string };
 }
 
@@ -37,7 +37,7 @@ export function elementType(storage: StorageType, vec: 1 | 2 | 4): string {
   return vec === 1 ? storage : `vec${vec}<${storage}>`;
 }
 
-/** JSON with sorted keys, so that equal specs give equal keys however they were built. */
+/** JSON with sorted keys, so that equal specs have equal keys, however they were built. */
 export function stableJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stableJson).join(',')}]`;
   if (value !== null && typeof value === 'object') {

@@ -1,4 +1,4 @@
-// One kernel by itself, without a session: the JsepRun message, and the tests of kernels.
+// A single kernel, without a session, for the JsepRun message and the tests of kernels.
 import type { DType } from '../../schema';
 import type { GpuProvider } from './provider';
 import { planSegment } from '../../device/segment_plan';
@@ -10,7 +10,7 @@ import { cpuElementSize, elementCount } from '../../contract/elements';
 import { type Kernel, KernelError } from '../../contract/kernel';
 import { resolveKernel } from './resolve';
 
-/** A kernel call made ready; it may be encoded as often as one likes. */
+/** A compiled kernel call, which may be encoded repeatedly. */
 export interface SingleCall {
   readonly outputs: readonly (SingleOutput | undefined)[];
   readonly segment: GpuSegment;
@@ -31,7 +31,7 @@ export async function prepareSingle<A>(
   const outputs: (SingleOutput | undefined)[] = wants.map(() => undefined);
   const temps: { id: number; bytes: number }[] = [];
   const views: Command[] = [];
-  // Temporary ids are negative here: they never meet persistent ones.
+  // Temporary ids are negative here, to differ from persistent ones.
   const host = {
     output(i: number, dtype: DType, dims: readonly number[], bytes: number): number {
       const gpuId = buffers.allocate(bytes, caches.storage, `output ${i} of ${kernel.op}`);
@@ -65,7 +65,7 @@ export async function prepareSingle<A>(
     provider,
   );
   const all = [...commands, ...views];
-  // As they are: what is tested or timed here is the kernel's own shaders.
+  // Unchanged: the kernel's own shaders are to be tested or timed.
   const accesses = all.map((command) => ({ ...accessOf(command), group: undefined, inPlace: undefined }));
   const plan = planSegment(
     temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })),
@@ -100,7 +100,7 @@ function callInput({ gpu }: GpuProvider, input: SingleInput | undefined): CallIn
   return { tensor: makeTensor(gpu.elements, 0, dtype, dims, 'cpu'), bytes: data.bytes };
 }
 
-/** First and last command that touches `id`. */
+/** First and last command that accesses `id`. */
 function span(commands: readonly Command[], id: number): { start: number; end: number } {
   let start = Infinity;
   let end = 0;

@@ -1,4 +1,4 @@
-// Buffers and kernels one by one.
+// Single buffers and kernels.
 import { Attributes } from '../../contract/attributes';
 import type { SingleKernel, SingleKernels } from '../../device/single';
 import type { GpuProvider } from './provider';

@@ -1,14 +1,14 @@
-// Dispatches whose shaders want their tensors unpacked: they get copies, and what they write is packed behind them.
+// Dispatches whose shaders need unpacked tensors: they get copies, and their outputs are packed after them.
 import { linearMain, linearWorkgroups } from './wgsl/linear';
 import { inLanes } from './wgsl/lanes';
 import type { Binding, DeviceTraits, Dispatch, Shader, Spec, Tensor } from '../../contract/kernel';
 
-/** From packed to unpacked or the other way: the bindings say which. */
+/** From packed to unpacked or the reverse, depending on the bindings. */
 const COPY: Shader<Spec> = { name: 'repack', wgsl: () => linearMain('  y[i] = x[i];') };
 
 /**
  * @param temp makes scratch memory for a tensor like this one, but not packed.
- * @param dispatch is called for each dispatch that it takes.
+ * @param dispatch is called for each necessary dispatch.
  */
 export function inUnpacked<S extends Spec>(
   given: Dispatch<S>,

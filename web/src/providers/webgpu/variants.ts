@@ -1,4 +1,4 @@
-// The commands of a segment as its memory plan wants them: some with an output in the place of an input, some with
+// The commands of a segment in the form of its memory plan: some with an output in the place of an input, some with
 // read_write bindings.
 import { FIRST_VIRTUAL_ID } from '../../device/buffers';
 import type { Pipeline, PipelineCache } from './pipelines';
@@ -6,7 +6,7 @@ import type { DispatchCommand } from '../../device/commands';
 import type { GpuCommand } from './segment';
 import type { InPlace, SegmentPlan } from '../../device/segment_plan';
 
-/** @param kept tensors that lie apart from all others, as weights do. */
+/** @param kept tensors that are separate from all others, like weights. */
 export function asPlanned(
   commands: readonly GpuCommand[],
   { inPlace, aliased }: Pick<SegmentPlan, 'inPlace' | 'aliased'>,
@@ -31,7 +31,7 @@ function variant(
   const { bindings, written } = command;
   const { request } = command.program;
   const reads = bindings.length - written;
-  // Weights and the like keep their bindings: nothing is written next to them.
+  // Weights and similar tensors keep their bindings: nothing is written next to them.
   const lies = (id: number) => id >= FIRST_VIRTUAL_ID && !kept.has(id);
   const declared = request.bindings.map((binding, k) =>
     alias && k < reads && lies(bindings[k].id) ? { ...binding, writable: true } : binding,

@@ -1,13 +1,13 @@
-// Tensors that are larger than the device binds at once (128 MiB on many), for any kernel: they are bound as several
-// windows, and the shader's text reads and writes them through functions that pick the window. Outputs of more windows
-// than there are bindings for are written in several passes, each of which keeps what falls into its windows.
+// Tensors that are larger than one binding of a device (128 MiB on many), for any kernel: they are bound as several
+// windows, and the shader's text accesses them through functions that select the window. Outputs with more windows than
+// bindings are written in several passes, each of which keeps the elements in its windows.
 import { KernelError, type Shader, type Spec, type Uniforms } from '../../contract/kernel';
 import { type AccessedText, accessThrough } from './wgsl/accessors';
 import { windowBytes, windowCount } from './wgsl/large';
 import type { Region } from '../../device/commands';
 import type { ShaderBinding } from './shader';
 
-/** A binding of a dispatch and what it binds. */
+/** A binding of a dispatch, and its contents. */
 export interface Bound extends ShaderBinding {
   readonly region: Region;
   /** Bytes of an element of `type`. */
@@ -21,12 +21,12 @@ export interface Limits {
   readonly maxStorageBuffersPerStage: number;
 }
 
-/** What takes the place of a dispatch. */
+/** A dispatch that replaces the original one, in part. */
 export interface Pass<S extends Spec> {
   readonly shader: Shader<S>;
   readonly bindings: readonly ShaderBinding[];
   readonly regions: readonly Region[];
-  /** How many of them, at the end, are written. */
+  /** Number of written ones, at the end. */
   readonly written: number;
   readonly uniforms: Uniforms;
 }
@@ -34,14 +34,14 @@ export interface Pass<S extends Spec> {
 /** A binding with its windows in a pass. */
 interface Share {
   readonly bound: Bound;
-  /** The binding after which the windows are called: itself, or one before it that binds the same. */
+  /** The binding after which the windows are named: itself, or an earlier one with the same contents. */
   readonly owner: Bound;
   readonly windows: readonly Region[];
-  /** Elements before the first of them, where they are not all. */
+  /** Elements before the first window, if there are others. */
   readonly first?: number;
 }
 
-/** The dispatches that take the place of one whose bindings (of which the last `written` are outputs) are too large. */
+/** The dispatches that replace one whose bindings (the last `written` are outputs) are too large. */
 export function inWindows<S extends Spec>(
   shader: Shader<S>,
   spec: S,
@@ -72,7 +72,7 @@ export function inWindows<S extends Spec>(
   return Array.from({ length: passes }, (_, pass) => {
     const parts = outputs.map((share): Share => {
       if (share.windows.length === 1) return share;
-      // One that is complete before the others gets its last part again.
+      // An output that is complete before the others gets its last part again.
       const begin = Math.min(pass, Math.ceil(share.windows.length / most) - 1) * most;
       return {
         ...share,
@@ -126,7 +126,7 @@ function passOf<S extends Spec>(
 ): Pass<S> {
   const cut = shares.filter(({ windows, first }) => windows.length > 1 || first !== undefined);
   const firsts = cut.filter(({ first }) => first !== undefined);
-  // Which windows there are is in the bindings' names, so in the key; which bindings share theirs is in the shader's.
+  // The windows are in the bindings' names, and so in the key; shared bindings are in the shader's name.
   const sharing = shares.filter((share) => !owned(share)).map((share) => `_${share.bound.name}_in_${share.owner.name}`);
   return {
     shader: {
@@ -179,7 +179,7 @@ function accessorsOf(share: Share, { reads, writes, laneWrites }: AccessedText, 
   const last = windows.length - 1;
   const found = `let at = i${first === undefined ? '' : ` - u.${firstName(share)}`};`;
   const element = (k: number) => `${windowName(share, k, step)}[at${k > 0 ? ` - ${k * elements}u` : ''}]`;
-  // Of all windows, what is beyond the others is in the last one; of a pass's, it is another pass's.
+  // Elements beyond the others are in the last window of all; beyond a pass's windows, they are another pass's.
   const write = (lane: string) =>
     windows
       .map((_, k) => {
@@ -187,8 +187,8 @@ function accessorsOf(share: Share, { reads, writes, laneWrites }: AccessedText, 
         return `${condition}{ ${element(k)}${lane} = value; }`;
       })
       .join(' else ');
-  // No branches: SwiftShader takes minutes to compile a tile of loads that have them. What is read beyond a window's
-  // end is not taken.
+  // Without branches: with them, SwiftShader needs minutes to compile a tile of loads. Values read past a window's end
+  // are not used.
   const read = windows.reduce(
     (value, _, k) => (k === 0 ? element(0) : `select(${value}, ${element(k)}, at >= ${k * elements}u)`),
     '',

@@ -1,5 +1,5 @@
-// Caches in GPU buffers: those that grow are new ones after each step; others are buffers with room for all that may
-// come, fed and bound as outputs at once, so that kernels write the new slots in place.
+// Caches in GPU buffers. Growing caches are new buffers after each step. The others are buffers with room for the
+// maximal length, which are inputs and bound outputs at the same time, so that kernels write the new slots in place.
 import type { GpuSession } from '../gpu_session';
 import type { Feeds } from '../../../session/feeds';
 import type { RunOptions } from '../../../session/run_options';
@@ -8,7 +8,7 @@ import { cacheDims, type Caches, unchanged } from '../../../generate/caches';
 import type { CacheForm, DecoderForm } from '../../../generate/decoder_form';
 import { ErrorCode, RuntimeError, named } from '../../../generate/outside';
 
-/** Buffers are made for multiples of so many slots: a little more text needs no new ones. */
+/** Buffers have room for multiples of this number of slots: a slightly longer text needs no new ones. */
 const STEP = 256;
 
 interface RowPlace {
@@ -18,7 +18,7 @@ interface RowPlace {
 
 export class GpuCaches implements Caches {
   slots = 0;
-  /** Slots that there is room for. */
+  /** Slots with room. */
   private room = 0;
   private tensors: TensorOnGpu[] | undefined;
 
@@ -73,7 +73,7 @@ export class GpuCaches implements Caches {
     else this.copy(rows);
   }
 
-  /** Rows to new buffers. */
+  /** Copies rows to new buffers. */
   private copy(rows: readonly number[]): void {
     const { form, room, tensors, gpu } = this;
     const { gpu: device } = gpu.provider;
@@ -89,7 +89,7 @@ export class GpuCaches implements Caches {
     this.replace(made, room);
   }
 
-  /** Rows within their buffers, which runs were recorded with: by way of another one. */
+  /** Moves rows within their buffers, with which runs were recorded, by way of another buffer. */
   private move(rows: readonly number[]): void {
     const { form, room, gpu } = this;
     const { buffers, caches, gpu: device } = gpu.provider;
@@ -116,7 +116,7 @@ export class GpuCaches implements Caches {
     this.slots = 0;
   }
 
-  /** To buffers of so many slots, with what is in the slots that are filled. */
+  /** Copies the filled slots to buffers of this size. */
   private resize(room: number): void {
     const { form, batch, tensors, gpu } = this;
     const { buffers, gpu: device } = gpu.provider;
@@ -132,7 +132,7 @@ export class GpuCaches implements Caches {
     this.replace(made, room);
   }
 
-  /** Caches of zeros: all of them, or none is left. */
+  /** Allocates caches of zeros: all of them, or none. */
   private allocate(batch: number, room: number): TensorOnGpu[] {
     const { buffers, caches } = this.gpu.provider;
     const made: TensorOnGpu[] = [];

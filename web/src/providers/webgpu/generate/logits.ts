@@ -1,5 +1,5 @@
-// Rows of logits on the GPU, and a shader that makes something of each of them. Steps of one new token write them where
-// it reads; of others, the rows that count are copied there.
+// Rows of logits on the GPU, and a shader that computes something from each. Steps of one new token write their logits
+// where the shader reads them; the needed rows of other steps are copied there.
 import type { Shader, Spec } from '../../../contract/kernel';
 import type { GpuCommand, GpuSegment } from '../segment';
 import type { Readback } from '../readback';
@@ -25,7 +25,7 @@ interface Program {
 export abstract class GpuLogits implements LogitsReader {
   private readonly buffers: number[] = [];
   private readonly logits: number;
-  /** For each row which step it is, and where its logits begin, in elements. */
+  /** For each row its step, and the start of its logits, in elements. */
   private readonly states: number;
   private readonly readback: Readback;
   private segment: GpuSegment | undefined;
@@ -36,12 +36,12 @@ export abstract class GpuLogits implements LogitsReader {
     protected readonly form: LogitsForm,
   ) {
     this.readback = new gpu.tools.Readback(gpu.provider.gpu, gpu.memory.caches.default, 1 << 20);
-    // Rows may begin in the middle of a word.
+    // Rows may start in the middle of a word.
     this.logits = this.buffer('logits', form.rows * (form.vocabulary + 2) * this.elementBytes);
     this.states = this.buffer('states', form.rows * 8);
   }
 
-  /** With its shader compiled; freed where that fails. */
+  /** Waits until its shader is compiled; frees it if that fails. */
   protected static async ready<T extends GpuLogits>(made: T): Promise<T> {
     try {
       await made.prepare();
@@ -58,7 +58,7 @@ export abstract class GpuLogits implements LogitsReader {
     return this.gpu.provider.gpu.elements.size(this.form.dtype);
   }
 
-  /** How many threads a row gets. */
+  /** The number of threads per row. */
   protected get threads(): number {
     return this.gpu.provider.gpu.traits.software ? 16 : 256;
   }
@@ -74,7 +74,7 @@ export abstract class GpuLogits implements LogitsReader {
     this.gpu.provider.gpu.write(this.gpu.provider.buffers.get(id).buffer, 0, new Uint8Array(words.buffer));
   }
 
-  /** Compiles the shader, which gets a workgroup for each row. */
+  /** Compiles the shader, which has a workgroup for each row. */
   protected async compile({ shader, spec, bound, uniforms, floats }: Program): Promise<void> {
     const { pipelines, gpu: device, buffers } = this.gpu.provider;
     const { compileSegment, elementType, packUniforms } = this.gpu.tools;
@@ -112,7 +112,7 @@ export abstract class GpuLogits implements LogitsReader {
   /**
    * Runs the shader on logits [batch, rows, vocabulary], or on those in `target`.
    *
-   * @param last of each batch the row that counts.
+   * @param last for each batch the row to use.
    * @returns the first bytes of a buffer, once they are there.
    */
   protected read(
@@ -125,7 +125,7 @@ export abstract class GpuLogits implements LogitsReader {
     const first = device.device.createCommandEncoder();
     const { vocabulary } = this.form;
     const starts = logits ? this.gather(first, logits, last) : last.map((_, row) => row * vocabulary);
-    // Shaders count steps for themselves.
+    // Shaders count steps themselves.
     if (String(starts) !== String(this.starts)) {
       this.write(this.states, Uint32Array.from(starts.flatMap((start) => [step, start])));
       this.starts = starts;
@@ -136,13 +136,13 @@ export abstract class GpuLogits implements LogitsReader {
     return pending.finish(([found]) => found.slice().buffer);
   }
 
-  /** Copies the rows that count to `logits`; gives where each begins there, in elements. */
+  /** Copies the needed rows to `logits`; returns the start of each there, in elements. */
   private gather(encoder: GPUCommandEncoder, logits: TensorOnGpu, last: readonly number[]): number[] {
     const { buffers } = this.gpu.provider;
     const { vocabulary } = this.form;
     const [source, target] = [buffers.get(logits.gpuId), buffers.get(this.logits)];
     const size = this.elementBytes;
-    // Copies are of whole words.
+    // Copies have whole words.
     const stride = Math.ceil(((vocabulary + 1) * size) / 4) * 4;
     return last.map((row, i) => {
       const first = (i * logits.dims[1] + row) * vocabulary * size;
@@ -153,7 +153,7 @@ export abstract class GpuLogits implements LogitsReader {
     });
   }
 
-  /** The other way round than they were taken: the next one gets the same buffers, and what is recorded with them. */
+  /** In reverse order: the next one gets the same buffers, and the recordings that use them. */
   release(): void {
     this.segment?.destroy();
     this.readback.destroy();

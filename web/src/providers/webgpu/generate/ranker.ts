@@ -1,4 +1,4 @@
-// The likeliest next tokens of each row, of logits on the GPU: only they come down.
+// The likeliest next tokens of each row, from logits on the GPU: only these tokens are downloaded.
 import { RANKING_SHADER } from './ranking_shader';
 import type { GpuSession } from '../gpu_session';
 import type { TensorOnGpu } from '../../../wire/values';
@@ -10,7 +10,7 @@ import { marked, type Ranked, type RankingOptions } from '../../../generate/rank
 export class GpuRanker extends GpuLogits implements Ranker {
   private readonly found: number;
   private readonly seen: number | undefined;
-  /** Of one row of what is found. */
+  /** Words of one row of the result. */
   private readonly words: number;
 
   private constructor(

@@ -1,5 +1,5 @@
-// The shader that finds the likeliest tokens: one workgroup for each row of logits. Each thread has the best of every
-// so many tokens at hand; the best of all threads' is taken, and whose it was looks for its next one.
+// The shader that finds the likeliest tokens: one workgroup for each row of logits. Each thread knows the best of its
+// share of tokens. The best of all threads' tokens is taken, and its thread looks for its next best.
 import type { Shader } from '../../../contract/kernel';
 import { LOWEST } from '../../../generate/host_sampler';
 import { NAN, NOTHING } from '../../../generate/no_token';
@@ -7,13 +7,13 @@ import { IS_NAN, LARGEST } from './sampling_shader';
 
 export interface RankingSpec {
   readonly [key: string]: unknown;
-  /** Whether tokens that there were are penalized. */
+  /** True if tokens that occurred are penalized. */
   readonly seen: boolean;
   /** Threads of a row. */
   readonly threads: number;
 }
 
-/** For each row: what is wrong with it, or 0; how many tokens were found; and each with its score. */
+/** For each row: its error, or 0; the number of tokens found; and each token with its score. */
 export const RANKING_SHADER: Shader<RankingSpec> = {
   name: 'likeliest_tokens',
   wgsl: ({ seen, threads }) => `

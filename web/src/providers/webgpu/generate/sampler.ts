@@ -1,5 +1,5 @@
-// Choosing tokens on the GPU. The choice is written where the next step's tokens are read, so that only copies of it
-// come down, and nobody need wait for them before the next step.
+// Chooses tokens on the GPU. The choice is written where the next step reads its tokens. Only copies of it are
+// downloaded, and the next step does not wait for them.
 import { SAMPLING_SHADER } from './sampling_shader';
 import type { GpuSession } from '../gpu_session';
 import type { TensorOnGpu } from '../../../wire/values';
@@ -50,7 +50,7 @@ export class GpuSampler extends GpuLogits implements Sampler {
     const { rows, vocabulary } = this.form;
     const { context, barred } = this.options;
     const marks = new Uint32Array(rows * vocabulary);
-    // A token of no logit would be one of the next row.
+    // A token beyond the logits would mark one of the next row.
     const ends = barred.tokens.filter((token) => token < vocabulary);
     context.forEach((tokens, row) => {
       for (const token of tokens) marks[row * vocabulary + token] |= 1;

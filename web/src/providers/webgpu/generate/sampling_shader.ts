@@ -1,5 +1,6 @@
-// The shader that chooses tokens: one workgroup for each row of logits. What it chooses among is found in four passes
-// of eight bits over scores as whole numbers, likeliest first; then the largest sum of score and noise is the choice.
+// The shader that chooses tokens: one workgroup for each row of logits. The candidates are found in four passes of
+// eight bits over scores as whole numbers, likeliest first. The choice is the candidate with the largest sum of score
+// and noise.
 import type { Shader } from '../../../contract/kernel';
 import { FARTHEST, LOWEST, PARTS, UNITS } from '../../../generate/host_sampler';
 import { NAN, NOTHING } from '../../../generate/no_token';
@@ -10,13 +11,13 @@ export interface SamplingSpec {
   readonly sample: boolean;
   readonly topK: boolean;
   readonly topP: boolean;
-  /** Whether tokens are marked: bit 0 for those that there were, bit 1 for those that are barred at first. */
+  /** True if tokens are marked: bit 0 for those that occurred, bit 1 for those that are barred at first. */
   readonly marks: boolean;
   /** Threads of a row. */
   readonly threads: number;
 }
 
-/** In `values` and `places`, which there is one of for each thread. */
+/** In `values` and `places`, with an element for each thread. */
 export const LARGEST = `
 /** The first of the largest of all threads' values. */
 fn largest(lane: u32, value: f32, place: u32) {
@@ -35,7 +36,7 @@ fn largest(lane: u32, value: f32, place: u32) {
   }
 }`;
 
-/** By its bits: compilers may take it that no number is NaN. */
+/** Tests bits: compilers may assume that no number is NaN. */
 export const IS_NAN = 'fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }';
 
 export const SAMPLING_SHADER: Shader<SamplingSpec> = {

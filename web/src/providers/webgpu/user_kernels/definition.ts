@@ -1,4 +1,4 @@
-// A user's kernel as Python declares it: plain data, in the plan (Plan.user_kernels) or with JsepCreateKernel.
+// A user's kernel in Python's declaration: plain data, in the plan (Plan.user_kernels) or with JsepCreateKernel.
 import { ErrorCode } from '../../../schema';
 import { messageOf, RuntimeError } from '../../../errors';
 import type { DTypeName } from '../../../contract/kernel';
@@ -7,13 +7,13 @@ import type { Tree } from './sizes';
 export interface UserInput {
   readonly name: string;
   readonly optional: boolean;
-  /** Its elements are read on the CPU, by the language of sizes. */
+  /** True if its elements are read on the CPU, in the language of sizes. */
   readonly host: boolean;
 }
 
 export interface UserOutput {
   readonly name: string;
-  /** A dtype, or the name of an input that has the same. */
+  /** A dtype, or the name of an input with the same dtype. */
   readonly dtype: DTypeName | string;
   readonly shape: Tree;
 }
@@ -23,7 +23,7 @@ export type AttributeValue = number | string | readonly number[] | readonly stri
 
 export interface UserAttribute {
   readonly kind: AttributeKind;
-  /** null: it must be given. */
+  /** null: required. */
   readonly default: AttributeValue | null;
 }
 
@@ -45,9 +45,9 @@ export interface UserDefinition {
   readonly outputs: readonly UserOutput[];
   readonly attributes: { readonly [name: string]: UserAttribute };
   readonly form: 'expression' | 'body' | 'wgsl';
-  /** WGSL; of an expression: in the aliases C (computed in), S (its scalar) and B. */
+  /** WGSL; for an expression: in the aliases C (the type of computations), S (its scalar) and B. */
   readonly text: string;
-  /** Whether an expression is one of B. */
+  /** True if an expression has type B. */
   readonly isBool: boolean;
   /** The user's own functions. */
   readonly functions: string;

@@ -1,4 +1,4 @@
-// A user's elementwise formula: the building block of the page's own elementwise operators, with the user's text in it.
+// A user's elementwise formula: the base of the page's own elementwise operators, with the user's text in it.
 import { DType } from '../../../schema';
 import type { Shader } from '../../../contract/kernel';
 import {
@@ -20,9 +20,9 @@ interface FormulaSpec extends ElementwiseSpec {
   readonly isBool: boolean;
   readonly functions: string;
   readonly helpers: string;
-  /** What it is computed in. */
+  /** The type of computations. */
   readonly scalar: ComputeType;
-  /** The result's dtype where a number must become it: bool, or a narrow integer. */
+  /** The result's dtype if a number must be converted to it: bool, or a narrow integer. */
   readonly result_dtype?: DType;
 }
 
@@ -47,7 +47,7 @@ ${operands.map(({ name }) => `  let ${name.slice(PREFIX.length)} = C(${name});`)
 }`;
 }
 
-/** Operands are bound under their names with this before them: the user's names are those of values. */
+/** Operands are bound under their names with this prefix: the user's names are those of values. */
 const PREFIX = 'in_';
 
 export function dispatchExpression(call: UserCall): void {

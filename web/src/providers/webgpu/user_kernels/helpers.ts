@@ -1,16 +1,16 @@
-// What a user's WGSL may call: elements by number or by indices, shapes, and the library's functions. Only what it
-// names is declared.
+// Functions for a user's WGSL: elements by number or by indices, shapes, and the library's functions. Only the
+// functions that it uses are declared.
 import type { DType } from '../../../schema';
 import type { Spec, StorageType, Tensor } from '../../../contract/kernel';
 import { computeType, laneAliases, load, MATH_NAMES, mathFunctions, narrowType, stored, wrapped } from '../wgsl';
 
-/** What the helpers of a tensor depend on. */
+/** The facts on which a tensor's helpers depend. */
 export interface HelpedTensor extends Spec {
   readonly name: string;
   readonly storage: StorageType;
   readonly rank: number;
   readonly written: boolean;
-  /** Its dtype, where arithmetic must wrap around. */
+  /** Its dtype, if arithmetic must wrap around. */
   readonly narrow?: DType;
 }
 
@@ -19,7 +19,7 @@ export function helped(name: string, { storage, dims, dtype }: Tensor, written: 
 }
 
 interface Helper {
-  /** Whether it reads the dimensions, which then are uniforms: u.NAME_dim_0, … */
+  /** True if it reads the dimensions, which then are uniforms: u.NAME_dim_0, … */
   readonly dims: boolean;
   readonly written?: boolean;
   wgsl(tensor: HelpedTensor): string;
@@ -40,11 +40,11 @@ function elementOf(tensor: HelpedTensor, index: string): string {
 }
 
 function storedValue(tensor: HelpedTensor): string {
-  // `wrapped` speaks of U; scalars here.
+  // `wrapped` uses U; these are scalars.
   return stored(tensor.storage, 1, wrapped(tensor.narrow, 'value').replaceAll('U(', 'u32('));
 }
 
-/** By the pattern of their names, in which _ stands for the tensor's. */
+/** By the pattern of their names, in which _ is replaced by the tensor's name. */
 const HELPERS: { readonly [pattern: string]: Helper } = {
   load__: { dims: false, wgsl: (t) => `fn load_${t.name}(i: u32) -> T_${t.name} { return ${elementOf(t, 'i')}; }` },
   store__: {
@@ -110,12 +110,12 @@ function wanted(text: string, tensor: HelpedTensor): Helper[] {
     .map(([, helper]) => helper);
 }
 
-/** Whether the text needs the dimensions of this tensor as uniforms. */
+/** True if the text needs the dimensions of this tensor as uniforms. */
 export function needsDims(text: string, tensor: HelpedTensor): boolean {
   return wanted(text, tensor).some(({ dims }) => dims);
 }
 
-/** The declarations of all that the text calls. */
+/** The declarations of all helpers that the text calls. */
 export function helperText(text: string, tensors: readonly HelpedTensor[]): string {
   const own = new Set([...text.matchAll(/\bfn\s+(\w+)/g)].map(([, name]) => name));
   const library = MATH_NAMES.filter((name) => !own.has(name) && new RegExp(`\\b${name}\\s*\\(`).test(text));

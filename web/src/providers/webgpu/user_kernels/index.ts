@@ -1,4 +1,4 @@
-// Kernels that a user declared in Python (py_ort/user_kernels): from their definitions to kernels like any other.
+// Kernels that a user declared in Python (py_ort/user_kernels): from their definitions to ordinary kernels.
 import type { Attributes } from '../../../contract/attributes';
 import { dtypeOf } from '../../../contract/elements';
 import type { Context, DTypeName, Kernel, Tensor } from '../../../contract/kernel';

@@ -8,7 +8,7 @@ export type Tree = number | string | null | readonly Tree[];
 export type Value = number | string | readonly (number | string)[];
 
 export interface Env {
-  /** By tensor; an omitted one is not there. */
+  /** By tensor, without omitted ones. */
   readonly shapes: { readonly [name: string]: readonly number[] };
   readonly attributes: { readonly [name: string]: Value };
   /** The elements of a host input. */
@@ -116,7 +116,7 @@ export function evaluateShape(tree: Tree, env: Env, what: string): number[] {
 
 const TRUTHS = new Set(['==', '!=', '<', '<=', '>', '>=', 'not', 'and', 'or', 'present']);
 
-/** Whether an expression says yes or no. */
+/** True if an expression is a condition. */
 export function isTruth(tree: Tree): boolean {
   return Array.isArray(tree) && TRUTHS.has(tree[0] as string);
 }

@@ -1,4 +1,4 @@
-// A user's WGSL: the body of one thread, or a whole module. The runtime brings bindings, uniforms and helpers.
+// A user's WGSL: the body of one thread, or a whole module. The runtime adds bindings, uniforms and helpers.
 import { type Binding, KernelError, type Shader, type Spec, type Tensor } from '../../../contract/kernel';
 import { linearMain, linearWorkgroups } from '../wgsl';
 import { type HelpedTensor, helped, helperText, needsDims } from './helpers';
@@ -8,7 +8,7 @@ import { evaluate, evaluateNumber, isTruth } from './sizes';
 interface WgslSpec extends Spec {
   readonly text: string;
   readonly functions: string;
-  /** Of a body: the threads of a workgroup. */
+  /** For a body: the threads of a workgroup. */
   readonly size: number;
   readonly body: boolean;
   readonly tensors: readonly HelpedTensor[];
@@ -60,7 +60,7 @@ export function dispatchWgsl(call: UserCall): void {
   });
 }
 
-/** An omitted input has a binding like any other, so that one text fits both cases: the first input's memory. */
+/** An omitted input has a binding, too, so that one text fits both cases: the first input's memory. */
 function boundInputs({ definition, inputs }: UserCall): { [name: string]: Tensor } {
   const [first] = Object.values(inputs);
   return Object.fromEntries(

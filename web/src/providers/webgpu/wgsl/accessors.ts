@@ -1,9 +1,9 @@
 // Arrays of a shader accessed through functions: NAME[i] becomes read_NAME(u32(i)), NAME[i] = v becomes
-// write_NAME(u32(i), v), and one lane of a vector write_lane_NAME(u32(i), lane, v). Names may be shadowed by parameters
-// and variables, as WGSL's scopes are.
+// write_NAME(u32(i), v), and one lane of a vector write_lane_NAME(u32(i), lane, v). Parameters and variables may shadow
+// names, by WGSL's scopes.
 import { KernelError } from '../../../contract/kernel';
 
-/** The new text, and which names need which functions. */
+/** The new text, and the functions that each name needs. */
 export interface AccessedText {
   readonly text: string;
   readonly reads: ReadonlySet<string>;
@@ -22,7 +22,7 @@ const SIGN = /<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/;
 const TOKEN = new RegExp(`${NUMBER.source}|[A-Za-z_]\\w*|${SIGN.source}`, 'g');
 const ASSIGNMENT = /^(?:[-+*/%&|^]|<<|>>)?=$/;
 const WORD = /^[A-Za-z_]/;
-/** What an operand may end with, so that an & behind it is a binary one. */
+/** Possible ends of an operand, after which & is a binary operator. */
 const OPERAND_END = /^[\w)\]]/;
 const CLOSING: { readonly [opening: string]: string } = { '(': ')', '[': ']', '{': '}' };
 
@@ -45,11 +45,14 @@ function matchingBrackets(tokens: readonly Token[]): Map<number, number> {
 
 interface Scope {
   readonly names: Set<string>;
-  /** That of a for statement's header, which ends with the body. */
+  /** True for the scope of a for statement's header, which ends with the body. */
   readonly loop: boolean;
 }
 
-/** The places of the tokens that mean one of the names, not a local thing, a member or a declaration of that name. */
+/**
+ * The places of the tokens that refer to one of the names, not to a local variable, a member or a declaration of that
+ * name.
+ */
 function referencesTo(names: ReadonlySet<string>, tokens: readonly Token[]): Set<number> {
   const references = new Set<number>();
   const scopes: Scope[] = [{ names: new Set(), loop: false }];
@@ -67,7 +70,7 @@ function referencesTo(names: ReadonlySet<string>, tokens: readonly Token[]): Set
       scopes.pop();
       if (scopes.at(-1)?.loop) scopes.pop();
     } else if (text === ';') {
-      // Its own initializer sees what was called so before.
+      // Its own initializer refers to the earlier meaning of the name.
       if (declared !== undefined) declare(declared);
       declared = undefined;
     } else if (text === 'for') {
@@ -121,7 +124,7 @@ class Rewriter {
     };
   }
 
-  /** The tokens from `begin` up to `end`, and the space behind each. */
+  /** The tokens from `begin` up to `end`, and the space after each. */
   private between(begin: number, end: number): string {
     let made = '';
     for (let i = begin; i < end; ) {
@@ -137,7 +140,7 @@ class Rewriter {
     return made;
   }
 
-  /** What takes the place of an access, and where the text goes on. */
+  /** The replacement of an access, and the place where the text continues. */
   private access(i: number): { text: string; next: number } {
     const name = this.tokens[i].text;
     const close = this.brackets.get(i + 1);
@@ -171,7 +174,7 @@ class Rewriter {
     };
   }
 
-  /** The lane that the tokens from `i` on choose, if they do. */
+  /** The lane that the tokens from `i` on select, if any. */
   private lane(i: number): { index: string; next: number } | undefined {
     const close = this.brackets.get(i);
     if (this.at(i) === '[' && close !== undefined)
@@ -182,7 +185,7 @@ class Rewriter {
   }
 
   /**
-   * Where the statement ends whose right side begins at `begin`: before its semicolon, or the bracket around a for's
+   * The end of the statement whose right side begins at `begin`: before its semicolon, or the bracket around a for's
    * header.
    */
   private endOfStatement(begin: number): number {
@@ -195,7 +198,7 @@ class Rewriter {
     return this.tokens[i]?.text ?? '';
   }
 
-  /** What is between a token and the next. */
+  /** The text between a token and the next. */
   private space(i: number): string {
     return this.text.slice(this.tokens[i].start + this.tokens[i].text.length, this.tokens[i + 1]?.start);
   }

@@ -1,11 +1,11 @@
-// Division as exact as a CPU's. Hardware may be off by a few units in the last place, which is too much where the
-// quotient is rounded to a whole number and may lie half way, or is one. Software adapters divide exactly, but have no
-// fused multiply-add to mend anything with.
+// Division as exact as a CPU's. Hardware may be off by a few units in the last place. This is too much if the quotient
+// is rounded to a whole number and may be half way, or is a whole number. Software adapters divide exactly, but have no
+// fused multiply-add for a correction.
 import type { DeviceTraits, Spec } from '../../../contract/kernel';
 import { mathFunctions } from './math';
 
 export interface Division extends Spec {
-  /** Whether to help; not there where it is not needed. */
+  /** True to correct divisions; absent if that is not needed. */
   readonly helped?: boolean;
 }
 
@@ -13,7 +13,7 @@ export function division({ software }: DeviceTraits): Division {
   return software ? {} : { helped: true };
 }
 
-/** What `quotient` needs, in terms of F. */
+/** The text that `quotient` needs, in terms of F. */
 export function divisionText({ helped }: Division): string {
   return helped ? mathFunctions('divided') : '';
 }

@@ -1,4 +1,4 @@
-// Sets of dtypes for the `types` of kernels, and what narrow integers need after arithmetic.
+// Sets of dtypes for the `types` of kernels, and the wrapping of narrow integers after arithmetic.
 import { DType } from '../../../schema';
 import type { DTypeName } from '../../../contract/kernel';
 
@@ -8,9 +8,9 @@ export const UNSIGNED = ['uint64', 'uint32', 'uint16', 'uint8'] as const satisfi
 export const INTEGERS = [...SIGNED, ...UNSIGNED] as const;
 export const NUMBERS = [...FLOATS, ...INTEGERS] as const;
 export const BOOL = ['bool'] as const satisfies readonly DTypeName[];
-/** Everything that has a form on the GPU. */
+/** All types with a form on the GPU. */
 export const ALL = [...NUMBERS, ...BOOL] as const;
-/** Of a host input: whatever it is. */
+/** For a host input: any type. */
 export const HOST: readonly DTypeName[] = [];
 
 /** Bits of integers that are narrower than their 32 bits on the GPU. */

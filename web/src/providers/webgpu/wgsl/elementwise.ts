@@ -1,5 +1,5 @@
-// One function of the elements of one or more tensors, broadcast against each other.
-// All operators of the kind share this: they only bring the function.
+// One function of the elements of one or more tensors, broadcast against each other. All such operators share this;
+// they only supply the function.
 import type { Context, Dispatch, Shader, Spec, StorageType, Tensor, Uniforms } from '../../../contract/kernel';
 import { computeType, inLanes, laneAliases, type Lanes, laneType, load, stored } from './lanes';
 import { bindsWhole, partsAlong, rowSize } from './large';
@@ -7,31 +7,31 @@ import { linearMain, linearWorkgroups } from './linear';
 import { broadcastDims, broadcastStrides, foldWalk, wideWalk, type Walk } from '../../../contract/shape';
 import { walkIndices, walkUniforms } from './walk';
 
-/** How an operand is read at output index i: its element i, its element 0, or the element of its own walk. */
+/** The element of an operand for output index i: its element i, its element 0, or the element of its own walk. */
 type Access = 'same' | 'one' | 'walk';
 
 interface Operand {
   readonly name: string;
   readonly storage: StorageType;
   readonly access: Access;
-  /** Whether it is read `lanes` elements at a time; else one element serves all lanes. */
+  /** True if it is read `lanes` elements at a time; otherwise one element serves all lanes. */
   readonly wide: boolean;
 }
 
-/** What the text of an elementwise shader depends on, besides what its operator adds. */
+/** The facts on which the text of an elementwise shader depends, besides its operator's. */
 export interface ElementwiseSpec extends Spec {
   readonly lanes: Lanes;
-  /** Vectors that a thread does in turn. */
+  /** Vectors that a thread computes in turn. */
   readonly items: number;
   readonly rank: number;
   readonly operands: readonly Operand[];
   readonly result: StorageType;
-  /** Whether `fn word(value: R) -> u32` of `functions` goes to a second output. */
+  /** True if `fn word(value: R) -> u32` of `functions` writes a second output. */
   readonly words?: boolean;
 }
 
 /**
- * The shader of an elementwise operator. `functions` gives WGSL with `fn apply(…) -> R`, one parameter per operand in
+ * The shader of an elementwise operator. `functions` returns WGSL with `fn apply(…) -> R`, one parameter per operand in
  * order: T_a is the type of operand a's values, T that of the first operand's, R that of the result's; F, I, U, B are
  * as in laneAliases.
  */
@@ -67,12 +67,14 @@ function aliases({ lanes, operands, result }: ElementwiseSpec): string {
 }
 
 export interface ElementwiseOptions<S> {
-  /** What the operator's own text depends on. */
+  /** The facts on which the operator's own text depends. */
   readonly spec?: S;
   readonly uniforms?: Uniforms;
   readonly f32?: readonly string[];
   readonly i32?: readonly string[];
-  /** Of the axes that the operands have, for `output`: its axis i is axis perm[i]. They must be bound whole then. */
+  /**
+   * A permutation of the operands' axes, for `output`: its axis i is axis perm[i]. Operands must then be bound whole.
+   */
   readonly perm?: readonly number[];
   /** A word for each vector of the output. */
   readonly words?: Tensor;
@@ -100,7 +102,7 @@ export function elementwise<S extends Spec>(
     output.dims,
     options.perm,
   );
-  // Starting a thread costs a software adapter as much as a few elements do.
+  // Starting a thread costs a software adapter as much as a few elements.
   const items = ctx.device.software ? 4 : 1;
   const spec: ElementwiseSpec = {
     lanes,
@@ -127,15 +129,12 @@ export function elementwise<S extends Spec>(
   ctx.dispatch(dispatch);
 }
 
-/** The tensor as it lies in memory: the shape it is walked in is the shader's affair, and may be larger. */
+/** The tensor in memory order: the shader defines the shape of its walk, which may be larger. */
 function inLine(tensor: Tensor): Tensor {
   return { ...tensor, dims: [tensor.size] };
 }
 
-/**
- * Dispatches the parts along the first axis that is longer than 1, where there are such; false where they would not fit
- * either.
- */
+/** Dispatches the parts along the first axis longer than 1, if there is one; false if they would not fit, either. */
 function inParts<S extends Spec>(
   ctx: Context,
   shader: Shader<ElementwiseSpec & S>,
@@ -144,7 +143,7 @@ function inParts<S extends Spec>(
   options: ElementwiseOptions<S>,
 ): boolean {
   const named = Object.entries(operands);
-  // Where shapes are equal, or of one element, any cut will do.
+  // With equal shapes, or single elements, any cut is possible.
   const flat = named.every(([, { dims, size }]) => size === 1 || dims.join() === output.dims.join());
   const dims = flat ? [output.size] : output.dims;
   const axis = dims.findIndex((dim) => dim > 1);
@@ -171,14 +170,14 @@ function inParts<S extends Spec>(
   return true;
 }
 
-/** The walk over the output, in fours where that is possible. */
+/** The walk over the output, in fours if possible. */
 function plan(
   shapes: readonly (readonly number[])[],
   target: readonly number[],
   perm: readonly number[] = target.map((_, axis) => axis),
 ): { walk: Walk; wide: boolean[]; lanes: Lanes; access: Access[] } {
   const common = target.map((_, axis) => target[perm.indexOf(axis)]);
-  // The output walks along, last, so that folding keeps it simple.
+  // The output is part of the walk, last, so that folding keeps it simple.
   const strides = [
     ...shapes.map((dims) => {
       const own = broadcastStrides(dims, common);
@@ -194,7 +193,7 @@ function plan(
     });
   const access = accesses(folded);
   const each = folded.strides.slice(0, -1);
-  // Without a walk any size goes in fours: the last lanes fall behind the end (see inLanes).
+  // Without a walk any size can be read in fours: the last lanes are past the end (see inLanes).
   if (!access.includes('walk')) return { walk: folded, wide: access.map((kind) => kind === 'same'), lanes: 4, access };
   const fours = wideWalk(folded, 4);
   if (!fours) return { walk: { dims: folded.dims, strides: each }, wide: access.map(() => true), lanes: 1, access };

@@ -1,7 +1,7 @@
-// What is done to a product's values before they are stored, to those of Softmax and to normalized ones: the program of
-// the attribute `epilogue` (program.ts).
+// The steps applied to a product's values before they are stored, to those of Softmax and to normalized ones: the
+// program of the attribute `epilogue` (program.ts).
 // Register 0 is the value with its bias, register 1 the residual: input 3, of the result's shape. An instruction Bias
-// of a MatMul or MatMulNBits is its bias, which is not in register 0 then.
+// of a MatMul or MatMulNBits is its bias, which register 0 then does not include.
 import type { Attributes } from '../../../contract/attributes';
 import { type Context, KernelError, type Tensor, type Uniforms } from '../../../contract/kernel';
 import { SCALAR_FUNCTIONS } from '../../../schema/scalar_functions';
@@ -14,13 +14,13 @@ import { Dialect, Place } from '../../../schema/dialect';
 const VALUE = 0;
 const RESIDUAL = 1;
 const FIRST = 2;
-/** With the residual added behind all else, which the epilogue does not read yet. */
+/** With the residual added last; the epilogue does not read it yet. */
 export function residualLast({ instructions, numbers }: Program = { instructions: [], numbers: [] }): Program {
   const value = instructions.length === 0 ? VALUE : FIRST + instructions.length - 1;
   return { instructions: [...instructions, { op: 'Add', registers: [value, RESIDUAL], numbers: 0 }], numbers };
 }
 
-/** The residual is added, and nothing else is done. */
+/** Only adds the residual. */
 export const SUM: Program = residualLast();
 
 export function readEpilogue(attributes: Attributes, name = Dialect.EPILOGUE): Program | undefined {
@@ -28,7 +28,7 @@ export function readEpilogue(attributes: Attributes, name = Dialect.EPILOGUE): P
   return text ? parse(text) : undefined;
 }
 
-/** That of com.microsoft's operators, which say it by `activation`. */
+/** The epilogue of com.microsoft's operators, from their `activation`. */
 export function epilogueOf(activation: string, given: readonly number[]): Program | undefined {
   if (activation === '' || activation === 'Identity') return undefined;
   const found = SCALAR_FUNCTIONS.find((row) => row.name === activation && row.ends);
@@ -46,8 +46,8 @@ export function readsBias(instructions: readonly Instruction[] = []): boolean {
 }
 
 /**
- * The node's residual, which must be there just if the epilogue reads it. It is not broadcast: it has the result's
- * shape `dims`, or these columns of it have.
+ * The node's residual, which exists exactly if the epilogue reads it. It is not broadcast: it has the result's shape
+ * `dims`, or its columns have.
  */
 export function residualOf(
   ctx: Context,
@@ -65,7 +65,7 @@ export function residualOf(
   return residual;
 }
 
-/** With the residual added before all else, which the epilogue does not read yet. */
+/** With the residual added first; the epilogue does not read it yet. */
 export function residualFirst(epilogue: Program | undefined): Program {
   const { instructions, numbers } = epilogue ?? { instructions: [], numbers: [] };
   const moved = (register: number) => (register === VALUE ? FIRST : register + 1);
@@ -78,14 +78,14 @@ export function residualFirst(epilogue: Program | undefined): Program {
   };
 }
 
-/** The form of nearly all: the residual before or behind all else, one function, a number added to its result. */
+/** The form of nearly all epilogues: the residual first or last, one function, a number added to its result. */
 export interface Form {
   readonly residual?: 'first' | 'last';
   readonly function?: { readonly op: string; readonly numbers: readonly number[] };
   readonly offset?: number;
 }
 
-/** Undefined for a program that is not of that form. */
+/** Undefined for a program of another form. */
 export function recognized({ instructions, numbers }: Program): Form | undefined {
   const form: { -readonly [key in keyof Form]: Form[key] } = {};
   let [value, at] = [VALUE, 0];
@@ -131,10 +131,10 @@ export function programOf({ residual, function: found, offset }: Form): Program 
   return { instructions, numbers: [...(found?.numbers ?? []), ...(offset === undefined ? [] : [offset])] };
 }
 
-/** The numbers of PIECEWISE with which it is nothing at all. What is not clamped has no bounds. */
+/** The numbers of PIECEWISE with which it is the identity. Without a clamp there are no bounds. */
 const NOTHING = [1, -0, -Infinity, Infinity, 0];
 
-/** Those with which it is a function; undefined where it is not piecewise linear. */
+/** The numbers with which it is a function; undefined for functions that are not piecewise linear. */
 function pieces({ op, numbers }: { readonly op: string; readonly numbers: readonly number[] }): number[] | undefined {
   const row = SCALAR_FUNCTIONS.find(({ name }) => name === op);
   if (!row || row.piecewise.length === 0) return undefined;
@@ -143,8 +143,8 @@ function pieces({ op, numbers }: { readonly op: string; readonly numbers: readon
 }
 
 /**
- * The epilogue as one that shares its shader with others and with none at all, where there is such a form: fewer
- * shaders to compile. It reads a residual, which is 0 where there is none.
+ * The epilogue in a form that shares its shader with others and with no epilogue, if there is such a form: fewer
+ * shaders to compile. It reads a residual, which is 0 if there is none.
  */
 export function shared(epilogue: Program | undefined): Program {
   const form = epilogue ? recognized(epilogue) : {};
@@ -154,7 +154,7 @@ export function shared(epilogue: Program | undefined): Program {
   return programOf({ ...form, residual, ...(made && { function: { op: PIECEWISE.name, numbers: made } }) });
 }
 
-/** WGSL of what `ended` calls, for `lanes` lanes, and of functions that are wanted besides. */
+/** WGSL of the functions that `ended` calls, for `lanes` lanes, and of further functions. */
 export function epilogueText(
   program: readonly Instruction[] | undefined,
   lanes: Lanes,
@@ -167,7 +167,7 @@ export function epilogueText(
   return written.replace(/\b[FIUB]\b/g, (name) => laneType(types[name as keyof typeof types], lanes));
 }
 
-/** WGSL of the epilogue of a sum; `residual` and `bias` are not looked at where the program does not read them. */
+/** WGSL of the epilogue of a sum; `residual` and `bias` are ignored if the program does not read them. */
 export function ended(
   program: readonly Instruction[] | undefined,
   sum: string,

@@ -1,9 +1,9 @@
-// Uniforms read once. A software adapter loads u.field anew at each use, at the price of several multiplications; loops
-// over pixels and taps use a dozen of them.
+// Reads uniforms once. A software adapter loads u.field again at each use, at the cost of several multiplications;
+// loops over pixels and taps use a dozen of them.
 
-/** The module with the uniforms that `main` uses in constants at its beginning. */
+/** The module, with the uniforms that `main` uses in constants at its start. */
 export function hoistUniforms(module: string): string {
-  // Comments may have braces of their own; what takes their place has their length.
+  // Comments may contain braces; their replacements have the same length.
   const code = module.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (comment) => ' '.repeat(comment.length));
   const entry = /\bfn\s+main\s*\(/.exec(code);
   if (!entry) return module;
@@ -16,7 +16,7 @@ export function hoistUniforms(module: string): string {
   return `${module.slice(0, start)}\n  ${lets}${body.replace(/\bu\.(\w+)/g, 'uniform_$1')}${module.slice(end)}`;
 }
 
-/** Where the block ends whose inside begins at `start`. */
+/** The end of the block whose inside begins at `start`. */
 function closingBrace(text: string, start: number): number {
   let depth = 1;
   for (let i = start; i < text.length; i++) {

@@ -1,4 +1,4 @@
-// Element types in WGSL, one or several lanes wide, and the way between storage and arithmetic.
+// Element types in WGSL, one or several lanes wide, and the conversion between storage and arithmetic.
 import type { Binding, StorageType, Tensor } from '../../../contract/kernel';
 
 export type Lanes = 1 | 2 | 4;
@@ -9,7 +9,7 @@ export function laneType(scalar: StorageType | 'bool', lanes: Lanes): string {
   return lanes === 1 ? scalar : `vec${lanes}<${scalar}>`;
 }
 
-/** What elements are computed in: f16 is a way to store, not to compute. */
+/** The type in which elements are computed: f16 is only for storage. */
 export function computeType(storage: StorageType): ComputeType {
   return storage === 'f16' ? 'f32' : storage;
 }
@@ -19,14 +19,14 @@ export function load(storage: StorageType, lanes: Lanes, element: string): strin
   return storage === 'f16' ? `${laneType('f32', lanes)}(${element})` : element;
 }
 
-/** WGSL of `value` (of the compute type) as it is stored. */
+/** WGSL of `value` (of the compute type) in its stored form. */
 export function stored(storage: StorageType, lanes: Lanes, value: string): string {
   return storage === 'f16' ? `${laneType('f16', lanes)}(${value})` : value;
 }
 
 /**
- * F, I, U and B: float, integer, unsigned and boolean values of `lanes` lanes. Functions written with them fit any
- * width.
+ * F, I, U and B: float, integer, unsigned and boolean values of `lanes` lanes. Functions written with these names fit
+ * any width.
  */
 export function laneAliases(lanes: Lanes): string {
   const names = { F: 'f32', I: 'i32', U: 'u32', B: 'bool' } as const;
@@ -37,7 +37,7 @@ export function laneAliases(lanes: Lanes): string {
 
 /**
  * The tensor bound `lanes` elements at a time, its size rounded up. Buffers are multiples of 16 bytes, so the lanes
- * beyond the end exist; what is in them is anybody's.
+ * past the end exist; their contents are undefined.
  */
 export function inLanes(tensor: Tensor, lanes: Lanes): Binding {
   if (lanes === 1) return tensor;

@@ -1,33 +1,33 @@
-// Tensors that are larger than a device binds at once (128 MiB on many): work that can be cut into parts that bind
-// windows is quickest so; any other is bound in several windows at once (windows.ts).
+// Tensors that are larger than one binding of a device (128 MiB on many). Work that can be cut into parts that bind
+// windows is fastest in parts; for other work a tensor is bound in several windows at once (windows.ts).
 import { storageSize } from '../../../contract/elements';
 import type { Context, DeviceTraits, Tensor } from '../../../contract/kernel';
 import { sizeOf } from '../../../contract/shape';
 
-/** What bindings begin at multiples of, in bytes. */
+/** The alignment of bindings, in bytes. */
 const BINDING_ALIGNMENT = 256;
 
-/** Windows of a tensor like this one begin at multiples of so many elements. */
+/** Windows of a tensor like this one begin at multiples of this number of elements. */
 export function windowStep(tensor: Pick<Tensor, 'storage' | 'packing'>): number {
   return BINDING_ALIGNMENT / storageSize(tensor);
 }
 
-/** Elements of a tensor like this one that can be bound at once. */
+/** Elements of a tensor like this one in one binding. */
 export function bindable(tensor: Pick<Tensor, 'storage' | 'packing'>, device: DeviceTraits): number {
   return Math.floor(device.maxStorageBindingSize / storageSize(tensor) / windowStep(tensor)) * windowStep(tensor);
 }
 
-/** Bytes of a window, of several that follow each other. */
+/** Bytes of a window, among several consecutive ones. */
 export function windowBytes(limit: number): number {
   return Math.floor(limit / 256) * 256;
 }
 
-/** How many windows cover so many bytes. */
+/** The number of windows for this number of bytes. */
 export function windowCount(bytes: number, limit: number): number {
   return bytes <= limit ? 1 : Math.ceil(bytes / windowBytes(limit));
 }
 
-/** Bindings that a dispatch takes for these tensors, one for each window. */
+/** Bindings that a dispatch needs for these tensors, one for each window. */
 export function bindingCount(tensors: readonly Tensor[], { maxStorageBindingSize }: DeviceTraits): number {
   return tensors.reduce(
     (sum, tensor) => sum + windowCount(tensor.size * storageSize(tensor), maxStorageBindingSize),
@@ -40,8 +40,8 @@ export function bindsWhole(tensor: Tensor, device: DeviceTraits): boolean {
 }
 
 /**
- * Parts [begin, end) of the first `length` of an axis, so that `rows` of each tensor along it (0: it repeats) begin
- * where a window may and can be bound. Undefined where even the shortest part is too large.
+ * Parts [begin, end) of the first `length` of an axis. `rows` of each tensor along it (0: it repeats) begin where a
+ * window may begin, and can be bound. Undefined if even the shortest part is too large.
  */
 export function partsAlong(
   length: number,
@@ -50,7 +50,7 @@ export function partsAlong(
 ): [begin: number, end: number][] | undefined {
   const moving = tensors.filter(({ row }) => row > 0);
   if (tensors.some(({ tensor, row }) => row === 0 && !bindsWhole(tensor, device))) return undefined;
-  // Steps are powers of two, so the largest serves all.
+  // Steps are powers of two, so the largest fits all.
   const step = Math.max(
     1,
     ...moving.map(({ tensor, row }) => windowStep(tensor) / powerOfTwoIn(row, windowStep(tensor))),
@@ -62,8 +62,8 @@ export function partsAlong(
 }
 
 /**
- * Does work on tensors of which each has a part for each item of a batch (axis 0): item by item, or several together,
- * where they are too large to be bound at once, and can be cut so.
+ * Works on tensors with a part for each item of a batch (axis 0): item by item, or several together, if the tensors are
+ * larger than a binding and can be cut in this way.
  */
 export function inBatches<T extends { readonly [name: string]: Tensor | undefined }>(
   ctx: Context,

@@ -1,12 +1,12 @@
-// One thread per item, items in a line, however many there are.
+// One thread per item, items in a line, for any number of items.
 import type { DeviceTraits } from '../../../contract/kernel';
 
-/** Threads of a workgroup in a linear dispatch, unless a kernel has its own reasons. */
+/** Threads of a workgroup in a linear dispatch, unless a kernel needs another number. */
 export const WORKGROUP_SIZE = 64;
 
 /**
  * The workgroups of a linear dispatch. Beyond the device's limit per dimension (65,535 nearly everywhere) they become a
- * rectangle with as few superfluous groups as there can be; `linearMain` finds its index in either.
+ * rectangle with the fewest superfluous groups; `linearMain` computes its index in both cases.
  */
 export function linearWorkgroups(
   threads: number,
@@ -19,8 +19,8 @@ export function linearWorkgroups(
 }
 
 /**
- * WGSL of the entry point: `body` runs with `i: u32`, the thread's index, for each i below `count`.
- * `items`: a thread does so many neighbors in turn (dispatch as many threads less); `body` must not return then.
+ * WGSL of the entry point: `body` runs with `i: u32`, the thread's index, for each i below `count`. `items`: a thread
+ * runs that many neighbors in turn (dispatch fewer threads by this factor); `body` must not return then.
  */
 export function linearMain(body: string, { size = WORKGROUP_SIZE, count = 'u.count', items = 1 } = {}): string {
   const own =

@@ -1,6 +1,6 @@
 // Functions that WGSL lacks or leaves inaccurate: its sin may be off by 2^-11, its tanh may overflow, and its compilers
-// may assume that no value is NaN or infinite. These here are good to a few units in the last place, on every adapter.
-// Polynomials are least-squares fits of the relative error on the stated range.
+// may assume that no value is NaN or infinite. The functions here are exact to a few units in the last place, on every
+// adapter. Polynomials are least-squares fits of the relative error on the stated range.
 
 interface MathFunction {
   readonly needs?: readonly string[];
@@ -14,8 +14,8 @@ function polynomial(x: string, coefficients: readonly number[]): string {
 }
 
 /**
- * WGSL of NAME(y, x): y, or x where that is a NaN. For functions that may lose it, as max, clamp, exp, log and sign do.
- * Chosen by bits, as integers, so that a compiler that takes all floats for numbers has nothing to leave out.
+ * WGSL of NAME(y, x): y, or x if that is a NaN. For functions that may lose it, such as max, clamp, exp, log and sign.
+ * The choice uses bits, as integers, so that a compiler that assumes there are no NaNs cannot remove it.
  */
 export function orNan(name: string, float: string, integer: string): string {
   return `fn ${name}(y: ${float}, x: ${float}) -> ${float} {
@@ -27,7 +27,7 @@ export function orNan(name: string, float: string, integer: string): string {
 }
 
 const FUNCTIONS = {
-  // The bits of infinity and of a NaN, where no compiler takes them for constants (which may not be infinite).
+  // The bits of infinity and of a NaN, in a form that compilers do not treat as constants (which may not be infinite).
   infinity: {
     wgsl: `var<private> infinity_bits: u32 = 0x7f800000u;
 fn infinity() -> f32 { return bitcast<f32>(infinity_bits); }`,
@@ -38,12 +38,13 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   },
   is_nan: { wgsl: 'fn is_nan(x: F) -> B { return (bitcast<I>(x) & I(0x7fffffff)) > I(0x7f800000); }' },
   or_nan: { wgsl: orNan('or_nan', 'F', 'I') },
-  // Zero for all numbers below zero: for those whose bits lie between those behind -0 and -infinity.
+  // Zero for all numbers below zero: for those whose bits are between those after -0 and -infinity.
   relu: { wgsl: 'fn relu(x: F) -> F { return select(x, F(0.0), bitcast<U>(x) - U(0x80000001u) <= U(0x7f7fffffu)); }' },
   // 0 for -0.
   plain_zero: { wgsl: 'fn plain_zero(x: F) -> F { return select(x, F(0.0), x == F(0.0)); }' },
-  // What is within the bounds stays, also -0; where they are the wrong way round, the upper one counts. By comparisons:
-  // WGSL's clamp takes ten times as long on SwiftShader, which looks for NaNs in each of its parts.
+  // Numbers within the bounds are unchanged, including -0; if the lower bound exceeds the upper one, the result is the
+  // upper one. By comparisons: WGSL's clamp takes ten times as long on SwiftShader, which checks each of its parts for
+  // NaNs.
   bounded: {
     needs: ['or_nan'],
     wgsl: `fn bounded(x: F, low: F, high: F) -> F {
@@ -58,8 +59,8 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   return bitcast<F>((bitcast<U>(x) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u))); }`,
   },
 
-  // See division.ts. By multiplications: x / by + rest / by would be taken for (x + rest) / by. The inverse is
-  // corrected once, the quotient twice: that leaves the nearest float, where no step leaves the normal numbers.
+  // See division.ts. By multiplications: compilers would treat x / by + rest / by as (x + rest) / by. The inverse is
+  // corrected once, the quotient twice: the result is the nearest float, if all steps are normal numbers.
   divided: {
     wgsl: `fn divided(x: F, by: F) -> F {
   let guess = 1.0 / by;
@@ -123,7 +124,7 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   return select(log(1.0 + x), small, (x > F(-0.29)) & (x < F(0.41)));
 }`,
   },
-  // Near 1 WGSL's log is only good to 2^-21 absolutely; at 0 and infinity some adapters give a finite number.
+  // Near 1 WGSL's log is only exact to 2^-21 absolutely; at 0 and infinity some adapters return a finite number.
   log_: {
     needs: ['log1p', 'infinity', 'nan', 'or_nan'],
     wgsl: `fn log_(x: F) -> F {
@@ -146,8 +147,8 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
 }`,
   },
 
-  // The angle less the nearest multiple of pi/2 (in three parts, the first two with few bits), and which multiple it
-  // was.
+  // The angle minus the nearest multiple of pi/2 (in three parts, the first two with few bits), and the number of that
+  // multiple.
   quadrant: { wgsl: 'fn quadrant(x: F) -> F { return round(x * 0.6366197723675814); }' },
   reduced_angle: {
     wgsl: `fn reduced_angle(x: F, k: F) -> F {
@@ -301,7 +302,7 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   return select(select(with_sign(r, x), x, a < b), F(nan()), undefined_);
 }`,
   },
-  // x^y as C has it: a negative base takes an integer exponent; anything to the power of 0 is 1.
+  // x^y as in C: a negative base needs an integer exponent; anything to the power of 0 is 1.
   power: {
     needs: ['nan', 'is_nan', 'is_infinite', 'infinity'],
     wgsl: `fn power(x: F, y: F) -> F {
@@ -327,7 +328,7 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
 export type MathName = keyof typeof FUNCTIONS;
 export const MATH_NAMES = Object.keys(FUNCTIONS) as MathName[];
 
-/** The WGSL of these functions and of those that they need. They are written with laneAliases' names. */
+/** The WGSL of these functions and of those that they need. They use laneAliases' names. */
 export function mathFunctions(...names: readonly MathName[]): string {
   const texts = new Map<string, string>();
   const add = (name: string): void => {

@@ -10,7 +10,7 @@ const KEYS = {
   u32: 'return v;',
 } as const;
 
-/** WGSL of key(v), a number that orders as the elements do: a NaN is beyond infinity, and -0 is 0. */
+/** WGSL of key(v), a number with the order of the elements: a NaN is above infinity, and -0 is 0. */
 export function orderKey(type: ComputeType): string {
   return `fn key(v: ${type}) -> u32 {
   ${KEYS[type]}

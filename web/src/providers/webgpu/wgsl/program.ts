@@ -1,6 +1,6 @@
-// Programs of elementwise steps (of an ElementwiseChain, of a product's epilogue): an instruction for each operator,
-// separated by semicolons: the operator, the registers it reads, and numbers with a # in front. Registers are the
-// inputs, then the instructions' results, the last of which is the program's; all are floats, truths 0 and 1.
+// Programs of elementwise steps (of an ElementwiseChain, of a product's epilogue): instructions separated by
+// semicolons. Each has an operator, the registers it reads, and numbers after a #. Registers are the inputs, then the
+// instructions' results; the last one is the program's. All are floats, truths are 0 and 1.
 import { type DeviceTraits, KernelError } from '../../../contract/kernel';
 import { division } from './division';
 import { type MathName, mathFunctions } from './math';
@@ -9,7 +9,7 @@ import { functionName, functionText, scalarFunction } from './scalar_functions';
 export interface Instruction {
   readonly op: string;
   readonly registers: readonly number[];
-  /** How many numbers it takes. */
+  /** The number of its numbers. */
   readonly numbers: number;
 }
 
@@ -19,7 +19,7 @@ export interface Program {
 }
 
 /**
- * Operators of more than one register, and those that are no scalar functions: expressions of a, b and c; m and n are
+ * Operators of more than one register, and those that are not scalar functions: expressions of a, b and c; m and n are
  * numbers.
  */
 const EXPRESSIONS: { readonly [op: string]: string } = {
@@ -59,7 +59,7 @@ const MATH: { readonly [op: string]: MathName | undefined } = {
   Divided: 'divided',
 };
 
-/** Throws for an instruction that would be no WGSL, as one of a damaged plan; `known`: how many registers there are. */
+/** Throws for an instruction without valid WGSL, as in a damaged plan; `known`: the number of registers. */
 function check({ op, registers, numbers }: Instruction, known: number, inputs: number): void {
   const expression = Object.hasOwn(EXPRESSIONS, op) ? EXPRESSIONS[op] : undefined;
   const used = (letters: string) =>
@@ -82,7 +82,7 @@ export function parse(text: string): Program {
   return { instructions, numbers };
 }
 
-/** The program with divisions as the device needs them. */
+/** The program with divisions in the form for the device. */
 export function forDevice({ instructions, numbers }: Program, device: DeviceTraits): Program {
   if (!division(device).helped) return { instructions, numbers };
   return { instructions: instructions.map((each) => (each.op === 'Div' ? { ...each, op: 'Divided' } : each)), numbers };
@@ -94,14 +94,14 @@ export interface ProgramFunction {
   readonly program: readonly Instruction[];
   /** The types of its inputs. */
   readonly inputs: readonly string[];
-  /** The register of the first result, where that is not behind the inputs'; those from it on are in no register. */
+  /** The register of the first result, if that does not follow the inputs'; inputs from it on have no register. */
   readonly first?: number;
   readonly result: string;
 }
 
 /**
- * WGSL of `functions` and what they need; the numbers of all their programs, in order, are the uniforms number_0,
- * number_1, …
+ * WGSL of `functions` and of the functions that they need; the numbers of all their programs, in order, are the
+ * uniforms number_0, number_1, …
  */
 export function programFunctions(functions: readonly ProgramFunction[], provided: readonly MathName[] = []): string {
   const math = new Set<MathName>(provided);

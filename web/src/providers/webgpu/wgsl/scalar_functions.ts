@@ -3,8 +3,8 @@ import { KernelError } from '../../../contract/kernel';
 import { SCALAR_FUNCTIONS, type ScalarFunction } from '../../../schema/scalar_functions';
 
 /**
- * All that are made of a product and a clamp, in one text: x, or with `gated` its product, between bounds. NaN and -0
- * stay as they are.
+ * All functions that consist of a product and a clamp, in one text: x, or with `gated` its product, between bounds. NaN
+ * and -0 are unchanged.
  */
 export const PIECEWISE: ScalarFunction = {
   name: 'Piecewise',
@@ -27,7 +27,7 @@ export function scalarFunction(name: string): ScalarFunction {
   return found;
 }
 
-/** The function's expression of x: F, with `text` of each of its parameters, which is an f32. */
+/** The function's expression of x: F, with the `text` of each of its parameters, which are f32. */
 export function withParameters(
   { parameters, wgsl }: ScalarFunction,
   text: (name: string, i: number, value: number) => string,
@@ -38,7 +38,7 @@ export function withParameters(
   );
 }
 
-/** By which functionText's function is called. */
+/** The name of functionText's function. */
 export function functionName({ kind }: ScalarFunction): string {
   return `scalar_${kind}`;
 }

@@ -1,5 +1,5 @@
-// Moving elements between two walks of the same shape: what transposes, slices, tiles, splits and the like come down
-// to.
+// Copies elements between two walks of the same shape: the base of transposes, slices, tiles, splits and similar
+// operators.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../../contract/kernel';
 import { inLanes, type Lanes } from './lanes';
 import { bindable, bindsWhole, windowStep } from './large';
@@ -7,7 +7,7 @@ import { linearMain, linearWorkgroups } from './linear';
 import { foldWalk, sizeOf, stridesOf, wideWalk, type Walk } from '../../../contract/shape';
 import { walkIndices, walkUniforms } from './walk';
 
-/** Where a walk of some shape steps through a tensor. Strides may be negative, or 0 to repeat. */
+/** The steps of a walk through a tensor. Strides may be negative, or 0 to repeat. */
 export interface View {
   readonly offset?: number;
   readonly strides: readonly number[];
@@ -17,9 +17,9 @@ interface CopySpec extends Spec {
   readonly rank: number;
   readonly lanes: Lanes;
   readonly type: StorageType;
-  /** Whether the source has its lanes next to each other; else one element fills them all. */
+  /** True if the source's lanes are contiguous; otherwise one element fills them all. */
   readonly wide: boolean;
-  /** Whether the target is walked in order, without gaps. */
+  /** True if the target is walked in order, without gaps. */
   readonly inOrder: boolean;
 }
 
@@ -75,7 +75,7 @@ export function stridedCopy(
   });
 }
 
-/** Halves the walk until each half touches no more of either tensor than can be bound, and copies between windows. */
+/** Halves the walk until each half accesses no more of either tensor than one binding, and copies between windows. */
 function copyInParts(
   ctx: Context,
   tensors: readonly [Tensor, Tensor],
@@ -87,7 +87,7 @@ function copyInParts(
       dims.reduce((sum, dim, axis) => sum + Math.max(0, sign * stride[axis]) * (dim - 1), 0);
     const unit = windowStep(tensors[k]);
     const begin = Math.floor((offsets[k] - reach(-1)) / unit) * unit;
-    // Whole vectors: what a window of fours may read and write.
+    // Whole vectors: a window of fours may read and write them.
     return { begin, size: Math.min(tensors[k].size - begin, Math.ceil((offsets[k] + reach(1) + 1 - begin) / 4) * 4) };
   });
   const large = spans.findIndex(({ size }, k) => size > bindable(tensors[k], ctx.device));
@@ -114,7 +114,7 @@ function copyInParts(
   );
 }
 
-/** Whether the walk's second tensor is walked element by element. */
+/** True if the walk's second tensor is walked element by element. */
 function inOrder({ dims, strides: [, to] }: Walk): boolean {
   let expected = 1;
   for (let axis = dims.length - 1; axis >= 0; axis--) {
@@ -154,7 +154,7 @@ interface Blocks {
   readonly yStep: number;
 }
 
-/** Of a walk in which source and target have their neighbors along different axes; undefined where it has no blocks. */
+/** For a walk in which source and target are contiguous along different axes; undefined if it has no blocks. */
 function blocksOf({ dims, strides: [from, to] }: Walk): Blocks | undefined {
   const across = from.indexOf(1); // neighbors in the source
   const along = to.indexOf(1); // neighbors in the target
@@ -173,7 +173,7 @@ function blocksOf({ dims, strides: [from, to] }: Walk): Blocks | undefined {
     : undefined;
 }
 
-/** Copies in blocks; false where that is impossible. */
+/** Copies in blocks; false if that is impossible. */
 function blockCopy(ctx: Context, source: Tensor, target: Tensor, whole: Walk, offsets: readonly number[]): boolean {
   const blocks = offsets.every((offset) => offset % 4 === 0) ? blocksOf(whole) : undefined;
   if (!blocks) return false;
@@ -197,18 +197,18 @@ function blockCopy(ctx: Context, source: Tensor, target: Tensor, whole: Walk, of
   return true;
 }
 
-/** Elements of the shape `dims` with their axes in the order `perm`: where they were, and where they are then. */
+/** Elements of the shape `dims` with their axes in the order `perm`: their places before and after. */
 function permutation(dims: readonly number[], perm: readonly number[]): Walk {
   const [strides, permuted] = [stridesOf(dims), perm.map((axis) => dims[axis])];
   return { dims: permuted, strides: [perm.map((axis) => strides[axis]), stridesOf(permuted)] };
 }
 
-/** Whether `permute` does it in blocks. */
+/** True if `permute` copies in blocks. */
 export function permutesInBlocks(dims: readonly number[], perm: readonly number[]): boolean {
   return blocksOf(foldWalk(permutation(dims, perm))) !== undefined;
 }
 
-/** target = source, seen in the shape `dims`, with its axes in the order `perm`. */
+/** target = source, viewed in the shape `dims`, with its axes in the order `perm`. */
 export function permute(
   ctx: Context,
   source: Tensor,

@@ -3,23 +3,23 @@
 import { linearMain, linearWorkgroups } from './linear';
 import type { DeviceTraits } from '../../../contract/kernel';
 
-/** Of a workgroup. */
+/** Threads of a workgroup. */
 export const TEAM_THREADS = 256;
-/** Threads whose parts one thread takes in at once: a team has at most their square. */
+/** Number of threads whose parts one thread combines at once: a team has at most its square. */
 const AT_ONCE = 16;
 
-/** What the threads of a team gathered, and where it meets. */
+/** The values of a team's threads, and their combination. */
 interface Gathered {
   readonly team: number;
   readonly names: readonly string[];
   /** The array of workgroup memory, of TEAM_THREADS elements, for a name. */
   readonly shared: (name: string) => string;
-  /** Statements that take other_NAME into NAME. */
+  /** Statements that combine other_NAME into NAME. */
   readonly merge: string;
 }
 
 /**
- * WGSL that makes one of what a team's threads have in variables of these names: all of them have it then. The
+ * WGSL that combines the variables of these names of all threads in a team; all of them then have the result. The
  * thread's `member` of the team, its team's `slot` and its `place` in the arrays are declared before. A barrier takes
  * longer than some loads: there are two at most, and all threads do the last step.
  */
@@ -27,7 +27,7 @@ export function mergeTeam({ team, names, shared, merge }: Gathered): string {
   const teams = TEAM_THREADS / team;
   const leading = Math.ceil(team / AT_ONCE);
   const publish = names.map((name) => `${shared(name)}[place] = ${name};`).join(' ');
-  /** Takes in every `stride`-th of the members from `first` on. */
+  /** Combines every `stride`-th of the members from `first` on. */
   const take = (first: string, stride: number, count: number) => `
   ${names.map((name) => `${name} = ${shared(name)}[(${first}) * ${teams}u + slot];`).join(' ')}
   for (var other = 1u; other < ${count}u; other++) {
@@ -48,9 +48,9 @@ ${take('0u', 1, leading > 1 ? leading : team)}`;
 export interface TeamReduction {
   /** Threads per output: a power of two up to 256. */
   readonly team: number;
-  /** Whether neighboring threads should work on neighboring outputs, not on neighboring steps of one. */
+  /** True if neighboring threads should have neighboring outputs, not neighboring steps of one. */
   readonly neighbors: boolean;
-  /** What a thread gathers: variables, their types and what they begin with. */
+  /** A thread's variables, with their types and initial values. */
   readonly accumulators: readonly { readonly name: string; readonly type: string; readonly start: string }[];
   /**
    * Statements before the steps. `o: u32` is the output's index; they declare `first` and `end`, the range of its
@@ -59,7 +59,7 @@ export interface TeamReduction {
   readonly prepare: string;
   /** Statements of step `r: u32`. */
   readonly step: string;
-  /** Statements that take in the other_NAME of another thread, which had later steps or steps in between. */
+  /** Statements that combine other_NAME of another thread, which had later or interleaved steps. */
   readonly merge: string;
   /** Statements that write output `o`. */
   readonly finish: string;
@@ -106,14 +106,14 @@ export function teamWorkgroups(outputs: number, team: number, device: DeviceTrai
   return team === 1 ? linearWorkgroups(outputs, device) : linearWorkgroups(outputs * team, device, TEAM_THREADS);
 }
 
-/** The team for so many outputs of so many steps each. Three sizes, to have few pipelines. */
+/** The team for this number of outputs and steps. Three sizes, to limit the number of pipelines. */
 export function teamSize(outputs: number, steps: number, device: DeviceTraits): number {
   if (device.software || device.maxInvocations < TEAM_THREADS || steps <= 8 || outputs >= 32768) return 1;
   const few = outputs < 1024 ? 32 : 128;
   return steps <= few || outputs >= 4096 ? 16 : 256;
 }
 
-/** How many parts the steps of an output are split into, to be combined by a second dispatch; 1: no need. */
+/** The number of parts of an output's steps, which a second dispatch combines; 1: none. */
 export function partsOf(outputs: number, steps: number, team: number, device: DeviceTraits): number {
   const [threads, fewest] = device.software ? [256, 64] : [65536, 16 * team];
   if (steps < 8 * fewest) return 1;

@@ -1,10 +1,9 @@
-// WGSL of a walk over several tensors: from one linear index to the element that each of them has there.
+// WGSL of a walk over several tensors: from one linear index to each tensor's element.
 import type { Uniforms } from '../../../contract/kernel';
 import type { Walk } from '../../../contract/shape';
 
 /**
- * Uniforms of a walk: `PREFIXdims_k`, and `NAME_k` for each tensor. Negative strides wrap around in u32, as they
- * should.
+ * Uniforms of a walk: `PREFIXdims_k`, and `NAME_k` for each tensor. Negative strides wrap around in u32, as intended.
  */
 export function walkUniforms({ dims, strides }: Walk, names: readonly string[], prefix = ''): Uniforms {
   const uniforms: Record<string, readonly number[]> = { [`${prefix}dims`]: dims };

@@ -1,5 +1,5 @@
-// Attention over heads, wherever the heads lie in memory: in one dispatch where that can be, else scores, their
-// softmax, and the weighted sum of values one after another.
+// Attention over heads, in any places in memory: in one dispatch where possible, otherwise scores, their softmax, and
+// the weighted sum of values one after another.
 import { DType } from '../../../../schema';
 import type { Context, Tensor } from '../../../../contract/kernel';
 import { foldWalk } from '../../../../contract/shape';
@@ -81,8 +81,8 @@ export function attend(ctx: Context, t: Attention): void {
 }
 
 /**
- * The keys as the right operand of a product: as they lie where it can read them so, else as columns [batch, kvHeads,
- * size, keys].
+ * The keys as the right operand of a product: in place if the product can read them, otherwise as columns [batch,
+ * kvHeads, size, keys].
  */
 function keysOf(
   ctx: Context,
@@ -104,7 +104,7 @@ function keysOf(
   return { tensor: columns, transposed: false, ldb: keys, strides: [kvHeads * size * keys, size * keys] };
 }
 
-/** The heads where a product can read them: from the tensor's beginning; `ordered`: and as headsOf has them. */
+/** The heads where a product can read them: from the tensor's start; `ordered`: and in the order of headsOf. */
 function plain(ctx: Context, heads: Heads, dims: readonly [number, number, number, number], ordered = false): Heads {
   const [, count, positions, size] = dims;
   const inOrder = `${heads.strides}` === `${[count * positions * size, positions * size, size]}`;
@@ -122,8 +122,9 @@ function plain(ctx: Context, heads: Heads, dims: readonly [number, number, numbe
 }
 
 /**
- * Fills [batch, heads, positions, size] of `target` with `past` (of the same form) and then `heads`; `part`: of several
- * in the tensors. With `used`, so many of the past's rows come before, and those that are not overwritten stay behind.
+ * Fills [batch, heads, positions, size] of `target` with `past` (of the same form) and then `heads`; `part`: the index,
+ * if tensors have several. With `used`, that many rows of the past come before, and those that are not overwritten stay
+ * after.
  */
 export function appendHeads(
   ctx: Context,

@@ -1,7 +1,7 @@
-// Flash attention: in one dispatch, block of keys by block of keys, with a softmax that corrects itself whenever it
-// meets a larger score. A row is a query of a head; heads that share keys have their rows together. Where there are few
-// rows and many keys, as when a model writes word by word, several threads or workgroups share the keys of a row, and a
-// second dispatch combines what they found.
+// Flash attention: in one dispatch, block of keys by block of keys, with a softmax that corrects itself at each larger
+// score. A row is a query of a head; heads that share keys have their rows together. If there are few rows and many
+// keys, as when a model generates token by token, several threads or workgroups share the keys of a row, and a second
+// dispatch combines their results.
 import type { Binding, Context, Tensor } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
 import type { Lanes } from '../../wgsl/lanes';
@@ -15,10 +15,13 @@ import type { Attention, Heads } from './spec';
 
 const MOST_VECTORS = 64;
 const LARGEST_GRID = 65535;
-/** Of blocks of so many rows there must be so many, or a GPU has too little to do; and so few rows that are none. */
+/**
+ * With blocks of this many rows there must be at least this number of blocks, or a GPU has too little work; the last
+ * one limits the share of padded rows.
+ */
 const [MANY_ROWS, MANY_BLOCKS, MOST_PADDED] = [32, 256, 1.1];
 
-/** Dispatches it, where the heads' form allows; false where it does not. */
+/** Dispatches it if the heads' form allows; otherwise returns false. */
 export function flashAttention(ctx: Context, t: Attention): boolean {
   const { batch, heads, kvHeads, queries, keys } = t;
   if (t.debug || keys === 0) return false;
@@ -126,13 +129,13 @@ interface Block {
   readonly columns: number;
 }
 
-/** What a thread holds in registers. */
+/** A thread's part in registers. */
 function threadBlock(rowCount: number, vectors: number): Block {
   const rows = vectors > 16 ? 2 : 4;
   return { rows: rowCount >= rows ? rows : rowCount >= 2 ? 2 : 1, columns: 4 };
 }
 
-/** What a workgroup's memory holds; few rows leave more threads to each, many blocks of more rows read less often. */
+/** A workgroup's part in memory: few rows leave more threads to each, many blocks of more rows read less often. */
 function tileBlock(
   ctx: Context,
   { size, valueSize, masking }: Attention,
@@ -140,7 +143,7 @@ function tileBlock(
   blocksOf: (rows: number) => number,
   lanes: number,
 ): Block | undefined {
-  // One vector more than is used of each row, and of weights one; the span of keys, where it is known to a GPU only.
+  // One vector more than is used for each row, and for weights one element; the span of keys, if only a GPU knows it.
   const bytes = ({ rows, columns }: Block) =>
     4 * (rows * (size + lanes) + columns * (Math.max(size, valueSize) + lanes) + rows * (columns + 1)) +
     (masking.lengths ? 16 : 0);
@@ -158,18 +161,18 @@ function tileBlock(
   return blocks.find((block) => bytes(block) <= ctx.device.maxWorkgroupStorage);
 }
 
-/** Of few blocks, which do not fill a device, each has more threads. */
+/** If few blocks do not fill a device, each has more threads. */
 function threadsOf({ rows, columns }: Block, blocks: number): number {
   return blocks < 256 && rows * columns >= 256 ? 256 : 128;
 }
 
-/** How many share the keys of a row: so many that all of the device has something to do. */
+/** The number of shares of a row's keys: enough to occupy the whole device. */
 function splitsOf(software: boolean, blocks: number, keys: number): number {
   const [wanted, least] = software ? [128, 32] : [256, 128];
   return blocks * 2 > wanted ? 1 : Math.min(Math.ceil(wanted / blocks), Math.ceil(keys / least));
 }
 
-/** What each finds of a row: values weighted and added, and the largest score and the sum of weights. */
+/** The result of each share of a row: values weighted and added, the largest score, and the sum of weights. */
 function partialsOf(ctx: Context, rows: number, splits: number, valueSize: number): { sums: Tensor; state: Tensor } {
   return {
     sums: ctx.temp([rows, splits, valueSize], DType.float32),

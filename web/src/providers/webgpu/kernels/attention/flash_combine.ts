@@ -1,4 +1,4 @@
-// What shares of a row's keys found, combined by how large their scores were.
+// Combines the results of a row's shares of keys, weighted by the sizes of their scores.
 import type { Shader, Spec } from '../../../../contract/kernel';
 import { laneType, stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';
@@ -9,7 +9,7 @@ interface CombineSpec extends Pick<FlashSpec, 'lanes' | 'valueSize' | 'storage' 
   readonly sink: MaskingSpec['sink'];
 }
 
-/** What several found of a row, weighted by how large their scores were. */
+/** Combines several results of a row, weighted by the sizes of their scores. */
 export const FLASH_COMBINE: Shader<CombineSpec> = {
   name: 'flash_attention_combine__any',
   wgsl: ({ lanes, valueSize, storage, sharing, sink }) => {

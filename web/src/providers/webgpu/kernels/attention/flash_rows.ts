@@ -1,4 +1,4 @@
-// Flash attention's block loop for software adapters: scores live in registers, without barriers.
+// Flash attention's block loop for software adapters: scores are in registers, without barriers.
 import type { Shader } from '../../../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';

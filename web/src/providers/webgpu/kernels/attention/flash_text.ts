@@ -1,4 +1,4 @@
-// What flash attention's shaders have in common: where heads begin, which keys a block looks at.
+// The common text of flash attention's shaders: the starts of heads, and the keys of a block.
 import type { Spec, StorageType } from '../../../../contract/kernel';
 import { type Lanes, laneType } from '../../wgsl/lanes';
 import { type MaskingSpec, maskingText } from './masking';
@@ -10,24 +10,24 @@ export interface FlashSpec extends Spec {
   readonly valueSize: number;
   /** Storage of q, k, v and y. */
   readonly storage: StorageType;
-  /** The bindings where q, k and v lie. */
+  /** The bindings of q, k and v. */
   readonly names: readonly [string, string, string];
   readonly masking: MaskingSpec;
-  /** Of a workgroup, which has a block: a thread has so many rows, and at least one key of each. */
+  /** For a workgroup with a block: a thread has this many rows, and at least one key of each. */
   readonly threads: number;
   readonly rowsOfThread: number;
   /** Rows and keys of a block. */
   readonly rows: number;
   readonly columns: number;
-  /** Whether several heads share keys. */
+  /** True if several heads share keys. */
   readonly sharing: boolean;
-  /** Whether several share the keys of a row. */
+  /** True if several threads or workgroups share the keys of a row. */
   readonly split: boolean;
 }
 
 export const count = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
-/** Aliases, and where the heads of a block begin. */
+/** Aliases, and the starts of a block's heads. */
 export function preamble({ lanes, masking }: FlashSpec): string {
   return `alias V = ${laneType('f32', lanes)};
 fn total(v: V) -> f32 { return ${lanes === 1 ? 'v' : 'v.x + v.y + v.z + v.w'}; }
@@ -49,9 +49,9 @@ export const headOf = (row: string, sharing: boolean) =>
 export const queryOf = (row: string, sharing: boolean) => (sharing ? `${row} / u.sharing` : row);
 
 /**
- * The keys from `begin` to `end` that this part of the block looks at, whole tiles of them.
- * @param agreed where there are barriers: a compiler must see that all threads of a workgroup go by the same numbers,
- *   and it does not where they come from a tensor.
+ * The keys from `begin` to `end` of this part of the block, in whole tiles.
+ * @param agreed true if there are barriers: a compiler must recognize that all threads of a workgroup use the same
+ *   numbers, and it does not if they come from a tensor.
  */
 export function keysOfBlock({ rows, columns, sharing, split }: FlashSpec, agreed: boolean): string {
   const first = `begin_of(batch, ${queryOf('first', sharing)})`;
@@ -74,5 +74,5 @@ export function keysOfBlock({ rows, columns, sharing, split }: FlashSpec, agreed
   let end = last_key;`;
 }
 
-/** Whether a row begins with a score of its own: where keys are shared, the end sees to it. */
+/** True if a row has a score of its own at first: if keys are shared, the combination adds it. */
 export const sinks = ({ split, masking }: FlashSpec) => !split && masking.sink !== 'none';

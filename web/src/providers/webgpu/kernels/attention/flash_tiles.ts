@@ -1,4 +1,4 @@
-// Flash attention's block loop for GPUs: scores live in a workgroup's memory.
+// Flash attention's block loop for GPUs: scores are in a workgroup's memory.
 import type { Shader } from '../../../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { BASES, count, type FlashSpec, headOf, keysOfBlock, preamble, queryOf, sinks } from './flash_text';
@@ -6,7 +6,7 @@ import { LEAST, MASKED, shareOf } from './masking';
 
 /**
  * A workgroup has some rows; tiles of keys, then of values, pass through its memory. Several threads share a row, or a
- * few of them: threads that follow each other have other rows and the same keys, which a GPU reads but once for them.
+ * few rows: consecutive threads have different rows and the same keys, which a GPU reads only once for them.
  */
 export const FLASH_TILES: Shader<FlashSpec> = {
   name: 'flash_attention__hw_tiles',
@@ -14,7 +14,7 @@ export const FLASH_TILES: Shader<FlashSpec> = {
     const { lanes, size, valueSize, storage, names, threads, rows, rowsOfThread, columns, sharing, split } = spec;
     const slots = rows / rowsOfThread;
     const shares = threads / slots;
-    // One more than is used: what lies one below the other is in other banks of the memory.
+    // One more than is used: elements below each other are then in different banks of the memory.
     const [pitch, queryPitch, weightPitch] = [Math.max(size, valueSize) + 1, size + 1, columns + 1];
     const own = count(rowsOfThread);
     const scores = count(columns / shares);
@@ -148,13 +148,15 @@ ${tile(names[2], valueSize, 'v_base', 'u.v_2')}
   },
 };
 
-/** The place of this thread's vector `j`; threads that have none read the last one. */
+/** The place of this thread's vector `j`; threads without one read the last one. */
 function inside(j: number, valueSize: number, shares: number): string {
   const at = `member + ${j * shares}u`;
   return (j + 1) * shares > valueSize ? `min(${at}, ${valueSize - 1}u)` : at;
 }
 
-/** The head of a loop in which threads share elements `at`. It counts by one: so compilers know where `at` lies. */
+/**
+ * The head of a loop in which threads share elements `at`. It counts by one, so that compilers know the range of `at`.
+ */
 function shared(elements: number, threads: number): string {
   const turns = Math.ceil(elements / threads);
   const guard = elements % threads === 0 ? '' : ` if (at >= ${elements}u) { break; }`;

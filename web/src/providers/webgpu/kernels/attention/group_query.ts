@@ -1,5 +1,5 @@
-// GroupQueryAttention of com.microsoft: attention of decoders, with caches of keys and values, rotation included. Where
-// the caches that come out are bound to the buffers of those that come in, only the new rows are written.
+// GroupQueryAttention of com.microsoft: attention of decoders, with caches of keys and values, rotation included. If
+// the output caches are bound to the buffers of the input caches, only the new rows are written.
 import type { Attributes } from '../../../../contract/attributes';
 import {
   type Context,
@@ -25,7 +25,7 @@ interface GroupAttributes {
   readonly rotary: boolean;
   readonly interleaved: boolean;
   readonly smooth: boolean;
-  /** 1: scores before the softmax are wanted too, 2: those after it. */
+  /** 1: scores before the softmax are wanted, too; 2: those after it. */
   readonly scores: number;
 }
 
@@ -174,7 +174,7 @@ function rotationOf(
       `GroupQueryAttention: total_sequence_length is beyond the ${angles} positions of the caches of cosines and sines`,
     );
   }
-  // Where nothing precedes, onnxruntime looks at the first position only.
+  // If no tokens precede, onnxruntime reads the first position only.
   return {
     cosine,
     sine,

@@ -15,18 +15,18 @@ interface AttentionAttributes {
   readonly scale: number;
   readonly softcap: number;
   readonly causal: boolean;
-  /** Of the attention that the compiler makes of its parts: see Masking. */
+  /** Set by the compiler for attention that it fused: see Masking. */
   readonly nanRows: boolean;
-  /** Of such as well: a mask of fewer keys does not hide those behind it. */
+  /** Likewise: a mask of fewer keys does not hide the keys after it. */
   readonly maskBroadcasts: boolean;
   readonly left: number;
   readonly right: number;
   readonly debugMode: number;
-  /** Where q, k and v are parts of wider rows: their first columns, and the sizes of a query and of a value. */
+  /** If q, k and v are parts of wider rows: their first columns, and the sizes of a query and of a value. */
   readonly offsets: readonly number[];
   readonly headSizes: readonly number[];
   /**
-   * The model's inputs that are as long as the keys, where its caches may lie in buffers with room for more rows
+   * The model's inputs that are as long as the keys, if its caches may be in buffers with room for more rows
    * (py_ort/compiler/passes/placed/growing_caches.py).
    */
   readonly growing?: readonly number[];
@@ -61,14 +61,14 @@ function formOf(x: Tensor, heads: number): { form: readonly [number, number, num
   return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size) };
 }
 
-/** The same, of columns in the middle of [batch, positions, width]. */
+/** The same for columns in the middle of [batch, positions, width]. */
 function partOf(x: Tensor, heads: number, size: number, offset: number): ReturnType<typeof formOf> {
   if (x.dims.length !== 3 || offset + heads * size > x.dims[2])
     throw new KernelError(`Attention of ${heads} x ${size} columns from ${offset} of [${x.dims}]`);
   return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size, offset) };
 }
 
-/** The same for each of so many batches and positions. */
+/** The same, repeated for this number of batches and positions. */
 function repeated({ form, where }: ReturnType<typeof formOf>, batch: number, count: number): ReturnType<typeof formOf> {
   const [own, heads, positions, size] = form;
   const [ofBatch, ofHead, ofPosition] = where.strides;
@@ -76,7 +76,7 @@ function repeated({ form, where }: ReturnType<typeof formOf>, batch: number, cou
   return { form: [batch, heads, count, size], where: { ...where, strides } };
 }
 
-/** Caches of keys and values with the new row of each batch behind those that there are. */
+/** Caches of keys and values with each batch's new row appended. */
 function appended(
   ctx: Context,
   caches: readonly Tensor[],
@@ -108,7 +108,7 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
       ? partOf(ctx.input(i), heads, a.headSizes[i === 2 ? 1 : 0], a.offsets[i])
       : formOf(ctx.input(i), heads),
   );
-  // Scores of one batch, or one row, broadcast to the mask as in Add and Where.
+  // Scores of one batch or one row, broadcast to the mask as in Add and Where.
   const most = (axis: number, own: number) =>
     own === 1 && a.maskBroadcasts
       ? Math.max(...[mask, kept].map((each) => each?.dims[each.dims.length - axis] ?? 1))

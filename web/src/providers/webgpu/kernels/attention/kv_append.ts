@@ -1,20 +1,20 @@
-// Append to a KV cache, in as few dispatches as bindings allow: queries and keys rotated by their positions, new keys
-// and values written behind the old ones of their batch. Elements are read one by one and written by fours.
+// Appends to a KV cache, in as few dispatches as bindings allow: queries and keys rotated by their positions, new keys
+// and values written after the old ones of their batch. Elements are read one by one and written in fours.
 import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../../../contract/kernel';
 import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { Heads } from './spec';
 
-/** Rows of queries, keys or values, and where they go. */
+/** Rows of queries, keys or values, and their destination. */
 export interface AppendedRows {
   readonly from: Heads;
   readonly heads: number;
-  /** Whether they are rotated. */
+  /** True if they are rotated. */
   readonly rotated: boolean;
   /**
-   * Where they go: [batch, positions, heads, size], or a cache [batch, heads, capacity, size], of which the rest is
-   * made of `past` (or of zeros) unless `kept`.
+   * The destination: [batch, positions, heads, size], or a cache [batch, heads, capacity, size], whose other rows are
+   * copied from `past` (or zeros) unless `kept`.
    */
   readonly to: Tensor;
   readonly cache: boolean;
@@ -27,8 +27,8 @@ export interface Rotation {
   readonly sine: Tensor;
   readonly interleaved: boolean;
   /**
-   * [batch, positions]; by default rows follow those that are there. With `fromFirst` all rows follow the very first of
-   * them.
+   * [batch, positions]; by default rows follow the existing ones. With `fromFirst` all rows count from the first
+   * position.
    */
   readonly positions?: Tensor;
   readonly fromFirst?: boolean;
@@ -39,7 +39,7 @@ export interface AppendSizes {
   /** New rows of each batch. */
   readonly count: number;
   readonly size: number;
-  /** Rows in all, less one, of each batch. */
+  /** Rows in all, minus one, for each batch. */
   readonly lengths: Tensor;
 }
 
@@ -144,7 +144,7 @@ export function appendToCache(
 ): void {
   const most = ctx.device.maxStorageBuffersPerStage;
   const given = parts.filter(({ to }) => to.size > 0);
-  // Together if there are bindings enough, else one by one.
+  // Together if there are enough bindings, otherwise one by one.
   if (bindingsOf(ctx, given, rotation) <= most) dispatchAppend(ctx, all, given, rotation);
   else for (const part of given) dispatchAppend(ctx, all, [part], part.rotated ? rotation : undefined);
 }

@@ -1,11 +1,11 @@
-// Tensors that mask scores, in the shapes that operators allow them.
+// Tensors that mask scores, in the shapes that operators allow.
 import { KernelError, type Tensor } from '../../../../contract/kernel';
 import { broadcastStrides } from '../../../../contract/shape';
 
 /**
- * A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers masks a key out where it is 0, one of
- * floats is added. With `ranges` it has, for each batch, where the keys that count end, and from that element on where
- * they begin (0: at the first).
+ * A mask to broadcast to [batch, heads, queries, keys]. A mask of bools or integers masks a key out where it is 0; a
+ * mask of floats is added. With `ranges` it has, for each batch, the end of the valid keys, and from that element on
+ * their start (0: at the first).
  */
 export interface Mask {
   readonly tensor: Tensor;
@@ -17,7 +17,7 @@ export interface Mask {
 
 /**
  * A mask that broadcasts to `dims` = [batch, heads, queries, keys].
- * @param pads whether it may have fewer keys instead: those behind are hidden
+ * @param pads true if it may have fewer keys instead: those after them are hidden
  */
 export function maskOf(tensor: Tensor, dims: readonly number[], pads: boolean): Mask {
   const length = tensor.dims[tensor.dims.length - 1] ?? 1;
@@ -32,8 +32,8 @@ export function maskOf(tensor: Tensor, dims: readonly number[], pads: boolean): 
 }
 
 /**
- * A mask of integers: where the keys of each batch end, [batch] or [3 batch + 2] with them in front, or [2 batch] with
- * where they begin behind; [batch, keys]; or [batch, queries, keys]. One of [batch, 1] or [1, 1] stands for none.
+ * A mask of integers: the ends of each batch's keys, [batch] or [3 batch + 2] with them in front, or [2 batch] followed
+ * by their starts; [batch, keys]; or [batch, queries, keys]. [batch, 1] or [1, 1] means no mask.
  */
 export function maskOfKeys(mask: Tensor | undefined, [batch, , queries, keys]: readonly number[]): Mask[] {
   if (!mask) return [];

@@ -1,33 +1,33 @@
-// Which keys a query sees: masks, causality, windows, padding. Part of every shader that looks at scores.
+// The keys that a query sees: masks, causality, windows, padding. Part of every shader that reads scores.
 import type { Binding, Spec, StorageType, Tensor } from '../../../../contract/kernel';
 import { orNan } from '../../wgsl/math';
 import type { Mask } from './mask';
 
-/** What a query may see of the keys. */
+/** The restrictions on a query's keys. */
 export interface Masking {
   readonly masks: readonly Mask[];
   /** Where it is 0, a score counts as 0 before masks are added. */
   readonly kept?: Mask;
-  /** What masks of integers add where they are 0, instead of masking. */
+  /** The number that masks of integers add where they are 0, instead of masking. */
   readonly fill?: number;
   readonly causal: boolean;
   /** Keys before and after a query's own position that it sees; -1: all. */
   readonly left: number;
   readonly right: number;
-  /** Position of the first query, where `place` is `past`. */
+  /** Position of the first query, if `place` is `past`. */
   readonly past: number;
-  /** Number of keys that count, for each batch, less `more`. */
+  /** Number of valid keys, for each batch, minus `more`. */
   readonly lengths?: Tensor;
   readonly more?: number;
   /**
-   * The queries come after `past` keys (the default), are the last of those that count, or are so unless there are
-   * fewer of those.
+   * The queries come after `past` keys (the default), are the last of the valid ones, or are so unless there are fewer
+   * of those.
    */
   readonly place?: 'past' | 'end' | 'appended';
   readonly softcap: number;
-  /** A query that sees no key gets NaN, as of a Softmax that ONNX writes out; else zeros. */
+  /** A query that sees no key yields NaN, like a Softmax written out in ONNX; otherwise zeros. */
   readonly nanRows?: boolean;
-  /** A score that takes part in the softmax without a value: 0, or one for each head. */
+  /** A score in the softmax that has no value: 0, or one for each head. */
   readonly sink?: Tensor | 0;
 }
 
@@ -47,9 +47,7 @@ export interface MaskingSpec extends Spec {
   readonly sink: 'none' | 'zero' | 'given';
 }
 
-/**
- * The score of a key that is masked out; LEAST is that of one that is seen, whatever finite number a mask adds to it.
- */
+/** The score of a key that is masked out. LEAST is that of a visible one, for any finite number that a mask adds. */
 export const MASKED = '-3.4028234663852886e38';
 export const LEAST = '-3.4028230607370965e38';
 
@@ -63,10 +61,10 @@ export interface MaskingParts {
   readonly uniforms: { [name: string]: number | readonly number[] };
 }
 
-/** The uniform u.unseen: what weights of no sum are multiplied by. They are zeros. */
+/** The uniform u.unseen: the factor of weights without a sum. They are zeros. */
 export const unseen = ({ nanRows }: Masking): number => (nanRows ? NaN : 0);
 
-/** WGSL: what makes weights of their shares, which add up to `sum`. */
+/** WGSL that turns shares, which add up to `sum`, into weights. */
 export const shareOf = (sum: string): string => `select(1.0 / ${sum}, u.unseen, ${sum} == 0.0)`;
 
 export function maskingParts(r: Masking): MaskingParts {
@@ -116,9 +114,9 @@ export function maskingParts(r: Masking): MaskingParts {
 const PLACES = { past: 'u.past', end: 'length - i32(u.queries)', appended: 'max(length - i32(u.queries), 0)' };
 
 /**
- * WGSL of `capped(raw)`, `seen(batch, head, query, key, score)`, which is the score with masks added, or MASKED,
- * `sink_of(head)`, and the keys outside of which a query sees none: `begin_of(batch, query)`, `end_of(batch, query)`.
- * u.queries and u.keys must be there.
+ * WGSL of `capped(raw)`, of `seen(batch, head, query, key, score)`, the score with masks added, or MASKED, of
+ * `sink_of(head)`, and of the range outside which a query sees no keys: `begin_of(batch, query)`, `end_of(batch,
+ * query)`. u.queries and u.keys must exist.
  */
 export function maskingText({ masks, kept, fill, positions, lengths, place, softcap, sink }: MaskingSpec): string {
   const lines: string[] = [];
@@ -139,7 +137,7 @@ export function maskingText({ masks, kept, fill, positions, lengths, place, soft
     conditions.push(`key >= u.mask${i}_length`);
     if (storage === 'u32' || storage === 'i32') integers(`value${i} == ${storage}(0)`);
     else {
-      // By bits: a compiler may assume that there are no infinities.
+      // Tests bits: a compiler may assume that there are no infinities.
       conditions.push(`bitcast<u32>(f32(value${i})) == 0xff800000u`);
       adds.push(`f32(value${i})`);
     }
@@ -164,7 +162,7 @@ export function maskingText({ masks, kept, fill, positions, lengths, place, soft
   } else adds.unshift('score');
   const sum = adds.length > 1 ? 'select(sum, least, sum < least)' : adds[0];
   if (adds.length > 1) lines.push(`  let sum = ${adds.join(' + ')};`, `  let least = f32(${LEAST});`);
-  // Without branches (no ||): a software adapter's compiler takes minutes over those of a whole tile of scores.
+  // Without branches (no ||): a software adapter's compiler needs minutes for those of a whole tile of scores.
   const masked = conditions.map((condition) => `(${condition})`).join(' | ');
   const nested = (operation: string, terms: readonly string[]) =>
     terms.reduce((all, term) => `${operation}(${all}, ${term})`);

@@ -1,4 +1,4 @@
-// MultiHeadAttention and Attention of com.microsoft: the forms that onnxruntime's optimizer gives to transformers.
+// MultiHeadAttention and Attention of com.microsoft: the forms in which onnxruntime's optimizer writes transformers.
 import type { Attributes } from '../../../../contract/attributes';
 import {
   type Context,
@@ -24,7 +24,7 @@ interface HeadAttributes {
   readonly scale: number;
   readonly causal: boolean;
   readonly sizes: readonly number[];
-  /** What a mask adds to the scores of the keys that it masks out. */
+  /** The number that a mask adds to the scores of the keys that it masks out. */
   readonly fill: number;
 }
 
@@ -109,7 +109,7 @@ function packedHeads(x: Tensor, part: number): Heads {
   };
 }
 
-/** Of its queries, keys and values: where they lie, of which size, and whether a bias is to be added. */
+/** Of its queries, keys and values: place, size, and whether to add a bias. */
 interface Projected {
   readonly q: Heads;
   readonly k: Heads;
@@ -161,8 +161,8 @@ const FOLLOW_BEAMS: Shader<BeamSpec> = {
 };
 
 /**
- * The first `rows` of heads [batch, heads, capacity, size], of which those of the first `before` positions are another
- * beam's: [texts, beams, positions].
+ * The first `rows` of heads [batch, heads, capacity, size]; the rows of the first `before` positions belong to another
+ * beam: [texts, beams, positions].
  */
 function followBeams(
   ctx: Context,
@@ -209,9 +209,9 @@ function resolveMultiHead(ctx: Context, a: HeadAttributes): void {
   const [batch, queries] = ctx.input(0).dims;
   const { q, k, v, size, valueSize, incoming } = projected(ctx, heads);
   const [rows, width] = [[batch, heads, incoming, size], heads * size];
-  // Keys and values that come as heads of their own have theirs already.
+  // Keys and values that arrive as heads include their biases already.
   const own = ctx.inputs[1]?.dims.length === 4 ? undefined : bias;
-  // Without it all of the past counts, and there are no beams.
+  // Without it the whole past is valid, and there are no beams.
   const used = ctx.inputs[PAST_ROWS] && ctx.data(PAST_ROWS)![0];
   const capacity = pastKey?.dims[2] ?? 0;
   const past = used ?? capacity;

@@ -1,4 +1,5 @@
-// RotaryEmbedding of ONNX and of com.microsoft: pairs of elements of a head are rotated by an angle of their position.
+// RotaryEmbedding of ONNX and of com.microsoft: rotates pairs of a head's elements by an angle that depends on their
+// position.
 import type { Attributes } from '../../../../contract/attributes';
 import {
   type Context,
@@ -20,15 +21,15 @@ interface RotaryAttributes {
   readonly heads: number;
   readonly rotaryDim: number;
   readonly interleaved: boolean;
-  /** Of x [batch, places, width]: [first, count]; empty: all. */
+  /** Columns of x [batch, places, width]: [first, count]; empty: all. */
   readonly columns: readonly number[];
 }
 
 interface RotarySpec extends Spec {
   readonly interleaved: boolean;
-  /** x is wider than y. */
+  /** True if x is wider than y. */
   readonly columns: boolean;
-  /** Positions: by batch and place, from one start, or none (then the caches are by batch and place). */
+  /** Positions: by batch and place, from one start, or none (the caches are then by batch and place). */
   readonly positions: 'each' | 'start' | 'none';
   readonly storage: StorageType;
 }

@@ -1,4 +1,4 @@
-// The softmax of attention scores that lie in memory.
+// The softmax of attention scores in memory.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../../../contract/kernel';
 import { inLanes, type Lanes, load, stored } from '../../wgsl/lanes';
 import { mathFunctions } from '../../wgsl/math';
@@ -20,7 +20,7 @@ export interface AttentionRows extends Masking {
   readonly scores: Tensor;
   readonly probabilities: Tensor;
   readonly dims: readonly [number, number, number, number];
-  /** Scores as they are after softcap (1) or after masks too (2). */
+  /** Scores after softcap (1) or after masks too (2). */
   readonly debug?: { readonly mode: 1 | 2; readonly tensor: Tensor };
 }
 

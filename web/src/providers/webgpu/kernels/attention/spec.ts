@@ -1,4 +1,4 @@
-// What attention is asked: heads wherever they lie in memory, masking, sizes.
+// The parameters of attention: places of heads in memory, masking, sizes.
 import type { Tensor } from '../../../../contract/kernel';
 import type { Masking } from './masking';
 
@@ -25,7 +25,7 @@ export interface Attention {
   readonly y: Heads;
   readonly scale: number;
   readonly masking: Masking;
-  /** Where scores are wanted: 0 raw, 1 after softcap, 2 after masks, 3 after softmax. */
+  /** Requested scores: 0 raw, 1 after softcap, 2 after masks, 3 after softmax. */
   readonly debug?: { readonly mode: number; readonly tensor: Tensor };
 }
 

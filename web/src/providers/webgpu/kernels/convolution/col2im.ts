@@ -1,4 +1,4 @@
-// Col2Im: each pixel is the sum of what the blocks over it say. One thread for a pixel.
+// Col2Im: each pixel is the sum of the blocks' elements over it. One thread for a pixel.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../../../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';

@@ -1,5 +1,5 @@
-// DeformConv: a convolution over images whose taps are moved by offsets of their own, and weighted by a mask. One
-// thread for each output.
+// DeformConv: a convolution over images whose taps are moved by offsets, and weighted by a mask. One thread for each
+// output.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../../../../contract/kernel';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';

@@ -3,10 +3,7 @@ import type { Program } from '../../wgsl/program';
 import type { Columns } from '../shared/columns';
 import type { Geometry } from '../../../../contract/window';
 
-/**
- * What a convolution of any kind works on: x and y are [images, height, width, channels] unless it says otherwise; so
- * it does for w.
- */
+/** The operands of any convolution: x and y are [images, height, width, channels] by default; the kind describes w. */
 export interface ConvolutionOperands {
   readonly x: Tensor;
   readonly w: Tensor;
@@ -17,7 +14,7 @@ export interface ConvolutionOperands {
   readonly geometry: Geometry;
 }
 
-/** A convolution with channels last, of some of the channels of x, residual and y. */
+/** A convolution with channels last, on some of the channels of x, residual and y. */
 export interface ChannelsLast extends ConvolutionOperands {
   readonly columns: { readonly x: Columns; readonly y: Columns; readonly residual?: Columns };
 }

@@ -1,5 +1,5 @@
-// NonMaxSuppression. The counting node picks boxes: a team of threads for each class of each batch takes the best box
-// that is left, and strikes out those that overlap it, again and again.
+// NonMaxSuppression. The counting node picks boxes: repeatedly, a team of threads for each class of each batch takes
+// the best remaining box, and removes those that overlap it.
 import { type Context, type Kernel, KernelError, type Shader, type Spec } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
 import { HOST, linearMain, linearWorkgroups } from '../../wgsl';
@@ -19,7 +19,7 @@ const CORNERS = {
   center: 'vec4(p.y - p.w / 2.0, p.x - p.z / 2.0, p.y + p.w / 2.0, p.x + p.z / 2.0)',
 };
 
-/** A row's boxes: a round over all of them strikes out what overlaps the last pick, and finds the next. */
+/** A row's boxes: a round over all of them removes those that overlap the last pick, and finds the next. */
 const ROUND = (team: number, member: string): string => `    for (var k = ${member}; k < u.boxes; k += ${team}u) {
       if (left[row + k] == 0) { continue; }
       let own = corners(batch * u.boxes + k);
@@ -109,7 +109,7 @@ const ROWS: Shader<Spec> = {
   }`),
 };
 
-/** Batches, classes, boxes, and how many of them a class may keep. */
+/** Batches, classes, boxes, and the most boxes that a class may keep. */
 function sizes(ctx: Context): { batch: number; classes: number; count: number; limit: number } {
   const [boxes, scores] = [ctx.input(0), ctx.input(1)];
   const [batch, count, four] = boxes.dims;
@@ -157,7 +157,7 @@ function resolveCount(ctx: Context, center: boolean): void {
 
 const LARGEST = 3.4028234663852886e38;
 
-/** The operator's five inputs, then the picks of each class, where its rows begin, and how many there are. */
+/** The operator's five inputs, then the picks of each class, the starts of their rows, and their number. */
 function resolve(ctx: Context): void {
   const { batch, classes, limit } = sizes(ctx);
   const found = countOf(ctx, 7);

@@ -1,5 +1,4 @@
-// NonZero and Compress. The counting node finds out how many elements there are, and where those of each chunk of 64
-// begin.
+// NonZero and Compress. The counting node finds the number of elements, and the start of those of each chunk of 64.
 import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
 import { ALL, BOOL, computeType, HOST, linearMain, linearWorkgroups, load, normalizeAxis } from '../../wgsl';
@@ -13,7 +12,7 @@ interface ChunkSpec extends Spec {
   readonly rank: number;
 }
 
-/** Whether x[k] counts. By bits: a NaN does, and a compiler may assume that there are none. */
+/** WGSL that is true if x[k] counts. Tests bits: a NaN counts, and a compiler may assume that there are none. */
 function counts(type: StorageType): string {
   const value = load(type, 1, 'x[k]');
   return computeType(type) === 'f32' ? `(bitcast<u32>(${value}) & 0x7fffffffu) != 0u` : `${value} != 0`;
@@ -48,7 +47,7 @@ ${write.join('\n')}
   },
 };
 
-/** Counts among the first n elements of x: output 0 is where each chunk's begin, output 1 their number. */
+/** Counts among the first n elements of x: output 0 is the start of each chunk's elements, output 1 their number. */
 function count(ctx: Context, x: Tensor, n: number): void {
   const chunks = Math.ceil(n / FAN);
   const starts = ctx.output(0, [chunks], DType.int32);
@@ -65,7 +64,7 @@ function count(ctx: Context, x: Tensor, n: number): void {
   prefixSums(ctx, found, starts, total);
 }
 
-/** y [rank, found] = the indices of those that count among the first n elements of x, which has the shape `dims`. */
+/** y [rank, found] = the indices of the counted ones among the first n elements of x, which has the shape `dims`. */
 function places(ctx: Context, x: Tensor, n: number, dims: readonly number[], starts: Tensor, y: Tensor): void {
   ctx.dispatch({
     shader: PLACES,
@@ -104,7 +103,7 @@ const attributes: Kernel<CompressAttributes>['attributes'] = (given) => ({
   axis: given.has('axis') ? given.integer('axis', 0) : undefined,
 });
 
-/** The axis, and how much of the condition counts: what is behind the axis' end does not. */
+/** The axis, and the length of the condition to use: the part past the axis' end is ignored. */
 function along(
   x: Tensor,
   condition: Tensor,

@@ -1,4 +1,4 @@
-// A stable order of rows, by merging: an element's place is its own place in its run and the number of elements of the
+// A stable order of rows, by merging: an element's place is its own place in its run plus the number of elements of the
 // other run before it.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
@@ -12,7 +12,7 @@ export interface SortedRows {
   readonly inner: number;
 }
 
-/** WGSL of row_before(a, b): whether row a comes before row b. u has outer, n and inner. */
+/** WGSL of row_before(a, b): true if row a sorts before row b. u has outer, n and inner. */
 export function rowBefore(type: StorageType): string {
   return `${orderKey(computeType(type))}fn row_before(a: u32, b: u32) -> bool {
   for (var o = 0u; o < u.outer; o++) {
@@ -31,7 +31,7 @@ interface SortSpec extends Spec {
   readonly type: StorageType;
 }
 
-/** The first runs: each row is compared with all others of its run. */
+/** The size of the first runs: each row is compared with all others of its run. */
 const RUN = 16;
 const RUNS: Shader<SortSpec> = {
   name: 'counted__runs',

@@ -1,9 +1,9 @@
-// Exclusive prefix sums without barriers: sums of 64 numbers, sums of those, and so on; then back down.
+// Exclusive prefix sums without barriers: sums of 64 numbers, sums of the sums, and so on; then back down.
 import type { Context, Shader, Spec, Tensor } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
 import { linearMain, linearWorkgroups } from '../../wgsl';
 
-/** Numbers that a thread takes. */
+/** Numbers per thread. */
 export const FAN = 64;
 
 const SUMS: Shader<Spec> = {

@@ -1,4 +1,4 @@
-// Unique. The counting node sorts the rows and numbers the groups of equal ones; what is left is to cut its results to
+// Unique. The counting node sorts the rows and numbers the groups of equal ones; the second node cuts its results to
 // their number.
 import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
@@ -9,9 +9,7 @@ import { rowBefore, type SortedRows, sortRows } from './sort';
 import { prefixSums } from './sums';
 import { Dialect } from '../../../../schema/dialect';
 
-/**
- * heads[p]: whether the row at place p is the first of its group, which is also the first of its rows in the tensor.
- */
+/** heads[p]: 1 if the row at place p is the first of its group, which is also the first of its rows in the tensor. */
 const HEADS: Shader<{ readonly type: StorageType }> = {
   name: 'unique__heads',
   wgsl: ({ type }) =>
@@ -21,7 +19,7 @@ const HEADS: Shader<{ readonly type: StorageType }> = {
   flags[u32(order[i])] = i32(head);`)}`,
 };
 
-/** Where each group, in the order of the rows' contents, begins. */
+/** The start of each group, in the order of the rows' contents. */
 const BEGINS: Shader<Spec> = {
   name: 'unique__begins',
   wgsl: () => linearMain('  if (heads[i] != 0) { begins[u32(ranks[i])] = i32(i); }'),
@@ -95,7 +93,7 @@ function resolveCount(ctx: Context, { axis, sorted }: UniqueAttributes): void {
 }
 
 /**
- * x, then what the counting node found: the first row of each group, the group of each row, the sizes of groups, their
+ * x, then the counting node's results: the first row of each group, the group of each row, the sizes of groups, their
  * number.
  */
 function resolve(ctx: Context, { axis: given }: UniqueAttributes): void {

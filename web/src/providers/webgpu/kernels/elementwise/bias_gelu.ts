@@ -1,4 +1,4 @@
-// The activations of com.microsoft that take a bias.
+// The activations of com.microsoft with a bias.
 import { type Kernel, MICROSOFT_DOMAIN } from '../../../../contract/kernel';
 import type { ScalarFunction } from '../../../../schema/scalar_functions';
 import { broadcastElementwise, elementwise, elementwiseShader, FLOATS, mathFunctions } from '../../wgsl';
@@ -38,8 +38,8 @@ const fastGelu: Kernel = {
     const bias = ctx.inputs[1];
     const y = ctx.output(0, x.dims);
     if (!bias) return elementwise(ctx, FAST_GELU, { x }, y);
-    // onnxruntime reads the bias flat: element i gets bias[i % length]. The last row need not be whole, the count ends
-    // it.
+    // onnxruntime reads the bias flat: element i gets bias[i % length]. The last row may be incomplete; the count
+    // limits it.
     const dims = [Math.ceil(x.size / bias.size), bias.size];
     elementwise(ctx, FAST_GELU_BIAS, { given: { ...x, dims }, bias: { ...bias, dims: [bias.size] } }, { ...y, dims });
   },

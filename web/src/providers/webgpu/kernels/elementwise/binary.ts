@@ -1,4 +1,4 @@
-// Operators of two tensors, broadcast against each other: each is a line of this table.
+// Operators of two tensors, broadcast against each other: each is a row of this table.
 import type { DTypeName, Kernel, Spec } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
 import {
@@ -22,9 +22,9 @@ interface Binary {
   readonly types: readonly DTypeName[];
   /** The result, an expression of a and b: T. */
   readonly wgsl: string;
-  /** Whether the result is a truth. */
+  /** True if the result is a bool. */
   readonly bool?: boolean;
-  /** Whether narrow integers may leave their range. */
+  /** True if narrow integers may leave their range. */
   readonly wraps?: boolean;
 }
 
@@ -123,7 +123,7 @@ const POW = elementwiseShader<BinarySpec>('pow', ({ operands, wrap }) => {
   const positive = `whole_power(a, U(${exponent === 'f32' ? 'max(b, F(0.0))' : 'b'}))`;
   if (exponent === 'u32')
     return `${byMultiplication}\nfn apply(a: T, b: T_b) -> R { return ${wrapped(wrap, positive)}; }`;
-  // 1 / a^n is a fraction, so zero, unless a is 1 or -1; of zero it is what native makes of infinity.
+  // 1 / a^n is a fraction, so 0, unless a is 1 or -1; for a = 0 it is native's conversion of infinity.
   const others =
     base === 'i32'
       ? `r = select(r, select(T(1), T(-1), (I(b) & I(1)) != I(0)), (b < T_b(0)) & (a == T(-1)));
@@ -153,7 +153,7 @@ interface ShiftSpec extends BinarySpec {
   readonly left: boolean;
 }
 
-// WGSL would take the shift modulo 32. A shift by all bits or more, or a negative one, leaves nothing but the sign.
+// WGSL would use the shift modulo 32. A shift by all bits or more, or a negative one, leaves only the sign.
 const SHIFT = elementwiseShader<ShiftSpec>('bit_shift', ({ left, wrap, operands }) => {
   if (!left && computeType(operands[0].storage) === 'i32')
     return 'fn apply(a: T, b: T) -> R { return a >> min(U(b), U(31)); }';

@@ -13,16 +13,16 @@ const CAST = elementwiseShader<CastSpec>('cast', ({ operands, result, bool, wrap
   const [from, to] = [computeType(operands[0].storage), computeType(result)];
   const lowBits = `select(U(0), U(x - floor(x * T(${1 / 2 ** 32})) * T(${2 ** 32})), ${below(63)})`;
   let value = 'R(x)';
-  // By bits: a NaN is not zero, but WGSL's comparisons with it are all false.
+  // Tests bits: a NaN is not zero, but WGSL's comparisons with it are all false.
   if (bool) value = from === 'f32' ? 'U((bitcast<U>(x) & U(0x7fffffffu)) != U(0))' : 'U(x != T(0))';
-  // The low bits of an integer of 64 bits, as natively; what does not fit these, NaN too, is 0.
+  // The low bits of a 64-bit integer, as natively; numbers beyond 64 bits, and NaN, become 0.
   else if (from === 'f32' && to === 'u32' && wrap === undefined) value = `select(${lowBits}, U(I(x)), ${below(31)})`;
-  // NaN and what is beyond 32 bits become the least integer, as natively; WGSL saturates.
+  // NaN and numbers beyond 32 bits become the smallest integer, as natively; WGSL saturates.
   else if (from === 'f32' && to !== 'f32') value = `R(select(I(-2147483647 - 1), I(x), ${below(31)}))`;
   return `fn apply(x: T) -> R { return ${wrapped(wrap, value)}; }`;
 });
 
-/** WGSL of |x| < 2^power, by bits: NaN is not. */
+/** WGSL of |x| < 2^power, by bits: false for NaN. */
 const below = (power: number) => `(bitcast<U>(x) & U(0x7fffffffu)) < U(${(127 + power) * 2 ** 23}u)`;
 
 function cast(ctx: Context, to: DType): void {
@@ -51,7 +51,7 @@ const BIT_CAST = elementwiseShader<{ readonly wrap?: DType }>(
   ({ wrap }) => `fn apply(x: T) -> R { return ${wrapped(wrap, 'bitcast<R>(x)')}; }`,
 );
 
-/** Types between which bits may be reinterpreted: those of one width that are not two words wide. */
+/** Types between which bits may be reinterpreted: those of equal width, except two words wide. */
 const WIDTHS = [
   ['float32', 'int32', 'uint32'],
   ['int16', 'uint16'],

@@ -1,4 +1,4 @@
-// Clip: the bounds are numbers where they are constants (host inputs), else tensors of one element.
+// Clip: the bounds are numbers if they are constants (host inputs), otherwise tensors of one element.
 import { type Context, type Kernel, KernelError, type Spec, type Tensor } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
 import { computeType, elementwise, elementwiseShader, integerRange, mathFunctions, NUMBERS } from '../../wgsl';
@@ -8,7 +8,7 @@ interface ClipSpec extends Spec {
   readonly highest: boolean;
 }
 
-// Not clamp(): where the bounds are the wrong way round, ONNX wants the upper one.
+// Not clamp(): if the lower bound exceeds the upper one, ONNX requires the upper one.
 const CLIP = elementwiseShader<ClipSpec>('clip', ({ operands, lowest, highest }) => {
   const parameters = operands.map(({ name }) => `${name}: T`).join(', ');
   const clipped = `min(max(x, ${lowest ? 'low' : 'T(u.low)'}), ${highest ? 'high' : 'T(u.high)'})`;
@@ -17,9 +17,7 @@ const CLIP = elementwiseShader<ClipSpec>('clip', ({ operands, lowest, highest })
 fn apply(${parameters}) -> R { return ${float ? `or_nan(${clipped}, x)` : clipped}; }`;
 });
 
-/**
- * What onnxruntime takes where a bound is not given: the largest finite number of the type, which infinities become.
- */
+/** onnxruntime's bound if none is given: the largest finite number of the type, to which infinities are clipped. */
 const LARGEST: { readonly [dtype: number]: number } = {
   [DType.float32]: 3.4028234663852886e38,
   [DType.float16]: 65504,
@@ -27,7 +25,7 @@ const LARGEST: { readonly [dtype: number]: number } = {
 
 interface Bound {
   readonly value: number;
-  /** Where the bound is a tensor on the GPU. */
+  /** Set if the bound is a tensor on the GPU. */
   readonly tensor?: Tensor;
 }
 
@@ -52,7 +50,7 @@ const clip: Kernel = {
     const operands: Record<string, Tensor> = { x };
     if (low.tensor) operands.low = low.tensor;
     if (high.tensor) operands.high = high.tensor;
-    // Bounds of int64 may lie beyond the 32 bits that elements have here.
+    // Bounds of int64 may exceed the 32 bits that elements have here.
     const [u_low, u_high] =
       type === 'f32' ? [low.value, high.value] : [low, high].map(({ value }) => Math.min(Math.max(value, least), most));
     const names = ['low', 'high'];

@@ -1,4 +1,4 @@
-// Gated activations: one half lets the other through.
+// Gated activations: one half is multiplied by a gate made from the other.
 import {
   type Kernel,
   KernelError,

@@ -1,4 +1,4 @@
-// Operators that are a function of one element: each is a line of this table.
+// Operators that are a function of one element: each is a row of this table.
 import type { Attributes } from '../../../../contract/attributes';
 import type { DTypeName, Kernel, Spec } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
@@ -26,15 +26,15 @@ interface Unary {
   readonly types?: readonly DTypeName[];
   readonly math?: readonly MathName[];
   /**
-   * The result, an expression of x: T; attributes are u.NAME. `integer`, `unsigned`: that of such elements, where it
-   * differs from the one above.
+   * The result, an expression of x: T; attributes are u.NAME. `integer`, `unsigned`: the expression for such elements,
+   * if it differs from the one above.
    */
   readonly wgsl: string;
   readonly integer?: string;
   readonly unsigned?: string;
   /** Attributes and their defaults. */
   readonly attributes?: { readonly [name: string]: number };
-  /** Whether the result is a truth. */
+  /** True if the result is a bool. */
   readonly bool?: boolean;
 }
 

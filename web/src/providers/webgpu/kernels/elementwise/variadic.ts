@@ -18,7 +18,7 @@ interface VariadicSpec extends Spec {
   readonly wrap?: DType;
 }
 
-/** Two values made one, for floats; a NaN stays. */
+/** Combines two floats; a NaN stays. */
 const COMBINE = {
   max: 'select(max(a, b), a + b, is_nan(a) | is_nan(b))',
   min: 'select(min(a, b), a + b, is_nan(a) | is_nan(b))',
@@ -44,7 +44,7 @@ fn apply(${names.map((operand) => `${operand}: T`).join(', ')}) -> R {
   });
 }
 
-/** As many tensors as one dispatch may bind, the others after it. */
+/** Combines as many tensors as one dispatch may bind, then the others. */
 function combineAll(
   ctx: Context,
   op: keyof typeof COMBINE,

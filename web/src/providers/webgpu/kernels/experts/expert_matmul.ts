@@ -1,4 +1,4 @@
-// Mixtures of experts: products of rows with the matrices of the experts that each was given to.
+// Mixtures of experts: products of rows with the matrices of the experts to which each row is assigned.
 import {
   type Context,
   type Kernel,
@@ -12,9 +12,9 @@ import { inFours } from '../quantization/blocks/few_bits';
 import { Dialect } from '../../../../schema/dialect';
 
 interface ExpertSpec extends Spec {
-  /** Of a weight; 0: they are floats. */
+  /** Bits of a weight; 0: floats. */
   readonly bits: number;
-  /** Elements of a step: 4 floats, the weights of 4 bytes, or one weight where rows have no whole number of those. */
+  /** Elements of a step: 4 floats, the weights in 4 bytes, or one weight if rows are not multiples of these. */
   readonly step: number;
   readonly zeros: boolean;
   readonly blocked: boolean;

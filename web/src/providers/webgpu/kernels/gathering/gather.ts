@@ -1,5 +1,5 @@
-// Gather, GatherElements and GatherND. An index that counts from the end is brought forward; one outside is clamped,
-// never followed.
+// Gather, GatherElements and GatherND. Negative indices count from the end; indices outside are clamped, so that no
+// thread reads outside.
 import {
   type Context,
   type Kernel,
@@ -30,7 +30,7 @@ import {
 interface GatherSpec extends Spec {
   readonly lanes: Lanes;
   readonly type: StorageType;
-  /** Whether x is only the rows from u.first on, u.rows of them: other threads leave their outputs alone. */
+  /** True if x is only the rows from u.first on, u.rows of them: other threads do not write their outputs. */
   readonly partial: boolean;
 }
 
@@ -82,7 +82,7 @@ export const gather: Kernel<number> = {
 };
 
 /**
- * Rows of x and places of y that can be bound together; undefined where x has axes before that of the rows, or rows are
+ * Rows of x and places of y that can be bound together; undefined if x has axes before that of the rows, or rows are
  * too long.
  */
 function gatherParts(ctx: Context, x: Tensor, indices: Tensor, y: Tensor, dim: number, inner: number) {
@@ -114,8 +114,7 @@ interface ElementsSpec extends Spec {
   readonly type: StorageType;
 }
 
-// y[…, k, …] = x[…, indices[…, k, …], …]: x is walked in the shape of the indices, without the axis, which the index
-// takes.
+// y[…, k, …] = x[…, indices[…, k, …], …]: x is walked in the shape of the indices, except along the axis of the index.
 const GATHER_ELEMENTS: Shader<ElementsSpec> = {
   name: 'gather_elements',
   wgsl: ({ rank }) =>
@@ -149,11 +148,11 @@ const gatherElements: Kernel<number> = {
 interface GatherNDSpec extends Spec {
   readonly lanes: Lanes;
   readonly type: StorageType;
-  /** Axes that an index names. */
+  /** Number of axes in an index. */
   readonly depth: number;
 }
 
-// An index of `depth` numbers names a slice of u.slice vectors within its batch.
+// An index of `depth` numbers selects a slice of u.slice vectors within its batch.
 const GATHER_ND: Shader<GatherNDSpec> = {
   name: 'gather_nd',
   wgsl({ depth }) {

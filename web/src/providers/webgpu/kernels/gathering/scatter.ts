@@ -1,5 +1,5 @@
-// ScatterElements and ScatterND. Updates that may meet in one place are combined by one thread, in their order: no
-// atomics, any dtype, the same sum each time. An update whose index is out of range changes nothing.
+// ScatterElements and ScatterND. One thread combines updates of the same place, in their order: no atomics, any dtype,
+// the same sum each time. An update whose index is out of range has no effect.
 import {
   type Context,
   type Kernel,
@@ -31,7 +31,7 @@ import {
   wrapped,
 } from '../../wgsl';
 
-/** What becomes of the value `a` in place and the update `b`. */
+/** Combines the existing value `a` with the update `b`. */
 const COMBINE = { none: 'b', add: 'a + b', mul: 'a * b', min: 'min(a, b)', max: 'max(a, b)' } as const;
 type Reduction = keyof typeof COMBINE;
 
@@ -49,7 +49,7 @@ export function combine({ reduction, type, wrap }: ScatterSpec): string {
 fn combine(a: T, b: T) -> T { return ${wrapped(wraps, COMBINE[reduction])}; }`;
 }
 
-/** y[at] is combined with an element of the updates. */
+/** Combines y[at] with an element of the updates. */
 function update(type: StorageType, at: string, from: string): string {
   return `y[${at}] = ${stored(
     type,
@@ -58,7 +58,7 @@ function update(type: StorageType, at: string, from: string): string {
   )};`;
 }
 
-// A thread takes a column of updates along the axis: columns never meet.
+// A thread applies a column of updates along the axis: columns have no place in common.
 const SCATTER_ELEMENTS: Shader<ScatterSpec> = {
   name: 'scatter_elements',
   wgsl: (spec) =>
@@ -82,7 +82,7 @@ function reductionOf(name: string): Reduction {
   return name as Reduction;
 }
 
-/** What the updates go to: a copy of x, or x where the result is bound to its buffer. */
+/** The destination of the updates: a copy of x, or x itself if the result is bound to its buffer. */
 function targetOf(ctx: Context, x: Tensor): Tensor {
   if (ctx.boundInPlace(0, 0)) {
     ctx.view(0, x, x.dims);
@@ -130,8 +130,8 @@ export const scatterElements: Kernel<ScatterAttributes> = {
   },
 };
 
-// The thread of element `i` of a slice goes through all tuples of indices; u.tuples of them, or one where they cannot
-// meet.
+// The thread of element `i` of a slice walks all tuples of indices; u.tuples of them, or one if no two are the same
+// place.
 const SCATTER_ND: Shader<ScatterSpec> = {
   name: 'scatter_nd',
   wgsl(spec) {
@@ -165,7 +165,7 @@ export const scatterND: Kernel<Reduction> = {
     if (updates.size === 0 || y.size === 0) return;
     const slice = sizeOf(x.dims.slice(depth));
     const tuples = sizeOf(indices.dims.slice(0, -1));
-    // Without a reduction ONNX forbids indices that meet.
+    // Without a reduction ONNX forbids repeated indices.
     const each = reduction === 'none' ? 1 : tuples;
     const count = slice * (tuples / each);
     ctx.dispatch<ScatterSpec>({

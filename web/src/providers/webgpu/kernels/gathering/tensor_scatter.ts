@@ -1,25 +1,24 @@
-// TensorScatter: new rows written into a cache, at a place of each batch's own. Where the result is bound to the
-// cache's own buffer, nothing else is written.
+// TensorScatter: new rows written into a cache, at a place for each batch. If the result is bound to the cache's own
+// buffer, only these rows are written.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../../../../contract/kernel';
 import { ALL, inLanes, INDICES, type Lanes, linearMain, linearWorkgroups, normalizeAxis, sizeOf } from '../../wgsl';
 
 interface TensorScatterSpec extends Spec {
   readonly circular: boolean;
-  /** Whether there are indices to write at; else 0. */
+  /** True if there are indices; otherwise rows begin at 0. */
   readonly placed: boolean;
   readonly lanes: Lanes;
   readonly type: StorageType;
 }
 
-/** Where the first row goes; around the end in a circle, from either side. */
+/** The place of the first row; a circular cache wraps around, at both ends. */
 const first = ({ circular, placed }: TensorScatterSpec, outer: string): string => {
   const given = `places[${outer} / u.outer_of_batch]`;
   if (!placed) return '0u';
   return circular ? `u32((${given} % i32(u.length) + i32(u.length)) % i32(u.length))` : `u32(${given})`;
 };
 
-// The cache is [outer, length, inner], the update [outer, rows, inner]. Each element of the result asks whether it is
-// new.
+// The cache is [outer, length, inner], the update [outer, rows, inner]. Each element of the result checks if it is new.
 const TENSOR_SCATTER: Shader<TensorScatterSpec> = {
   name: 'tensor_scatter',
   wgsl: (spec) =>
@@ -31,7 +30,7 @@ const TENSOR_SCATTER: Shader<TensorScatterSpec> = {
   if (row < u.rows) { y[i] = update[(outer * u.rows + row) * u.inner + column]; } else { y[i] = x[i]; }`),
 };
 
-/** Each element of the update finds its place. */
+/** Each element of the update computes its place. */
 const IN_PLACE: Shader<TensorScatterSpec> = {
   name: 'tensor_scatter_in_place',
   wgsl: (spec) =>

@@ -1,5 +1,4 @@
-// NGramRepeatBlock of com.microsoft: scores of tokens that would repeat what was written before become those of the
-// impossible.
+// NGramRepeatBlock of com.microsoft: tokens that would repeat an earlier n-gram get the lowest score.
 import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec } from '../../../../contract/kernel';
 import { linearMain, linearWorkgroups, mathFunctions } from '../../wgsl';
 
@@ -7,7 +6,7 @@ interface BlockSpec extends Spec {
   readonly length: number;
 }
 
-// A thread is a score: its token is looked for where the tokens before are those that were written last.
+// A thread has a score: it looks for its token after earlier occurrences of the last tokens.
 const BLOCK: Shader<BlockSpec> = {
   name: 'ngram_repeat_block__any',
   wgsl: ({ length }) => {

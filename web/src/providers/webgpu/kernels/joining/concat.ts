@@ -1,5 +1,5 @@
-// Concat: the output is seen as [outer, width], and each input has some of the columns. One dispatch serves as many
-// inputs as may be bound; on a software adapter, where pipelines cost much, many inputs have a dispatch each (see
+// Concat: the output is viewed as [outer, width], and each input has some of the columns. One dispatch handles as many
+// inputs as may be bound. On a software adapter, where pipelines are expensive, many inputs have a dispatch each (see
 // strided_copy).
 import {
   type Context,
@@ -27,13 +27,13 @@ interface ConcatSpec extends Spec {
   readonly inputs: number;
   readonly lanes: Lanes;
   readonly type: StorageType;
-  /** Vectors that a thread does in turn. */
+  /** Vectors that a thread copies in turn. */
   readonly items: number;
   /** The inputs are columns of wider tensors. */
   readonly columns: boolean;
 }
 
-/** Inputs for which a software adapter has a pipeline of its own. */
+/** The most inputs for which a software adapter gets a separate pipeline. */
 const FEW = 4;
 
 const CONCAT: Shader<ConcatSpec> = {
@@ -55,7 +55,7 @@ const CONCAT: Shader<ConcatSpec> = {
   },
 };
 
-/** What is in `from` of each tensor goes side by side to columns of y from `start` on. */
+/** Copies the columns `from` of each tensor side by side to columns of y from `start` on. */
 function concatColumns(
   ctx: Context,
   tensors: readonly Tensor[],
@@ -91,7 +91,7 @@ function concatColumns(
   });
 }
 
-/** What comes of the tensors side by side. One without elements need not fit, if it adds nothing that is not there. */
+/** The dims of the joined tensors. One without elements need not fit, if it contributes nothing. */
 function joinedDims(tensors: readonly Tensor[], axis: number, own: (tensor: Tensor, k: number) => number): number[] {
   const model = tensors.find(({ size }) => size > 0) ?? tensors[0];
   const dims = model.dims.slice();
@@ -119,7 +119,7 @@ export const joining: Kernel<ConcatAttributes> = {
   features: ['columns'],
   attributes: (given) => ({ axis: given.integer('axis', 0), columns: readColumns(given) }),
   resolve(ctx, { axis: givenAxis, columns }) {
-    // The tensor to write into comes last.
+    // The tensor to write into is last.
     const tensors = ctx.inputs.slice(0, columns.into).map((_, i) => ctx.input(i));
     const axis = normalizeAxis(givenAxis, tensors[0].dims.length);
     const own = (tensor: Tensor, k: number): number => columns.x[2 * k + 1] ?? tensor.dims[axis];
@@ -129,7 +129,7 @@ export const joining: Kernel<ConcatAttributes> = {
     if (full.length === 1 && isWhole) return ctx.view(0, full[0].tensor, dims);
     const { y, at } = outputColumns(ctx, dims, columns);
     if (y.size === 0) return;
-    // A row is all that lies behind the axis; with columns it is the last one.
+    // A row is everything after the axis; with columns the axis is the last one.
     const inner = sizeOf(dims.slice(axis + 1));
     const from = full.map(({ tensor, k }): Columns => {
       if (!isWhole) return columnsOf(tensor, columns.x.slice(2 * k, 2 * k + 2));

@@ -1,4 +1,4 @@
-// Pad and CenterCropPad. Negative pads cut. Each thread finds the place in the input that its element comes from.
+// Pad and CenterCropPad. Negative pads cut. Each thread computes the place in the input of its element.
 import {
   type Context,
   type Kernel,
@@ -28,15 +28,15 @@ interface PadSpec extends Spec {
   readonly rank: number;
   readonly lanes: Lanes;
   readonly type: StorageType;
-  /** Whether the constant is a tensor; else it is a uniform. */
+  /** True if the constant is a tensor; otherwise it is a uniform. */
   readonly filled: boolean;
 }
 
-/** Where an index `p: i32` that left the input (of `n` elements) comes back. */
+/** Maps an index `p: i32` outside the input (of `n` elements) back into it. */
 const INTO_RANGE: { readonly [mode in Mode]: string } = {
   constant: '',
   edge: 'p = clamp(p, 0, n - 1);',
-  // Mirrored at both ends, as often as it takes; the ends themselves are not doubled.
+  // Mirrored at both ends, repeatedly; the end elements are not doubled.
   reflect: 'let m = max(2 * n - 2, 1); p = p % m; p = select(p, p + m, p < 0); p = min(p, m - p); p = min(p, n - 1);',
   wrap: 'p = p % n; p = select(p, p + n, p < 0);',
 };
@@ -60,10 +60,7 @@ const PAD: Shader<PadSpec> = {
   },
 };
 
-/**
- * One element of padding along an axis means that neighbors cannot be folded; axes without padding fold into the one
- * before.
- */
+/** Padding along an axis prevents folding with its neighbors; axes without padding fold into the previous one. */
 function fold(
   dims: readonly number[],
   before: readonly number[],
@@ -105,7 +102,7 @@ function pad(
     const offset = before.reduce((sum, count, axis) => sum - count * strides[axis], 0);
     return stridedCopy(ctx, x, { offset, strides }, y, { strides: stridesOf(dims) }, dims);
   }
-  // Negative pads cut first; what is left is repeated.
+  // Negative pads cut first; the rest is repeated.
   const left = x.dims.map((dim, axis) => dim + Math.min(before[axis], 0) + Math.min(after[axis], 0));
   if (mode !== 'constant' && left.some((dim) => dim <= 0))
     throw new KernelError(
@@ -168,7 +165,7 @@ const padKernel: Kernel<Mode> = {
       after[axis] = pads[axes.length + k];
     });
     const value = ctx.inputs[2];
-    // A constant comes as a number, anything else as a tensor on the GPU.
+    // A constant is a number, any other value a tensor on the GPU.
     pad(ctx, mode, x, before, after, value?.location === 'gpu' ? value : (ctx.data(2)?.[0] ?? 0));
   },
 };
@@ -184,8 +181,8 @@ const centerCropPad: Kernel<number[] | undefined> = {
     const before = x.dims.map(() => 0);
     const after = x.dims.map(() => 0);
     axes.forEach((axis, k) => {
-      const more = sizes[sizes.length === 1 ? 0 : k] - x.dims[axis]; // one size is that of all
-      // The odd element is cut or added at the end when padding, at the beginning when cropping rounds down.
+      const more = sizes[sizes.length === 1 ? 0 : k] - x.dims[axis]; // one size applies to all axes
+      // The odd element is cut or added at the end when padding, and at the start when cropping rounds down.
       before[axis] = more >= 0 ? Math.floor(more / 2) : -Math.floor(-more / 2);
       after[axis] = more - before[axis];
     });

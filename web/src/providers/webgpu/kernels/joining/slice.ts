@@ -17,7 +17,7 @@ const slice: Kernel = {
       const dim = x.dims[axis];
       if (steps[k] === 0) throw new KernelError('Slice: a step of 0');
       const back = steps[k] < 0;
-      // Going back, an end before the beginning is -1, not the last element.
+      // In a backward slice an end before the first element is -1, not the last element.
       const clamp = (at: number, low: number, high: number): number =>
         Math.min(Math.max(at < 0 ? at + dim : at, low), high);
       first[axis] = back ? clamp(starts[k], 0, dim - 1) : clamp(starts[k], 0, dim);

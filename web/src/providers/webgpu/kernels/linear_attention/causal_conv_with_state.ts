@@ -1,5 +1,5 @@
-// CausalConvWithState: each channel by itself, over the positions up to its own; those before the first are in the
-// state.
+// CausalConvWithState: convolves each channel separately, over the positions up to the current one; the state has the
+// positions before the first.
 import {
   type Context,
   type Kernel,
@@ -11,7 +11,7 @@ import {
 import { FLOATS, laneAliases, linearMain, linearWorkgroups, load, mathFunctions, sizeOf, stored } from '../../wgsl';
 
 interface CausalSpec extends Spec {
-  /** Whether channels are the last axis, not positions. */
+  /** True if channels are the last axis, not positions. */
   readonly last: boolean;
   readonly past: boolean;
   readonly bias: boolean;
@@ -20,8 +20,8 @@ interface CausalSpec extends Spec {
 }
 
 /**
- * WGSL of place(batch, channel, position, positions), and of before(batch, channel, position), which goes back into the
- * state.
+ * WGSL of place(batch, channel, position, positions), and of before(batch, channel, position), which reads positions in
+ * the state.
  */
 function reading({ last, past, type }: Pick<CausalSpec, 'last' | 'past' | 'type'>): string {
   const place = last

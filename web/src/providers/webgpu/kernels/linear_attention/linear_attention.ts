@@ -1,5 +1,5 @@
-// LinearAttention: a recurrent state of keys by values instead of a cache. A thread owns a column of the state, and
-// goes from token to token.
+// LinearAttention: a recurrent state of keys by values instead of a cache. A thread has a column of the state, and
+// walks from token to token.
 import {
   type Context,
   type Kernel,
@@ -13,10 +13,10 @@ import { bindingCount, FLOATS, linearMain, linearWorkgroups, load, stored } from
 
 interface RecurrenceSpec extends Spec {
   readonly delta: boolean;
-  /** What a state is multiplied by before a token: a number of the head, one of each key's element, or 1. */
+  /** The factor of a state before each token: a number per head, one per element of a key, or 1. */
   readonly decay: 'none' | 'head' | 'element';
   readonly past: StorageType | undefined;
-  /** Whether the past is in the state already. */
+  /** True if the past is in the state already. */
   readonly filled?: boolean;
   readonly present: StorageType | undefined;
   /** Query heads that share a state. */
@@ -24,7 +24,7 @@ interface RecurrenceSpec extends Spec {
   readonly type: StorageType;
 }
 
-// state is [batch, heads, keySize, valueSize] in f32, as past and present are in theirs, slot for slot.
+// state is [batch, heads, keySize, valueSize] in f32; past and present have the same order, slot for slot.
 const RECURRENCE: Shader<RecurrenceSpec> = {
   name: 'linear_attention__column',
   wgsl({ delta, decay, past, filled, present, shared, type }) {
@@ -140,13 +140,13 @@ function resolve(ctx: Context, { queryHeads, heads, scale, rule, window }: Linea
   if (past && past.dims.join() !== dims.join())
     throw new KernelError(`LinearAttention: a past state [${past.dims}] that should be [${dims}]`);
   const y = ctx.output(0, [batch, tokens, outer * valueSize]);
-  // Of the type of the past, where there is one.
+  // Of the past's type, if there is one.
   const present = ctx.wants(1) ? ctx.output(1, dims, past?.dtype ?? query.dtype) : undefined;
   const size = batch * heads * keySize * valueSize;
   const slots = Math.max(1, window);
   const past_start = (slots - 1) * size;
   const state = ctx.temp(own, DType.float32);
-  // With all that is optional it binds more tensors than every device allows.
+  // With all optional inputs it binds more tensors than every device allows.
   const bound = [query, key, value, past, decay, beta, y, state, present].filter((tensor) => tensor !== undefined);
   const filled = past && bindingCount(bound, ctx.device) > ctx.device.maxStorageBuffersPerStage;
   if (filled) {

@@ -18,7 +18,7 @@ interface EliminationSpec extends Spec {
   readonly to: StorageType;
 }
 
-// `work` holds the matrix, and for an inverse the identity to its right: rows of u.width elements.
+// `work` has the matrix, and for an inverse the identity to its right: rows of u.width elements.
 const ELIMINATION: Shader<EliminationSpec> = {
   name: 'det__elimination',
   wgsl: ({ inverse, from, to }) => `${laneAliases(1)}

@@ -1,4 +1,4 @@
-// Einsum: two operands as a matrix product where they are one, anything else element by element.
+// Einsum: two operands as a matrix product if possible, all others element by element.
 import {
   type Binding,
   type Context,
@@ -37,7 +37,7 @@ function parse(equation: string, ranks: readonly number[]): Terms {
     return labels(text, hidden);
   });
   if (right !== undefined) return { operands, output: labels(right, widest) };
-  // Without an output: what comes once, in alphabetical order, after the ellipsis.
+  // Without an output: labels that occur once, in alphabetical order, after the ellipsis.
   const counts = new Map<string, number>();
   for (const label of operands.flat()) counts.set(label, (counts.get(label) ?? 0) + 1);
   const single = [...counts]
@@ -80,7 +80,7 @@ function resolve(ctx: Context, equation: string): void {
   if (y.size > 0) contract(ctx, terms, tensors, sizes, y);
 }
 
-/** In one go, or, of more operands than can be bound, the first two before the others. */
+/** In one dispatch or, with more operands than can be bound, the first two before the others. */
 function contract(
   ctx: Context,
   { operands, output }: Terms,

@@ -1,5 +1,5 @@
-// Gemm: alpha * A @ B + beta * C, with transposes (a fourth input is a residual that Python's passes put there); and
-// com.microsoft's FusedGemm, which ends in an activation.
+// Gemm: alpha * A @ B + beta * C, with transposes (Python's passes add a residual as fourth input); and com.microsoft's
+// FusedGemm, which ends in an activation.
 import type { Attributes } from '../../../../contract/attributes';
 import { type Context, type Kernel, KernelError, MICROSOFT_DOMAIN } from '../../../../contract/kernel';
 import { epilogueOf, readEpilogue, residualOf } from '../../wgsl/epilogue';

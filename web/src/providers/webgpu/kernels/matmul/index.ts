@@ -1,6 +1,6 @@
-// MatMul (a third input is a bias and a fourth a residual that Python's passes put there), and com.microsoft's
-// FusedMatMul (transposes and a factor). Passes put transposes around both into `a_perm`, `b_perm` and `y_perm`: what
-// can be read or written where it lies is not moved.
+// MatMul (Python's passes add a bias as third and a residual as fourth input), and com.microsoft's FusedMatMul
+// (transposes and a factor). Passes turn transposes around both into `a_perm`, `b_perm` and `y_perm`: operands and
+// results that can be read or written in place are not moved.
 import type { Attributes } from '../../../../contract/attributes';
 import {
   type Context,
@@ -24,12 +24,12 @@ import { Dialect, Place } from '../../../../schema/dialect';
 interface MatMulAttributes {
   readonly epilogue?: Program;
   readonly alpha: number;
-  /** Whether the last two axes of each operand are swapped, and whether its first axis comes just before the last. */
+  /** For each operand: true to swap its last two axes, and true to move its first axis to just before the last. */
   readonly swap: readonly [boolean, boolean];
   readonly rotate: readonly [boolean, boolean];
-  /** Before that the operands, and at last the product, are transposed. */
+  /** The transposes of the operands before the product, and of the result at the end. */
   readonly perms: readonly (readonly number[] | undefined)[];
-  /** Whether the sums of parts of k are left to whoever reads them. */
+  /** True if the reader adds up the sums of parts of k. */
   readonly parts: boolean;
 }
 
@@ -49,7 +49,7 @@ function attributes(a: Attributes): MatMulAttributes {
   };
 }
 
-/** The axes of an operand that are read as [...batch, rows, columns]. */
+/** The axes of an operand, read as [...batch, rows, columns]. */
 function axesOf(x: Tensor, swap: boolean, rotate: boolean, given?: readonly number[]): readonly number[] {
   let perm = given ?? x.dims.map((_, axis) => axis);
   const last = perm.length - 1;
@@ -58,7 +58,9 @@ function axesOf(x: Tensor, swap: boolean, rotate: boolean, given?: readonly numb
   return swap ? [...perm.slice(0, -2), perm[last], perm[last - 1]] : perm;
 }
 
-/** x with axes in that order, moved unless `reads` takes their strides. A vector is a row, or on the right a column. */
+/**
+ * x with axes in this order, moved unless `reads` accepts their strides. A vector is a row, or on the right a column.
+ */
 function operand(
   ctx: Context,
   x: Tensor,
@@ -72,7 +74,7 @@ function operand(
   return bindsWhole(x, ctx.device) && reads(stack.strides) ? stack : stackOf(permuted(ctx, x, axes));
 }
 
-/** Rows of a matrix below which tiles that are not full, and reading the other one, cost more than moving them. */
+/** With fewer rows of a matrix, partial tiles and reading the other matrix cost more than moving them. */
 const SHORT = 256;
 
 function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: MatMulAttributes): void {
@@ -81,7 +83,7 @@ function resolve(ctx: Context, { epilogue, alpha, swap, rotate, perms, parts }: 
   const [aDims, bDims] = [aAxes.map((axis) => left.dims[axis]), bAxes.map((axis) => right.dims[axis])];
   const shapes = matrixShapes(aDims, bDims);
   const { m, n, k, batch } = shapes;
-  // Rows of many small matrices that one matrix multiplies: as one tall matrix it is read once.
+  // Rows of many small matrices, multiplied by one matrix, form one tall matrix, so that the one matrix is read once.
   const short = m < SHORT && bDims.slice(0, -2).every((dim) => dim === 1);
   const fits = (dims: readonly number[], strides: readonly number[]) =>
     !short || foldWalk({ dims: dims.slice(0, -1), strides: [strides] }).dims.length < 2;

@@ -1,5 +1,5 @@
-// BatchNormalization: a factor and a shift for each channel. At inference the statistics are inputs, in training they
-// are taken of x.
+// BatchNormalization: a factor and a shift for each channel. At inference the statistics are inputs; in training they
+// are computed from x.
 import {
   type Context,
   type Kernel,
@@ -28,7 +28,7 @@ import { reduceMeanOf } from '../reduction/reduce';
 interface BatchSpec extends Spec {
   readonly lanes: Lanes;
   readonly storage: StorageType;
-  /** Channels last: then a vector holds the elements of `lanes` channels. */
+  /** Channels last: a vector then has the elements of `lanes` channels. */
   readonly last: boolean;
 }
 

@@ -20,7 +20,7 @@ interface GroupSpec extends Spec {
   readonly layout: RowLayout;
   readonly storage: StorageType;
   /**
-   * Channels last: a row is a group, some channels of each pixel, or one channel of each (4 such rows lie side by
+   * Channels last: a row is a group, some channels of each pixel, or one channel of each (4 such rows are side by
    * side).
    */
   readonly last?: 'groups' | 'channels';
@@ -37,7 +37,7 @@ const PLACE_IN_GROUP = `let pixel = i / u.channels; let own = i % u.channels;
   let row = pixel / u.pixels * u.groups + own / u.group_channels;
   let step = pixel % u.pixels * u.group_channels + own % u.group_channels;`;
 
-/** A row is the channels of a group with all their pixels; scale and bias belong to a channel. */
+/** A row is the channels of a group with all their pixels; each channel has a scale and a bias. */
 const GROUP: Shader<GroupSpec> = {
   name: 'group_normalization',
   wgsl({ layout, storage, last }) {
@@ -47,7 +47,7 @@ const GROUP: Shader<GroupSpec> = {
       last === 'groups'
         ? `let here = (row / u.groups * u.pixels + step / u.group_channels) * u.channels + ${IN_GROUP};\n    `
         : '';
-    // With channels first, 4 elements of a row are of one channel: its pixels are a multiple of 4 then.
+    // With channels first, 4 elements of a row are in one channel: its number of pixels is then a multiple of 4.
     const each = laneType('f32', last ? lanes : 1);
     return rowMain({
       layout,
@@ -70,7 +70,7 @@ function normalizeGroups(ctx: Context, channelsLast: boolean, wanted: number | '
   const y = ctx.output(0, x.dims);
   if (x.size === 0) return;
   const channels = x.dims[channelsLast ? x.dims.length - 1 : 1];
-  const last = channelsLast && channels > 1; // one channel lies the same either way
+  const last = channelsLast && channels > 1; // one channel has the same order in both layouts
   const groups = wanted === 'channels' ? channels : wanted;
   if (groups <= 0 || channels % groups !== 0 || scale.size !== channels || bias.size !== channels) {
     throw new KernelError(
@@ -107,7 +107,7 @@ interface GroupRows {
 
 function rowsFirst(ctx: Context, images: number, pixels: number, channels: number, groups: number): GroupRows {
   const length = (channels / groups) * pixels;
-  // Where a channel's pixels are not whole vectors, neither is the row to be.
+  // If a channel's pixels are not whole vectors, the row must not be read in vectors, either.
   const rows = rowsOf(ctx, images * groups, length, 1);
   const whole = rows.layout.wide !== 'steps' || pixels % 4 === 0;
   const layout: RowLayout = whole ? rows.layout : { ...rows.layout, wide: 'none', once: false };

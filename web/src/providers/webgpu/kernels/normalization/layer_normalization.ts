@@ -1,5 +1,5 @@
-// Normalization of rows: LayerNormalization, RMSNormalization and what onnxruntime makes of them (with a residual
-// before: Skip…).
+// Normalization of rows: LayerNormalization, RMSNormalization and onnxruntime's variants (with a residual before:
+// Skip…).
 import type { Attributes } from '../../../../contract/attributes';
 import {
   type Context,
@@ -24,25 +24,25 @@ import { dispatchRows, type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD, S
 import { Dialect } from '../../../../schema/dialect';
 
 interface NormSpec extends Spec {
-  /** Whether the mean is taken away first. */
+  /** True if the mean is subtracted first. */
   readonly centered: boolean;
   readonly layout: RowLayout;
   readonly storage: StorageType;
   /** Type of scale and bias: they may be wider than x. */
   readonly scale: StorageType;
-  /** Whether scale and bias have an element for each of x; else one for each position in a row. */
+  /** True if scale and bias have an element for each of x; otherwise one for each position in a row. */
   readonly whole: boolean;
   readonly biased: boolean;
   readonly skip: boolean;
   readonly skipBias: boolean;
-  /** Of x, that are added up. */
+  /** Parts of x, which are added up. */
   readonly parts: number;
-  /** Which outputs beside y are wanted. */
+  /** The wanted outputs besides y. */
   readonly mean: boolean;
   readonly inverse: boolean;
   readonly sum: boolean;
   readonly epilogue?: readonly Instruction[];
-  /** Whether y's bytes are written, too. */
+  /** True if y's bytes are written, too. */
   readonly words: boolean;
 }
 
@@ -73,7 +73,7 @@ const SHADER: Shader<NormSpec> = {
         y[at] = ${stored(storage, lanes, 'value')};
         ${words ? `words[at] = ${wordText(epilogue!, 'value')};` : ''}
         ${sum ? `sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
-      // Infinities have no distance from their mean; where none is taken, it is 0.
+      // Infinities have no distance from their mean; without a mean it is 0.
       finish: `${
         mean ? `means[row] = ${centered ? 'select(mean + rest, mean, abs(mean) > 3.4028234e38)' : '0.0'};` : ''
       } ${inverse ? 'inverses[row] = inverse;' : ''}`,
@@ -84,23 +84,23 @@ const SHADER: Shader<NormSpec> = {
 
 interface Norm {
   readonly x: Tensor;
-  /** Whether x has an axis before all others, of parts that are added up. */
+  /** True if x has a leading axis of parts that are added up. */
   readonly inParts?: boolean;
   readonly scale: Tensor;
   readonly bias?: Tensor;
   readonly skip?: Tensor;
   readonly skipBias?: Tensor;
-  /** Where rows begin. */
+  /** The first axis of a row. */
   readonly axis: number;
   readonly epsilon: number;
   readonly centered: boolean;
   /** Indices of the outputs for the mean, the inverse of the spread, and the sum with the skip. */
   readonly outputs: { readonly mean?: number; readonly inverse?: number; readonly sum?: number };
-  /** What becomes of y's elements. */
+  /** The steps applied to y's elements. */
   readonly epilogue?: Program;
 }
 
-/** Whether a tensor is what another one of its last axes is, for all of those before. */
+/** True if `small` equals the last axes of `dims`, so that it is repeated along the axes before. */
 function repeats(small: readonly number[], dims: readonly number[]): boolean {
   const own = small.slice(small.findIndex((dim) => dim !== 1));
   return own.length <= dims.length && own.every((dim, i) => dim === dims[dims.length - own.length + i]);
@@ -126,7 +126,7 @@ function normalize(ctx: Context, n: Norm): void {
   const sum = extra(n.outputs.sum, dims, dtype);
   const words = wordsOf(ctx, y, length % 4 === 0);
   if (y.size === 0) return;
-  // Usually they have a row's shape; whatever else broadcasts is repeated, for a row or, if it must be, for all of x.
+  // Usually they have a row's shape; other shapes are repeated, for a row or, if necessary, for all of x.
   const affine = [n.scale, n.bias].filter((given) => given !== undefined);
   const whole = affine.some(
     (given) =>
@@ -137,7 +137,7 @@ function normalize(ctx: Context, n: Norm): void {
   );
   const { centered, epsilon, epilogue } = n;
   const common = { whole, length, parts, scale, bias, skipBias, centered, epsilon, epilogue };
-  // What is repeated, for less than all rows, goes with all of them only; so do parts, which few rows have.
+  // A shape repeated for some of the rows can only be combined with all rows; so can parts, which few rows have.
   if (whole || parts > 1 || (skip && skip.size !== y.size))
     return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum, words });
   const of = (tensor: Tensor | undefined) => tensor && ctx.reshape(tensor, [outer, tensor.size / outer]);
@@ -158,7 +158,7 @@ interface Normalized
   readonly y: Tensor;
   readonly rows: number;
   readonly length: number;
-  /** Of x, [parts, ...], which are added up. */
+  /** Parts of x, [parts, ...], which are added up. */
   readonly parts: number;
   readonly whole: boolean;
   readonly means?: Tensor;
@@ -219,7 +219,7 @@ function normalizeRows(
   dispatchRows(ctx, dispatch, n.centered ? SPREAD_KEPT : { inverse: 'F' }, ['means', 'inverses']);
 }
 
-/** Rows of x by the root of the mean of their squares, times `scale`, of a row's length. */
+/** Divides rows of x by the root of the mean of their squares, times `scale`, of a row's length. */
 export function rootMeanSquare(
   ctx: Context,
   norm: Pick<Normalized, 'x' | 'y' | 'rows' | 'length' | 'epsilon'> & { readonly scale: Tensor },
@@ -230,7 +230,7 @@ export function rootMeanSquare(
 interface NormAttributes {
   readonly axis: number;
   readonly epsilon: number;
-  /** Of the forms with a residual: whether x is a product's parts (passes/placed/product_parts.py). */
+  /** For the forms with a residual: true if x is a product's parts (passes/placed/product_parts.py). */
   readonly parts: boolean;
   readonly epilogue?: Program;
 }
@@ -244,7 +244,7 @@ const attributes =
   });
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
-/** LayerNormalization(x, scale, bias?) and its kin without the mean. */
+/** LayerNormalization(x, scale, bias?) and its variants without the mean. */
 function plain(op: string, centered: boolean, domain?: string): Kernel<NormAttributes> {
   return {
     op,

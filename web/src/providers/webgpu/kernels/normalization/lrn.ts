@@ -1,4 +1,4 @@
-// LRN: each element is divided by a power of the squares of its neighbors in the other channels.
+// LRN: divides each element by a power of the squares of its neighbors in the other channels.
 import { type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../../../../contract/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';

@@ -20,7 +20,7 @@ const LARGEST: RowPhase = {
   step: 'largest = max(largest, x);',
   merge: 'largest = max(largest, other_largest);',
 };
-/** A NaN or an infinity among the elements makes this, and so all of the row, NaN. */
+/** A NaN or an infinity among the elements makes this, and therefore the whole row, NaN. */
 const EXPONENTIALS: RowPhase = {
   accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
   step: 'let d = x - largest; total += x_or_nan(exp(d), d);',

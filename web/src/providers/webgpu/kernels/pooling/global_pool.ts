@@ -13,7 +13,7 @@ import { inBatches } from '../../wgsl/large';
 import { mathFunctions, orNan } from '../../wgsl/math';
 import { type RowLayout, rowMain, rowsOf } from '../shared/rows';
 
-/** What is gathered of the elements x, and what becomes of it. */
+/** The combination of the elements x, and the final step. */
 const POOLS = {
   GlobalAveragePool: {
     start: '0.0',
@@ -71,7 +71,7 @@ function resolve(ctx: Context, pool: Pool, last: boolean, p: number): void {
   inBatches(ctx, x.dims[0], { x, y }, (part) => poolImages(ctx, pool, last, p, part.x, part.y));
 }
 
-/** All spatial axes of x become one element of y. */
+/** Reduces all spatial axes of x to one element of y. */
 export function poolImages(ctx: Context, pool: Pool, last: boolean, p: number, x: Tensor, y: Tensor): void {
   const spatial = last ? x.dims.slice(1, -1) : x.dims.slice(2);
   const [images, channels] = [x.dims[0], last ? x.dims[x.dims.length - 1] : x.dims[1]];

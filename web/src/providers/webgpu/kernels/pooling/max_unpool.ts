@@ -1,4 +1,4 @@
-// MaxUnpool: elements go back to where MaxPool found them; everywhere else there are zeros.
+// MaxUnpool: puts elements back where MaxPool found them; all others are zeros.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../../../../contract/kernel';
 import { FLOATS, HOST, linearMain, linearWorkgroups, stridedCopy, stridesOf } from '../../wgsl';
 import { readWindow, slideTransposed, type WindowAttributes } from '../../../../contract/window';
@@ -25,7 +25,7 @@ const maxUnpool: Kernel<WindowAttributes> = {
     const kernel = window.kernelShape;
     if (x.dims.join() !== indices.dims.join() || x.dims.length !== kernel.length + 2)
       throw new KernelError(`MaxUnpool of [${x.dims}] by indices [${indices.dims}] and a window of [${kernel}]`);
-    // What the indices count in; the result may be cut from it, or be larger.
+    // The shape to which the indices refer; the result may be cut from it, or be larger.
     const own = [...x.dims.slice(0, 2), ...slideTransposed(window, x.dims.slice(2), kernel).output];
     const dims = ctx.data(2) ?? own;
     if (dims.length !== own.length) throw new KernelError(`MaxUnpool of [${x.dims}] to the shape [${dims}]`);

@@ -24,8 +24,8 @@ import { type Geometry, readWindow, slide, type WindowAttributes } from '../../.
 interface PoolKind {
   readonly types: readonly DTypeName[];
   /**
-   * Of type T; `x` is an element, `p` the norm's order, `count` the number of elements (with pads, if they are to be
-   * counted), an f32.
+   * Of type T; `x` is an element, `p` the norm's order, `count` the number of elements (with pads, if they count), an
+   * f32.
    */
   readonly start: (type: string) => string;
   readonly step: string;
@@ -49,7 +49,7 @@ const POOLS: { readonly [op: string]: PoolKind } = {
   LpPool: {
     types: ['float32', 'float16'],
     start: () => 'T(0.0)',
-    // pow of 0 is not reliable.
+    // pow of 0 is unreliable.
     step: `if (u.p == 1.0) { value += abs(x); } else if (u.p == 2.0) { value += x * x; }
       else { value += select(or_nan(pow(abs(x), T(u.p)), x), T(0.0), x == T(0.0)); }`,
     finish: `select(select(or_nan(pow(value, T(1.0 / u.p)), value), T(0.0), value == T(0.0)),
@@ -88,7 +88,7 @@ function attributes(a: Attributes): PoolAttributes {
   };
 }
 
-/** Whether the window is all of the image. */
+/** True if the window is the whole image. */
 function coversAll({ input, kernel, dilations, begins, ends }: Geometry): boolean {
   return input.every(
     (size, axis) =>
@@ -185,13 +185,13 @@ const SHADER: Shader<PoolSpec> = {
       .reverse()
       .map((axis) => `let out_${axis} = rest % u.output_${axis}; rest = rest / u.output_${axis};`);
     const channel = 'let channel = rest % u.channels; rest = rest / u.channels;';
-    // How many of a window's elements lie before a place; the window begins at `begin`, below 0 in the pad.
+    // The number of a window's elements before a place; the window begins at `begin`, below 0 in the pad.
     const before = (place: string, axis: number) => {
       const distance = `u32(max(${place} - begin_${axis}, 0))`;
       const elements = dilated ? `(${distance} + u.dilation_${axis} - 1u) / u.dilation_${axis}` : distance;
       return `min(u.kernel_${axis}, ${elements})`;
     };
-    // Of windows that are far larger than the image only what lies in it is walked.
+    // For windows far larger than the image only the part inside is walked.
     const part = all.map(
       (axis) => `let begin_${axis} = i32(out_${axis} * u.stride_${axis} - u.pad_${axis});
   let from_${axis} = ${before('0', axis)};

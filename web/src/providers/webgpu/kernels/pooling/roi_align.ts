@@ -1,4 +1,4 @@
-// RoiAlign: each output is the mean, or the largest, of samples in its part of a region. One thread for an output.
+// RoiAlign: each output is the mean, or the largest, of the samples in its part of a region. One thread for an output.
 import type { Kernel, Shader, Spec, StorageType } from '../../../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';

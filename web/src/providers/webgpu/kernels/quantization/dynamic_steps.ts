@@ -1,4 +1,4 @@
-// Dynamic quantization: the steps, 255 of them, that go from the least to the largest number of a tensor.
+// Dynamic quantization: 255 steps from the smallest to the largest number of a tensor.
 import type { Context, Dispatch, Shader, Spec, Tensor } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
 import {
@@ -22,7 +22,7 @@ interface RangeSpec extends Spec {
   readonly team: number;
 }
 
-// Zero itself is always representable; a NaN counts as that.
+// The range always includes zero; a NaN counts as zero.
 const RANGES: Shader<RangeSpec> = {
   name: 'ranges',
   wgsl({ lanes, team }) {
@@ -44,15 +44,15 @@ ${teamMain({
   },
 };
 
-/** What a dispatch gets for `dynamic_steps()`. */
+/** The members of a dispatch for `dynamic_steps()`. */
 export type Ranges = Required<Pick<Dispatch, 'inputs' | 'uniforms' | 'f32'>>;
 
-/** Parts of a tensor that workgroups of a GPU look at: as many as whoever joins them can read in no time. */
+/** Parts of a tensor for the workgroups of a GPU: few enough that joining them costs little. */
 const PARTS = 32;
-/** Parts that are joined at a time, two in a vector: what is loaded at once is waited for once. */
+/** Parts that are joined at a time, two in a vector: loads that are issued together cost one wait. */
 const AT_ONCE = 16;
 
-/** The least and the largest number of each part of x, float32 [parts, 2]: what `dynamic_steps()` reads. */
+/** The smallest and the largest number of each part of x, float32 [parts, 2]: `dynamic_steps()` reads them. */
 export function rangesOf(ctx: Context, x: Tensor): Ranges {
   const lanes = x.size % 4 === 0 ? 4 : 1;
   const steps = x.size / lanes;
@@ -80,8 +80,9 @@ export function rangesOf(ctx: Context, x: Tensor): Ranges {
 export const STEPS = 'struct Steps { scale: F, zero: F }';
 
 /**
- * WGSL of `dynamic_steps()`, which joins the parts in `ranges` to Steps. Of -inf / inf, onnxruntime makes the largest
- * zero point. Compilers make a division by a constant a multiplication, which rounds otherwise: hence u.levels, 255.
+ * WGSL of `dynamic_steps()`, which joins the parts in `ranges` to Steps. onnxruntime's result for -inf / inf is the
+ * largest zero point. Compilers turn a division by a constant into a multiplication, which rounds differently: hence
+ * u.levels, 255.
  */
 export function dynamicStepsText(spec: Division): string {
   return `${mathFunctions('is_infinite')}
@@ -112,7 +113,7 @@ ${linearMain(`  let steps = dynamic_steps();
   zero[0] = u32(steps.zero);`)}`,
 };
 
-/** Writes the scale, float32, and the zero point, uint8, to which x is to be quantized; one number each. */
+/** Writes the scale, float32, and the zero point, uint8, for the quantization of x; one number each. */
 export function dynamicSteps(ctx: Context, x: Tensor, scale: Tensor, zero: Tensor): void {
   const ranges = rangesOf(ctx, x);
   ctx.dispatch({

@@ -1,4 +1,4 @@
-// com.microsoft's GatherBlockQuantized: elements of a table that is quantized in blocks, dequantized as they are taken.
+// com.microsoft's GatherBlockQuantized: elements of a table quantized in blocks, dequantized while they are gathered.
 import {
   type Kernel,
   KernelError,
@@ -25,8 +25,7 @@ interface BlockSpec extends Spec {
   readonly storage: StorageType;
 }
 
-// The table is [outer, dim, inner] around the axis that is gathered, and [before, size, after] around the one that has
-// blocks.
+// The table is [outer, dim, inner] around the gathered axis, and [before, size, after] around the axis with blocks.
 const SHADER: Shader<BlockSpec> = {
   name: 'gather_block_quantized',
   wgsl({ bits, zeros, storage }) {

@@ -1,9 +1,9 @@
 // com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits, in blocks of k with one scale and zero point
-// each. Few rows are multiplied while the weights are unpacked; for more, the weights are unpacked first, and it is a
-// product like others, or of bytes on GPUs that multiply these, where the rows are rounded to 8 bits. Passes add to it
-// (py_ort/ir/block_products.py): that rounding, a normalization of its rows (input 6), an epilogue, a gate that halves
-// its columns, and a residual (input 7). Where somebody wrote the rows as bytes besides, those are input 8, and input 9
-// says what they stand for, as ByteFactors has it.
+// each. Few rows are multiplied while the weights are unpacked. For more rows, the weights are unpacked first, and it
+// is an ordinary product, or a product of bytes on GPUs that multiply these, if the rows are rounded to 8 bits. Passes
+// add to it (py_ort/ir/block_products.py): that rounding, a normalization of its rows (input 6), an epilogue, a gate
+// that halves its columns, and a residual (input 7). If another kernel wrote the rows as bytes too, these are input 8,
+// and input 9 has their scales and zero points, as in ByteFactors.
 import {
   type Binding,
   type Context,
@@ -57,15 +57,15 @@ interface BlockAttributes {
   readonly n: number;
   readonly bits: number;
   readonly block: number;
-  /** Of the normalization, where input 6 is its scale. */
+  /** For the normalization, if input 6 is its scale. */
   readonly epsilon: number;
   readonly gate?: Program;
   readonly epilogue?: Program;
-  /** How exactly rows are multiplied: 0, 1: as float32; 2: as float16; 4: as int8. */
+  /** The precision of rows: 0, 1: float32; 2: float16; 4: int8. */
   readonly accuracy: number;
   /**
-   * The steps of 8 bits in which rows are, or into which they are to be rounded as by DynamicQuantizeLinear. Columns
-   * have one scale and zero point each then.
+   * The 8-bit steps in which rows are, or to which they are to be rounded as by DynamicQuantizeLinear. Each column then
+   * has one scale and zero point.
    */
   readonly steps?: ByteSteps;
 }
@@ -86,9 +86,9 @@ interface BlockProduct extends BlockAttributes {
   readonly sizes: { readonly blocks: number; readonly block: number; readonly zero_bytes: number; readonly k: number };
 }
 
-/** Of accuracy_level. */
+/** A value of accuracy_level. */
 const INT8 = 4;
-/** Rows from which unpacking all weights pays. */
+/** Rows from which unpacking all weights is faster. */
 const MANY_ROWS = 16;
 
 function resolve(ctx: Context, attributes: BlockAttributes): void {
@@ -161,10 +161,11 @@ function ofBytes(ctx: Context, p: BlockProduct, steps: ByteSteps): void {
   multiplyBytes(ctx, p, a, b, { rows, columns, shifted });
 }
 
-/** Whether rows are to be rounded to 8 bits, block by block, and their bytes can be multiplied. */
+/** True if rows are to be rounded to 8 bits, block by block, and their bytes can be multiplied. */
 function takesBlocks(ctx: Context, p: BlockProduct): boolean {
   const { accuracy, bits, block, k, packed } = p;
-  const zeros = packed.zeros === 'middle' || (packed.zeros === 'packed' && bits < 8); // else weights may be no bytes
+  // otherwise weights may exceed bytes
+  const zeros = packed.zeros === 'middle' || (packed.zeros === 'packed' && bits < 8);
   const fits = block >= 32 && MOST_IN_BLOCK % block === 0;
   const whole = accuracy === INT8 && zeros && fits && k % block === 0;
   return whole && !ctx.device.subgroupMatrix && multipliesBytes(ctx, wholeProduct(p, p.b));
@@ -199,7 +200,7 @@ function fewRows(ctx: Context, p: BlockProduct): void {
     spec: {
       ...packed,
       ...shares,
-      // Near 1024 zero points that are no whole numbers would be rounded.
+      // Near 1024, fractional zero points would be rounded.
       halves: shares.halves && packed.zeros !== 'float',
       words,
       whole,
@@ -219,7 +220,7 @@ function fewRows(ctx: Context, p: BlockProduct): void {
       ...(residual && { residual }),
     },
     outputs: { y },
-    // Each number is read by the thread that writes the sum to its place.
+    // The thread that reads a number writes the sum to its place.
     inPlace: { residual: 'y' },
     uniforms: {
       ...p.sizes,
@@ -232,7 +233,7 @@ function fewRows(ctx: Context, p: BlockProduct): void {
   });
 }
 
-/** Bytes four at a time, as they lie in memory. */
+/** Bytes four at a time, in memory order. */
 function inWords(bytes: Tensor): Tensor {
   const size = bytes.size / 4;
   const start = bytes.start === undefined ? undefined : bytes.start / 4;
@@ -245,8 +246,8 @@ function manyRows(ctx: Context, p: BlockProduct): void {
   if (p.norm) rootMeanSquare(ctx, { x: p.a, y: a, scale: p.norm, rows: m, length: k, epsilon: p.epsilon });
   if (takesBlocks(ctx, p)) return ofBlocks(ctx, { ...p, a });
   const transposed = readsTransposed(ctx, m, k);
-  // Of bytes are the encoders, whose every run has many rows; a decoder has them once, and is large.
-  // The rows may be rounded to 8 bits, so to 11 as well.
+  // Weights of bytes are those of encoders, whose every run has many rows; a decoder has many rows only once, and is
+  // large. Rows that may be rounded to 8 bits may be rounded to 11 as well.
   const halves = p.accuracy >= 2 && ctx.device.subgroupMatrix !== undefined;
   const matrix = ctx.temp(
     transposed ? [n, k] : [k, n],
@@ -282,7 +283,7 @@ ${linearMain(`  let at = i / u.width * 2u * u.width + i % u.width;
   y[i] = ${stored(storage, lanes, `${laneType('f32', lanes)}(value)`)};`)}`,
 };
 
-/** Of a gate, columns of the first half go through its function, and are multiplied with those of the second. */
+/** With a gate, columns of the first half go through its function, and are multiplied by those of the second. */
 function withGate(ctx: Context, { m, n, gate, y, width }: BlockProduct, multiplied: (y: Tensor) => void): void {
   if (!gate) return multiplied(y);
   const x = ctx.temp([m, n], y.dtype);

@@ -35,8 +35,8 @@ interface QuantizeAttributes {
 }
 
 /**
- * A tensor seen with more axes, so that its scale broadcasts: one scale for all, one an index of the axis, or one a
- * block of it.
+ * A tensor viewed with more axes, so that its scale broadcasts: one scale for all, one per index of the axis, or one
+ * per block of it.
  */
 function scaled(
   ctx: Context,
@@ -63,7 +63,7 @@ function scaled(
   if (scale.dims.length !== x.dims.length || Math.ceil(x.dims[axis] / length) !== blocks)
     throw new KernelError(`blocks of ${length} do not divide axis ${axis} of [${x.dims}] into ${blocks}`);
   if (length * blocks === x.dims[axis]) return shaped([before, blocks, length, after], [before, blocks, 1, after]);
-  // The last block is shorter: every element gets the scale of its block.
+  // The last block is shorter: gives every element the scale of its block.
   const dims = [before, x.dims[axis], after];
   const repeated = (tensor: Tensor): Tensor => {
     const target = ctx.temp(dims, tensor.dtype);
@@ -169,7 +169,7 @@ fn apply(x: F, scale: F, zero: T_zero) -> R {
 }`,
 );
 
-/** x in the steps that it would be quantized to. */
+/** x, rounded to the steps of its quantization. */
 export function fakeQuantized(ctx: Context, x: Tensor, y = ctx.temp(x.dims, x.dtype)): Tensor {
   const [scale, zero] = [ctx.temp([], DType.float32), ctx.temp([], DType.uint8)];
   dynamicSteps(ctx, x, scale, zero);

@@ -7,13 +7,11 @@ import { withParameters } from '../../wgsl/scalar_functions';
 export interface GateFunction {
   /** An expression of x: F. */
   readonly text: string;
-  /** What it calls. */
+  /** Functions that it calls. */
   readonly math: readonly MathName[];
 }
 
-/**
- * One for each name, whose case does not matter; parameters are handed out in order to the functions that take them.
- */
+/** One for each name, in any case; parameters are assigned in order to the functions that have them. */
 export function gateFunctions(
   names: readonly string[],
   alphas: readonly number[],

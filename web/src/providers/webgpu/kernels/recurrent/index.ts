@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN: the input's products for all times at once, then a dispatch for each step.
+// LSTM, GRU and RNN: the input's products for all steps at once, then a dispatch for each step.
 import type { Attributes } from '../../../../contract/attributes';
 import {
   type Context,
@@ -29,7 +29,7 @@ interface LayerAttributes {
   readonly clip: number;
   readonly coupled: boolean;
   readonly linearFirst: boolean;
-  /** Products see the old state as it is once quantized to uint8 by its range. */
+  /** Products read the old state as quantized to uint8 by its range. */
   readonly quantizedState: boolean;
   /** X and Y with the batch first. */
   readonly batchFirst: boolean;
@@ -74,7 +74,7 @@ function resolve(ctx: Context, layer: Layer, a: LayerAttributes): void {
     const given = ctx.inputs[i];
     return given && a.batchFirst ? permuted(ctx, given, [1, 0, 2]) : given;
   };
-  // Outputs as the steps write them, and what is then to be moved to where the caller wants it.
+  // Outputs in the order in which the steps write them, and the moves that follow to the caller's order.
   const moves: (() => void)[] = [];
   const out = (i: number, dims: readonly number[], perm: readonly number[]): Tensor => {
     if (!ctx.wants(i)) return ctx.temp(dims, x.dtype);
@@ -146,8 +146,8 @@ function layerOfDirection(ctx: Context, layer: Layer, a: LayerAttributes, d: Dir
     [size, columns],
   );
   const xw = ctx.temp([times * batch, columns], d.x.dtype);
-  // With all its optional inputs an LSTM binds more tensors than every device allows: then the biases join the input's
-  // products.
+  // With all its optional inputs an LSTM binds more tensors than every device allows: the biases are then added to the
+  // input's products.
   const optional = [d.bias, d.lengths, d.initialH ?? (a.quantizedState ? d.lastH : undefined), d.peepholes].filter(
     (given) => given !== undefined,
   );
@@ -233,7 +233,7 @@ interface StateSpec {
   readonly lengths: boolean;
 }
 
-// The state before a step, [batch, hidden]; sequences that ended before the step before have zeros.
+// The state before a step, [batch, hidden]; zeros for sequences that ended earlier.
 const OLD_STATE: Shader<StateSpec & Spec> = {
   name: 'recurrent_old_state__any',
   wgsl: ({ first, lengths }) =>

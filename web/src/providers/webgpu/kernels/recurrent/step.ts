@@ -18,9 +18,9 @@ export interface StepSpec extends Spec {
   readonly coupled: boolean;
   readonly clip: boolean;
   readonly linearFirst: boolean;
-  /** Whether this is the first step, which starts from the initial state. */
+  /** True for the first step, which reads the initial state. */
   readonly first: boolean;
-  /** The old state is a binding of its own, old_h [batch, hidden]. */
+  /** The old state is a separate binding, old_h [batch, hidden]. */
   readonly old: boolean;
   readonly storage: StorageType;
 }
@@ -53,7 +53,7 @@ function text(spec: StepSpec): string {
           ? `f32(initial_h[state + ${k}])`
           : '0.0'
         : `f32(y[previous + ${k}])`;
-  // What the old state adds to gates; for those of `from`, instead of the old state another vector.
+  // The old state's contribution to gates; for those of `from`, another vector's.
   const products = (which: readonly number[], from: (k: string) => string) =>
     `${which.map((gate) => `var h_${gate} = 0.0;`).join(' ')}
   for (var k = 0u; k < u.hidden; k++) {
@@ -101,7 +101,7 @@ function text(spec: StepSpec): string {
   let h_new = (1.0 - z_gate) * candidate + z_gate * (${oldState('j')});`;
     },
   };
-  // A sequence of no steps leaves zeros, as in onnxruntime.
+  // A sequence of no steps ends in zeros, as in onnxruntime.
   const empty =
     lengths && first
       ? ` last_h[state + j] = ${store('0.0')};${cell === 'lstm' ? ` cell[state + j] = ${store('0.0')};` : ''}`

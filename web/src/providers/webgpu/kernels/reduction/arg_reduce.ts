@@ -21,7 +21,7 @@ interface ArgSpec extends Spec {
   readonly team: number;
 }
 
-// x is [outer, steps, inner]; an output takes one step from each column of an outer block. A NaN wins over every
+// x is [outer, steps, inner]; an output selects one step of each column of an outer block. NaN ranks above every
 // number.
 const ARG_REDUCE: Shader<ArgSpec> = {
   name: 'arg_reduce',

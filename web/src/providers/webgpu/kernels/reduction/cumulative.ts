@@ -1,4 +1,4 @@
-// CumSum and CumProd: a thread runs along the axis.
+// CumSum and CumProd: a thread walks along the axis.
 import type { Kernel, Shader, Spec, StorageType } from '../../../../contract/kernel';
 import type { DType } from '../../../../schema';
 import {
@@ -21,7 +21,7 @@ interface CumulativeSpec extends Spec {
   readonly exclusive: boolean;
   readonly type: StorageType;
   readonly wrap?: DType;
-  /** A thread is for an element, and sums up all before it. */
+  /** A thread has one element, and sums up all before it. */
   readonly own?: boolean;
 }
 
@@ -29,7 +29,7 @@ const CUMULATIVE: Shader<CumulativeSpec> = {
   name: 'cumulative',
   wgsl({ product, exclusive, type, wrap, own }) {
     const write = `y[at] = ${stored(type, 1, wrapped(wrap, 'sofar'))};`;
-    // The first sum is its element, whose sign +0 would take away.
+    // The first sum is its element: adding it to +0 would lose the sign of -0.
     const start = product ? '1' : !exclusive && computeType(type) === 'f32' ? 'bitcast<f32>(0x80000000u)' : '0';
     const take = `sofar ${product ? '*=' : '+='} ${load(type, 1, 'x[at]')};`;
     if (own)
@@ -77,7 +77,7 @@ function cumulative(op: string, product: boolean): Kernel<Cumulative> {
         spec: { product, exclusive, type: x.storage, wrap: narrowType(x.dtype), own },
         inputs: { x },
         outputs: { y },
-        // Backwards the stride wraps around in u32, as it should.
+        // Backwards the stride wraps around in u32, as intended.
         uniforms: { count, steps, inner, first: reverse ? steps - 1 : 0, stride: reverse ? -inner : inner },
         workgroups: linearWorkgroups(count, ctx.device),
       });

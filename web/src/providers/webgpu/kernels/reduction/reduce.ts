@@ -1,5 +1,5 @@
-// The Reduce operators: each is a line of this table; one shader serves them all.
-// The input is walked as outputs x steps. Long reductions to few outputs go in two stages, parts of the steps first.
+// The Reduce operators: each is a row of this table; all use one shader.
+// The input is walked as outputs x steps. Long reductions to few outputs have two stages, parts of the steps first.
 import type { Attributes } from '../../../../contract/attributes';
 import { typeName } from '../../../../contract/elements';
 import {
@@ -43,7 +43,7 @@ import {
   wrapped,
 } from '../../wgsl';
 
-/** What is computed four at a time: neighboring outputs, neighboring steps of one, or nothing. */
+/** Elements that are computed four at a time: neighboring outputs, neighboring steps of one, or none. */
 export type Wide = 'outputs' | 'steps' | 'none';
 
 export type Combination = 'sum' | 'product' | 'max' | 'min';
@@ -51,18 +51,18 @@ export type Combination = 'sum' | 'product' | 'max' | 'min';
 export interface Reduction {
   readonly op: string;
   readonly combine: Combination;
-  /** What an element x becomes before it is combined. */
+  /** Maps an element x before it is combined. */
   readonly map?: string;
-  /** What the combined value r becomes at the end. u.length elements were combined. */
+  /** Maps the combined value r at the end. u.length elements were combined. */
   readonly finish?: string;
-  /** Whether map and finish want the largest element of each output, `peak`. */
+  /** True if map and finish use the largest element of each output, `peak`. */
   readonly peak?: boolean;
   readonly types?: Kernel['types'][number];
 }
 
-/** An element, or 0 where that is a NaN. */
+/** An element, or 0 in place of a NaN. */
 const NUMBER = 'select(x, T(0), is_nan(x))';
-/** The largest element, or 0 where there is no finite one. */
+/** The largest element, or 0 if there is no finite one. */
 const PEAK = { combine: 'max', map: NUMBER, finish: 'select(r, T(0), abs(r) > T(3e38))' } as const;
 
 const TABLE: readonly Reduction[] = [
@@ -75,7 +75,7 @@ const TABLE: readonly Reduction[] = [
   { op: 'ReduceL2', combine: 'sum', map: 'x * x', finish: 'T(sqrt(F(r)))' },
   { op: 'ReduceSumSquare', combine: 'sum', map: 'x * x' },
   { op: 'ReduceLogSum', combine: 'sum', finish: 'T(log_(F(r)))' },
-  // The sum of e^x might overflow; that of e^(x - peak) does not.
+  // The sum of e^x might overflow; the sum of e^(x - peak) does not.
   {
     op: 'ReduceLogSumExp',
     combine: 'sum',
@@ -86,7 +86,7 @@ const TABLE: readonly Reduction[] = [
   },
 ];
 
-/** Two values made one, and what to begin with. */
+/** Combines two values, with the initial value. */
 export const COMBINE = {
   sum: { two: 'a + b', start: 'T(0)', floatStart: 'T(bitcast<f32>(0x80000000u))' }, // the sum of -0 and -0 is -0
   product: { two: 'a * b', start: 'T(1)', floatStart: 'T(1)' },
@@ -102,12 +102,12 @@ interface ReduceSpec extends Spec {
   readonly from: StorageType;
   readonly to: StorageType;
   readonly wrap?: DType;
-  /** Whether there are no steps: a sum of nothing is +0. */
+  /** True if there are no steps: an empty sum is +0. */
   readonly empty?: boolean;
-  /** Ranks of the walk over the outputs, and of that over the steps of one. */
+  /** Ranks of the walk over the outputs, and of the walk over the steps of one. */
   readonly outer: number;
   readonly inner: number;
-  /** What is read four at a time. */
+  /** Elements that are read four at a time. */
   readonly wide: Wide;
   readonly team: number;
 }
@@ -157,13 +157,13 @@ interface Walks {
   readonly outer: Walk;
   readonly inner: Walk;
   readonly wide: Wide;
-  /** By input. */
+  /** For each input. */
   readonly own: readonly boolean[];
 }
 
 /**
- * The walks over outputs and steps, of what is as large as `dims`, in elements of each input; those of inputs that are
- * read four at a time in vectors.
+ * The walks over outputs and steps of a tensor of size `dims`, in elements of each input; in vectors for inputs that
+ * are read four at a time.
  */
 export function walksOf(
   shapes: readonly (readonly number[])[],
@@ -214,8 +214,8 @@ export function reductionOf(op: string): Reduction | undefined {
 }
 
 /**
- * The rest of a reduction whose first dispatch was another's: y from `parts`, float32 [parts, y.size]. `length`:
- * elements that make an output.
+ * The rest of a reduction after another kernel's first dispatch: y from `parts`, float32 [parts, y.size]. `length`:
+ * elements per output.
  */
 export function finishParts(
   ctx: Context,
@@ -227,7 +227,7 @@ export function finishParts(
   stage(ctx, { combine, finish }, parts, [0], y, length, undefined);
 }
 
-/** For kernels that take means of their own: y, of any float type, is the mean of x along `axes`. */
+/** For kernels that compute means themselves: y, of any float type, is the mean of x along `axes`. */
 export function reduceMeanOf(ctx: Context, x: Tensor, axes: readonly number[], y: Tensor): void {
   reduce(ctx, TABLE.find(({ op }) => op === 'ReduceMean')!, x, axes, y);
 }
@@ -238,8 +238,7 @@ export function reduceSumOf(ctx: Context, x: Tensor, axes: readonly number[], y:
 }
 
 /**
- * One dispatch, or one that reduces to parts and another stage that takes in the parts. `length`: elements that make an
- * output.
+ * One dispatch, or one that reduces to parts and another stage that combines the parts. `length`: elements per output.
  */
 function stage(
   ctx: Context,
@@ -314,7 +313,8 @@ function reduceKernel(reduction: Reduction): Kernel<ReduceAttributes> {
       const x = ctx.input(0);
       const given = ctx.data(1) ?? [];
       const none = given.length === 0 && noAxesIsNone;
-      // Of one element L1 is its size, LogSum its logarithm; LogSumExp and what has no map or finish give it as it is.
+      // For one element L1 is its magnitude, LogSum its logarithm; LogSumExp, and reductions without map or finish,
+      // leave it unchanged.
       const same = reduction.peak || reduction.op === 'ReduceMean' || !(reduction.map || reduction.finish);
       if (none && same) return ctx.view(0, x, x.dims);
       const every = x.dims.map((_, axis) => axis);

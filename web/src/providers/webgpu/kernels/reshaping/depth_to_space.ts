@@ -1,4 +1,4 @@
-// DepthToSpace and SpaceToDepth are transposes of tensors seen with more axes, channels second or last.
+// DepthToSpace and SpaceToDepth are transposes of tensors viewed with more axes, channels second or last.
 import { type Kernel, KernelError, NHWC_DOMAIN } from '../../../../contract/kernel';
 import { ALL, permute } from '../../wgsl';
 
@@ -12,7 +12,7 @@ const attributes: Kernel<Blocks>['attributes'] = (given) => ({
   columnsFirst: given.text('mode', 'DCR') === 'CRD',
 });
 
-/** [images, channels, height, width], whatever the order of x. */
+/** [images, channels, height, width], for any order of x. */
 function imageDims(dims: readonly number[], last: boolean): number[] {
   return last ? [dims[0], dims[3], dims[1], dims[2]] : [...dims];
 }

@@ -1,4 +1,4 @@
-// Expand and Tile: copies from walks that come back to the same elements.
+// Expand and Tile: copies by walks that return to the same elements.
 import { type Kernel, KernelError } from '../../../../contract/kernel';
 import { ALL, broadcastDims, broadcastStrides, HOST, stridedCopy, stridesOf } from '../../wgsl';
 
@@ -31,7 +31,7 @@ const tile: Kernel = {
         `Tile: [${repeats}] are ${repeats.length} repeats for the ${x.dims.length} axes of [${x.dims}]`,
       );
     if (repeats.every((count) => count === 1)) return ctx.view(0, x, x.dims);
-    // Each axis becomes two: the repeats, which stay where they are, and the elements.
+    // Each axis becomes two: the repeats, with step 0, and the elements.
     const walked = x.dims.flatMap((dim, axis) => [repeats[axis], dim]);
     const strides = stridesOf(x.dims).flatMap((stride) => [0, stride]);
     const y = ctx.output(

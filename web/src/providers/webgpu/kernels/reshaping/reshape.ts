@@ -1,4 +1,4 @@
-// Operators that give a tensor another shape and move nothing.
+// Operators that change a tensor's shape and move no element.
 import { type Context, type Kernel, KernelError } from '../../../../contract/kernel';
 import { ALL, HOST, normalizeAxes, normalizeAxis, sizeOf } from '../../wgsl';
 
@@ -17,7 +17,7 @@ const reshape: Kernel<boolean> = {
     });
     const free = dims.indexOf(-1);
     if (free >= 0) {
-      // A size that is copied stands on both sides, so that -1 is known even where the size is 0.
+      // A copied size counts on both sides, so that -1 can be computed even if the size is 0.
       const copied = (axis: number) => wanted[axis] === 0 && !allowZero;
       const rest = sizeOf(dims.filter((_, axis) => axis !== free && !copied(axis)));
       if (rest === 0) throw new KernelError(`Reshape of [${x.dims}] to [${wanted}]: any size would do for -1`);

@@ -13,7 +13,7 @@ const transpose: Kernel<number[] | undefined> = {
       throw new KernelError(`Transpose: perm [${perm}] does not order the axes of [${x.dims}]`);
     }
     const dims = perm.map((axis) => x.dims[axis]);
-    // Where only axes of one element change places, nothing moves.
+    // If only axes of one element change places, nothing moves.
     const moving = perm.filter((axis) => x.dims[axis] !== 1);
     if (moving.every((axis, i) => i === 0 || axis > moving[i - 1])) ctx.view(0, x, dims);
     else permute(ctx, x, x.dims, perm, ctx.output(0, dims));

@@ -1,4 +1,4 @@
-// AffineGrid: the places, from -1 to 1, that GridSample shall sample for an affine transform of the image.
+// AffineGrid: the places, from -1 to 1, at which GridSample samples for an affine transform of the image.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../../../../contract/kernel';
 import { FLOATS, HOST, linearMain, linearWorkgroups, load, sizeOf, stored } from '../../wgsl';
 
@@ -12,7 +12,7 @@ interface GridSpec extends Spec {
 const GRID: Shader<GridSpec> = {
   name: 'affine_grid',
   wgsl({ axes, aligned, type }) {
-    // Of one place: what native has, as in the core.
+    // For one place, native's value, as in the core.
     const position = aligned
       ? 'select(2.0 * index / (length - 1.0) - 1.0, 1.0, length == 1.0)'
       : '(2.0 * index + 1.0) / length - 1.0';

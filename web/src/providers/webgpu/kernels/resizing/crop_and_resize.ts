@@ -1,4 +1,4 @@
-// com.microsoft's CropAndResize: parts of images, each resized to one size.
+// com.microsoft's CropAndResize: parts of images, resized to a common size.
 import {
   type Kernel,
   KernelError,
@@ -15,7 +15,7 @@ interface CropSpec extends Spec {
   readonly regions: StorageType;
 }
 
-// Corners of a region and of the result are the same; a result of one is the region's middle.
+// The corners of a region and of the result coincide; a result of size one is the region's middle.
 const CROP: Shader<CropSpec> = {
   name: 'crop_and_resize',
   wgsl: ({ nearest, storage, regions }) => `${INDEX_WGSL}

@@ -1,4 +1,4 @@
-// GridSample over two or three axes: each output is sampled where its point of the grid says. One thread for an output.
+// GridSample over two or three axes: each output is sampled at its point of the grid. One thread for an output.
 import type { Attributes } from '../../../../contract/attributes';
 import {
   type Kernel,
@@ -40,7 +40,7 @@ const SHADER: Shader<GridSpec> = {
   wgsl({ last, axes, mode, padding, alignCorners, storage, grid }) {
     const all = Array.from({ length: axes }, (_, axis) => axis);
     const taps = Array.from({ length: TAPS[mode] }, (_, tap) => tap);
-    // As natively: half way between two elements, what is mirrored is the one of an even index.
+    // As natively: half way between two elements, the mirrored one is the one of an even index.
     const start = {
       nearest: (plain: string, size: string) => `settle(round(${plain}), ${size})`,
       linear: (plain: string, size: string) => `settle(${plain}, ${size})`,
@@ -140,7 +140,7 @@ export default [false, true].map(
       const mode = ({ bilinear: 'linear', bicubic: 'cubic' }[given] ?? given) as Mode;
       if ((axes !== 2 && axes !== 3) || grid.dims.length !== x.dims.length || grid.dims[axes + 1] !== axes)
         throw new KernelError(`GridSample of [${x.dims}] by [${grid.dims}]`);
-      // ONNX has cubic for images only.
+      // ONNX defines cubic for images only.
       if (!(mode in TAPS) || (mode === 'cubic' && axes === 3))
         throw new KernelError(`GridSample over ${axes} axes in mode ${given}`);
       if (!PADDINGS.includes(padding)) throw new KernelError(`GridSample with the padding mode '${padding}'`);

@@ -1,10 +1,10 @@
-// Columns (along the last axis) of wider tensors: nodes that read some of one, or write some of one, so that Split,
-// Slice and Concat need no copies. Python says which by attributes (docs/internals.md, section 2).
+// Columns (along the last axis) of wider tensors: nodes read or write a part of a tensor, so that Split, Slice and
+// Concat need no copies. Python selects the columns by attributes (docs/internals.md, section 2).
 import type { Attributes } from '../../../../contract/attributes';
 import { type Context, KernelError, type Tensor } from '../../../../contract/kernel';
 import { Dialect } from '../../../../schema/dialect';
 
-/** Of rows of `pitch` elements, `count` from `first` on. */
+/** In rows of `pitch` elements, `count` columns from `first` on. */
 export interface Columns {
   readonly first: number;
   readonly count: number;
@@ -12,12 +12,12 @@ export interface Columns {
 }
 
 export interface ColumnAttributes {
-  /** [first, count] of input 0, and of a residual; empty: all. */
+  /** [first, count] of input 0, and of a residual; empty: all columns. */
   readonly x: readonly number[];
   readonly residual: readonly number[];
-  /** [first, width] of output 0, which is a tensor of that width then; empty: all of it. */
+  /** [first, width] of output 0, which then is a tensor of that width; empty: all columns. */
   readonly y: readonly number[];
-  /** The input that is the tensor to write into; without it, others will write into the one that is made here. */
+  /** The input that is the tensor to write into. Without it this node makes the tensor, and others write into it. */
   readonly into?: number;
 }
 
@@ -31,14 +31,14 @@ export function readColumns(attributes: Attributes): ColumnAttributes {
   };
 }
 
-/** All columns, unless `[first, count]` says which. */
+/** All columns, unless `[first, count]` selects some. */
 export function columnsOf(tensor: Tensor, [first, count]: readonly number[] = []): Columns {
   const pitch = tensor.dims[tensor.dims.length - 1];
   if (first + count > pitch) throw new KernelError(`columns ${first} to ${first + count} of [${tensor.dims}]`);
   return { first: first ?? 0, count: count ?? pitch, pitch };
 }
 
-/** Output 0 of shape `dims`, or those columns of the tensor that it is part of. */
+/** Output 0 of shape `dims`, or the columns of the tensor that contains it. */
 export function outputColumns(
   ctx: Context,
   dims: readonly number[],

@@ -3,7 +3,7 @@ import { type Context, KernelError, type Tensor } from '../../../../contract/ker
 import { broadcastDims, broadcastStrides, sizeOf, stridesOf } from '../../../../contract/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
 
-/** `x` broadcast to `dims` (as in ONNX Expand): itself, seen so, where nothing repeats. */
+/** `x` broadcast to `dims` (as in ONNX Expand): a view of it if nothing repeats. */
 export function expanded(ctx: Context, x: Tensor, dims: readonly number[]): Tensor {
   if (x.size === sizeOf(dims)) return ctx.reshape(x, dims);
   if (sizeOf(broadcastDims(x.dims, dims)) !== sizeOf(dims))

@@ -5,7 +5,7 @@ import { permute } from '../../wgsl/strided_copy';
 /** A scratch tensor that is `x` with its axes in another order (as in ONNX Transpose). */
 export function permuted(ctx: Context, x: Tensor, perm: readonly number[]): Tensor {
   const dims = perm.map((axis) => x.dims[axis]);
-  // Axes of one element do not count: often there is nothing to move.
+  // Axes of one element do not matter: often there is nothing to move.
   const moved = perm.filter((axis) => x.dims[axis] > 1);
   if (moved.every((axis, i) => i === 0 || axis > moved[i - 1])) return ctx.reshape(x, dims);
   const target = ctx.temp(dims, x.dtype);

@@ -1,5 +1,5 @@
-// Kernels that look at each row of a tensor several times: Softmax, the normalizations. A row is all elements along one
-// axis (or several that follow each other). A team of threads has each row; a team of one on software adapters, without
+// Kernels that read each row of a tensor several times: Softmax, the normalizations. A row is all elements along one
+// axis (or several consecutive ones). A team of threads has each row; on software adapters a team of one, without
 // barriers.
 import type { Context, Dispatch, Spec, Tensor } from '../../../../contract/kernel';
 import { DType } from '../../../../schema';
@@ -7,21 +7,24 @@ import { inLanes, type Lanes, laneType } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { mergeTeam, TEAM_THREADS, teamSize, teamWorkgroups } from '../../wgsl/team';
 
-/** How rows lie in memory, and who works on them. Part of a spec. */
+/** The places of rows in memory, and their threads. Part of a spec. */
 export interface RowLayout {
   /** steps: 4 elements of a row at a time; rows: 4 rows at a time. */
   readonly wide: 'steps' | 'rows' | 'none';
   readonly team: number;
-  /** Whether rows lie in one piece each; if not, neighboring threads have neighboring rows. */
+  /** True if each row is contiguous; otherwise, neighboring threads have neighboring rows. */
   readonly whole: boolean;
-  /** Whether no thread has more than one step of a row, which it then keeps. */
+  /** True if no thread has more than one step of a row, which it then keeps. */
   readonly once: boolean;
-  /** Where threads write the element of their own index only: what of a row is kept, by whom it is read, or written. */
+  /**
+   * If threads write only the element of their own index: the values kept of a row, by the dispatches that read or
+   * write them.
+   */
   readonly kept?: Kept;
   readonly stage?: 'rows' | 'elements';
 }
 
-/** What phases leave of a row, and `write` reads: F, or K, the type of positions. */
+/** Values of a row that phases compute and `write` reads: F, or K, the type of positions. */
 export type Kept = { readonly [name: string]: 'F' | 'K' };
 
 /** The tensor [outer, length, inner] as rows along its middle. */
@@ -54,17 +57,17 @@ export function aroundAxis(x: Tensor, axis: number): [outer: number, length: num
 }
 
 /**
- * One look at a row. F is the type of what is read at a time, R that of what belongs to a row: F's when there are 4
- * rows at a time, else a scalar.
+ * One pass over a row. F is the type of what is read at a time. R is the type of values of a row: F if there are 4 rows
+ * at a time, otherwise a scalar.
  */
 export interface RowPhase {
-  /** What is gathered: F, or K, the type of positions. */
+  /** The accumulated values: F, or K, the type of positions. */
   readonly accumulators: readonly { readonly name: string; readonly type: 'F' | 'K'; readonly start: string }[];
   /** Statements for the element `x: F` at position `k: K` (index `at` in units of F, step `step`). */
   readonly step: string;
-  /** Statements that take other_NAME into NAME, of types F and K without lanes of a row. */
+  /** Statements that combine other_NAME into NAME, of types F and K without lanes of a row. */
   readonly merge: string;
-  /** Statements once the whole row is gathered; what they declare stays. */
+  /** Statements after the whole row; their declarations stay in scope. */
   readonly after?: string;
 }
 
@@ -73,13 +76,13 @@ export interface RowProgram {
   /** Statements that declare `x: F` from `at`, `step` and `row`. */
   readonly element: string;
   readonly phases: readonly RowPhase[];
-  /** Statements for each element at the end: they write. */
+  /** Statements for each element at the end, which write it. */
   readonly write?: string;
   /** Statements of the row alone, at the end (by one thread). */
   readonly finish?: string;
-  /** Statements before all. */
+  /** Statements at the start. */
   readonly prepare?: string;
-  /** Statements that declare `row` and `step` of element i of what is written, where rows do not lie in order. */
+  /** Statements that declare `row` and `step` of written element i, if rows are not in order. */
   readonly place?: string;
 }
 
@@ -150,9 +153,9 @@ ${finish}
 }
 
 /**
- * Dispatches a shader of rowMain. Where threads write the element of their own index only, rows come first, and their
- * elements in a dispatch of their own.
- * @param kept of a row, what phases leave and `write` reads.
+ * Dispatches a shader of rowMain. If threads write only the element of their own index, rows come first, and their
+ * elements in a separate dispatch.
+ * @param kept values of a row that phases compute and `write` reads.
  * @param ofRows the outputs that `finish` writes.
  */
 export function dispatchRows<S extends Spec & { readonly layout: RowLayout }>(
@@ -190,7 +193,7 @@ export function dispatchRows<S extends Spec & { readonly layout: RowLayout }>(
   });
 }
 
-/** The loop of a phase, then its lanes and its threads made one. */
+/** The loop of a phase, then the combination of its lanes and its threads. */
 function gather(
   { accumulators, merge, after = '' }: RowPhase,
   index: number,
@@ -198,7 +201,7 @@ function gather(
   loop: string,
 ): string {
   const names = accumulators.map(({ name }) => name);
-  // In the loop NAME has the lanes of a vector; after it, under the same name, those of a row.
+  // In the loop NAME has the lanes of a vector; after it, the same name has those of a row.
   const inLoop = wide === 'steps' ? (name: string) => `${name}_all` : (name: string) => name;
   const lines = accumulators.map(({ name, type, start }) => `  var ${inLoop(name)} = ${type}(${start});`);
   lines.push(wide === 'steps' ? rename(loop, names) : loop);
@@ -218,13 +221,13 @@ function rename(text: string, names: readonly string[]): string {
   return names.reduce((result, name) => result.replace(new RegExp(`\\b${name}\\b`, 'g'), `${name}_all`), text);
 }
 
-/** What SPREAD leaves. */
+/** The values that SPREAD computes. */
 export const SPREAD_KEPT: Kept = { mean: 'F', rest: 'F', inverse: 'F' };
 
 /**
- * The phases that leave `mean`, `rest` and `inverse` of rows of u.length elements, the inverse of the deviation with
- * u.epsilon. A float's sum of many elements far from zero is off, and the mean with it; by how much, their distances
- * from it tell: (x - mean) - rest is right.
+ * The phases that compute `mean`, `rest` and `inverse` of rows of u.length elements, the inverse of the deviation with
+ * u.epsilon. A float's sum of many elements far from zero is inexact, and so is the mean. Their distances from it yield
+ * the correction: (x - mean) - rest is right.
  */
 export const SPREAD: readonly RowPhase[] = [
   {

@@ -1,6 +1,6 @@
-// TopK by counting: an element's place is the number of elements that go before it. No barriers, no order of threads,
-// and equal elements keep the order of their indices, as in onnxruntime. Long rows are cut into chunks whose best are
-// then ranked again.
+// TopK by counting: an element's place is the number of elements before it. No barriers, no order of threads, and equal
+// elements keep the order of their indices, as in onnxruntime. Long rows are cut into chunks, whose best elements are
+// ranked again.
 import {
   type Context,
   type Kernel,
@@ -26,7 +26,7 @@ import {
 interface TopKSpec extends Spec {
   readonly largest: boolean;
   readonly type: StorageType;
-  /** Whether the elements come with the indices that they had at first. */
+  /** True if the elements come with their original indices. */
   readonly numbered: boolean;
 }
 
@@ -60,7 +60,7 @@ const TOP_K: Shader<TopKSpec> = {
   },
 };
 
-/** Elements that are ranked against each other at once, at least. */
+/** The least number of elements that are ranked against each other at once. */
 const CHUNK = 2048;
 
 interface Rows {

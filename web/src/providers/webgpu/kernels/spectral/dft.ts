@@ -16,7 +16,7 @@ import { normalizeAxis, sizeOf } from '../../../../contract/shape';
 interface DftSpec extends Spec {
   readonly complex: boolean;
   readonly inverse: boolean;
-  /** Whether only the real part is wanted (inverse of a one-sided spectrum). */
+  /** True if only the real part is wanted (inverse of a one-sided spectrum). */
   readonly toReal: boolean;
   readonly storage: StorageType;
 }
@@ -65,15 +65,15 @@ ${linearMain(`  let inner = i % u.inner;
 };
 
 export interface Transform {
-  /** Axes of x and y: the last one holds real and imaginary parts. */
+  /** Axes of x and y: the last one has real and imaginary parts. */
   readonly axis: number;
-  /** Of the signal; x may have fewer elements or more. */
+  /** Length of the signal; x may have fewer or more elements. */
   readonly length: number;
   readonly inverse?: boolean;
   readonly toReal?: boolean;
 }
 
-/** y = the transform of x; how many frequencies there are is told by y. */
+/** y = the transform of x; y's shape has the number of frequencies. */
 export function transform(
   ctx: Context,
   x: Tensor,

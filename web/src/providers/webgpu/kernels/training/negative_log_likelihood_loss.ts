@@ -1,4 +1,4 @@
-// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: a thread per label, then sums where one number is wanted.
+// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: a thread per label, then sums if one number is wanted.
 import type { Attributes } from '../../../../contract/attributes';
 import {
   type Kernel,
@@ -16,13 +16,13 @@ import { logSoftmax } from '../normalization/softmax';
 interface LossSpec extends Spec {
   readonly weighted: boolean;
   readonly ignores: boolean;
-  /** Whether the weights of the labels are wanted too, for the mean. */
+  /** True if the weights of the labels are wanted too, for the mean. */
   readonly weighs: boolean;
   readonly from: StorageType;
   readonly to: StorageType;
 }
 
-// x is [batch, classes, inner]. A label that names no class gives a NaN.
+// x is [batch, classes, inner]. A label outside the classes yields NaN.
 const LOSS: Shader<LossSpec> = {
   name: 'negative_log_likelihood_loss',
   wgsl: ({ weighted, ignores, weighs, to }) => `${laneAliases(1)}
@@ -48,7 +48,7 @@ interface LossAttributes {
   readonly reduction: string;
 }
 
-/** The label that is left out; one that does not fit 32 bits is none that a label on the GPU can have. */
+/** The ignored label; undefined if it does not fit 32 bits, since no label on the GPU can have it. */
 function label(given: Attributes): number | undefined {
   const ignored = given.has('ignore_index') ? given.integer('ignore_index', 0) : undefined;
   return ignored === undefined || ignored !== Math.trunc(ignored) || Math.abs(ignored + 0.5) > 2 ** 31

@@ -1,5 +1,5 @@
-// ai.onnx.preview.training: Adagrad, Adam, Momentum. Inputs R, T, then all X, all their gradients, and the accumulators
-// of each.
+// ai.onnx.preview.training: Adagrad, Adam, Momentum. Inputs R, T, then all X, all their gradients, and each one's
+// accumulators.
 import { type DTypeName, type Kernel, KernelError, type Shader, type Spec } from '../../../../contract/kernel';
 import { HOST, linearMain, linearWorkgroups } from '../../wgsl';
 
@@ -42,7 +42,7 @@ const METHODS: readonly Method[] = [
   {
     op: 'Momentum',
     accumulators: 1,
-    // The first step takes the gradient whole: u.beta is 1 there.
+    // The first step uses the whole gradient: u.beta is 1 there.
     update: (nesterov) =>
       `let n0 = u.alpha * a0 + u.beta * g;\n  let y = x - u.rate * ${nesterov ? '(g + u.alpha * n0)' : 'n0'};`,
     rate: (rate) => rate,

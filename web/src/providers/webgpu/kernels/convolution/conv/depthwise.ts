@@ -1,5 +1,5 @@
-// A convolution where each channel has its own window (NHWC). A thread computes neighboring pixels of a row in 4
-// channels, so that pixels and weights are loaded once for several uses.
+// A convolution with a window for each channel (NHWC). A thread computes neighboring pixels of a row in 4 channels, so
+// that pixels and weights are loaded once for several uses.
 import type { Context, Shader, Spec, StorageType } from '../../../../../contract/kernel';
 import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readsResidual, shared } from '../../../wgsl/epilogue';
 import type { Instruction } from '../../../wgsl/program';
@@ -12,7 +12,7 @@ import { repeated } from '../../../wgsl/repeated';
 interface DepthwiseSpec extends Spec {
   readonly lanes: 1 | 4;
   readonly pixels: number;
-  /** Width of the window where it is unrolled (then dilation 1 and this stride along the row), else 0. */
+  /** Width of the window if it is unrolled (with dilation 1 and this stride along the row), otherwise 0. */
   readonly width: number;
   readonly stride: number;
   readonly bias: boolean;
@@ -92,12 +92,12 @@ export function depthwise(
   });
 }
 
-/** A GPU needs many threads more than it needs few loads. */
+/** A GPU needs many threads more than few loads. */
 function shortStrip(outputs: number): number {
   return outputs > 1 << 18 ? 4 : outputs > 1 << 16 ? 2 : 1;
 }
 
-/** The strip for which a row of the output takes the fewest loads; long ones take twice as long to compile. */
+/** The strip for which a row of the output needs the fewest loads; long ones take twice as long to compile. */
 function longStrip({ output, kernel, strides }: Geometry, slowCompiler: boolean): number {
   const loads = (pixels: number) => Math.ceil(output[1] / pixels) * ((pixels - 1) * strides[1] + 2 * kernel[1]);
   return !slowCompiler && loads(8) < loads(4) ? 8 : 4;
@@ -171,7 +171,7 @@ function text({
   }`)}`;
 }
 
-/** For quick compilation (see product/software.ts). */
+/** For fast compilation (see product/software.ts). */
 function storeInLoop(type: string, pixels: number, residual: string, value: string): string {
   return `var sums = array<${type}, ${pixels}>(${Array.from({ length: pixels }, (_, p) => `sum_${p}`).join(', ')});
   for (var p = 0u; p < u.pixels; p++) {

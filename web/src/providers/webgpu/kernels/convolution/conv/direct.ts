@@ -1,5 +1,5 @@
 // Convolution and transposed convolution over any number of axes, channels second: one thread for each output, for
-// ranks (and dilations) that nothing quicker covers.
+// ranks (and dilations) without a faster kernel.
 import type { Context, Shader, Spec, StorageType } from '../../../../../contract/kernel';
 import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms } from '../../../wgsl/epilogue';
 import type { Instruction } from '../../../wgsl/program';
@@ -87,7 +87,7 @@ const SHADER: Shader<DirectSpec> = {
   },
 };
 
-/** Statements that declare in_AXIS, or go on with the next tap. */
+/** Statements that declare in_AXIS, or continue with the next tap. */
 function tapStraight(axis: number): string {
   return `let in_${axis} = u32(i32(out_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis})
       - i32(u.pad_${axis}));

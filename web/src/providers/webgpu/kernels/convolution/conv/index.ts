@@ -22,11 +22,11 @@ import { Dialect, Place } from '../../../../../schema/dialect';
 interface ConvAttributes {
   readonly window: WindowAttributes;
   readonly group: number;
-  /** Whether the weights are [kernel_h, kernel_w, channels / group, outputs]. */
+  /** True if the weights are [kernel_h, kernel_w, channels / group, outputs]. */
   readonly hwio: boolean;
   readonly epilogue?: Program;
   readonly columns: ColumnAttributes;
-  /** In which pixels are, where input 4 has the scales of the weights, of each output. */
+  /** The steps of pixels, if input 4 has the scales of the weights for each output. */
   readonly steps?: ByteSteps;
 }
 
@@ -71,7 +71,7 @@ function resolveNhwc(ctx: Context, { window, group, hwio, epilogue, columns, ste
   });
 }
 
-/** X and Y in N, C, … order: between two transposes, with one axis more where there is only one. */
+/** X and Y in N, C, … order: between two transposes, with an extra axis if there is only one. */
 function resolve(ctx: Context, { window, group, epilogue }: ConvAttributes): void {
   const [x, w] = [ctx.input(0), ctx.input(1)];
   const rank = x.dims.length;
@@ -107,7 +107,7 @@ function resolve(ctx: Context, { window, group, epilogue }: ConvAttributes): voi
   if (!still) permuteInto(ctx, target, channelsSecond(4), y);
 }
 
-/** The same geometry with an axis of one element before it. */
+/** The same geometry with a leading axis of one element. */
 function withAxis<G extends { readonly [key in keyof G]: readonly number[] }>(geometry: G): G {
   const neutral: { readonly [key: string]: number } = { begins: 0, ends: 0 };
   return Object.fromEntries(

@@ -1,5 +1,5 @@
-// Convolution over two axes, channels last: chooses among a matrix product, a product over windows, Winograd's, and one
-// window a channel.
+// Convolution over two axes, channels last: chooses among a matrix product, a product over windows, Winograd's, and a
+// window for each channel.
 import { type Context, KernelError, type Tensor } from '../../../../../contract/kernel';
 import { inBatches } from '../../../wgsl/large';
 import { windowUniforms } from '../../../../../contract/window';
@@ -14,7 +14,9 @@ import { suitsWinograd, winograd } from './winograd';
 /** w is [kernel_h, kernel_w, channels / group, outputs]. */
 export interface Convolution extends ChannelsLast {
   readonly group: number;
-  /** Where pixels and weights are whole steps of 8 bits: those of pixels; of each output, the scale of its weights. */
+  /**
+   * If pixels and weights are whole steps of 8 bits: the steps of pixels, and for each output the scale of its weights.
+   */
   readonly bytes?: { readonly steps: ByteSteps; readonly scales: Tensor };
 }
 
@@ -88,7 +90,7 @@ function convolveImages(ctx: Context, c: Convolution): void {
   else multiply(ctx, product);
 }
 
-/** Each pixel's number is to be read often enough for the launch that makes it a byte. */
+/** Number of reads of each pixel from which converting it to a byte in another dispatch is worth it. */
 const READ_OFTEN = 64;
 
 function worthBytes(ctx: Context, p: Product, numbers: number): boolean {
@@ -97,7 +99,7 @@ function worthBytes(ctx: Context, p: Product, numbers: number): boolean {
   return enough && multipliesBytes(ctx, p);
 }
 
-/** Whether the residual lies in its tensor as y does in its own. */
+/** True if the residual has the same place in its tensor as y in its own. */
 function likeOutput({ residual, y, columns }: Convolution): boolean {
   return (
     residual?.id !== y.id && columns.residual?.pitch === columns.y.pitch && columns.residual.first === columns.y.first

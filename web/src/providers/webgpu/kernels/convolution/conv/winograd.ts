@@ -1,6 +1,6 @@
-// 3x3 convolution with stride 1 by Winograd's F(4x4, 3x3), with a quarter of the multiplications, where that costs
-// less. For software adapters, which have few of them; a GPU has more to lose by what must be kept in between. Not
-// where compilation is slow: on lavapipe runs would gain 6 %, and the first one take seconds longer.
+// 3x3 convolution with stride 1 by Winograd's F(4x4, 3x3), with a quarter of the multiplications, where that is faster.
+// For software adapters, on which multiplications are expensive. A GPU would lose more by storing intermediate values.
+// Not where compilation is slow: on lavapipe runs would be 6 % faster, and the first one seconds slower.
 import { DType } from '../../../../../schema';
 import type { Context, DeviceTraits } from '../../../../../contract/kernel';
 import { EPILOGUE_F32, epilogueUniforms, shared } from '../../../wgsl/epilogue';
@@ -11,20 +11,20 @@ import { POINTS, TILE, transformedWeights, winogradOfTiles } from './winograd_te
 
 /** Tiles of 4x4 outputs, and groups of 4 output channels, of a thread. */
 const BLOCK: Tile = { rows: 4, columns: 4 };
-/** Of a workgroup: those of a subgroup, so that few tiles keep none idle. */
+/** Threads of a workgroup: a subgroup's, so that none is idle with few tiles. */
 const THREADS = 4;
 /**
  * Nanoseconds of a processor, measured on SwiftShader: transforms of a tile of 4 channels into 36 points, of the
- * products there into outputs, and of the weights of one channel for 4 outputs.
+ * products into outputs, and of one channel's weights for 4 outputs.
  */
 const TO_POINTS = 1900;
 const TO_OUTPUTS = 1700;
 const OF_WEIGHTS = 1100;
-/** Workgroups that run at the same time, about. */
+/** Approximate number of workgroups that run at the same time. */
 const AT_ONCE = 4;
-/** Workgroups side by side at most; what each keeps between its transforms it uses again for its next tiles. */
+/** The most workgroups side by side; each reuses its memory between its transforms for its next tiles. */
 const MOST_WORKGROUPS = 32;
-/** Nanoseconds that must be gained in a run: there are two shaders more to compile, and a launch. */
+/** The least gain in a run, in nanoseconds: there are two more shaders to compile, and one more dispatch. */
 const LEAST_GAIN = 1e6;
 
 interface Convolved {
@@ -34,12 +34,12 @@ interface Convolved {
   readonly output: readonly number[];
 }
 
-/** How the work is shared out. */
+/** The distribution of the work. */
 interface Shares {
-  /** Workgroups side by side, and blocks of tiles that the threads of each do in turn. */
+  /** Workgroups side by side, and blocks of tiles that the threads of each compute in turn. */
   readonly across: number;
   readonly turns: number;
-  /** Parts of the output channels: each transforms the input for itself. */
+  /** Parts of the output channels: each transforms the input again. */
   readonly parts: number;
   /** Column blocks of a part. */
   readonly columnBlocks: number;
@@ -48,8 +48,8 @@ interface Shares {
 }
 
 /**
- * Whether Winograd's way costs less than the product over windows. The weights' transform counts too: a run does it
- * where there is no memory to keep so much (device/fixed_part.ts), and the first run always does.
+ * True if Winograd's algorithm is faster than the product over windows. The weights' transform counts too: each run
+ * repeats it if there is no memory to keep the result (device/fixed_part.ts), and the first run always does it.
  */
 export function suitsWinograd(
   ctx: Context,
@@ -78,12 +78,12 @@ export function suitsWinograd(
   return shares.cost + weights + LEAST_GAIN < windows;
 }
 
-/** Elements that threads keep: the points of their block of tiles in all channels, and products there. */
+/** Elements that threads store: the points of their block of tiles in all channels, and the products. */
 function scratchSize({ across, parts }: Shares, channels: number): number {
   return across * parts * THREADS * POINTS * BLOCK.rows * (channels + 4 * BLOCK.columns);
 }
 
-/** Parts of the output channels keep more processors busy where tiles are few. */
+/** Parts of the output channels occupy more processors if there are few tiles. */
 function shareOut({ images, channels, outputs, output }: Convolved, device: DeviceTraits): Shares {
   const blocks = Math.ceil((images * tilesAlong(output[0]) * tilesAlong(output[1])) / BLOCK.rows);
   const groups = Math.ceil(blocks / THREADS);
@@ -122,14 +122,14 @@ export function winograd(
   }: ChannelsLast,
 ): void {
   const { device } = ctx;
-  // Few shaders: compilation is dear, and an epilogue's form is nothing beside the rest.
+  // Few shaders: compilation is slow, and the form of an epilogue hardly matters.
   const epilogue = shared(given);
   const images = x.dims[0];
   const channels = from.count;
   const outputs = w.dims[3];
   const [down, across] = geometry.output.map(tilesAlong);
   const vec = 4 as const;
-  // In float32 whatever x is: the sums cancel each other out.
+  // In float32 for any type of x: the terms of sums cancel each other out.
   const weights = ctx.temp([POINTS, channels, outputs], DType.float32, true);
   const pairs = (channels * outputs) / vec;
   ctx.dispatch({
@@ -155,7 +155,7 @@ export function winograd(
       inputIn,
       residualIn,
     },
-    // What is not there is never read, but something must be bound.
+    // A missing operand is never read, but something must be bound.
     inputs: {
       ...(inputIn === 'x' && { x: { tensor: x, vec } }),
       v: { tensor: weights, vec },

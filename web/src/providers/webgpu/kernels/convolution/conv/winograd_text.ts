@@ -1,5 +1,5 @@
-// WGSL of Winograd's F(4x4, 3x3): the weights' transform, and all the rest in one: a thread takes its tiles of 4x4
-// outputs from the input to the output by way of memory of its own, so that nobody waits for anybody.
+// WGSL of Winograd's F(4x4, 3x3): the weights' transform, and all other steps in one shader: a thread takes its tiles
+// of 4x4 outputs from the input to the output by way of its own memory, without waiting for other threads.
 import type { Shader, Spec, StorageType } from '../../../../../contract/kernel';
 import { ended, epilogueText } from '../../../wgsl/epilogue';
 import type { Instruction } from '../../../wgsl/program';
@@ -48,8 +48,8 @@ function rowsTimes(matrix: readonly (readonly number[])[], value: (k: number) =>
 
 /**
  * matrix * tile * transposed matrix. First the rows of the tile, one after the other, into `half`, then its columns: in
- * loops whose ends are uniforms, so that nobody unrolls them (see product/software.ts). `size` is the tile's, `made`
- * that of what it becomes (WGSL). `load` declares v_0… of row r; `save` takes w_0… of column c.
+ * loops whose ends are uniforms, so that no compiler unrolls them (see product/software.ts). `size` is the tile's,
+ * `made` the result's (WGSL). `load` declares v_0… of row r; `save` receives w_0… of column c.
  */
 function transform(
   matrix: readonly (readonly number[])[],
@@ -95,7 +95,7 @@ export interface TilesSpec extends Spec {
   readonly rows: number;
   readonly columns: number;
   readonly threads: number;
-  /** Whether threads of a subgroup (of at least 4) load one row of the weights each and hand it round. */
+  /** True if threads of a subgroup (of at least 4) load one row of the weights each and share it. */
   readonly share: boolean;
   readonly epilogue: readonly Instruction[];
   readonly storage: StorageType;
@@ -133,8 +133,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 };
 
 /**
- * The points of all tiles, [point, tile, channel]. Tiles behind the last one are as that: their results are not
- * written.
+ * The points of all tiles, [point, tile, channel]. Tiles after the last one repeat it: their results are not written.
  */
 function inputToPoints({ rows, inputIn }: TilesSpec): string {
   return `for (var own = 0u; own < u.rows; own++) {

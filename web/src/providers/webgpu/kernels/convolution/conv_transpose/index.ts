@@ -1,5 +1,4 @@
-// ConvTranspose in both layouts, as a product over the taps that really reach each output pixel (see product/spec.ts:
-// phases).
+// ConvTranspose in both layouts, as a product over the taps that reach each output pixel (see product/spec.ts: phases).
 import type { Attributes } from '../../../../../contract/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN } from '../../../../../contract/kernel';
 import { readEpilogue, residualOf } from '../../../wgsl/epilogue';
@@ -19,7 +18,7 @@ interface TransposedAttributes {
   readonly outputShape: readonly number[];
   readonly outputPadding: readonly number[];
   readonly group: number;
-  /** Whether the weights are [kernel_h, kernel_w, channels, outputs / group]. */
+  /** True if the weights are [kernel_h, kernel_w, channels, outputs / group]. */
   readonly hwio: boolean;
   readonly epilogue?: Program;
   readonly columns: ColumnAttributes;
@@ -111,7 +110,7 @@ function resolveNhwc(
   { window, outputShape, outputPadding, group, hwio, epilogue, columns }: TransposedAttributes,
 ): void {
   const x = ctx.input(0);
-  // The layout pass makes no other.
+  // The layout pass makes no other ranks.
   if (x.dims.length !== 4) throw new KernelError(`ConvTranspose over ${x.dims.length - 2} axes with channels last`);
   const dilated = window.dilations.some((dilation) => dilation !== 1);
   const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 0, 1]);
@@ -120,7 +119,7 @@ function resolveNhwc(
   const residual = residualOf(ctx, epilogue, dims, columns.residual);
   if (dilated) {
     const y = ctx.output(0, dims);
-    // Rare: the kernel for channels second, between transposes.
+    // Rare: the kernel with channels second, between transposes.
     const target = ctx.temp([y.dims[0], y.dims[3], ...geometry.output], y.dtype);
     convolveDirectly(ctx, {
       x: permuted(ctx, x, channelsSecond(4)),

@@ -1,5 +1,5 @@
-// A transposed convolution whose windows tile the output (kernel = stride, no pads): each input pixel becomes a tile,
-// so it is one product of pixels by all taps at once, and a copy that puts the tiles' rows in place.
+// A transposed convolution whose windows tile the output (kernel = stride, no pads): each input pixel becomes a tile.
+// It is one product of pixels by all taps at once, and a copy that puts the tiles' rows in place.
 import type { Context, Tensor } from '../../../../../contract/kernel';
 import type { Program } from '../../../wgsl/program';
 import { stridedCopy } from '../../../wgsl/strided_copy';
@@ -8,7 +8,9 @@ import type { Geometry } from '../../../../../contract/window';
 import { permuted } from '../../shared/permute';
 import { multiply } from '../../matmul/product/multiply';
 
-/** Whether the windows tile the output. Pads before may go with as much output padding: that shifts the tiles. */
+/**
+ * True if the windows tile the output. Pads before may be balanced by the same output padding: that shifts the tiles.
+ */
 export function tiles({ input, output, kernel, strides, dilations, begins }: Geometry): boolean {
   return kernel.every(
     (size, axis) =>

@@ -1,4 +1,4 @@
-// An elementwise program of tensors of one shape, each of which may be columns of a wider one: rows, and columns in
+// An elementwise program on tensors of one shape, each of which may be columns of a wider one: rows, and columns in
 // them.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../../../../contract/kernel';
 import {
@@ -37,7 +37,7 @@ ${linearMain(`  let row = i / u.width;
   },
 };
 
-/** y = the program of those columns of the inputs. */
+/** y = the program on these columns of the inputs. */
 export function computeColumns(
   ctx: Context,
   { instructions, numbers }: Program,

@@ -1,6 +1,6 @@
 // ElementwiseChain: several elementwise operators in one dispatch, by the attribute `program` (wgsl/program.ts). With
-// `reduction`, one of the Reduce operators, what they give is reduced along `axes` right away, and goes through the
-// program `finish` (reduced.ts). With `perm` they are transposed by it.
+// `reduction`, a Reduce operator, the results are reduced along `axes` right away, and the program `finish` runs on
+// them (reduced.ts). With `perm` they are transposed.
 import type { Context, Kernel, Spec, Tensor } from '../../../../../contract/kernel';
 import {
   bindsWhole,
@@ -26,7 +26,7 @@ interface ChainSpec extends Spec {
 }
 
 interface Chain extends Program {
-  /** None where nothing is reduced. */
+  /** Absent if nothing is reduced. */
   readonly reduced?: Reduction;
   /** [first, count] of each input; empty: all. */
   readonly columns: readonly number[];
@@ -39,7 +39,7 @@ const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, ope
   return programFunctions([{ name: 'apply', program, inputs, result: 'R' }]) + (words ? word : '');
 });
 
-/** The program of one or more tensors, which are broadcast, into `y`. */
+/** The program on one or more tensors, which are broadcast, into `y`. */
 function computeProgram(
   ctx: Context,
   { instructions, numbers }: Program,
@@ -57,7 +57,7 @@ function computeProgram(
   });
 }
 
-/** Whether one more launch, for a transposition in blocks of 4x4, is quicker than reading one element at a time. */
+/** True if another dispatch, for a transposition in blocks of 4x4, is faster than reading one element at a time. */
 function inBlocks({ device }: Context, dims: readonly number[], perm: readonly number[]): boolean {
   return (device.software || sizeOf(dims) > 1 << 18) && permutesInBlocks(dims, perm);
 }

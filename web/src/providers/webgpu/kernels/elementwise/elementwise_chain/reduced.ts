@@ -1,6 +1,5 @@
-// An elementwise program and the reduction of its results, in one dispatch: what is reduced is never a tensor. The
-// results are walked as outputs x steps, as in reduce.ts, which also takes in the parts of a long reduction to few
-// outputs.
+// An elementwise program and the reduction of its results, in one dispatch, without a tensor in between. The results
+// are walked as outputs x steps, as in reduce.ts, which also joins the parts of a long reduction to few outputs.
 import type { DType } from '../../../../../schema';
 import { DType as DTypes } from '../../../../../schema';
 import {
@@ -34,18 +33,18 @@ import { type Instruction, type Program, programFunctions } from '../../../wgsl/
 
 interface ReducedSpec extends Spec {
   readonly program: readonly Instruction[];
-  /** What the reduced values go through. */
+  /** The program that runs on the reduced values. */
   readonly after?: readonly Instruction[];
   /**
-   * `wide`: whether the input is read four at a time where the program is computed so; else one element serves all
-   * lanes.
+   * `wide`: true if the input is read four elements at a time, like the program's results; otherwise one element serves
+   * all lanes.
    */
   readonly operands: readonly { readonly storage: StorageType; readonly wide: boolean }[];
   readonly combine: Combination;
   readonly map?: string;
   readonly finish?: string;
   readonly to: StorageType;
-  /** Ranks of the walk over the outputs, and of that over the steps of one. */
+  /** Ranks of the walk over the outputs, and of the walk over the steps of one. */
   readonly outer: number;
   readonly inner: number;
   readonly wide: Wide;
@@ -93,17 +92,17 @@ ${walkIndices(outer, indices('outer'), { from: 'output', prefix: 'outer_' })}`,
   },
 };
 
-/** What becomes of a program's results. */
+/** The reduction of a program's results. */
 export interface Reduction {
   /** A Reduce operator. */
   readonly op: string;
   readonly axes: readonly number[];
   readonly keepdims: boolean;
-  /** What the reduced values go through: a program of one input. */
+  /** The program on the reduced values, with one input. */
   readonly finish?: Program;
 }
 
-/** Output 0 is the reduction of what the program makes of `inputs`. `compute`: y = the program of x. */
+/** Output 0 is the reduction of the program's results on `inputs`. `compute`: y = the program of x. */
 export function reduceProgram(
   ctx: Context,
   { instructions, numbers }: Program,

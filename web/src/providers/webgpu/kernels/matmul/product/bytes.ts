@@ -1,27 +1,32 @@
-// Products of bytes: four of k are multiplied at a time by dot4I8Packed, in whole numbers, and the sums become floats.
+// Products of bytes: dot4I8Packed multiplies four elements of k at a time, in whole numbers, and the sums become
+// floats.
 import type { Tensor } from '../../../../../contract/kernel';
 import { repeated } from '../../../wgsl/repeated';
 import type { HardwareSpec } from './spec';
 import { rowOfThread } from './tiles';
 
-/** A byte is a number less 128, and so is that of 0. With blocks it is the number itself, and that of 0 is 0. */
+/**
+ * The zero point and the number are stored as a byte minus 128. With blocks the number itself is stored, with zero
+ * point 0.
+ */
 export interface ByteFactors {
   /**
-   * Elements of k that have scales of their own: those of rows are float32 [m, k / block], and those of columns [k /
-   * block, n]. There is nothing else in these tensors then.
+   * Elements of k that share scales: those of rows are float32 [m, k / block], and those of columns [k / block, n].
+   * These tensors then have only scales.
    */
   readonly block?: number;
   /**
-   * Of each row the sum of its bytes, the byte of 0, and the bits of its scale: int32 [m, 4]; [1, 4] unless `shifted`.
+   * For each row the sum of its bytes, its zero point, and the bits of its scale: int32 [m, 4]; [1, 4] unless
+   * `shifted`.
    */
   readonly rows: Tensor;
-  /** Of all columns their sums, then their bytes of 0, then the bits of their scales. int32 [3, n] */
+  /** For all columns their sums, then their zero points, then the bits of their scales. int32 [3, n] */
   readonly columns: Tensor;
-  /** Whether there are columns whose byte of 0 is not 0: then sums of rows count. Not of windows. */
+  /** True if any column has a zero point other than 0: then sums of rows are needed. Not for windows. */
   readonly shifted: boolean;
 }
 
-/** Statements that add what `part_I_C` stand for to `sum_I_C`, where a tile's elements of k begin at `first`. */
+/** Statements that add the values of `part_I_C` to `sum_I_C`, for a tile whose elements of k begin at `first`. */
 export function addBlock({ tileRows, rows, columns }: HardwareSpec, first: string): string {
   const row = (i: number) => `min(group.x * ${tileRows}u + row_0 + ${rowOfThread(i)}u, u.m - 1u)`;
   return `{ let block = ${first} / u.block;
@@ -32,7 +37,7 @@ export function addBlock({ tileRows, rows, columns }: HardwareSpec, first: strin
     )} }`;
 }
 
-/** WGSL of `real(…)`: sum of (a - a_0) * (b - b_0) = sum of a * b, less three terms; times the scales. */
+/** WGSL of `real(…)`: sum of (a - a_0) * (b - b_0) = sum of a * b, minus three terms; times the scales. */
 export function realText({ bytes }: Pick<HardwareSpec, 'bytes'>): string {
   const shift = 'columns[u.n / 4u + column] * (of_row.x - i32(u.total_depth) * of_row.y)';
   return `fn real(sum: vec4<i32>, row: u32, column: u32) -> vec4<f32> {
@@ -42,7 +47,7 @@ export function realText({ bytes }: Pick<HardwareSpec, 'bytes'>): string {
 }`;
 }
 
-/** What is read of windows where there is no pixel: 0, four times. */
+/** The word read from a window where there is no pixel: 0, four times. */
 export const PADDING = 'let padding = (u32(rows[0].y) & 0xffu) * 0x01010101u;';
 
 /** A word of a times the words of four columns. */

@@ -1,4 +1,4 @@
-// What dispatches of products bind besides their operands, and the numbers that their shaders read.
+// Further bindings of products' dispatches, besides their operands, and the numbers that their shaders read.
 import type { Binding, Dispatch, Uniforms } from '../../../../../contract/kernel';
 import { EPILOGUE_F32, epilogueUniforms } from '../../../wgsl/epilogue';
 import { inLanes } from '../../../wgsl/lanes';
@@ -12,7 +12,7 @@ export function ending(
 ): Pick<Dispatch, 'inputs' | 'inPlace'> & { uniforms: Uniforms; f32: string[] } {
   const inputs: { [name: string]: Binding } = {};
   if (p.bias) inputs.bias = spec.bias === 'any' ? p.bias : inLanes(p.bias, spec.bVec);
-  // What lies in y is read there: a tensor that is written may be bound once only.
+  // A residual in y is read there: a written tensor may be bound only once.
   if (p.residual && spec.residualColumns !== 'y') inputs.residual = inLanes(p.residual, spec.bVec);
   const uniforms: { [name: string]: number | readonly number[] } = {
     m: p.m,
@@ -32,7 +32,7 @@ export function ending(
   for (const [key, value] of Object.entries(p.strides?.a ?? {})) uniforms[key] = divided(value, spec.aVec);
   for (const [key, value] of Object.entries(p.strides?.b ?? {}))
     uniforms[key] = divided(value, p.transposed && key === 'b_batch' ? 4 : spec.bVec);
-  // Each thread adds what lies where its own results go.
+  // Each thread adds the element that its own result replaces.
   const inPlace = spec.residualColumns ? undefined : { residual: 'y' };
   return { inputs, inPlace, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...EPILOGUE_F32] };
 }

@@ -9,7 +9,7 @@ export interface ProductEpilogue {
   readonly functions: string;
   /** Statements that declare bias_J of the columns of group J (4 columns from 4 * `column`). */
   bias(j: number, column: string): string;
-  /** Statements that store `sum` (vec4<f32>), where `row` is placed and `at` known. */
+  /** Statements that store `sum` (vec4<f32>), if `row` is placed and `at` is known. */
   store(sum: string, j: number, row: string, column: string): string;
 }
 
@@ -22,7 +22,7 @@ export function productEpilogue(spec: EpilogueSpec): ProductEpilogue {
       : `residual[at + ${column}]`;
   const guarded = (has: string, name: string, value: string) =>
     compact ? `var ${name} = vec4<f32>(0.0); if (u.${has} != 0u) { ${name} = ${value}; }` : `let ${name} = ${value};`;
-  /** The residual's text, and what must come before the statement that has it. */
+  /** The residual's text, and statements that must precede it. */
   const own = (value: string) => {
     if (!readsResidual(epilogue)) return { before: '', value: undefined };
     return compact
@@ -55,7 +55,7 @@ export function productEpilogue(spec: EpilogueSpec): ProductEpilogue {
       }
       const lanes = [0, 1, 2, 3].map((t) => `f32(${residualAt(`min((${column}) * 4u + ${t}u, u.n - 1u)`)})`);
       const { before, value: ownResidual } = own(`vec4<f32>(${lanes.join(', ')})`);
-      // A loop where the columns end: four guarded stores make the shader four times as long.
+      // A loop at the end of the columns: four guarded stores make the shader four times as long.
       const write = (t: string) => `y[at + (${column}) * 4u + ${t}] = ${stored(storage, 1, `value[${t}]`)};`;
       return `{ ${before}let value = ${end(ownResidual)};
     if ((${column}) * 4u + 4u <= u.n) { ${[0, 1, 2, 3].map((t) => write(`${t}u`)).join(' ')} }
@@ -64,7 +64,7 @@ export function productEpilogue(spec: EpilogueSpec): ProductEpilogue {
   };
 }
 
-/** As what four elements of an operand are read. */
+/** The type in which four elements of an operand are read. */
 export type Four = 'vec4<f32>' | 'vec4<f16>';
 
 /** WGSL of 4 elements of b: row `row` (statements add u.ldb), group `column` of 4 columns. */

@@ -1,8 +1,8 @@
 // A product on a GPU: a workgroup computes a tile of y from tiles of a and b in workgroup memory; the next tiles of
-// each (one or two) are on their way into registers meanwhile. Where there would be too few workgroups, k is cut:
-// slices of a workgroup are done by different threads of it, those of different workgroups (z counts them) are
-// added up by another launch (parts.ts). Indices of workgroup memory are made of constants, of the thread's number, of
-// loops that count by one and of remainders: of these the browser knows that they lie within, and checks nothing.
+// each (one or two) are loaded into registers meanwhile. If there were too few workgroups, k is cut: different threads
+// of a workgroup compute its slices. Parts of different workgroups (counted by z) are added up by another dispatch
+// (parts.ts). Indices of workgroup memory consist of constants, the thread's number, loops that count by one and
+// remainders: the browser knows that these are within bounds, and adds no checks.
 import type { Shader } from '../../../../../contract/kernel';
 import { addBlock, dots, PADDING, realText } from './bytes';
 import { type Four, productEpilogue, loadB } from './epilogue';
@@ -11,7 +11,7 @@ import { SHADER_NAMES, type HardwareSpec, leftName, type ProductSpec } from './s
 import { rowOfThread, tileName, workgroupQuads } from './tiles';
 import { repeated } from '../../../wgsl/repeated';
 
-/** Statements that set `placed` and `at`, where the sums of a part of k go. */
+/** Statements that set `placed` and `at`, the destination of the sums of a part of k. */
 export const PLACE_OF_PART = 'let placed = row < u.m; let at = (group.z * u.m + row) * u.ld_part;';
 
 /** Statements that declare z, which does not count parts of k. */
@@ -47,7 +47,7 @@ function text(spec: HardwareSpec): string {
   const sliced = slices > 1;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
-  // Where neighboring rows of a begin in one bank, odd rows have their elements swapped in pairs.
+  // If neighboring rows of a begin in one bank, odd rows have their elements swapped in pairs.
   const swapped = (quads * (bytes ? 4 : 16)) % 128 === 0;
   const placeInA = (at: string) => (swapped ? `(${at}) / 2u * 2u + (${at} + (${at}) / ${quads}u) % 2u` : at);
   const elementOfA = (i: number, t: number) =>
@@ -58,9 +58,9 @@ function text(spec: HardwareSpec): string {
   const slotsOfA = Math.ceil((tileRows * quads) / threads);
   const slotsOfB = spec.directB ? 0 : Math.ceil((rowsOfB * across) / threads);
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
-  // Where all elements of a that a thread reads of a tile have one k, it steps from tap to tap instead of dividing k.
+  // If all elements of a that a thread reads of a tile have one k, it steps from tap to tap instead of dividing k.
   const steps = spec.aVec === 4 && threads % quads === 0 ? left.steps : undefined;
-  // A tile's numbers on their way, in registers with names that begin so: where there are two, steps take turns.
+  // Prefixes of the registers for the tile being loaded: if there are two, steps alternate.
   const coming = ['next', 'later'].slice(0, ahead);
   const fetches = (tile: string) =>
     [
@@ -84,10 +84,10 @@ function text(spec: HardwareSpec): string {
       ),
     ].join('\n  ');
   const advance = `k_0 += ${tileDepth}u; ${steps ? steps.advance(`${quads}u`, '(u.depth / 4u)') : ''}`;
-  // What is multiplied lies behind what is fetched.
+  // The multiplied tile is this far behind the loaded one.
   const behind = ahead * tileDepth;
   const waiting = (ahead - 1) * tileDepth;
-  // All slices go on as long as the deepest: threads wait for each other. The others load zeros.
+  // All slices run as long as the deepest, since threads wait for each other. The others load zeros.
   const [more, toFetch] = sliced
     ? ['done < slice_depth', `done + ${waiting}u < slice_depth`]
     : [`k_0 - ${waiting}u < end`, 'k_0 < end'];
@@ -122,7 +122,7 @@ function text(spec: HardwareSpec): string {
       : `tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column + ${c * threadsAcross}u]`;
   const real = (value: string, c: number) => (bytes && !blocks ? `real(${value}, row, column_${c})` : value);
   const finish = (i: number) => repeated(columns, (c) => epilogue.store(real(sum(i, c), c), c, 'row', `column_${c}`));
-  /** Four of k, of rows and columns of the thread's, from registers that begin with a and b. */
+  /** Four of k, for rows and columns of the thread, from registers that begin with a and b. */
   const into = blocks ? 'part' : 'sum';
   const products = bytes
     ? `${repeated(columns, (c) => `let b_${c} = tile_b[${inB}q * ${across}u + column + ${c * threadsAcross}u];`)}
@@ -138,7 +138,7 @@ function text(spec: HardwareSpec): string {
           ),
         '\n      ',
       )}`;
-  /** A tile is multiplied, where another one comes into its registers; `following` is what is multiplied then. */
+  /** Multiplies a tile, while another one is loaded into its registers; `following` is multiplied next. */
   const step = (tile: string, following: string) => `${buffers === 2 ? '' : stores(tile)}
     workgroupBarrier();
     ${advance}
@@ -218,8 +218,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
 }
 
 /**
- * Statements that declare the first k and the end of k of a thread, which may have a part's, and of all slices how deep
- * they are.
+ * Statements that declare the first k and the end of k of a thread, which may have a part's, and for all slices their
+ * depth.
  */
 export function rangeOfPart(spec: Pick<HardwareSpec, 'split' | 'slices' | 'tileDepth'>): string {
   if (!spec.split) return rangeOfSlice('0u', 'depth', spec);
@@ -227,7 +227,7 @@ export function rangeOfPart(spec: Pick<HardwareSpec, 'split' | 'slices' | 'tileD
   ${rangeOfSlice('part_begin', 'min(depth, part_begin + u.part_depth)', spec)}`;
 }
 
-/** The same of a slice's share of what lies between `first` and `last`. */
+/** The same for a slice's share of the range from `first` to `last`. */
 function rangeOfSlice(
   first: string,
   last: string,
@@ -240,20 +240,20 @@ function rangeOfSlice(
   let end = min(last, begin + slice_depth);`;
 }
 
-/** Of four columns; b's tiles are of it, too. */
+/** The type for four columns; b's tiles have it, too. */
 function typeOfSums({ bytes }: HardwareSpec): string {
   return bytes ? 'vec4<i32>' : 'vec4<f32>';
 }
 
-/** Rows of a thread's that it finishes itself. With more slices than rows, some have none left. */
+/** Rows that a thread finishes itself. With more slices than rows, some have none. */
 function finishedRows({ rows, slices }: HardwareSpec): number {
   return Math.max(1, rows / slices);
 }
 
 /**
  * Statements that declare total_I: the sums of all slices in those rows of the thread that its own slice finishes. The
- * tiles are not needed any more: half of the rows go into the memory of each; all into a's where b has none, and into
- * b's where a's is of words.
+ * tiles are not needed any more: half of the rows go into the memory of each; all into a's if b has none, and into b's
+ * if a's has words.
  */
 function addSlices(spec: HardwareSpec, threads: number): string {
   const { slices, rows, directB, bytes } = spec;
@@ -278,8 +278,8 @@ function addSlices(spec: HardwareSpec, threads: number): string {
 }
 
 /**
- * Statements that set `to` to the 4 elements of a from k_0 + 4 * `quad`, of row I of the thread's. As halves only where
- * they are read 4 at a time; so b's.
+ * Statements that set `to` to the 4 elements of a from k_0 + 4 * `quad`, of the thread's row I. As halves only if they
+ * are read 4 at a time; the same for b.
  */
 export function fetchA(
   left: LeftOperand,
@@ -327,13 +327,13 @@ export function fetchB(
     ${to} = select(${four}(), ${loadB(bVec, 'b_at', `(${column})`, four)}, k < end); }`;
 }
 
-/** The same where b is [n, k]: elements k_0 + 4 * `quad` and on of column `column`. */
+/** The same if b is [n, k]: elements k_0 + 4 * `quad` and on of column `column`. */
 export function fetchTransposed(to: string, quad: string, column: string, four: Four = 'vec4<f32>'): string {
   return `{ let k = k_0 / 4u + ${quad};
     ${to} = select(${four}(), ${four}(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
 }
 
-/** Neighboring threads have neighboring columns: their stores do not meet in a bank. */
+/** Neighboring threads have neighboring columns: their stores use different banks. */
 function storeTransposed(from: string, first: string, slot: string, tileColumns: number): string {
   const lane = (s: number) =>
     `tile_b[${first}((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u

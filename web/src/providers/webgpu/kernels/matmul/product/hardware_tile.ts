@@ -1,6 +1,6 @@
-// The tile with which a GPU computes a product: by a table where there is one, else by rules. The numbers of these are
-// an H100's: convolutions of ResNet-50 and YOLOv8n and products of BERT, each with 23 tiles, 250 times in one
-// pass; those of small products are an H200's, which came later.
+// The tile with which a GPU computes a product: from a table if there is one, otherwise by rules. The rules' numbers
+// are an H100's: convolutions of ResNet-50 and YOLOv8n and products of BERT, each with 23 tiles, 250 times in one pass;
+// those of small products are an H200's, measured later.
 import type { DeviceTraits } from '../../../../../contract/kernel';
 import {
   BY_ELEMENT,
@@ -32,24 +32,27 @@ import {
   WIDE,
 } from './tiles';
 
-/** Workgroups that keep a large GPU busy: with large tiles; with the largest, or by element; with small ones. */
+/** Workgroups that occupy a large GPU: with large tiles; with the largest, or by element; with small ones. */
 const BUSY = 128;
 const VERY_BUSY = 256;
 const HALF_BUSY = 64;
-/** Up to this k two slices are enough, and up to half of it one is; beyond the other, parts pay where tiles are few. */
+/**
+ * Up to this k two slices are enough, and up to half of it one is; beyond the second number, parts are faster if there
+ * are few tiles.
+ */
 const SHALLOW_K = 512;
 const CUT_K = 4096;
-/** Where tiles of CUT would be so many, no fewer and no more, eight parts pay from this k on. */
+/** With this number of tiles of CUT, no fewer and no more, eight parts are faster from this k on. */
 const BY_MANY = { least: 24, most: 40, k: 2048 } as const;
-/** The k that large tiles are too slow to begin for. */
+/** The k up to which large tiles are too slow to start. */
 const TWO_STEPS = 64;
-/** Share of a tile's columns that may lie beyond the matrix. */
+/** The share of a tile's columns that may exceed the matrix. */
 const MOST_WASTE = 0.4;
 
 /**
- * With how many workgroups of SMALL, and with which k, each is quicker than those behind it: an H200's numbers, of
- * products of BERT and convolutions of ResNet-50. The fewer there are, the more threads share the work of each; tiles
- * of little memory leave room on a unit for other workgroups', which hide what a step waits for.
+ * The number of workgroups of SMALL, and the k, with which each is faster than the following ones: an H200's numbers,
+ * for products of BERT and convolutions of ResNet-50. The fewer workgroups there are, the more threads share the work
+ * of each. Tiles with little memory leave room on a unit for other workgroups, which hide the waits of a step.
  */
 const RULES: readonly {
   readonly tile: HardwareTile;
@@ -75,7 +78,7 @@ export function hardwareTile(problem: Problem, device: Device): HardwareChoice {
 }
 
 /**
- * The tile for products of bytes: what was quickest on an H100 of 48, for products of BERT's, ResNet-50's and MiniLM's
+ * The tile for products of bytes: the fastest of 48 on an H100, for products with BERT's, ResNet-50's and MiniLM's
  * sizes.
  */
 export function byteTile({ m, n, k }: Pick<Problem, 'm' | 'n' | 'k'>, blocks: boolean): HardwareTile {
@@ -107,7 +110,7 @@ function large(problem: Problem, device: Device): HardwareChoice | undefined {
   return found && { tile: found.tile, parts: 1 };
 }
 
-/** Whether there are so many workgroups, and no waste of columns. */
+/** True if there are enough workgroups, and few wasted columns. */
 function suits(tile: HardwareTile, problem: Problem, workgroups: number): boolean {
   const columns = Math.ceil(problem.n / tile.tileColumns) * tile.tileColumns;
   return workgroupsOf(tile, problem) >= workgroups && 1 - problem.n / columns <= MOST_WASTE;

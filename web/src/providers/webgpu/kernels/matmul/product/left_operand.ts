@@ -1,5 +1,5 @@
-// WGSL of the left operand of a product: where a[m, k] lies, for the three kinds of products (see spec.ts).
-// All of it is text with these names in scope: z, and after `base`: a_base, b_base, column_base.
+// WGSL of the left operand of a product: the place of a[m, k], for the three kinds of products (see spec.ts). All of it
+// is text with these names in scope: z, and after `base`: a_base, b_base, column_base.
 import type { LeftKind, ProductSpec } from './spec';
 
 export interface LeftOperand {
@@ -7,29 +7,32 @@ export interface LeftOperand {
   readonly base: string;
   /** Statements that prepare row `row` (below u.m), names ending in `id`. */
   row(id: number | string, row: string): string;
-  /** The loops over taps: what opens them and declares `b_row`, the row of b where the tap begins; what closes them. */
+  /**
+   * The loops over taps: the text that opens them and declares `b_row`, the row of b where the tap begins; the text
+   * that closes them.
+   */
   readonly openTaps: string;
   readonly closeTaps: string;
   /**
-   * Statements inside of the tap (ky, kx): declare at_ID, where the channels of the row's pixel begin, and in_ID,
-   * whether it exists.
+   * Statements inside of the tap (ky, kx): declare at_ID, the start of the channels of the row's pixel, and in_ID, true
+   * if the pixel exists.
    */
   tap(id: number | string): string;
-  /** Whether in_ID matters. */
+  /** True if in_ID matters. */
   readonly masked: boolean;
   /**
    * WGSL of a statement that declares, for a k counted in units of `unit` over all taps: ky, kx, channel (in that
    * unit), b_row.
    */
   decode(k: string, unit: string): string;
-  /** Of windows: the same as variables that begin at a k, and what moves them on by `by` units. */
+  /** For windows: the same as variables that begin at a k, and statements that advance them by `by` units. */
   readonly steps?: {
     start(k: string, unit: string): string;
     advance(by: string, unit: string): string;
   };
   /**
-   * Statements that declare `placed: bool`, `pixel: u32`, the row of y as it lies in memory, and `at: u32`, where it
-   * begins (in units of bVec).
+   * Statements that declare `placed: bool`, `pixel: u32`, the row of y in memory, and `at: u32`, its start (in units of
+   * bVec).
    */
   place(row: string): string;
 }

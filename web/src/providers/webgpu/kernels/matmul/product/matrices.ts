@@ -1,4 +1,4 @@
-// Products of stacks of matrices whose leading axes broadcast, as numpy's matmul has them.
+// Products of stacks of matrices whose leading axes broadcast, as in numpy's matmul.
 import { type Context, KernelError, type Tensor } from '../../../../../contract/kernel';
 import type { Program } from '../../../wgsl/program';
 import { broadcastDims, broadcastStrides, foldWalk, stridesOf } from '../../../../../contract/shape';
@@ -6,14 +6,14 @@ import { DType } from '../../../../../schema';
 import { multiply, partsOf } from './multiply';
 
 export interface MatrixShapes {
-  /** Of both operands seen as [...batch, m, k] and [...batch, k, n]. */
+  /** Sizes of the operands, viewed as [...batch, m, k] and [...batch, k, n]. */
   readonly m: number;
   readonly n: number;
   readonly k: number;
   readonly batch: readonly number[];
   readonly aDims: readonly number[];
   readonly bDims: readonly number[];
-  /** Of the result, where operands of one axis leave none. */
+  /** Dims of the result, without the axes that operands of one axis lack. */
   readonly output: readonly number[];
 }
 
@@ -36,7 +36,7 @@ export function matrixShapes(a: readonly number[], b: readonly number[]): Matrix
   };
 }
 
-/** The leading axes folded: as few as strides tell apart. Strides in matrices. */
+/** The leading axes, folded to as few as their strides allow. Strides in matrices. */
 export function foldBatch({ batch, aDims, bDims }: MatrixShapes) {
   const strides = [broadcastStrides(aDims.slice(0, -2), batch), broadcastStrides(bDims.slice(0, -2), batch)];
   const {
@@ -46,7 +46,7 @@ export function foldBatch({ batch, aDims, bDims }: MatrixShapes) {
   return { dims, a, b };
 }
 
-/** Matrices as they lie: [...batch, rows, columns], and the strides of these axes in elements. */
+/** Matrices in memory: [...batch, rows, columns], and the strides of these axes in elements. */
 export interface Stack {
   readonly tensor: Tensor;
   readonly dims: readonly number[];
@@ -69,7 +69,7 @@ export interface MatricesEnd {
   readonly transposed?: boolean;
 }
 
-/** y = epilogue(alpha * a @ b + bias, residual). Elements of rows of a, b (or of its columns) and y are neighbors. */
+/** y = epilogue(alpha * a @ b + bias, residual). Elements of rows of a, b (or of its columns) and y are contiguous. */
 export function multiplyMatrices(
   ctx: Context,
   a: Stack,
@@ -90,7 +90,7 @@ export function multiplyMatrices(
     ...{ ldb: transposed ? b.strides[b.strides.length - 1] : row(b), bias, residual, transposed, ...end },
   };
   const z = folded.dims.reduce((product, dim) => product * dim, 1);
-  // One matrix on the right: the left ones are one tall matrix.
+  // With one matrix on the right, the left ones are one tall matrix.
   const follow = (step = 0, ld: number) => z === 1 || step === m * ld;
   if (folded.dims.length <= 1 && !b_batch[0] && follow(a_batch[0], lda) && follow(y_batch[0], ldy)) {
     multiply(ctx, { ...common, m: m * z, z: 1 });
@@ -105,7 +105,7 @@ export function multiplyMatrices(
   });
 }
 
-/** Output 0: the sums of the parts of k that pay, float32 [parts, ...]. b is one matrix. */
+/** Output 0: the sums of the parts of k, as many as are worth it, float32 [parts, ...]. b is one matrix. */
 export function multiplyInParts(ctx: Context, a: Tensor, b: Tensor, shapes: MatrixShapes, transposed: boolean): void {
   const { k, n, output, bDims } = shapes;
   if (bDims.length !== 2) throw new KernelError(`parts of a product with matrices of shape [${b.dims}]`);
@@ -117,7 +117,7 @@ export function multiplyInParts(ctx: Context, a: Tensor, b: Tensor, shapes: Matr
 }
 
 /**
- * WGSL of a thread for each element of y: its `row` and `column`, and where they begin in a and b (`at_a`, `at_b`), of
+ * WGSL of a thread for each element of y: its `row` and `column`, and their starts in a and b (`at_a`, `at_b`), from
  * uniforms by foldBatch.
  */
 export function operandOffsets(batch: number): string {

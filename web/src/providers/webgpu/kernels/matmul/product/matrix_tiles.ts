@@ -1,4 +1,4 @@
-// The tiles with which a GPU that multiplies matrices computes a product of halves, and with which one it pays.
+// The tiles with which a GPU with matrix units computes a product of halves, and the choice of a tile.
 import type { DeviceTraits, SubgroupMatrix } from '../../../../../contract/kernel';
 import type { LeftKind } from './spec';
 import { inParts, MOST_PARTS, namedTile, type Problem } from './tiles';
@@ -12,7 +12,7 @@ export interface MatrixTile {
   /** Rows and columns of a subgroup's part. */
   readonly partRows: number;
   readonly partColumns: number;
-  /** Parts of k that subgroups of one workgroup share, each with tiles of its own; their sums are added at the end. */
+  /** Parts of k that subgroups of one workgroup share, each with its own tiles; their sums are added at the end. */
   readonly slices: number;
 }
 
@@ -35,9 +35,12 @@ const TILES: readonly MatrixTile[] = [
   LEAST_BY_EIGHT,
 ];
 
-/** Those that parts of k may have, besides slices: workgroups of their own, whose sums another launch adds up. */
+/**
+ * Tiles for which k may also be cut into parts besides slices: separate workgroups, whose sums another dispatch adds
+ * up.
+ */
 const CUT: readonly MatrixTile[] = [SMALL, SMALL_BY_TWO, LEAST_BY_EIGHT];
-/** Parts that have less of k than this are not worth their launch. */
+/** The least k of a part that is worth a dispatch. */
 const LEAST_PART = 256;
 
 export interface MatrixChoice {
@@ -45,13 +48,13 @@ export interface MatrixChoice {
   readonly parts: number;
 }
 
-/** Elements behind each row of a tile, so that rows do not begin in one bank. */
+/** Extra elements after each row of a tile, so that rows do not begin in one bank. */
 export const PADDING = 8;
 
 /**
- * With how many workgroups of such tiles, and from which k on, each is quicker than those behind it: an H200's and an
- * H100's numbers, of products of BERT, of decoders' prompts, and of ResNet-50. Fewer than of the last are left to
- * threads' own arithmetic, windows sooner.
+ * The number of workgroups of such tiles, and the k, from which each is faster than the following ones: an H200's and
+ * an H100's numbers, for products of BERT, of decoders' prompts, and of ResNet-50. With fewer than for the last,
+ * threads' own arithmetic is faster; for windows it is so sooner.
  */
 const RULES: readonly {
   readonly tile: MatrixTile;
@@ -72,17 +75,17 @@ const RULES: readonly {
   { tile: LEAST_BY_FOUR, workgroupsOf: LEAST_BY_EIGHT, least: 96 },
   { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 64 },
   { tile: LEAST_BY_EIGHT, workgroupsOf: LEAST_BY_EIGHT, least: 32, left: 'matrix' },
-  { tile: SMALL, workgroupsOf: SMALL, least: 40 }, // where k or workgroup memory is too little for slices
+  { tile: SMALL, workgroupsOf: SMALL, least: 40 }, // if k or workgroup memory is too small for slices
 ];
 
 type Device = Pick<DeviceTraits, 'subgroupMatrix' | 'maxWorkgroupStorage' | 'tiles'>;
 
-/** The tile with which such a product pays, if it does, and the device has the memory. */
+/** The tile for such a product, if one is faster and the device has the memory. */
 export function matrixTile(problem: Problem, device: Device): MatrixChoice | undefined {
   const fitting = matrixTiles(problem, device);
   const name = namedTile(problem, device);
   if (name !== undefined) return fitting.find((each) => matrixTileName(each) === name);
-  // Windows that are read one element at a time take longer than the threads' own arithmetic.
+  // Windows that are read one element at a time are slower than the threads' own arithmetic.
   if (problem.left === 'windows' && problem.aVec === 1) return undefined;
   for (const { tile, workgroupsOf, least, leastK = 0, left, parts = 1 } of RULES) {
     const found = fitting.find((each) => each.tile === tile && each.parts === parts);
@@ -92,7 +95,7 @@ export function matrixTile(problem: Problem, device: Device): MatrixChoice | und
   return undefined;
 }
 
-/** All of them that can compute it. */
+/** All tiles that can compute it. */
 export function matrixTiles({ halves, m, n, k }: Problem, device: Device): readonly MatrixChoice[] {
   const { subgroupMatrix: matrix, maxWorkgroupStorage } = device;
   if (!matrix || !halves) return [];
@@ -108,7 +111,7 @@ export function matrixTiles({ halves, m, n, k }: Problem, device: Device): reado
   );
 }
 
-/** As tables and tests name it. */
+/** Its name in tables and tests. */
 export function matrixTileName({ tile, parts }: MatrixChoice): string {
   const { tileRows, tileColumns, tileDepth, slices } = tile;
   return inParts(`matrices_${tileRows}x${tileColumns}x${tileDepth}${slices > 1 ? `_slices_${slices}` : ''}`, parts);
@@ -118,7 +121,7 @@ function countOf({ tileRows, tileColumns }: MatrixTile, { m, n, z }: Problem): n
   return Math.ceil(m / tileRows) * Math.ceil(n / tileColumns) * z;
 }
 
-/** At most: of b [n, k] it may be a little less. */
+/** An upper bound: with b [n, k] it may be a little less. */
 function workgroupBytes(tile: MatrixTile, { m, n }: SubgroupMatrix): number {
   const { tileRows, tileColumns, tileDepth, partRows, partColumns, slices } = tile;
   const parts = (tileRows / partRows) * (tileColumns / partColumns);

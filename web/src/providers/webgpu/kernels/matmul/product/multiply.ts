@@ -1,4 +1,4 @@
-// Chooses how a product is computed, and dispatches it.
+// Chooses the form of a product, and dispatches it.
 import { DType } from '../../../../../schema';
 import type { Context, DeviceTraits, Dispatch, Shader, Tiling, Uniforms } from '../../../../../contract/kernel';
 import { readsResidual, shared } from '../../../wgsl/epilogue';
@@ -22,12 +22,12 @@ import type { HardwareSpec, ProductSpec, SoftwareSpec, TiledSpec } from './spec'
 import { choiceName, choices, namedTile, type Problem, productKey } from './tiles';
 import { columnGroups, vectorProduct } from './vector';
 
-/** Whether `multiply` can read a right operand as [n, k], without a transpose before. */
+/** True if `multiply` can read a right operand as [n, k], without a transpose. */
 export function readsTransposed(ctx: Context, m: number, k: number): boolean {
   return !ctx.device.software && !ctx.device.ownElement && m > FEW_ROWS && k > 0 && k % 4 === 0;
 }
 
-/** Whether `multiply` can do it with operands of bytes: on this device, in fours, with a result that can be bound. */
+/** True if `multiply` accepts operands of bytes: on this device, in fours, with a result that can be bound. */
 export function multipliesBytes(ctx: Context, p: Omit<Product, 'bytes'>): boolean {
   const { aVec, bVec } = vectorsOf(p);
   return bytesPay(ctx) && aVec === 4 && bVec === 4 && bindsWhole(p.y, ctx.device);
@@ -59,12 +59,12 @@ export function multiply(ctx: Context, p: Product): void {
   if (ctx.device.ownElement) multiplyOwnElements(ctx, p, spec);
   else if (p.bytes) ofBytes(ctx, p, spec, p.bytes);
   else if (ctx.device.software) software(ctx, p, spec);
-  // A part of a product that was cut may have few rows, too, and b's columns in rows.
+  // A part of a product that was cut may also have few rows, and b's columns in rows.
   else if (p.left === 'matrix' && p.m <= FEW_ROWS && !inPlace && !p.transposed) vector(ctx, p, spec);
   else hardware(ctx, p, spec);
 }
 
-/** Elements of a, and of all else, that are read at a time. */
+/** Elements of a, and of the other operands, that are read at a time. */
 function vectorsOf(p: Omit<Product, 'y'> & Partial<Pick<Product, 'y'>>): Pick<ProductSpec, 'aVec' | 'bVec'> {
   const multipleOf4 = (numbers: readonly number[]) => numbers.every((number) => number % 4 === 0);
   const values = (uniforms: Uniforms = {}) => Object.values(uniforms).flat() as number[];
@@ -72,7 +72,7 @@ function vectorsOf(p: Omit<Product, 'y'> & Partial<Pick<Product, 'y'>>): Pick<Pr
   const residual = p.residual && p.residualColumns;
   const rows = [p.ldy, p.yFirst ?? 0, ...(residual ? [residual.pitch, residual.first] : [])];
   const bVec = multipleOf4([p.n, ...(p.transposed ? [] : [p.ldb]), ...rows, ...values(p.strides?.b)]) ? 4 : 1;
-  // One tensor is bound, so one way to read it.
+  // One tensor has one binding, and therefore one element type.
   return p.a.id === p.y?.id && aVec !== bVec ? { aVec: 1, bVec: 1 } : { aVec, bVec };
 }
 
@@ -80,7 +80,7 @@ function outputsOf({ y, words }: Product, bVec: 1 | 4): Dispatch['outputs'] {
   return { y: inLanes(y, bVec), ...(words && { words }) };
 }
 
-/** With batch and epilogue in the form that most products share: each further form is one more shader to compile. */
+/** With batch and epilogue in the form of most products: each further form is another shader to compile. */
 function asUsual(p: Product): Product {
   const epilogue = shared(p.epilogue);
   if (p.left !== 'matrix' || p.batch) return { ...p, epilogue };
@@ -94,13 +94,13 @@ function asUsual(p: Product): Product {
 
 function software(ctx: Context, given: Product, spec: ProductSpec): void {
   const { bVec } = spec;
-  // Stores of single elements, written out for a tile, take long to compile everywhere.
+  // Stores of single elements, unrolled for a tile, compile slowly everywhere.
   const compact = ctx.device.slowCompiler || bVec === 1;
   const p = compact ? asUsual(given) : given;
   const problem = problemOf(p, spec, ctx.device);
   const tile = softwareTile(p, compact, ctx.device, namedTile(problem, ctx.device));
   const { rows, columns, along } = tile;
-  // Reading b is all that counts for a single row.
+  // For a single row only the reads of b matter.
   const aVec = rows === 1 && !spec.inPlace ? 1 : spec.aVec;
   const step = p.left === 'matrix' || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
   const full: SoftwareSpec = {
@@ -116,7 +116,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
     tail: aVec === 1 && step === 4,
     share: along === 'rows' && step > 1 && ctx.device.subgroups,
   };
-  // What is not there is never read, but something must be bound.
+  // A missing operand is never read, but something must be bound.
   const end = ending(
     {
       ...p,
@@ -159,7 +159,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
   });
 }
 
-/** What decides about its tile. */
+/** The facts that determine its tile. */
 function problemOf(
   p: Omit<Product, 'y'>,
   { left, aVec, bVec }: Pick<ProductSpec, 'left' | 'aVec' | 'bVec'>,
@@ -171,7 +171,7 @@ function problemOf(
   return { ...problem, halves: halves && subgroupMatrix !== undefined };
 }
 
-/** Rows for which reading b is all that counts. */
+/** The most rows for which only the reads of b matter. */
 const FEW_ROWS = 8;
 
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
@@ -189,7 +189,10 @@ function ofBytes(ctx: Context, p: Product, spec: ProductSpec, { shifted, block }
   byTiles(ctx, p, spec, full, hardwareProduct, 1, undefined);
 }
 
-/** Of tiles of workgroups, of which each may have a part of k: then another launch adds up the sums, and ends it. */
+/**
+ * By tiles of workgroups. Each workgroup may have a part of k: then another dispatch adds up the sums, and ends the
+ * product.
+ */
 function byTiles<S extends TiledSpec>(
   ctx: Context,
   p: Product,
@@ -280,7 +283,10 @@ function cutDepth(depth: number, wanted: number, tileDepth: number): { parts: nu
   return { parts: Math.max(1, Math.ceil(depth / partDepth)), partDepth };
 }
 
-/** In how many parts of k `multiply` computes the product of two matrices, of as many columns as are read at a time. */
+/**
+ * The number of parts of k with which `multiply` computes the product of two matrices, given the columns that are read
+ * at a time.
+ */
 export function partsOf(ctx: Context, p: Omit<Product, 'y'>): number {
   const vec = vectorsOf(p);
   const { device } = ctx;
@@ -291,14 +297,14 @@ export function partsOf(ctx: Context, p: Omit<Product, 'y'>): number {
   return cutDepth(p.depth * p.taps, parts, tile.tileDepth).parts;
 }
 
-/** What a table of tiles is to know, where there is one. */
+/** A product's facts for a table of tiles, if there is one. */
 function tilingOf({ device }: Context, problem: Problem, tile: string): Tiling | undefined {
   if (!device.tiles) return undefined;
   const all = () => [...matrixTiles(problem, device).map(matrixTileName), ...choices(problem, device).map(choiceName)];
   return { product: productKey(problem), tile, choices: all };
 }
 
-/** Of halves, where the device multiplies matrices of them; the sums are float32, as anywhere. */
+/** For halves, if the device has matrix units for them; the sums are float32, as everywhere. */
 function byMatrices(ctx: Context, p: Product, spec: ProductSpec, problem: Problem): boolean {
   const { subgroupMatrix: matrix } = ctx.device;
   const choice = matrixTile(problem, ctx.device);
@@ -313,7 +319,7 @@ function byMatrices(ctx: Context, p: Product, spec: ProductSpec, problem: Proble
 function vector(ctx: Context, p: Product, spec: ProductSpec): void {
   const rows = p.m === 1 ? 1 : 4;
   const across = columnGroups(p.n);
-  // Rows of a are read by element: their strides too.
+  // Rows of a are read by element: so are their strides.
   const full = { ...spec, aVec: 1 as const, rows, across };
   const end = ending(p, full);
   ctx.dispatch({

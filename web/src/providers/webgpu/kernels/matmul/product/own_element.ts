@@ -1,5 +1,5 @@
-// Products on devices whose threads write the element of their own index only. The provider of such devices brings the
-// form, so that pages without that provider do not load it.
+// Products on devices whose threads write only the element of their own index. The provider of such devices supplies
+// the form, so that pages without that provider do not load it.
 import { type Context, KernelError } from '../../../../../contract/kernel';
 import type { Product } from './product';
 import type { ProductSpec } from './spec';

@@ -1,4 +1,4 @@
-// The end of a product whose k was shared out: adds up the parts, then scale, bias, epilogue.
+// The end of a product whose k was divided: adds up the parts, then scale, bias, epilogue.
 import type { Shader } from '../../../../../contract/kernel';
 import { productEpilogue } from './epilogue';
 import { leftOperand } from './left_operand';
@@ -9,7 +9,7 @@ export function sumOfParts(spec: ProductSpec): Shader<ProductSpec> {
   return { name: `${spec.left}_parts__hw_64`, wgsl: text };
 }
 
-/** One thread for 4 columns of a row. `parts` holds [z, part, m, 4-aligned columns]. */
+/** One thread for 4 columns of a row. `parts` contains [z, part, m, 4-aligned columns]. */
 function text(spec: ProductSpec): string {
   const left = leftOperand(spec);
   const epilogue = productEpilogue(spec);

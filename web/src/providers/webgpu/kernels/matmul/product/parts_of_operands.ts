@@ -1,11 +1,11 @@
-// Products of matrices that are larger than the device binds at once: parts of the rows of a, of k, or of the rows of a
+// Products of matrices that are larger than the device can bind: parts of the rows of a, of k, or of the rows of a
 // transposed b.
 import type { Context, Tensor } from '../../../../../contract/kernel';
 import { readsResidual, recognized, residualFirst, SUM } from '../../../wgsl/epilogue';
 import { bindsWhole, partsAlong } from '../../../wgsl/large';
 import type { Product } from './product';
 
-/** The products that make up `p`, or undefined where it fits as it is or cannot be cut. They must be done in order. */
+/** The products that make up `p`, or undefined if it fits or cannot be cut. They must run in order. */
 export function cutProduct(ctx: Context, p: Product): Product[] | undefined {
   if (
     p.left !== 'matrix' ||
@@ -59,7 +59,7 @@ export function cutProduct(ctx: Context, p: Product): Product[] | undefined {
     ],
     ctx.device,
   );
-  // Each takes the sum of those before it as its residual; bias and epilogue belong to the last.
+  // Each part has the sum of the previous ones as its residual; bias and epilogue belong to the last.
   let [sum, columns] = [p.residual, p.residualColumns];
   return parts?.map(([begin, end], k) => {
     const last = k === parts.length - 1;

@@ -1,5 +1,5 @@
-// A product on a software adapter: each thread keeps a tile of sums in registers; no barriers, no workgroup memory.
-// There a load costs as much as ten multiplications of vec4, so tiles are wide, and threads of a subgroup share their
+// A product on a software adapter: each thread keeps a tile of sums in registers; no barriers, no workgroup memory. A
+// load costs as much there as ten multiplications of vec4, so tiles are wide, and threads of a subgroup share their
 // loads of b.
 import type { Shader } from '../../../../../contract/kernel';
 import { type ProductEpilogue, productEpilogue, loadB } from './epilogue';
@@ -60,8 +60,8 @@ function storeEach({ rows, columns }: SoftwareSpec, left: LeftOperand, epilogue:
 }
 
 /**
- * Loops whose ends are uniforms, so that no compiler unrolls them: what lavapipe takes for a shader grows with the
- * square of the loads and stores in its text, to seconds for a tile written out.
+ * Loops whose ends are uniforms, so that no compiler unrolls them: lavapipe's time for a shader grows with the square
+ * of the loads and stores in its text, to seconds for an unrolled tile.
  */
 function storeInLoops({ rows, columns }: SoftwareSpec, left: LeftOperand, epilogue: ProductEpilogue): string {
   const sums = Array.from({ length: rows * columns }, (_, t) => `sum_${Math.floor(t / columns)}_${t % columns}`);
@@ -93,7 +93,7 @@ function loadA({ aVec, step, tail, inPlace }: SoftwareSpec, i: number, masked: b
 }
 
 /**
- * Declares b_J: group J of the columns, a matrix of a column for each row of this step (or a vector, where that is one
+ * Declares b_J: group J of the columns, a matrix of a column for each row of this step (or a vector, if that is one
  * row).
  */
 function loadsOfB({ bVec, step, tail, share, columns }: SoftwareSpec): string {

@@ -1,4 +1,4 @@
-// What products cost on a software adapter, and the tile that costs least: a rough model, with figures measured on
+// The time of products on a software adapter, and the fastest tile: a rough model, with figures measured on
 // SwiftShader.
 import type { DeviceTraits } from '../../../../../contract/kernel';
 
@@ -12,7 +12,7 @@ export const SOFTWARE_THREADS = 8;
 const LOAD = 10;
 const SHARED_ROWS = 18;
 const MATRIX_TIMES_VECTOR = 7;
-/** Where a row's pixel under a tap of the window is. */
+/** Computing the place of a row's pixel under a tap of the window. */
 const PIXEL = 46;
 
 /** Rows, and groups of 4 columns, of a thread. */
@@ -29,22 +29,22 @@ export function stepCost({ rows, columns }: Tile, shares: boolean): number {
 export interface SoftwareTile extends Tile {
   /** Neighboring threads have neighboring rows (and share b), or neighboring columns. */
   readonly along: 'rows' | 'columns';
-  /** All that run, idle ones too. */
+  /** All threads that run, including idle ones. */
   readonly threads: number;
-  /** Nanoseconds of a step of 4 in k, of all threads. */
+  /** Nanoseconds of a step of 4 in k, for all threads. */
   readonly cost: number;
 }
 
-/** Nanoseconds of a product over windows of so many taps. */
+/** Nanoseconds of a product over windows of this number of taps. */
 export function windowsCost({ rows, threads, cost }: SoftwareTile, taps: number, channels: number): number {
   return taps * (Math.ceil(channels / 4) * cost + threads * rows * PIXEL);
 }
 
 type Shape = Pick<SoftwareTile, 'rows' | 'columns' | 'along'>;
 
-/** All tiles; `compact`: few shaders are wanted. */
+/** All tiles; `compact`: prefer few shaders. */
 export function softwareTiles(compact: boolean): readonly Shape[] {
-  // Each is a shader to compile, and wider ones, a little quicker, take three times as long.
+  // Each is a shader to compile. Wider ones are a little faster, and compile three times as long.
   const along = (compact ? [4, 2] : [4, 3, 2, 1]).map((columns) => ({ rows: 8, columns, along: 'rows' as const }));
   const across = [1, 4].flatMap((rows) =>
     (compact ? [1] : [4, 1]).map((columns) => ({ rows, columns, along: 'columns' as const })),
@@ -52,12 +52,12 @@ export function softwareTiles(compact: boolean): readonly Shape[] {
   return [...along, ...across];
 }
 
-/** As tables name it. */
+/** Its name in tables. */
 export function softwareTileName({ rows, columns, along }: Shape): string {
   return `${rows}x${4 * columns}_${along}`;
 }
 
-/** The tile of that name, else that of least work, for a product of m rows and n columns. */
+/** The tile of that name, otherwise the fastest one, for a product of m rows and n columns. */
 export function softwareTile(
   { m, n }: { readonly m: number; readonly n: number },
   compact: boolean,

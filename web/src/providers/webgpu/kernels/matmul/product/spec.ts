@@ -1,10 +1,10 @@
-// A product: y[m, n] = epilogue(alpha * sum over k of a[m, k] * b[k, n] + beta * bias, residual), for each z.
-// Matrix products, convolutions and transposed convolutions are all of them, with different ways to find a[m, k].
+// A product: y[m, n] = epilogue(alpha * sum over k of a[m, k] * b[k, n] + beta * bias, residual), for each z. Matrix
+// products, convolutions and transposed convolutions have this form, with different places of a[m, k].
 import type { Spec, StorageType } from '../../../../../contract/kernel';
 import type { Instruction } from '../../../wgsl/program';
 
 /**
- * Where a[m, k] is, and what z counts:
+ * The place of a[m, k], and the meaning of z:
  *   matrix   rows of a matrix; z counts batches
  *   windows  k = (tap, channel), m = (image, y, x): the window of an output pixel; z counts groups
  *   phases   the same for a transposed convolution: z = (phase, group), where a phase is the output pixels whose
@@ -13,98 +13,98 @@ import type { Instruction } from '../../../wgsl/program';
  */
 export type LeftKind = 'matrix' | 'windows' | 'phases';
 
-/** How the names of products' shaders begin. */
+/** Prefixes of the names of products' shaders. */
 export const SHADER_NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
 
-/** What the end of a product depends on. */
+/** The facts on which the end of a product depends. */
 export interface EpilogueSpec {
   /** Columns of b, bias, residual and y in one load. */
   readonly bVec: 1 | 4;
   /** row: one number for each column; any: strides for rows and columns. */
   readonly bias?: 'row' | 'any';
   /**
-   * Where the residual is not where y is, in a tensor like y: in columns of a tensor of its own, or in other columns of
-   * y.
+   * If the residual is not in a tensor like y, at y's place: it is in columns of a tensor of its own, or in other
+   * columns of y.
    */
   readonly residualColumns?: 'own' | 'y';
   /**
-   * A short text for slow compilers: stores in loops; u.has_bias and u.has_residual say if these two are there (bound
-   * they are).
+   * A short text for slow compilers: stores in loops; u.has_bias and u.has_residual say if these two exist (they are
+   * bound in any case).
    */
   readonly compact?: boolean;
-  /** Whether there are alpha and beta. */
+  /** True if there are alpha and beta. */
   readonly scaled?: boolean;
-  /** What is done to the sum, also with a residual (wgsl/epilogue.ts). */
+  /** The steps applied to the sum, including a residual (wgsl/epilogue.ts). */
   readonly epilogue?: readonly Instruction[];
-  /** Of y. */
+  /** Type of y. */
   readonly storage: StorageType;
-  /** Whether bytes of y are written, too. */
+  /** True if bytes of y are written, too. */
   readonly words?: boolean;
 }
 
-/** Of a product by tiles of workgroups. */
+/** A product by tiles of workgroups. */
 export interface TiledSpec extends ProductSpec {
   /** Rows and columns of a workgroup's tile of y, and the depth of the tiles of a and b: a multiple of 4. */
   readonly tileRows: number;
   readonly tileColumns: number;
   readonly tileDepth: number;
-  /** Whether z also counts parts of k, whose sums are left in y as they are. */
+  /** True if z also counts parts of k, whose sums stay separate in y. */
   readonly split: boolean;
-  /** Whether b is [n, k], read 4 elements of k at a time. */
+  /** True if b is [n, k], read 4 elements of k at a time. */
   readonly transposed: boolean;
 }
 
-/** By which name a's elements are read. */
+/** The name under which a's elements are read. */
 export function leftName({ inPlace }: { readonly inPlace?: boolean }): 'a' | 'y' {
   return inPlace ? 'y' : 'a';
 }
 
-/** What the text of a product's shader depends on. */
+/** The facts on which the text of a product's shader depends. */
 export interface ProductSpec extends Spec, EpilogueSpec {
   readonly left: LeftKind;
   /** a is other columns of y, which must not be bound twice. */
   readonly inPlace?: boolean;
-  /** Elements of `a` in one load: 4 where k's innermost extent is a multiple of 4. */
+  /** Elements of `a` in one load: 4 if k's innermost extent is a multiple of 4. */
   readonly aVec: 1 | 4;
-  /** Batch dimensions that strides tell apart (left: matrix). */
+  /** Batch dimensions with different strides (left: matrix). */
   readonly batch: number;
 }
 
-/** A product as software adapters like it: no barriers, a wide tile in the registers of each thread. */
+/** A product in the form for software adapters: no barriers, a wide tile in the registers of each thread. */
 export interface SoftwareSpec extends ProductSpec {
   readonly rows: number;
   /** In groups of 4 columns. */
   readonly columns: number;
-  /** Steps of k that are unrolled. Above 1 with aVec 1 and `tail`, the last ones may lie beyond k. */
+  /** Steps of k that are unrolled. Above 1 with aVec 1 and `tail`, the last ones may exceed k. */
   readonly step: 1 | 2 | 3 | 4;
   readonly tail: boolean;
   /** Neighboring threads have neighboring rows (and share b), or neighboring columns. */
   readonly along: 'rows' | 'columns';
-  /** Whether threads of a subgroup (of at least 4) load one row of b each and hand it round. */
+  /** True if threads of a subgroup (of at least 4) load one row of b each and share it. */
   readonly share: boolean;
 }
 
-/** A product as GPUs like it: tiles of a and b in workgroup memory. */
+/** A product in the form for GPUs: tiles of a and b in workgroup memory. */
 export interface HardwareSpec extends TiledSpec {
   /** Rows, and groups of 4 columns, of one thread. More than one group only without slices. */
   readonly rows: number;
   readonly columns: number;
-  /** Tiles of each operand in workgroup memory: with two, one barrier is enough where one tile wants two. */
+  /** Tiles of each operand in workgroup memory: with two, one barrier is enough; one tile needs two. */
   readonly buffers: 1 | 2;
-  /** Tiles of each operand that are on their way into registers. */
+  /** Tiles of each operand that are being loaded into registers. */
   readonly ahead: 1 | 2;
   /**
-   * Parts of k that threads of one workgroup share, each with tiles of its own; their sums are added at the end. A
-   * divisor or a multiple of `rows`.
+   * Parts of k that threads of one workgroup share, each with its own tiles; their sums are added at the end. A divisor
+   * or a multiple of `rows`.
    */
   readonly slices: number;
-  /** Steps of 4 in k that are written out: a divisor of those of a tile. */
+  /** Steps of 4 in k that are unrolled: a divisor of those of a tile. */
   readonly unrolled: number;
-  /** Whether b is read where it is multiplied, and has no tiles in workgroup memory. */
+  /** True if b is read where it is multiplied, and has no tiles in workgroup memory. */
   readonly directB: boolean;
   /**
-   * Whether a and b are of bytes, four of k in a word (bytes.ts); shifted: b's have zero points; blocks: with scales
-   * for each block of k. A tile is of one block, and there are no slices then.
+   * Set if a and b are bytes, four of k in a word (bytes.ts); shifted: b has zero points; blocks: each block of k has
+   * scales. With blocks a tile is in one block, and there are no slices.
    */
   readonly bytes?: 'plain' | 'shifted' | 'blocks';
 }

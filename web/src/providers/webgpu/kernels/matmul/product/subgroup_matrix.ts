@@ -1,6 +1,7 @@
-// A product of halves on a GPU that multiplies matrices (chromium-experimental-subgroup-matrix): a workgroup computes a
-// tile of y from tiles of a and b in workgroup memory, each of its subgroups a part of it (or of k of such a part), by
-// matrices that lie across the subgroup's registers. Sums are float32. What becomes of the sums is each thread's again.
+// A product of halves on a GPU with matrix units (chromium-experimental-subgroup-matrix): a workgroup computes a tile
+// of y from tiles of a and b in workgroup memory. Each of its subgroups computes a part of the tile (or of k of such a
+// part), by matrices across the subgroup's registers. Sums are float32. Single threads then apply the product's end to
+// the sums.
 import type { Shader, SubgroupMatrix } from '../../../../../contract/kernel';
 import { productEpilogue } from './epilogue';
 import { fetchA, fetchB, fetchTransposed, PLACE_OF_PART, rangeOfPart, zOf } from './hardware';
@@ -11,7 +12,7 @@ import { repeated } from '../../../wgsl/repeated';
 
 export interface SubgroupMatrixSpec extends TiledSpec, MatrixTile {
   readonly matrix: SubgroupMatrix;
-  /** Whether both operands are halves in memory, which go on as they are. */
+  /** True if both operands are halves in memory, and need no conversion. */
   readonly stored: boolean;
 }
 
@@ -83,7 +84,7 @@ function text(spec: SubgroupMatrixSpec): string {
       ${repeated(right, (j) => `let b_${j} = ${loadB(j, q)};`, '\n      ')}
       ${repeated(down, (i) => repeated(right, (j) => add(`sum_${i}_${j}`, `a_${i}`, `b_${j}`), ' '), '\n      ')}
     }`;
-  // All slices go on as long as the deepest: threads wait for each other. The others load zeros.
+  // All slices run as long as the deepest, since threads wait for each other. The others load zeros.
   const more = sliced ? 'done < slice_depth' : 'k_0 < end';
   const quadsOfSum = (m * n) / 4;
   const finished = Math.ceil(quadsOfSum / subgroup / slices);

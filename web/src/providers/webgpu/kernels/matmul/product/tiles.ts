@@ -1,4 +1,4 @@
-// The tiles with which GPUs compute products, their names, and which of them a product can take on a device.
+// The tiles with which GPUs compute products, their names, and the tiles possible for a product on a device.
 import type { DeviceTraits } from '../../../../../contract/kernel';
 import type { HardwareSpec, LeftKind } from './spec';
 
@@ -16,28 +16,28 @@ export type HardwareTile = Pick<
   | 'directB'
 >;
 
-/** What decides about a product's tile. */
+/** The facts that determine a product's tile. */
 export interface Problem {
   readonly left: LeftKind;
   readonly m: number;
   readonly n: number;
-  /** Of all taps. */
+  /** Over all taps. */
   readonly k: number;
   readonly z: number;
   readonly aVec: 1 | 4;
   readonly bVec: 1 | 4;
   readonly transposed: boolean;
-  /** Whether the operands may be rounded to float16, and the device multiplies matrices of that. */
+  /** True if the operands may be rounded to float16, and the device has matrix units for it. */
   readonly halves?: boolean;
 }
 
 export interface HardwareChoice {
   readonly tile: HardwareTile;
-  /** Parts of k that are worth workgroups of their own, and a launch that adds them up. */
+  /** Parts of k that are worth separate workgroups, and a dispatch that adds them up. */
   readonly parts: number;
 }
 
-/** Which row, from its first, is row `i` of a thread: each of a pair of threads has every second one. */
+/** The row, from its first, of a thread's row `i`: each of a pair of threads has every second row. */
 export function rowOfThread(i: number): number {
   return 2 * i;
 }
@@ -45,9 +45,9 @@ export function rowOfThread(i: number): number {
 export const LARGEST: HardwareTile = tile(128, 64, 32, { rows: 8, columns: 2 });
 export const LARGE: HardwareTile = tile(64, 64, 32, { columns: 2 });
 export const SMALL: HardwareTile = tile(32, 32, 32);
-/** For depths that are done in one step or two. */
+/** For depths of one or two steps. */
 export const WIDE: HardwareTile = tile(32, 64, 32);
-/** Where elements of a are read one by one, more threads hide it. */
+/** If elements of a are read one by one, more threads hide the time. */
 export const BY_ELEMENT: readonly HardwareTile[] = [tile(64, 64, 32), WIDE, SMALL];
 export const SHALLOW: HardwareTile = tile(32, 64, 32, { slices: 2 });
 export const DEEP: HardwareTile = tile(32, 32, 32, { slices: 4 });
@@ -61,7 +61,7 @@ export const MANY_SLICES: HardwareTile = tile(16, 32, 32, { slices: 8 });
 export const LOW: HardwareTile = tile(16, 32, 16, { slices: 8 });
 export const LOW_AHEAD: HardwareTile = tile(16, 32, 16, { slices: 8, ahead: 2 });
 export const LOW_BY_FOUR: HardwareTile = tile(16, 32, 16, { slices: 4 });
-/** Of bytes. */
+/** For bytes. */
 export const BYTES_LARGE: HardwareTile = tile(64, 64, 128);
 export const BYTES: HardwareTile = tile(32, 32, 64, { slices: 2 });
 export const BYTES_FEW: HardwareTile = tile(16, 32, 32, { slices: 4 });
@@ -75,14 +75,14 @@ const OTHERS: readonly HardwareTile[] = [
   TALL,
   tile(32, 64, 16, { rows: 8, slices: 4, unrolled: 4 }),
 ];
-/** Tiles that parts of k may have, besides CUT. */
+/** Tiles for which k may be cut into parts, besides CUT. */
 const ALSO_CUT: readonly HardwareTile[] = [FEW, MANY_SLICES, TALL, DEEP_IN_LITTLE];
 const TILES: readonly HardwareTile[] = [
   ...[LARGEST, LARGE, ...BY_ELEMENT, SHALLOW, DEEP, DEEP_IN_LITTLE, FEW, CUT],
   ...[MANY_SLICES, LOW_AHEAD, LOW, LOW_BY_FOUR, ...OTHERS],
 ];
 
-/** As tables and tests name it. */
+/** Its name in tables and tests. */
 export function choiceName({ tile, parts }: HardwareChoice): string {
   return inParts(tileName(tile), parts);
 }
@@ -103,18 +103,18 @@ export function tileName(tile: HardwareTile): string {
   return `${tileRows}x${tileColumns}x${tileDepth}${thread}${how.join('')}`;
 }
 
-/** By what a table of tiles knows a product. */
+/** The key of a product in a table of tiles. */
 export function productKey({ left, m, n, k, z, aVec, bVec, transposed, halves }: Problem): string {
   const how = `${transposed ? '_transposed' : ''}${halves ? '_halves' : ''}`;
   return `${left}_${m}x${n}x${k}x${z}_${aVec}${bVec}${how}`;
 }
 
-/** What the device's table says. */
+/** The tile in the device's table. */
 export function namedTile(problem: Problem, { tiles }: Pick<DeviceTraits, 'tiles'>): string | undefined {
   return tiles && (tiles[productKey(problem)] ?? tiles['*']);
 }
 
-/** All ways in which a GPU can compute the product. */
+/** All forms in which a GPU can compute the product. */
 export function choices(problem: Problem, device: Pick<DeviceTraits, 'maxWorkgroupStorage'>): HardwareChoice[] {
   const whole = TILES.map((each) => ({ tile: each, parts: 1 }));
   const cut = [
@@ -127,21 +127,21 @@ export function choices(problem: Problem, device: Pick<DeviceTraits, 'maxWorkgro
   return [...whole, ...cut.filter(deepEnough)].filter((choice) => fits(choice.tile, problem, device));
 }
 
-/** Whether the product can be computed with this tile. */
+/** True if the product can be computed with this tile. */
 export function fits(
   tile: HardwareTile,
   { left, transposed }: Pick<Problem, 'left' | 'transposed'>,
   device: Pick<DeviceTraits, 'maxWorkgroupStorage'>,
 ): boolean {
-  // Rows of b that lie scattered, or along k, are better staged.
+  // Rows of b that are scattered, or run along k, are better staged.
   if (tile.directB && (left === 'phases' || transposed)) return false;
   const { a, b } = workgroupQuads(tile);
   return 16 * (a + b) <= device.maxWorkgroupStorage;
 }
 
 /**
- * Elements of workgroup memory for tiles of a and of b: vec4s, and of a's bytes words. In the end they hold the sums
- * of all slices: half of the rows of each, or all of them one that has vec4s alone.
+ * Elements of workgroup memory for tiles of a and of b: vec4s, or words for a's bytes. In the end they hold the sums of
+ * all slices: half of the rows each, or all of them in the one that has vec4s.
  */
 export function workgroupQuads(tile: HardwareTile & Pick<HardwareSpec, 'bytes'>): {
   readonly a: number;

@@ -1,5 +1,5 @@
-// A product of few rows on a GPU: the matrix is read once, so that is all that matters. Threads of a workgroup share
-// out k.
+// A product of few rows on a GPU: only the time to read the matrix matters, which is read once. Threads of a workgroup
+// divide k among themselves.
 import type { Shader } from '../../../../../contract/kernel';
 import { productEpilogue, loadB } from './epilogue';
 import { leftOperand } from './left_operand';
@@ -8,17 +8,17 @@ import type { ProductSpec } from './spec';
 /** Left operand: a matrix of at most `rows` rows. */
 export interface VectorSpec extends ProductSpec {
   readonly rows: number;
-  /** Groups of 4 columns of a workgroup: a power of two. Its threads share out k for each. */
+  /** Groups of 4 columns of a workgroup: a power of two. Its threads divide k for each. */
   readonly across: number;
 }
 
 const THREADS = 256;
-/** Workgroups that keep a large GPU busy: where columns are few, each has fewer of them, and more parts of k. */
+/** Workgroups that occupy a large GPU: if columns are few, each has fewer of them, and more parts of k. */
 const BUSY = 128;
-/** Loads of b on their way at the same time. */
+/** Loads of b in flight at the same time. */
 const AHEAD = 4;
 
-/** How many groups of 4 of n columns a workgroup has: two at least, which memory gives at once. */
+/** The number of groups of 4 columns in a workgroup, for n columns: two at least, which memory reads at once. */
 export function columnGroups(n: number): number {
   return [8, 4].find((across) => n >= 4 * across * BUSY) ?? 2;
 }

@@ -1,4 +1,4 @@
-// Rows and weights as bytes with a scale for each block of k, as accuracy_level 4 has them.
+// Rows and weights as bytes with a scale for each block of k, for accuracy_level 4.
 import type { Context, Shader, Spec, Tensor } from '../../../../../contract/kernel';
 import { DType } from '../../../../../schema';
 import { inLanes, linearMain, linearWorkgroups } from '../../../wgsl';
@@ -7,12 +7,12 @@ import { type Packed, scaleOf, zeroOf } from './few_bits';
 import type { ByteBlocks } from './byte_weights';
 
 interface RowSpec extends Spec {
-  /** Of a block. */
+  /** Words of a block. */
   readonly words: number;
 }
 
 const THREADS = 256;
-/** A block's numbers are a power of two up to this. */
+/** A block has a power of two numbers, up to this. */
 export const MOST_IN_BLOCK = 4 * THREADS;
 
 /** A thread has a word; those of a block find its largest magnitude, which becomes 127. */
@@ -57,10 +57,10 @@ export function blockRows(ctx: Context, a: Tensor, k: number, block: number): { 
   return { words, scales };
 }
 
-/** What memory gives at once is read by one thread: so many words, or fewer at the end of a column. */
+/** One thread reads words that memory reads at once: this number of them, or fewer at the end of a column. */
 const AT_ONCE = 8;
 
-/** Of words of weights [n, …]: words of bytes [k / 4, n], less their zero points, and scales [k / block, n]. */
+/** From words of weights [n, …] to words of bytes [k / 4, n], minus their zero points, and scales [k / block, n]. */
 const WEIGHTS: Shader<Packed & Spec> = {
   name: 'byte_blocks__weights',
   wgsl: (packed) => {
@@ -70,7 +70,7 @@ const WEIGHTS: Shader<Packed & Spec> = {
       four: number,
     ) => `{ let numbers = (word >> vec4<u32>(${shifts(four)})) & vec4<u32>(${2 ** bits - 1}u);
       words[(k / 4u + ${four}u) * u.n + column] = bitcast<i32>(pack4xI8(vec4<i32>(numbers) - zero)); }`;
-    // A word's numbers are of one block.
+    // A word's numbers are in one block.
     return linearMain(`  let column = i % u.n;
   let first = i / u.n * ${AT_ONCE}u;
   ${repeated(AT_ONCE, (next) => `let word_${next} = b[column * u.stride + min(first + ${next}u, u.words - 1u)];`)}

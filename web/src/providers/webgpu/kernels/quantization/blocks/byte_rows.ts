@@ -1,4 +1,4 @@
-// Rows of floats as bytes less 128, for products by dot4I8Packed: in given steps, or in those of
+// Rows of floats as bytes minus 128, for products by dot4I8Packed: in given steps, or in those of
 // DynamicQuantizeLinear.
 import type { Attributes } from '../../../../../contract/attributes';
 import type { Context, Shader, Tensor } from '../../../../../contract/kernel';
@@ -19,7 +19,7 @@ import type { Columns } from '../../shared/columns';
 import { dynamicStepsText, type Ranges, rangesOf, STEPS } from '../dynamic_steps';
 import { Dialect } from '../../../../../schema/dialect';
 
-/** A scale and a zero point from 0 to 255, or those that the tensor's range makes. */
+/** A scale and a zero point from 0 to 255, or those computed from the tensor's range. */
 export type ByteSteps = 'dynamic' | { readonly scale: number; readonly zero: number };
 
 export function readSteps(a: Attributes): ByteSteps | undefined {
@@ -41,7 +41,7 @@ export interface ByteRows {
   readonly rows: Tensor;
 }
 
-/** A thread has a word, or where rows are summed up, a team has a row. */
+/** A thread has a word; if rows are summed up, a team has a row. */
 const PACK: Shader<PackSpec> = {
   name: 'byte_rows',
   wgsl({ team, dynamic, summed, ...spec }) {
@@ -76,7 +76,7 @@ ${teamMain({
   },
 };
 
-/** Columns of a, of which all numbers are multiples of 4, as bytes. `summed`: with the sum of each row. */
+/** Columns of a, with all sizes multiples of 4, as bytes. `summed`: with the sum of each row. */
 export function byteRows(
   ctx: Context,
   a: Tensor,

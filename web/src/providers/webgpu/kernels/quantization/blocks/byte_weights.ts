@@ -1,12 +1,12 @@
-// Weights of bytes as products by dot4I8Packed want them.
+// Weights of bytes in the form for products by dot4I8Packed.
 import type { Binding, Context, Shader, Spec, StorageType, Tensor, Uniforms } from '../../../../../contract/kernel';
 import { DType } from '../../../../../schema';
 import { linearMain, linearWorkgroups, load } from '../../../wgsl';
 import { type Packed, scaleOf, zeroOf } from './few_bits';
 
 /**
- * A thread has a column: of statements that declare `word`, its bytes from 4 * k on, are made words [k / 4, n] and what
- * ByteFactors tells of the column.
+ * A thread has a column: from statements that declare `word`, its bytes from 4 * k on, it makes words [k / 4, n] and
+ * the column's facts for ByteFactors.
  */
 function columnMain(word: string, zero: string, scale: string): string {
   return linearMain(`  var sum = 0;
@@ -20,7 +20,7 @@ function columnMain(word: string, zero: string, scale: string): string {
   columns[2u * u.count + i] = bitcast<i32>(${scale});`);
 }
 
-/** Of words of bytes [n, k / 4], which are 128 more. */
+/** From words of bytes [n, k / 4], stored plus 128. */
 const BLOCKS: Shader<Packed & Spec> = {
   name: 'byte_weights__blocks',
   wgsl: (packed) =>
@@ -32,14 +32,14 @@ const BLOCKS: Shader<Packed & Spec> = {
 };
 
 export interface ByteBlocks {
-  /** Of each column, the bytes of its blocks, which have one scale and zero point; four to a word. */
+  /** For each column the bytes of its blocks, which have one scale and zero point; four to a word. */
   readonly words: Tensor;
   readonly packed: Packed;
   readonly inputs: { readonly [name: string]: Binding };
   readonly sizes: { readonly blocks: number; readonly zero_bytes: number };
 }
 
-/** Of floats [k, n], which are whole steps of the scale of their column. */
+/** From floats [k, n] that are whole multiples of their column's scale. */
 const FLOATS: Shader<{ readonly weights: StorageType; readonly scales: StorageType }> = {
   name: 'byte_weights__floats',
   wgsl({ weights, scales }) {
@@ -60,7 +60,7 @@ export interface ByteWeights {
   readonly columns: Tensor;
 }
 
-/** Of weights whose last axis is n. */
+/** For weights whose last axis is n. */
 export function wordsOfFloats(ctx: Context, w: Tensor, scales: Tensor): ByteWeights {
   const n = w.dims[w.dims.length - 1];
   const spec = { weights: w.storage, scales: scales.storage };

@@ -1,10 +1,10 @@
-// Weights of 2, 4 or 8 bits, in blocks of k with one scale and zero point each: how shaders read them.
+// Weights of 2, 4 or 8 bits, in blocks of k with one scale and zero point each: their form in shaders.
 import type { StorageType } from '../../../../../contract/kernel';
 import { load } from '../../../wgsl/lanes';
 
 export interface Packed {
   readonly bits: number;
-  /** Of scales. */
+  /** Type of scales. */
   readonly storage: StorageType;
   /** Zero points: packed like the weights, floats, or the middle of the range. */
   readonly zeros: 'packed' | 'float' | 'middle';
@@ -27,8 +27,8 @@ export function zeroOf({ bits, zeros }: Packed, column: string, block = 'block')
 }
 
 /**
- * WGSL of the weights of a word, 4 at a time and in order, as floats from which `zero` was taken.
- * @param halves through floats of 16 bits, two at a time: fewer instructions where these are the machine's own.
+ * WGSL of the weights of a word, 4 at a time and in order, as floats minus `zero`.
+ * @param halves true to use floats of 16 bits, two at a time: fewer instructions if the machine has these.
  */
 export function weightsOf(bits: number, word: string, zero: string, halves: boolean): string[] {
   const count = 32 / bits;
@@ -50,13 +50,13 @@ export function halvesOf(bits: number, word: string): string {
   ).join(' ');
 }
 
-/** What `halvesOf` adds to each weight. */
+/** The number that `halvesOf` adds to each weight. */
 export const HALVES_ADD = '1024.0';
 
 /** Statements that add the products of the weights in `bytes`, 4 of them, to `sum`, 4 at a time. */
 export function inFours(bits: number): string {
   const each = 8 / bits;
-  // The bytes of the weights 4 * j and on, and how far to shift each.
+  // The bytes of the weights from 4 * j on, and the shift of each.
   const lanes = (j: number) =>
     [0, 1, 2, 3].map((t) => ({ byte: 'xyzw'[Math.floor((4 * j + t) / each)], shift: ((4 * j + t) % each) * bits }));
   return Array.from({ length: each }, (_, j) => {

@@ -1,6 +1,6 @@
-// Few rows times weights of few bits: a team of threads shares k, each has the same part of a few columns, whose words
-// it loads several at a time. Rows may be normalized on the way (their squares are summed beside the products), the
-// columns of a gate be multiplied with those half the matrix further on, and a residual be added.
+// Few rows times weights of few bits: a team of threads divides k, each has the same part of a few columns, whose words
+// it loads several at a time. Rows may be normalized at the same time (their squares are summed with the products), the
+// columns of a gate be multiplied by those half the matrix further on, and a residual be added.
 import type { Shader, Spec, StorageType } from '../../../../../contract/kernel';
 import { ended, epilogueText, readsBias, readsResidual } from '../../../wgsl/epilogue';
 import { stored } from '../../../wgsl/lanes';
@@ -8,28 +8,28 @@ import type { Instruction } from '../../../wgsl/program';
 import { teamMain } from '../../../wgsl/team';
 import { HALVES_ADD, halvesOf, type Packed, scaleOf, weightsOf, zeroOf } from './few_bits';
 
-/** How the work is shared out. */
+/** The distribution of the work. */
 export interface Shares {
   /** Rows of a at a time. */
   readonly rows: 1 | 4;
-  /** Columns of a thread; of a gate, so many and as many again. */
+  /** Columns of a thread; with a gate, twice as many. */
   readonly columns: 1 | 2 | 4;
   /** Threads that share k. */
   readonly team: number;
-  /** How weights are unpacked (`weightsOf`). */
+  /** The form of unpacked weights (`weightsOf`). */
   readonly halves: boolean;
 }
 
 export interface FewRowsSpec extends Spec, Packed, Shares {
-  /** Words of a column in one load; they are of one block. */
+  /** Words of a column in one load; they are in one block. */
   readonly words: 1 | 2 | 4;
-  /** Whether k comes in whole loads: a is read 4 elements at a time then. */
+  /** True if k consists of whole loads: a is then read 4 elements at a time. */
   readonly whole: boolean;
-  /** Of the scale of a normalization. */
+  /** Type of the scale of a normalization. */
   readonly norm?: StorageType;
-  /** Whether columns of the first half are multiplied with those of the second. */
+  /** True if columns of the first half are multiplied by those of the second. */
   readonly gate: boolean;
-  /** What is done to columns (of a gate, to those of the first half), before a residual is added. */
+  /** The steps applied to columns (with a gate, to those of the first half), before a residual is added. */
   readonly epilogue?: readonly Instruction[];
   readonly bias: boolean;
   readonly residual: boolean;
@@ -76,13 +76,13 @@ ${count(sums.columns)
 interface Sums {
   readonly names: readonly string[];
   readonly type: string;
-  /** With those of the gate's other half. */
+  /** Including those of the gate's other half. */
   readonly columns: number;
-  /** WGSL of that of a column and a row. */
+  /** WGSL of the sum of a column and a row. */
   at(column: number, row: number): string;
 }
 
-/** One vector holds the columns of a row, or the rows of a column. */
+/** One vector has the columns of a row, or the rows of a column. */
 function sumsOf({ rows, columns, gate }: FewRowsSpec): Sums {
   const all = gate ? 2 * columns : columns;
   if (rows === 4)
@@ -150,7 +150,7 @@ ${[...loads, ...zeros].join('\n')}
 ${[...inWords, ...scaled].join('\n')}`;
 }
 
-/** Four elements of row `i`, `at` behind the load's first. */
+/** Four elements of row `i`, `at` after the load's first. */
 function valueAt({ whole }: FewRowsSpec, i: number, at: number): string {
   if (whole) return `vec4<f32>(a[row_${i} + k / 4u + ${at / 4}u])`;
   return inside((t) => `f32(a[row_${i} + min(k + ${at + t}u, u.k - 1u)])`, at);

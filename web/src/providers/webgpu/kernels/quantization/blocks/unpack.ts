@@ -5,7 +5,7 @@ import { linearMain } from '../../../wgsl/linear';
 import { type Packed, scaleOf, zeroOf } from './few_bits';
 
 interface UnpackSpec extends Spec, Packed {
-  /** Whether the matrix is [n, k]; else [k, n]. */
+  /** True if the matrix is [n, k]; otherwise [k, n]. */
   readonly transposed: boolean;
   readonly lanes: Lanes;
   readonly result: StorageType;

@@ -1,5 +1,5 @@
-// ConvInteger and QLinearConv over any number of axes, channels second. A thread computes 4 outputs that follow each
-// other in one channel, or in 4 channels of a group, so that what it reads serves several.
+// ConvInteger and QLinearConv over any number of axes, channels second. A thread computes 4 consecutive outputs of one
+// channel, or of 4 channels of a group, so that each load serves several.
 import { DType } from '../../../../../schema';
 import {
   type Context,
@@ -31,10 +31,10 @@ import { repeated } from '../../../wgsl/repeated';
 
 interface ConvSpec extends Spec {
   readonly axes: number;
-  /** Outputs of a channel that a thread makes. */
+  /** Outputs of a channel per thread. */
   readonly lanes: 1 | 4;
   readonly channels: 1 | 4;
-  /** Whether the outputs of a channel come in so many. */
+  /** True if the outputs of a channel are a multiple of that. */
   readonly whole: boolean;
   readonly xZero: boolean;
   readonly wZero: boolean;
@@ -146,7 +146,8 @@ function convolve(
   const outputs = w.dims[0];
   const dtype = scales?.yZero.dtype ?? DType.int32;
   const y = ctx.output(0, [x.dims[0], outputs, ...geometry.output], dtype);
-  // Three scales are one number for each channel: bound apart they are more tensors than every device allows.
+  // Joins three scales into one number per channel: bound separately they would be more tensors than every device
+  // allows.
   const scale = scales && ctx.temp([outputs], DType.float32);
   if (scale) elementwise(ctx, SCALES, { x: scales.x, w: scales.w, to: scales.y }, scale);
   const factors: Record<string, Factor> = {

@@ -1,5 +1,5 @@
-// MatMulInteger and QLinearMatMul: products of bytes less their zero points. A thread has a tile of 4 columns, or one
-// element where they do not come in fours.
+// MatMulInteger and QLinearMatMul: products of bytes minus their zero points. A thread has a tile of 4 columns, or one
+// element if columns are not a multiple of 4.
 import { DType } from '../../../../../schema';
 import {
   type Context,
@@ -31,13 +31,13 @@ interface SumSpec extends Spec {
   readonly batch: number;
   readonly aZero: boolean;
   readonly bZero: boolean;
-  /** Whether the sums become bytes again. */
+  /** True if the sums become bytes again. */
   readonly scaled: boolean;
   readonly storage: StorageType;
 }
 
 interface ProductSpec extends SumSpec {
-  /** Whether zero points and scales differ from one product of the batch to the next. */
+  /** True if zero points and scales differ between the products of the batch. */
   readonly ofBatch: boolean;
 }
 
@@ -198,7 +198,7 @@ function product(
   });
 }
 
-/** Elements for which a GPU has enough to do with 16 to a thread. */
+/** Elements with which a GPU is occupied at 16 per thread. */
 const BUSY = 1 << 18;
 
 const BYTES: readonly DTypeName[] = ['int8', 'uint8'];

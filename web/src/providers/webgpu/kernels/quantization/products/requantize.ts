@@ -1,17 +1,17 @@
-// What quantized operators share: zero points and scales that are one for all, or one for each row or column; and the
-// way back to bytes.
+// Common code of quantized operators: zero points and scales, one for all or one for each row or column; and the
+// conversion back to bytes.
 import { DType } from '../../../../../schema';
 import { type Binding, KernelError, type StorageType, type Tensor } from '../../../../../contract/kernel';
 import { type Lanes, laneType } from '../../../wgsl/lanes';
 
-/** A zero point or a scale, with how far it steps for a row and for a column (or an output channel). */
+/** A zero point or a scale, with its steps for a row and for a column (or an output channel). */
 export interface Factor {
   readonly tensor?: Tensor;
   readonly row: number;
   readonly column: number;
 }
 
-/** A factor that belongs to rows or columns where it has more than one element. */
+/** A factor, which belongs to rows or columns if it has more than one element. */
 export function factorOf(tensor: Tensor | undefined, along: 'row' | 'column', length: number): Factor {
   const many = tensor !== undefined && tensor.size > 1;
   if (many && tensor.size !== length)
@@ -33,7 +33,7 @@ export function factorUniforms(factors: Readonly<Record<string, Factor>>): { [na
   );
 }
 
-/** WGSL of factor `name` at (row, column) as an i32; 0 where there is none. */
+/** WGSL of factor `name` at (row, column) as an i32; 0 without a factor. */
 export function zeroPoint(present: boolean, name: string, row: string, column: string): string {
   return present ? `i32(${name}[${row} * u.${name}_step_0 + ${column} * u.${name}_step_1])` : '0';
 }

@@ -1,5 +1,5 @@
-// Resize with antialias where it shrinks: a wider filter, one axis after the other. Of floats only: integers are
-// rounded between the axes in ways of their own (see requires).
+// Resize with antialias for shrinking axes: a wider filter, one axis after the other. For floats only: integers are
+// rounded between the axes in other ways (see requires).
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../../../../contract/kernel';
 import { load, stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
@@ -50,7 +50,7 @@ const SHADER: Shader<AntialiasSpec> = {
   if (d < 1.0) { return ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0; }
   return select(0.0, ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a, d < 2.0);`
       : '  return max(0.0, 1.0 - d);';
-    // The filter is as wide as an output pixel is in the input, at least as wide as without antialiasing.
+    // The filter is as wide as an output pixel in the input, and at least as wide as without antialiasing.
     return `fn weight(d: f32) -> f32 {
 ${weight}
 }

@@ -1,5 +1,4 @@
-// Resize over any axes: nearest, linear, cubic. One thread for each output, or for 4 where the last axis stays as it
-// is.
+// Resize over any axes: nearest, linear, cubic. One thread for each output, or for 4 if the last axis is unchanged.
 import type { Attributes } from '../../../../../contract/attributes';
 import {
   type Context,
@@ -28,16 +27,16 @@ import { tableOf, written } from './places';
 interface ResizeSpec extends Division {
   readonly mode: Mode;
   readonly nearest: string;
-  /** For each axis (neighbors that stay are one): whether it changes. */
+  /** For each axis (unchanged neighbors are joined): true if it changes. */
   readonly changes: readonly boolean[];
   readonly lanes: Lanes;
   readonly storage: StorageType;
   readonly excludeOutside: boolean;
-  /** The last axis stays, and is some columns of wider tensors (see shared/columns.ts). */
+  /** The last axis is unchanged, and consists of some columns of wider tensors (see shared/columns.ts). */
   readonly columns?: boolean;
   /** Positions outside of the input give a constant. */
   readonly extrapolates: boolean;
-  /** For each axis: whether a table has its elements; not there where none has. */
+  /** For each axis: true if a table has its elements; absent if there are no tables. */
   readonly tables?: readonly boolean[];
 }
 
@@ -245,7 +244,7 @@ function tapsOf({ mode, excludeOutside, extrapolates, tables }: ResizeSpec, axis
   return lines;
 }
 
-/** p, or the border next to it that rounding kept it from: as near as onnxruntime calls it a tie. */
+/** p, or the adjacent border if p differs from it only by rounding: as close as onnxruntime treats as a tie. */
 const ON_BORDER = `fn on_border(p: f32) -> f32 {
   let border = floor(p) + 0.5;
   return select(p, border, abs(p - border) <= 1e-6);

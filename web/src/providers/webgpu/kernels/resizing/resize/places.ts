@@ -1,18 +1,18 @@
-// Tables of the elements that nearest takes, where the shader's floats would take others.
+// Tables of the elements that nearest selects, if the shader's floats would select others.
 import type { Context, Shader, Tensor } from '../../../../../contract/kernel';
 import { DType } from '../../../../../schema';
 import { type Axis, elementAt, nearestOf, type ResizeAttributes } from '../../../../../contract/resizing';
 
 const f = Math.fround;
 
-/** Elements by output position; undefined where the shader finds the same ones. */
+/** Elements by output position; undefined if the shader finds the same ones. */
 export function tableOf(axis: Axis, r: ResizeAttributes): number[] | undefined {
   const positions = Array.from({ length: axis.output }, (_, i) => i);
   const table = positions.map((i) => nearestOf(i, axis, r));
   return positions.some((i) => elementAt(computed(i, axis), axis, r) !== table[i]) ? table : undefined;
 }
 
-/** As the shader computes it. */
+/** The shader's computation. */
 function computed(i: number, { step, scale, shift, offset }: Axis): number {
   return f(f(f(f(i + f(shift)) * f(step)) / f(scale)) + f(offset));
 }
@@ -28,7 +28,7 @@ ${Array.from({ length: AT_ONCE }, (_, i) => `  table[u.first + ${i}u] = u.elemen
 }`,
 };
 
-/** Tables one after another, in memory of the GPU: shapes decide what is in them, so the first run writes them. */
+/** Tables one after another, in GPU memory: their contents follow from shapes, so only the first run writes them. */
 export function written(ctx: Context, tables: readonly (readonly number[])[]): Tensor {
   const all = tables.flat();
   const count = Math.ceil(all.length / AT_ONCE);
