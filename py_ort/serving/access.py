@@ -1,4 +1,4 @@
-"""Who is let in: pages of this server, by its own name; from the network only with the token of the URL."""
+"""Access control: pages of this server, by its own name; from the network only with the token of the URL."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _TOKEN = "token"
 
 
 class Access:
-    """Decides about requests, and gives answers the headers that say who may use them.
+    """Decides about requests, and adds access headers to answers.
 
     Args:
-        token: What those who are let in know; "": the server is on loopback, and its name is enough.
+        token: Secret of permitted clients; "": the server is on loopback, and its name is enough.
         origins: Other origins whose pages may fetch.
-        names: Names that the server is called by.
-        methods: Methods that it takes.
-        command: The command of `py-ort` that it is, for messages.
+        names: Names of the server.
+        methods: Accepted methods.
+        command: The command of `py-ort` that runs it, for messages.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Access:
         self._names, self._methods, self._command = frozenset(names), methods, command
 
     def middleware(self) -> Middleware:
-        """Return what goes before all routes."""
+        """Return the middleware to run before all routes."""
 
         @web.middleware
         async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -52,12 +52,12 @@ class Access:
         return check
 
     async def with_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Give an answer its headers."""
+        """Add the headers to an answer."""
         origin = request.headers.get("Origin")
         response.headers.update(
             {
                 "Cross-Origin-Opener-Policy": "same-origin",
-                # What others serve to anybody may stay in pages, fetched without cookies.
+                # Pages may embed public files of other servers, fetched without cookies.
                 "Cross-Origin-Embedder-Policy": "credentialless",
                 "Cross-Origin-Resource-Policy": "cross-origin" if self._origins else "same-origin",
                 "X-Content-Type-Options": "nosniff",
@@ -78,7 +78,7 @@ class Access:
             )
 
     def _refusal(self, request: web.Request) -> web.StreamResponse | None:
-        """Return what is answered to who is not let in."""
+        """Return the answer of a refusal; None if the request is permitted."""
         if self._token:
             if self._knows(request.query.get(_TOKEN, "")):
                 return self._welcome(request)
@@ -87,11 +87,11 @@ class Access:
         elif _host(request) not in self._names:  # another name that was made to point here
             names = " or ".join(sorted(self._names))
             return web.Response(status=403, text=f"this server is called {names} only")
-        # Pages of others may lead here, but fetch only if they may read what they get.
+        # Pages of other origins may link here, but fetch only if they may read the answers.
         site, mode = request.headers.get("Sec-Fetch-Site", "none"), request.headers.get("Sec-Fetch-Mode")
         origin = request.headers.get("Origin")
         foreign = site in ("cross-site", "same-site") and mode != "navigate"
-        if request.method == "POST" and origin is not None:  # also of browsers that do not say from where
+        if request.method == "POST" and origin is not None:  # also for browsers that do not send their site
             foreign = foreign or origin.partition("//")[2] != request.headers.get("Host")
         if foreign and origin not in self._origins:
             text = f"pages of other origins need: py-ort {self._command} --cors ORIGIN"
@@ -102,7 +102,7 @@ class Access:
         return hmac.compare_digest(text.encode(), self._token.encode())
 
     def _welcome(self, request: web.Request) -> web.StreamResponse | None:
-        """Keep the token in a cookie, and out of the address that a page shows, and out of its links."""
+        """Move the token from the address, and so from its links, into a cookie."""
         if request.method != "GET" or request.headers.get("Sec-Fetch-Mode", "navigate") != "navigate":
             return None
         rest = urlencode([(key, value) for key, value in request.query.items() if key != _TOKEN])

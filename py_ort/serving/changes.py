@@ -1,4 +1,4 @@
-"""Which files of a folder changed: asked for now and then, which works on every system and file system."""
+"""Changed files of a folder, found by regular checks, which work on every system and file system."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-#: Not looked at: what is hidden, and what is never edited by hand and large.
+#: Folders to skip, besides hidden ones: large, and never edited by hand.
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
-#: So many files are looked at: a folder of more is none to reload a page for.
+#: The most files to check: a larger folder cannot be one to reload pages for.
 _MOST = 20_000
 
 
@@ -17,7 +17,7 @@ class Changes:
 
     Args:
         folder: The folder.
-        others: Files that may lie anywhere.
+        others: Files in any place.
     """
 
     def __init__(self, folder: Path, others: Sequence[Path] = ()) -> None:
@@ -25,7 +25,7 @@ class Changes:
         self._known = dict(self._look())
 
     def since(self) -> list[Path]:
-        """Return what changed, came or went since the last call."""
+        """Return files changed, added or removed since the last call."""
         now = dict(self._look())
         before, self._known = self._known, now
         return [file for file in {**before, **now} if before.get(file) != now.get(file)]

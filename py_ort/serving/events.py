@@ -1,4 +1,4 @@
-"""Server-sent events to the pages that are open: progress, errors, changes."""
+"""Server-sent events to open pages: progress, errors, changes."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 
 from aiohttp import web
 
-#: Seconds after which a word is sent to find out who is gone.
+#: Seconds without an event after which a comment is sent, to detect closed pages.
 _QUIET = 15.0
-#: Of a page that does not read: what is older than this many events is of no use to it.
+#: Number of events kept for a page that does not read; older ones are useless to it.
 _MOST = 256
 
 
 class Events:
-    """Lives in the server's loop."""
+    """The events; used in the server's loop."""
 
     def __init__(self) -> None:
         self._listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()
         self._server = secrets.token_hex(8)
 
     def tell(self, kind: str, **about: Any) -> None:
-        """Tell all pages; the kinds are in web/src/dev_server/overlay.ts."""
+        """Send an event to all pages; the kinds are in web/src/dev_server/overlay.ts."""
         for queue in self._listeners:
             if queue.full():
                 queue.get_nowait()
             queue.put_nowait({"kind": kind, **about})
 
     async def listen(self, request: web.Request) -> web.StreamResponse:
-        """Answer a page, for as long as it is open."""
+        """Answer a page, as long as it is open."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         await response.prepare(request)
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(_MOST)

@@ -1,4 +1,4 @@
-"""ONNX files as pages can run them: compiled when one asks, and kept until they change."""
+"""ONNX files in a form for pages: compiled on request, and kept until they change."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from py_ort.exceptions import PyOrtError
 
 @dataclass(frozen=True)
 class _Compiled:
-    """What a model was, when it was compiled."""
+    """The state of a model when it was compiled."""
 
     version: tuple[int, int]
     folder: Path
 
 
 class Models:
-    """Compiles one model at a time, in a thread. Lives in the server's loop.
+    """Compiles one model at a time, in a thread; used in the server's loop.
 
     Args:
-        providers: Those to compile for.
+        providers: Providers to compile for.
         dims: Sizes of dimensions by name.
-        tell: Told, in the loop, of what happens: a kind, and more; see `Events.tell`.
-        say: Told lines for the terminal.
+        tell: Called, in the loop, with events: a kind, and fields; see `Events.tell`.
+        say: Called with lines for the terminal.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class Models:
         self._made = 0
 
     async def exported(self, model: Path, shown: str) -> Path:
-        """Return the `.pyort` file of an ONNX file; its parts lie beside it.
+        """Return the `.pyort` file of an ONNX file; its parts are next to it.
 
         Args:
             model: The ONNX file.
-            shown: What to call it.
+            shown: Its name for messages.
 
         Raises:
             PyOrtError: It cannot be compiled.
@@ -63,11 +63,11 @@ class Models:
         return known.folder / f"{model.stem}.pyort"
 
     def forget(self) -> None:
-        """Compile all models again when they are asked for: what they are made of has changed."""
+        """Compile all models again on the next request, since their sources have changed."""
         self._compiled.clear()
 
     async def close(self) -> None:
-        """Delete what was compiled."""
+        """Delete the compiled models."""
         await self._kept.end()
 
     async def _compile(self, model: Path, shown: str) -> Path:

@@ -1,4 +1,4 @@
-"""Pages of the server's own: the list of models, the page of one; and its script in the pages of the user."""
+"""The server's own pages: the list of models, the page of a model; and its script in the user's pages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from py_ort.compiler.package.read import Package
 from py_ort.exporting.page import first_shapes
 from py_ort.pages.template import render_beside
 
-#: Where the package's files are served.
+#: Path of the package's files.
 PREFIX = "/py_ort/"
 SCRIPT = "serve_overlay.js"
 _MOST = 500
 _SUFFIXES = (".onnx", ".pyort")
-#: Behind all of the page: a parser puts it into the body, and the page's own scripts came before it.
+#: At the end of the page: a parser puts it into the body, after the page's own scripts.
 _TAG = f'\n<script src="{PREFIX}{SCRIPT}"></script>\n'.encode()
 
 
@@ -25,13 +25,13 @@ def with_overlay(page: bytes) -> bytes:
 
 
 def page_of(model: Path) -> bytes:
-    """Return a page that runs a `.pyort` file which lies beside it, by URL."""
+    """Return a page that runs a `.pyort` file next to it, by URL."""
     data = {"models": [{"file": model.name, "shapes": first_shapes(Package(model).header)}]}
     return with_overlay(render_beside(f"{PREFIX}model_page.js", "model", model.stem, data).encode())
 
 
 def list_of_models(folder: Path) -> bytes:
-    """Return a page that names the models below a folder, and leads to pages that run them."""
+    """Return a page that lists the models below a folder, with links to pages that run them."""
     models = []
     for file in models_below(folder):
         path = file.relative_to(folder)
@@ -42,7 +42,7 @@ def list_of_models(folder: Path) -> bytes:
 
 
 def models_below(folder: Path) -> Iterator[Path]:
-    """Yield the ONNX files, and the `.pyort` files that are of none, without links and hidden folders."""
+    """Yield the ONNX files, and the `.pyort` files without an ONNX file; skip links and hidden folders."""
     found = 0
     for each in sorted(folder.rglob("*")):
         parts = each.relative_to(folder).parts

@@ -1,4 +1,4 @@
-"""The server: the user's folder, models compiled on the way, the package's files under /py_ort/."""
+"""The server: the user's folder, models compiled on request, the package's files under /py_ort/."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from py_ort.serving.files import place, send, send_bytes
 from py_ort.serving.models import Models
 from py_ort.serving.pages import PREFIX, SCRIPT, list_of_models, page_of, with_overlay
 
-#: What a runtime says that takes a `.pyort` file in the place of the ONNX file that it asks for.
+#: The Accept header of a runtime that reads a `.pyort` file in place of the requested ONNX file.
 _TAKES = content_type("model.pyort")
 #: A model's file, or a further part of it.
 _EXPORTED = re.compile(r"(.+)\.pyort((?:\.\d+)?)", re.DOTALL)
-#: Seconds between looks at the folder; more where a look takes longer than a part of that.
+#: Seconds between checks of the folder; longer if a check takes more than a tenth of that.
 _INTERVAL, _PART = 0.4, 10
 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What to serve, and to whom.
+    """The folder to serve, and its access.
 
     Attributes:
-        folder: The user's.
-        host: The address to listen on. Off loopback a token is asked for.
+        folder: The user's folder.
+        host: The address to listen on. Other addresses than loopback need a token.
         port: 0: a free one.
         origins: Other origins whose pages may fetch.
-        providers: Those to compile for.
+        providers: Providers to compile for.
         dims: Sizes of dimensions by name.
         kernels: Files of user kernels, loaded already.
-        reload: Whether pages are loaded again when a file changes.
+        reload: True to reload pages when a file changes.
     """
 
     folder: Path
@@ -62,10 +62,10 @@ class ServeOptions:
 
 
 class DevServer:
-    """Lives in one loop; see `serving`.
+    """The development server; used in one loop. See `serving`.
 
     Attributes:
-        token: What its URL has in it; "" on loopback.
+        token: The secret in its URL; "" on loopback.
     """
 
     def __init__(self, options: ServeOptions, say: Callable[[str], None]) -> None:
@@ -84,7 +84,7 @@ class DevServer:
         """Serve; the context's value is the port.
 
         Raises:
-            OSError: The address is taken, or none of this machine's.
+            OSError: The address is in use, or not one of this machine's.
         """
         access = Access(self.token, self._options.origins)
         app = web.Application(middlewares=[access.middleware()])
@@ -138,7 +138,7 @@ class DevServer:
 
     async def _of_folder(self, request: web.Request, folder: Path) -> web.StreamResponse:
         path = request.rel_url.raw_path
-        if not path.endswith("/"):  # what a page of it names is meant to be in it
+        if not path.endswith("/"):  # a folder's page names files inside the folder
             raise web.HTTPFound(f"{quote(folder.name)}/")
         index = place(folder, "index.html")
         if index and index.is_relative_to(self._folder) and index.is_file():
@@ -158,7 +158,7 @@ class DevServer:
         return await send_bytes(request, content, hashlib.sha256(content).hexdigest()[:32], "text/html; charset=utf-8")
 
     async def _compiled(self, file: Path) -> Path | None:
-        """Return the `.pyort` file, or the part of one, that a missing one stands for; None if there is no model."""
+        """Return the compiled file, or part, for a missing `.pyort` file; None if there is no model."""
         if not (found := _EXPORTED.fullmatch(file.name)):
             return None
         name, part = found.groups()
@@ -187,7 +187,7 @@ class DevServer:
             for file in set(changed) & set(kernels):
                 if text := await asyncio.to_thread(self._load, file):
                     wrong[file.name] = text
-            # What a model's weights lie in has any name.
+            # A model's weight files may have any name.
             self._models.forget()
             for name, text in wrong.items():
                 self._events.tell("failed", file=name, text=text)
@@ -195,13 +195,13 @@ class DevServer:
                 self._events.tell("changed", file=changed[0].name)
 
     def _load(self, file: Path) -> str:
-        """Load a file of kernels again; return what is wrong with it, or ""."""
+        """Load a file of kernels again; return its error, or ""."""
         from py_ort.user_kernels import load_kernels
 
         text = ""
         try:
             load_kernels(file)
-        except Exception as e:  # a file of Python may raise anything
+        except Exception as e:  # a Python file may raise anything
             text = f"{type(e).__name__}: {e}"
         self._say(f"{file.name}: {text or 'loaded again'}")
         return text

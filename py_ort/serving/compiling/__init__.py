@@ -1,4 +1,4 @@
-"""`py-ort compile-server`: a service that compiles models which pages meet at run time.
+"""`py-ort compile-server`: a service that compiles models for pages that receive them at run time.
 
 options.py  its options
 server.py   the routes

@@ -23,7 +23,7 @@ PREFIX = "py_ort_compile_server_"
 
 
 class Metrics:
-    """Lives in the server's loop."""
+    """The counters; used in the server's loop."""
 
     def __init__(self) -> None:
         self._values: Counter[str] = Counter()

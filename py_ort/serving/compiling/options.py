@@ -25,10 +25,10 @@ class CompileServerOptions:
         private_sources: True if their names may lead to private addresses.
         export: How models are exported.
         limits: Limits of each process.
-        largest: Bytes that a model may have.
-        jobs: Models that are compiled at once.
-        waiting: Models that may wait.
-        keep: Bytes that the store may have.
+        largest: The largest size of a model in bytes.
+        jobs: Models to compile at once.
+        waiting: The most models that may wait.
+        keep: The largest size of the store in bytes.
     """
 
     folder: Path

@@ -1,4 +1,4 @@
-"""The compile server: GET /export?url=…, POST /export, GET /models/KEY.pyort, and how it is doing."""
+"""The compile server: GET /export?url=…, POST /export, GET /models/KEY.pyort, and its health and metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from py_ort.serving.files import send
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _EVENTS = "text/event-stream"
-#: Seconds between looks at a job's progress, and after which a client is sent a word if there is none.
+#: Seconds between checks of a job's progress, and the longest time without an event to a client.
 _INTERVAL, _QUIET = 0.25, 15.0
 #: Models that may arrive at the same time.
 _MOST_ARRIVING = 8
@@ -33,7 +33,7 @@ _FOREVER = "public, max-age=31536000, immutable"
 
 
 class CompileServer:
-    """Lives in one loop; see `serving.compiling`."""
+    """The server; used in one loop. See `serving.compiling`."""
 
     def __init__(self, options: CompileServerOptions, say: Callable[[str], None]) -> None:
         self._options, self._say = options, say
@@ -41,7 +41,7 @@ class CompileServer:
         o = options
         self._sources = Sources(o.sources, o.largest, o.limits.seconds or 600, o.private_sources)
         self._arriving = asyncio.Semaphore(_MOST_ARRIVING)
-        #: Downloads under way, by URL and the hash that is expected.
+        #: Current downloads, by URL and expected hash.
         self._fetching: dict[tuple[str, str], Job] = {}
         self._asked: set[asyncio.Task[str]] = set()
 
@@ -90,7 +90,7 @@ class CompileServer:
         self._metrics.add("requests_total")
         job = Job()
         job.task = asyncio.create_task(self._key(request, job))
-        self._asked.add(job.task)  # a client that leaves does not end the work: others may ask for the model
+        self._asked.add(job.task)  # a client that leaves does not end the work: others may have requested the model
         job.task.add_done_callback(self._asked.discard)
         if _EVENTS in request.headers.get("Accept", ""):
             return await self._tell(request, job)
@@ -102,7 +102,7 @@ class CompileServer:
         return web.Response(status=303, headers={"Location": text})
 
     async def _tell(self, request: web.Request, job: Job) -> web.StreamResponse:
-        """Answer with events: progress, and in the end done or failed."""
+        """Answer with events: progress, and finally done or failed."""
         response = web.StreamResponse(headers={"Content-Type": _EVENTS, "Cache-Control": "no-store"})
         told, said = None, time.monotonic()
         with contextlib.suppress(ConnectionError):
@@ -121,7 +121,7 @@ class CompileServer:
         return response
 
     def _outcome(self, job: Job) -> tuple[int, str]:
-        """Return the status of an answer, and what it says: of 303 the URL of the model."""
+        """Return the status and text of an answer: for 303, the URL of the model."""
         try:
             return 303, f"/models/{job.task.result()}.pyort"
         except Refused as e:
@@ -161,7 +161,7 @@ class CompileServer:
         return await _follow(job, shown)
 
     async def _fetched(self, url: str, sha256: str, shown: Job) -> str:
-        """One download for all who ask for a URL at the same time."""
+        """Download once for all current requests of a URL."""
         asked = url, sha256
         job = self._fetching.get(asked)
         if job is None:
@@ -182,7 +182,7 @@ class CompileServer:
             key = self._store.key(found.sha256)
             if await self._known(key, shown):
                 return key
-            if found.file is None:  # it was known, and made room for others
+            if found.file is None:  # it was known, but has been deleted to make room
                 raise Refused(503, "the model must be fetched again: try again")
             return await _follow(self._store.compile(key, found.file), shown)
 
@@ -202,7 +202,7 @@ def _wanted(query: Mapping[str, str]) -> str:
 
 
 async def _follow(job: Job, shown: Job) -> str:
-    """Wait for a job, whose progress is shown as one's own; return the key of its model."""
+    """Wait for a job, copying its progress to `shown`; return the key of its model."""
     while not job.task.done():
         shown.progress = job.progress
         await asyncio.wait({job.task}, timeout=_INTERVAL)

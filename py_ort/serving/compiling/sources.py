@@ -1,4 +1,4 @@
-"""Models that come to the compile server: sent, or fetched from origins that are allowed. Never larger than a limit."""
+"""Models that arrive at the compile server: uploaded, or fetched from allowed origins, up to a size limit."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from yarl import URL
 
 _MOST_REDIRECTS = 5
 _CHUNK = 1 << 18
-#: How many URLs are remembered with what was found there.
+#: Number of URLs whose contents are remembered.
 _MOST_KNOWN = 10_000
 
 
 class Refused(Exception):
-    """A model that is not taken.
+    """A refused model.
 
     Attributes:
-        status: Of the answer.
+        status: HTTP status of the answer.
     """
 
     def __init__(self, status: int, text: str) -> None:
@@ -38,8 +38,8 @@ class Received:
     """A model.
 
     Attributes:
-        sha256: Of its contents.
-        file: Where it is, None where it was not fetched because it is still what it was.
+        sha256: Hash of its contents.
+        file: Its file; None if it has not changed and was not fetched.
     """
 
     sha256: str
@@ -61,7 +61,7 @@ class _PublicAddresses(aiohttp.ThreadedResolver):
 
 
 class Sources:
-    """Lives in the server's loop.
+    """Receives models; used in the server's loop.
 
     Args:
         origins: Origins that models may be fetched from, redirects too.
@@ -77,7 +77,7 @@ class Sources:
         self._known: dict[str, tuple[str, str]] = {}  # ETag and SHA-256 by URL
 
     async def receive(self, chunks: AsyncIterator[bytes], file: Path, announced: int | None) -> Received:
-        """Write a model that arrives.
+        """Write an arriving model.
 
         Raises:
             Refused: It is too large, takes too long, or is empty.
@@ -105,14 +105,14 @@ class Sources:
         return Received(digest.hexdigest(), file)
 
     async def fetch(self, url: str, file: Path) -> Received:
-        """Fetch a model, unless it is known to be what it was.
+        """Fetch a model, unless it is known and unchanged.
 
         Raises:
             Refused: Its origin is not allowed, it cannot be fetched, is too large, or takes too long.
         """
         etag, known = self._known.get(url, ("", ""))
         headers = {"If-None-Match": etag} if etag else {}
-        # Neither proxies nor passwords of this machine's user.
+        # Without this user's proxies and passwords.
         timeout = aiohttp.ClientTimeout(total=self._seconds)
         async with aiohttp.ClientSession(
             headers=headers,

@@ -1,4 +1,4 @@
-"""Exported models by key: compiled once, however many ask at the same time, and kept until there is no more room."""
+"""Exported models by key: compiled once for all requests, and kept until there is no more room."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from py_ort.serving.compiling.options import CompileServerOptions
 
 #: Names of models' files, and of their further parts.
 NAME = re.compile(r"[0-9a-f]{64}\.pyort(?:\.\d{1,4})?")
-#: Seconds for which a model that cannot be compiled is not tried again, and how many such are remembered.
+#: Seconds before a model that failed to compile is tried again, and the number of such models remembered.
 _REMEMBERED, _MOST_REMEMBERED = 300.0, 1000
 
 
 class Busy(Exception):
-    """More models wait than the server takes."""
+    """Too many models wait."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Job:
     """A model that is being compiled.
 
     Attributes:
-        progress: The stage, how much of the stage is done, and of how much.
+        progress: The stage, its finished part, and its total.
         task: Ends when the model is in the store, with its key; its errors are the model's.
     """
 
@@ -44,7 +44,7 @@ class Job:
 
 
 class Store:
-    """A folder of exported models. Lives in the server's loop.
+    """A folder of exported models; used in the server's loop.
 
     Servers of several machines may share the folder, or the object store behind it.
 
@@ -64,7 +64,7 @@ class Store:
         self._objects = ObjectStore(options.objects) if options.objects else None
         self._places, self._threads = asyncio.Semaphore(options.jobs), ThreadPoolExecutor(options.jobs)
         self._metrics, self._say = metrics, say
-        # Within the store: what is complete is only renamed. It goes with this process.
+        # Inside the store, so that complete files are only renamed. Deleted when this process ends.
         self._work = Guard(".work-", self._folder)
         self._jobs: dict[str, Job] = {}
         self._bringing: dict[str, asyncio.Task[bool]] = {}
@@ -74,11 +74,11 @@ class Store:
         self._measure()
 
     def has_room(self, size: int) -> bool:
-        """Return True if the disk holds a model of so many bytes, and what becomes of it."""
+        """Return True if the disk has room for a model of this size and its export."""
         return shutil.disk_usage(self._folder).free > 2 * size
 
     def key(self, sha256: str) -> str:
-        """Return the key of a model by the SHA-256 of its contents: another one for another py_ort."""
+        """Return the key of a model from the SHA-256 of its contents; each version of py_ort has other keys."""
         return self._options.export.key(sha256)
 
     async def file(self, name: str) -> Path | None:
@@ -93,15 +93,15 @@ class Store:
         path = await self.file(f"{key}.pyort")
         if path is None:
             return False
-        with contextlib.suppress(OSError):  # the folder may be another user's
+        with contextlib.suppress(OSError):  # the folder may belong to another user
             os.utime(path, (time.time(), path.stat().st_mtime))
         return True
 
     def job(self, key: str) -> Job | None:
-        """Return the job that is compiling a model, None if there is none.
+        """Return the job that is compiling a model; None if there is none.
 
         Raises:
-            PyOrtError: The model was tried a while ago, and cannot be compiled.
+            PyOrtError: The model was tried recently, and cannot be compiled.
         """
         when, error = self._failed.get(key, (0.0, None))
         if error is not None and time.monotonic() - when < _REMEMBERED:
@@ -109,15 +109,15 @@ class Store:
         return self._jobs.get(key)
 
     def compile(self, key: str, model: Path) -> Job:
-        """Have a model compiled, unless that is under way.
+        """Compile a model, unless that is under way.
 
         Args:
             key: From `key`.
             model: A file in a folder of `workspace`.
 
         Raises:
-            Busy: Too many wait.
-            PyOrtError: The model was tried a while ago, and cannot be compiled.
+            Busy: Too many models wait.
+            PyOrtError: The model was tried recently, and cannot be compiled.
         """
         if found := self.job(key):
             return found
@@ -130,7 +130,7 @@ class Store:
 
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Path]:
-        """Make an empty folder, which is deleted in the end; what is compiled of it must be awaited before."""
+        """Make an empty folder, which is deleted at the end; first await the jobs that compile its files."""
         self._made += 1
         folder = self._work.folder / str(self._made)
         folder.mkdir()
@@ -140,7 +140,7 @@ class Store:
             shutil.rmtree(folder, ignore_errors=True)
 
     async def close(self) -> None:
-        """End what is being compiled."""
+        """End all compilations."""
         for process in self._processes:
             process.end()
         under_way = [*(job.task for job in self._jobs.values()), *self._bringing.values()]
@@ -174,7 +174,7 @@ class Store:
             self._metrics.add("failed_total")
             self._remember(key, error)
             words = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
-            self._say(f"{key[:12]}: {type(error).__name__}: {words}")  # names of a model may have anything in them
+            self._say(f"{key[:12]}: {type(error).__name__}: {words}")  # names in a model may contain anything
             raise error from None
         else:
             seconds = time.perf_counter() - began
@@ -227,10 +227,10 @@ class Store:
             del self._failed[next(iter(self._failed))]
 
     def _measure(self) -> None:
-        """Delete the files that were used last the longest ago, where all together are too large."""
+        """Delete the least recently used files, if all together are too large."""
         found = []
         for file in self._folder.iterdir():
-            with contextlib.suppress(OSError):  # another server was quicker
+            with contextlib.suppress(OSError):  # another server has deleted it
                 if NAME.fullmatch(file.name):
                     found.append((file.stat().st_atime, file.stat().st_size, file))
         size = sum(each for _, each, _ in found)
