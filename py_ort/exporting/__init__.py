@@ -1,4 +1,4 @@
-"""Models to ship: `py_ort.export` writes a file that pages run without Python, and that sessions open as well."""
+"""Models to ship: `py_ort.export` writes a file that pages run without Python, and that sessions open, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles models in another process, with limits: a model that ends that process ends nothing else."""
+"""Compiles models in another process, with limits: a model that crashes it does no other harm."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Limits:
     """Limits of a process.
 
     Attributes:
-        memory: Bytes that the process may have; 0: no limit. Where the system cannot limit it, without effect.
-        seconds: Seconds that a model may take; 0: no limit.
+        memory: Bytes of memory for the process; 0: no limit. No effect if the system cannot limit it.
+        seconds: Seconds for a model; 0: no limit.
     """
 
     memory: int = 0
@@ -56,12 +56,12 @@ class CompileProcess:
         Args:
             model: An ONNX file.
             output: The file to write.
-            progress: As of `py_ort.export`.
+            progress: As for `py_ort.export`.
 
         Raises:
             PyOrtError: The model cannot be compiled.
             Timeout: It takes longer than the limit.
-            OutOfMemory, EngineError: The process has died of it.
+            OutOfMemory, EngineError: The process died of it.
             OSError: A file cannot be read or written.
         """
         process = self._process = self._process or self._start()
@@ -88,7 +88,7 @@ class CompileProcess:
         return Exported([output.with_name(name) for name in answer["files"]], stamps)
 
     def end(self) -> None:
-        """End the process for good, whatever it is doing, and those that it started."""
+        """End the process for good, whatever it is doing, and its own processes."""
         self._ended = True
         self._drop()
 
@@ -110,13 +110,13 @@ class CompileProcess:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            start_new_session=True,  # a terminal's Ctrl-C is ours; and the processes that it starts are ended with it
+            start_new_session=True,  # a terminal's Ctrl-C is for us; and its own processes end with it
         )
         _write(process, {"memory": self._limits.memory, "options": asdict(self._options)})
         return process
 
     def _ask(self, process: subprocess.Popen[str], job: Mapping[str, str], progress: Progress) -> dict[str, Any] | None:
-        """Have it do a job; return its answer, None if it died."""
+        """Send it a job; return its answer, None if it died."""
         _write(process, job)
         assert process.stdout
         for line in process.stdout:
@@ -137,7 +137,7 @@ class CompileProcess:
 
 def _write(process: subprocess.Popen[str], message: object) -> None:
     assert process.stdin
-    with contextlib.suppress(OSError):  # it has died, as whoever reads its answers will see
+    with contextlib.suppress(OSError):  # it has died; the reader of its answers will notice
         process.stdin.write(json.dumps(message) + "\n")
         process.stdin.flush()
 

@@ -38,16 +38,16 @@ def _shortened(text: str) -> str:
 
 
 def _read(lines: queue.SimpleQueue[Any]) -> None:
-    """Pass on what is read; the end of the input ends the process, whatever it is doing: its parent is gone."""
+    """Pass on the lines read. At the end of the input end the process, whatever it is doing: its parent has ended."""
     for line in sys.stdin:
         lines.put(json.loads(line))
     os._exit(0)
 
 
 def main() -> None:
-    """Do jobs until the input ends."""
+    """Run jobs until the input ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever prints must not come among the answers
+    os.dup2(2, 1)  # printed text must not mix with the answers
     lines: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(lines,), daemon=True).start()
     settings = lines.get()

@@ -1,6 +1,6 @@
-"""Small ONNX models that a script has in it, as arrays of bytes: those by which transformers.js sorts and resizes.
+"""Small ONNX models inside a script, as arrays of bytes: those with which transformers.js sorts and resizes.
 
-A page hands them to the runtime as they are; it finds what stands for them by their SHA-256 (`env.exports`).
+A page passes them to the runtime unchanged; the runtime finds their exports by their SHA-256 (`env.exports`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from py_ort.boundary import public_function
 from py_ort.exceptions import InvalidArgument
 
-#: From the field ir_version on, which comes first.
+#: From the field ir_version on, which is first.
 _BYTES = re.compile(r"\[\s*8\s*,\s*\d{1,2}\s*(?:,\s*\d{1,3}\s*){8,},?\s*\]")
 
 
@@ -44,19 +44,19 @@ def export_embedded(
     *,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Path]:
-    """Export the ONNX models that a script hands to onnxruntime-web, for pages that set `env.exports` to the folder.
+    """Export the ONNX models that a script passes to onnxruntime-web, for pages that set `env.exports` to the folder.
 
     Args:
         script: A JavaScript file, such as `transformers.web.js`.
-        folder: Where to write them, each as SHA256.pyort; made if need be.
-        progress: As of `export`.
+        folder: Folder to write them to, each as SHA256.pyort; made if necessary.
+        progress: As for `export`.
 
     Returns:
         The files.
 
     Raises:
-        InvalidArgument: There is none in it.
-        NotImplemented: One has nodes without a kernel.
+        InvalidArgument: The script contains no model.
+        NotImplemented: A model has nodes without a kernel.
         OSError: A file cannot be read or written.
     """
     from py_ort.exporting.export import export

@@ -1,4 +1,4 @@
-"""`py_ort.export`: a model compiled for what pages have, in one file."""
+"""`py_ort.export`: compiles a model for pages, into one file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from py_ort.compiler.load.digest import FileStamp
     from py_ort.runtime.options import SessionOptions
 
-#: A browser's buffers, and many servers, end at 2 GiB.
+#: Browsers' buffers, and many servers, are limited to 2 GiB.
 _WHOLE = 2**31 - 2**20
 _PART = 2**30
 
@@ -40,18 +40,18 @@ def export(
     runtime: Literal["full", "minimal"] = "full",
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Path]:
-    """Write a model as a `.pyort` file, which pages run without Python and `InferenceSession` opens as well.
+    """Write a model as a `.pyort` file, which pages run without Python and `InferenceSession` opens, too.
 
-    It has a plan for each provider, with wasm for what the provider leaves, and the weights once.
+    It has a plan for each provider, with wasm for the nodes that the provider cannot run, and the weights once.
 
     Args:
         model: An ONNX file, or its bytes.
-        output: The file to write, or a folder for NAME.pyort of a model called NAME.onnx. A file that is there is
-            replaced when the new one is whole.
-        providers: What there are plans for; the first one that a page has is used there.
-        shapes: More plans, each for one shape of each input ([N, C, H, W] or what the model takes): they have less to
-            resolve in the page. The plans for all shapes are there in any case.
-        options: Of the sessions that this stands for: optimization level, free dimensions, configuration entries.
+        output: The file to write, or a folder for NAME.pyort of a model called NAME.onnx. An existing file is replaced
+            when the new one is complete.
+        providers: Providers to write plans for; a page uses the first one that it has.
+        shapes: Further plans, each for one shape of each input ([N, C, H, W] or the model's axes): they have less to
+            resolve in the page. The plans for all shapes are always included.
+        options: Options of the sessions that this replaces: optimization level, free dimensions, configuration entries.
         part_size: The largest size of a file in bytes, a multiple of 64. Default: one file up to 2 GiB, parts of 1 GiB
             beyond. Further parts are called NAME.pyort.1, NAME.pyort.2, …
         page: Write a static page beside it, too, which runs it: see `py_ort.exporting.write_page`.
@@ -87,7 +87,7 @@ class Exported:
 
     Attributes:
         files: The model's files, the one to open first.
-        external: The files of external data that it was made of, by location.
+        external: The model's files of external data, by location.
     """
 
     files: list[Path]
@@ -95,10 +95,10 @@ class Exported:
 
 
 def targets(providers: Sequence[str], shapes: Sequence[Mapping[str, Sequence[int]]]) -> list[Target]:
-    """Return what plans are made for: each provider, for all shapes and for each set of shapes.
+    """Return the targets of plans: each provider, for all shapes and for each set of shapes.
 
     Raises:
-        InvalidArgument: A provider is not known, or nothing can be exported for it.
+        InvalidArgument: A provider is unknown, or has no export.
     """
     from py_ort.providers.resolution import resolve
 
@@ -112,7 +112,7 @@ def targets(providers: Sequence[str], shapes: Sequence[Mapping[str, Sequence[int
 
 
 def compile_options_for(target: Target, options: SessionOptions) -> CompileOptions:
-    """Return how the plan for a target is compiled."""
+    """Return the options with which the plan for a target is compiled."""
     from py_ort.runtime.compiling import compile_options
 
     return replace(compile_options({}, options), input_shapes={**options.input_shapes, **target.shapes})
@@ -127,7 +127,7 @@ def export_model(
     part_size: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Exported:
-    """Export a model as `export` does, which explains the arguments; return also what the files were made of."""
+    """Export a model like `export`, which explains the arguments; also return the files of external data."""
     from py_ort.compiler import compile_model
     from py_ort.compiler.load import load_model
     from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
@@ -139,13 +139,13 @@ def export_model(
     each = targets(providers, shapes)
     origin = Origin(model, options.config_entries.get(DATA_FOLDER_ENTRY, ""))
     digest = ""
-    with contextlib.suppress(OSError, ValueError):  # reading it says what is wrong
+    with contextlib.suppress(OSError, ValueError):  # the error occurs when the model is read
         digest = origin.digest(None)
     compiled: list[tuple[Target, CompiledModel]] = []
     external: Mapping[str, FileStamp] = {}
     for i, target in enumerate(each):
         report(f"compiling for {target}", i, len(each))
-        loaded = load_model(origin.source, folder=origin.folder)  # compiling changes it
+        loaded = load_model(origin.source, folder=origin.folder)  # compiling changes the model
         external = loaded.external
         origin.settle(None, external)
         if digest:

@@ -1,4 +1,4 @@
-"""Options for exporting several models, as plain data that processes pass on."""
+"""Options for exporting several models, as plain data for other processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExportOptions:
     Attributes:
         providers: Providers to compile for.
         dims: Sizes of dimensions by name.
-        shapes: Shapes of inputs, a plan more for each.
+        shapes: Shapes of inputs, with a further plan for each.
         part_size: The largest size of a file in bytes.
         kernels: Files of user kernels that models need.
     """
@@ -35,7 +35,7 @@ class ExportOptions:
     kernels: Sequence[str] = ()
 
     def for_session(self) -> SessionOptions:
-        """Return the options of a session that the exported model stands for."""
+        """Return the options of a session that the exported model replaces."""
         from py_ort.runtime.options import SessionOptions
 
         options = SessionOptions()
@@ -44,7 +44,7 @@ class ExportOptions:
         return options
 
     def key(self, digest: str) -> str:
-        """Return a hash of all that decides about the contents of a model's file: equal keys, equal files.
+        """Return a hash of everything that determines the contents of a model's file: equal keys, equal files.
 
         Args:
             digest: Hash of the model's contents.

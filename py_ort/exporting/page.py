@@ -1,4 +1,4 @@
-"""`py_ort.export(…, page=True)`: a static page that runs what was exported."""
+"""`py_ort.export(…, page=True)`: a static page that runs the exported model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from py_ort.compiler.package.format import Header
 from py_ort.exceptions import PyOrtError
 from py_ort.folders import ASSETS
 
-#: The folder of the runtime's files, beside the page; web/build.mjs has it, too.
+#: The folder of the runtime's files, next to the page; web/build.mjs has it, too.
 RUNTIME = "py_ort"
 _SCRIPT = "model_page.js"
 _MODULE = "py_ort.mjs"
@@ -20,15 +20,15 @@ _MODULE = "py_ort.mjs"
 def write_page(file: Path, minimal: bool = False) -> list[Path]:
     """Write `index.html`, its script, and the runtime's files in a folder of their own, beside an exported model.
 
-    The page runs any model of the folder, and begins with this one. Any server of files will do; one that sends COOP
-    and COEP gives it threads.
+    The page runs any model of the folder, and starts with this one. Any file server is sufficient; one that sends COOP
+    and COEP enables threads.
 
     Args:
         file: The `.pyort` file.
         minimal: Write the kernels of the folder's models only, instead of all.
 
     Returns:
-        What the page needs, the page first.
+        The page's files, the page first.
 
     Raises:
         InvalidArgument: No minimal runtime can run a model of the folder.
@@ -58,14 +58,14 @@ def write_page(file: Path, minimal: bool = False) -> list[Path]:
 
 
 def _imported(runtime: Path) -> list[str]:
-    """Return what the script imports, and what that imports: a browser would ask for one after the other."""
+    """Return the script's imports, and theirs: a browser would request them one after the other."""
     text = (runtime / _MODULE).read_text(encoding="utf-8")
     modules = dict.fromkeys(re.findall(r'\bfrom ?"\./([\w.-]+\.mjs)"', text))
     return [f"{RUNTIME}/{name}" for name in (_MODULE, *modules)]
 
 
 def first_shapes(header: Header) -> Mapping[str, Sequence[int]]:
-    """Sizes to begin with: those of a plan for single shapes, or what random numbers would be made with."""
+    """Initial sizes: those of a plan for single shapes, or those for random feeds."""
     from py_ort.testing.random_feeds import IMAGE_SIZES
     from py_ort.testing.random_sizes import RandomSizes
 

@@ -1,4 +1,4 @@
-"""The files of the JavaScript runtime: what a page needs beside a model."""
+"""The files of the JavaScript runtime, which a page needs besides a model."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _FILES = (
     "simd128.wasm",
     "relaxed_simd.wasm",
 )
-#: What the modules of a flavor share; each build names it anew.
+#: The common part of a flavor's modules; each build gives it another name.
 _SHARED = "py_ort{}-*.mjs"
-#: Providers that a page loads when a session names them.
+#: Providers that a page loads when a session requests them.
 _PROVIDERS = "provider_*.mjs"
 #: Files that not each runtime has.
 _OF_SOME = (

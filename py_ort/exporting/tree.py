@@ -1,4 +1,4 @@
-"""A folder of models exported into another one, which mirrors it: in parallel, and only what has changed."""
+"""Exports a folder of models into another one, which mirrors it: in parallel, and only changed models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from py_ort.exporting.compile_process import CompileProcess
 from py_ort.exporting.export import Exported
 from py_ort.exporting.job import ExportOptions
 
-#: Name of the record in the output folder: what its files were made of.
+#: Name of the record in the output folder: the sources of its files.
 RECORD = ".py_ort_export.json"
 
 
@@ -33,11 +33,11 @@ class TreeRow:
 
     Attributes:
         model: The ONNX file.
-        file: The file that stands for it.
+        file: The exported file.
         status: Whether the file was written, was up to date, or could not be written.
         size: Bytes of the file and its parts.
-        seconds: Time that it took.
-        error: Why it failed; "" if it did not.
+        seconds: Duration of the export.
+        error: The reason of a failure; "" without one.
     """
 
     model: Path
@@ -61,23 +61,23 @@ def export_tree(
 ) -> list[TreeRow]:
     """Export each ONNX file of a folder, or one file, unless its export is up to date.
 
-    The output folder mirrors the folder. It keeps a record of what its files were made of (`.py_ort_export.json`): a
-    model is exported again if its contents, its external data, the options or py_ort have changed.
+    The output folder mirrors the folder. It has a record of its files' sources (`.py_ort_export.json`): a model is
+    exported again if its contents, its external data, the options or py_ort have changed.
 
     Args:
         source: A folder, or an ONNX file.
-        output: The folder to write to; made if need be.
-        options: How to export.
-        keep_names: Write `model.onnx` as `model.onnx`, for pages that ask for these URLs; by default as `model.pyort`.
-        jobs: How many models to compile at once, each in a process of its own; 0: one for each CPU.
-        force: Export also what is up to date.
-        progress: Called with what is done, how much of it and of how much.
+        output: The folder to write to; made if necessary.
+        options: Options of all exports.
+        keep_names: Write `model.onnx` as `model.onnx`, for pages that request these URLs; by default as `model.pyort`.
+        jobs: Number of models to compile at once, each in a separate process; 0: one for each CPU.
+        force: Export models even if they are up to date.
+        progress: Called with the stage, its finished part, and its total.
 
     Returns:
-        A row for each model, in the order of their paths. One that cannot be exported does not end the others.
+        A row for each model, in the order of their paths. A model that cannot be exported does not affect the others.
 
     Raises:
-        InvalidArgument: There are no models, two of them would be the same file, or a model would be written over.
+        InvalidArgument: There are no models, two of them would be the same file, or a model would be overwritten.
         OSError: The folder cannot be read or written.
     """
     options = options or ExportOptions()
@@ -88,7 +88,7 @@ def export_tree(
 
 
 def models_below(folder: Path) -> Iterator[Path]:
-    """Yield the ONNX files below a folder, without hidden folders, installed packages, and what is exported already."""
+    """Yield the ONNX files below a folder, without hidden folders, installed packages, and exports."""
     for each in sorted(folder.rglob("*.onnx")):
         parts = each.relative_to(folder).parts
         hidden = any(part.startswith(".") or part == "node_modules" for part in parts)
@@ -99,7 +99,7 @@ def models_below(folder: Path) -> Iterator[Path]:
 def _models(source: Path, output: Path, keep_names: bool) -> dict[Path, Path]:
     """Return the models, and for each the file to write."""
     if source.is_dir():
-        inside = output.resolve() != source.resolve()  # what was exported into the folder is none of its models
+        inside = output.resolve() != source.resolve()  # exports inside the folder are not among its models
         each = [
             file for file in models_below(source) if not (inside and file.resolve().is_relative_to(output.resolve()))
         ]
@@ -126,7 +126,7 @@ class _Tree:
     ) -> None:
         self._output, self._options, self._force, self._progress = output, options, force, progress
         self._record: dict[str, Any] = {}
-        with contextlib.suppress(OSError, ValueError, TypeError):  # not there, or damaged
+        with contextlib.suppress(OSError, ValueError, TypeError):  # missing, or damaged
             self._record = dict(json.loads((output / RECORD).read_text()))
         self._lock = threading.Lock()
 
@@ -174,7 +174,7 @@ class _Tree:
         return TreeRow(model, file, "exported", size, time.perf_counter() - began)
 
     def _up_to_date(self, model: Path, file: Path, key: str) -> int | None:
-        """Return the size of what is there, None if it is to be made anew."""
+        """Return the size of an up-to-date export, None if it must be made."""
         known: Any = self._record.get(self._name(file))
         try:
             if known["key"] != key or known["model"] != os.path.relpath(model, self._output):
@@ -188,7 +188,7 @@ class _Tree:
             return None
 
     def _note(self, file: Path, key: str, model: Path, made: Exported) -> int:
-        """Record what a file was made of; return its size."""
+        """Record a file's sources; return its size."""
         files = {each.name: each.stat().st_size for each in made.files}
         external = {location: stamp.to_json() for location, stamp in made.external.items()}
         entry = {"key": key, "model": os.path.relpath(model, self._output), "files": files, "external": external}

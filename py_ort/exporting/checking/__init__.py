@@ -1,6 +1,6 @@
-"""`py-ort export --check`: an exported file in the browsers that are installed, as a page would run it.
+"""`py-ort export --check`: runs an exported file in the installed browsers, as a page would.
 
-check.py    what is run and what it is compared with
-visitor.py  one browser: its jobs, and what comes back
+check.py    the runs, and the comparison
+visitor.py  one browser: its jobs and results
 report.py   a table, a page, JSON
 """

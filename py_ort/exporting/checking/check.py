@@ -1,4 +1,4 @@
-"""An exported file against native onnxruntime, in each browser, on each provider that it has a plan for."""
+"""Compares an exported file with native onnxruntime, in each browser, on each provider that it has a plan for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from py_ort.testing.closeness import closeness
 from py_ort.testing.native_model import NativeModel
 from py_ort.testing.random_feeds import candidates
 
-#: What the runtime's error begins with where the one provider that was asked for is not there.
+#: Prefix of the runtime's error for a requested provider that is missing.
 _NONE = "no execution provider is available: "
 SAME, DIFFERS, FAILED, ABSENT = "same", "differs", "failed", "not there"
 
@@ -35,10 +35,10 @@ class CheckRow:
     Attributes:
         browser: Name and version.
         provider: Its name.
-        shapes: Those that the plan is for; {}: all.
+        shapes: The plan's shapes; {}: all.
         outcome: "same", "differs" (beyond the tolerance), "failed", or "not there": the browser has no such provider.
-        detail: What differs, the error, or why it is not there; "".
-        difference: The largest difference of an element, as a part of the output's largest one; None: none was seen.
+        detail: The difference, the error, or the reason why it is not there; "".
+        difference: The largest difference of an element, relative to the output's largest one; None: not measured.
         load_ms: From the file's URL to a session that can run.
         first_run_ms: The first run.
         second_run_ms: The second.
@@ -57,15 +57,15 @@ class CheckRow:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check_export` found.
+    """Result of `check_export`.
 
     Attributes:
         file: The exported file.
-        reference: What outputs were compared with: "onnxruntime 1.31.1", or "wasm in" a browser; "": with nothing.
-        without: Why not with native onnxruntime; "".
+        reference: Source of the expected outputs: "onnxruntime 1.31.1", or "wasm in" a browser; "": none.
+        without: Reason why native onnxruntime was not used; "".
         rows: One for each plan in each browser.
         unchecked: Providers that the file has plans for, and no browser has.
-        feeds: Shape and dtype of what was fed, by input.
+        feeds: Shape and dtype of the feeds, by input.
     """
 
     file: str
@@ -77,11 +77,11 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether each plan ran somewhere, and gave the same everywhere."""
+        """True if each plan ran in some browser, with the same results everywhere."""
         return not self.unchecked and all(row.outcome in (SAME, ABSENT) for row in self.rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return it as data for JSON."""
         return {**asdict(self), "ok": self.ok}
 
 
@@ -101,21 +101,21 @@ def check_export(
 
     Args:
         file: The `.pyort` file.
-        model: What it was exported from, for native onnxruntime, whose outputs are those to have. Without it, or where
+        model: The ONNX model, for native onnxruntime, whose outputs are the expected ones. Without it, or if
             onnxruntime is not installed or refuses the model, the first outputs of wasm are.
-        feeds: By input name, of any dtype that ONNX has; random numbers for the others.
-        browsers: "chromium", "firefox", "webkit", paths, or options. Default: those that are installed.
-        tolerance: How far outputs may differ; see `py_ort.testing.closeness.closeness`.
-        values: By input name the numbers that it accepts, if not all; see `py_ort.testing.accepted_values`.
+        feeds: By input name, of any dtype of ONNX; the others are random numbers.
+        browsers: "chromium", "firefox", "webkit", paths, or options. Default: the installed ones.
+        tolerance: Permitted difference of outputs; see `py_ort.testing.closeness.closeness`.
+        values: By input name the numbers that it accepts, if limited; see `py_ort.testing.accepted_values`.
         timeout: Seconds for all runs of one browser.
-        progress: Called with what is done, how much of it and of how much.
+        progress: Called with the stage, its finished part, and its total.
 
     Returns:
-        What was found. Nothing is raised for what differs or fails in a browser.
+        The results. Differences and failures in a browser are not raised.
 
     Raises:
         NoSuchFile, InvalidProtobuf, NotImplemented: The file cannot be read.
-        InvalidArgument: Feeds cannot be made, or a browser is none.
+        InvalidArgument: Feeds cannot be made, or a browser is unknown.
         BrowserNotFound: No browser is installed.
     """
     from py_ort.compiler.package.read import Package
@@ -150,7 +150,7 @@ def check_export(
 def _installed() -> list[BrowserOptions]:
     found = [family for family in find.FAMILIES if find.installed(family)]
     if not found:
-        find.binary()  # says where was looked
+        find.binary()  # the error lists the searched places
     return [BrowserOptions(browser=family) for family in found]
 
 
@@ -160,7 +160,7 @@ Outputs = list[Sequence[Any]]
 def _jobs(
     header: Header, given: Mapping[str, np.ndarray], values: Mapping[str, Sequence[int]], native: NativeModel
 ) -> tuple[list[Job], Outputs | None]:
-    """Return a job for each plan, with the first feeds that native onnxruntime takes, and its outputs."""
+    """Return a job for each plan, with the first feeds that native onnxruntime accepts, and its outputs."""
     known = {arg.name: arg for arg in header.inputs}
     if unknown := [name for name in given if name not in known]:
         raise InvalidArgument(f"the model has no input {unknown[0]!r}: it has {', '.join(map(repr, known))}")
@@ -195,7 +195,7 @@ def _same_feeds(a: Job, b: Job) -> bool:
 
 
 def _of_wasm(header: Header, jobs: Sequence[Job], results: Sequence[Result]) -> Outputs | None:
-    """Return for each job what wasm gave for its feeds; None where it gave nothing."""
+    """Return wasm's outputs for each job's feeds; None if it failed."""
     found: Outputs = []
     for job in jobs:
         same = (

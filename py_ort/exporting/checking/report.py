@@ -1,4 +1,4 @@
-"""What a check found, for people: a table for the terminal, a page for the browser; and for programs."""
+"""A check's results, for people: a table for the terminal, a page for the browser; and for programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def table(report: CheckReport) -> Table:
 
 
 def words(report: CheckReport) -> Iterator[str]:
-    """Yield what is to be said besides."""
+    """Yield remarks on the report."""
     why = f" ({report.without})" if report.without else ""
     yield f"compared with {report.reference or 'nothing'}{why}; times in ms"
     if any(row.outcome == FAILED for row in report.rows):
@@ -41,7 +41,7 @@ def words(report: CheckReport) -> Iterator[str]:
 
 
 def write_report(report: CheckReport, file: Path) -> list[Path]:
-    """Write NAME.check.json and NAME.check.html beside an exported file NAME.pyort; return them."""
+    """Write NAME.check.json and NAME.check.html next to an exported file NAME.pyort; return them."""
     from py_ort.pages.template import render
 
     page = render(
@@ -67,7 +67,7 @@ def write_report(report: CheckReport, file: Path) -> list[Path]:
 
 
 def fed(report: CheckReport) -> str:
-    """Return what was fed, in words."""
+    """Return the feeds, in words."""
     return "; ".join(f"{name}: {text}" for name, text in report.feeds.items()) or "nothing"
 
 

@@ -1,4 +1,4 @@
-"""One browser that runs jobs with `py_ort.mjs`, in a page of a server of its own."""
+"""A browser that runs jobs with `py_ort.mjs`, in a page of a server started for it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Job:
 
     Attributes:
         provider: Its name.
-        dimensions: Sizes by the names of dimensions, which choose a plan for single shapes.
+        dimensions: Sizes by the names of dimensions, which select a plan for single shapes.
         feeds: By input name.
     """
 
@@ -48,13 +48,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a job.
+    """Result of a job.
 
     Attributes:
         outputs: In the model's order; None if it failed.
         times_ms: Loading, the first run, the second.
-        code: Of its error, by `ErrorCode`'s names; "".
-        error: What it says; "".
+        code: Code of its error, by `ErrorCode`'s names; "".
+        error: Text of its error; "".
     """
 
     outputs: Sequence[Any] | None = None
@@ -69,13 +69,13 @@ async def run_jobs(
     """Run jobs in a browser; return its name and version, and their results.
 
     Args:
-        files: The model's, the one to open first.
-        jobs: What to run.
-        browser: Where.
+        files: The model's files, the one to open first.
+        jobs: The jobs.
+        browser: The browser.
         timeout: Seconds for all jobs.
 
     Raises:
-        BrowserError: It cannot be had, crashed, or took too long.
+        BrowserError: It could not be started, crashed, or took too long.
     """
     from aiohttp import web
 
@@ -108,7 +108,7 @@ async def run_jobs(
             done.set_result([results[number] for number in range(len(jobs))])
         return web.Response(status=204)
 
-    # The path is what only the page knows: other users of the machine reach this port, too.
+    # Only the page knows the path: other users of the machine can reach this port, too.
     secret = f"/{secrets.token_urlsafe(18)}"
     app = web.Application(client_max_size=1 << 34)
     app.router.add_get(f"{secret}/", page)
