@@ -1,12 +1,12 @@
-"""WebGPU kernels of one's own, from Python: see docs/user_kernels.md.
+"""Users' own WebGPU kernels, from Python: see docs/user_kernels.md.
 
     sizes.py      the language of shapes and uniforms, which Python and the page share
     formula.py    elementwise formulas in Python's syntax, as WGSL
     kernel.py     `UserKernel`: the declaration, checked and as plain data for the page
     inference.py  shape inference
-    registry.py   what makes it an operator like any other
+    registry.py   registration, which makes a kernel an ordinary operator
     files.py      kernels from .wgsl and .py files
-    trial.py      running one on arrays; watch.py runs it again whenever its file changes
+    trial.py      runs a kernel on arrays; watch.py runs it again whenever its file changes
 
 In the page: `web/src/providers/webgpu/user_kernels`.
 """

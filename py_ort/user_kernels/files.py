@@ -15,7 +15,7 @@ from py_ort.user_kernels.registry import register_kernel, registered_kernels
 
 _LINE = re.compile(r"\s*//\s*(\w+)(?:\s+(\w+))?\s*:\s*(.*?)\s*$")
 _LISTS = ("inputs", "outputs", "host")
-#: Header words with a name ("attribute alpha: 1.0") -> the field that they add to.
+#: Header words with a name ("attribute alpha: 1.0") -> the field to which they add.
 _NAMED = {
     **{"attribute": "attributes", "uniform": "uniforms", "constant": "constants", "example": "example"},
     **{"type": "types", "dtype": "dtypes", "shape": "shape"},
@@ -32,7 +32,7 @@ def load_kernels(path: str | os.PathLike[str]) -> list[UserKernel]:
     its globals.
 
     Raises:
-        NoSuchFile, InvalidArgument: There is no such file, or no kernel in it, or one that is declared wrongly.
+        NoSuchFile, InvalidArgument: There is no such file, it has no kernel, or a kernel is declared wrongly.
     """
     file = Path(path)
     if not file.is_file():
@@ -45,7 +45,7 @@ def load_kernels(path: str | os.PathLike[str]) -> list[UserKernel]:
 
 
 def read_wgsl(text: str, where: str = "the kernel") -> UserKernel:
-    """Return the kernel that a WGSL text with a header declares. Its lines keep their numbers."""
+    """Return the kernel that a WGSL text with a header declares. Its line numbers are kept."""
     fields: dict[str, Any] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("//"):
@@ -100,7 +100,7 @@ def _run_python(file: Path) -> list[UserKernel]:
     spec = importlib.util.spec_from_file_location(f"py_ort_user_kernels_{file.stem}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Not through the import system's cache of bytecode: a file may change twice within its clock's tick.
+    # Bypasses the import system's cache of bytecode: a file may change twice within a tick of its clock.
     exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)
     for value in list(vars(module).values()):
         if isinstance(value, UserKernel) and value not in registered_kernels().values():

@@ -1,7 +1,7 @@
 """An elementwise formula as WGSL: `x * sigmoid(alpha * x)`, in Python's syntax, on vectors of any width.
 
-The text is in terms of aliases that the page declares for the dtypes of a call: C is the type computed in (a float, or
-an integer when all tensors are integers), S its scalar, B the booleans.
+The text uses aliases that the page declares for the dtypes of a call: C is the type of computations (a float, or an
+integer if all tensors are integers), S its scalar, B the booleans.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from py_ort.exceptions import InvalidArgument
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-#: Functions of one number: the name here -> in WGSL, or in the page's own library where WGSL is too inaccurate.
+#: Functions of one number: the name here -> in WGSL, or in the page's own library if WGSL's is too inexact.
 _UNARY = {
     **{
         name: name
@@ -27,7 +27,7 @@ _UNARY = {
     "rsqrt": "inverseSqrt",
 }
 _TESTS = {"isnan": "is_nan", "isinf": "is_infinite"}
-#: Small functions of our own, written out where they are used.
+#: Small functions of our own, expanded where they are used.
 _HELPERS = {
     "square": "fn square(x: C) -> C { return x * x; }",
     "relu": "fn relu(x: C) -> C { return max(x, C(S(0))); }",
@@ -38,11 +38,11 @@ _FUNCTION = re.compile(r"\bfn\s+(\w+)\s*\(")
 
 
 class Formula(NamedTuple):
-    """What the page needs of a formula.
+    """The parts of a formula for the page.
 
     Attributes:
         text: WGSL, an expression in C or B.
-        is_bool: Which of them.
+        is_bool: True if it is in B.
         helpers: WGSL of functions that it calls.
         attributes: Those that it reads, as uniforms `u.NAME`.
     """
@@ -62,11 +62,11 @@ def translate(
         text: An expression of inputs, attributes and numbers.
         inputs: The names of tensors.
         attributes: The names of numeric attributes.
-        functions: WGSL of the user's own functions, which may be called with numbers and give one.
+        functions: WGSL of the user's own functions, from numbers to a number.
         where: For messages.
 
     Raises:
-        InvalidArgument: There is something in it that a formula cannot have.
+        InvalidArgument: The text contains an expression that formulas do not support.
     """
     own = set(_FUNCTION.findall(functions))
     helpers: dict[str, str] = {}

@@ -16,13 +16,13 @@ from py_ort.user_kernels.sizes import Env, SizeError, evaluate
 
 
 def declaration(kernel: UserKernel) -> Operator:
-    """Return what the compiler must know of the operator."""
+    """Return the operator's declaration for the compiler."""
     names = kernel.input_names
     return Operator(
         kernel.op_type,
         kernel.domain,
         host=tuple(i for i, name in enumerate(names) if name in kernel.host),
-        # A formula does the same whatever the order of the axes is.
+        # A formula is independent of the order of axes.
         layout="elementwise" if kernel.expression and kernel.shape is None and not kernel.uniforms else "",
         infer=lambda node: infer(kernel, node),
         kernel=kernel,
@@ -30,7 +30,7 @@ def declaration(kernel: UserKernel) -> Operator:
 
 
 def infer(kernel: UserKernel, node: ir.Node) -> None:
-    """Give a node's outputs their types and shapes, as far as they can be known.
+    """Set the types and shapes of a node's outputs, as far as they are known.
 
     Raises:
         InvalidGraph: The kernel's shape has no value for these inputs.
@@ -78,7 +78,7 @@ def _attribute(kernel: UserKernel, node: ir.Node, name: str) -> Any:
 
 
 def _sizes(elements: Any) -> list[Any] | None:
-    """Dimensions as the language of sizes takes them: numbers, sympy's expressions, or None."""
+    """Return dimensions in the form for the language of sizes: numbers, sympy's expressions, or None."""
     if elements is None:
         return None
     return [d if isinstance(d, int) else d._expr if known(d) else None for d in elements]

@@ -1,4 +1,4 @@
-"""`UserKernel`: a WebGPU kernel of one's own, as it is declared."""
+"""`UserKernel`: the declaration of a user's WebGPU kernel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DTYPES = (
 FLOATS = ("float32", "float16")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _UNIFORM = re.compile(r"\bu\.(\w+)")
-#: Names that a kernel's text has for other things.
+#: Names with another meaning in a kernel's text.
 _RESERVED = {
     "u",
     "i",
@@ -65,34 +65,34 @@ def required(kind: type) -> RequiredAttribute:
 @public
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UserKernel:
-    """A WebGPU kernel for an operator of one's own domain. docs/user_kernels.md tells it with examples.
+    """A WebGPU kernel for an operator of the user's own domain. docs/user_kernels.md explains it with examples.
 
-    Exactly one of `expression`, `body` and `wgsl` says what is computed.
+    Exactly one of `expression`, `body` and `wgsl` defines the computation.
 
     Attributes:
         name: "domain::Operator"; nodes of this domain and type run it.
         inputs: Their names; "bias?" is one that may be omitted (only at the end, and not with `expression`).
         outputs: Their names.
-        types: The dtypes taken: one list for all inputs, which then must have one dtype; or by input a list, or the
-            name of another input whose dtype it must have. Default: float32 and float16.
-        dtypes: Of the outputs, by name or one for all: a dtype, or the name of an input that has the same. Default:
-            that of the first input.
-        shape: The outputs' shape, by name or one for all, in the language of sizes: "x.shape[:-1] + [2]". Default:
-            what the inputs broadcast to with `expression`, else the first input's.
+        types: Accepted dtypes: one list for all inputs, which then must have one dtype; or by input a list, or the name
+            of another input whose dtype it must have. Default: float32 and float16.
+        dtypes: Dtypes of the outputs, by name or one for all: a dtype, or the name of an input with the same dtype.
+            Default: that of the first input.
+        shape: The outputs' shape, by name or one for all, in the language of sizes: "x.shape[:-1] + [2]". Default: with
+            `expression` the broadcast shape of the inputs, otherwise the first input's.
         attributes: By name the default (int, float, str, or a list of one of them), or `required(kind)`.
         expression: An elementwise formula in Python's syntax, with broadcasting: "x * sigmoid(alpha * x)".
         body: WGSL of one thread, which computes element `i` of the first output (see `threads`).
         wgsl: A whole WGSL module with entry point `main`, without its bindings; needs `workgroups`.
         functions: WGSL of functions that `expression` or `body` call.
         uniforms: Further uniforms `u.NAME`, in the language of sizes. Numeric attributes are uniforms by themselves.
-        constants: `const NAME` in the text, in the language of sizes: each value makes a pipeline of its own.
-        threads: How many times `body` runs. Default: the first output's size.
+        constants: `const NAME` in the text, in the language of sizes: each value makes a separate pipeline.
+        threads: Number of threads of `body`. Default: the first output's size.
         workgroups: One to three numbers of workgroups for `wgsl`, in the language of sizes.
         workgroup_size: Threads of a workgroup of `body`.
         host: Inputs that are read on the CPU: the language of sizes has their elements as `k.values`.
         example: For `py-ort kernel`: by input an array, or a shape to be filled with random numbers; attributes too.
         reference: For `check` and `py-ort kernel`: the same in numpy, called with arrays and attributes by name.
-        doc: What it is for.
+        doc: Its purpose.
     """
 
     name: str
@@ -118,7 +118,7 @@ class UserKernel:
 
     def __post_init__(self) -> None:
         self._check()
-        _ = self.definition  # so that every mistake shows where the kernel is declared
+        _ = self.definition  # so that every error is raised where the kernel is declared
 
     @property
     def domain(self) -> str:
@@ -137,17 +137,17 @@ class UserKernel:
 
     @property
     def form(self) -> str:
-        """Which of "expression", "body" and "wgsl" it has."""
+        """The one of "expression", "body" and "wgsl" that it has."""
         return next(form for form in _FORMS if getattr(self, form))
 
     @cached_property
     def attribute_kinds(self) -> dict[str, str]:
-        """By attribute: i, f or s, and is, fs or ss for lists."""
+        """By attribute: i, f or s; is, fs or ss for lists."""
         return {name: _kind(name, value) for name, value in self.attributes.items()}
 
     @cached_property
     def accepted(self) -> list[list[str] | str]:
-        """By input: the dtypes that it takes, or the name of the input whose dtype it must have."""
+        """By input: the accepted dtypes, or the name of the input whose dtype it must have."""
         names = self.input_names
         if not isinstance(self.types, Mapping):
             device = [name for name in names if name not in self.host]
@@ -162,7 +162,7 @@ class UserKernel:
 
     @cached_property
     def input_types(self) -> list[frozenset[str]]:
-        """The dtypes of each input; none, which is all, for those that are read on the CPU."""
+        """The dtypes of each input; an empty set, which means all, for inputs read on the CPU."""
         return [frozenset(self._accepted(i)) for i in range(len(self.inputs))]
 
     def _accepted(self, index: int) -> list[str]:
@@ -173,7 +173,7 @@ class UserKernel:
 
     @cached_property
     def output_dtypes(self) -> list[str]:
-        """By output: a dtype, or the name of the input that has the same."""
+        """By output: a dtype, or the name of the input with the same dtype."""
         first = self.input_names[0]
         if isinstance(self.dtypes, Mapping):
             return [self.dtypes.get(name, first) for name in self.outputs]
@@ -181,7 +181,7 @@ class UserKernel:
 
     @cached_property
     def shapes(self) -> list[sizes.Tree]:
-        """By output the tree of its shape."""
+        """By output: the tree of its shape."""
         names = self.input_names
         device = [name for name in names if name not in self.host]
         default = f"{device[0]}.shape"
@@ -195,7 +195,7 @@ class UserKernel:
 
     @cached_property
     def definition(self) -> UserDefinition:
-        """What the page is told."""
+        """The kernel's definition for the page."""
         tensors = [*self.input_names, *self.outputs]
         formula = None
         text = getattr(self, self.form)
@@ -246,11 +246,11 @@ class UserKernel:
         """Run it once on arrays in a browser, as a model of one node.
 
         Args:
-            arrays: The inputs, in order; None for one that is omitted.
+            arrays: The inputs, in order; None for an omitted one.
             options: Attributes; `browser=` as for `InferenceSession`.
 
         Returns:
-            The output, or a tuple of them.
+            The output, or a tuple of several.
         """
         from py_ort.user_kernels.trial import run_once
 
@@ -258,10 +258,10 @@ class UserKernel:
         return results[0] if len(results) == 1 else tuple(results)
 
     def check(self, *arrays: np.ndarray, **options: Any) -> float:
-        """Run it as `__call__` does, and its `reference`; return the largest error relative to the largest result.
+        """Run it like `__call__`, and its `reference`; return the largest error relative to the largest result.
 
         Raises:
-            InvalidArgument: There is no reference, or it gives another shape or number of outputs.
+            InvalidArgument: There is no reference, or it returns another shape or number of outputs.
         """
         from py_ort.user_kernels.trial import compare
 
@@ -271,7 +271,7 @@ class UserKernel:
         return sizes.parse(text, tensors, list(self.attributes), f"{self.name}: {what}")
 
     def _uniforms_read(self, texts: Sequence[str], others: Sequence[str]) -> list[str]:
-        """The uniforms that the text reads: a shader's interface has no more than it needs."""
+        """The uniforms that the text reads: a shader's interface has no others."""
         read = dict.fromkeys([*others, *(name for text in texts for name in _UNIFORM.findall(text))])
         numeric = [name for name, kind in self.attribute_kinds.items() if kind in ("i", "f")]
         for name in read:

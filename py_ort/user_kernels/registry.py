@@ -1,9 +1,9 @@
-"""Registered kernels: to the rest of py_ort they are operators like any other.
+"""Registered kernels, which the rest of py_ort treats as ordinary operators.
 
-A kernel gets what every operator has: a schema of ONNX (arity, attributes and their defaults, dtypes), a declaration of
-`py_ort.ops` (how inputs are read, layout, shape inference), and a line in the manifest that nodes are placed by. Its
-`definition` is plain JSON; a plan has those that its nodes use. Plans in the cache are told apart by the definitions
-registered.
+A kernel gets the same parts as every operator: a schema of ONNX (arity, attributes and their defaults, dtypes), a
+declaration of `py_ort.ops` (how inputs are read, layout, shape inference), and a row in the manifest by which nodes are
+placed. Its `definition` is plain JSON; a plan has the definitions that its nodes use. The registered definitions are
+part of the key of a cached plan.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ _ONNX_TYPES = {"float32": "float", "float64": "double"}
 
 @public_function
 def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
-    """Make a WebGPU kernel known: models may use its operator from now on.
+    """Register a WebGPU kernel: models may use its operator from now on.
 
     Args:
         kernel: A `UserKernel`, or the name of one ("domain::Operator") whose fields follow.
         fields: See `UserKernel`.
 
     Returns:
-        The kernel; it takes the place of one that was registered under its name. Sessions keep what they were made
-        with.
+        The kernel. It replaces a kernel registered under the same name; existing sessions keep the old one.
 
     Raises:
-        InvalidArgument: It is declared wrongly; says what would be right.
+        InvalidArgument: It is declared wrongly; the message has the correct form.
     """
     if isinstance(kernel, str):
         kernel = UserKernel(name=kernel, **fields)
@@ -54,10 +53,10 @@ def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
 
 @public_function
 def unregister_kernel(name: str) -> None:
-    """Forget a kernel. Sessions that were made with it go on.
+    """Forget a kernel. Sessions that use it continue to work.
 
     Raises:
-        InvalidArgument: None of this name is registered.
+        InvalidArgument: No kernel of this name is registered.
     """
     domain, _, op_type = name.partition("::")
     with _lock:
@@ -78,7 +77,7 @@ def _built_in() -> set[tuple[str, str]]:
     return {key for manifest in load_manifests().values() for key in manifest.kernels}
 
 
-# --- ONNX's schema: loading checks arity, attributes and types by it
+# --- ONNX's schema, by which loading checks arity, attributes and types
 
 
 def _learn_schema(kernel: UserKernel) -> None:

@@ -1,10 +1,10 @@
 """The language of sizes: shapes, uniforms and numbers of workgroups as expressions of input shapes and attributes.
 
-A text is parsed once, here, into a tree of lists, which goes to the page as JSON. Python computes it with symbols, to
-infer shapes; the page (`web/src/providers/webgpu/user_kernels/sizes.ts`) with numbers, to run; a test compares both.
-Neither evaluates code.
+A text is parsed once, here, into a tree of lists, which goes to the page as JSON. Python evaluates it with symbols, to
+infer shapes; the page (`web/src/providers/webgpu/user_kernels/sizes.ts`) evaluates it with numbers, to run. A test
+compares both. Neither evaluates code.
 
-What there is: `x.shape`, `x.rank`, `x.size`, `k.values` (of a host input), `present(x)`, attributes by name, numbers,
+The language has `x.shape`, `x.rank`, `x.size`, `k.values` (of a host input), `present(x)`, attributes by name, numbers,
 texts, lists, `a[i]`, `a[i:j]`, `+ - * / // %`, comparisons, `and or not`, `a if c else b`, and the functions below.
 """
 
@@ -20,13 +20,13 @@ import sympy  # type: ignore[import-untyped]
 
 from py_ort.exceptions import InvalidArgument
 
-#: A number, a text, a list of them, or None: not known before the run.
+#: A number, a text, a list of them, or None: unknown before the run.
 Value = Any
 Tree = Any
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-#: Functions, with the numbers of arguments that they take.
+#: Functions, with their numbers of arguments.
 _FUNCTIONS = {
     "abs": (1, 1),
     "broadcast": (1, 16),
@@ -50,7 +50,7 @@ _OF_TENSORS: dict[str, Callable[[str], Tree]] = {
 
 
 class SizeError(ValueError):
-    """An expression that has no value for these inputs."""
+    """An expression without a value for these inputs."""
 
 
 def parse(text: str, tensors: Collection[str], attributes: Collection[str], where: str) -> Tree:
@@ -58,12 +58,12 @@ def parse(text: str, tensors: Collection[str], attributes: Collection[str], wher
 
     Args:
         text: The expression.
-        tensors: The names that have a shape.
+        tensors: Names of tensors.
         attributes: The names of attributes.
-        where: What it is for, for the message of an error.
+        where: Place of the expression, for error messages.
 
     Raises:
-        InvalidArgument: It is none of this language; says where and what would be.
+        InvalidArgument: The text is not in this language; the message has the place and the alternatives.
     """
 
     def fail(why: str) -> InvalidArgument:
@@ -123,7 +123,7 @@ def parse(text: str, tensors: Collection[str], attributes: Collection[str], wher
 
 
 def scalar_type(tree: Tree, attributes: Mapping[str, Any]) -> str:
-    """Return the type of a uniform: f32 where a float is in the expression, i32 for an integer attribute, else u32."""
+    """Return the type of a uniform: f32 if the expression has a float, i32 for an integer attribute, else u32."""
     if isinstance(tree, list) and tree[0] in ("f32", "i32", "u32"):
         return str(tree[0])
     if isinstance(tree, list) and tree[0] == "attribute" and attributes[tree[1]] in ("i", "is"):
@@ -142,7 +142,7 @@ def _has_float(tree: Tree, attributes: Mapping[str, Any]) -> bool:
 
 
 class Env:
-    """What an expression may ask of: shapes, elements of host inputs, attributes. Numbers may be symbols or None."""
+    """Values for expressions: shapes, elements of host inputs, attributes. Numbers may be symbols or None."""
 
     def __init__(
         self,
@@ -150,15 +150,15 @@ class Env:
         attributes: Mapping[str, Value],
         values: Mapping[str, Sequence[Value] | None] | None = None,
     ) -> None:
-        """A tensor that is not in `shapes` is omitted; one whose shape is None has an unknown rank."""
+        """A tensor missing in `shapes` is omitted; one whose shape is None has an unknown rank."""
         self.shapes, self.attributes, self.values = shapes, attributes, values or {}
 
 
 def evaluate(tree: Tree, env: Env) -> Value:
-    """Return the value of a tree: a number, sympy's expression, a list, a text, or None where it cannot be known yet.
+    """Return the value of a tree: a number, sympy's expression, a list, a text, or None if it is not known yet.
 
     Raises:
-        SizeError: It has none: an index outside of a shape, shapes that do not broadcast.
+        SizeError: It has no value: an index outside of a shape, shapes that do not broadcast.
     """
     if not isinstance(tree, list):
         return tree
@@ -212,7 +212,7 @@ def _at(items: list[Value], index: int) -> Value:
 
 
 def _exact(value: Value) -> Value:
-    """Symbols that vanished leave a plain number."""
+    """Without symbols, the value is a plain number."""
     return int(value) if isinstance(value, sympy.Integer) else value
 
 

@@ -1,4 +1,4 @@
-"""Running a user kernel by itself, as a model of one node: by hand, against its reference, in its writer's loop."""
+"""Runs a single user kernel, as a model of one node: by hand, against its reference, or while it is written."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class Trial:
-    """What came of running a kernel.
+    """Result of a trial run.
 
     Attributes:
         kernel: The kernel.
         feeds: Its inputs.
         outputs: Its outputs, by name.
         create_ms: Making the session, pipelines included.
-        run_ms: Median of a few runs, seen from Python.
-        gpu_ms: What the GPU said that its dispatches took, where it can tell.
-        max_error: Of the outputs against the reference, relative to the largest result; None without a reference.
+        run_ms: Median of a few runs, measured in Python.
+        gpu_ms: The GPU's time for its dispatches, if it can measure it.
+        max_error: Error of the outputs against the reference, relative to the largest result; None without a reference.
     """
 
     kernel: UserKernel
@@ -69,7 +69,7 @@ def largest_error(
     """Compare outputs with the kernel's reference.
 
     Raises:
-        InvalidArgument: There is no reference, or what it gives has another shape.
+        InvalidArgument: There is no reference, or it returns another shape.
     """
     expected = reference_outputs(kernel, feeds, attributes)
     worst = 0.0
@@ -109,7 +109,7 @@ def reference_outputs(
 
 
 def try_out(kernel: UserKernel, browser: str | BrowserOptions | None = None, runs: int = 5) -> Trial:
-    """Run a kernel on its example (random numbers where that has shapes, or none); time it and check it."""
+    """Run a kernel on its example (random numbers for shapes, or without an example); time it and check it."""
     from py_ort import RunOptions
 
     attributes = {name: value for name, value in kernel.example.items() if name in kernel.attributes}
@@ -138,7 +138,7 @@ def try_out(kernel: UserKernel, browser: str | BrowserOptions | None = None, run
 
 
 def example_feeds(kernel: UserKernel) -> dict[str, np.ndarray]:
-    """Return the example's arrays; random ones for shapes, and for inputs that it does not name of the first one's."""
+    """Return the example's arrays; random ones for shapes; missing inputs have the first input's shape."""
     rng = np.random.default_rng(7)
     shape: Any = (4, 64)
     feeds: dict[str, np.ndarray] = {}
@@ -203,7 +203,7 @@ def _session(
     from py_ort import InferenceSession, SessionOptions
 
     options = SessionOptions()
-    options.add_session_config_entry("session.plan_cache", "0")  # nobody asks for this version again
+    options.add_session_config_entry("session.plan_cache", "0")  # this version is never requested again
     return InferenceSession(
         one_node_model(kernel, feeds, attributes),
         options,
@@ -214,7 +214,7 @@ def _session(
 
 @contextmanager
 def registered(kernel: UserKernel) -> Iterator[None]:
-    """Have a kernel registered meanwhile."""
+    """Register a kernel inside the context."""
     before = registered_kernels().get(kernel.name)
     if before is kernel:
         yield

@@ -1,4 +1,4 @@
-"""The loop of a kernel's writer: run a file's kernels, and again whenever the file changes."""
+"""Runs a file's kernels, and runs them again whenever the file changes, for authors of kernels."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions
 
 
-#: Seconds that a file must stay as it is before it counts as written.
+#: Seconds without a change after which a file counts as written.
 _SETTLING = 0.05
 
 
 @dataclass
 class Report:
-    """What came of one version of a file.
+    """Result of one version of a file.
 
     Attributes:
         trials: Of each kernel that ran.
-        errors: Of the file (name ""), or of its kernels by name.
-        seconds: All in all.
+        errors: Errors of the file (name ""), or of its kernels by name.
+        seconds: Total duration.
     """
 
     trials: list[Trial] = field(default_factory=list)
@@ -36,11 +36,11 @@ class Report:
 
 
 def run_file(path: Path, browser: BrowserOptions | None = None, runs: int = 5) -> Report:
-    """Run the kernels of a file once on their examples. Errors are in the report."""
+    """Run the kernels of a file once on their examples. The report includes errors."""
     report, began = Report(), time.perf_counter()
     try:
         kernels = load_kernels(path)
-    except Exception as e:  # a file of Python may raise anything
+    except Exception as e:  # a Python file may raise anything
         kernels, report.errors[""] = [], e
     for kernel in kernels:
         try:
@@ -59,9 +59,9 @@ def watch_file(
     interval: float = 0.2,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Report]:
-    """Yield a report of a file, and another one each time it changed; ends when `stop` says so.
+    """Yield a report of a file, and another one after each change; end when `stop` returns True.
 
-    Pipelines whose text did not change are not compiled again: they stay in the page.
+    Unchanged pipelines are not compiled again: they stay in the page.
     """
     last = b""
     while not stop():
