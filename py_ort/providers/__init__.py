@@ -1,7 +1,7 @@
-"""Execution providers: each is a folder here, whose `PROVIDER` says what it has; and what placement decided.
+"""Execution providers, each in a folder here, whose `PROVIDER` describes it; and reports of placement.
 
-Folders elsewhere are named, as in PATH, by the environment variable PY_ORT_PROVIDERS; the page and what Python knows of
-its kernels are built with the same (web/build.mjs), into the folder that PY_ORT_ASSETS names.
+The environment variable PY_ORT_PROVIDERS names folders elsewhere, as PATH does. The page and the manifests are built
+with the same variable (web/build.mjs), into the folder of PY_ORT_ASSETS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _loaded(folder: Path) -> Provider:
-    """Return the provider of a folder elsewhere, whose module is in this package like all others."""
+    """Return the provider of a folder elsewhere; its module becomes part of this package."""
     name = f"{__name__}.{folder.name}"
     spec = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
     if spec is None or spec.loader is None or not (folder / "__init__.py").is_file():
@@ -39,7 +39,7 @@ def _loaded(folder: Path) -> Provider:
     return found
 
 
-#: Those elsewhere.
+#: Folders elsewhere.
 FOLDERS = [Path(folder) for folder in os.environ.get("PY_ORT_PROVIDERS", "").split(os.pathsep) if folder]
 _FOUND: list[Provider] = [
     *(import_module(f"{__name__}.{each.name}").PROVIDER for each in pkgutil.iter_modules(__path__) if each.ispkg),
@@ -47,26 +47,26 @@ _FOUND: list[Provider] = [
 ]
 if len({each.name for each in _FOUND}) < len(_FOUND):
     raise InvalidArgument(f"PY_ORT_PROVIDERS names a provider that there is: {', '.join(each.name for each in _FOUND)}")
-#: All of them by name, the best one first.
+#: All providers by name, the best one first.
 PROVIDERS: dict[str, Provider] = {each.name: each for each in sorted(_FOUND, key=lambda each: each.order)}
-#: Those that there are kernels of.
+#: The providers with kernels.
 AVAILABLE: tuple[str, ...] = tuple(name for name, each in PROVIDERS.items() if not each.unavailable)
-#: What sessions want that name none.
+#: The providers of sessions that name none.
 DEFAULT: tuple[str, ...] = tuple(name for name in AVAILABLE if PROVIDERS[name].default)
-#: The one whose tensors are in the core's heap, which takes what no other one can run.
+#: The provider whose tensors are in the core's heap. It runs the nodes that no other one can run.
 CPU: str = next(name for name in AVAILABLE if not PROVIDERS[name].on_device)
-#: The best of these with a device.
+#: The best default provider with a device.
 FIRST_DEVICE: str = next(name for name in DEFAULT if PROVIDERS[name].on_device)
 
 
-#: The name of each by all its names, in lower case.
+#: The main name of each provider by all its names, in lower case.
 ALIASES: dict[str, str] = {
     alias.lower(): each.name for each in PROVIDERS.values() for alias in (each.name, *each.aliases)
 }
 
 
 def find_provider(name: str) -> Provider | None:
-    """Return the provider of a name, ours or onnxruntime's in any case; None if there is none."""
+    """Return the provider of a name, py_ort's or onnxruntime's in any case; None if there is none."""
     found = ALIASES.get(name.lower())
     return None if found is None else PROVIDERS[found]
 
@@ -75,7 +75,7 @@ def canonical_provider(name: str) -> str:
     """Return py_ort's own name of a provider: "webgpu".
 
     Raises:
-        InvalidArgument: No provider is known by this name.
+        InvalidArgument: The name is unknown.
     """
     found = find_provider(name)
     if found is None:
@@ -92,12 +92,12 @@ def onnxruntime_name(name: str) -> str:
 
 
 def on_device(name: str) -> bool:
-    """Tell whether a provider's tensors live outside of the core's heap."""
+    """Return True if a provider's tensors are outside of the core's heap."""
     return PROVIDERS[name].on_device
 
 
 def with_cpu(*names: str) -> list[str]:
-    """Return the providers with the CPU behind them, which as in onnxruntime takes what is left, named or not."""
+    """Return the providers followed by the CPU, which as in onnxruntime runs the remaining nodes, named or not."""
     return list(dict.fromkeys([*names, CPU]))
 
 

@@ -1,4 +1,4 @@
-"""What a provider has kernels for: the manifests that the builds of page and core leave in the assets."""
+"""The kernels of providers: manifests, which the builds of page and core write into the assets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _input(node: ir.Node, index: int) -> ir.Value | None:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a node must be like besides its inputs' dtypes: Requirement in web/src/contract/kernel.ts."""
+    """A condition on a node, besides its inputs' dtypes: Requirement in web/src/contract/kernel.ts."""
 
     otherwise: str
     attribute: str = ""
@@ -41,12 +41,12 @@ class Requirement:
     no_input: int | None = None
     no_output: int | None = None
     constant: int | None = None
-    rank: tuple[int, int, int] | None = None  # an input, and how many axes it has at least and at most
+    rank: tuple[int, int, int] | None = None  # an input, and its smallest and largest rank
     of: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Requirement:
-        """Read one from a manifest."""
+        """Return a requirement from a manifest's entry."""
         return cls(
             entry["otherwise"],
             entry.get("attribute", ""),
@@ -61,7 +61,7 @@ class Requirement:
         )
 
     def holds(self, node: ir.Node, dtypes: Sequence[ir.DataType | None]) -> bool:
-        """Whether a node meets it."""
+        """Return True if a node meets it."""
         if self.of and (not dtypes or dtypes[0] is None or dtype_name(dtypes[0]) not in self.of):
             return True
         if self.attribute and (given := attribute(node, self.attribute)) is not None:
@@ -90,11 +90,10 @@ class Manifest:
 
     Attributes:
         provider: Its name.
-        kernels: For each (domain, op_type) the dtypes that each input accepts; the last entry stands for all further
-            inputs,
-            an empty entry accepts all.
-        requirements: What nodes must be like besides.
-        features: What kernels can do besides, by name: `Feature` in web/src/contract/kernel.ts says what each is.
+        kernels: For each (domain, op_type) the dtypes that each input accepts; the last entry applies to all further
+            inputs, an empty entry accepts all.
+        requirements: Further conditions on nodes.
+        features: Further abilities of kernels, by name: `Feature` in web/src/contract/kernel.ts explains each.
     """
 
     provider: str
@@ -104,12 +103,12 @@ class Manifest:
 
     @property
     def launches(self) -> bool:
-        """Whether kernels are launched on a device."""
+        """True if kernels are dispatched to a device."""
         return on_device(self.provider)
 
     @classmethod
     def of(cls, provider: str, entries: Iterable[Mapping[str, Any]]) -> Manifest:
-        """Read a manifest's JSON: [{domain, op_type, types, requires?, features?}]. Entries of one operator add up."""
+        """Read a manifest's JSON: [{domain, op_type, types, requires?, features?}]. Joins an operator's entries."""
         kernels: dict[tuple[str, str], list[frozenset[str]]] = {}
         requirements: dict[tuple[str, str], list[Requirement]] = {}
         features: dict[tuple[str, str], frozenset[str]] = {}
@@ -123,23 +122,23 @@ class Manifest:
         return cls(provider, kernels, requirements, features)
 
     def has(self, domain: str, op_type: str) -> bool:
-        """Whether there is a kernel of this operator."""
+        """Return True if there is a kernel of this operator."""
         return (domain, op_type) in self.kernels
 
     def offers(self, feature: str, domain: str, op_type: str) -> bool:
-        """Whether its kernel of this operator has a feature."""
+        """Return True if its kernel of this operator has a feature."""
         return feature in self.features.get((domain, op_type), ())
 
     def refusal(
         self, domain: str, op_type: str, dtypes: Sequence[ir.DataType | None], node: ir.Node | None = None
     ) -> str | None:
-        """Say why this provider cannot run the operator on inputs of these dtypes; None when it can.
+        """Return the reason why this provider cannot run the operator on inputs of these dtypes; None if it can.
 
         Args:
             domain: The operator's domain.
             op_type: Its name.
             dtypes: Of each input; None for those that do not matter (omitted, host or unknown).
-            node: Asked about more than dtypes, where a kernel requires more.
+            node: The node, for kernels with further requirements.
         """
         types = self.kernels.get((domain, op_type))
         if types is None:
@@ -158,7 +157,7 @@ class Manifest:
 
 
 def _union(a: list[frozenset[str]], b: list[frozenset[str]]) -> list[frozenset[str]]:
-    """Add up two lists of accepted dtypes; an empty entry accepts all."""
+    """Join two lists of accepted dtypes; an empty entry accepts all."""
     if not a or not b:
         return []
     width = max(len(a), len(b))

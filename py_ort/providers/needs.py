@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Needs:
-    """Flags and preferences with which a browser offers a provider, and advice where the browser does not.
+    """Flags and preferences with which a browser offers a provider, and advice for browsers that do not.
 
     Attributes:
-        flags: Of Chromium, by the kind of device, "hardware" or "software"; those of one system besides by
-            "hardware linux".
+        flags: Of Chromium, by the kind of device, "hardware" or "software"; "hardware linux" has additional flags for
+            one system.
         preferences: Of Firefox: switches that are on unless devices are off.
         hints: What helps where there is no device, by the browser's family; "given": in browsers that py_ort does not
             start; "hardware": where a software device counts as none; "": in all others.

@@ -1,4 +1,4 @@
-"""Options of providers: declared once; parsers, types, the C header and docs are made of it (`option_code.py`)."""
+"""Options of providers: declared once; `option_code.py` generates parsers, types, the C header and docs from them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Enumeration:
     """The values of a choice.
 
     Attributes:
-        name: In C, behind the provider's prefix.
-        meanings: By value; "" needs no words.
-        constant: The beginning of the values' names in C; by default the name in capitals.
-        meaning: What all of it is about.
+        name: Its name in C, after the provider's prefix.
+        meanings: By value; "" needs no text.
+        constant: Prefix of the values' names in C; by default the name in capitals.
+        meaning: Explanation of the choice as a whole.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Option:
         key: Its name.
         kind: "number", "flag", "choice" or "text" (a list of names, or one on each line).
         effect: For readers of the docs.
-        default: Its value where no one gives another.
-        choices: The values of a choice; "" is one of them where it is the default.
-        compiles: The field of `CompileOptions` that it sets; a page is not told of it.
+        default: Its value if none is given.
+        choices: The values of a choice; "" is one of them if it is the default.
+        compiles: The field of `CompileOptions` that it sets; a page does not receive it.
     """
 
     key: str
@@ -60,7 +60,7 @@ class Option:
         """Return a value as a string.
 
         Raises:
-            InvalidArgument: It is none of this option's.
+            InvalidArgument: The option does not have this value.
         """
         if isinstance(value, bool):
             value = "1" if value else "0"
@@ -81,5 +81,5 @@ class Option:
         return text
 
     def read(self, text: str) -> str | tuple[str, ...]:
-        """Return a text as the compiler takes it: names apart."""
+        """Return a text in the compiler's form: a tuple of names for a list."""
         return tuple(line for line in text.split("\n") if line) if self.kind == "text" else text

@@ -1,7 +1,7 @@
-"""Write what is made of the providers' options: TypeScript, C, and docs/options.md.
+"""Write the files generated from the providers' options: TypeScript, C, and docs/options.md.
 
-`python -m py_ort.schema.generate` writes the code; `python -m py_ort.providers.option_code` writes the page of the
-docs, after a change of options; `--check` only tells if the page is stale. Nothing but Python is needed.
+`python -m py_ort.schema.generate` writes the code. `python -m py_ort.providers.option_code` writes the page of the
+docs, after a change of options; `--check` only checks that the page is current. Only Python is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def ranks() -> str:
 
 
 def typescript() -> str:
-    """Return the table by which pages read options, and the types of those who give options there."""
+    """Return the table by which pages read options, and the types of options for their callers."""
     table = {
         each.name: {
             "prefix": each.prefix,
@@ -62,7 +62,7 @@ def typescript() -> str:
 
 
 def c() -> dict[str, str]:
-    """Return by its name each file of C: the types of a provider's options, and the rows of their parser's table."""
+    """Return each file of C by its name: the types of a provider's options, and the rows of their parser's table."""
     files = {}
     for each in PROVIDERS.values():
         if each.c_name:

@@ -1,4 +1,4 @@
-"""Options of providers: checked, and as the strings that they are in onnxruntime."""
+"""Options of providers: checked, and as onnxruntime's strings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from py_ort.providers import AVAILABLE, PROVIDERS
 
 
 def check_options(provider: str, given: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
-    """Return a provider's options as strings, and the keys that have no effect here.
+    """Return a provider's options as strings, and the keys without an effect.
 
     Args:
         provider: Its name.
-        given: As a user gives them: numbers, truths and lists of names are fine too.
+        given: The user's options: numbers, bools and lists of names are accepted, too.
 
     Raises:
-        InvalidArgument: A key or a value is unknown; says what there is.
+        InvalidArgument: A key or a value is unknown; the message lists the known ones.
     """
     if not isinstance(given, Mapping):
         raise InvalidArgument(f"options of a provider are a dict, not {given!r}", provider=provider)
@@ -47,11 +47,11 @@ def of_provider(entry: str) -> bool:
 
 
 def in_entries(provider: str, entries: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a provider among a session's configuration entries, which have a prefix there."""
+    """Return the options of a provider among a session's configuration entries, without their prefix."""
     prefix = PROVIDERS[provider].prefix
     return {key[len(prefix) :]: value for key, value in entries.items() if key.lower().startswith(prefix)}
 
 
 def all_options(provider: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a provider with those that were not given."""
+    """Return all options of a provider, with defaults for missing ones."""
     return {each.key: given.get(each.key, each.default) for each in PROVIDERS[provider].options}

@@ -1,4 +1,4 @@
-"""Orders of constant weights' elements, and how a provider says which one its kernels read."""
+"""Orders of constant weights' elements, and each provider's choice for its kernels."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Packed:
     """A weight in another order.
 
     Attributes:
-        kind: Tells it from other orders of the same weight.
-        convert: From the elements as they are to those.
-        shape: What `convert` makes.
-        attributes: What the node has then.
-        dtype: Of its elements, if that is another one.
+        kind: Distinguishes it from other orders of the same weight.
+        convert: Converts the elements from the weight's order.
+        shape: Shape of the result of `convert`.
+        attributes: Attributes of the node afterwards.
+        dtype: Dtype of the elements, if it changes.
     """
 
     kind: str
@@ -33,18 +33,18 @@ class Packed:
 
 
 class Packing:
-    """Which orders the kernels of a provider read; this one leaves all as it is. None: as the weight is."""
+    """The orders that the kernels of a provider read; this class changes none. None: the weight stays unchanged."""
 
     def convolution(self, node: ir.Node, shape: tuple[int, ...]) -> Packed | None:
-        """Of a Conv or ConvTranspose over two axes whose channels are last; `shape` is the weight's in ONNX's order."""
+        """Return the order for a Conv or ConvTranspose of two axes, channels last; `shape` is the weight's in ONNX."""
         return None
 
     def product(self, node: ir.Node, right: ir.Value, shape: tuple[int, ...]) -> Packed | None:
-        """Of a MatMul or Gemm; `shape` is that of its right side. Afterwards it is not transposed, and alpha is 1."""
+        """Return the order for a MatMul or Gemm with a right operand of `shape`: not transposed, with alpha 1."""
         return None
 
     def integers(self, node: ir.Node, shape: tuple[int, ...]) -> Packed | None:
-        """Of a weight of 8 bits. It becomes int8: uint8 by 128 less, its zero point, too."""
+        """Return the order for a weight of 8 bits, as int8: uint8, and its zero point, minus 128."""
         return None
 
 
@@ -56,7 +56,7 @@ def hwio(shape: tuple[int, ...]) -> Packed:
 
 
 def scaled_matrix(node: ir.Node) -> tuple[bool, float, Callable[[np.ndarray], np.ndarray]]:
-    """Return of a product whether its right side is transposed, its alpha, and what makes the plain matrix."""
+    """Return a product's transpose of the right side, its alpha, and a function that makes the plain matrix."""
     transposed = bool(attribute(node, "transB", 0))
     alpha = float(attribute(node, "alpha", 1.0)) if node.op_type == "Gemm" else 1.0
 

@@ -1,4 +1,4 @@
-"""Execution providers as values: compiler, sessions and tools ask what one has, and never for its name."""
+"""Execution providers as values: compiler, sessions and tools ask for capabilities, and never for a name."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def _unpacked() -> Packing:
 
 @dataclass(frozen=True)
 class Crossing:
-    """The price of a piece of a graph on a device between nodes on the CPU, and what the piece saves there.
+    """The price of a piece of a graph on a device between nodes on the CPU, and the time that the piece saves there.
 
     Attributes:
         ms: Milliseconds that a piece costs besides its work.
-        ms_per_mb: Milliseconds for each MB that goes to the piece or back.
+        ms_per_mb: Milliseconds for each MB that is transferred to the piece or back.
         gain: The share of the CPU's time for a piece that the device saves.
     """
 
@@ -39,25 +39,25 @@ class Provider:
     """An execution provider.
 
     Attributes:
-        name: As sessions are told it, and as reports have it.
+        name: Its name in sessions and reports.
         aliases: Its other names; the first is onnxruntime's.
-        order: Its place among all, the best one first; that of the CPU is the last.
-        default: Whether sessions want it that name no provider.
-        unavailable: Why there are no kernels of it, if there are none.
-        on_device: Whether its tensors live outside of the core's heap.
-        whole_graphs: Whether it wants whole graphs: nodes in bodies of control flow are left to others.
-        asked: Whether placement asks its device about each node: browsers differ in the calls of a kernel they take.
-        empty_tensors: Whether it knows tensors without elements.
-        elements: As what elements of a type lie on its device, types as manifests name them; none elsewhere.
-        device_names: Names of its device: the one that `OrtValue.device_name` gives, then those that are taken, too.
-        user_kernels: Whether users' own kernels run on it.
-        tiles: Whether its products take tiles of a table that was measured on the device.
-        needs: What a browser needs to offer it.
+        order: Its rank, the best one first; the CPU's is the last.
+        default: True if sessions that name no provider use it.
+        unavailable: Reason why it has no kernels; "" if it has some.
+        on_device: True if its tensors are outside of the core's heap.
+        whole_graphs: True if it needs whole graphs: nodes in bodies of control flow run on other providers.
+        asked: True if placement asks its device about each node: browsers support different calls of a kernel.
+        empty_tensors: True if it supports tensors without elements.
+        elements: The stored type of each element type on its device, types as in manifests; empty for the CPU.
+        device_names: Names of its device: first that of `OrtValue.device_name`, then other accepted names.
+        user_kernels: True if users' own kernels run on it.
+        tiles: True if its products use a table of tiles measured on the device.
+        needs: Requirements on a browser to offer it.
         options: Its options.
         c_name: Its name in C ("OrtNAMEProviderOptions"), if the core has a header of its options.
-        without_effect: Options of onnxruntime's provider of the same name that do nothing here.
-        packing: In which order its kernels read constant weights.
-        crossing: Returns the price of its pieces by the options given to it; None: it is not looked at.
+        without_effect: Options of onnxruntime's provider of the same name that have no effect here.
+        packing: The order of constant weights for its kernels.
+        crossing: Returns the price of its pieces for given options; None: prices are ignored.
     """
 
     name: str
@@ -82,16 +82,16 @@ class Provider:
 
     @property
     def device_name(self) -> str:
-        """The name that `OrtValue.device_name` gives of its device."""
+        """The name of its device in `OrtValue.device_name`."""
         return self.device_names[0]
 
     @property
     def prefix(self) -> str:
-        """The beginning of its options' keys among a session's configuration entries, as in onnxruntime."""
+        """The prefix of its options' keys among a session's configuration entries, as in onnxruntime."""
         return f"ep.{self.aliases[0].lower()}."
 
     def for_page(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return the options that the page is told."""
+        """Return the options for the page."""
         return {each.key: given[each.key] for each in self.options if each.key in given and not each.compiles}
 
     def for_compiler(self, given: Mapping[str, str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What placement decided, as a report: no compiler is needed to read one."""
+"""The result of placement, as a report: reading one needs no compiler."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"})
 
 @dataclass(frozen=True)
 class PlacedNode:
-    """Where a node runs.
+    """The placement of a node.
 
     Attributes:
         name: The node's, in the plan.
         op_type: Its operator.
         domain: The operator's domain; "" is ai.onnx.
-        provider: The name of what runs it.
+        provider: The name of its provider.
         kernel: The kernel that runs it, as "domain::Operator" or "Operator"; followed by " (user kernel)" for a user's.
-        reason: Why not on the first provider asked for, or "".
-        origin: The names of the model's nodes that it came from.
+        reason: Reason why it is not on the first requested provider, or "".
+        origin: The names of the model's nodes from which it was made.
     """
 
     name: str
@@ -49,18 +49,18 @@ class PlacedNode:
 
     @property
     def on_device(self) -> bool:
-        """True if its tensors live outside of the core's heap."""
+        """True if its tensors are outside of the core's heap."""
         return on_device(self.provider)
 
 
 @dataclass(repr=False)
 class Placement:
-    """Where every node of a plan runs.
+    """The placement of every node of a plan.
 
     Attributes:
         nodes: In the plan's order.
         providers: Those that may run them, best first.
-        left_out: Those that were asked for too, and why they cannot run in this browser.
+        left_out: Other requested providers, and the reasons why they cannot run in this browser.
     """
 
     nodes: list[PlacedNode] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Placement:
         return {provider: counted.get(provider, 0) for provider in dict.fromkeys((*self.providers, *counted))}
 
     def launches(self) -> dict[str, int]:
-        """Return how many kernels a run launches on each provider: its nodes without views and shape arithmetic."""
+        """Return the number of kernels dispatched on each provider in a run: without views and shape arithmetic."""
         counted = Counter(
             node.provider
             for node in self.nodes
@@ -82,28 +82,28 @@ class Placement:
         return {provider: counted.get(provider, 0) for provider in dict.fromkeys((*self.providers, *counted))}
 
     def on_device(self) -> bool:
-        """Return True if any node's tensors live outside of the core's heap."""
+        """Return True if any node's tensors are outside of the core's heap."""
         return any(node.on_device for node in self.nodes)
 
     def device(self) -> str | None:
-        """Return the provider on whose device feeds and outputs may be: the best one that has nodes on its own."""
+        """Return the provider whose device may have feeds and outputs: the best one with nodes on a device."""
         return next(iter(self.on()[1:]), None)
 
     def on(self) -> list[str]:
-        """Return the providers that nodes run on, as plans list them: the CPU, with or without nodes, then by rank."""
+        """Return the providers of nodes, in the order of plans: the CPU, with or without nodes, then by rank."""
         used = {node.provider for node in self.nodes}
         return [CPU, *(name for name in self.providers if name in used and name != CPU)]
 
     def arithmetic(self) -> int:
-        """Return how many nodes compute shapes."""
+        """Return the number of nodes that compute shapes."""
         return sum(node.reason == SHAPE_ARITHMETIC for node in self.nodes)
 
     def looks_at_shapes(self) -> bool:
-        """Whether any node asks for a size that was not known to the compiler."""
+        """True if any node reads a size that was unknown to the compiler."""
         return any(node.op_type in ("Shape", "Size") for node in self.nodes)
 
     def fallbacks(self) -> list[PlacedNode]:
-        """Return the nodes that the first provider cannot run, or was not to; those of control flow aside."""
+        """Return the nodes that the first provider cannot run, or should not run, without control flow."""
         first = self.providers[0] if self.providers else ""
         willing = (SHAPE_ARITHMETIC, CONTROL, SMALL_PARTITION, SMALL_PIECE, COUNTED_THERE, LENGTHS)
         return [node for node in self.nodes if node.provider != first and node.reason not in willing]
@@ -113,14 +113,14 @@ class Placement:
         return [node for node in self.nodes if node.provider in self.providers[:1]]
 
     def by_operator(self) -> list[tuple[int, str, str, str]]:
-        """Return a row for each operator on each provider: how many nodes, the operator, the provider, why."""
+        """Return a row for each operator on each provider: number of nodes, operator, provider, reason."""
         groups = Counter((node.provider, node.kernel, node.reason) for node in self.nodes)
         order = {provider: i for i, provider in enumerate(self.providers)}
         ranked = sorted(groups.items(), key=lambda item: (order.get(item[0][0], len(order)), -item[1], item[0][1]))
         return [(count, kernel, provider, reason) for (provider, kernel, reason), count in ranked]
 
     def by_node(self) -> list[tuple[str, str, str, str]]:
-        """Return a row for each node, in order: its name in the model, the operator, the provider, why."""
+        """Return a row for each node, in order: its name in the model, operator, provider, reason."""
         return [(", ".join(n.origin) or n.name, n.kernel, n.provider, n.reason) for n in self.nodes]
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ class Placement:
         return "\n".join([*lines, *self.summary()])
 
     def summary(self) -> list[str]:
-        """Return the sums, and a line for each provider that was left out."""
+        """Return the sums, and a line for each provider that was skipped."""
         sums = ", ".join(f"{count} nodes on {provider}" for provider, count in self.counts().items())
         return [sums, *(f"{provider} is left out: {reason}" for provider, reason in self.left_out.items())]
 
@@ -156,10 +156,10 @@ class Placement:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Placement:
-        """Read what `to_json` wrote.
+        """Read the result of `to_json`.
 
         Raises:
-            KeyError, TypeError: Somebody else wrote it.
+            KeyError, TypeError: The data have another form.
         """
         nodes, providers = read(list[PlacedNode], data["nodes"]), read(tuple[str, ...], data["providers"])
         return cls(nodes, providers, read(dict[str, str], data["left_out"]))

@@ -1,4 +1,4 @@
-"""From the providers that a session asks for to those that can be tried."""
+"""From a session's requested providers to those to try."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from py_ort.exceptions import InvalidArgument, WrongType
 from py_ort.providers import DEFAULT, PROVIDERS, canonical_provider, find_provider
 from py_ort.providers.options import check_options, in_entries
 
-#: The configuration entry by which no provider of the list may be left out.
+#: The configuration entry by which no provider of the list may be skipped.
 REQUIRE = "session.require_providers"
 
 
 @dataclass
 class Wanted:
-    """What a session asks for.
+    """The providers that a session requests.
 
     Attributes:
-        providers: Those to open, best first, with their options.
-        dropped: Those that cannot be opened anywhere, with the reason.
-        repeated: What came twice.
+        providers: Providers to open, best first, with their options.
+        dropped: Providers that cannot be opened anywhere, with the reason.
+        repeated: Repeated names.
         ignored: Options without effect, by provider.
-        required: Whether none may be left out.
-        cpu_may_stand_in: Whether the CPU may run what was meant for one that is left out.
+        required: True if none may be skipped.
+        cpu_may_stand_in: True if the CPU may run the nodes of a skipped provider.
     """
 
     providers: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ def resolve(
     Args:
         providers: Names, or pairs of a name and its options.
         provider_options: Options for each of them.
-        entries: The session's configuration entries, where options of providers may be too.
+        entries: The session's configuration entries, which may include options of providers.
 
     Raises:
         InvalidArgument: A name that is not a provider anywhere, or options that do not match or are unknown.

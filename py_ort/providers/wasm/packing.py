@@ -1,7 +1,7 @@
-"""Panels: eight columns of a matrix side by side, as the inner loops of the CPU's kernels read them.
+"""Panels: eight columns of a matrix side by side, the order of the CPU kernels' inner loops.
 
-Those of 8 bits are of int8. The kernels read them where they were loaded, but for machines that add products of bytes
-in 16 bits: there they take a copy with smaller weights (integer_excess.cc).
+8-bit panels are int8. The kernels read them where they were loaded, except on machines that add products of bytes in 16
+bits: there they use a copy with smaller weights (integer_excess.cc).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from py_ort.providers.packing import Packed, Packing, hwio, scaled_matrix
 from py_ort.schema.dialect import OUT_CHANNELS, PACKED_K, PACKED_N, PANEL8, PANEL8X4, WEIGHT_LAYOUT
 
 PANEL = 8
-#: Rows of 8-bit panels that lie next to each other.
+#: Rows of 8-bit panels that are next to each other.
 FOUR = 4
 
 
@@ -46,12 +46,12 @@ def transposed_panels(w: np.ndarray, group: int) -> np.ndarray:
 
 
 def signed(values: np.ndarray) -> np.ndarray:
-    """Bytes as int8: uint8 less 128."""
+    """Bytes as int8: uint8 minus 128."""
     return values if values.dtype == np.int8 else (values ^ 0x80).view(np.int8)
 
 
 def integer_panels(matrix: np.ndarray) -> np.ndarray:
-    """[…, K, N] of 8-bit integers → […, ceil(N / 8), ceil(K / 4), 8, 4] of int8, zero-filled; uint8 is less 128."""
+    """[…, K, N] of 8-bit integers → […, ceil(N / 8), ceil(K / 4), 8, 4] of int8, zero-filled; uint8 minus 128."""
     *lead, rows, columns = matrix.shape
     fours, count = -(-rows // FOUR), -(-columns // PANEL)
     padded = np.zeros((*lead, fours * FOUR, count * PANEL), np.int8)
@@ -71,7 +71,7 @@ class Panels(Packing):
     """See docs/internals.md, section 3."""
 
     def convolution(self, node: ir.Node, shape: tuple[int, ...]) -> Packed:
-        """Panels of each group; HWIO where each channel is a group, which is no product."""
+        """Panels of each group; HWIO for depthwise convolutions, which are not products."""
         group = attribute(node, "group", 1)
         if node.op_type == "ConvTranspose":
             inputs, each, kh, kw = shape
@@ -86,7 +86,7 @@ class Panels(Packing):
         return Packed(f"panel8/{group}", lambda w: conv_panels(w, group), packed, attributes)
 
     def product(self, node: ir.Node, right: ir.Value, shape: tuple[int, ...]) -> Packed | None:
-        """Panels; of float16 where the product computes in float32: a session widens its weights when it is made."""
+        """Panels; of float16 even if the product computes in float32: a session widens its weights when it is made."""
         transposed, alpha, matrix = scaled_matrix(node)
         left = node.inputs[0]
         wide = left is not None and left.dtype == ir.DataType.FLOAT
@@ -98,7 +98,7 @@ class Panels(Packing):
         return Packed(kind, lambda w: panels(matrix(w)), packed, {PACKED_N: columns})
 
     def integers(self, node: ir.Node, shape: tuple[int, ...]) -> Packed | None:
-        """Panels of four rows; a convolution's as its products', but where each channel is a group."""
+        """Panels of four rows; a convolution's like its products', except depthwise."""
         if len(shape) > 2 and attribute(node, "kernel_shape"):
             group, (out, inner, *kernel) = attribute(node, "group", 1), shape
             depthwise = inner == 1 and out == group

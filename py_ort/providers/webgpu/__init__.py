@@ -1,4 +1,4 @@
-"""WebGPU: kernels in WGSL, which the page's JavaScript execution provider launches."""
+"""WebGPU: kernels in WGSL, which the page's JavaScript execution provider dispatches."""
 
 from __future__ import annotations
 

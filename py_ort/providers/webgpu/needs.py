@@ -5,8 +5,8 @@ from py_ort.providers.needs import Needs
 SOFTWARE = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 NEEDS = Needs(
     flags={
-        # Where Vulkan's extension asks for zeros in workgroup memory, SwiftShader makes a store of each element, and
-        # compiles for seconds; without it Dawn writes a loop.
+        # If Vulkan's extension zeroes workgroup memory, SwiftShader makes a store for each element, and compiles for
+        # seconds; without it Dawn writes a loop.
         "software": (
             *SOFTWARE,
             "--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension",

@@ -26,7 +26,7 @@ _VALIDATION_MODES = Enumeration(
 )
 _POWER = Enumeration("PowerPreference", {"low-power": "", "high-performance": ""}, constant="POWER")
 
-#: The default of uniforms is that of onnxruntime since its WebGPU provider is complete; it was lazyRelease before.
+#: The default of uniforms is onnxruntime's since its WebGPU provider was completed; earlier it was lazyRelease.
 OPTIONS = (
     Option("deviceId", "number", "the device: 0 is the default one, another is shared by the sessions that name it"),
     Option(

@@ -1,4 +1,4 @@
-"""Weights as the shaders read them: plain matrices, output channels last."""
+"""Weights in the shaders' order: plain matrices, output channels last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Matrices(Packing):
     """See docs/internals.md, section 3."""
 
     def convolution(self, node: ir.Node, shape: tuple[int, ...]) -> Packed:
-        """HWIO; of a ConvTranspose [C, M / group, kh, kw] → [kh, kw, C, M / group]."""
+        """HWIO; for a ConvTranspose [C, M / group, kh, kw] → [kh, kw, C, M / group]."""
         if node.op_type == "Conv":
             return hwio(shape)
         inputs, each, kh, kw = shape

@@ -25,7 +25,7 @@ def _packing() -> Packing:
 
 
 def _crossing(given: Mapping[str, str]) -> Crossing:
-    """Return the price measured on TFLite, whose one thread is about as quick as the core's two."""
+    """Return the price measured on TFLite, whose one thread is about as fast as the core's two."""
     return Crossing(ms=1.0, ms_per_mb=2.0, gain=0.15 if given.get("deviceType", "cpu") == "cpu" else 0.8)
 
 

@@ -1,4 +1,4 @@
-"""Weights of convolutions as TFLite reads them, so that no graph transposes any."""
+"""Weights of convolutions in TFLite's order, so that no graph transposes any."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Filters(Packing):
     """See docs/internals.md, section 3."""
 
     def convolution(self, node: ir.Node, shape: tuple[int, ...]) -> Packed:
-        """[M, kh, kw, C / group]; [1, kh, kw, M] where each channel is a group; transposed [M / group, kh, kw, C]."""
+        """[M, kh, kw, C / group]; [1, kh, kw, M] for depthwise; transposed [M / group, kh, kw, C]."""
         first, second, kh, kw = shape
         group = attribute(node, "group", 1)
         if node.op_type == "ConvTranspose":
@@ -28,7 +28,7 @@ class Filters(Packing):
         return Packed("ohwi", lambda w: w.transpose(0, 2, 3, 1), (first, kh, kw, second), attributes)
 
     def integers(self, node: ir.Node, shape: tuple[int, ...]) -> Packed | None:
-        """Of int8 without zero points, between tensors that each have one scale: images' as floats'; [N, K]."""
+        """For int8 without zero points, between tensors with one scale each: images like floats'; [N, K]."""
         if node.op_type not in ("QLinearConv", "QLinearMatMul", "QGemm") or not _is_signed(node):
             return None
         if node.domain == NHWC:
@@ -44,7 +44,7 @@ _WEIGHTS, _ZERO = 3, 5
 
 
 def _is_signed(node: ir.Node) -> bool:
-    """Return True if the weights are int8 without zero points, and each tensor beside them has one scale."""
+    """Return True if the weights are int8 without zero points, and each of the other tensors has one scale."""
     weights, zeros = node.inputs[_WEIGHTS], array(node.inputs[_ZERO])
     if weights is None or weights.dtype != ir.DataType.INT8 or zeros is None or zeros.any():
         return False
