@@ -1,4 +1,4 @@
-"""ONNX's backend interface (`onnx.backend.base.Backend`), so that ONNX's own test runner works on us.
+"""ONNX's backend interface (`onnx.backend.base.Backend`), for ONNX's own test runner.
 
 import onnx.backend.test, py_ort.backend
 tests = onnx.backend.test.BackendTest(py_ort.backend, __name__)
@@ -24,7 +24,7 @@ from py_ort.providers import CPU, DEFAULT
 from py_ort.runtime.probe import probe
 from py_ort.runtime.session import InferenceSession
 
-#: ONNX's device names and the provider each means here. What the latter has no kernel for runs on the CPU.
+#: ONNX's device names, with the provider of each. Nodes without a kernel there run on the CPU.
 _PROVIDERS = {"CPU": CPU, "CUDA": DEFAULT[0]}
 _log = logging.getLogger("py_ort")
 
@@ -40,7 +40,7 @@ class PyOrtRep(BackendRep):
 
         Args:
             inputs: Arrays in the order of the model's inputs, or by their names, or one array.
-            kwargs: None are used.
+            kwargs: Ignored.
         """
         if isinstance(inputs, dict):
             feeds = inputs
@@ -52,10 +52,10 @@ class PyOrtRep(BackendRep):
 
 
 class PyOrtBackend(Backend):
-    """Device "CPU" is the wasm provider, "CUDA" (ONNX has no better name for a GPU) webgpu, which must be there.
+    """Device "CPU" is the wasm provider, "CUDA" (ONNX has no better name for a GPU) webgpu, which must be available.
 
     Attributes:
-        browser: For every session; a subclass may have another one.
+        browser: For every session; a subclass may set another one.
     """
 
     browser: str | BrowserOptions | None = None
@@ -89,7 +89,7 @@ class PyOrtBackend(Backend):
             kwargs: As for `prepare`.
 
         Raises:
-            PyOrtError: As `prepare` and `InferenceSession.run` do.
+            PyOrtError: As for `prepare` and `InferenceSession.run`.
         """
         with cls.prepare(model, device, **kwargs).session as session:
             return PyOrtRep(session).run(inputs)
@@ -103,13 +103,13 @@ class PyOrtBackend(Backend):
         outputs_info: Sequence[tuple[np.dtype, tuple[int, ...]]] | None = None,
         **kwargs: Any,
     ) -> tuple[Any, ...]:
-        """Run a node alone, with the newest opset.
+        """Run a single node, with the newest opset.
 
         Args:
             node: The node.
             inputs: Arrays, in the order of its inputs that are not omitted.
             device: As for `prepare`.
-            outputs_info: dtype and shape of each output; by default what onnx infers.
+            outputs_info: dtype and shape of each output; by default inferred by onnx.
             kwargs: As for `prepare`.
         """
         super().run_node(node, inputs, device, outputs_info, **kwargs)
@@ -126,7 +126,7 @@ class PyOrtBackend(Backend):
             value.CopyFrom(onnx.helper.make_tensor_value_info(value.name, element, shape))
         model = onnx.helper.make_model(onnx.helper.make_graph([node], node.op_type, infos, outputs))
         if not outputs_info:
-            with contextlib.suppress(Refused, Died):  # the session says what is wrong
+            with contextlib.suppress(Refused, Died):  # the session reports the error
                 known = {value.name: value for value in infer_model(model).graph.output}
                 for value in model.graph.output:
                     value.CopyFrom(known.get(value.name, value))
@@ -134,7 +134,7 @@ class PyOrtBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether a device of ONNX's naming ("CPU", "CUDA:0") is here; the browser is started once to see."""
+        """Return True if a device of ONNX's naming ("CPU", "CUDA:0") is available; starts the browser once to see."""
         provider = _provider(device)
         return provider == CPU or (provider is not None and _has_webgpu(BrowserOptions.of(cls.browser)))
 

@@ -1,11 +1,11 @@
-"""Which kind of file a server says that it sends, by its name."""
+"""Content types of files, by their names."""
 
 from __future__ import annotations
 
 import mimetypes
 from pathlib import PurePath
 
-#: What browsers insist on, whatever the system's tables say; and ours.
+#: Types that browsers require, whatever the system's tables say; and ours.
 _TYPES = {
     ".js": "text/javascript",
     ".mjs": "text/javascript",

@@ -1,7 +1,7 @@
 """Work that an interrupt (Ctrl-C) cannot break half way: another thread does it, and the main thread only waits.
 
-Python raises KeyboardInterrupt in the main thread, wherever that is. In the middle of an import it leaves packages in
-pieces, for the rest of the process; between the making of a thing and the keeping of it nobody gives the thing back.
+Python raises KeyboardInterrupt in the main thread, at any place. In the middle of an import it leaves packages
+incomplete, for the rest of the process. Between the creation of an object and its assignment it leaks the object.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-#: False where Python is WebAssembly in a page: it has neither threads nor processes there.
+#: False if Python is WebAssembly in a page, without threads and processes.
 HAS_THREADS = sys.platform != "emscripten"
 
 
 class NotYet(Exception):
-    """Work goes on, and nobody waits for it any longer."""
+    """Work continues, and no caller waits for it any longer."""
 
 
 class Waiting:
-    """Waits for a future without `Future`'s own locks, which an exception of a signal handler may leave held.
+    """Waits for a future without `Future`'s own locks, which a signal handler's exception may leave held.
 
     Args:
-        future: Best one that nothing can have ended yet.
+        future: Preferably one that cannot have ended yet.
     """
 
     def __init__(self, future: Future[Any]) -> None:
@@ -38,17 +38,17 @@ class Waiting:
         future.add_done_callback(lambda _: under_way.release())
 
     def wait(self, patience: float | None = None) -> bool:
-        """Wait once, so many seconds; return True if the future has ended."""
+        """Wait once, up to this number of seconds; return True if the future has ended."""
         return self._under_way.acquire(timeout=-1 if patience is None else patience)
 
 
 def start(thread: threading.Thread) -> None:
-    """Start a thread without waiting until it runs, which `Thread.start` does with locks as those of `Future`."""
+    """Start a thread without waiting until it runs, which `Thread.start` does with locks like those of `Future`."""
     _thread.start_new_thread(thread.start, ())
 
 
 class Work:
-    """Something that a thread of its own does for another one, which may stop to wait for it."""
+    """Work that one thread does for another, which may stop waiting for it."""
 
     def __init__(self) -> None:
         self._future: Future[Any] = Future()
@@ -58,7 +58,7 @@ class Work:
         self.abandoned = False
 
     def start(self, work: Callable[[], object]) -> None:
-        """Do it, in a thread that ends with the program as the one that waits does."""
+        """Do it, in a thread that ends with the program, like the waiting one."""
         context = contextvars.copy_context()
         context.run(_current.set, self)
 
@@ -71,13 +71,13 @@ class Work:
         start(threading.Thread(target=target, name="py_ort-work"))
 
     def result(self, patience: float | None) -> Any:
-        """Wait for it, so many seconds; None: until it is done."""
+        """Wait for it, up to this number of seconds; None: until it is done."""
         if not self._end.wait(patience):
             raise NotYet
         return self._future.result()
 
     def abandon(self, undo: Callable[[Any], object]) -> None:
-        """Nobody waits any more: end what it waits for, and undo what it gives if that comes nevertheless."""
+        """Stop waiting: cancel the futures that the work waits for, and undo a result that arrives nevertheless."""
         with self._lock:
             self.abandoned = True
             waits = list(self._waits)
@@ -87,7 +87,7 @@ class Work:
 
     @contextmanager
     def waits_for(self, future: Future[Any]) -> Iterator[None]:
-        """What is done here waits for this future."""
+        """The work waits for this future inside the context."""
         with self._lock:
             self._waits.append(future)
             if self.abandoned:
@@ -108,15 +108,15 @@ def uninterrupted(
     """Do some work in another thread, and wait for it.
 
     Args:
-        work: What to do.
-        undo: What becomes of its result if nobody waits for it any more.
-        patience: Seconds to wait; then the work goes on, as if somebody waited.
+        work: The work.
+        undo: Called with the result if no caller waits for it any more.
+        patience: Seconds to wait; then the work continues as if the caller waited.
 
     Raises:
         NotYet: It took longer.
 
-    An interrupt of the wait cancels what the work itself waits for (`wait_for`), and is raised at once; the work ends
-    at its next `check`, and if it ends well after all, `undo` is given its result.
+    An interrupt of the wait cancels the future that the work itself waits for (`wait_for`), and is raised at once. The
+    work ends at its next `check`. If it succeeds after all, `undo` receives its result.
     """
     if _current.get() is not None or not HAS_THREADS:
         return work()
@@ -136,7 +136,7 @@ def wait_for(future: Future[T]) -> T:
     """Wait for a future, as a part of such work or without any.
 
     Raises:
-        CancelledError: Nobody waits for the work.
+        CancelledError: No caller waits for the work.
     """
     with waiting_for(future):
         Waiting(future).wait()
@@ -144,16 +144,16 @@ def wait_for(future: Future[T]) -> T:
 
 
 def waiting_for(future: Future[Any]) -> AbstractContextManager[None]:
-    """A context in which this future is waited for, by whatever means; it is cancelled if nobody waits for the work."""
+    """A context in which the work waits for this future; it is cancelled if no caller waits for the work."""
     work = _current.get()
     return nullcontext() if work is None else work.waits_for(future)
 
 
 def check() -> None:
-    """End work that nobody waits for, or that takes longer than its `time_limit`. Long loops call this.
+    """End work that no caller waits for, or that exceeds its `time_limit`. Long loops call this.
 
     Raises:
-        CancelledError: It is such work.
+        CancelledError: No caller waits for the work.
     """
     work = _current.get()
     if work is not None and work.abandoned:
@@ -170,7 +170,7 @@ _limit: contextvars.ContextVar[tuple[float, Callable[[], Exception]] | None] = c
 
 @contextmanager
 def time_limit(seconds: float | None, error: Callable[[], Exception]) -> Iterator[None]:
-    """Let `check` raise an error once the work inside has taken so many seconds; None: no limit."""
+    """Let `check` raise an error once the work inside has taken this number of seconds; None: no limit."""
     token = _limit.set(None if seconds is None else (time.monotonic() + seconds, error))
     try:
         yield
@@ -179,13 +179,13 @@ def time_limit(seconds: float | None, error: Callable[[], Exception]) -> Iterato
 
 
 def time_left() -> float:
-    """Return the seconds that are left of the innermost `time_limit`; infinity without one."""
+    """Return the remaining seconds of the innermost `time_limit`; infinity without one."""
     limit = _limit.get()
     return float("inf") if limit is None else max(limit[0] - time.monotonic(), 0.0)
 
 
 def interruptible() -> bool:
-    """Whether an interrupt may come here, in code that is not part of an import: that may hold locks others need."""
+    """Return True if an interrupt may be raised here, outside of imports: an import may hold locks others need."""
     if threading.current_thread() is not threading.main_thread():
         return False
     frame = sys._getframe(1)
