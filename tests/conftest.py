@@ -15,39 +15,39 @@ from py_ort import InferenceSession
 from py_ort.testing.plugin import sessions_in
 
 pytest_plugins = ["pytester", "retry_failed"]
-# Every test compiles for itself and leaves nothing in the user's folders; those of the plan cache switch it on.
+# Every test compiles for itself and leaves no files in the user's folders; tests of the plan cache enable it.
 os.environ["PY_ORT_CACHE"] = "0"
 # A question for the providers at hand starts no browser of its own.
 os.environ["PY_ORT_PROBE"] = "0"
-# Processes that pytest starts for tests, and those that tests start, multiply matrices of numpy on one thread: a second
-# waits awake after each product, for fifty times as long as that took.
+# Processes that pytest starts for tests, and those that tests start, multiply numpy's matrices on one thread: a second
+# one stays awake after each product, for fifty times the product's time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Shells have what runs in the background ignore interrupts, and processes that tests start and interrupt would, too.
+# Shells make background jobs ignore interrupts, which would also apply to processes that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# Every model that a test compiles proves the passes.
+# Checks the passes for every model that a test compiles.
 os.environ["PY_ORT_CHECK_PASSES"] = "1"
 
 
 def pytest_collection_finish() -> None:
-    """Modules and thousands of tests stay until the end: garbage is looked for in what comes after them only."""
+    """Modules and thousands of tests stay until the end: garbage collection looks only at later objects."""
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def page_errors(ort_page_errors: list[str]) -> list[str]:
-    """In every test; see `ort_page_errors`."""
+    """Applies to every test; see `ort_page_errors`."""
     return ort_page_errors
 
 
 def loggers() -> list[logging.Logger]:
-    """Ours."""
+    """py_ort's loggers."""
     known = logging.root.manager.loggerDict
     return [logging.getLogger(name) for name in list(known) if name.partition(".")[0] == "py_ort"]
 
 
 @pytest.fixture(autouse=True)
 def loggers_as_they_were() -> Iterator[None]:
-    """No test changes for those behind it which messages are told, and to whom."""
+    """Restore the levels and handlers of loggers after each test."""
     before = [(logger, logger.level, logger.propagate, logger.disabled) for logger in loggers()]
     yield
     for logger, level, propagate, disabled in before:
@@ -58,14 +58,14 @@ def loggers_as_they_were() -> Iterator[None]:
 
 @pytest.fixture
 def new_session() -> Iterator[Callable[..., InferenceSession]]:
-    """Make sessions in the shared browser; they are closed after the test."""
+    """Make sessions in the shared browser, and close them after the test."""
     with sessions_in(BROWSER) as make:
         yield make
 
 
 @pytest.fixture
 def py_ort_command(monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
-    """Run a command as `py-ort` does, but in the browsers of this process; return its status and what it printed."""
+    """Run a command like `py-ort`, but in the browsers of this process; return its status and its output."""
     from py_ort.cli import main
 
     def run(*arguments: object) -> tuple[int, str, str]:

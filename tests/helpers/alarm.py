@@ -1,4 +1,4 @@
-"""A limit for what might hang."""
+"""A time limit for code that might hang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python as another user than root, with and without the right to make user namespaces (Linux, where this is root)."""
+"""Python as another user than root, with and without permission to make user namespaces (Linux, when run as root)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 NOBODY = 65534
-#: For a root whose own Python lies in a home that is closed to others.
+#: For a root whose own Python is in a home that other users cannot read.
 SYSTEM_PYTHON = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class AnotherUser:
-    """Runs scripts as `nobody`, who has a folder of its own."""
+    """Runs scripts as `nobody`, with a folder for it."""
 
     def __init__(self, folder: Path) -> None:
         if sys.platform != "linux" or os.geteuid() != 0 or not shutil.which("setpriv") or not shutil.which("unshare"):
@@ -41,7 +41,7 @@ class AnotherUser:
 
         Args:
             script: Python.
-            namespaces: Whether it may make user namespaces. In a changed root (here: of the same files) nobody may.
+            namespaces: True if it may make user namespaces. In a changed root (here: of the same files) no user may.
             env: Further environment variables.
         """
         if namespaces:

@@ -1,4 +1,4 @@
-"""A small BERT as PyTorch exports one: shape arithmetic before each reshape, norms and Gelu in their parts."""
+"""A small BERT in the form of PyTorch's export: shape arithmetic before each reshape, norms and Gelu in their parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from graph_writer import GraphWriter
 
 
 class _Bert(GraphWriter):
-    """In opset 11: axes are attributes."""
+    """For opset 11: axes are attributes."""
 
     def norm(self, x: str, width: int) -> str:
         mean = self.op("ReduceMean", x, axes=[-1])

@@ -1,4 +1,4 @@
-"""Random graphs of initializers: what may be computed before a run, and what only kernels do."""
+"""Random graphs of initializers: values that are computed before a run, and values that only kernels compute."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES = ("FLOAT", "INT64", "INT32", "UINT8", "INT8", "BOOL", "FLOAT16", "DOUBLE
 
 
 class ConstantGraph(GrowingGraph):
-    """Made of the operators that are folded, and of some that are not."""
+    """Consists of the operators that are folded, and of some others."""
 
     def _make_unary(self, x: str) -> None:
         self.add(self.pick(*_UNARY), [x])

@@ -1,4 +1,4 @@
-"""Cases of com.microsoft's operators, and how they are compared with native onnxruntime on a provider."""
+"""Cases of com.microsoft's operators, and their comparison with native onnxruntime on a provider."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROVIDERS = {"webgpu": ["webgpu", "wasm"], "wasm": ["wasm"]}
 
 
 class Draws:
-    """Arrays for one module's cases: the same ones whichever other modules are collected with it."""
+    """Arrays for one module's cases: the same ones whatever other modules are collected with it."""
 
     def __init__(self, seed: int = 3) -> None:
         self.rng = np.random.default_rng(seed)
@@ -42,9 +42,9 @@ def step(scale: float, zero: int | None = None, kind: Any = np.uint8) -> list[np
 
 @dataclass(frozen=True)
 class Case:
-    """A node, its inputs (the first `fed` ones are fed, the others constants) and what it should give.
+    """A node, its inputs (the first `fed` ones are feeds, the others constants) and its expected result.
 
-    `expected` is a function of the inputs where native onnxruntime has no kernel on the CPU.
+    `expected` is a function of the inputs, for operators without a CPU kernel in native onnxruntime.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Case:
 
 
 def check(case: Case, new_session: NewSession, provider: str, *, whole: bool = True) -> None:
-    """Compare; `whole`: all of it runs on the provider, or there is no session. Integers are the same."""
+    """Compare. `whole`: fail unless all nodes run on the provider. Integers must be equal."""
     model, feeds = case.model()
     options = SessionOptions()
     if provider == "webgpu" and whole:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import small_models
 from onnx import helper
 
-#: JavaScript, called with how: "trap" and "memory" as WebAssembly does, "stack" as what calls itself for ever; and
-#: where: "kernel", which copies a kilobyte or more, or "walk", between two nodes, behind a pause of the walk.
+#: JavaScript, called with how: "trap" and "memory" like WebAssembly, "stack" by endless recursion; and where: "kernel",
+#: which copies a kilobyte or more, or "walk", between two nodes, after a pause of the walk.
 CRASH = """([how, where]) => {
     const made = (...code) => new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([
         0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 5, 3, 1, 0, 0, 7, 5, 1, 1, 102, 0, 0,
@@ -38,7 +38,7 @@ CRASH = """([how, where]) => {
 
 
 def joined(then: str = "") -> bytes:
-    """y = x beside itself, of [1024]: on wasm its kernel copies them. `then`: an operator behind it."""
+    """y = x joined with itself, of [1024]: on wasm its kernel copies them. `then`: a following operator."""
     nodes = [helper.make_node("Concat", ["x", "x"], ["xx" if then else "y"], name="joined", axis=0)]
     if then:
         nodes.append(helper.make_node(then, ["xx"], ["y"]))

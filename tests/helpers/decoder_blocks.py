@@ -1,4 +1,4 @@
-"""Blocks of decoders besides Llama's: GPT-2, GPT-J, BLOOM, T5, Whisper, and what torch.export makes in opset 23."""
+"""Blocks of decoders besides Llama's: GPT-2, GPT-J, BLOOM, T5, Whisper, and torch.export's for opset 23."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from transformer_blocks import FLOAT, INT64, LEAST, Block
 
 
 def gpt2(*, cache: bool = True, padded: bool = False) -> onnx.ModelProto:
-    """Queries, keys and values by one Gemm; a table of 32 x 32 truths, cut, says which key may be seen."""
+    """Queries, keys and values by one Gemm; a table of 32 x 32 bools, cut, says which keys are visible."""
     g = Block(4, 4)
     x = g.rows()
     flat = g.op("Reshape", g.layer_norm(x, g.width), g.ints(-1, g.width))
@@ -32,7 +32,7 @@ def gpt2(*, cache: bool = True, padded: bool = False) -> onnx.ModelProto:
 
 
 def gptj(*, rotary_size: int = 4) -> onnx.ModelProto:
-    """Neighbors rotate, in the first `rotary_size` of 8 elements, before heads go first; sizes of table rows."""
+    """Neighbors rotate, in the first `rotary_size` of 8 elements, before heads become the first axis."""
     g = Block(2, 8)
     x = g.rows()
     places = g.input("position_ids", INT64, ["batch", "sequence"])
@@ -92,7 +92,7 @@ def bloom(*, floor: bool = False) -> onnx.ModelProto:
 
 
 def falcon() -> onnx.ModelProto:
-    """One head of keys and one of values, behind those of queries in one projection, taken by index."""
+    """One head of keys and one of values, after those of queries in one projection, selected by index."""
     g = Block(4, 8, 1)
     x = g.rows()
     packed = g.linear(x, g.width, 6 * g.size, bias=False)
@@ -106,7 +106,7 @@ def falcon() -> onnx.ModelProto:
 
 
 def t5() -> onnx.ModelProto:
-    """Nothing is scaled; a bias by distance is added (here the distance itself chooses it, to 8 on either side)."""
+    """Without a scale; adds a bias by distance (here the distance itself selects it, up to 8 on either side)."""
     g = Block(2, 8)
     x = g.rows()
     h = g.rms_norm(x, g.width)

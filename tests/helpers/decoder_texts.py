@@ -1,6 +1,6 @@
-"""Parts of decoders in ONNX's text, as exporters write them: # is the layer's number, @ the next one's."""
+"""Parts of decoders in ONNX's text, in exporters' forms: # is the layer's number, @ the next one's."""
 
-#: Tokens and places, and `bias`: a causal mask of what is there, as transformers' exports have it.
+#: Tokens and places, and `bias`: a causal mask of the existing tokens, as in transformers' exports.
 EMBEDDED = """
    e = Gather(tokens, input_ids)
    p = Gather(places, position_ids)
@@ -27,7 +27,7 @@ EMBEDDED = """
    causal = Where(reached, nothing, low)
    bias = Add(mask, causal)
 """
-#: Of layer x#: queries, keys and values in heads, qt#, kt# and vt#.
+#: For layer x#: queries, keys and values in heads, qt#, kt# and vt#.
 PROJECTED = """
    q# = MatMul(x#, wq#)
    k# = MatMul(x#, wk#)

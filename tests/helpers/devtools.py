@@ -1,4 +1,4 @@
-"""A Chromium that somebody else started, with its debugging port open."""
+"""A Chromium that py_ort did not start, with its debugging port open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from py_ort.browser.options import BrowserOptions
 
 @contextmanager
 def chromium_with_devtools(profile: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Start one; give the websocket of its DevTools, and its process, which is ended behind it."""
+    """Start one; yield the websocket of its DevTools, and its process, which is ended afterwards."""
     flags = [*BrowserOptions(webgpu="software").command_line(), "--headless=new", "--remote-debugging-port=0"]
     command = [str(find.binary()), *flags, f"--user-data-dir={profile}", "about:blank"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -31,7 +31,7 @@ def chromium_with_devtools(profile: Path) -> Iterator[tuple[str, subprocess.Pope
 
 
 def in_workers(devtools: str, script: str) -> int:
-    """Evaluate a script in the workers of a browser's pages; return how many there are."""
+    """Evaluate a script in the workers of a browser's pages; return their number."""
     with websockets.sync.client.connect(devtools, max_size=None) as connection:
         numbers = itertools.count(1)
         workers: list[str] = []

@@ -1,4 +1,4 @@
-"""Networks drawn at random: down and up again with skips, sums of branches, concatenations; transformers."""
+"""Networks drawn at random: encoder-decoders with skips, sums of branches, concatenations; transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 class Drawn:
-    """One network; made of its seed alone."""
+    """One network, determined by its seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ class Drawn:
         )
 
     def _block(self, x: str, channels: int) -> str:
-        """As many channels as there were."""
+        """Keeps the number of channels."""
         kind = self._random.integers(4)
         if kind == 0:
             narrow = self._conv(x, channels, channels // 4, 1)

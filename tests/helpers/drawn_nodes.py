@@ -1,8 +1,7 @@
-"""Single nodes as no model should have them, for inference: sizes, attributes, constants and types of node cases,
-changed at random.
+"""Single invalid nodes, for inference: sizes, attributes, constants and types of node cases, changed at random.
 
-`python drawn_nodes.py SEED COUNT` infers some in this process and asks for their function bodies; it ends with 0 if
-every one was answered, or refused by a typed error.
+`python drawn_nodes.py SEED COUNT` infers some in this process and requests their function bodies. It ends with 0 if
+each one was answered, or refused by a typed error.
 """
 
 from __future__ import annotations
@@ -103,10 +102,10 @@ def _attribute(rng: random.Random, item: AttributeProto) -> None:
 
 
 def infer(proto: onnx.ModelProto) -> None:
-    """Have a model's one node inferred, and ask for its function body; typed errors are fine."""
+    """Infer a model's one node, and request its function body; typed errors are permitted."""
     try:
         model = ir.from_proto(proto)
-    except Exception:  # what cannot be read is not inferred
+    except Exception:  # unreadable models are not inferred
         return
     for value in model.graph.initializers.values():
         value.shape = ir.Shape(value.const_value.shape.numpy())
@@ -117,7 +116,7 @@ def infer(proto: onnx.ModelProto) -> None:
         return
     with contextlib.suppress(PyOrtError):
         infer_outputs(node, found, version, strict=True)
-    if found.has_context_dependent_function and node.op_type != "SequenceMap":  # which a lowering of ours replaces
+    if found.has_context_dependent_function and node.op_type != "SequenceMap":  # a lowering of ours replaces this one
         dependent_body(node, found, version)
 
 

@@ -9,7 +9,7 @@ from transformer_blocks import END, FLOAT, INT64, LEAST, Block
 
 class _Encoder(Block):
     def scale(self, q: str) -> str:
-        """1 / √size, computed of the tensor's shape."""
+        """1 / √size, computed from the tensor's shape."""
         size = self.op("Cast", self.slice(self.op("Shape", q), 0, -1, END), to=FLOAT)
         return self.op("Div", self.constant([1.0]), self.op("Sqrt", size))
 
@@ -40,7 +40,7 @@ def bert(*, form: str = "script") -> onnx.ModelProto:
 
 
 def vit(*, form: str = "script") -> onnx.ModelProto:
-    """Patches of an image, a class token before them, and one layer; `form` as of `bert`."""
+    """Patches of an image, a class token before them, and one layer; `form` as for `bert`."""
     g = _Encoder(2, 8)
     image = g.input("x", FLOAT, ["batch", 3, 8, 8])
     patches = g.op("Conv", image, g.weights(g.width, 3, 4, 4), g.weights(g.width), kernel_shape=[4, 4], strides=[4, 4])
@@ -57,7 +57,7 @@ def vit(*, form: str = "script") -> onnx.ModelProto:
 
 
 def clip() -> onnx.ModelProto:
-    """CLIP's text part: products of stacked heads, a causal mask made of a triangle, Gelu by a sigmoid."""
+    """CLIP's text part: products of stacked heads, a causal mask made from a triangle, Gelu by a sigmoid."""
     g = _Encoder(2, 8)
     x = g.rows()
     batch, places = g.size_of(x, 0), g.size_of(x, 1)

@@ -1,4 +1,4 @@
-"""The attribute `epilogue` of products, as passes write it."""
+"""The attribute `epilogue` of products, in the passes' form."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,7 +13,7 @@ def epilogue(
     residual: Literal["first", "last"] | None = None,
     offset: float | None = None,
 ) -> dict[str, str]:
-    """Return the attribute: a residual first or last, a function with its first parameters, a number that is added."""
+    """Return the attribute: a residual first or last, a function with its first parameters, an added number."""
     made = Epilogue().plus_residual() if residual == "first" else Epilogue()
     made = made.then(function, numbers) if function else made
     made = made if offset is None else made.plus(offset)

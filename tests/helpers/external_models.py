@@ -1,4 +1,4 @@
-"""Models with external data, wherever a model may have some."""
+"""Models with external data, in every place where a model may have some."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VALUES = np.array([1, 2, 3, 4], np.float32)
 
 
 def external(location: str, dims: tuple[int, ...] = (4,), **entries: Any) -> TensorProto:
-    """A float32 tensor that lies in a file."""
+    """A float32 tensor in a file."""
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
     for key, value in {"location": location, **entries}.items():
         tensor.external_data.add(key=key, value=str(value))
@@ -67,7 +67,7 @@ def _function(tensor: TensorProto, in_subgraph: bool) -> dict[str, Any]:
     return {"nodes": [helper.make_node("F", [], ["y"], domain="own")], "functions": [function]}
 
 
-#: Places that native onnxruntime and the IR read, too.
+#: Places that native onnxruntime and the IR support, too.
 PLACES = {
     "initializer": _initializer,
     "Constant": _constant,
@@ -111,7 +111,7 @@ def _default(tensor: TensorProto) -> dict[str, Any]:
     return parts
 
 
-#: Others.
+#: Other places.
 MORE_PLACES = {
     "sparse values": _sparse_value,
     "sparse indices": _sparse_indices,
@@ -132,7 +132,7 @@ def model(tensor: TensorProto, place: str = "initializer") -> ModelProto:
 
 
 def save(made: ModelProto | bytes, folder: Path) -> Path:
-    """Write a model, and beside it a file of `VALUES`."""
+    """Write a model, and a file of `VALUES` next to it."""
     path = folder / "model.onnx"
     path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
     (folder / "w.bin").write_bytes(VALUES.tobytes())
@@ -140,7 +140,7 @@ def save(made: ModelProto | bytes, folder: Path) -> Path:
 
 
 def hugging_face(cache: Path, made: ModelProto, values: np.ndarray) -> Path:
-    """Write a model and the data of its tensor at "model.onnx_data" as Hugging Face's cache keeps them."""
+    """Write a model and the data of its tensor at "model.onnx_data" in the form of Hugging Face's cache."""
     blobs, snapshot = cache / "blobs", cache / "snapshots" / "d3adbeef"
     blobs.mkdir(parents=True)
     snapshot.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A peer of the bridge that plays the browser's page and its worker, and says what a test wants it to."""
+"""A peer of the bridge that replaces the browser's page and its worker, and sends what a test requires."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from py_ort.schema.gen.Stats import StatsT
 from py_ort.wire import Assembler, Layout, Received, decode, encode, frames, pack
 from py_ort.wire.tensors import on_gpu
 
-#: Of a message that answers a request: the request, and the answer's body and payload. Gives the frames to send.
+#: For a message that answers a request: receives the request, and the answer's body and payload; returns frames to
+#: send.
 Garble = Callable[[Received, Any, list[bytes]], Iterable[bytes]]
 
 _MEMORY = {"wasm": dict.fromkeys(("weights", "shared", "arena", "peak"), 0)}
 
 
 def honestly(request: Received, body: Any, payload: list[bytes]) -> Iterable[bytes]:
-    """The frames of an answer as they should be."""
+    """The frames of a correct answer."""
     return [bytes(f) for f in frames(encode(request.id, body, sum(len(part) for part in payload)), payload)]
 
 
@@ -80,20 +81,20 @@ class FakePage:
 
     Args:
         garble: Makes the frames of the worker's answers.
-        host: Those of the page itself.
+        host: The page's own host.
     """
 
     def __init__(self, garble: Garble = honestly, host: Garble = honestly) -> None:
         self.garble, self.host = garble, host
         #: True once its first worker has come.
         self.has_worker = True
-        #: Kinds of requests that it is at for ever, as far as it says.
+        #: Kinds of requests that it reports as running forever.
         self.working: set[str] = set()
         self._under_way: list[int] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     def launcher(self) -> type[Launcher]:
-        """A launcher of a browser that has this page."""
+        """A launcher of a browser with this page."""
         page = self
 
         class FakeLauncher(Launcher):
@@ -108,7 +109,7 @@ class FakePage:
         return FakeLauncher
 
     def open(self, url: str) -> None:
-        """Connect as the page at a URL does."""
+        """Connect like the page at a URL."""
         parts = urlsplit(url)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         origin = f"{parts.scheme}://{parts.netloc}"

@@ -1,4 +1,4 @@
-"""Files of the plan cache that are wrong in spite of their checksums."""
+"""Files of the plan cache with correct checksums and wrong contents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PREFIX = struct.Struct("<8sQQ32s")
 def forge(
     path: Path, header: Callable[[dict[str, Any]], Any] = lambda header: header, plan: Callable[[bytes], bytes] = bytes
 ) -> None:
-    """Write a file of the cache anew, with another header (plain data, or bytes) or plan, and the checksum of these."""
+    """Write a file of the cache again, with another header (plain data, or bytes) or plan, and their checksum."""
     data = path.read_bytes()
     magic, header_size, plan_size, _ = _PREFIX.unpack_from(data)
     at = _PREFIX.size
@@ -36,7 +36,7 @@ def _with(**values: Any) -> Callable[[dict[str, Any]], Any]:
 
 
 def _of_first(key: str, **values: Any) -> Callable[[dict[str, Any]], Any]:
-    """Other fields of the first entry of a list."""
+    """Set other fields in the first entry of a list."""
     return lambda header: header | {key: [header[key][0] | values, *header[key][1:]]}
 
 
@@ -46,7 +46,7 @@ def _node(**values: Any) -> Callable[[dict[str, Any]], Any]:
 
 _KEYS = ("inputs", "outputs", "overridable", "metadata", "placement", "external", "pieces", "size")
 
-#: By what is wrong: changes of the header.
+#: By fault: changes of the header.
 HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     **{f"no {key}": _without(key) for key in _KEYS},
     **{f"{key} is a number": _with(**{key: 5}) for key in _KEYS},
@@ -73,7 +73,7 @@ HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a huge size": _with(size=1 << 60),
 }
 
-#: By what is wrong: changes of the plan.
+#: By fault: changes of the plan.
 PLANS: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda plan: b"",
     "short": lambda plan: plan[:100],

@@ -1,4 +1,4 @@
-"""Writes graphs as PyTorch's exporters do: weights by their shapes, sizes asked of tensors."""
+"""Writes graphs in the form of PyTorch's exporters: weights by their shapes, sizes read from tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 
 class GraphWriter:
-    """Nodes one behind the other; `op` returns the new value's name."""
+    """Appends nodes; `op` returns the new value's name."""
 
     def __init__(self, seed: int = 0, opset: int = 17) -> None:
         self.nodes: list[onnx.NodeProto] = []

@@ -25,7 +25,7 @@ def compiled(
     integers: bool = False,
     **options: Any,
 ) -> CompiledModel:
-    """Compile with the provisional manifests; `chains`, `columns` and `integers` say what they have besides."""
+    """Compile with the provisional manifests; `chains`, `columns` and `integers` add abilities to them."""
     manifests = provisional.manifests(chains=chains, columns=columns, integers=integers)
     chosen = CompileOptions(graph_optimization_level=level, **options)
     return compile_model(model.SerializeToString(), providers=providers, options=chosen, manifests=manifests)
@@ -40,7 +40,7 @@ def operators(model: CompiledModel) -> dict[str, int]:
 def random_feeds(
     model: onnx.ModelProto, sizes: Mapping[str, int] | None = None, seed: int = 0
 ) -> dict[str, np.ndarray]:
-    """Make inputs at random; symbolic dimensions from `sizes`, 2 where it says nothing."""
+    """Make random inputs; symbolic dimensions from `sizes`, 2 by default."""
     rng = np.random.default_rng(seed)
     constants = {item.name for item in model.graph.initializer}
     feeds = {}
@@ -64,7 +64,7 @@ def check_equal(
     feeds: Mapping[str, np.ndarray] | None = None,
     tolerance: float = 1e-4,
 ) -> CompiledModel:
-    """Assert that the compiled graph computes what native onnxruntime computes of the model; return it."""
+    """Assert that the compiled graph computes the same as native onnxruntime from the model; return it."""
     result = result if result is not None else compiled(model)
     feeds = dict(feeds if feeds is not None else random_feeds(model))
     wanted = run_native(model, feeds)

@@ -1,7 +1,7 @@
 """Graphs of initializers that grow at random, by the makers of a class.
 
-Each node is run natively as it is added, so every value is known and every graph is one that onnxruntime takes. Some
-values are fed, so that constants also meet what is not constant.
+Each node is run natively when it is added, so that every value is known and onnxruntime accepts every graph. Some
+values are feeds, so that constants are combined with others, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LIMIT = 4096  # elements of a value
 
 
 def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray] | None:
-    """Run natively, not optimized; None where onnxruntime refuses."""
+    """Run natively, without optimization; return None if onnxruntime refuses."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -34,7 +34,7 @@ def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndar
 def model_of(
     nodes: list[onnx.NodeProto], constants: dict[str, np.ndarray], fed: dict[str, np.ndarray], outputs: list[str]
 ) -> onnx.ModelProto:
-    """Make a model; types of outputs are left open."""
+    """Make a model; types of outputs are open."""
     graph = helper.make_graph(
         nodes,
         "constants",
@@ -46,7 +46,7 @@ def model_of(
 
 
 class GrowingGraph:
-    """Grows a graph from constants; `model` is the result, `feeds` what it is fed, `expected` what is native."""
+    """Grows a graph from constants; `model` is the result, `feeds` its feeds, `expected` the native results."""
 
     def __init__(self, seed: int, count: int = 7) -> None:
         self.rng = np.random.default_rng(seed)
@@ -108,7 +108,7 @@ class GrowingGraph:
         names = [f"v{len(self.nodes)}_{i}" for i in range(outputs)]
         node = helper.make_node(op_type, inputs, names, name=f"n{len(self.nodes)}", **attributes)
         given = {name: self.known[name] for name in inputs if name}
-        # As constants: some operators want them so.
+        # As constants: some operators require them.
         found = native(model_of([node], given, {}, names), {})
         if found is None or any(not isinstance(y, np.ndarray) or y.size > _LIMIT for y in found):
             return
@@ -122,7 +122,7 @@ class GrowingGraph:
         return [int(a) - (rank if self.chance() else 0) for a in self.rng.permutation(rank)[: self.between(1, rank)]]
 
     def image(self, x: str, rank: int = 0) -> str | None:
-        """A float tensor of batches and channels, made of `x` if that is one."""
+        """A float tensor of batches and channels, made from `x` if that is one."""
         known = self.known[x]
         if known.dtype == np.float32 and known.ndim == (rank or known.ndim) and known.ndim in (3, 4) and known.size:
             return x
@@ -131,7 +131,7 @@ class GrowingGraph:
         return self.constant(self.values(sizes, np.float32))
 
     def partner(self, x: str) -> str:
-        """Something of the same type that broadcasts, perhaps a value that is there."""
+        """A value of the same type that broadcasts, perhaps an existing one."""
         known = self.known[x]
         fitting = [name for name, y in self.known.items() if y.dtype == known.dtype and y.shape == known.shape]
         if self.chance(0.3):

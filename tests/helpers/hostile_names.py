@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Markup, script, what ends a script element, what breaks JavaScript, what is rarely seen.
+#: Markup, script, the end of a script element, text that breaks JavaScript, rare characters.
 HOSTILE = (
     "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
     "&lt;b&gt;<!--<script>\u2028'\"`${1}]]>{{ 7 * 7 }}{% raw %}\u202e\x00\ud7ff"

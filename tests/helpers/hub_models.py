@@ -1,6 +1,6 @@
-"""Folders as transformers.js loads them: a configuration, a tokenizer, and `onnx/model.onnx`, of random weights.
+"""Folders in the form for transformers.js: a configuration, a tokenizer, and `onnx/model.onnx`, with random weights.
 
-What lies under that name is a `.pyort` file: the library fetches bytes and hands them on.
+The file of that name is a `.pyort` file: the library fetches bytes and passes them on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LABELS = ("NEGATIVE", "NEUTRAL", "POSITIVE")
 
 
 def classifier() -> onnx.ModelProto:
-    """The small BERT with a head: logits [batch, 3] of the first word."""
+    """The small BERT with a head: logits [batch, 3] of the first token."""
     model = bert(words=len(VOCABULARY))
     rng = np.random.default_rng(7)
     head = rng.standard_normal((WIDTH, len(LABELS))).astype(np.float32) / 4
@@ -41,9 +41,9 @@ def classifier() -> onnx.ModelProto:
 
 
 def decoder() -> onnx.ModelProto:
-    """Like GPT-2 with a growing cache, by the names that exporters give: `past_key_values.0.key`, `present.0.key`, …
+    """Like GPT-2 with a growing cache, with exporters' names: `past_key_values.0.key`, `present.0.key`, …
 
-    transformers.js knows `batch_size` only: any other size is 0 in the caches that it begins with, batches here, too.
+    transformers.js only knows `batch_size`: any other size, here the batch, too, is 0 in its initial caches.
     """
     g = GraphWriter(seed=3)
     each = WIDTH // HEADS
@@ -53,7 +53,7 @@ def decoder() -> onnx.ModelProto:
     )
     tokens = g.constant(np.random.default_rng(5).standard_normal((len(VOCABULARY), WIDTH)))
     x = g.op("Add", g.op("Gather", tokens, ids), g.op("Gather", g.weights(64, WIDTH), places))
-    # A word sees those up to its own place that the mask has.
+    # A token sees the unmasked ones up to its own place.
     columns = g.op("Range", *(g.constant(0, np.int64), g.op("Squeeze", g.size(mask, 1)), g.constant(1, np.int64)))
     reached = g.op("LessOrEqual", columns, g.unsqueeze(places, -1))
     seen = g.op("And", reached, g.unsqueeze(g.op("Cast", mask, to=TensorProto.BOOL), 1))
@@ -82,10 +82,10 @@ def write(folder: Path, model: onnx.ModelProto, configuration: dict[str, Any], *
     """Write a folder of the hub's form.
 
     Args:
-        folder: Made.
-        model: Exported.
+        folder: The folder to make.
+        model: The model to export.
         configuration: config.json.
-        marks: Whether the tokenizer puts [CLS] before and [SEP] behind a text.
+        marks: True if the tokenizer puts [CLS] before and [SEP] after a text.
     """
     (folder / "onnx").mkdir(parents=True)
     py_ort.export(model.SerializeToString(), folder / "onnx/model.onnx")

@@ -1,4 +1,4 @@
-"""The folder in which the cases of tests/page/javascript_api.mjs run: modules, models and the runtime, all static."""
+"""The folder for the cases of tests/page/javascript_api.mjs: modules, models and the runtime, all static."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAGES = Path(__file__).resolve().parents[1] / "page"
 
 
 def strings() -> bytes:
-    """y = x + x of floats, t = the strings s, which only the CPU knows."""
+    """y = x + x of floats, t = the strings s, which only the CPU supports."""
     text = [helper.make_tensor_value_info(name, TensorProto.STRING, ["N"]) for name in ("s", "t")]
     return small_models.model(
         [helper.make_node("Add", ["x", "x"], ["y"]), helper.make_node("Identity", ["s"], ["t"])],
@@ -31,7 +31,7 @@ def strings() -> bytes:
 
 
 def forms() -> bytes:
-    """Elements that lie otherwise on the GPU: read there, made there, and both on the CPU alone."""
+    """Elements with another form on the GPU: read there, made there, and both only on the CPU."""
     types = {"b": TensorProto.BOOL, "i": TensorProto.INT64, "u": TensorProto.UINT64, "c": TensorProto.INT64}
     made = {
         "not_b": TensorProto.BOOL,
@@ -55,7 +55,7 @@ def forms() -> bytes:
 
 
 def labels() -> bytes:
-    """Maps, as classifiers of scikit-learn end in them."""
+    """Maps, as at the end of scikit-learn's classifiers."""
     zipped = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_strings=["cat", "dog"])
     maps = helper.make_sequence_type_proto(
         helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
@@ -66,7 +66,7 @@ def labels() -> bytes:
 
 
 def odd_names() -> bytes:
-    """Values called like what every object of JavaScript has, and like options of runs."""
+    """Values with the names of members of every JavaScript object, and of options of runs."""
     names = ("constructor", "__proto__", "toString", "tag", "signal")
     one, other, made, tag, signal = (small_models.floats(name, [2]) for name in names)
     return small_models.model(
@@ -88,7 +88,7 @@ def case_names() -> list[str]:
 
 
 def lay_out_mutated(folder: Path) -> None:
-    """Write the models whose files are damaged, each with a feed x and the output y for it."""
+    """Write the models with damaged files, each with a feed x and the output y for it."""
     for name in ("integer_products", "windows"):
         model = getattr(small_models, name)()
         py_ort.export(model, folder / f"{name}.pyort")
@@ -122,7 +122,7 @@ def lay_out(folder: Path) -> None:
     py_ort.export(small_models.two_products(4), folder / "100% #1?.pyort", part_size=2048)
     for damaged, name in enumerate(("spoilt", "cut_off")):
         (folder / name).mkdir()
-        # With weights of its own: what a session in the page has already is not read.
+        # With other weights: those that a session in the page has already are not read.
         other = small_models.two_products(2 + damaged)
         (_, _, last, *_) = py_ort.export(other, folder / name / "parted.pyort", part_size=2048)
         data = bytearray(last.read_bytes())

@@ -1,4 +1,4 @@
-"""Small decoders with random weights, as exporters write them, and a plain loop over native onnxruntime."""
+"""Small decoders with random weights, in exporters' forms, and a plain loop over native onnxruntime."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GROWING_LAYER = f"""{PROJECTED}
    present_key_# = Identity(key#)
    present_value_# = Identity(value#)
 {ATTENDED}"""
-#: As the builder of onnxruntime-genai writes it: lengths of the mask, rotary embeddings in the operator.
+#: In the form of onnxruntime-genai's builder: lengths of the mask, rotary embeddings in the operator.
 _GROUPED = """
    x0 = Gather(tokens, input_ids)
    axis = Constant<value_ints = [1]>()
@@ -51,10 +51,10 @@ def language_model(
 
     Args:
         kind: "growing" (Concat, position_ids), or "grouped" (GroupQueryAttention, without position_ids).
-        dtype: Of weights, caches and logits.
-        seed: Of the weights.
-        room: Length of the caches that go in: a symbol, or with "grouped" a number.
-        vocabulary: How many tokens it knows.
+        dtype: Dtype of weights, caches and logits.
+        seed: Seed of the weights.
+        room: Length of the input caches: a symbol, or with "grouped" a number.
+        vocabulary: Number of tokens.
     """
     growing = kind == "growing"
     head, layer = (EMBEDDED, _GROWING_LAYER) if growing else (_GROUPED, _GROUPED_LAYER)
@@ -87,7 +87,7 @@ def language_model(
 
 
 def _rename(graph: onnx.GraphProto) -> None:
-    """The parser takes no dots in names."""
+    """The parser does not accept dots in names."""
     for node in graph.node:
         for names in (node.input, node.output):
             for i, name in enumerate(names):
@@ -126,7 +126,7 @@ def _weights(growing: bool, dtype: Any, seed: int, vocabulary: int) -> list[onnx
 
 
 def native_greedy(model: onnx.ModelProto, prompt: Sequence[int], count: int, penalty: float = 1.0) -> list[int]:
-    """The likeliest token each, by native onnxruntime, with caches that grow."""
+    """Choose the likeliest token each time, by native onnxruntime, with growing caches."""
     session = native_session(model)
     names = [arg.name for arg in session.get_inputs()]
     types = {arg.name: (arg.type, arg.shape) for arg in session.get_inputs()}

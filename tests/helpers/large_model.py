@@ -1,6 +1,6 @@
-"""A model above 2 GB, and a process that loads it: `python large_model.py FOLDER` prints what that took, as JSON.
+"""A model above 2 GB, and a process that loads it: `python large_model.py FOLDER` prints its times and memory, as JSON.
 
-Matrix products one after the other, whose weights lie in a file beside the model.
+Consecutive matrix products, whose weights are in a file next to the model.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def expected(folder: Path, x: np.ndarray) -> np.ndarray:
 
 
 def main(folder: Path) -> None:
-    """Load the model on the GPU alone, run it once, and tell what memory of its own this process had at most."""
+    """Load the model on the GPU only, run it once, and print the peak of this process's own memory."""
     import py_ort
 
     most, over = 0, threading.Event()

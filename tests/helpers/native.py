@@ -1,4 +1,4 @@
-"""Native onnxruntime, which models are held against."""
+"""Native onnxruntime, the reference for models."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import onnxruntime
 def native_session(
     model: onnx.ModelProto | bytes | str | Path, options: onnxruntime.SessionOptions | None = None
 ) -> onnxruntime.InferenceSession:
-    """Return a session on the CPU, on one thread: to start others takes five times as long as a small model does.
+    """Return a session on the CPU, on one thread: starting others takes five times as long as a small model.
 
     Args:
-        model: It, serialized or not, or its file.
-        options: Others than the usual ones.
+        model: The model, serialized or not, or its file.
+        options: Other options than the usual ones.
     """
     options = options or onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

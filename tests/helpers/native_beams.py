@@ -1,6 +1,6 @@
 """Beam search over logits of native onnxruntime, as transformers defines it: `BeamSearch` of tensors in its `generate`.
 
-Plain: all sequences are run whole in each step, scores are kept in arrays of float64, and nothing is fast.
+Simple, not fast: each step runs all sequences in full, and scores are arrays of float64.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from native import native_session
 
-#: A score of what may not be chosen.
+#: The score of a forbidden token.
 _NEVER = -1e9
 
 
@@ -21,8 +21,8 @@ class Beams(NamedTuple):
     """The best sequences, best first.
 
     Attributes:
-        tokens: New ones.
-        scores: Of each sequence.
+        tokens: New tokens.
+        scores: Score of each sequence.
     """
 
     tokens: list[list[int]]
@@ -45,16 +45,16 @@ def native_beams(
     """Search.
 
     Args:
-        model: Of `language_model`.
+        model: From `language_model`.
         prompt: Tokens.
-        count: At most so many new ones.
+        count: The most new tokens.
         num_beams: Sequences at a time.
         length_penalty: As in transformers.
         early_stopping: As in transformers.
         eos: Tokens that end a sequence.
-        stop: Sequences that end one.
-        penalty: For repetitions.
-        least: So many tokens before the end.
+        stop: Sequences of tokens that end a sequence.
+        penalty: Repetition penalty.
+        least: The fewest new tokens.
     """
     logits_of = _logits(model)
     running = [(0.0, list(prompt))] + [(_NEVER, list(prompt))] * (num_beams - 1)
@@ -94,7 +94,7 @@ def _logits(model: onnx.ModelProto) -> Callable[[Sequence[int]], np.ndarray]:
 
 
 def logits_behind(session: Any, tokens: Sequence[int]) -> np.ndarray:
-    """The logits of the next token, by a session of onnxruntime."""
+    """Return the logits of the next token, by a session of onnxruntime."""
     feeds: dict[str, Any] = {}
     for arg in session.get_inputs():
         if arg.name.startswith("past"):

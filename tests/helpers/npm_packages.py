@@ -1,4 +1,4 @@
-"""Packages of npm as they are published, kept in the user's cache. Without a registry the tests that want one skip."""
+"""Published packages of npm, kept in the user's cache. Without a registry the tests that need one are skipped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "py_o
 
 
 def npm_package(name: str, version: str) -> Path:
-    """Return the folder of a package alone, without what it depends on."""
+    """Return the folder of a package, without its dependencies."""
     folder = CACHE / f"{name.replace('/', '-')}-{version}"
     if folder.is_dir():
         return folder

@@ -1,4 +1,4 @@
-"""Other machines: network namespaces, each with an address and a loopback of its own, on one bridge with this one."""
+"""Other machines: network namespaces, each with its own address and loopback, on one bridge with this machine."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Machine:
-    """One of them.
+    """Another machine.
 
     Attributes:
-        address: Its own.
-        ours: Of this machine, as it sees it.
-        inside: What to put before a command to run it there.
+        address: Its own address.
+        ours: This machine's address, as seen from there.
+        inside: Prefix of a command to run it there.
     """
 
     address: str
@@ -33,7 +33,7 @@ class Machine:
     inside: tuple[str, ...]
 
     def script(self, file: Path, program: object) -> Path:
-        """Make a program of this machine that runs that one there."""
+        """Make a program on this machine that runs another one there."""
         file.write_text(f'#!/bin/sh\nexec {" ".join(self.inside)} {program} "$@"\n')
         file.chmod(0o755)
         return file
@@ -41,8 +41,8 @@ class Machine:
 
 @contextmanager
 def other_machines(count: int) -> Iterator[list[Machine]]:
-    """Make them; skip the test where that is not allowed."""
-    # Of any process, and any test of it, its own network.
+    """Make them; skip the test if that is not permitted."""
+    # Each process, and each of its tests, has its own network.
     tag, net = f"{os.getpid() % 10**7}{next(_numbers) % 10}", f"10.{os.getpid() % 200 + 20}.{next(_numbers) % 250}"
     bridge, names = f"po{tag}", [f"py-ort-{tag}-{number}" for number in range(count)]
     made = []
@@ -84,7 +84,7 @@ def _ip(*args: str, check: bool = True) -> None:
 def running(
     command: Sequence[object], log: Path, env: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server, which writes into `log`; it and what it started is ended."""
+    """Run a server that writes into `log`; end it and its processes afterwards."""
     with log.open("wb") as file:
         process = subprocess.Popen(
             [str(part) for part in command],
@@ -101,14 +101,14 @@ def running(
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and its group, at once, as a machine does that loses its power."""
+    """Kill a process and its group at once, like a machine that loses its power."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, 9)
     process.wait()
 
 
 def wait_for_port(address: str, port: int, process: subprocess.Popen[bytes], log: Path, seconds: float = 60) -> None:
-    """Wait until somebody listens there."""
+    """Wait until a server listens there."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
         try:

@@ -11,7 +11,7 @@ def fits(page: Any) -> bool:
 
 
 def background(page: Any) -> int:
-    """Return how bright the page is: the sum of its background's red, green and blue."""
+    """Return the brightness of the page: the sum of its background's red, green and blue."""
     found = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)")
     return sum(found)
 

@@ -1,4 +1,4 @@
-"""The passes that there are, by name."""
+"""All passes, by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def passes_found() -> dict[str, type[Pass] | Rewrite]:
 
 
 def _is_pass(each: object, module: str) -> bool:
-    """Return True for a class of the module; what several passes are made of does nothing by itself."""
+    """Return True for a class of the module that is a pass; common bases of several passes are not."""
     if not isinstance(each, type) or not issubclass(each, Pass) or each.__module__ != module:
         return False
     return each.call is not Pass.call and each is not Rewrite

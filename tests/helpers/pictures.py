@@ -1,4 +1,4 @@
-"""Pictures as files write them, in more forms than Pillow writes, and models that decode them."""
+"""Pictures in files, in more forms than Pillow writes, and models that decode them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOISE = RNG.integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8)
 _Y, _X = np.mgrid[:HEIGHT, :WIDTH]
 SMOOTH = np.stack([_X * 6, _Y * 12, (_X + _Y) * 4], -1).astype(np.uint8)
 ALPHA = RNG.integers(0, 256, (HEIGHT, WIDTH, 1), dtype=np.uint8)
-#: Adam7: the first column and row of each pass, and the steps from there.
+#: Adam7: the first column and row of each pass, and its steps.
 PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
 
@@ -29,7 +29,7 @@ def decoder(pixel_format: str = "RGB") -> bytes:
 
 
 def saved(pixels: np.ndarray, file_format: str, mode: str = "", **options: object) -> bytes:
-    """Return a file that Pillow writes, of pixels in this mode."""
+    """Return a file written by Pillow, from pixels in this mode."""
     image = Image.fromarray(pixels)
     file = io.BytesIO()
     (image.convert(mode) if mode else image).save(file, format=file_format, **options)
@@ -37,7 +37,7 @@ def saved(pixels: np.ndarray, file_format: str, mode: str = "", **options: objec
 
 
 def by_pillow(data: bytes) -> np.ndarray:
-    """Return a file's pixels, RGB; colors of transparent ones are as they are stored."""
+    """Return a file's pixels, RGB; colors of transparent ones are the stored ones."""
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
@@ -47,7 +47,7 @@ def png(samples: np.ndarray, depth: int, color: int, interlaced: bool = False, p
     Args:
         samples: [height, width, samples of a pixel], below 2 ** depth.
         depth, color: As in the file's header.
-        interlaced: By Adam7.
+        interlaced: True for Adam7.
         palette: Colors, three bytes each.
     """
     height, width, count = samples.shape

@@ -1,4 +1,4 @@
-"""Compiled models on the core's CPU provider in Node: what a page would run on wasm, without a browser."""
+"""Compiled models on the core's CPU provider in Node: a page's runs on wasm, without a browser."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ PORT = 4444
 
 
 def stand_in(folder: Path, what: str, file: str, program: object) -> dict[str, str]:
-    """Where `playwright install` would have put something, have a program of this machine.
+    """Put a program of this machine where `playwright install` would have put its own.
 
     Args:
         folder: For Playwright's programs.
-        what: What Playwright calls it, as "ffmpeg".
+        what: Playwright's name for it, such as "ffmpeg".
         file: Its file there.
-        program: The one of this machine.
+        program: The program of this machine.
 
     Returns:
         The variables with which Playwright looks there.
@@ -46,7 +46,7 @@ def stand_in(folder: Path, what: str, file: str, program: object) -> dict[str, s
 
 @contextmanager
 def playwright_server(machine: Machine, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Start one; give what is `browser=` for it, and its process."""
+    """Start one; yield its value for `browser=`, and its process."""
     folder.mkdir()
     command = [*machine.inside, *compute_driver_executable(), "run-server", "--unsafe"]
     command += ["--host", machine.address, "--port", str(PORT)]

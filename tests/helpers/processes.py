@@ -1,4 +1,4 @@
-"""The processes of a browser that a test started, found by a flag that only it has (Linux)."""
+"""The processes of a browser that a test started, found by a flag that no other browser has (Linux)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def browser_process(flag: str) -> int:
 
 
 def children(flag: str, kind: str) -> list[int]:
-    """Return that browser's processes of a kind: "renderer", "gpu-process"."""
+    """Return the browser's processes of a kind: "renderer", "gpu-process"."""
     lines, ancestor = command_lines(), browser_process(flag)
 
     def descends(pid: int) -> bool:
@@ -43,16 +43,16 @@ def children(flag: str, kind: str) -> list[int]:
 
 
 def kill(pids: Iterable[int]) -> None:
-    """Kill them, as a crash would."""
+    """Kill them, like a crash."""
     assert pids, "there is no such process"
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
 
 
 def python(script: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a Python of its own, from a file: its command line must not tell what is searched for there."""
+    """Run a script in a separate Python, from a file: its command line must not contain the text it looks for."""
     paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
-    # A file for what it says: a browser that lives on would hold a pipe open.
+    # A file for its output: a browser that survives would hold a pipe open.
     with tempfile.TemporaryDirectory() as folder:
         file, errors = Path(folder) / "script.py", Path(folder) / "errors"
         file.write_text(script)
@@ -71,6 +71,6 @@ def python(script: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def status(pid: int) -> dict[str, str]:
-    """Return what /proc says of a process, by name."""
+    """Return the fields of /proc/PID/status, by name."""
     lines = (line.partition(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return {name: value.strip() for name, _, value in lines}

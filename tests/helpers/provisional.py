@@ -1,4 +1,4 @@
-"""Manifests for tests of the compiler that must not depend on which kernels are built."""
+"""Manifests for tests of the compiler that must not depend on the built kernels."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def manifests(
     """Return manifests of a small webgpu, a smaller webnn, and a wasm that runs every operator of ONNX.
 
     Args:
-        matmul_bias: MatMul takes a bias, and a residual.
-        chains: There is ElementwiseChain, on both.
+        matmul_bias: MatMul supports a bias, and a residual.
+        chains: Both have ElementwiseChain.
         columns: Convolutions, pools, Resize and Concat on the GPU read and write columns.
-        integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits, FakeQuantize and
-            DynamicFakeQuantize on webgpu, too, whose products have epilogues of any length and are told of integers.
-            And on webgpu normalizations add up the parts of products.
+        integers: wasm has com.microsoft's operators on integers; webgpu has MatMulNBits, FakeQuantize and
+            DynamicFakeQuantize, too. Its products have epilogues of any length and accept integers, and its
+            normalizations add up the parts of products.
     """
     ends = ["epilogue", "residual"]
     more = ["bias", *ends] if matmul_bias else ["epilogue"]

@@ -1,4 +1,4 @@
-"""Random attention: what exporters vary, varied at once."""
+"""Random attention: all variations of exporters at once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SIZES = {"batch": 2, "sequence": 3, "past": 2, "total": 5}
 
 
 class RandomAttention(Block):
-    """One attention on x, drawn by a seed; `form` says what was drawn."""
+    """One attention on x, drawn by a seed; `form` describes it."""
 
     def __init__(self, seed: int) -> None:
-        """Draw."""
+        """Draw its form."""
         rng = np.random.default_rng(seed)
         heads = int(rng.choice([2, 4]))
         kv_heads = int(rng.choice([n for n in (1, 2, 4) if heads % n == 0]))
@@ -77,7 +77,7 @@ class RandomAttention(Block):
         return self.op("Add", scores, self.unsqueeze(added, 0, 1))
 
     def write(self, *, symbolic: bool) -> onnx.ModelProto:
-        """Return the model: x, and what its form asks for → y, and present keys and values."""
+        """Return the model: x, and the inputs of its form → y, and present keys and values."""
         form = self.form
         x = self.rows()
         q, k, v = (
@@ -132,11 +132,11 @@ class RandomAttention(Block):
         return model
 
     def feed_sizes(self) -> dict[str, int]:
-        """Return the sizes that go together."""
+        """Return sizes that fit each other."""
         return SIZES if self.form["cache"] else {**SIZES, "total": SIZES["sequence"]}
 
     def feeds(self, model: onnx.ModelProto) -> dict[str, np.ndarray]:
-        """Make inputs; no query is without any key."""
+        """Make inputs; every query has at least one key."""
         from graphs import random_feeds
 
         feeds = random_feeds(model, self.feed_sizes())

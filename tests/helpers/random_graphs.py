@@ -1,6 +1,6 @@
-"""Random graphs of what the layout pass, the fusions and the folding treat, valid by construction.
+"""Random graphs for the layout pass, the fusions and the folding, valid by construction.
 
-All that is decided is asked of a `random.Random`: one with a seed, or one of hypothesis, which finds small graphs.
+A `random.Random` makes all decisions: one with a seed, or one of hypothesis, which finds small graphs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class RandomGraph:
     """Grows a graph node by node; every value's shape is known here, and may be hidden from the compiler."""
 
     def __init__(self, decide: random.Random, kinds: Collection[str] = ()) -> None:
-        """Start from one image as input; `kinds` names the only kinds of nodes to make."""
+        """Start from one image as input; `kinds` names the kinds of nodes to make, if not all."""
         found = [name for name in dir(self) if name.startswith("_make_")]
         self.makers = [getattr(self, name) for name in found if not kinds or name.removeprefix("_make_") in kinds]
         self.decide = decide
@@ -36,7 +36,7 @@ class RandomGraph:
         self.input_shape = (n, c, h, w)
 
     def integer(self, low: int, high: int) -> int:
-        """Decide on a number below `high`."""
+        """Return a decision: a number from `low`, below `high`."""
         return self.decide.randrange(low, high)
 
     def pick(self, *items: Any) -> Any:
@@ -66,17 +66,17 @@ class RandomGraph:
         return outputs
 
     def op(self, op_type: str, inputs: list[str], shape: Shape, **attributes: Any) -> str:
-        """Add a node of one output."""
+        """Add a node with one output."""
         return self.add(op_type, inputs, [shape], **attributes)[0]
 
     def grow(self) -> None:
-        """Add one random node, on a value that was made lately."""
+        """Add one random node, on a recent value."""
         names = [name for name in self.shapes if name not in self.inner]
         value = names[max(0, len(names) - 1 - self.pick(0, 0, 0, 0, 1, 1, 2, 3))]
         self.pick(*self.makers)(value, self.shapes[value])
 
     def write(self, make: Callable[[RandomGraph, str, Shape], str], value: str) -> str:
-        """Let `make` add nodes on a value; return what it returns. No other nodes read what is between."""
+        """Let `make` add nodes on a value; return its result. No other nodes read the values in between."""
         known = set(self.shapes)
         made = make(self, value, self.shapes[value])
         self.inner |= set(self.shapes) - known - {made}
@@ -249,7 +249,7 @@ class RandomGraph:
             self.add("MatMul", [x, self.floats(shape[-1], columns)], [(*shape[:-1], columns)])
 
     def model(self, *, symbolic: bool) -> onnx.ModelProto:
-        """Return the model; every value that nothing reads is an output. `symbolic` hides batch, height and width."""
+        """Return the model; every unread value is an output. `symbolic` hides batch, height and width."""
         read = {name for node in self.nodes for name in node.input}
         ends = [name for name in self.shapes if name not in read and name != "x"]
         n, c, h, w = self.input_shape
@@ -268,7 +268,7 @@ def _broadcasts(other: Shape, shape: Shape) -> bool:
 
 
 def random_graph(seed: int | random.Random, nodes: int = 14, kinds: Collection[str] = ()) -> RandomGraph:
-    """Return a graph with at least one node; `kinds`: of these only."""
+    """Return a graph with at least one node; `kinds`: only these."""
     graph = RandomGraph(random.Random(seed) if isinstance(seed, int) else seed, kinds)
     while len(graph.nodes) < nodes:
         graph.grow()

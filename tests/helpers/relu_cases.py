@@ -1,4 +1,4 @@
-"""Folders of a model of one operator with a data set, as conformance reads them."""
+"""Folders with a model of one operator and a data set, in conformance's form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ X = np.array([-1, 2], np.float32)
 
 
 def write(folder: Path, wanted: np.ndarray, x: np.ndarray = X, model: str = "model", operator: str = "Relu") -> None:
-    """A model of one operator, and what it is to make of x."""
+    """Write a model of one operator, and its expected result for x."""
     (folder / "test_data_set_0").mkdir(parents=True, exist_ok=True)
     values = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

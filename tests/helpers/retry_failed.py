@@ -1,4 +1,4 @@
-"""`pytest --retry-failed`: tests that failed run once more at the end, alone, in a process of their own.
+"""`pytest --retry-failed`: failed tests run once more at the end, alone, in a separate process.
 
 A test that passes then is listed as flaky, and does not fail the run. A test that fails twice fails.
 """
@@ -20,13 +20,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
-    """Run what failed again, behind the reports of the failures, and before the closing line counts them."""
+    """Run the failed tests again, after the reports of the failures, and before the closing line counts them."""
     if not config.getoption("retry_failed") or hasattr(config, "workerinput"):  # a worker of pytest-xdist sees a part
         return
     stats = terminalreporter.stats
     failed = [report for kind in ("failed", "error") for report in stats.get(kind, [])]
     tests = {report.nodeid: None for report in failed if isinstance(report, pytest.TestReport)}
-    whole = all(report.nodeid in tests for report in failed)  # False where a file could not be collected
+    whole = all(report.nodeid in tests for report in failed)  # False if a file could not be collected
     if exitstatus != pytest.ExitCode.TESTS_FAILED or not tests or not whole:
         return
     if len(tests) > _MOST:

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def assert_same(found: Any, wanted: Any, *, rtol: float = 1e-3, atol: float = 1e-3) -> None:
-    """Assert equal kinds, dtypes and shapes; floats near, all else equal."""
+    """Assert equal kinds, dtypes and shapes; floats approximately, all others exactly."""
     assert type(found) is type(wanted)
     if isinstance(wanted, list):
         assert len(found) == len(wanted)

@@ -2,5 +2,5 @@
 
 from py_ort import BrowserOptions
 
-#: Software WebGPU is on every machine, so results do not depend on where the tests run.
+#: Software WebGPU is on every machine: results do not depend on the machine that runs the tests.
 BROWSER = BrowserOptions(webgpu="software", idle_timeout=3600)

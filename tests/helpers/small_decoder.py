@@ -1,4 +1,4 @@
-"""A decoder like GPT-2 as searches take it: two layers, random weights, a vocabulary of 20."""
+"""A decoder like GPT-2 for searches: two layers, random weights, a vocabulary of 20."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAYER = f"""{PROJECTED}
 
 
 def small_decoder(seed: int = 0) -> onnx.GraphProto:
-    """A graph of opset 17 with onnxruntime's names for what goes in and out."""
+    """A graph of opset 17 with onnxruntime's names for inputs and outputs."""
     layers = [_LAYER.replace("#", str(i)).replace("@", str(i + 1)) for i in range(LAYERS)]
     layers[1:] = [text.replace("   front = Constant<value_ints = [0]>()\n", "") for text in layers[1:]]
     text = f"decoder () => () {{ {EMBEDDED} {''.join(layers)} logits = MatMul(x{LAYERS}, head) }}"

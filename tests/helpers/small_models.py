@@ -39,7 +39,7 @@ def unknown_operator(domain: str = "") -> bytes:
 
 
 def gather() -> bytes:
-    """y = data[index], which fails for an index that is not there."""
+    """y = data[index], which fails for an index out of range."""
     data = numpy_helper.from_array(np.arange(4, dtype=np.float32), "data")
     index = helper.make_tensor_value_info("index", TensorProto.INT64, [1])
     return model(
@@ -56,7 +56,7 @@ def slow(size: int = 1024, steps: int = 60) -> bytes:
 
 
 def endless_on_wasm() -> bytes:
-    """One node that takes time by the square of its boxes, of which `boxes_apart` makes feeds: minutes for 200,000."""
+    """One node whose time is the square of its boxes, from `boxes_apart`: minutes for 200,000."""
     most = numpy_helper.from_array(np.array([1 << 30], np.int64), "most")
     picked = helper.make_tensor_value_info("picked", TensorProto.INT64, ["n", 3])
     nodes = [helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["picked"], name="endless")]
@@ -73,7 +73,7 @@ def endless_loop() -> bytes:
 
 
 def loop_of_dispatches() -> bytes:
-    """A Loop that the CPU ends after a billion iterations, and whose state is on the GPU."""
+    """A Loop that the CPU ends after a billion iterations, with a state on the GPU."""
     return parse(
         """g (float[2] x) => (float[2] y) {
         y = Loop (, , x) <body = turn (int64 i, bool go, float[2] s) => (bool again, float[2] next)
@@ -92,21 +92,21 @@ def loop_for_the_gpu() -> bytes:
 
 
 def endless_to_load() -> bytes:
-    """A node "endless" that takes a minute on the CPU, also in the making of a session that has a GPU besides."""
+    """A node "endless" that takes a minute on the CPU, even while a session is made that also has a GPU."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["t"], name="endless"), helper.make_node("Sin", ["t"], ["y"])]
     x, w = floats("x", [1, 16, 638, 638]), floats("w", [16, 16, 127, 127])
     return model(nodes, [x, w], [floats("y", [1, 16, 512, 512])])
 
 
 def boxes_apart(count: int) -> dict[str, np.ndarray]:
-    """Boxes of which no two overlap."""
+    """Boxes without any overlap."""
     corner = np.arange(count, dtype=np.float32)[:, None] * 2
     boxes = np.concatenate([corner, corner, corner + 1, corner + 1], 1)[None]
     return {"boxes": boxes, "scores": np.ones((1, 1, count), np.float32)}
 
 
 def endless_on_webgpu() -> bytes:
-    """One dispatch of which each thread adds size^3 products, of [size, size]."""
+    """One dispatch in which each thread adds size^3 products, of [size, size]."""
     names = ["a", "b", "c", "d"]
     nodes = [helper.make_node("Einsum", names, ["y"], name="endless", equation="ij,jk,kl,lm->im")]
     return model(nodes, [floats(name, ["n", "n"]) for name in names], [floats("y", ["n", "n"])])
@@ -127,10 +127,10 @@ WEIGHTS = {
 
 
 def two_products(scale: float = 1) -> bytes:
-    """Convolutions, transposed and grouped ones too, then matrices that lie both ways; no size fills its panels.
+    """Convolutions, transposed and grouped ones too, then matrices in both orders; no size fills its panels.
 
     Args:
-        scale: Times which all weights are: sessions share those that are equal.
+        scale: Factor of all weights: sessions share equal weights.
     """
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
@@ -159,7 +159,7 @@ def recurrent() -> bytes:
 
 
 def windows() -> bytes:
-    """Pads, windows, sizes and trips, of float[n,4,h,w], that a page works out at run time."""
+    """Pads, windows, sizes and trips, of float[n,4,h,w], that a page computes at run time."""
     constants = {
         "w": RNG.standard_normal((6, 4, 3, 3)).astype(np.float32),
         "p": np.array([0, 0, 1, 1, 0, 0, 1, 2]),

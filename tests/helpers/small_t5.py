@@ -1,4 +1,4 @@
-"""An encoder and a decoder like T5's, as searches take them: two layers, random weights, a vocabulary of 20."""
+"""An encoder and a decoder like T5's, for searches: two layers, random weights, a vocabulary of 20."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _graph(name: str, text: str, inputs: dict[str, list], outputs: dict[str, lis
 
 
 def _caches(name: str, positions: str) -> dict[str, list]:
-    """Shapes of caches whose name has the layer's number at its end."""
+    """Shapes of caches whose names end in the layer's number."""
     shape = ["batch", HEADS, positions, SIZE]
     return {name.format(kind) + str(i): shape for i in range(LAYERS) for kind in ("key", "value")}
 
@@ -107,8 +107,8 @@ def small_t5(
     """Graphs of opset 17: `encoder` and `decoder`.
 
     Args:
-        seed: Of the weights.
-        old: The encoder takes the decoder's first turn, too.
+        seed: Seed of the weights.
+        old: The encoder runs the decoder's first step, too.
         states: The decoder has the encoder's hidden states among its inputs.
         pointer: The decoder reads the encoder's text, too.
     """
@@ -149,10 +149,10 @@ def small_t5(
 
 
 def small_whisper(seed: int = 0, *, states: bool = False) -> dict[str, onnx.GraphProto]:
-    """The same without a mask, of features [batch, WIDTH, frames]; the encoder takes the decoder's first turn.
+    """The same without a mask, of features [batch, WIDTH, frames]; the encoder runs the decoder's first step.
 
     Args:
-        seed: Of the weights.
+        seed: Seed of the weights.
         states: The decoder has the encoder's hidden states among its inputs.
     """
     graphs = small_t5(seed, old=True, states=states)

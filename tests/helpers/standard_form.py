@@ -1,6 +1,7 @@
-"""Takes a compiled graph back to plain ONNX, so that native onnxruntime can say whether the compiler kept its meaning.
+"""Converts a compiled graph back to plain ONNX, so that native onnxruntime can check that the compiler kept its
+meaning.
 
-What layout and packing add is undone here by independent code; the package writes what is fused in its parts.
+Independent code reverses layout and packing here; the package writes fused nodes in their parts.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def standard_form(compiled: CompiledModel) -> onnx.ModelProto:
 def run_native(
     model: onnx.ModelProto | str | bytes, feeds: dict[str, np.ndarray], optimize: bool = False
 ) -> list[np.ndarray]:
-    """Run a model in native onnxruntime, unoptimized unless asked otherwise."""
+    """Run a model in native onnxruntime, unoptimized by default."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -60,7 +61,7 @@ def unpack_panels(packed: np.ndarray, columns: int) -> np.ndarray:
 
 
 def unpack_integers(w: np.ndarray, node: ir.Node) -> np.ndarray:
-    """Return 8-bit weights in panels [group…, panels, fours, 8, 4], OHWI or [N, K] as ONNX has them, but for int8."""
+    """Return 8-bit weights in panels [group…, panels, fours, 8, 4], OHWI or [N, K] in ONNX's order, but as int8."""
     layout = get(node, "weight_layout")
     if layout in ("OHWI", "IHWO"):
         return unpack_conv(w, node)
@@ -78,7 +79,7 @@ def unpack_integers(w: np.ndarray, node: ir.Node) -> np.ndarray:
 
 
 def _rows_of(node: ir.Node, room: int) -> int:
-    """Rows of a product's B; channels of a convolution's image: where a name stands for them, as many as have room."""
+    """Rows of a product's B; channels of a convolution's image: for a symbolic size, as many as fit."""
     shape = node.inputs[0].shape
     plain = node.domain != NHWC and "weight_layout" in node.attributes
     size = shape[1 if plain else -1]
@@ -86,7 +87,7 @@ def _rows_of(node: ir.Node, room: int) -> int:
 
 
 def unpack_conv(w: np.ndarray, node: ir.Node) -> np.ndarray:
-    """Return a convolution's weights as ONNX has them."""
+    """Return a convolution's weights in ONNX's order."""
     layout = get(node, "weight_layout")
     group = get(node, "group", 1)
     if layout is None:
@@ -105,7 +106,7 @@ def unpack_conv(w: np.ndarray, node: ir.Node) -> np.ndarray:
 
 
 class _Writer(StandardForm):
-    """Undoes the layout and the packing, too."""
+    """Reverses the layout and the packing, too."""
 
     def node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         if node.op_type == "ElementwiseChain":
@@ -152,7 +153,7 @@ class _Writer(StandardForm):
         self.give(proto, node, result)
 
     def _integers(self, proto: onnx.GraphProto, node: ir.Node, index: int) -> None:
-        """Append a product or convolution of integers with its weights, input `index`, as ONNX has them."""
+        """Append a product or convolution of integers with its weights, input `index`, in ONNX's order."""
         inputs = [self.name(value) for value in node.inputs]
         if {"weight_layout", "packed_n"} & set(node.attributes):
             inputs[index] = self.array(proto, unpack_integers(node.inputs[index].const_value.numpy(), node))
@@ -213,7 +214,7 @@ class _Writer(StandardForm):
             inputs[i] = self.emit(proto, "Slice", [inputs[i], *bounds])
 
     def _put_into(self, proto: onnx.GraphProto, node: ir.Node, result: str, wide: str) -> str:
-        """Put columns into a wider tensor, of zeros where the node makes it."""
+        """Put columns into a wider tensor, of zeros if the node makes it."""
         first, width = get(node, "y_columns")
         size = self.emit(proto, "Shape", [result], start=-1)
         start, every = (self.array(proto, np.array([n], np.int64)) for n in (first, width))
@@ -228,7 +229,7 @@ class _Writer(StandardForm):
         return self.emit(proto, "Pad", [result, pads])
 
     def _chain(self, proto: onnx.GraphProto, node: ir.Node) -> None:
-        """Write a chain's instructions as the nodes that they were."""
+        """Write a chain's instructions as their original nodes."""
         assert node.op_type == "ElementwiseChain"
         inputs = [self.name(value) for value in node.inputs]
         self._cut_inputs(proto, node, inputs)

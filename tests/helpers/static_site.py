@@ -1,6 +1,6 @@
-"""A folder on loopback, as `python3 -m http.server` serves it: no ranges, no Python in what the page does.
+"""A folder on loopback, served like `python3 -m http.server`: no ranges, and no Python for the page.
 
-Pages tell what came out by POST to /told.
+Pages send their results by POST to /told.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class StaticSite:
     Args:
         folder: Its files.
         headers: Sent with each answer.
-        port: 0 for any that is free.
+        port: 0: a free one.
     """
 
     def __init__(self, folder: Path, headers: Mapping[str, str] | None = None, port: int = 0) -> None:
@@ -37,7 +37,7 @@ class StaticSite:
         self.headers = dict(headers or {})
         #: Paths that were asked for.
         self.asked: list[str] = []
-        #: Paths that are answered when their event is set.
+        #: Paths that are answered once their event is set.
         self.held: dict[str, threading.Event] = {}
         self._told: queue.Queue[Any] = queue.Queue()
         self._server = ThreadingHTTPServer(
@@ -55,7 +55,7 @@ class StaticSite:
         return f"http://127.0.0.1:{self.port}"
 
     def told(self, timeout: float = 120.0) -> Any:
-        """Return what a page told next."""
+        """Return the next result of a page."""
         return self._told.get(timeout=timeout)
 
     def hear(self, text: bytes) -> None:
@@ -103,7 +103,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def browsing(browser: str, url: str, **more: Any) -> Iterator[None]:
-    """A browser of its own at a URL, without Playwright and without a debugging protocol."""
+    """Run a separate browser at a URL, without Playwright and without a debugging protocol."""
     options = BrowserOptions(browser=browser, launcher="process", **more).settled()
     launcher = launcher_for(options)(options, lambda error: None)
     loop_thread().call(launcher.start(url))

@@ -1,4 +1,4 @@
-"""Models from ONNX's text form; apart from native onnxruntime, which writes into the temporary folder."""
+"""Models from ONNX's text form; separate from native onnxruntime, which writes into the temporary folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnx
 
 
 def parse(text: str, constants: Mapping[str, np.ndarray] | None = None, opset: int = 21) -> onnx.ModelProto:
-    """Make a model of a graph in ONNX's text form, and constants."""
+    """Make a model from a graph in ONNX's text form, and constants."""
     header = (
         "" if text.lstrip().startswith("<") else f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n'
     )

@@ -1,6 +1,6 @@
-"""Blocks of known architectures, as PyTorch's exporters and transformers write them: sizes by names.
+"""Blocks of known architectures, in the forms of PyTorch's exporters and transformers: sizes by names.
 
-`form` chooses among what the exporters do differently. All are small: width 16 or so.
+`form` selects among exporters' variations. All are small: width 16 or so.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Block(GraphWriter):
         return self.op("Reshape", x, self.shape(count, -1, self.size))
 
     def swapped(self, k: str) -> str:
-        """The last two axes of a tensor of any rank, as torch.export's decomposition swaps them."""
+        """The last two axes of a tensor of any rank, swapped like torch.export's decomposition does."""
         shape = self.op("Shape", k)
         last, before = self.slice(shape, 0, -1, END), self.slice(shape, 0, -2, -1)
         three = self.op("Reshape", k, self.op("Concat", self.ints(-1), before, last, axis=0))
@@ -79,7 +79,7 @@ class Block(GraphWriter):
         return self.op("Where", hidden, self.constant(-np.inf), self.constant(0.0))
 
     def expand(self, x: str, shape: str) -> str:
-        """Expand as the exporter of TorchScript writes it: sizes of -1 are kept."""
+        """Expand in the form of TorchScript's exporter: sizes of -1 are kept."""
         ones = self.op("ConstantOfShape", self.op("Shape", shape), value=onnx.helper.make_tensor("v", INT64, [1], [1]))
         kept = self.op("Equal", shape, self.op("Mul", ones, self.constant(-1, np.int64)))
         return self.op("Expand", x, self.op("Where", kept, ones, shape))
@@ -90,7 +90,7 @@ class Block(GraphWriter):
         return self.op("Reshape", five, self.shape(batch, self.heads, places, self.size))
 
     def frequencies(self, pairs: int) -> str:
-        """Angles [batch, positions, pairs] of position_ids, as a product."""
+        """Angles [batch, positions, pairs] from position_ids, by a product."""
         places = self.input("position_ids", INT64, ["batch", "sequence"])
         inverse = self.constant((10.0 ** -(np.arange(pairs) / pairs))[None, :, None])
         wide = self.expand(inverse, self.shape(self.size_of(places, 0), -1, 1))
@@ -100,7 +100,7 @@ class Block(GraphWriter):
     def rotate_half(self, x: str, form: str) -> str:
         if form == "split":
             a, b = self.ops("Split", x, outputs=2, axis=-1)
-        else:  # x.shape[-1] // 2 is asked of the tensor
+        else:  # x.shape[-1] // 2 is computed from the tensor
             half = self.op("Div", self.size_of(x, -1), self.ints(2))
             a, b = self.slice(x, 3, 0, half), self.slice(x, 3, half)
         return self.op("Concat", self.op("Neg", b), a, axis=-1)
@@ -148,12 +148,12 @@ def llama(
     Args:
         rotary: `slice` as TorchScript's exporter writes rotate_half, `split` as torch.export's, `table` with tables
             of cosines and sines by position.
-        cache: There are past keys and values.
-        kv_heads: Of 4 heads.
+        cache: True for past keys and values.
+        kv_heads: Number of key and value heads, of 4 heads.
         mask: Causal and padded; without, every query sees every key.
         qk_norm: Queries and keys are normalized by head, `rows` or `heads` first.
         softcap: Scores are kept below this.
-        partial: So many elements of each head turn.
+        partial: Number of elements of each head that are rotated.
     """
     g = Block(4, 8, kv_heads)
     x = g.rows()

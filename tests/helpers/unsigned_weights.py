@@ -1,4 +1,4 @@
-"""Lets native onnxruntime compute sums of quantized products as they are, on every processor.
+"""Makes native onnxruntime compute exact sums of quantized products, on every processor.
 
 On x86 without VNNI its kernels for uint8 by int8 add pairs of products in 16 bits, which saturate. Those for uint8 by
 uint8 do not: weights and their zero points are moved by 128, which changes no result.
@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-#: Of each operator: the quantized rows and their zero point (-1: rows quantized by the operator itself, to uint8), and
+#: For each operator: the quantized rows and their zero point (-1: rows quantized by the operator itself, to uint8), and
 #: weights with their zero points.
 _PRODUCTS = {
     "MatMulInteger": (0, 2, ((1, 3),)),
@@ -25,7 +25,7 @@ _PRODUCTS = {
 
 
 def unsigned_weights(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> onnx.ModelProto:
-    """Return the model with int8 weights, constant or fed, as constant uint8 where uint8 is multiplied with them."""
+    """Return the model with int8 weights, constant or fed, as constant uint8 if uint8 is multiplied by them."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     graph = made.graph

@@ -1,6 +1,6 @@
-"""A detector like YOLOv8n as it is exported, with random weights: C2f and SPPF, a neck that goes up and down again.
+"""An exported detector like YOLOv8n, with random weights: C2f and SPPF, a neck that goes up and down again.
 
-For images of one size, or of any: then the places and steps of the boxes are computed from shapes.
+For images of one size, or of any size: the places and steps of the boxes are then computed from shapes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Detector:
         return self.op("Resize", x, "", scales, channels=self.channels[x], **how)
 
     def centers(self, level: str) -> str:
-        """Of a level's pixels, as exporters write it: [pixels, 2]."""
+        """Centers of a level's pixels, in exporters' form: [pixels, 2]."""
         height, width = self.height_and_width(level)
         zero, half, one = (self.constant(np.float32(n)) for n in (0, 0.5, 1))
         steps = (self.op("Cast", size, to=onnx.TensorProto.FLOAT) for size in (height, width))
@@ -102,7 +102,7 @@ class _Detector:
 
 
 def yolo(size: int | None = 320, classes: int = 18, seed: int = 0) -> onnx.ModelProto:
-    """Return the model: images [1, 3, size, size] (None: of any sizes) → [1, 4 + classes, places]: boxes, scores."""
+    """Return the model: images [1, 3, size, size] (None: any size) → [1, 4 + classes, places]: boxes, scores."""
     d = _Detector(seed)
     d.channels["images"] = 3
     x = d.c2f(d.conv(d.conv("images", 16, 3, 2), 32, 3, 2), 32, 1, True)

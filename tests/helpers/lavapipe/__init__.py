@@ -1,10 +1,10 @@
 """A software adapter with float16 in shaders for Chromium's WebGPU, which SwiftShader lacks: lavapipe, of a newer Mesa.
 
-    env = lavapipe.environment()                     # once in a machine's life some seconds
+    env = lavapipe.environment()                     # takes some seconds once on a machine
     BrowserOptions(webgpu="software", env=env)
 
-`PYTHONPATH=tests/helpers python -m lavapipe` prints the variables. The system's own Mesa stays as it is; that of Debian
-12 is too old.
+`PYTHONPATH=tests/helpers python -m lavapipe` prints the variables. The system's own Mesa is not changed; Debian 12's is
+too old.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ PACKAGE, LIBRARY = "mesa-vulkan-drivers", "as_swiftshader.so"
 
 
 class Missing(Exception):
-    """It cannot be had on this machine: why."""
+    """Lavapipe is not available on this machine; the message has the reason."""
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
-    """Return variables with which Chromium, started for SwiftShader, has lavapipe in its place.
+    """Return variables with which Chromium, started for SwiftShader, uses lavapipe instead.
 
     Args:
-        folder: Where it is installed, if it is not there yet. Default: in the user's cache.
+        folder: Folder to install it into, unless it is there already. Default: in the user's cache.
 
     Raises:
         Missing: There is no newer Mesa for this machine, or it does not load.
@@ -47,7 +47,7 @@ def environment(folder: Path | None = None) -> dict[str, str]:
 
 
 def _install(work: Path, made: Path, folder: Path) -> None:
-    """Put the driver and what has Chromium take it into `made`, which will be `folder`."""
+    """Install the driver, and the files that make Chromium use it, into `made`, which will be `folder`."""
     if not shutil.which("apt-get") or not shutil.which("dpkg"):
         raise Missing("there is no apt-get here, by which a newer Mesa comes")
     compiler = next(filter(shutil.which, ("cc", "gcc", "clang", "clang-19")), None)
@@ -61,9 +61,9 @@ def _install(work: Path, made: Path, folder: Path) -> None:
 
 
 def _download(apt: Path) -> Path:
-    """Return the package of the system's backports, from the server that its other packages come from.
+    """Return the package of the system's backports, from the server of its other packages.
 
-    Lists and caches are those of a folder of our own, so it needs no root, and installs nothing.
+    Lists and caches are in a folder of our own, so that this needs no root, and installs nothing.
     """
     release = dict(
         line.replace('"', "").split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line
@@ -82,7 +82,7 @@ def _download(apt: Path) -> Path:
         "Dir::Etc::SourceParts": "/dev/null",
         "Dir::State::Lists": apt / "lists",
         "Dir::Cache": apt / "cache",
-        "APT::Sandbox::User": "root",  # the folder is this user's alone
+        "APT::Sandbox::User": "root",  # only this user can read the folder
     }
     given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     _run(["apt-get", "-qq", *given, "update"])

@@ -2,10 +2,10 @@
 
 from motifs import attention, functions, placed, products, shapes
 
-#: Seeds stand for places in this table.
+#: Seeds are indices into this table.
 MOTIFS = {**shapes.MOTIFS, **functions.MOTIFS, **products.MOTIFS, **attention.MOTIFS, **placed.MOTIFS}
 
-#: Passes that no motif is for, and where they are proven.
+#: Passes without a motif, and the tests that cover them.
 ELSEWHERE = {
     "behind_convolutions": "tests/unit/plan/test_source_form.py",
     "cache_writes": "tests/unit/passes/test_cache_writes.py",

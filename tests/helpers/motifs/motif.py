@@ -1,4 +1,4 @@
-"""A motif, and what motifs are written on."""
+"""A motif, and the values on which motifs are written."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Motif:
 
     Attributes:
         make: Adds the nodes; returns the last value.
-        passes: Their names.
+        passes: Names of the passes.
         provider: The first provider.
-        known: Sizes of the input must be numbers (True), names (False), or may be both (None).
-        manifests: What the provisional manifests have besides, and options.
+        known: True if sizes of the input must be numbers, False if names, None for both.
+        manifests: Additional abilities of the provisional manifests, and options.
     """
 
     make: Make
@@ -46,7 +46,7 @@ class Motifs(dict[str, Motif]):
 
 
 def image_of(g: RandomGraph, x: str, shape: Shape, channels: int) -> tuple[str, Shape]:
-    """As many channels, by a convolution and a function that no kernel of it computes."""
+    """Make this number of channels, by a convolution and a function that its kernel does not include."""
     made = (shape[0], channels, *shape[2:])
     return g.op("Neg", [g.op("Conv", [x, g.floats(channels, shape[1], 1, 1)], made)], made), made
 

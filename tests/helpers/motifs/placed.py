@@ -13,7 +13,7 @@ MOTIFS = Motifs()
 
 @MOTIFS.motif("transposed_operands", integers=True)
 def _heads_in_place(g: RandomGraph, x: str, shape: Shape) -> str:
-    """Attention of two heads that no pass takes for one."""
+    """Attention of two heads that no pass recognizes."""
     rows, (n, h, _) = rows_of(g, x, shape, 8)
     apart, scores = (n, h, 2, 4), (n, 2, h, h)
     q, k, v = (g.op("Reshape", [g.op(f, [rows], (n, h, 8)), g.ints(0, 0, 2, 4)], apart) for f in ("Sin", "Cos", "Tanh"))
@@ -56,7 +56,7 @@ def _round_trips(g: RandomGraph, x: str, shape: Shape) -> str:
 
 @MOTIFS.motif("quantized_ends", integers=True)
 def _rounded_sums(g: RandomGraph, x: str, shape: Shape) -> str:
-    """Of a product that was rounded, and what is made before or behind it."""
+    """A product's rounded result, and nodes before and after it."""
     weights = [g.floats(shape[1], shape[1], 1, 1) for _ in range(2)]
     first, second = (_rounded(g, g.op("Conv", [x, each], shape), 1 / 16, shape) for each in weights)
     total = _rounded(g, g.op("Add", [second, first], shape), 1 / 12, shape)
@@ -104,7 +104,7 @@ def _dequantized(g: RandomGraph, x: str, shape: Shape) -> str:
 
 @MOTIFS.motif("byte_convolutions", integers=True)
 def _rounded_pixels(g: RandomGraph, x: str, shape: Shape) -> str:
-    """Behind a pool, which keeps the steps; the second one's weights have zero points."""
+    """After a pool, which keeps the steps; the second one's weights have zero points."""
     made = (shape[0], 3, *shape[2:])
     pixels = g.op("MaxPool", [_rounded(g, x, 1 / 16, shape)], shape, kernel_shape=[1, 1])
     for zeros, channels in ((np.zeros(3, np.int8), shape[1]), (np.arange(3, dtype=np.int8), 3)):
@@ -117,7 +117,7 @@ def _rounded_pixels(g: RandomGraph, x: str, shape: Shape) -> str:
 
 @MOTIFS.motif("product_parts", integers=True)
 def _deep_product(g: RandomGraph, x: str, shape: Shape) -> str:
-    """With a bias, of a residual that comes first."""
+    """With a bias, and a residual that comes first."""
     rows, made = rows_of(g, x, shape, 16)
     wide = g.op("MatMul", [rows, g.floats(16, 2048)], (*made[:-1], 2048))
     product = g.op("Add", [g.op("MatMul", [wide, g.floats(2048, 16)], made), g.floats(16)], made)
@@ -135,7 +135,7 @@ def _dynamic_rows(g: RandomGraph, x: str, shape: Shape) -> str:
 def _rounded_rows(g: RandomGraph, x: str, shape: Shape) -> str:
     rows, made = rows_of(g, x, shape, 64)
     weights = g.constant(g.numbers.integers(-24, 24, (64, 64)).astype(np.int8))
-    floats = g.op("DequantizeLinear", [weights, g.number(0.0137)], (64, 64))  # few sums are halves of steps
+    floats = g.op("DequantizeLinear", [weights, g.number(0.0137)], (64, 64))  # few sums are halfway between steps
     product = g.op("MatMul", [_rounded(g, rows, 1 / 16, made), floats], made)
     return _rounded(g, product, 1 / 16, made)
 

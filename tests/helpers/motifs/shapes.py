@@ -15,7 +15,7 @@ MOTIFS = Motifs()
 def _constants(g: RandomGraph, x: str, shape: Shape) -> str:
     value = helper.make_tensor("v", TensorProto.FLOAT, [1], [0.5])
     two = g.op("Constant", [], (1,), value=value)
-    g.number(0.5)  # which nothing reads
+    g.number(0.5)  # no node reads this one
     return g.op("Add", [g.op("Neg", [two], (1,)), x], shape)
 
 
