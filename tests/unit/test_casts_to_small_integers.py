@@ -1,4 +1,4 @@
-"""Casts of floats to integers, on the core, as native onnxruntime: to 4 and 2 bits they are rounded, else truncated."""
+"""Casts of floats to integers, on the core, compared with native onnxruntime: to 4 and 2 bits they are rounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiler without processes, sockets, threads and mapped files, as in Python that is WebAssembly."""
+"""The compiler without processes, sockets, threads and mapped files, as in Python compiled to WebAssembly."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ print(",".join(sorted(name for name in sys.modules if "." not in name)))
 
 
 def with_function() -> bytes:
-    """A model with a function of its own, which ONNX's C++ puts where it is called."""
+    """A model with a function, which ONNX's C++ inlines."""
     body = [helper.make_node("Mul", ["a", "a"], ["s"]), helper.make_node("Add", ["s", "a"], ["b"])]
     function = helper.make_function("mine", "Poly", ["a"], ["b"], body, [helper.make_opsetid("", 17)])
     nodes = [helper.make_node("Poly", ["x"], ["h"], domain="mine"), helper.make_node("Relu", ["h"], ["y"])]
@@ -60,7 +60,7 @@ def with_function() -> bytes:
 
 
 def unusual() -> bytes:
-    """A model with an attribute that ONNX's C++ is asked about in another process elsewhere."""
+    """A model with an attribute for which ONNX's C++ runs in another process elsewhere."""
     nodes = [helper.make_node("EyeLike", ["x"], ["e"], k=1 << 40), helper.make_node("Add", ["e", "x"], ["y"])]
     return small_models.model(nodes, [small_models.floats("x", [2, 3])], [small_models.floats("y", [2, 3])])
 

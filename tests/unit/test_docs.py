@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "web/README.md", ROOT / "karma_compat/README.md"]
 )
-#: Where else users import from.
+#: Modules from which users import.
 PUBLIC = [
     f"py_ort.{name}" for name in ("exceptions", "jsep", "options", "plan", "providers", "session", "user_kernels")
 ]
@@ -61,7 +61,7 @@ def test_every_dependency_has_a_reason():
 
 
 def _callables():
-    """Every public callable: (its name, what is called, where its arguments are told)."""
+    """Every public callable: (its name, the callable, the docstring with its arguments)."""
     for module in (py_ort, *map(importlib.import_module, PUBLIC)):
         for name in module.__all__:
             found = getattr(module, name)
@@ -111,7 +111,7 @@ def test_the_api_is_looked_through():
 def test_the_reference_has_every_public_name() -> None:
     page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^::: py_ort\.(\w+)$", page, re.MULTILINE))
-    assert named - {"exceptions"} == set(py_ort.__all__) - {"PyOrtError"}  # which is among these
+    assert named - {"exceptions"} == set(py_ort.__all__) - {"PyOrtError"}  # these are among them
     fixtures = {"ort_session", "ort_browser", "ort_target", "assert_matches_reference"}
     assert all(name in page for name in fixtures)
 

@@ -1,4 +1,4 @@
-"""The numbers of a device, measured on a machine that does other things."""
+"""A device's rates, measured on a machine that also does other work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def slowed(by: float) -> Device:
 
 
 def test_the_best_of_several_rounds():
-    """Not the first, which was slow, nor the mean; and no round more than two that improve nothing."""
+    """Not the first round, which was slow, nor the mean; and at most two rounds without an improvement."""
     rounds = iter([slowed(30), slowed(2), BEST, slowed(9), slowed(1.1), slowed(0.01)])
     assert settled(lambda: next(rounds)) == BEST
 

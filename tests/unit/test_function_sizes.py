@@ -1,4 +1,4 @@
-"""Functions of the core: browsers optimize each as a whole, and until then runs go on in its slow form."""
+"""Functions of the core: browsers optimize each as a whole, and run its slow form until then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CODE_SECTION = 10
 
 
 def read_number(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned LEB128 and where it ends."""
+    """Return an unsigned LEB128 and its end."""
     value = shift = 0
     while True:
         byte = data[at]

@@ -29,7 +29,7 @@ ADD = """[
 
 @pytest.fixture
 def data(tmp_path):
-    """A folder as js/web/test is."""
+    """A folder like js/web/test."""
     (tmp_path / "ops").mkdir()
     (tmp_path / "ops/add.jsonc").write_text(ADD)
     (tmp_path / "ops/wrong.jsonc").write_text(ADD.replace("[4, 5]", "[4, 6]"))
@@ -57,7 +57,7 @@ def test_defaults():
 def test_flags():
     line = "model some/folder -b=wasm,webgpu -e=firefox -P=3 -x=2 --webgl-pack -o=basic --chromium-flags=--a"
     with pytest.raises(SystemExit):
-        parse(line.split())  # --webgl-pack never was a flag
+        parse(line.split())  # --webgl-pack was never a flag
     found = parse([*line.replace("--webgl-pack", "--webgl.pack").split(), "--webgpu-profiling-mode=default"])
     assert found.backends == ("wasm", "webgpu") and found.named
     assert found.browser == "firefox" and found.perf == 3 and found.profile
@@ -202,7 +202,7 @@ def test_switches(data, monkeypatch, capsys):
 
 
 def test_models_of_one_name(relu, monkeypatch, capsys):
-    """Each has a result of its own."""
+    """Each has its own result."""
     copytree(relu, relu.parent / "again/relu")
     (relu.parent / "again/relu/test_data_set_0/output_0.pb").write_bytes(
         numpy_helper.from_array(np.array([5, 5], np.float32)).SerializeToString()

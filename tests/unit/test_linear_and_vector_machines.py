@@ -1,4 +1,4 @@
-"""Linear models and support vector machines, from the file to the core, as native onnxruntime."""
+"""Linear models and support vector machines, from the file to the core, compared with native onnxruntime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from standard_form import run_native
 from py_ort.compiler import compile_model
 
 FEATURES, VECTORS = 4, (3, 4, 2)
-#: Not PROBIT: of one score for two classes onnxruntime leaves a column unwritten.
+#: Without PROBIT: from one score for two classes onnxruntime leaves a column unwritten.
 TRANSFORMS = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 LABELS = ("classlabels_ints", "classlabels_strings")

@@ -1,6 +1,6 @@
 """ONNX's own node tests on the core's CPU kernels, in Node: a few processes for all, no browser and no compiler.
 
-The kernels know the newest form of each operator only: cases of older forms are for the tests that use the compiler.
+The kernels know only the newest form of each operator: cases of older forms are covered by tests with the compiler.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from py_ort.testing.sources import onnx_node
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "py_ort/assets"
 sys.path.insert(0, str(ROOT / "wasm_build/test"))
-#: Their values are not numpy's, whose types and shapes they have all the same. The other known failures pass here: they
-#: are within two or three units in the last place, or have no kernel.
+#: Random: their values are not numpy's, but types and shapes are. The other known failures pass here: they are within
+#: two or three units in the last place, or have no kernel.
 RANDOM = {name for name, known in expectations_of("onnx-node", "wasm").items() if known.may_pass}
 #: Operators that the page runs for the core: tests/page/test_image_decoder.py.
 OF_THE_PAGE = {"ImageDecoder"}
 BATCH = 300
-# Two or three units in the last place, where the cases' own tolerance is finer than the type.
+# Two or three units in the last place, if the cases' own tolerance is finer than the type.
 ROUNDING = {"bfloat16": (2e-2, 1e-2), "float16": (3e-3, 1e-3), "float32": (1e-3, 1e-6)}
 
 
@@ -44,7 +44,7 @@ def _is_ours(model: onnx.ModelProto) -> bool:
 
 
 def _is_newest_form(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
-    """Say whether a node has only attributes that the newest version of its operator has (axes, say, became inputs)."""
+    """Return True if a node has only attributes of its operator's newest version (axes, for example, became inputs)."""
     try:
         newest = onnx.defs.get_schema(node.op_type, domain=node.domain)
         used = onnx.defs.get_schema(node.op_type, opsets[node.domain], node.domain)
@@ -109,7 +109,7 @@ def test_node_case(name: str, results: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("left", [0, 1 << 10, 1 << 12, 1 << 14, 1 << 17], ids=str)
 def test_without_memory(left: int, results: dict[str, Any]) -> None:
-    """Runs with so many bytes of memory, for tables and texts too, end in OutOfMemory, and leave nothing behind."""
+    """Runs with this number of bytes of memory, for tables and texts too, end in OutOfMemory, and leak nothing."""
     from one_node import run_many
 
     names = [name for name in CASES if not isinstance(results[name], Exception)]

@@ -1,4 +1,4 @@
-"""Cast between numbers and text on the core, which reads and writes decimals itself: the C library's are the judge."""
+"""Cast between numbers and text on the core, which converts decimals itself: compared with the C library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contracts of operands (`py_ort/schema/operands.py`): their language, and that Python and the core read them alike."""
+"""Contracts of operands (`py_ort/schema/operands.py`): their language, and the same results in Python and the core."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _CACHE, _ANGLES, _CROSS = [2, 2, 20, 16], [24, 8], [2, 3, 7, 8]
     ],
 )
 def test_no_operand_is_shorter_than_what_is_read(op: str, attributes: dict, sizes: list, wrong: dict) -> None:
-    """Where these do not fit, kernels would read beyond them, or mean something else than native onnxruntime."""
+    """If these did not fit, kernels would read beyond them, or differ from native onnxruntime."""
     rules = contract("", op) or contract("com.microsoft", op)
     assert rules is not None
     given = {**rules.attributes, **attributes}
@@ -128,7 +128,7 @@ def test_no_operand_is_shorter_than_what_is_read(op: str, attributes: dict, size
 
 
 def test_core_reads_them_alike() -> None:
-    """Operands that Python refuses the core refuses, too, and never for a contract that Python finds kept.
+    """The core refuses the operands that Python refuses, and never for a contract that holds in Python.
 
     No operand of any operator crashes it.
     """
@@ -161,7 +161,7 @@ def test_core_reads_them_alike() -> None:
 
 
 def test_queries_with_keys_and_values_in_them() -> None:
-    """Columns that do not divide by the heads, and caches of angles that are wider than a head, are not read beyond."""
+    """Columns that are no multiple of the heads, and caches of angles wider than a head, are not read beyond."""
     sys.path.append(str(ROOT / "wasm_build/test"))
     from one_node import CoreError, model, run  # type: ignore[import-not-found]
 
@@ -180,7 +180,7 @@ def test_queries_with_keys_and_values_in_them() -> None:
 
 
 def test_further_inputs_spare_no_check() -> None:
-    """A plan may have a node with more inputs than its operator takes."""
+    """A plan may have a node with more inputs than its operator has."""
     sys.path.append(str(ROOT / "wasm_build/test"))
     from one_node import CoreError, model, run  # type: ignore[import-not-found]
 
@@ -192,7 +192,7 @@ def test_further_inputs_spare_no_check() -> None:
 
 
 def test_sizes_known_when_compiling_are_refused_as_such() -> None:
-    """Whatever operand is of a wrong size, no pass stumbles over it."""
+    """No pass fails on an operand of a wrong size."""
     counts: Counter[str] = Counter()
     for seed in range(400):
         proto = onnx.load_from_string(wrong_operands.drawn(seed)[0])

@@ -1,4 +1,4 @@
-"""`--retry-failed`, by which continuous integration tells tests that fail now and then from those that fail."""
+"""`--retry-failed`, by which continuous integration distinguishes flaky tests from failing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time that a command says is left."""
+"""The remaining time that a command shows."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from py_ort.cli import common
 
 @pytest.fixture
 def left(monkeypatch):
-    """Say how many of how many steps are done at a time."""
+    """Report the number of finished steps at a time."""
     clock = [0.0]
     monkeypatch.setattr(common.time, "monotonic", lambda: clock[0])
     counted = common._TimeLeft()
@@ -20,7 +20,7 @@ def left(monkeypatch):
 
 
 def test_the_first_step_is_left_out(left):
-    assert left(0, 0) == left(300, 1) == left(301, 2) == ""  # what was compiled in the first says nothing
+    assert left(0, 0) == left(300, 1) == left(301, 2) == ""  # results already compiled in the first period are ignored
     assert left(304, 3) == "about 1:04 left"
     assert left(366, 34) == ""
 

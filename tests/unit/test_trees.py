@@ -1,4 +1,4 @@
-"""Ensembles of trees, from the file to the core, as native onnxruntime: however their nodes are named and ordered."""
+"""Ensembles of trees, from the file to the core, compared with native onnxruntime, with nodes of any name and order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ensemble(
     if names != "dense":
         tree = tree * 5 - 2
     yes, no = (np.where(leaf, 0, (2 * node + k) * child + first) for k in (1, 2))
-    feature = np.where(leaf, -2, rng.integers(0, FEATURES, tree.size))  # as scikit-learn writes leaves
+    feature = np.where(leaf, -2, rng.integers(0, FEATURES, tree.size))  # scikit-learn's form of leaves
     modes = np.where(leaf, "LEAF", rng.choice(["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_NEQ"]))
     order = np.arange(tree.size) if names != "sparse" else np.lexsort((rng.random(tree.size) * (node > 0), tree))
     votes = np.flatnonzero(leaf)
@@ -124,7 +124,7 @@ def test_what_no_ensemble_says(attribute: str, value: int, text: str) -> None:
 
 @pytest.mark.parametrize("base", [[], [0.3], [0.3, -0.2]], ids=str)
 def test_two_classes(base: list[float]) -> None:
-    """Trees of two classes vote for the first, the second or both; what a base is added to depends on it."""
+    """Trees of two classes vote for the first, the second or both; this decides to which a base is added."""
     x = np.random.default_rng(1).standard_normal((17, FEATURES)).astype(np.float32)
     models = {}
     for voted, positive, transform in itertools.product(

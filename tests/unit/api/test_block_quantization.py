@@ -19,7 +19,7 @@ def _matrix(rows, columns, dtype):
 
 
 def _both(name, arrays, *rest):
-    """Call ours and theirs with outputs of their own; return the outputs of both, and what the calls returned."""
+    """Call ours and theirs with separate outputs; return the outputs of both, and the calls' results."""
     results = []
     for where in (block_quantization, native):
         outputs = [array.copy() for array in arrays]
@@ -36,7 +36,7 @@ def _same_codes(ours, theirs, dtype):
     apart = np.abs(ours.astype(int) - theirs.astype(int))
     if dtype is np.float32:
         assert not apart.any()
-    else:  # theirs rounds to float16 on the way
+    else:  # theirs rounds to float16 in between
         assert apart.max() <= 1 and np.count_nonzero(apart) <= 0.02 * apart.size
 
 
@@ -56,7 +56,7 @@ def test_matmul_nbits(bits, dtype, symmetric, rows, columns, block):
     assert np.array_equal(ours[1], theirs[1])
     assert np.array_equal(ours[2], theirs[2])
     kept = [_codes(packed, bits).reshape(columns, -1)[:, :rows] for packed in (ours[0], theirs[0])]
-    _same_codes(*kept, dtype)  # behind them theirs leaves anything
+    _same_codes(*kept, dtype)  # theirs leaves the bytes after them undefined
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

@@ -1,4 +1,4 @@
-"""The public names, and the module that stands in for onnxruntime."""
+"""The public names, and the module that replaces onnxruntime."""
 
 import importlib
 import logging

@@ -1,4 +1,4 @@
-"""`ModelCompiler`: models optimized ahead, as native onnxruntime writes them for the CPU."""
+"""`ModelCompiler`: models optimized ahead of time, like native onnxruntime's for the CPU."""
 
 from __future__ import annotations
 

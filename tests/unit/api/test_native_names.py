@@ -101,7 +101,7 @@ def test_vectors_of_values(ours):
 
 
 def test_what_a_capsule_holds(ours):
-    # Native 1.32 has it no more.
+    # Native 1.32 has removed it.
     for module in (ours["state"], *([state] if hasattr(state, "is_dlpack_uint8_tensor") else [])):
         for array, expected in ((np.ones(2, np.uint8), True), (np.ones(2, np.int8), False), (np.ones((0, 2)), False)):
             assert module.is_dlpack_uint8_tensor(array.__dlpack__()) is expected

@@ -1,4 +1,4 @@
-"""Options as onnxruntime has them: defaults, typos, and what does nothing here."""
+"""Options as in onnxruntime: defaults, typos, and options without an effect."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_what_has_no_effect_is_known():
     assert options.changed_without_effect() == []
     options.execution_mode = ExecutionMode.ORT_PARALLEL
     options.inter_op_num_threads = 4
-    options.enable_mem_reuse = True  # what happens anyway
+    options.enable_mem_reuse = True  # the existing behavior
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     options.add_session_config_entry("session.load_model_format", "ORT")
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
@@ -80,7 +80,7 @@ WRONG_TYPES = [
 
 @pytest.mark.parametrize(("name", "value"), WRONG_TYPES)
 def test_types_are_checked(name, value):
-    """With what native onnxruntime raises for each of these."""
+    """With native onnxruntime's error for each."""
     with pytest.raises(TypeError, match=name):
         setattr(SessionOptions(), name, value)
 
@@ -95,7 +95,7 @@ def test_types_are_checked(name, value):
     ],
 )
 def test_types_that_are_taken(name, value, kept):
-    """As native onnxruntime takes them, and numbers for choices."""
+    """As accepted by native onnxruntime, and numbers for choices."""
     options = SessionOptions()
     setattr(options, name, value)
     assert getattr(options, name) == kept and type(getattr(options, name)) is type(kept)

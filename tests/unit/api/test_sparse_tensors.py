@@ -1,4 +1,4 @@
-"""Sparse tensors: the same to look at as onnxruntime's, wrong ones refused as there."""
+"""Sparse tensors: the same members as onnxruntime's, and the same refusals."""
 
 from __future__ import annotations
 

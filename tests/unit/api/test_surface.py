@@ -1,4 +1,4 @@
-"""Our API against the installed onnxruntime's: every public name and every signature, with the differences we mean."""
+"""Our API against the installed onnxruntime's: every public name and every signature, with the intended differences."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ LEFT_OUT = {
     "OrtSparseFormat": "what SparseTensor.format gives has its numbers",
     "OrtSyncStream": "a browser has no streams",
 }
-#: Parameters that onnxruntime has and we have not, or the other way round, and why.
+#: Parameters that only one of the two has, with the reason.
 PARAMETERS = {
     "InferenceSession.__init__": "ours besides: browser, launcher, pages, progress",
     "InferenceSession.run_async": "callback may be left out: the result is a future",
@@ -98,7 +98,7 @@ CLASSES = [
 
 
 def _public(thing: object) -> list[str]:
-    # Submodules are there once anything in this process has imported them.
+    # Submodules appear once anything in this process has imported them.
     return [name for name in dir(thing) if not (name.startswith("_") or inspect.ismodule(getattr(thing, name)))]
 
 
@@ -145,7 +145,7 @@ def _parameters(function: object) -> list[str] | None:
         return [p for p in inspect.signature(function).parameters if p not in ("self", "cls")]  # type: ignore[arg-type]
     except (TypeError, ValueError):
         pass
-    # pybind11 has names only where its author gave them.
+    # pybind11 has names of parameters only if the author gave them.
     text = re.match(r"\w+\((.*)\) ->", (getattr(function, "__doc__", "") or "").split("\n")[0])
     if text is None:
         return None

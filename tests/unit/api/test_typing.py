@@ -1,4 +1,4 @@
-"""A user's program under `mypy --strict`: what the package says of its types is enough, and true."""
+"""A user's program under `mypy --strict`: the package's types are complete and correct."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def later(path: str, image: np.ndarray) -> np.ndarray:
 if __name__ == "__main__":
     classify("m.onnx", asyncio.run(later("m.onnx", np.zeros(3, np.float32))))
 """
-#: Lines of which mypy is to say that they are wrong: types that say nothing would let them pass.
+#: Lines that mypy must report as wrong: types that are too loose would let them pass.
 MISTAKES = [
     "py_ort.InferenceSession(3)",
     "py_ort.InferenceSession('m.onnx', providers=[1])",

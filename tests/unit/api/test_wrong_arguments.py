@@ -1,4 +1,4 @@
-"""Whatever an argument of the API is: what leaves is an error of py_ort, or one that the docstring names."""
+"""For any argument of the API, errors that leave it are py_ort's, or those in the docstring."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _call(function: Any, positional: list[Any], named: dict[str, Any]) -> None:
 
 
 def _shown(value: Any) -> str:
-    """The same in every process."""
+    """Return the same text in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
@@ -136,7 +136,7 @@ def test_what_is_no_model(value: Any) -> None:
 
 
 def test_errors_of_callbacks_pass() -> None:
-    """And so do arguments that a function has not: Python's word for that is TypeError."""
+    """An argument that a function does not have raises Python's TypeError, too."""
 
     class Mine(Exception):
         pass
@@ -156,7 +156,7 @@ def test_errors_of_callbacks_pass() -> None:
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-#: Calls with an argument of a type that onnxruntime does not take: a class, what makes one, and the call.
+#: Calls with an argument of a type that onnxruntime refuses: a class, its constructor, and the call.
 CALLS = {
     "entry": ("SessionOptions", "add_session_config_entry", (1, 2)),
     "entry's value": ("SessionOptions", "add_session_config_entry", ("k", 2)),

@@ -1,4 +1,4 @@
-"""The websocket server, with clients that are not browsers: who may come in, and what happens when one leaves."""
+"""The websocket server, with clients that are not browsers: admission, and clients that leave."""
 
 import asyncio
 import threading
@@ -156,7 +156,7 @@ def test_a_request_that_cannot_be_packed_is_its_callers_error():
 
 @pytest.mark.parametrize("size", [0, 1, 5, 125, 126, 127, 65_535, 65_536, 300_001, 1 << 20])
 def test_frames_of_any_size_come_through(size):
-    """Masked by the client, cut as the client and the sockets like."""
+    """Masked by the client, and cut in any way."""
     import numpy as np
 
     data = np.random.default_rng(size).integers(0, 256, size, np.uint8).tobytes()

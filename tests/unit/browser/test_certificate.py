@@ -1,4 +1,4 @@
-"""By what Chromium knows a certificate."""
+"""The hash by which Chromium recognizes a certificate."""
 
 from __future__ import annotations
 

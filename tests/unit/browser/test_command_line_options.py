@@ -1,4 +1,4 @@
-"""How the command line says which browser is meant, and how it is reached."""
+"""Options of the command line that select a browser, and the way to it."""
 
 import click
 from click.testing import CliRunner

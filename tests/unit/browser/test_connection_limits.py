@@ -1,4 +1,4 @@
-"""Connections without a token: they are closed soon, they never become many, and they keep nobody out."""
+"""Connections without a token: they are closed soon, they are limited in number, and they do not block others."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
 from py_ort.wire import encode, frames
 
-#: Far more than there may be.
+#: Many more than permitted.
 CROWD = 4 * MOST
 
 
@@ -31,7 +31,7 @@ def test_the_first_makes_room_for_the_last():
     for name in "abc":
         few.enter(name, lambda name=name: closed.append(name))
     assert closed == ["a"] and len(few) == 2
-    few.enter("b", lambda: closed.append("b"))  # its time begins anew
+    few.enter("b", lambda: closed.append("b"))  # its time starts again
     few.enter("d", lambda: closed.append("d"))
     assert closed == ["a", "c"]
     few.leave("b")
@@ -41,7 +41,7 @@ def test_the_first_makes_room_for_the_last():
 
 
 def crowd(port: int, says: bytes = b"") -> list[socket.socket]:
-    """Connect often, say this, and wait."""
+    """Connect often, send `says`, and wait."""
     sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(CROWD)]
     for one in sockets:
         with contextlib.suppress(OSError):  # it was closed already
@@ -83,7 +83,7 @@ def http_threads() -> int:
     return sum("process_request_thread" in thread.name for thread in threading.enumerate())
 
 
-#: Nothing, half a request, and a request for a file that anybody may have, again and again.
+#: Nothing, half a request, and repeated requests for a public file.
 WORDS = [
     b"",
     b"GET /index.html HTTP/1.1\r\nHost: 127.0.0.1:1\r\n",
@@ -105,7 +105,7 @@ def test_http_threads_are_bounded(server, words):
     sockets = crowd(server.port, words)
     assert within(10, lambda: http_threads() - before <= MOST + 1)
     assert within(10, lambda: still_open(sockets) <= MOST)
-    # A page keeps its connection, and another one can come.
+    # A page keeps its connection, and another page can connect.
     kept = page.sock
     assert fetch() == b"weights" and page.sock is kept
     other = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
@@ -129,7 +129,7 @@ def test_http_strangers_have_little_time(server, words):
     stranger.settimeout(20)
     with contextlib.suppress(OSError):
         while stranger.recv(1 << 16):
-            stranger.sendall(b"X" if words else b"")  # slowly, letter by letter
+            stranger.sendall(b"X" if words else b"")  # slowly, byte by byte
     assert time.monotonic() - before < 15
     time.sleep(1)
     page.request("GET", url)
@@ -220,14 +220,14 @@ def test_websocket_strangers_have_little_time():
 
 TLS = Path(__file__).parents[2] / "helpers/tls"
 CERTIFICATE = (TLS / "certificate.pem", TLS / "key.pem")
-#: Without the first, half a handshake of TLS.
+#: All but the first, and half a TLS handshake.
 SAID_TO_A_GATEWAY = [*WORDS, b"\x16\x03\x01", b"nothing of HTTP\r\n\r\n"]
 
 
 @pytest.mark.parametrize("certificate", [None, CERTIFICATE], ids=["plain", "tls"])
 @pytest.mark.parametrize("words", SAID_TO_A_GATEWAY)
 def test_strangers_at_a_gateway(words, certificate, caplog):
-    """Beyond loopback: few at one time, none for long, told once; and the page that knows the secret is served."""
+    """Beyond loopback: few at one time, none for long, logged once; and a page with the secret is served."""
 
     async def test(made):
         gateway = await made.gateway(BrowserOptions(host="127.0.0.1", certificate=certificate))

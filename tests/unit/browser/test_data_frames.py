@@ -1,4 +1,4 @@
-"""Frames of data, read and written, are those of the websockets package, however the bytes come."""
+"""Frames of data, read and written, equal those of the websockets package, however the bytes arrive."""
 
 import pytest
 from hypothesis import given, settings

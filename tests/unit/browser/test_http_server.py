@@ -1,4 +1,4 @@
-"""The HTTP server, asked by Python's own client."""
+"""The HTTP server, with Python's own client."""
 
 import http.client
 import random
@@ -41,7 +41,7 @@ def get(server):
         try:
             return response, response.read()
         except http.client.IncompleteRead:
-            connection.close()  # as the server did
+            connection.close()  # so has the server
             raise
 
     yield get

@@ -1,4 +1,4 @@
-"""Exceptions of tasks that nobody waits for any more."""
+"""Exceptions of tasks that no caller waits for any more."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def _dropped(error: Exception) -> None:
     ids=["the browser's", "the driver's", "another"],
 )
 def test_what_a_driver_says_when_it_ends_is_no_traceback(error, told, caplog):
-    """A terminal's Ctrl-C ends Playwright's driver process, too, and then nobody fetches what its tasks raise."""
+    """A terminal's Ctrl-C also ends Playwright's driver process, whose tasks then raise errors without a reader."""
     assert with_playwright.ANSWER_PATIENCE, "whoever imports it has heard of its errors"
     with caplog.at_level(logging.ERROR):
         loop_thread().call(_dropped(error))

@@ -1,4 +1,4 @@
-"""Which flags and binaries are chosen."""
+"""The choice of flags and binaries."""
 
 import os
 import sys
@@ -170,7 +170,7 @@ def test_webkit_has_a_sandbox_where_its_tools_are(monkeypatch, caplog, tmp_path,
 
 
 def test_what_helps_where_a_gpu_is_asked_for():
-    """No driver for the CPU does."""
+    """No driver for the CPU counts."""
     for browser in ("chromium", "firefox"):
         assert (
             BrowserOptions(browser=browser, webgpu="hardware")

@@ -16,7 +16,7 @@ from py_ort.folders import user_caches
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A user's home, in which nothing is, and no variable that names another folder."""
+    """An empty home, and no variable that names another folder."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", "")
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "PROGRAMFILES", "PLAYWRIGHT_BROWSERS_PATH", "CHROMIUM"):

@@ -1,4 +1,4 @@
-"""Who gets which browser, without any: what starts them is a stand-in."""
+"""The assignment of browsers, without browsers: a stand-in starts them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from py_ort.exceptions import BrowserError
 
 
 class _Page:
-    """A page or worker that is there until it is closed."""
+    """A page or worker that exists until it is closed."""
 
     hello = SimpleNamespace(userAgent="none")
     busy = False
@@ -61,7 +61,7 @@ def test_wanted_again_as_its_idle_time_ends() -> None:
         loop = asyncio.get_running_loop()
         pool.release(await pool.acquire(options))
         tasks: list[asyncio.Task[Lease]] = []
-        # The task is made before the idle time's end is told, and begins after it.
+        # The task is made before the end of the idle time, and begins after it.
         loop.call_soon(lambda: tasks.append(loop.create_task(pool.acquire(options))))
         await asyncio.sleep(0.05)
         lease = await tasks[0]

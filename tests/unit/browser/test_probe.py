@@ -14,7 +14,7 @@ from py_ort.schema.gen.ErrorCode import ErrorCode
 
 @pytest.mark.parametrize(("webgpu", "hardware"), [("hardware", "expected"), ("software", None)])
 def test_a_gpu_that_is_asked_for_is_waited_for(monkeypatch, webgpu, hardware):
-    """The first answer may be none, while the GPU process starts."""
+    """The first answer may be no adapter, while the GPU process starts."""
     told = []
 
     def garble(request, body, payload):

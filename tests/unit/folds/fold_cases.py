@@ -15,7 +15,7 @@ CASES: dict[str, Make] = {}
 
 
 def case(*op_types: str) -> Callable[[Callable[..., Case]], Callable[..., Case]]:
-    """Declare how cases of operators are drawn; a function of three arguments is told which of them."""
+    """Declare how cases of operators are drawn; a function of three arguments receives the operator."""
 
     def declare(make: Callable[..., Case]) -> Callable[..., Case]:
         for op_type in op_types:

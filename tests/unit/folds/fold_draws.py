@@ -15,7 +15,7 @@ I64_MIN, I64_MAX = -(2**63), 2**63 - 1
 
 @dataclass
 class Case:
-    """One node: its inputs (None: left out), attributes, and how many outputs it has."""
+    """One node: its inputs (None: omitted), attributes, and the number of its outputs."""
 
     inputs: list[np.ndarray | None]
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Draw:
         return tuple(1 if self.chance(0.3) else d for d in shape)[self.between(0, len(shape)) if self.chance() else 0 :]
 
     def values(self, dtype: ir.DataType, shape: Shape, *, tame: bool = False) -> np.ndarray:
-        """Return elements of all sizes, with extreme ones; `tame`: such that sums and squares stay in range."""
+        """Return elements of all sizes, with extreme ones; `tame`: so that sums and squares stay in range."""
         if dtype == ir.DataType.STRING:
             return np.array(
                 [self.pick("", "a", "äö", "a longer text") for _ in range(int(np.prod(shape)))], object

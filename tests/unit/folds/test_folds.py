@@ -26,9 +26,9 @@ from py_ort.ir.schemas import CANONICAL_OPSET
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "wasm_build/test"))
-COUNT = int(os.environ.get("PY_ORT_FOLD_CASES", "8"))  # of each operator and dtype
+COUNT = int(os.environ.get("PY_ORT_FOLD_CASES", "8"))  # for each operator and dtype
 NATIVE_OPSET = 23
-#: Functions and quotients: units in the last place. What is not listed here is equal to the last bit.
+#: Functions and quotients: units in the last place. All others are equal to the last bit.
 ULPS = {
     **dict.fromkeys(("Sqrt", "Div", "Reciprocal", "Mod"), 1),
     # Native sine and sigmoid are near in absolute terms only.
@@ -99,17 +99,18 @@ def _native(op_type: str, case: Case) -> list[np.ndarray] | None:
 
 
 def _differs_natively(op_type: str, case: Case) -> bool:
-    """Where native onnxruntime leaves ONNX's definition, and our kernels do not."""
+    """Return True if native onnxruntime differs from ONNX's definition, and our kernels do not."""
     x = case.inputs[0]
     assert x is not None
-    if op_type == "Slice":  # backwards, it takes the largest end for the smallest
+    if op_type == "Slice":  # backwards, it uses the largest end as the smallest
         ends, steps = case.inputs[2], case.inputs[4]
         return steps is not None and bool(np.any((steps < 0) & np.isin(ends, (2**31 - 1, 2**63 - 1))))
     if op_type == "Gather":  # of rows of strings it copies the first
         return x.dtype == object
     if op_type in ("Range", "Mod") and x.dtype.kind in "iu":  # by way of float64
         return x.dtype.itemsize == 8 and bool(np.any(np.abs(x.astype(np.float64)) > 2**50))
-    if op_type in ("ReduceSum", "ReduceProd") and x.dtype.kind in "iu":  # likewise; what does not fit is the nearest
+    # likewise; numbers that do not fit become the nearest
+    if op_type in ("ReduceSum", "ReduceProd") and x.dtype.kind in "iu":
         sizes = np.maximum(np.abs(x.astype(np.float64)), 1)
         most = np.prod(sizes) if op_type == "ReduceProd" else np.sum(sizes)
         return bool(most > 2 ** (50 if x.dtype.itemsize == 8 else 31))
@@ -122,7 +123,7 @@ def _drawn(op_type: str, dtype: ir.DataType) -> list[Case]:
 
 
 def _assert_same(found: np.ndarray, wanted: np.ndarray, op_type: str, sizes: np.ndarray | None) -> None:
-    """Compare; `sizes` are those of what was summed, where the result is a sum."""
+    """Compare; `sizes` are the magnitudes of the terms, if the result is a sum."""
     assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
     if found.dtype.kind in "OUS":
         assert _texts(found) == _texts(wanted)
@@ -145,7 +146,7 @@ def _texts(contents: np.ndarray) -> list[str]:
 
 
 def _sizes(op_type: str, node: ir.Node, case: Case) -> np.ndarray | None:
-    """Return the sums of magnitudes of what a node sums up."""
+    """Return the sums of magnitudes of a node's terms."""
     x, *others = case.inputs
     assert x is not None
     if op_type not in SUMS or x.dtype.kind in "iu":

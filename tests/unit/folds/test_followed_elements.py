@@ -1,4 +1,4 @@
-"""The elements that shape arithmetic is followed by are those that the operators compute."""
+"""The elements by which shape arithmetic is followed are the operators' results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout pass: which transposes are left, and that nothing changes its meaning."""
+"""The layout pass: the remaining transposes, and unchanged results."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def _i(*items: int) -> np.ndarray:
 HEAD = "c = Conv<pads=[1,1,1,1]>(x, w)"
 TAIL = "y = Conv<pads=[1,1,1,1]>(t, v)"
 W = {"w": _f(4, 3, 3, 3), "v": _f(2, 4, 3, 3)}
-# id: (what stands between two convolutions, giving t from c; constants). The two transposes are those of input and
-# output.
+# id: (nodes between two convolutions, from c to t; constants). The two transposes are those of input and output.
 BETWEEN = {
     "elementwise": ("t = Sin(c)", {}),
     "channel constants": ("m = Sin(c)  n = Mul(m, k)  t = Cos(n)", {"k": _f(4, 1, 1)}),
@@ -224,7 +223,7 @@ def test_nchw_may_be_preferred() -> None:
 
 
 def test_what_else_the_nhwc_domain_has_goes_there() -> None:
-    """A kernel that appears in the manifest is enough: no list in the compiler names it."""
+    """A kernel in the manifest is enough: no list in the compiler names it."""
     text = f"g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}  t = LRN<size=3>(c)  {TAIL} }}"
     model = parse(text, W)
     assert operators(compiled(model))["Transpose"] == 4
@@ -247,7 +246,7 @@ BY_COLUMNS = "z = Transpose<perm=[0,1,3,2]>(s)  t = MatMul(u, z)"
 @pytest.mark.parametrize("sizes", ["1,3,4,6", "n,3,4,6"])
 @pytest.mark.parametrize("values", [BY_ROWS, BY_COLUMNS], ids=["by rows", "by columns"])
 def test_heads_of_attention_over_channels(sizes: str, values: str) -> None:
-    """Heads are channels of a convolution, and the result goes to the next one: rows all the way."""
+    """Heads are channels of a convolution, and the result goes to the next one: rows throughout."""
     model = parse(
         f"""g (float[{sizes}] x) => (float[a,b,c,d] y) {{ {SPLIT_HEADS}
         m = MatMul(a, k)  s = Softmax<axis=-1>(m)  {values}  p = Reshape(t, channels)  y = Conv(p, w2) }}""",
@@ -267,7 +266,7 @@ def test_heads_that_are_there_by_heads_stay() -> None:
 
 
 def test_rows_of_a_product_lie_in_any_order() -> None:
-    """PyTorch's attention has positions first, and batches behind them."""
+    """PyTorch's attention has positions first, then batches."""
     model = parse(
         """g (float[n,s,4] x) => (float[a,b,c] y) {
         t = Transpose<perm=[1,0,2]>(x)  m = MatMul(t, w)  p = Relu(m)  y = Transpose<perm=[1,0,2]>(p) }""",
@@ -297,7 +296,7 @@ def test_heads_that_lie_in_rows_but_for_sizes_of_one() -> None:
 
 @pytest.mark.parametrize("names", ["o, p", "p, o"])
 def test_channels_shuffled_between_convolutions(names: str) -> None:
-    """Of a Split, either part may go to a convolution; the shuffle is one transpose, in channels last."""
+    """Either part of a Split may go to a convolution; the shuffle is one transpose, in channels last."""
     model = parse(
         f"""g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}  r = Reshape(c, groups)
         t = Transpose<perm=[0,2,1,3,4]>(r)  f = Reshape(t, flat)  {names} = Split<axis=1, num_outputs=2>(f)
@@ -326,7 +325,7 @@ def test_what_is_quantized_lies_as_it_did(axis: int | None) -> None:
 
 
 def test_a_value_of_unknown_rank_that_is_read_twice() -> None:
-    """GroupNormalization's output has no shape here, and its form in channels last none in the end."""
+    """GroupNormalization's output has no shape here, and its channels-last form has none at the end."""
     constants = {"k": np.ones(1, np.float32), "w": _f(1, 1, 1, 1)}
     text = (
         "g (float[2,1,6,4] x) => (float[4,1,6,4] y) "
@@ -337,7 +336,7 @@ def test_a_value_of_unknown_rank_that_is_read_twice() -> None:
 
 
 def test_three_reshapes_in_a_row_are_one() -> None:
-    """Each that is skipped may have another before it."""
+    """Each reshape that is skipped may follow another."""
     constants = {"pads": _i(1, 1, 0, 1, 1, 1, 0, 0), "k": _i(3), "f": _i(4)}
     text = "{ p = Pad(x, pads)  a = Unsqueeze(p, k)  b = Squeeze(a, k)  y = Reshape(b, f) }"
     result = compiled(parse(f"g (float[n,1,h,w] x) => (float[m] y) {text}", constants), providers=["wasm"])
@@ -345,7 +344,7 @@ def test_three_reshapes_in_a_row_are_one() -> None:
 
 
 def test_a_permutation_of_another_rank() -> None:
-    """A rank that only folding finds out: whoever feeds the model is told by the kernel."""
+    """Only folding finds this rank: the kernel reports the error."""
     text = (
         "g (float[1,1,4,4] x) => (y) { c = Conv(x, w)  s = Shape(c)  t = Concat<axis=0>(one, s)  r = Reshape(c, t) "
         " z = Transpose<perm=[0,2,3,1]>(r)  y = Neg(z) }"
@@ -366,5 +365,5 @@ def test_a_layout_that_is_named_counts_at_every_level(level: str, layout: str | 
 
 
 def test_every_word_has_a_rule() -> None:
-    """A word that nobody knows would leave an operator between transposes without an error."""
+    """An unknown rule would leave an operator between transposes without an error."""
     assert {declared.layout for declared in declared_operators().values()} <= {"", *rule, *WINDOWS}

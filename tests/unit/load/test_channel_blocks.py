@@ -1,4 +1,4 @@
-"""Models whose images native onnxruntime laid out in blocks of channels, as wide as its processor's vectors."""
+"""Models whose images native onnxruntime stored in blocks of channels, as wide as its processor's vectors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _model(nodes, image, weights, outputs=("y",), opset: int = 13) -> bytes:
 
 
 def _saved(model: bytes, folder: Path) -> bytes:
-    """Have native onnxruntime write it at its highest level."""
+    """Let native onnxruntime write it at its highest level."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.optimized_model_filepath, options.log_severity_level = str(folder / "saved.onnx"), 3
@@ -51,7 +51,7 @@ def _saved(model: bytes, folder: Path) -> bytes:
 
 
 def _mixed(opset: int) -> bytes:
-    """Images as ONNX has them, depthwise, pointwise and residual convolutions, blocks that are not full, and back."""
+    """Images in ONNX's order, depthwise, pointwise and residual convolutions, partial blocks, and back."""
     nodes = [
         NODE("Conv", ["x", "w0", "b0"], ["stem"], pads=[1, 1, 1, 1], strides=[2, 2]),
         NODE("Relu", ["stem"], ["a"]),
@@ -100,7 +100,7 @@ def test_as_native_runs_it(name: str, tmp_path: Path) -> None:
 
 
 def _in_blocks(weights: np.ndarray, block: int) -> np.ndarray:
-    """Lay weights out as native onnxruntime does for convolutions between images in blocks."""
+    """Order weights like native onnxruntime for convolutions between images in blocks."""
     out, each, *window = weights.shape
     parts = weights.reshape(out // block, block, each // block, block, *window)
     return np.ascontiguousarray(parts.transpose(0, 2, 4, 5, 3, 1)).reshape(weights.shape)
@@ -119,7 +119,7 @@ def _of_blocks(weights: np.ndarray, block: int, channels: int) -> bytes:
     ("block", "out", "channels", "here"), [(8, 24, 20, 16), (16, 48, 36, 8), (8, 64, 64, 8), (16, 64, 64, 16)]
 )
 def test_blocks_of_either_size(monkeypatch, caplog, block: int, out: int, channels: int, here: int) -> None:
-    """Sizes tell them; where they do not, this machine's processor does, and a warning says so."""
+    """Sizes determine the block; if they do not, this machine's processor does, and a warning says so."""
     told = out != channels
     monkeypatch.setattr(channel_blocks, "_of_this_machine", lambda: here)
     weights = RNG.standard_normal((out, 32, 3, 3)).astype(np.float32)
@@ -142,7 +142,7 @@ def test_of_a_size_that_nobody_knows(monkeypatch) -> None:
 
 
 def test_an_import_alone_says_nothing_of_blocks(caplog: pytest.LogCaptureFixture) -> None:
-    """Native onnxruntime writes it into whatever it optimizes."""
+    """Native onnxruntime writes the import into every model that it optimizes."""
     with caplog.at_level(logging.WARNING, "py_ort"):
         compile_model(_model([NODE("Relu", ["x"], ["y"])], [1, 3, 4, 4], []))
     assert not caplog.records

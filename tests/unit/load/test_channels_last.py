@@ -1,4 +1,4 @@
-"""Convolutions that onnxruntime wrote into a model channels last."""
+"""Convolutions that onnxruntime wrote channels-last into a model."""
 
 import numpy as np
 import pytest

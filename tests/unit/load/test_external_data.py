@@ -1,4 +1,4 @@
-"""External data is read from the model's folder and from nowhere else, wherever in the model the tensor stands."""
+"""External data is read from the model's folder only, for tensors in any place of the model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EVERYWHERE = [*PLACES, *MORE_PLACES]
 
 
 def contents(loaded: LoadedModel) -> np.ndarray:
-    """The model's one external tensor, wherever it stands."""
+    """Return the model's one external tensor, in any place."""
     found: list[ExternalTensor] = []
 
     def look(item: object) -> None:
@@ -50,7 +50,7 @@ def contents(loaded: LoadedModel) -> np.ndarray:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The model's; the current one is another, with other data of the same name."""
+    """The model's folder; the current one is another, with other data of the same name."""
     current = tmp_path / "current"
     current.mkdir()
     (current / "w.bin").write_bytes(bytes(16))
@@ -59,13 +59,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "model"
 
 
-# Sparse tensors are read into the message: what makes them dense is another matter.
+# Sparse tensors are read into the message; other code makes them dense.
 @pytest.mark.parametrize("place", [place for place in EVERYWHERE if "sparse" not in place])
 def test_locations_are_relative_to_the_models_folder(folder: Path, place: str) -> None:
     loaded = load_model(save(model(external("w.bin"), place), folder))
     wanted = VALUES[:1] if place == "ConstantOfShape" else VALUES
     np.testing.assert_array_equal(contents(loaded), wanted)
-    assert list(loaded.external) == ["w.bin"]  # the plan cache looks whether it changes
+    assert list(loaded.external) == ["w.bin"]  # the plan cache checks it for changes
 
 
 @pytest.mark.parametrize("place", EVERYWHERE)
@@ -193,7 +193,7 @@ def test_types(folder: Path, dtype: int) -> None:
 
 @pytest.mark.parametrize("place", EVERYWHERE)
 def test_bytes_have_no_folder(folder: Path, place: str) -> None:
-    """Though a file of that name is in the current one."""
+    """Even if a file of that name is in the current folder."""
     with pytest.raises(NoSuchFile, match=r"given as bytes has no folder: .*_file_folder_path"):
         load_model(model(external("w.bin"), place).SerializeToString())
 
@@ -251,7 +251,7 @@ def test_values_that_replace_external_ones_are_checked(folder: Path) -> None:
 
 
 def test_the_cache_of_hugging_face(tmp_path: Path) -> None:
-    """The model is a link too: its data may lie where it leads to."""
+    """The model is a link too: its data may be next to the link's target."""
     path = hugging_face(tmp_path, model(external("model.onnx_data")), VALUES)
     np.testing.assert_array_equal(contents(load_model(path)), VALUES)
 
@@ -292,7 +292,7 @@ def test_a_whole_model(folder: Path) -> None:
 
 
 def test_tensors_of_messages(folder: Path) -> None:
-    """As the data sets of model folders are."""
+    """As in the data sets of model folders."""
     save(model(external("w.bin")), folder)
     sequence = SequenceProto(elem_type=SequenceProto.TENSOR, tensor_values=[external("w.bin")] * 2)
     ExternalData(DataFolder(folder)).fill(sequence)

@@ -1,4 +1,4 @@
-"""Reading models, and saying what is wrong with those that are none."""
+"""Reading models, and errors for files that are not models."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_operator_of_others_without_a_kernel(domain: str) -> None:
     model.graph.node[0].domain, model.graph.node[0].op_type = domain, "Frobnicate"
     if domain == "my.own":
         model.opset_import.append(onnx.helper.make_opsetid(domain, 1))
-    else:  # onnxruntime does not ask for this import
+    else:  # onnxruntime does not require this import
         del model.opset_import[1:]
     with pytest.raises(NotImplemented, match=f"{domain}::Frobnicate, for which there is no kernel") as caught:
         compiled(model)

@@ -1,4 +1,4 @@
-"""Nodes that ONNX's checker lets pass and that cannot be: refused with a reason, before anything is made of them."""
+"""Invalid nodes that ONNX's checker accepts: refused with a reason, before compilation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from graphs import compiled, parse
 
 from py_ort.exceptions import InvalidGraph
 
-#: id: (inputs, nodes). Of the bodies: too few or too many values in or out, and axes that no tensor has.
+#: id: (inputs, nodes). Bodies with too few or too many inputs or outputs, and axes that no tensor has.
 CASES = {
     "Loop whose body reads nothing": (
         "int64 n, bool c, float[2] x",
@@ -75,9 +75,9 @@ def test_a_list_reshaped_to_a_number() -> None:
         "g (float[2] x) => (int64 y) { s = Constant<value_ints=[-1, 2, 3]>()  e = Constant<value_ints=[0]>()"
         "  z = ConstantOfShape(e)  t = Cast<to=7>(z)  y = Reshape(s, t) }"
     )
-    compiled(model)  # which fails in the run
+    compiled(model)  # fails in the run
 
 
 def test_slice_of_endless_starts() -> None:
     model = parse("g (float[2] x, int64[4611686018427387904] s) => (float[a] y) { y = Slice(x, s, s) }")
-    compiled(model)  # which nobody can feed
+    compiled(model)  # cannot be fed

@@ -1,4 +1,4 @@
-"""Nodes in any order, as onnxruntime takes them; those that wait for each other are named."""
+"""Nodes in any order, as accepted by onnxruntime; errors name nodes that wait for each other."""
 
 from __future__ import annotations
 

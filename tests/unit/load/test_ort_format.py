@@ -1,4 +1,4 @@
-"""Files of onnxruntime's own format (.ort), written by native onnxruntime: the model they were, or a typed error."""
+"""Files of onnxruntime's own format (.ort), written by native onnxruntime: the original model, or a typed error."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ BASIC, EXTENDED = (
 
 
 def ort_file(model: onnx.ModelProto, path: Path, level: onnxruntime.GraphOptimizationLevel = EXTENDED) -> bytes:
-    """Have native onnxruntime write a model in its own format."""
+    """Let native onnxruntime write a model in its own format."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = level
@@ -132,7 +132,7 @@ def test_a_version_that_nobody_knows(branches: bytes, version: bytes) -> None:
 
 
 def test_damaged_files(branches: bytes) -> None:
-    """Whatever the bytes are: a model, or an error that says so, soon."""
+    """For any bytes the result is a model, or an error that says so, soon."""
     draw = random.Random(4)
     wrong = 0
     for _ in range(400):
@@ -147,7 +147,7 @@ def test_damaged_files(branches: bytes) -> None:
 
 
 def test_a_small_file_is_no_huge_model() -> None:
-    """A list of 20,000 names, which are all one text of 20,000 letters: 400 MB in 100 KB."""
+    """A list of 20,000 names, which share one text of 20,000 letters: 400 MB in 100 KB."""
     build = flatbuffers.Builder()
     name, version = build.CreateString("n" * 20_000), build.CreateString("6")
     build.StartVector(4, 20_000, 4)
@@ -161,7 +161,7 @@ def test_a_small_file_is_no_huge_model() -> None:
 
 
 def table(build: flatbuffers.Builder, size: int, fields: dict[int, int]) -> int:
-    """Write a table of offsets to what was written."""
+    """Write a table of offsets to earlier objects."""
     build.StartObject(size)
     for number, place in fields.items():
         build.PrependUOffsetTRelativeSlot(number, place, 0)
@@ -169,7 +169,7 @@ def table(build: flatbuffers.Builder, size: int, fields: dict[int, int]) -> int:
 
 
 def test_what_was_written_for_one_processor(tmp_path: Path) -> None:
-    """At its highest level native onnxruntime lays images out in blocks, as wide as this machine's vectors."""
+    """At its highest level native onnxruntime stores images in blocks, as wide as this machine's vectors."""
     text = """g (float[1,3,8,8] x) => (float[1,16,8,8] y) {
         y = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, w)
     }"""

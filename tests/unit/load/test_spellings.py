@@ -108,7 +108,7 @@ def test_the_standard_by_its_full_name_in_a_function() -> None:
     model.graph.node[0].CopyFrom(helper.make_node("F", ["x"], ["y"], domain="own"))
     model.opset_import.append(helper.make_opsetid("own", 1))
     model.functions.append(body)
-    assert operators(compiled(model)) == {"Neg": 1}  # which native onnxruntime refuses
+    assert operators(compiled(model)) == {"Neg": 1}  # native onnxruntime refuses this
 
 
 def constant(value: float) -> onnx.NodeProto:

@@ -1,4 +1,4 @@
-"""The bodies of a node are brought to the newest form once, however the nodes around it are rewritten."""
+"""The bodies of a node are converted to the newest form once, however the nodes around it are rewritten."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _passed_on_beside(node: ir.Node, build: Any) -> Any:
 
 @pytest.mark.parametrize(("rewrite", "outputs"), [(_passed_on, "y"), (_passed_on_beside, "y, z")])
 def test_a_rewrite_that_gives_an_input_back(monkeypatch, rewrite: Any, outputs: str) -> None:
-    """Upsample-9 becomes Resize; a second time, as Resize-9, it would read its scales elsewhere."""
+    """Upsample-9 becomes Resize; a second conversion, as Resize-9, would read its scales elsewhere."""
     declared = outputs.replace("z", "float[a,b,d,e] z")
     proto = onnx.parser.parse_model(f"""<ir_version: 4, opset_import: ["" : 9, "test" : 1]>
         g (bool c, float[1,1,2,2] x, float[4] scales) => (float[a,b,d,e] {declared}) {{

@@ -1,7 +1,7 @@
 """One stem names an operator everywhere: its family, the module of `py_ort.ops` that declares it.
 
 Both providers have their kernels of it below a folder or a file of that name, and `tests/ops` has their cases in a
-table of that name. So whoever knows one of the four finds the others.
+table of that name. Each of the four leads to the others.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from py_ort.schema.scalar_functions import FUNCTIONS
 ROOT = Path(__file__).parents[3]
 CORE, WEB, TABLES = ROOT / "wasm_build/src/kernels", ROOT / "web/src/providers/webgpu/kernels", ROOT / "tests/ops"
 ASSETS, HELPERS_OF_TESTS = ROOT / "py_ort/assets", ROOT / "tests/helpers"
-#: Folders of kernels that are no family: what many families use.
+#: Folders of kernels that are not families: code for many families.
 HELPERS = {"shared"}
-#: Families without a table of their own.
+#: Families without a table.
 UNTABLED = {
     "sequences": "a case's values are tensors: tests/unit/test_node_cases_on_the_core.py has ONNX's cases",
 }
@@ -91,7 +91,7 @@ def test_every_kernel_of_the_core_is_found() -> None:
 
 @pytest.mark.parametrize("kernels", [on_webgpu, on_wasm], ids=["webgpu", "wasm"])
 def test_kernels_lie_where_their_family_says(kernels: object) -> None:
-    """Each operator that has a kernel is declared, and its kernel's path has the family's name."""
+    """Each operator with a kernel is declared, and its kernel's path has the family's name."""
     wrong = []
     for key, source in kernels().items():  # type: ignore[operator]
         family = families().get(key)
@@ -102,14 +102,14 @@ def test_kernels_lie_where_their_family_says(kernels: object) -> None:
 
 @pytest.mark.parametrize("folder", [CORE, WEB], ids=["core", "web"])
 def test_folders_of_kernels_are_families(folder: Path) -> None:
-    """No kernel lies outside of a folder, and no folder has a name of its own."""
+    """All kernels are in folders, and all folders have a family's name."""
     assert [path.name for path in folder.iterdir() if path.is_file()] == []
     assert {path.name for path in folder.iterdir()} - HELPERS - set(families().values()) == set()
 
 
 @cache
 def tables() -> dict[str, list[Key]]:
-    """The operators of each table of `tests/ops`, which are loaded in a process of their own: they import by path."""
+    """The operators of each table of `tests/ops`, which are loaded in a separate process: they import by path."""
     code = (
         "import json; from tables import OWN, SHARED; all = SHARED | OWN; "
         "print(json.dumps({name: [(case.domain, case.op) for case in cases] for name, cases in all.items()}))"
@@ -126,7 +126,7 @@ def tables() -> dict[str, list[Key]]:
 
 
 def test_tables_have_the_names_of_families() -> None:
-    """A family with a kernel has a table of its name, where each of its operators is that is in any table."""
+    """A family with a kernel has a table of its name, with all its operators that are in any table."""
     own: dict[str, set[Key]] = defaultdict(set)
     anywhere: set[Key] = set()
     for name, keys in tables().items():

@@ -1,4 +1,4 @@
-"""int32 where ONNX has int64 only, and outputs that are declared as something else."""
+"""int32 where ONNX only has int64, and outputs declared with another type."""
 
 from __future__ import annotations
 

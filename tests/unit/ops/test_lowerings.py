@@ -1,4 +1,4 @@
-"""Old forms of operators come out as the newest, and mean the same."""
+"""Old forms of operators become the newest, with the same meaning."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ CASES = {
     ),
 }
 
-# Native onnxruntime begins with opset 7: what older models mean, in newer words.
+# Native onnxruntime begins with opset 7: the meaning of older models, in newer operators.
 MODERN = {
     "add-6:axis": "g (float[2,3,4] x, float[3] b) => (float[2,3,4] y) { c = Unsqueeze(b, last)  y = Add(x, c) }",
     "prelu-6:channels": "g (float[1,3,2,2] x, float[3] s) => (float[1,3,2,2] y) { c = Unsqueeze(s, lasts)  y = "
@@ -212,7 +212,7 @@ def test_a_function_of_the_model_is_inlined() -> None:
 
 def test_a_function_body_stands_in_for_a_missing_kernel() -> None:
     model = parse("g (float[2,6] x) => (float[2,6] y) { y = Softplus(x) }", opset=21)
-    result = compiled(model, providers=["webgpu"])  # which has Exp, Add and Log
+    result = compiled(model, providers=["webgpu"])  # the result has Exp, Add and Log
     assert "Softplus" not in operators(result)
     check_equal(model, result)
 
@@ -256,14 +256,14 @@ def test_every_declaration_is_sound() -> None:
     ],
 )
 def test_only_one_is_on(text: str, name: str, given: int, taken: int) -> None:
-    """As in onnxruntime. Kernels see 0 and 1."""
+    """As in onnxruntime. Kernels read 0 and 1."""
     constants = {"a": np.array([1])} if "a)" in text else {}
     (node,) = compiled(parse(text.format(given), constants, 23)).model.graph
     assert node.attributes[name].value == taken
 
 
 def test_no_kernel_of_the_core_is_for_what_is_always_replaced() -> None:
-    """Sessions are all who use the core; the page's kernels are also used one by one."""
+    """Only sessions use the core; the page's kernels are also used individually."""
     replaced = {key for key, entries in LOWERINGS.items() if any(entry.replaces for entry in entries)}
     assert ("com.microsoft", "FusedConv") in replaced
     assert replaced & load_manifests()["wasm"].kernels.keys() == set()
@@ -284,7 +284,7 @@ def test_a_fused_convolution_where_kernels_fuse_nothing() -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.int16])
 def test_a_range_without_steps(kind: type[np.number]) -> None:
-    """Of com.microsoft, whose third input may be left out."""
+    """Of com.microsoft, whose third input is optional."""
     name = {np.float32: "float", np.int64: "int64", np.int16: "int16"}[kind]
     model = parse(f"g ({name} a, {name} b) => ({name}[n] y) {{ y = com.microsoft.Range(a, b) }}")
     feeds = {"a": np.array(2, kind), "b": np.array(6, kind)}
@@ -294,7 +294,7 @@ def test_a_range_without_steps(kind: type[np.number]) -> None:
 
 @pytest.mark.parametrize("opset", [1, 3])
 def test_the_axis_of_the_first_concat(opset: int) -> None:
-    """It is 1, which the schema does not say; native onnxruntime has opset 4 and later."""
+    """It is 1, which the schema omits; native onnxruntime has opset 4 and later."""
     model = parse("g (float[2,3] x) => (float[2,6] y) { y = Concat(x, x) }", opset=opset)
     x = np.arange(6, dtype=F).reshape(2, 3)
     (found,) = run_native(standard_form(compiled(model)), {"x": x})

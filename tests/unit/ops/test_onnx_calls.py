@@ -1,4 +1,4 @@
-"""ONNX's C++ is asked nothing that it dies of."""
+"""Calls of ONNX's C++ avoid the arguments that crash it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from py_ort.ir.onnx_process import Refused, onnx_process
 from py_ort.ir.schemas import schema
 
 F = np.float32
-#: Graphs with a node whose inference ends the process, as onnx 1.23 has it, and what py_ort says of it.
+#: Graphs with a node whose inference crashes the process in onnx 1.23, and py_ort's error.
 DEADLY: dict[str, tuple[str, dict[str, np.ndarray], str]] = {
     "an image smaller than a window, then Slice": (
         "g (float[1,1,2,2] x) => (float[a,b,c,d] y) { c = MaxPool<kernel_shape=[5,5]>(x)  y = Slice(c, s, e, s2) }",
@@ -110,7 +110,7 @@ def test_a_fork_has_a_process_of_its_own() -> None:
 
 _BODY = "<body = t (float[2] e) => (float[2] f) { f = Neg(e) }>"
 _STATES = "float[2] x, bool c"
-#: Sequences that come to a SequenceMap from where ONNX's function body of it would have no type.
+#: Sequences for a SequenceMap from sources for which ONNX's function body has no type.
 MAPS = {
     "SequenceMap": f"m = SequenceMap{_BODY}(s)",
     "SequenceInsert": f"k = SequenceMap{_BODY}(s)  m = SequenceInsert(k, x)",
@@ -135,7 +135,7 @@ def test_maps_of_sequences_of_any_origin(text: str) -> None:
 
 
 def test_a_body_that_declares_no_types() -> None:
-    """Native onnxruntime has no type for the sequence then."""
+    """Native onnxruntime then has no type for the sequence."""
     model = parse(
         """g (float[2] x) => (float[n] y) { s = SequenceConstruct(x, x)
         m = SequenceMap<body = t (e) => (f) { f = Mul(e, x) }>(s)  y = ConcatFromSequence<axis=0>(m) }"""

@@ -1,4 +1,4 @@
-"""ONNX's own node tests, compiled: what native onnxruntime gets right as it is, it gets right compiled too."""
+"""ONNX's own node tests, compiled: results are correct wherever native onnxruntime's of the model are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from py_ort.compiler import compile_model
 from py_ort.testing.case import Case
 from py_ort.testing.sources import onnx_node
 
-# Families whose forms changed over the opsets, or that the compiler treats itself.
+# Families whose forms changed over the opsets, or that the compiler handles itself.
 FAMILIES = (
     *(
         "reduce_mean",

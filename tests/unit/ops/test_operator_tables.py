@@ -15,7 +15,7 @@ from py_ort.ir.rules import Rules
 from py_ort.providers import report
 
 ROOT = Path(py_ort.__file__).parent
-#: Module and name of each table, and why it is one.
+#: Module and name of each table, and the reason for it.
 ALLOWED = {
     "bench/decode/decoder.py _IN_PLACE": "read of an ONNX file that nobody has compiled",
     "schema/scalar_functions.py FUNCTIONS": "the one table of scalar functions, of which code is made",
@@ -41,7 +41,7 @@ def _names() -> set[str]:
 
 
 def _tables(text: str, names: set[str]) -> Iterator[str]:
-    """Names that a module assigns at least two operators' names to, in whatever form."""
+    """Names to which a module assigns at least two operators' names, in any form."""
     tree = ast.parse(text)
     classes = [item for node in tree.body if isinstance(node, ast.ClassDef) for item in node.body]
     for node in (*tree.body, *classes):

@@ -1,4 +1,4 @@
-"""The opset that graphs are rewritten to is a constant; the newest onnx allowed has it, and no newer one counts."""
+"""The opset to which graphs are rewritten is a constant of the newest permitted onnx; newer ones are ignored."""
 
 from __future__ import annotations
 

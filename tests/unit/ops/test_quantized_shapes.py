@@ -21,7 +21,7 @@ _CONSTANTS = {
     **{"floats": np.ones((9, 5), np.float32), "row": np.ones(5, np.float32)},
 }
 _MEAN, _POOL = ("uint8", (2, 3, 4, 5)), ("uint8", (2, 3, 7, 5))
-# id: the type of x, its sizes, the node that gives y
+# id: the type of x, its sizes, the node that makes y
 CASES = {
     "sigmoid": ("uint8", (2, 3), "com.microsoft.QLinearSigmoid(x, s, z, s, z)"),
     "a row is added": ("uint8", (2, 5, 1, 4), "com.microsoft.QLinearAdd(x, s, z, w, s, z, s, z)"),

@@ -37,7 +37,7 @@ def test_with_numbers_nothing_is_left(sizes: dict[str, int]) -> None:
 
 
 def test_nested_windows_give_names_that_agree() -> None:
-    """Two paths of one size are known to agree although the size is not known: the sum goes into the convolution."""
+    """Two paths of one size are known to agree although the size is unknown: the sum goes into the convolution."""
     w = np.ones((2, 2, 3, 3), np.float32)
     model = parse(
         """g (float[1,2,h,w] x) => (float[a,b,c,d] y) {
@@ -62,7 +62,7 @@ _NUMBERS = {
         "first": np.array([0], I64),
     },
 }
-#: id: nodes that make y of x (float[n,2,h,w]); all its sizes are known by symbols
+#: id: nodes from x (float[n,2,h,w]) to y; all its sizes are known by symbols
 FOLLOWED = {
     "none": (
         "s = Size(x)  f = Reshape(s, last)  t = Concat<axis=0>(f, f)  v = Sub(t, t)  y = Tile(m, v)",
@@ -107,7 +107,7 @@ FOLLOWED = {
 
 @pytest.mark.parametrize(("nodes", "constants"), FOLLOWED.values(), ids=FOLLOWED)
 def test_sizes_are_followed(nodes: str, constants: dict[str, np.ndarray]) -> None:
-    """As expressions that are true of whatever comes."""
+    """As expressions that hold for any feeds."""
     model = parse(f"g (float[n,2,h,w] x) => (float y) {{ {nodes} }}", {**_NUMBERS, **constants})
     (made,) = compiled(model).model.graph.outputs
     assert made.shape is not None
@@ -118,7 +118,7 @@ def test_sizes_are_followed(nodes: str, constants: dict[str, np.ndarray]) -> Non
         assert found == list(wanted.shape), str(made.shape)
 
 
-#: id: how the height of y comes from that of x, as a float: nothing may be claimed of it
+#: id: the height of y from that of x, by floats: nothing may be claimed of it
 UNCERTAIN = {
     "thirds, which are rounded": "b = Div(a, three)",
     "tenths, which are rounded": "b = Mul(a, tenth)",

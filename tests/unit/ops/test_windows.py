@@ -1,4 +1,4 @@
-"""Sizes of windows: inference, the page and the core have one function each, and all say what onnxruntime says."""
+"""Sizes of windows: inference, the page and the core have one function each, and all agree with onnxruntime."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def drawn(op: str) -> list[tuple[list[int], Window, list[int]]]:
         try:
             session = native_session(model)
             (y,) = session.run(None, _feeds(model))
-        except Exception:  # it refuses windows that leave nothing
+        except Exception:  # it refuses windows without a place
             continue
         found.append((sizes, window, list(y.shape[2:])))
     return found
@@ -109,7 +109,7 @@ def test_inference(op: str) -> None:
 
 @OPERATORS
 def test_the_page(op: str, tmp_path: Path) -> None:
-    """The page's function, given attributes as they were."""
+    """The page's function, with the original attributes."""
     script = tmp_path / "windows.ts"
     script.write_text(
         f"import {{ slide, slideTransposed }} from {json.dumps(str(WINDOW))};\n"
@@ -133,7 +133,7 @@ def test_the_page(op: str, tmp_path: Path) -> None:
 
 @OPERATORS
 def test_the_core(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its kernels' results, of nodes whose attributes nobody has rewritten."""
+    """The results of its kernels, for nodes with original attributes."""
     monkeypatch.setenv("PY_ORT_CORE", str(ROOT / "py_ort/assets/core.mjs"))
     from one_node import run_many  # type: ignore[import-not-found]
 

@@ -1,4 +1,4 @@
-"""`.pyort` files: what is read is what was compiled, weights are there once, damage is told."""
+"""`.pyort` files: reading returns what was compiled, weights are stored once, damage is reported."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_no_such_plan(exported: Path, tmp_path: Path) -> None:
 
 
 def changed(file: Path | bytes, change: Callable[[dict], object]) -> bytes:
-    """The file with another header, whose checksum is right."""
+    """Return the file with another header and a correct checksum."""
     data = file if isinstance(file, bytes) else file.read_bytes()
     magic, size, _ = PREFIX.unpack_from(data)
     told = json.loads(data[PREFIX.size : PREFIX.size + size])
@@ -130,7 +130,7 @@ def test_of_other_versions(exported: Path) -> None:
 
 
 def sliced(told: dict) -> list[int]:
-    """A weight that is there in slices."""
+    """A weight that is stored in slices."""
     return next(place for place in told["plans"][2]["weights"] if place[2] == Form.SLICES)
 
 
@@ -168,7 +168,7 @@ def test_cut_off_or_spoilt(exported: Path) -> None:
 
 @pytest.mark.parametrize("providers", [WEBGPU, WASM], ids=lambda names: names[0])
 def test_damaged_contents(exported: Path, tmp_path: Path, providers: list[str]) -> None:
-    """A bit that differs in anything that a plan reads is noticed, and nothing else is read."""
+    """A different bit in anything that a plan reads is noticed, and nothing else is read."""
     header, start = read_header(exported.read_bytes())
     entry = next(plan for plan in header.plans if plan.providers == providers and not plan.shapes)
     file = tmp_path / "damaged.pyort"
@@ -199,14 +199,14 @@ def test_damaged_part(tmp_path: Path) -> None:
 
 
 def test_of_the_first_version(exported: Path) -> None:
-    """It had no checksums."""
+    """This version had no checksums."""
     old = changed(exported, lambda told: (told.update(version=1), told.pop("checksums")))
     with pytest.raises(NotImplemented, match=r"is of version 1, .*py-ort export MODEL"):
         Package(old)
 
 
 def _mutate(told: dict, seed: int) -> None:
-    """Put something else somewhere in plain data."""
+    """Replace a random part of plain data."""
     draw = random.Random(seed)
     places: list[tuple[Any, Any]] = []
 

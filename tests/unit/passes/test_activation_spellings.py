@@ -1,4 +1,4 @@
-"""Gelu, Swish and their like, in the many ways in which they are written."""
+"""Gelu, Swish and similar functions, in their many forms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBERS = {
 }
 ERF = "d = Div(x, root)  f = Erf(d)"
 CUBE = "c = Pow(x, three)  k = Mul(cubic, c)  s = Add(x, k)"
-# id: (nodes, what is left)
+# id: (nodes, remaining operators)
 CASES: dict[str, tuple[str, dict[str, int]]] = {
     "gelu, halved first": (f"{ERF}  a = Add(f, one)  h = Mul(x, half)  y = Mul(h, a)", {"Gelu": 1}),
     "gelu, halved last": (f"{ERF}  a = Add(one, f)  p = Mul(x, a)  y = Div(p, two)", {"Gelu": 1}),

@@ -1,4 +1,4 @@
-"""Runs of Add, Sub, Mul and Div with constants: what they become, and where they end."""
+"""Runs of Add, Sub, Mul and Div with constants: their results, and their ends."""
 
 from __future__ import annotations
 

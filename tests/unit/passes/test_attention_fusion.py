@@ -1,4 +1,4 @@
-"""Attention, in the forms that exporters write: one node, no scores, and the same results."""
+"""Attention, in exporters' forms: one node, no scores, and the same results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Attention:
         q, k, v = self.linear("x", D, bias), self.linear(self.form.get("source", "x"), D), self.linear("x", D, bias)
         if form == "q scaled":
             q = self.op("Mul", q, self.const(H**-0.5))
-        if form == "rotary":  # a function of each head: they do not lie in rows any more
+        if form == "rotary":  # a function of each head: they are not in rows any more
             q4, k4 = (self.op("Tanh", self.heads(each)) for each in (q, k))
             return q4, self.op("Transpose", k4, perm=(0, 1, 3, 2)), self.heads(v)
         q4, v4 = self.heads(q), self.heads(v)
@@ -173,11 +173,11 @@ def test_weights_that_others_read_stay() -> None:
 @pytest.mark.parametrize("low", [-1e4, -65504.0, -1e6, -1e9, -1e30, -np.inf])
 @pytest.mark.parametrize("shape", [(S, S), (1, S), (S, 1)], ids=str)
 def test_a_number_in_the_place_of_scores(shape: tuple[int, int], low: float) -> None:
-    """Of queries that see no key, too: all scores are the same then."""
+    """For queries that see no key, too: all their scores are equal."""
     block = _Attention()
     seen = np.random.default_rng(1).random(shape) < 0.6
     seen[-1] = False
-    if np.isinf(low):  # a row that sees nothing is NaN, which ONNX's operator does not give
+    if np.isinf(low):  # a row that sees nothing is NaN, unlike ONNX's operator
         seen[:, 0] = True
 
     def masked(scores: str) -> str:

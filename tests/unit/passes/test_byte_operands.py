@@ -1,4 +1,4 @@
-"""Which convolutions and products are told on webgpu that their operands are of 8 bits."""
+"""Convolutions and products that receive 8-bit operands on webgpu."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def test_convolutions(case: str) -> None:
     assert attribute(last, "a_zero", -1.0) == expected[1]
     weights, scales = array(last.inputs[1]), array(last.inputs[4])
     assert weights is not None and scales is not None and scales.shape == (8,)
-    integers = weights / scales  # of each output, which is the last axis by now
+    integers = weights / scales  # for each output, which is the last axis by now
     np.testing.assert_allclose(integers, np.rint(integers), atol=1e-4)
 
 
-# id: (nodes from x [2, 20, 64] to y, what the product is told)
+# id: (nodes from x [2, 20, 64] to y, the product's attributes)
 PRODUCTS: dict[str, tuple[str, dict[str, float]]] = {
     "its own range": (
         """p, sx, zx = DynamicQuantizeLinear(x)  i = MatMulInteger(p, m, zx)  f = Cast<to=1>(i)
@@ -108,7 +108,7 @@ def test_products(case: str) -> None:
     assert told == pytest.approx(expected)
 
 
-# id: (operator, shape of the scales of its weights, whether it becomes one of floats)
+# id: (operator, shape of the scales of its weights, true if it becomes one of floats)
 SCALES: dict[str, tuple[str, tuple[int, ...], bool]] = {
     "of outputs": ("ConvInteger", (8, 1, 1), True),
     "of outputs, of all axes": ("ConvInteger", (1, 8, 1, 1), True),
@@ -209,7 +209,7 @@ def test_joined_convolutions_keep_their_scales() -> None:
 
 
 def test_siblings_share_their_launch() -> None:
-    """Convolutions of the same pixels become one, with the scales of both."""
+    """Convolutions of the same pixels become one, with both scales."""
     shapes = {"a": (8, 8, 1, 1), "b": (8, 8, 1, 1), "c": (8, 8, 3, 3), "d": (8, 8, 3, 3), "e": (8, 8, 1, 1)}
     weights = {name: _RNG.integers(-127, 128, shape).astype(np.int8) for name, shape in shapes.items()}
     conv = """w{0} = DequantizeLinear<axis=0>({0}, ws, wz) c{0} = Conv<pads=[{2}, {2}, {2}, {2}]>({1}, w{0})
@@ -227,7 +227,7 @@ def test_siblings_share_their_launch() -> None:
 
 
 def test_nodes_that_are_wanted_on_the_cpu_keep_what_they_do() -> None:
-    """A product may go where no kernel ends it."""
+    """A product may go where no kernel has its end."""
     body, _ = PRODUCTS["its own range"]
     body = body.replace("y = Mul(f, k)", "r = Mul(f, k)  [act] y = Tanh(r)")
     weights = {"m": _RNG.integers(-127, 128, (512, 512)).astype(np.int8)}
@@ -239,7 +239,7 @@ def test_nodes_that_are_wanted_on_the_cpu_keep_what_they_do() -> None:
 
 
 def test_operators_of_users_are_saved_as_they_are() -> None:
-    """Whatever they are called."""
+    """Whatever their names are."""
     x = ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape([2, 2]))
     node = ir.Node("my.ops", "MatMul", [x, x, x, x], attributes=ir.convenience.convert_attributes({"a_scale": 0.5}))
     node.outputs[0].name, node.outputs[0].type = "y", x.type
@@ -250,7 +250,7 @@ def test_operators_of_users_are_saved_as_they_are() -> None:
 
 
 def test_of_several_outputs_the_first_is_rounded() -> None:
-    """A normalization's other outputs are its mean, its spread and the sum before it."""
+    """A normalization's other outputs are its mean, its deviation and the sum before it."""
     x, outputs = ir.Value(name="x"), [ir.Value(name=f"y{i}") for i in range(4)]
     node = ir.Node("com.microsoft", "SkipLayerNormalization", [x, x], outputs=outputs)
     Epilogue().then("FakeQuantize", [0.5, 7]).write(node)

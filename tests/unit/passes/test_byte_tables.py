@@ -1,4 +1,4 @@
-"""Functions of a byte, from what dequantizes it to what quantizes the result: what becomes a table, and which one."""
+"""Functions of a byte, from its dequantization to the result's quantization, that become a table."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_number_with_an_axis_that_the_bytes_lack() -> None:
     ids=["infinite", "beyond 32 bits", "no number"],
 )
 def test_what_no_integer_holds(nodes: str) -> None:
-    """Saturated, and NaN is the least, as native onnxruntime has it."""
+    """Saturated, and NaN is the smallest, as in native onnxruntime."""
     text = (
         f"g (uint8[5] x) => (uint8[a] y) {{ q = DequantizeLinear(x, sx, zx)  {nodes}  y = QuantizeLinear(e, sy, zx) }}"
     )
@@ -130,7 +130,7 @@ def test_what_no_integer_holds(nodes: str) -> None:
 
 
 def test_a_number_of_an_outer_graph() -> None:
-    """It is dequantized outside of the body that multiplies by it."""
+    """It is dequantized outside of the body that multiplies it."""
     nodes = "q{0} = DequantizeLinear(x, sx, zx)  m{0} = Mul(q{0}, k)  y{0} = QuantizeLinear(m{0}, sx, zx)"
     body = f"{{0}} () => (uint8[4] y{{0}}) {{{{ {nodes} }}}}"
     model = parse(
@@ -143,7 +143,7 @@ def test_a_number_of_an_outer_graph() -> None:
 
 
 def test_time_grows_as_tables_do() -> None:
-    """Each of a chain is made of all before it."""
+    """Each in a chain is made from all before it."""
 
     def seconds(count: int) -> float:
         nodes = " ".join(
@@ -162,7 +162,7 @@ def test_time_grows_as_tables_do() -> None:
 
 
 def test_bytes_that_are_given_out() -> None:
-    """Each that others read has a table of its own, by the same bytes."""
+    """Each that is read elsewhere has its own table, from the same bytes."""
     model = parse(
         f"g (float[3,5] x) => (uint8[a,b] t, uint8[a,b] r) {{ {_SWISH}  r = QuantizeLinear(m, sy, zy) }}", CONSTANTS
     )

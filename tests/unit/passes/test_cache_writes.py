@@ -1,4 +1,4 @@
-"""Caches of a fixed length, as exporters write into and read from them: TensorScatter, and no mask where lengths do."""
+"""Caches of a fixed length, as exporters write into and read them: TensorScatter, and no mask if lengths suffice."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_write(rows: int, nodes: str, expected: dict[str, int]) -> None:
 
 _ROWS = f"{START}  c = Add(two, f)  rows = Reshape(c, column)"
 _QUERY = f"{START}  rows = Reshape(f, column)"
-# id: (queries, nodes from place to the truths t, attribute is_causal, or None where the mask stays)
+# id: (queries, nodes from place to the bools t, attribute is_causal, or None if the mask stays)
 SEEN: dict[str, tuple[int, str, int | None]] = {
     "up to each query's place": (2, f"{_ROWS}  t = LessOrEqual(keys, rows)", 1),
     "up to one place": (1, f"{_QUERY}  t = LessOrEqual(keys, rows)", 1),
@@ -106,7 +106,7 @@ def test_keys_that_count(queries: int, nodes: str, causal: int | None, spelled: 
 
 
 def test_keys_repeated_and_swapped_as_stacks() -> None:
-    """With sizes known, the exporter makes the stack of what was repeated at once."""
+    """With known sizes, the exporter makes the stack of repeated keys at once."""
     model = parse(
         f"""g (float[1,4,2,{D}] q, float[1,2,{L},{D}] k, float[1,2,{L},{D}] v) => (float[a,b,c,d] y) {{
         k5 = Unsqueeze(k, v2)  ke = Expand(k5, wide)  k3 = Reshape(ke, stack)  kt = Transpose<perm=[0,2,1]>(k3)

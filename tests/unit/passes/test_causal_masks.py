@@ -1,4 +1,4 @@
-"""Which masks are causality and nothing else: these become an attribute, others stay inputs; results are the same."""
+"""Masks that are only causality become an attribute, others stay inputs; results are the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N = "d = Shape(x)  n = Gather(d, i1)  nv = Unsqueeze(n, v0)  nn = Concat<axis=0>
 LINE = f"{N}  r = Range(i0, n, i1)"
 SIDES = f"{LINE}  row = Unsqueeze(r, v1)  col = Unsqueeze(r, v0)"
 ADD = "s = Add(w, m)"
-# id: (nodes from scores w [2, 2, 5, 5] to s, whether it is causal)
+# id: (nodes from scores w [2, 2, 5, 5] to s, true if it is causal)
 MASKS: dict[str, tuple[str, bool]] = {
     "a triangle of numbers": ("s = Add(w, triu)", True),
     "a table, cut": (f"{N}  t = Slice(tril, v0, nv, v2)  t2 = Slice(t, v0, nv, axis1)  s = Where(t2, w, least)", True),

@@ -1,4 +1,4 @@
-"""Concat, Split and Slice of channels without copies: where they go, where they stay, and equal results."""
+"""Concat, Split and Slice of channels without copies: the removed ones, the remaining ones, and equal results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _i(*items: int) -> np.ndarray:
 
 UP = 'Resize<mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric">'
 POOL = "MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>"
-#: id: (nodes that make y of x, constants, the Concats, Splits and Slices that are left)
+#: id: (nodes from x to y, constants, the remaining Concats, Splits and Slices)
 CASES: dict[str, tuple[str, dict[str, np.ndarray], int]] = {
     "halves, one of which goes on": (  # YOLO's C2f
         "c = Conv(x, w)  a, b = Split<axis=1>(c, s)  p = Conv(b, u)  d = Conv<pads=[1,1,1,1]>(p, w3)"
@@ -66,7 +66,7 @@ CASES: dict[str, tuple[str, dict[str, np.ndarray], int]] = {
         "c = Conv(x, w)  a, b = Split<axis=1>(c, s)  d = Conv<group=8, pads=[1,1,1,1]>(b, k)"
         "  j = Concat<axis=1>(a, d)  y = Conv(j, v)",
         {"w": _w(16, 4), "s": _i(8, 8), "k": _w(8, 1, 3), "v": _w(4, 16)},
-        1,  # half of c goes where it is, into j
+        1,  # half of c is used in place, in j
     ),
     "each of what came before": (
         "a = Conv(x, w)  b = Conv<pads=[1,1,1,1]>(a, u)  c = Conv<group=4>(b, k)"
@@ -177,7 +177,7 @@ SIBLINGS: dict[str, tuple[str, dict[str, np.ndarray], int]] = {
 @pytest.mark.parametrize("sizes", ["1,4,8,8", "n,4,h,w"])
 @pytest.mark.parametrize(("nodes", "constants", "left"), SIBLINGS.values(), ids=SIBLINGS)
 def test_siblings(nodes: str, constants: dict[str, Any], left: int, sizes: str) -> None:
-    """Convolutions of one tensor; the number that is left. Most memory is needed before them."""
+    """Convolutions of one tensor; the remaining number. Most memory is needed before them."""
     text = f"h = Conv(i, large)  x = Conv(h, small)  {nodes}"
     constants = {**constants, "large": _w(32, 4), "small": _w(4, 32)}
     model = parse(f"g (float[{sizes}] i) => (float[a,b,c,d] y) {{ {text} }}", constants)
@@ -186,7 +186,7 @@ def test_siblings(nodes: str, constants: dict[str, Any], left: int, sizes: str) 
 
 
 def network(seed: int) -> tuple[str, dict[str, np.ndarray]]:
-    """Convolutions, pools, sums, Splits and Concats at random, all of 8x8 pixels; y is made of what is left."""
+    """Convolutions, pools, sums, Splits and Concats at random, all of 8x8 pixels; y is made from the unread ones."""
     rng = np.random.default_rng(seed)
     channels, lines, constants = {"x": 4}, [], {}
     unread = {"x"}
@@ -255,7 +255,7 @@ def test_an_output_in_the_middle_stays() -> None:
 
 
 def test_no_more_memory_than_before() -> None:
-    """A wide tensor that waits for its second part while larger ones come and go would be the most of all."""
+    """A wide tensor that waits for its second part while larger ones exist would be the peak."""
     text = (
         "a = Conv(x, w)  t = Conv(a, u)  s = Conv<pads=[1,1,1,1]>(t, z)  b = Conv(s, q)"
         "  j = Concat<axis=1>(a, b)  y = Conv(j, v)"
@@ -275,7 +275,7 @@ def test_at_lower_levels(level: str) -> None:
 
 
 def test_a_slice_beside_what_has_any_width() -> None:
-    """How many columns a Concat takes of each must be known of all."""
+    """The number of columns that a Concat reads must be known for all inputs."""
     model = parse(
         "g (float[2,8] x, float[2,n] z) => (float[a,b] y) { y0, y1 = Split<axis=1>(x, s)  y = Concat<axis=1>(y1, z) }",
         {"s": _i(4, 4)},

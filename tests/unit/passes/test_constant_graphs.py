@@ -1,7 +1,7 @@
-"""Random graphs of constants: at every level the core computes what native onnxruntime computes.
+"""Random graphs of constants: at every level the core's results equal native onnxruntime's.
 
-PY_ORT_CONSTANT_GRAPHS=COUNT and PY_ORT_SEED=FIRST try others. A difference of levels is the compiler's fault; where all
-agree with each other, and not with native, it is a kernel's, which tests/ops are for.
+PY_ORT_CONSTANT_GRAPHS=COUNT and PY_ORT_SEED=FIRST try others. A difference between levels is the compiler's fault. If
+all levels agree with each other, and not with native, it is a kernel's, which tests/ops covers.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def _report(name: str) -> PassReport:
 
 
 def _named(change: Change, **attributes: object) -> Pass:
-    """A pass of this module that changes models so."""
+    """A pass of this module that makes such a change."""
     return type(
         "Broken", (Pass,), {"call": lambda self, model: change(model), "__module__": "p.broken", **attributes}
     )()
@@ -83,7 +83,7 @@ def _unreadable(model: ir.Model) -> int:
     raise KeyError("there is no such thing")
 
 
-#: id: (what a pass does, what is said of it)
+#: id: (the effect of a pass, the error)
 BROKEN: dict[str, tuple[Change, str]] = {
     "reads what is not made yet": (_reorder, "reads input 0 .* before it is made"),
     "another name": (_rename, "inputs and outputs were"),
@@ -141,7 +141,7 @@ def _unplaced(node: ir.Node) -> bool:
 
 
 class _Idle(DeadCode):
-    """Does not do what it promises."""
+    """Does not keep its promise."""
 
     def call(self, model: ir.Model) -> int:
         return 0
@@ -152,7 +152,7 @@ class _Free(FreeDimensions):
         return 0
 
 
-#: id: (a pass, the model that it gets, what is said)
+#: id: (a pass, its model, the error)
 CONDITIONS: dict[str, tuple[Callable[[], Pass], Callable[[ir.Model], ir.Model], str]] = {
     "canonical operators": (lambda: _named(lambda model: 0), _old, "broken: opset 11 is not the newest"),
     "forms of old opsets": (lambda: _named(lambda model: 0), _lower, "broken: .* has the form of opset 6"),
@@ -191,7 +191,7 @@ def test_conditions(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_order() -> None:
     first, second = _named(lambda m: 0), _named(lambda m: 0, __module__="p.later", after=("broken",), before=("last",))
     last = _named(lambda m: 0, __module__="p.last")
-    run_passes(_model(), [first, second, last, second])  # what ran before may come again
+    run_passes(_model(), [first, second, last, second])  # an earlier pass may run again
     with pytest.raises(InternalError, match="optimization pass later: comes after broken"):
         run_passes(_model(), [second])
     with pytest.raises(InternalError, match="optimization pass later: comes before last"):
@@ -199,7 +199,7 @@ def test_order() -> None:
 
 
 def test_all_passes_run_and_their_order_is_of_passes() -> None:
-    """Every module with a pass is in one of two lists, and names in `after` and `before` are those of passes."""
+    """Every module with a pass is in one of two lists, and `after` and `before` name passes."""
     ran = {
         report.name for report in compiled(parse("g (float[2] x) => (float[2] y) { y = Relu(x) }"), chains=True).passes
     }

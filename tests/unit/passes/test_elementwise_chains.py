@@ -1,4 +1,4 @@
-"""Chains of elementwise operators: what becomes one node, what does not, and that it computes the same."""
+"""Chains of elementwise operators: those that become one node, those that do not, and the same results."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_no_more_inputs_than_a_device_binds() -> None:
 
 
 def test_what_shapes_are_computed_with_stays() -> None:
-    """Scales of a Resize are wanted on the CPU."""
+    """The CPU reads the scales of a Resize."""
     model = parse(
         "g (float[1,1,4,4] x, float[4] s) => (float[a,b,c,d] y) "
         "{ t = Mul(s, two)  u = Add(t, two)  y = Resize(x, , u) }",

@@ -1,4 +1,4 @@
-"""Activations that become the end of a product or convolution, on each of these, and what stays outside."""
+"""Activations that become the end of a product or convolution, on each of these, and those that stay separate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _f(*shape: int) -> np.ndarray:
 
 
 IMAGE, ROWS, STACK = "float[1,3,6,7] x", "float[5,3] x", "float[2,5,3] x"
-# name: (inputs, nodes that make c, constants, what is left)
+# name: (inputs, nodes that make c, constants, remaining operators)
 HOSTS = {
     "Conv": (IMAGE, "c = Conv<pads=[1,1,1,1]>(x, w, b)", {"w": _f(4, 3, 3, 3)}, {"nhwc.Conv": 1, "Transpose": 2}),
     "ConvTranspose": (
@@ -39,7 +39,7 @@ HOSTS = {
     ),
 }
 NUMBERS = {"low": np.float32(-0.5), "high": np.float32(0.7), "slope": np.float32([0.2])}
-# id: nodes that make y of c
+# id: nodes from c to y
 ENDS = {
     "Selu": "y = Selu(c)",
     "Selu, with numbers": "y = Selu<alpha=1.5, gamma=0.8>(c)",
@@ -81,7 +81,7 @@ def test_end(host: str, end: str) -> None:
 
 GELU_OF_MICROSOFT = "com.microsoft.BiasGelu", "com.microsoft.FastGelu"
 _SLOPES = _f(4, 1, 1)
-# id: (inputs, nodes, constants, what is left)
+# id: (inputs, nodes, constants, remaining operators)
 OTHERS = {
     "PRelu with the same slope for each channel": (
         IMAGE,
@@ -154,7 +154,7 @@ def test_others(case: str) -> None:
 @pytest.mark.parametrize(
     "nodes",
     [
-        "y = com.microsoft.BiasGelu(x, b)",  # one kernel, and no product whose bias it could be
+        "y = com.microsoft.BiasGelu(x, b)",  # one kernel, and no product to have it as its bias
         "c = MatMul(x, n)  s = Sin(c)  t = com.microsoft.FastGelu(c, b)  y = Add(s, t)",
         "c = MatMul(x, f)  y = com.microsoft.BiasGelu(c, b)",
     ],
@@ -174,7 +174,7 @@ def test_a_bias_that_stays_with_its_gelu(nodes: str) -> None:
 def test_bounds_that_are_not_given(
     clip: str, bounds: tuple[float | str, float | str], dtype: type[np.floating]
 ) -> None:
-    """Clip takes the largest numbers of its type, which infinities become: so it does where it is fused."""
+    """Clip's default bounds are the largest numbers of its type, to which infinities are clipped, fused or not."""
     name = {np.float32: "float", np.float16: "float16"}[dtype]
     constants = {"w": _f(3, 4).astype(dtype), "low": dtype(-0.5), "high": dtype(0.75)}
     model = parse(f"g ({name}[2,5,3] x) => ({name}[k,l,m] y) {{ c = MatMul(x, w)  y = {clip} }}", constants)
@@ -189,7 +189,7 @@ def test_bounds_that_are_not_given(
 )
 @pytest.mark.parametrize("end", ["Add(p, b)", "Mul(p, b)", "Relu(p)"])
 def test_a_product_stays_outside_of_a_loop(product: str, end: str) -> None:
-    """In whose body it would be computed each time."""
+    """In the body it would be computed each time."""
     model = parse(
         f"""g (float[5,3] x, float[5,4] a) => (float[m,n] y) {{
         p = {product}

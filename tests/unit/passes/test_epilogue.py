@@ -1,4 +1,4 @@
-"""Epilogues of products: their text, which of them kernels have, and what passes make of them."""
+"""Epilogues of products: their text, the kernels' support, and the passes' results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_programs_of_other_kinds_are_refused(program: str) -> None:
         (SWISH.plus_residual().plus(1.0), False),
         (SWISH.plus_residual().then("Relu"), False),
         (NONE.plus_residual().then("Relu").plus_residual(), False),
-        (NONE.then("Sin"), False),  # a function that ends no product
+        (NONE.then("Sin"), False),  # a function that cannot end a product
         (NONE.then("Nonsense"), False),
     ],
     ids=str,
@@ -72,7 +72,7 @@ def _f(*shape: int) -> np.ndarray:
 
 CONV = "g (float[1,4,6,7] x) => (float[1,4,6,7] y) {{ c = Conv(x, w, b)  {} }}"
 WEIGHTS = {"w": _f(4, 4, 1, 1), "b": _f(4), "low": np.float32(-0.5), "high": np.float32(0.25), "n": np.float32(0.75)}
-# nodes behind a convolution of x: (its epilogue, what is left besides)
+# nodes after a convolution of x: (its epilogue, other remaining operators)
 CHAINS = {
     "s = HardSwish(c)  t = Add(s, n)  y = Add(t, x)": ("HardSwish, + 0.75, + residual", {}),
     "s = Add(x, c)  t = Tanh(s)  y = Add(t, n)": ("+ residual, Tanh, + 0.75", {}),

@@ -1,4 +1,4 @@
-"""Constants that are merged: not where their type cannot hold the result, nor where the last bit decides."""
+"""Merged constants: not merged if their type cannot hold the result, or if the last bit matters."""
 
 from __future__ import annotations
 

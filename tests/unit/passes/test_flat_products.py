@@ -1,4 +1,4 @@
-"""Products of rows that were made flat for them."""
+"""Products of rows that were flattened for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONSTANTS: dict[str, Any] = {
 }
 FLAT = "f = Reshape(x, flat)  m = Gemm(f, w, b)"
 SHAPE = "s = Shape<start=0, end=2>(x)  e = Constant<value_ints=[6]>()  t = Concat<axis=0>(s, e)"
-# id: (nodes, what is left)
+# id: (nodes, remaining operators)
 CASES = {
     "and back": (f"{FLAT}  {SHAPE}  y = Reshape(m, t)", {"MatMul": 1}),
     "twice back": (f"{FLAT}  {SHAPE}  a = Reshape(m, t)  r = Relu(a)  c = Reshape(m, t)  y = Add(r, c)",

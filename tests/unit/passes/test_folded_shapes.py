@@ -1,4 +1,4 @@
-"""Shapes that only folding makes known, and Expands that broadcasting makes idle."""
+"""Shapes known only after folding, and Expands that broadcasting makes superfluous."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _f(*shape: int) -> np.ndarray:
 
 
 def test_sizes_behind_computed_pads() -> None:
-    """torch.onnx turns pads round with a matrix that is flipped; what is behind them asks for sizes again."""
+    """torch.onnx reverses pads with a flipped matrix; later nodes read sizes again."""
     model = parse(
         """g (float[1,5,6,4] x) => (float[a,b,c,d,e,f] y) {
         s = Shape(x)  h = Gather(s, one0)  w = Gather(s, two0)
@@ -41,7 +41,7 @@ def test_sizes_behind_computed_pads() -> None:
 
 
 XC, OUT = "float[n,3,h,w] x, float[n,3] g", "float[a,b,c,d] y"
-# id: (graph, constants, Expands left)
+# id: (graph, constants, remaining Expands)
 EXPANDS = {
     "expand_as of a gate": (
         f"g ({XC}) => ({OUT}) {{ u = Unsqueeze(g, axes)  s = Shape(x)  e = Expand(u, s)  y = Mul(x, e) }}",
@@ -95,7 +95,7 @@ def test_expand(graph: str, constants: dict[str, np.ndarray], left: int) -> None
     ],
 )
 def test_sizes_of_transposed_products(flags: str, dims: tuple[str, str], sizes: list[int]) -> None:
-    """Of com.microsoft's FusedMatMul, whose first axis may come just before the last."""
+    """For com.microsoft's FusedMatMul, whose first axis may be just before the last."""
     a, b = dims
     text = f"g (float{a} a, float{b} b) => (int64[n] y) {{ m = com.microsoft.FusedMatMul{flags}(a, b)  y = Shape(m) }}"
     result = compiled(parse(text))

@@ -162,7 +162,7 @@ STAY = {
 
 @pytest.mark.parametrize(("graph", "constants"), STAY.values(), ids=STAY)
 def test_is_folded(graph: str, constants: dict[str, np.ndarray]) -> None:
-    """Only the node that gives out the constant is left."""
+    """Only the node that outputs the constant remains."""
     result = check_equal(parse(graph, {**constants, "x": np.arange(4, dtype=F)}))
     assert operators(result) == {"Identity": 1}
 
@@ -179,7 +179,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("graph", TEXTS.values(), ids=TEXTS)
 def test_strings_equal_native(graph: str) -> None:
-    """Elements that have no size of their own."""
+    """Elements without a fixed size."""
     numbers = {"s": np.array([2, -1]), "t": np.array([3]), "n": np.array([1, -3, 7], F), "c": np.array([True, False])}
     model = parse(graph, numbers)
     model.graph.initializer.append(onnx.helper.make_tensor("k", onnx.TensorProto.STRING, [2], ["a", "äö"]))

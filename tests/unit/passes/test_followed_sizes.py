@@ -1,4 +1,4 @@
-"""Sizes asked of inputs, not of what is made of them."""
+"""Sizes are read from inputs, not from values made from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from graphs import check_equal, compiled, operators, parse
 
 I0, I1, ONE = np.array([0]), np.int64(1), np.array([1])
-# id: (nodes from x [n, s, 4] and past [n, p, 4] to z, what is left besides Shape and Gather)
+# id: (nodes from x [n, s, 4] and past [n, p, 4] to z, remaining operators besides Shape and Gather)
 CASES = {
     "of what is made of it": ("t = Tanh(x)  d = Shape(t)  z = Gather(d, i0)", {}),
     "a number": ("t = Transpose<perm=[1,0,2]>(x)  u = Exp(t)  d = Shape(u)  z = Gather(d, i1)", {}),
@@ -31,7 +31,7 @@ def test_size(nodes: str, expected: dict[str, int]) -> None:
 
 
 def test_one_name_for_different_sizes() -> None:
-    """Such models exist, and run elsewhere: the size is that of the tensor it was asked of."""
+    """Such models exist, and run elsewhere: the size is that of the tensor from which it was read."""
     model = parse(
         """g (float[n,4] x, float[n,4] other) => (float[n,4] y, int64[a] z) {
         t = Tanh(other)  d = Shape(t)  z = Gather(d, i0)  y = Relu(x) }""",
@@ -42,7 +42,7 @@ def test_one_name_for_different_sizes() -> None:
 
 
 def test_heads_of_a_shape_in_which_zero_is_zero() -> None:
-    """torch.export's Reshape of sizes that were asked for; the constant in their place copies what is 0."""
+    """torch.export's Reshape to sizes that it read; the constant that replaces them copies sizes of 0."""
     model = parse(
         """g (float[n,s,4] x) => (float[a,b,c,d] y) {
         d = Shape(x)  n1 = Slice(d, i0, one)  s1 = Slice(d, one, two)  t = Concat<axis=0>(n1, s1, two, two)
@@ -55,7 +55,7 @@ def test_heads_of_a_shape_in_which_zero_is_zero() -> None:
 
 
 def test_rows_tiled_for_each_of_a_batch() -> None:
-    """arange(s).repeat(n, 1), as Whisper's decoder has its positions."""
+    """arange(s).repeat(n, 1), the positions of Whisper's decoder."""
     model = parse(
         """g (int64[n,s] x) => (float[a,b,c,d] y) {
         d = Shape(x)  n1 = Slice(d, i0, one)  s1 = Gather(d, at)  r = Range(zero, s1, at)  u = Unsqueeze(r, i0)
@@ -73,7 +73,7 @@ def test_rows_tiled_for_each_of_a_batch() -> None:
 
 
 def test_rows_of_a_table_as_long_as_the_sequence() -> None:
-    """table[:, :s] has min(64, s) columns; what it fits is of size s."""
+    """table[:, :s] has min(64, s) columns; the tensors that it fits have size s."""
     model = parse(
         """g (int64[n,s] x) => (float[a,b,c,d] y) {
         d = Shape(x)  s1 = Slice(d, one, two)  cut = Slice(table, i0, s1, one)  wide = Expand(cut, d)

@@ -1,4 +1,4 @@
-"""Each fusion: what it leaves, and that it computes the same."""
+"""Each fusion: the remaining operators, and the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which masks let caches lie in buffers with room for more rows: what they say of a key depends on that key alone."""
+"""Masks with which caches may be in buffers with room: their effect on a key depends on that key alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = "rv = Shape<start=1, end=2>(q)  rows = Squeeze(rv)"
 COLUMNS = f"{TOTAL}  column = Range(i0, total, i1)"
 PLACES = f"{BEFORE}  {ROWS}  end = Add(before, rows)  place = Range(before, end, i1)  own = Unsqueeze(place, v1)"
 BIAS = "b = Where(hidden, least, zero)  mask = Add(given, b)"
-# id: (nodes to `mask`, whether caches may have room)
+# id: (nodes to `mask`, true if caches may have room)
 MASKS: dict[str, tuple[str, bool]] = {
     "padding": (f"{GIVEN}  mask = Identity(given)", True),
     "places compared": (f"{GIVEN}  {COLUMNS}  {PLACES}  hidden = Greater(column, own)  {BIAS}", True),
@@ -90,7 +90,7 @@ def test_mask(nodes: str, may: bool) -> None:
 
 
 def test_rows_before_are_seen_elsewhere() -> None:
-    """By the result, which then differs from step to step."""
+    """By the result, which then differs between steps."""
     nodes = f"{GIVEN}  mask = Identity(given)  {BEFORE}  n = Cast<to=1>(before)"
     assert not grows(compiled(model(nodes, "y = Mul(found, n)")))
     assert grows(compiled(model(nodes, "y = Mul(found, one)")))

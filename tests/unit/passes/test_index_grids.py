@@ -1,4 +1,4 @@
-"""Masks looked up at each pair of batch and position: the mask itself, or the front of it."""
+"""Masks looked up at each pair of batch and position: the mask itself, or its first part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDE = "w = Max(r, c)  e = Shape(w)  r4 = Expand(r, e)  c4 = Expand(c, e)"
 LAST = "r5 = Unsqueeze(r4, last)  c5 = Unsqueeze(c4, last)"
 PAIRS = f"{LINES}  {WIDE}  {LAST}  p = Concat<axis=-1>({{}})  y = GatherND(x, p)"
 ROW = f"{LINES}  f = {{}}(x)  k = Gather(d, i1)  t = Mul(r, k)  q = Add(c, t)  g = Gather(f, q)  y = Squeeze(g, last)"
-# id: (x, z, nodes from x and z to y, what is left besides reshapes and sizes)
+# id: (x, z, nodes from x and z to y, remaining operators besides reshapes and sizes)
 GRIDS: dict[str, tuple[str, str, str, dict[str, int]]] = {
     "pairs": ("n,s", "n,s", PAIRS.format("i0", "r5, c5"), {}),
     "pairs in the front": ("n,t", "n,s", PAIRS.format("i0", "r5, c5"), {"Slice": 1}),
@@ -59,7 +59,7 @@ def test_grid(x: str, z: str, nodes: str, expected: dict[str, int]) -> None:
 def test_a_feed_that_is_smaller_than_declared(
     x: str, z: str, nodes: str, expected: dict[str, int], shape: tuple[int, int]
 ) -> None:
-    """It fails where the lookup fails: its only column stands for no other."""
+    """It fails where the lookup fails: its only column does not broadcast."""
     model = _model(x, z, nodes)
     feeds = {"x": np.arange(shape[0] * shape[1]).reshape(shape), "z": np.zeros((2, 5), np.int64)}
     fused = standard_form(compiled(model, providers=["wasm"]))

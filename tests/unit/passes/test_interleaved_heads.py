@@ -1,4 +1,4 @@
-"""Queries, keys and values of each head side by side in one projection: attention reads them where they lie."""
+"""Queries, keys and values of each head side by side in one projection: attention reads them in place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLICES = "q = Slice(t, n0, n4, n3)  k = Slice(t, n4, n8, n3)  v = Slice(t, n8, n
 GATHER = "a = Gather<axis=3>(h, i0)  b = Gather<axis=3>(h, i1)  c = Gather<axis=3>(h, i2)"
 ATTEND = f"y4 = Attention(q, k, v)  y3 = {SWAP}(y4)  y = Reshape(y3, flat)"
 ONE = {"MatMul": 1, "Attention": 1}
-# id: (nodes, operators that are left besides reshapes)
+# id: (nodes, remaining operators besides reshapes)
 FORMS: dict[str, tuple[str, dict[str, int]]] = {
     "split": (f"{ROWS}  {SPLIT}", ONE),
     "heads first, sliced": (f"{ROWS}  h = Reshape(r, four)  t = {SWAP}(h)  {SLICES}", ONE),

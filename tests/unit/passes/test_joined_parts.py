@@ -1,4 +1,4 @@
-"""Which products leave their sums to the normalization behind them."""
+"""Products that leave their sums to the following normalization."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONSTANTS = {
     **{f"{name}18": _RNG.standard_normal(18).astype(np.float32) for name in "bgh"},
 }
 _NORM = "y = LayerNormalization(s, g, h)"
-# id: (nodes from x [n, 3, 2048], r [n, 3, 16], z [n, 3, 2044], q [n, 3, 18] to y, whether they are joined)
+# id: (nodes from x [n, 3, 2048], r [n, 3, 16], z [n, 3, 2044], q [n, 3, 18] to y, true if they are joined)
 CASES = {
     "bias": (f"p = MatMul(x, w) a = Add(p, b) s = Add(a, r) {_NORM}", True),
     "no bias": (f"p = MatMul(x, w) s = Add(p, r) {_NORM}", True),

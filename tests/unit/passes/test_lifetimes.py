@@ -1,4 +1,4 @@
-"""How large tensors of unknown sizes are taken to be, and which of them become one."""
+"""Estimates of unknown sizes, and the tensors that become one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from py_ort.compiler.passes.placed.estimates import SYMBOLS, Estimates
 
 RNG = np.random.default_rng(0)
 SMALL, LARGE = SYMBOLS
-#: id: (dimensions of a tensor of floats, its elements by the two numbers that a symbol stands for)
+#: id: (dimensions of a tensor of floats, its elements by the two numbers assumed for a symbol)
 SIZES = {
     "numbers": ([2, 3, 4], (24, 24)),
     "none": ([], (1, 1)),
@@ -44,7 +44,7 @@ def test_without_a_rank_nothing_is_known() -> None:
     assert not found.any() and not known
 
 
-#: A wide tensor that would wait for its second part while larger ones come and go: of the two, b is written in place.
+#: A wide tensor that would wait for its second part while larger ones exist: of the two, b is written in place.
 _WAITS = (
     "a = Conv(i, w)  t = Conv(a, u)  s = Conv<pads=[1,1,1,1]>(t, z)  b = Conv(s, q)"
     "  j = Concat<axis=1>(a, b)  y = Conv(j, v)"
@@ -65,7 +65,7 @@ _TO_I = {
 @pytest.mark.parametrize(("sizes", "to_i"), _TO_I.values(), ids=_TO_I)
 @pytest.mark.parametrize(("nodes", "writers"), [(_WAITS, [4]), (_AT_ONCE, [1, 2])], ids=["waits", "at once"])
 def test_what_is_joined(nodes: str, writers: list[int], sizes: str, to_i: str) -> None:
-    """The convolutions, by their numbers, that write columns: the same however much is known of sizes."""
+    """The convolutions, by their numbers, that write columns: the same with known and unknown sizes."""
     sides = {"w": (16, 16, 1), "w2": (16, 16, 1), "u": (64, 16, 1), "z": (64, 64, 3), "q": (16, 64, 1)}
     sides |= {"v": (4, 32, 1), "v2": (64, 32, 1)}
     weights = {name: RNG.standard_normal((m, c, size, size)).astype(np.float32) for name, (m, c, size) in sides.items()}
@@ -101,4 +101,4 @@ def test_a_detector_of_any_size_joins_as_one_of_known_sizes() -> None:
         assert sum("y_columns" in node.attributes for node in result.model.graph) > 20
     made = [value for node in opened.model.graph for value in node.outputs]
     unknown = [v.name for v in made if v.shape is None or any(str(dim) == "None" for dim in v.shape)]
-    assert not unknown  # places and steps of boxes neither
+    assert not unknown  # nor are places and steps of boxes

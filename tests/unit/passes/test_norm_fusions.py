@@ -1,4 +1,4 @@
-"""Normalizations in the parts that exporters write."""
+"""Normalizations in exporters' parts."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_layer_norm_of_halves(epsilon: float, skip: bool) -> None:
 
 
 def test_an_attention_of_transposed_heads_reads_rows() -> None:
-    """As PyTorch's newer exporter writes it."""
+    """In the form of PyTorch's newer exporter."""
     sizes = {"sh": np.array([0, 0, 2, 4], np.int64), "flat": np.array([0, 0, 8], np.int64)}
     heads = "  ".join(
         f"p{n} = MatMul(x, w{n})  r{n} = Reshape(p{n}, sh)  h{n} = Transpose<perm=[0,2,1,3]>(r{n})" for n in "qkv"
@@ -231,7 +231,7 @@ def test_an_attention_of_transposed_heads_reads_rows() -> None:
 
 @pytest.mark.parametrize(("axis", "expected"), [(-1, {"LayerNormalization": 1}), (1, None)], ids=["its own", "another"])
 def test_root_mean_square_of_what_has_no_mean(axis: int, expected: dict[str, int] | None) -> None:
-    """Cohere's normalization as torch.export writes it in opset 23."""
+    """Cohere's normalization in torch.export's form for opset 23."""
     model = parse(
         """g (float[2,8,8] x) => (float[2,8,8] y) {
         m = ReduceMean<keepdims=1>(x, axis)  c = Sub(x, m)  y = RMSNormalization<axis=-1>(c, w) }""",
@@ -245,7 +245,7 @@ def test_root_mean_square_of_what_has_no_mean(axis: int, expected: dict[str, int
 @pytest.mark.parametrize("dtype", ["float", "float16"])
 @pytest.mark.parametrize("axes", ["", "<axes=[2, 3]>"])
 def test_mean_variance_normalization_at_a_large_mean(axes: str, dtype: str) -> None:
-    """By its parts, where there is no kernel: ONNX's own lose all at a mean of 10000."""
+    """By its parts, if there is no kernel: ONNX's own lose all digits at a mean of 10000."""
     model = parse(f"g ({dtype}[2,3,5,6] x) => ({dtype}[a,b,c,d] y) {{ y = MeanVarianceNormalization{axes}(x) }}")
     kind, mean = (np.float32, 10000) if dtype == "float" else (np.float16, 1000)
     x = (mean + np.random.default_rng(3).standard_normal((2, 3, 5, 6))).astype(kind)

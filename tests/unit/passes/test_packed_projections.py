@@ -1,4 +1,4 @@
-"""Projections of one tensor as one product, which rotary embedding, attention and gates read as columns."""
+"""Projections of one tensor as one product, whose columns rotary embedding, attention and gates read."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_block(form: dict[str, Any], expected: dict[str, int]) -> None:
 QKV = "q = MatMul(x, wq)  k = MatMul(x, wk)  v = MatMul(x, wv)"
 ROTATE = "a = RotaryEmbedding<num_heads=2>(q, cos, sin)  b = RotaryEmbedding<num_heads=1>(k, {}, sin)"
 ATTEND = "y = Attention<q_num_heads=2, kv_num_heads=1>(a, b, v)"
-# id: (nodes from x and z to y, products and rotations that are left)
+# id: (nodes from x and z to y, remaining products and rotations)
 ROTATIONS: dict[str, tuple[str, int, int]] = {
     "together": (f"{QKV}  {ROTATE.format('cos')}  {ATTEND}", 1, 1),
     "other angles": (f"{QKV}  {ROTATE.format('other')}  {ATTEND}", 1, 2),
@@ -117,7 +117,7 @@ def test_rotation(nodes: str, products: int, rotations: int) -> None:
 
 
 GATE, UP = "g = MatMul(x, wg)", "u = MatMul(x, wu)"
-# id: (nodes from x and z to y, products that are left)
+# id: (nodes from x and z to y, remaining products)
 GATES: dict[str, tuple[str, int]] = {
     "swish": (f"{GATE}  t = Sigmoid(g)  s = Mul(g, t)  {UP}  y = Mul(s, u)", 1),
     "gelu, with biases": (f"{GATE}  h = Add(g, bias)  s = Gelu(h)  {UP}  y = Mul(u, s)", 1),

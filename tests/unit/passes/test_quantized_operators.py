@@ -1,4 +1,4 @@
-"""Which operators between dequantized inputs and a quantized result become operators on integers, and which do not."""
+"""Operators between dequantized inputs and a quantized result: which ones become operators on integers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CONSTANTS = {
     **{"mv": np.eye(5, dtype=np.float32) - 0.5, "mb": np.arange(5, dtype=np.float32) / 10},
     **{"steps": _STEPS, "zeros": np.full(6, 99, np.uint8)},
 }
-# id: (what stands between the convolution and what quantizes, what quantizes, the operators in the plan besides)
+# id: (nodes between the convolution and the quantization, the quantization, the plan's other operators)
 CASES = {
     "plain": ("", "sy, zx", {"QLinearConv"}),
     "identity": ("t = Identity(c)", "sy, zx", {"QLinearConv"}),
@@ -113,7 +113,7 @@ def test_operators_on_integers(case: str) -> None:
     }.values(),
 )
 def test_round_trips_on_webgpu(body: str, expected: int) -> None:
-    """No integers are written, and one rounding is left of those that give the same."""
+    """No integers are written, and one of several equal roundings remains."""
     graph = f"""g (float[1,4,6,5] x) => (float[e,f,g,h] y) {{ p = QuantizeLinear(x, sx, zx)
         q = DequantizeLinear(p, sx, zx)  v = DequantizeLinear(w, sw, zw)  {body} }}"""
     model = parse(graph, _CONSTANTS, opset=21).SerializeToString()
@@ -150,7 +150,7 @@ def test_sums_behind_roundings(inputs: str, nodes: str, outputs: str) -> None:
 
 
 def test_a_host_stays_before_those_who_read_its_other_outputs() -> None:
-    """Of the sum behind the rounding only a residual may be made later."""
+    """Only a residual of the sum after the rounding may be computed later."""
     model = parse(
         """g (float[2,3] x) => (float[2,3] y, float[2,1] e) { l, mean, inverse = LayerNormalization(x, ones)
         r = QuantizeLinear(l, sy, zx)  d = DequantizeLinear(r, sy, zx)  e = Sin(mean)  a = Add(d, six)

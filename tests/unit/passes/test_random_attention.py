@@ -1,4 +1,4 @@
-"""Random attention computes the same before and after all passes, and none is left in its parts."""
+"""Random attention has the same results before and after all passes, and always becomes one operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random graphs compute the same before and after all passes, whether sizes are numbers or names."""
+"""Random graphs have the same results before and after all passes, whether sizes are numbers or names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _check(graph: RandomGraph, symbolic: bool, provider: str, **options: Any) ->
     st.lists(st.sampled_from([name for name in MOTIFS if MOTIFS[name].known is None]), max_size=5, unique=True),
 )
 def test_same_results(decide: random.Random, symbolic: bool, provider: str, chains: bool, motifs: list[str]) -> None:
-    """Motifs stand among other nodes, where these make images of four axes."""
+    """Motifs are among other nodes, if these make images of four axes."""
     graph = random_graph(decide, nodes=4)
     for name in motifs:
         images = [name for name in graph.shapes if name not in graph.inner and _is_image(graph.shapes[name])]

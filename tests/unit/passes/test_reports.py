@@ -42,7 +42,7 @@ def network():
 def test_levels(level, expected):
     result = compiled(network(), level=level)
     found = operators(result)
-    if level == "disabled":  # BatchNormalization may be a kernel, or its parts
+    if level == "disabled":  # BatchNormalization may be a kernel, or in parts
         assert found["Conv"] == found["Identity"] == found["Relu"] == 1
     else:
         assert found == expected

@@ -1,4 +1,4 @@
-"""Passes made of functions of a node, and passes that take turns."""
+"""Passes made from functions of a node, and passes that alternate."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_nothing_is_done_for_targets_that_lack_what_it_needs(op_type: str, count
 
 
 class _Turns(Pass):
-    """Brings the least alpha of one operator one above that of the other, down to 1."""
+    """Raises the smallest alpha of one operator to one above the other's, down to 1."""
 
     def __init__(self, name: str, op_type: str) -> None:
         self._name, self._op_type = name, op_type

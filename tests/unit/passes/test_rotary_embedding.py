@@ -1,4 +1,4 @@
-"""Rotary embedding in its spellings: one node each, and the same results; what is nearly one stays."""
+"""Rotary embedding in its forms: one node each, and the same results; similar graphs stay."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BY_HALF = "p = Mul(a, ch)  q = Mul(b, sh)  f = Sub(p, q)  g = Mul(b, ch)  h = Mu
 STACK = "f5 = Unsqueeze(f, last)  e5 = Unsqueeze(e, last)  j = Concat<axis=-1>(f5, e5)  y = Reshape(j, whole)"
 WHOLE = SUM.format(c="c", s="s")
 ONE = {"RotaryEmbedding": 1}
-# id: (nodes from x [1, 3, 5, 8], heads first, to y; attributes of the node, or None where there is none)
+# id: (nodes from x [1, 3, 5, 8], heads first, to y; attributes of the node, or None without a node)
 SPELLINGS: dict[str, tuple[str, dict[str, int] | None]] = {
     "halves by Slice": (f"{ROTATE}  {WHOLE}", {}),
     "halves by Split": (f"a, b = Split<axis=-1, num_outputs=2>(x)  m = Neg(b)  r = Concat<axis=-1>(m, a)  {WHOLE}", {}),

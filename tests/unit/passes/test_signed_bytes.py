@@ -1,4 +1,4 @@
-"""Quantized tensors for a provider whose operators are of int8 and take no zero points of weights: webnn."""
+"""Quantized tensors for a provider whose operators support only int8, without zero points of weights: webnn."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_depthwise_convolutions_with_a_bias() -> None:
     }.values(),
 )
 def test_products_on_integers(product: str) -> None:
-    """Rows that were moved since they were quantized."""
+    """Rows that were moved after they were quantized."""
     moved = "a = MaxPool<kernel_shape=[5,5]>(q)  f = Flatten(a)  t = DequantizeLinear(f, sx, zx)"
     model, result = compiled(f"{Q}  {moved}  {product}  {END}", "float[e,f] y")
     [node] = [node for node in result.model.graph if node.op_type in ("QLinearMatMul", "QGemm")]

@@ -1,4 +1,4 @@
-"""Attention of windows, each head of each being an axis of its own, becomes one operator."""
+"""Attention of windows, with an axis for each window's heads, becomes one operator."""
 
 from __future__ import annotations
 

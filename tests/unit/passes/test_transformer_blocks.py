@@ -1,4 +1,4 @@
-"""Blocks of transformers as exporters write them: which nodes are left, on both providers, and the same results."""
+"""Blocks of transformers in exporters' forms: the remaining nodes, on both providers, and the same results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MORE = {
     ("com.microsoft", "RotaryEmbedding"): (_FLOATS, _ANY, _FLOATS, _FLOATS),
     ("", "Attention"): (_FLOATS, _FLOATS, _FLOATS, _ANY, _FLOATS),
 }
-#: Shape arithmetic and what makes masks: any number of these.
+#: Shape arithmetic and nodes that make masks: any number of these.
 _SMALL = {
     *("Shape", "Gather", "Unsqueeze", "Squeeze", "Concat", "Equal", "Where", "Expand", "Cast", "Range", "Greater"),
     *("Not", "And", "Add", "Sub", "Mul", "Slice", "Split", "Clip", "Cos", "Sin", "Reshape", "Transpose"),
@@ -92,7 +92,7 @@ _OPSET23 = {"MatMul": 5, "RMSNormalization": 1, "RotaryEmbedding": 2, "Attention
 _CLIP = {"MatMul": 4, "Attention": 1, "LayerNormalization": 1, "SkipLayerNormalization": 1}
 _T5 = {"MatMul": 4, "Attention": 1, "RMSNormalization": 1, "SkipSimplifiedLayerNormalization": 1}
 Make = Callable[[], onnx.ModelProto]
-# id: (the model, its operators that compute; attributes of its first Attention, inputs of it)
+# id: (the model, its computing operators; attributes of its first Attention, its number of inputs)
 BLOCKS: dict[str, tuple[Make, dict[str, int], dict[str, Any], int]] = {
     "llama": (llama, _LLAMA, {"kv_num_heads": 2}, 6),
     "llama, split by torch.export": (partial(llama, rotary="split"), _LLAMA, {"kv_num_heads": 2}, 6),
@@ -151,7 +151,7 @@ def test_block(make: Make, expected: dict[str, int], attributes: dict[str, Any],
 
 
 def test_each_past_has_a_name_of_its_own_for_its_length() -> None:
-    """torch.export gives each input its own symbols; keys and values are as many all the same."""
+    """torch.export gives each input its own symbols, although there are as many keys as values."""
     model = llama()
     value = next(value for value in model.graph.input if value.name == "past_value")
     value.type.tensor_type.shape.dim[2].dim_param = "past_of_values"
@@ -161,7 +161,7 @@ def test_each_past_has_a_name_of_its_own_for_its_length() -> None:
 
 
 def test_names_of_sizes_or_numbers() -> None:
-    """With the sizes known nothing is left of the arithmetic with shapes."""
+    """With known sizes no shape arithmetic remains."""
     model = llama()
     sizes = {name: SIZES[name] for name in ("batch", "sequence", "past", "total")}
     result = _compiled(model, free_dimension_overrides=sizes)
@@ -171,7 +171,7 @@ def test_names_of_sizes_or_numbers() -> None:
 
 @pytest.mark.parametrize("make", [llama, gpt2, gptj, t5, whisper, opset23, vit, clip])
 def test_a_second_time_nothing_changes(make: Make) -> None:
-    """Each pass takes all that it can at once, and says so when there is nothing."""
+    """Each pass finds everything at once, and reports when there is nothing."""
 
     target = Target.of(["webgpu", "wasm"], _manifests())
     level = _compiled(make(), graph_optimization_level="extended").model

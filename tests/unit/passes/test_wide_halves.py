@@ -1,4 +1,4 @@
-"""float16 between nodes on the CPU: what becomes float32, and where Casts are put."""
+"""float16 between nodes on the CPU: the values that become float32, and the places of Casts."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_types(
 
 
 def test_packed_weights_stay_narrow() -> None:
-    """They are packed as they are stored; a chain of the CPU is one of float32."""
+    """They are packed as stored; a chain on the CPU is in float32."""
     constants = {"w": np.ones((4, 16), HALF), "b": np.ones(16, HALF)}
     nodes = "m = MatMul(x, w)  a = Add(m, b)  e = Exp(a)  n = Neg(e)  q = Mul(n, e)  r = Sub(q, a)  y = Sin(r)"
     model = parse(f"g ({B}) => (float16[2,16] y) {{ {nodes} }}", constants)
@@ -134,7 +134,7 @@ def test_packed_weights_stay_narrow() -> None:
 
 
 def test_between_providers() -> None:
-    """A node alone between nodes of the GPU reads and writes what they do; only the CPU's own values are wide."""
+    """A single node between nodes of the GPU reads and writes their type; only the CPU's own values are wide."""
     nodes = "a = Relu(x)  b = Exp(a)  c = Neg(b)  y = Tanh(c)"
     model = parse(f"g ({B}) => (float16[2,4] y) {{ {nodes} }}")
     for node, name in zip(model.graph.node, "rent", strict=True):

@@ -1,4 +1,4 @@
-"""Real models, compiled for both providers, compute what native onnxruntime computes."""
+"""Real models, compiled for both providers, have native onnxruntime's results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_ocr(name: str, shape: tuple[int, ...], provider: str) -> None:
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-3, atol=1e-3)
 
 
-# Transposes that must be: at the input.
+# A necessary transpose: at the input.
 @pytest.mark.parametrize(
     ("name", "transposes", "at_most"), [(DET, 1, 104), (REC, 1, 80), (CLS, 1, 78)], ids=["det", "rec", "cls"]
 )

@@ -1,4 +1,4 @@
-"""The optimized graph, written as ONNX, computes the same in native onnxruntime."""
+"""The optimized graph, written as ONNX, has the same results in native onnxruntime."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_model_is_written_over_itself(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("least", "outside"), [(0, 3), (20, 2), (21, 1), (120, 1), (121, 0)])
 def test_a_file_for_initializers_by_onnxruntimes_entries(least, outside, tmp_path):
-    """Written as native onnxruntime does it: the same tensors lie outside, and it loads them."""
+    """As in native onnxruntime: the same tensors are outside, and it loads them."""
     text = """g (float[N,6] x, int64[1] i) => (float[N,5] y, float[1] z, float[1] p)
     { y = MatMul(x, w)  z = Gather(c, i)  p = Gather(t, i) }"""
     weights = {"w": np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)}
@@ -130,7 +130,7 @@ def test_entries_that_cannot_be(entries, tmp_path):
 
 
 def test_what_the_model_says_of_itself_stays(tmp_path):
-    """Tools choose by the producer which patterns they look for."""
+    """Tools select patterns by the producer."""
     model = parse("g (float[2] x) => (float[2] y) { y = Neg(x) }")
     model.producer_name, model.producer_version, model.domain = "pytorch", "2.13", "example"
     model.model_version, model.doc_string = 7, "words"

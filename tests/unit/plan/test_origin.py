@@ -1,4 +1,4 @@
-"""All plans of a session are made of the same files, whatever the current folder and the files are by then."""
+"""All plans of a session are made from the same files, however the current folder and the files change."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ VARIANT = ModelChanges(outputs=["y"])
 
 
 def put(folder, value: float) -> None:
-    """A model x * w with its w, which is this number, in a file beside it."""
+    """Write a model x * w with its w, this number, in a file next to it."""
     folder.mkdir(exist_ok=True)
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[3], data_location=TensorProto.EXTERNAL)
     tensor.external_data.add(key="location", value="w.bin")
@@ -71,7 +71,7 @@ def test_another_file(here, file, cached):
 
 
 def test_a_link_is_no_text(here):
-    """`..` behind a link is the parent of what it leads to."""
+    """`..` after a link is the parent of its target."""
     put(here / "b" / "inner", 3)
     (here / "a" / "link").symlink_to(here / "b" / "inner")
     assert weights(Origin("link/../model.onnx")) == [2, 2, 2]

@@ -1,4 +1,4 @@
-"""Plans on disk: found by contents, options and version; shared by processes; bounded; damaged ones passed over."""
+"""Plans on disk: found by contents, options and version; shared by processes; limited; damaged ones are ignored."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_damaged_files_are_passed_over_with_a_warning(cache, damage, caplog):
     with caplog.at_level(logging.WARNING, "py_ort"):
         assert not isinstance(planned(small_models.add(), cache), CachedModel)
     assert "is not used" in caplog.text
-    assert isinstance(planned(small_models.add(), cache), CachedModel)  # written anew
+    assert isinstance(planned(small_models.add(), cache), CachedModel)  # written again
 
 
 def _swapped(data: bytes) -> bytes:
@@ -264,7 +264,7 @@ def test_the_least_recently_used_go(tmp_path):
         for entry in cache.entries():  # file systems' clocks are coarse
             os.utime(entry.path, (entry.used - 10, entry.used - 10))
         if n == 1:
-            assert isinstance(planned(model(0), cache), CachedModel)  # used again: the other one is older now
+            assert isinstance(planned(model(0), cache), CachedModel)  # used again: now the other one is older
     assert [cache_has(cache, model(n)) for n in range(3)] == [True, False, True]
 
 
@@ -294,7 +294,7 @@ def test_two_processes_share_a_folder(tmp_path):
         assert process.communicate(timeout=100)[1] == b"" and process.returncode == 0
     cache = PlanCache(tmp_path / "plans")
     assert len(cache.entries()) == 6 and not list(cache.folder.glob("*.part"))
-    # And a process that has compiled nothing needs no compiler.
+    # A process that compiles nothing needs no compiler.
     script = script.replace("range(6)", "range(3)") + "assert 'onnx' not in sys.modules, 'onnx was imported'"
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=100)
 
@@ -339,7 +339,7 @@ def test_command_line(cache, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives files away, as root may")
 def test_files_of_other_users_are_passed_over(cache, tmp_path, monkeypatch, caplog):
-    """A folder that is named may be one where others can write."""
+    """A folder set by the user may be one where others can write."""
     path = external_model(tmp_path, [1, 2, 3])
     planned(path, cache)
     (entry,) = cache.entries()
@@ -371,7 +371,7 @@ def test_weights_that_change_in_their_place_are_noticed(cache, caplog):
     graph = "g (float[1,64] x) => (float[1,67] y) { y = MatMul(x, w) }"
     model = parse(graph, {"w": np.random.default_rng(1).standard_normal((64, 67)).astype(np.float32)})
     first = planned(model.SerializeToString(), cache)
-    assert isinstance(planned(model.SerializeToString(), cache), CachedModel)  # looked at once
+    assert isinstance(planned(model.SerializeToString(), cache), CachedModel)  # validated once
     (entry,) = cache.entries()
     with entry.path.open("r+b") as file:
         file.seek(-2000, os.SEEK_END)
@@ -382,7 +382,7 @@ def test_weights_that_change_in_their_place_are_noticed(cache, caplog):
 
 @pytest.mark.skipif(os.name != "posix", reason="has no such rights")
 def test_the_users_folder_is_closed(tmp_path, monkeypatch):
-    """Also one that an earlier version, or a program that prepares homes, left open; one that is named stays open."""
+    """Even if an earlier version, or a program that prepares homes, left it open; one set by the user stays open."""
     monkeypatch.delenv("PY_ORT_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PY_ORT_CACHE", "1")

@@ -1,4 +1,4 @@
-"""Plans that a thread is still storing: listed and removed as those that lie there."""
+"""Plans that a thread is still storing: listed and removed like stored ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from py_ort.runtime.planning import Planner
 
 @pytest.fixture
 def cache(tmp_path):
-    """Three plans on their way into a cache."""
+    """Three plans that are being stored in a cache."""
     cache = PlanCache(tmp_path / "plans")
     for sizes in ({}, {"N": 4}, {"N": 5}):
         planner = Planner(Origin(small_models.add()), None, cache)

@@ -58,7 +58,7 @@ def _same(written, model, sizes):
 
 
 def test_arithmetic_with_unknown_sizes_stays(tmp_path):
-    """Tools look for it, and native onnxruntime leaves it, too: only passes know that a difference is 0."""
+    """Tools look for it, and native onnxruntime keeps it, too: only passes know that a difference is 0."""
     model = parse(_HEADS, _INDICES, opset=14)
     written = _written(model, tmp_path)
     assert _operators(written) == _operators(model)
@@ -68,7 +68,7 @@ def test_arithmetic_with_unknown_sizes_stays(tmp_path):
 
 
 def test_known_sizes_are_folded(tmp_path):
-    """As native onnxruntime does it: what is left hangs on the input's values."""
+    """As in native onnxruntime: the rest depends on the input's values."""
     model = parse(_HEADS, _INDICES, opset=14)
     written = _written(model, tmp_path, input_shapes={"x": [2, 5, 8]})
     assert _operators(written) == {"Reshape": 1, "Transpose": 1, "Relu": 1}
@@ -183,7 +183,7 @@ def test_which_form(level, disabled, expected):
 
 @pytest.mark.parametrize("level", [1, 2, 99])
 def test_onnxruntimes_fusions_find_what_they_find_behind_native(level, tmp_path):
-    """In what `onnxruntime.transformers.optimizer` has written before it fuses."""
+    """In the output of `onnxruntime.transformers.optimizer` before it fuses."""
     import onnxruntime
     from onnxruntime.transformers.optimizer import optimize_by_fusion
 
@@ -204,7 +204,7 @@ def test_onnxruntimes_fusions_find_what_they_find_behind_native(level, tmp_path)
 
 @pytest.mark.parametrize("level", ["disabled", "basic"])
 def test_attributes_with_defaults_are_stated(level, tmp_path):
-    """As onnxruntime does in whatever it writes: its tools ask nodes for them."""
+    """As in onnxruntime's files: its tools read these attributes."""
     made = parse("g (float[N, 4] x) => (float[N, 1] y) { m = ReduceMean<axes=[-1]>(x) y = LeakyRelu(m) }", opset=17)
     written = _written(made, tmp_path, graph_optimization_level=level)
     told = {
@@ -216,7 +216,7 @@ def test_attributes_with_defaults_are_stated(level, tmp_path):
 
 @pytest.mark.parametrize("level", ["disabled", "basic"])
 def test_outputs_keep_their_shapes(level, tmp_path):
-    """Also one that another node reads; and nodes have no empty `overload`, which texts of them would show."""
+    """Even one that another node reads; and nodes have no empty `overload`, which their texts would show."""
     made = parse("g (float[2,N] a) => (float[2,N] x, float[2,N] y) { s = Neg(a) x = Abs(s) y = Mul(x, a) }", opset=18)
     written = _written(made, tmp_path, graph_optimization_level=level)
     assert [output.type.tensor_type.shape for output in written.graph.output] == [
@@ -229,7 +229,7 @@ def test_outputs_keep_their_shapes(level, tmp_path):
     ("opset", "axis", "fused"), [(16, 2, False), (17, 2, True), (17, 1, False), (18, 2, True), (21, -1, True)]
 )
 def test_layer_normalization_is_fused_where_the_opset_has_it(opset, axis, fused, tmp_path):
-    """As native onnxruntime does at its basic level."""
+    """As in native onnxruntime at its basic level."""
     axes, reads = (f"<axes=[{axis}]>", "") if opset < 18 else ("", ", last")
     text = f"""g (float[N,3,4] x) => (float[N,3,4] y) {{ m = ReduceMean{axes}(x{reads})  d = Sub(x, m)  s = Pow(d, two)
         v = ReduceMean{axes}(s{reads})  e = Add(v, eps)  r = Sqrt(e)  q = Div(d, r)  g = Mul(q, k)  y = Add(g, b) }}"""

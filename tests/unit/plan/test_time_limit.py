@@ -1,4 +1,4 @@
-"""`create_timeout` bounds what the compiler does, and small models cannot make it take all memory."""
+"""`create_timeout` limits the compiler, and small models cannot make it use all memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMIT = 0.5
 
 
 def calling(depth: int, calls: int) -> onnx.ModelProto:
-    """Functions, each of which calls the one before so many times."""
+    """Functions that each call the previous one `calls` times."""
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("l", 1)]
     functions = [helper.make_function("l", "F0", ["a"], ["v1"], [helper.make_node("Neg", ["a"], ["v1"])], opsets)]
     for level in range(1, depth):
@@ -61,7 +61,7 @@ def test_a_limit_is_kept(make: Callable[[], onnx.ModelProto]) -> None:
     with pytest.raises(Timeout, match=r"the model took longer than create_timeout \(0.5 s\)"):
         planner.expect(["wasm"], CompileOptions())
         planner.plan(["wasm"], CompileOptions())
-    assert time.monotonic() - began < LIMIT + 20  # reading is not cut short; machines may be busy
+    assert time.monotonic() - began < LIMIT + 20  # reading is not interrupted; machines may be busy
 
 
 def test_functions_that_become_too_many_nodes() -> None:

@@ -1,4 +1,4 @@
-"""A BERT as PyTorch exports it: what is left of its shape arithmetic, norms and Gelus."""
+"""A BERT exported by PyTorch: the rest of its shape arithmetic, norms and Gelus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles without a browser: clocks, events, adding up, and onnxruntime's own traces."""
+"""Profiles without a browser: clocks, events, sums, and onnxruntime's own traces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from py_ort.profiling.trace import GpuTimes, Trace
 
 
 class _Pages:
-    """A page whose clock began 2 s ago on a Python clock that the test moves; answers take longer and longer."""
+    """A page whose clock started 2 s ago on a Python clock that the test moves; answers are slower each time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.delay = 100.0, 0.001

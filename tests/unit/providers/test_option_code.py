@@ -1,4 +1,4 @@
-"""All that is made of a provider's options follows from its folder: code, docs, and how a browser is started."""
+"""Everything generated from a provider's options follows from its folder: code, docs, and a browser's start."""
 
 from __future__ import annotations
 

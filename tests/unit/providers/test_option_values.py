@@ -22,7 +22,7 @@ INCLUDE = Path(__file__).resolve().parents[3] / "wasm_build/include"
 HEADER = INCLUDE / "py_ort/webgpu_provider_options.h"
 GENERATED = INCLUDE / "py_ort/gen/webgpu_options_generated.h"
 OPTIONS = {option.key: option for option in WEBGPU.options}
-#: Given -> the string that it is.
+#: Given -> its string.
 VALUES = {
     "flag, truth": ({"enableGraphCapture": True}, {"enableGraphCapture": "1"}),
     "flag, text": ({"enableGraphCapture": "False"}, {"enableGraphCapture": "0"}),

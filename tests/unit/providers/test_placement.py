@@ -1,4 +1,4 @@
-"""Who runs what."""
+"""The placement of nodes."""
 
 from __future__ import annotations
 
@@ -234,13 +234,13 @@ UNKNOWN_INDICES = {
 
 @pytest.mark.parametrize("text", UNKNOWN_INDICES.values(), ids=UNKNOWN_INDICES)
 def test_indices_need_not_be_known_to_fit(text: str) -> None:
-    """Whatever operator they are for: a place is one of a tensor that exists."""
+    """For any operator: an index refers to an existing tensor."""
     last = compile_model(parse("g " + text).SerializeToString()).placement.nodes[-1]
     assert (last.provider, last.op_type[:6]) == ("webgpu", "Gather")
 
 
 def test_a_name_in_a_domain_of_the_users_means_what_the_user_says() -> None:
-    """An operator that is called Gather need not take places, nor ArgMax give some."""
+    """A user's operator called Gather need not have indices, nor one called ArgMax make any."""
     i64 = ir.TensorType(ir.DataType.INT64)
     for domain, (found, lookup) in {"": (None, None), "my.ops": ("output 0", "input 1")}.items():
         x = ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape([3]))
@@ -285,7 +285,7 @@ def test_a_node_between_nodes_on_the_cpu(graph: str, relu: str) -> None:
 
 @pytest.mark.parametrize("op_type", ["QuickGelu", "FastGelu", "FusedMatMul"])
 def test_one_of_com_microsoft_between_nodes_on_the_cpu(op_type: str) -> None:
-    """Light ones go there as those of ai.onnx do, heavy ones do not."""
+    """Light ones are placed like those of ai.onnx, heavy ones are not."""
     second = ", d" if op_type == "FusedMatMul" else ""
     model = parse(
         f"g (float[4,4] x) => (float[4,4] y) {{ d = Sin(x)  q = com.microsoft.{op_type}(d{second})  y = Cos(q) }}"
@@ -333,7 +333,7 @@ def test_devices_are_asked_and_answer_once() -> None:
         result = compile_model(parse(text).SerializeToString(), providers=["webnn", "webgpu", "wasm"], devices=devices)
         found = {node.op_type + str(i): (node.provider, node.reason) for i, node in enumerate(result.placement.nodes)}
         assert found["Relu0"] == found["Relu2"] == ("webgpu", "webnn: not with two axes")
-        assert found["Tanh1"] == found["Relu3"] == ("webnn", "")  # sizes that are not known are told by the run
+        assert found["Tanh1"] == found["Relu3"] == ("webnn", "")  # the run reports unknown sizes
     assert asked == [("webnn", ["Relu", "Tanh"])]
 
 

@@ -1,4 +1,4 @@
-"""From the list that a user gives to the providers to open."""
+"""From a user's list to the providers to open."""
 
 import pytest
 

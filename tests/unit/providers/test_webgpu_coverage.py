@@ -1,4 +1,4 @@
-"""The built page has WebGPU kernels for what onnxruntime-web's WebGPU providers have, and for more."""
+"""The built page has WebGPU kernels for the operators of onnxruntime-web's WebGPU providers, and for more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from py_ort.ir.operators import parts
 from py_ort.providers.manifest import load_manifests
 
-#: onnxruntime-web's JSEP, reductions and control flow aside.
+#: onnxruntime-web's JSEP, without reductions and control flow.
 JSEP = """Abs Acos Acosh Add ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BatchNormalization Cast Ceil Clip Concat
 Conv ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div Einsum Elu Equal Erf Exp Expand Flatten Floor
 Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual GridSample HardSigmoid
@@ -24,7 +24,7 @@ QuantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMu
 GroupNormalization Attention RMSNormalization STFT DFT DeformConv MaxUnpool Col2Im NonZero Compress Unique
 NonMaxSuppression LinearAttention CausalConvWithState NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss AffineGrid Det
 MaxRoiPool"""
-#: Of com.microsoft, made of others.
+#: Of com.microsoft, made from others.
 PARTS = """DynamicQuantizeMatMul EmbedLayerNormalization GroupNorm MatMulBnb4 MatMulIntegerToFloat NhwcConv QAttention
 QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearSigmoid
 QLinearSoftmax QLinearWhere SkipGroupNorm"""

@@ -1,4 +1,4 @@
-"""docs/compatibility.md: rows of runs, and what nobody tried."""
+"""docs/compatibility.md: rows of runs, and combinations that were not tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the cases of a fleet are compiled."""
+"""The place where the cases of a fleet are compiled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from py_ort import BrowserOptions
 from py_ort.testing.nodes import has_processes, nodes_of
 
-#: Prints what is imported for a case after the least model was compiled.
+#: Prints the imports for a case after the smallest model was compiled.
 LATER = """
     import sys
     from onnx import TensorProto, helper

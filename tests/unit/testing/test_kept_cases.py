@@ -1,4 +1,4 @@
-"""Cases kept in a file are as they were; what is no such file is generated again."""
+"""Cases kept in a file are unchanged; other files are generated again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES = [
 
 
 def told(value: Any) -> Any:
-    """All of a value, to compare."""
+    """All parts of a value, to compare."""
     if isinstance(value, list):
         return [told(each) for each in value]
     return value if value is None else (value.dtype, value.shape, value.dtype == object or value.tobytes(), str(value))
@@ -68,5 +68,5 @@ def test_nodes_are_generated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for _ in range(2):
         assert [case.id for case in onnx_node.cases()] == ["test_a", "test_b"]
     assert made == [1]
-    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")  # where nothing can be kept
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")  # no cases can be stored there
     assert [case.id for case in onnx_node.cases()] == ["test_a", "test_b"] and made == [1, 1]

@@ -1,4 +1,4 @@
-"""Folders of models and data sets: what they have in other files is read from these folders only."""
+"""Folders of models and data sets: their external data is read from these folders only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests in onnxruntime-web's format, with the input shapes that they ask for and with the others."""
+"""Tests in onnxruntime-web's format, with the requested input shapes and with others."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _shape(model: bytes) -> list[int] | None:
 
 @pytest.mark.parametrize(("text", "told"), [('{"a": 1}', "no array of operator tests"), ("[1,", "no JSON")])
 def test_a_file_of_something_else(tmp_path: Path, text: str, told: str) -> None:
-    """As onnxruntime-web has them beside the folder of its operator tests."""
+    """Such files are in onnxruntime-web next to the folder of its operator tests."""
     (tmp_path / "suite.jsonc").write_text(text)
     with pytest.raises(InvalidArgument, match=f"suite.jsonc is {told}"):
         cases(tmp_path)

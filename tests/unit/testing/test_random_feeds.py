@@ -1,4 +1,4 @@
-"""Random inputs: sizes that fit each other, and values that the model has a branch for."""
+"""Random inputs: sizes that fit each other, and values for which the model has a branch."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_shapes_that_do_not_fit(given, said):
 
 
 def test_values_that_a_model_compares_an_input_with():
-    """As a speech model does with its sample rate."""
+    """As in a speech model with its sample rate."""
     text = """g (float[N] x, int64 sr, int64[1] other, int64[N] many) => (float[N] y) {
         rate = Constant<value_int=16000>()
         same = Identity(sr)

@@ -1,4 +1,4 @@
-"""Expectations, and what they did not say."""
+"""Expectations, and results without one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_surprises(known: dict[str, str], said: list[str]) -> None:
 
 
 def test_nothing_was_run() -> None:
-    """Not what the expectations said, whatever that was."""
+    """The result does not depend on the expectations."""
     assert surprises(replace(RESULTS, error="NoAdapter: none", known={"bad": Expectation("")})) == ["NoAdapter: none"]
 
 
@@ -66,7 +66,7 @@ def test_expectations(tmp_path: Path) -> None:
 
 
 def test_lists_of_our_own() -> None:
-    """One for all providers, and one for what WebGPU alone cannot do."""
+    """One for all providers, and one for cases that only WebGPU cannot run."""
     shared, alone = expectations_of("onnx-node", "wasm"), expectations_of("onnx-node", "webgpu", fallback=False)
     assert shared == expectations_of("onnx-node", "webgpu") == expectations_of("onnx-node", "wasm", fallback=False)
     assert len(alone) > len(shared) > 0

@@ -1,4 +1,4 @@
-"""User kernels to the compiler: checks of the declaration, of models that use them, inference, placement, plan."""
+"""User kernels in the compiler: checks of the declaration, of models that use them, inference, placement, plan."""
 
 from __future__ import annotations
 

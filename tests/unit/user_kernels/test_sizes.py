@@ -1,4 +1,4 @@
-"""The language of sizes: the same values in Python and in the page, symbols in Python, and mistakes."""
+"""The language of sizes: the same values in Python and in the page, symbols in Python, and errors."""
 
 from __future__ import annotations
 

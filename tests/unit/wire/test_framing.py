@@ -1,4 +1,4 @@
-"""Frames: any cut of a message into frames gives the message back; what does not fit is refused."""
+"""Frames: joined frames are the original message, however it was cut; invalid ones are refused."""
 
 import struct
 
@@ -82,7 +82,7 @@ def _message(assembler: Assembler, fill: int, size: int) -> memoryview:
 
 @pytest.mark.parametrize("held", ["payload", "array", "part", "reshaped"])
 def test_memory_that_is_seen_is_not_used_again(held: str) -> None:
-    """Whatever sees a message, at whatever remove: its bytes stay; when nothing does, they serve the next one."""
+    """As long as anything refers to a message's memory, its bytes stay; afterwards the next message uses the memory."""
     assembler, size = Assembler(), 3 * FRAME_SIZE
     views = {
         "payload": lambda payload: payload,

@@ -69,7 +69,7 @@ def _files(side: str) -> dict[str, str]:
 
 
 def _exported(path: str) -> set[str]:
-    """Names of the types in one of them."""
+    """Names of the types in one of the files."""
     text = Path(f"{path}.ts").read_text()
     lists = re.findall(r"^export type \{([^}]*)\}", text, re.MULTILINE)
     return {

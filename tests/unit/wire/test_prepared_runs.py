@@ -1,4 +1,4 @@
-"""Runs like those before are told in few words, which mean the same."""
+"""Runs like earlier ones are sent as a reference, with the same meaning."""
 
 from concurrent.futures import Future
 from typing import Any
@@ -16,13 +16,13 @@ TYPES = {"ids": "tensor(int64)", "parts": "seq(tensor(float))"}
 
 
 class Session:
-    """A session's runs, of which each has a cache on the GPU and feeds on the CPU."""
+    """A session's runs, each with a cache on the GPU and feeds on the CPU."""
 
     def __init__(self) -> None:
         self.prepared = PreparedRuns()
 
     def run(self, cache: int, **feeds: Any) -> tuple[Prepared, Future[None], RunT, int]:
-        """The message, the future of its answer, what it would be if it were told whole, its payload's size."""
+        """Return the message, the future of its answer, the run in full, and its payload's size."""
         layout, future = Layout(), Future[None]()
         own = [pack_value(name, value, TYPES[name], layout) for name, value in feeds.items()]
 

@@ -1,4 +1,4 @@
-"""The protocol's state machine, against a page made of bytes."""
+"""The protocol's state machine, with a page made of bytes."""
 
 import random
 

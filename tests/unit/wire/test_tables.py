@@ -1,4 +1,4 @@
-"""Descriptions of tensors are read at once, as FlatBuffers' own classes read them."""
+"""Descriptions of tensors are read directly, with the same results as FlatBuffers' own classes."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_they_are_what_the_generated_classes_read(whole: bool) -> None:
 
 
 def test_damaged_headers_are_refused_or_read() -> None:
-    """Whatever a byte is, nothing but a `ProtocolError` comes of it."""
+    """For any byte, the only error is `ProtocolError`."""
     header, refused = result(), 0
     for at in range(8, len(header)):
         for value in (0, 0x7F, 0xFF):

@@ -1,4 +1,4 @@
-"""Tensors: every dtype of ONNX comes back as it went."""
+"""Tensors: every dtype of ONNX returns unchanged."""
 
 import ml_dtypes
 import numpy as np
