@@ -138,7 +138,7 @@ def test_exported(tmp_path: Path) -> None:
 
 
 def test_conformance() -> None:
-    """One has its kernel there, the other is left to the CPU."""
+    """One has its kernel there, the other runs on the CPU."""
     named = "test_(relu|sigmoid|add|add_bcast|matmul_[234]d|matmul_1d_1d)$"
     cases = ("conformance", "onnx-node", "--filter", named, "--jobs", 1)
     assert " 0 failed" in asked(*cases, "--provider", "mirror")
@@ -207,7 +207,7 @@ def test_a_lost_device_ends_its_own_sessions_only(told: dict[str, Any]) -> None:
 
 
 def test_copies_and_locations() -> None:
-    """From device to device through the heap; and places of others are refused, or said to be none."""
+    """From device to device through the heap; places of others are refused, or reported as unknown."""
     for names in (("mirror", "mirror"), ("mirror", "webgpu"), ("webgpu", "mirror")):
         source, target = (py_ort.OrtValue.ortvalue_from_numpy(X + i, name) for i, name in enumerate(names))
         py_ort.copy_tensors([source], [target])

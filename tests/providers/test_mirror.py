@@ -1,4 +1,4 @@
-"""A provider in a folder of its own (mirror), which no other file knows: built in, and used by all that there is."""
+"""A provider in a separate folder (mirror), which no other file names: built in, and used by all tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CORE = ["core.mjs", "core.wasm", "rare_kernels.wasm", "kernels.wasm.json", "simd
 
 @pytest.fixture(scope="module")
 def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page with the provider, and the core as it is."""
+    """The page with the provider, and the unchanged core."""
     folder = tmp_path_factory.mktemp("assets")
     subprocess.run(["node", BUILD, "--out", folder], check=True, env=NAMED, stdout=subprocess.PIPE)
     for name in CORE:

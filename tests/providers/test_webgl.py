@@ -107,7 +107,7 @@ def test_later_runs_compile_and_make_nothing(on_webgl) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "int64", "int32", "uint8", "int8", "bool"])
 def test_each_type_goes_there_and_back(on_webgl, dtype: str) -> None:
-    """More elements than a row of a texture has, and not whole texels."""
+    """More elements than a row of a texture, and not whole texels."""
     values = RNG.integers(0, 2 if dtype == "bool" else 100, size=(3, 11111)).astype(dtype)
     form = helper.np_dtype_to_tensor_dtype(values.dtype)
     proto = model([helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0])], {"x": (form, ["a", "b"])}, ["y"], {})
@@ -121,7 +121,7 @@ def test_what_is_no_number_stays(on_webgl) -> None:
 
 
 def test_many_tensors_are_joined(on_webgl) -> None:
-    """More of them than a shader has textures."""
+    """More tensors than a shader has textures."""
     names = [f"x{i}" for i in range(37)]
     nodes = [helper.make_node("Relu", [name], [f"r{name}"]) for name in names]
     nodes.append(helper.make_node("Concat", [f"r{name}" for name in names], ["y"], axis=1))
@@ -194,7 +194,7 @@ def test_outputs_in_tensors_that_are_there(on_webgl) -> None:
 
 
 def test_a_write_to_a_part_leaves_the_rest() -> None:
-    """Of a tensor in a texture, too; a copy from another tensor neither changes what lies behind it."""
+    """For a tensor in a texture, too; a copy from another tensor does not change the bytes after it."""
     data, other = (RNG.integers(0, 256, 40_000, np.uint8).tobytes() for _ in range(2))
     with JsepBackend(browser=BROWSER, provider="webgl") as backend:
         first, second, third = (backend.alloc(len(data)) for _ in range(3))
@@ -217,7 +217,7 @@ def test_options() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 def test_a_lost_context(page_errors) -> None:
-    """The session says that its context is lost, and the next session gets a new one."""
+    """The session reports that its context is lost, and the next session gets a new one."""
     flag = f"--py-ort-test={uuid.uuid4().hex}"
     browser = BrowserOptions(launcher="playwright", webgpu="software", flags=(flag,), idle_timeout=0.1)
     feeds = {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)}

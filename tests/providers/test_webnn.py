@@ -1,4 +1,4 @@
-"""WebNN: sessions and ONNX's cases in a Chromium that has it (`make webnn` fetches one), and words where none is."""
+"""WebNN: sessions and ONNX's cases in a Chromium that has it (`make webnn` fetches one), and errors elsewhere."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_values_stay_there(session: py_ort.InferenceSession) -> None:
 
 @needs_webnn
 def test_values_are_written_in_place() -> None:
-    """Also a value that is fed, as a cache is, and the output that is an input."""
+    """Including a value that is fed, such as a cache, and an output that is an input."""
     feeds = [small_models.floats("x", [1, 3]), small_models.floats("w", [3])]
     nodes = [helper.make_node("Add", ["x", "w"], ["y"]), helper.make_node("Identity", ["x"], ["z"])]
     model = small_models.model(nodes, feeds, [small_models.floats(name, [1, 3]) for name in "yz"])
@@ -122,7 +122,7 @@ def test_values_are_written_in_place() -> None:
 @needs_webnn
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 def test_a_context_that_is_lost() -> None:
-    """The session says so, and the next one, in the same page, has a new context."""
+    """The session reports it, and the next one, in the same page, has a new context."""
     flag = f"--py-ort-test={uuid.uuid4().hex}"
     options = BrowserOptions(browser=str(CHROMIUM), flags=(flag,), idle_timeout=0.1)
     x = RNG.normal(size=(1, 3, 6, 6)).astype(np.float32)
@@ -210,7 +210,7 @@ def test_exported(tmp_path: Path) -> None:
 
 @needs_webnn
 def test_node_cases() -> None:
-    """One in twelve of ONNX's: nothing is wrong, whatever is left to the CPU."""
+    """One in twelve of ONNX's: none has a wrong result, whatever runs on the CPU."""
     cases = [
         "conformance",
         "onnx-node",
@@ -237,7 +237,7 @@ def test_a_browser_without_it_says_so() -> None:
 @needs_webnn
 def test_the_browser_is_asked_before_a_node_is_placed() -> None:
     value = helper.make_tensor_value_info
-    shape = [2] * 9  # more axes than it knows
+    shape = [2] * 9  # more axes than it supports
     nodes = [
         helper.make_node("Relu", ["x"], ["r"], name="relu"),
         helper.make_node("Reshape", ["r", "s"], ["f"], name="view"),

@@ -27,7 +27,7 @@ def weights(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def constants(kind: type) -> dict[str, np.ndarray]:
-    """Of tensors of int8, or of the same moved by 128."""
+    """For tensors of int8, or the same plus 128."""
     rng = np.random.default_rng(4)
     moved = 0 if kind is np.int8 else 128
     steps = np.linspace(0.002, 0.01, 8, dtype=np.float32)
@@ -45,7 +45,7 @@ def constants(kind: type) -> dict[str, np.ndarray]:
     }
 
 
-# id: (body from the integers q [1, 8, 9, 9] to the floats f; the scale and zero point that f is quantized in)
+# id: (body from the integers q [1, 8, 9, 9] to the floats f; the scale and zero point of f's quantization)
 OF_CHANNELS = "v = DequantizeLinear<axis=0>({}, steps, zeros)  o = DequantizeLinear<axis=0>(b, bs, bz)"
 OF_ALL = "v = DequantizeLinear({}, sw, {})"
 CASES = {

@@ -1,4 +1,4 @@
-"""WebNN's operators in forms that ONNX's cases do not have: each against native onnxruntime, and none on the CPU."""
+"""WebNN's operators in forms that ONNX's cases lack: each against native onnxruntime, and none on the CPU."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 
 @pytest.fixture(autouse=True)
 def drawn_alike() -> None:
-    """Draw the same for a test whichever others came before it."""
+    """Draw the same for a test, whatever tests came before it."""
     RNG.bit_generator.state = STATE
 
 
@@ -84,7 +84,7 @@ def compare(
 @pytest.mark.parametrize("axis", [1, 2, 3])
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax", "ArgMax"])
 def test_axes_between_others(op: str, axis: int) -> None:
-    """Browsers put transposes around images, and take them away; what an operator makes is another's operand."""
+    """Browsers insert and remove transposes around images; an operator's result is another's operand."""
     ends = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
     nodes = [
         node("Resize", "x s", "a", **ends),
@@ -195,7 +195,7 @@ ATTENTIONS = [
 @pytest.mark.parametrize("constants", [False, True], ids=["fed", "constant"])
 @pytest.mark.parametrize("case", ATTENTIONS, ids=[case.id for case in ATTENTIONS])
 def test_attentions(case: Case, constants: bool) -> None:
-    """The tables of tests/ops, once with all inputs fed and once with all but the first as constants."""
+    """The tables of tests/ops, once with all inputs as feeds and once with all but the first as constants."""
     arrays = case.arrays()
     names = [f"x{i}" if array is not None else "" for i, array in enumerate(arrays)]
     given = {name: array for name, array in zip(names, arrays, strict=True) if array is not None}
@@ -210,7 +210,7 @@ def test_attentions(case: Case, constants: bool) -> None:
 
 @pytest.mark.parametrize("equation", ["ab,bc,ca->", "ab,bc,ca->ac"])
 def test_constants_whose_axes_change_places(equation: str) -> None:
-    """A browser that turns a constant and then reshapes it must not take its axes for those before."""
+    """A browser that transposes a constant and then reshapes it must not use its earlier axes."""
     fed, kept = {"x": floats(2, 3)}, {"b": floats(3, 4), "c": floats(4, 2)}
     compare([node("Einsum", "x b c", equation=equation)], fed, kept)
 

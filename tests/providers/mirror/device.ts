@@ -1,4 +1,4 @@
-// A device that is JavaScript's memory: what it is asked is done at once.
+// A device in JavaScript's memory: it executes each command at once.
 import { ElementForms } from '../../../web/src/contract/elements';
 import { BufferTable } from '../../../web/src/device/buffers';
 import { newCounters } from '../../../web/src/device/counters';

@@ -1,4 +1,5 @@
-// A provider whose device is a mirror of the core: typed arrays in JavaScript. What a provider must have, and no more.
+// A provider whose device is a mirror of the core: typed arrays in JavaScript. It has only the required parts of a
+// provider.
 import type { Devices, ProviderModule } from '../../../web/src/device/module';
 import { invalid } from '../../../web/src/errors';
 import { MirrorDevice } from './device';

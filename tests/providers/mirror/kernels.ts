@@ -14,7 +14,7 @@ export interface MirrorKernel {
 const FLOATS = [['float32']] as const;
 const matrix = (input: number) => ({ rank: { input, min: 2, max: 2 }, otherwise: 'products of more than matrices' });
 
-/** The size of axis `i` from the back, and how far apart its elements are: 0 where the tensor has one for all. */
+/** The size of axis `i` from the end, and the distance between its elements: 0 if the tensor repeats one. */
 const axis = (dims: Dims, i: number) => dims[dims.length - 1 - i] ?? 1;
 const step = (dims: Dims, i: number) =>
   axis(dims, i) === 1 ? 0 : dims.slice(dims.length - i).reduce((product, size) => product * size, 1);
