@@ -1,4 +1,4 @@
-"""The npm package, built and installed as its users install it."""
+"""The npm package, built and installed like its users do."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def package(installed: Path) -> Path:
 
 @pytest.fixture
 def project(package: Path, tmp_path: Path) -> Path:
-    """An empty folder where the package is installed."""
+    """An empty folder with the package installed."""
     shutil.copytree(package, tmp_path / "node_modules/py-ort-web")
     (tmp_path / "package.json").write_text('{ "type": "module" }')
     return tmp_path
@@ -54,7 +54,7 @@ def project(package: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def site(project: Path) -> Iterator[Callable[..., StaticSite]]:
-    """Serves a folder, the project's if none is named, with the models of `usual_script`."""
+    """Serves a folder, by default the project's, with the models of `usual_script`."""
     sites: list[StaticSite] = []
 
     def serve(folder: Path = project, headers: Mapping[str, str] | None = None) -> StaticSite:
@@ -70,7 +70,7 @@ def site(project: Path) -> Iterator[Callable[..., StaticSite]]:
 
 @pytest.fixture(scope="session")
 def of_npm() -> Callable[[str, str], Path]:
-    """Another package's folder in node_modules; the test is skipped where it cannot be had."""
+    """Another package's folder in node_modules; the test is skipped if it cannot be fetched."""
 
     def find(name: str, version: str) -> Path:
         try:

@@ -1,5 +1,5 @@
 // Runs the cases of test_node.py: node node_cases.mjs PROVIDER FOLDER. Each is NAME.pyort with NAME.json, its feeds;
-// what came out goes to FOLDER/PROVIDER.json.
+// the results are written to FOLDER/PROVIDER.json.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -11,12 +11,12 @@ const bytesOf = ({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byte
 function tensor({ type, dims, bytes }) {
   const { buffer, byteOffset, byteLength } = Buffer.from(bytes, 'base64');
   const own = buffer.slice(byteOffset, byteOffset + byteLength);
-  // Node 20 has no Float16Array: there its elements are given as bits.
+  // Node 20 has no Float16Array: its elements are bits there.
   const elements = type === 'float16' ? new Uint16Array(own) : new new Tensor(type, []).data.constructor(own);
   return new Tensor(type, elements, dims);
 }
 
-/** Models come in all the ways that there are. */
+/** Models are passed in all possible ways. */
 const sources = [
   (file) => file,
   (file) => path.relative('.', file),

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-#: By an interface of onnxruntime-common: the type whose members its members have to be.
+#: By an interface of onnxruntime-common: the type that must have the same members.
 MEMBERS_OF = {
     "InferenceSession": "ort.InferenceSession",
     "InferenceSessionFactory": "typeof ort.InferenceSession",
@@ -39,7 +39,7 @@ _MEMBER = re.compile(r"(?:readonly |get |set )*(?:(\w+)|'([\w-]+)')(?:<[^(]*>)?\
 
 
 def declared(folder: Path) -> Iterator[tuple[str, str]]:
-    """Give each name with the line of TypeScript that is an error where it is missing.
+    """Yield each name with a line of TypeScript that is an error if the name is missing.
 
     Args:
         folder: onnxruntime-common's dist/esm.
@@ -53,7 +53,7 @@ def declared(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _of_file(text: str, public: bool) -> Iterator[tuple[str, str]]:
-    """Declarations stand at the first column, members four columns further in, those of namespaces eight."""
+    """Declarations begin in the first column, members four columns further in, those of namespaces eight."""
     outer = inner = ""
     for line in filter(str.strip, text.split("\n")):
         column, code = len(line) - len(line.lstrip()), line.strip()
@@ -80,7 +80,7 @@ def missing(names: Mapping[str, str], package: str, folder: Path, compiler: Path
     Args:
         names: From `declared`.
         package: Its name.
-        folder: Where it is installed.
+        folder: Its installation.
         compiler: TypeScript's tsc.
     """
     lines = [line.replace("NUMBER", f"n{i}").replace("PACKAGE", package) for i, line in enumerate(names.values())]

@@ -1,4 +1,4 @@
-"""The npm package by webpack 5 and Rollup, in a page and in a worker of its own; by Next.js; by Vite under a policy."""
+"""The npm package by webpack 5 and Rollup, in a page and in a worker; by Next.js; by Vite under a policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROLLUP = "4.68.8"
 RESOLVE = "16.0.3"
 VITE = "8.3.8"
 NEXT = "16.4.6"
-#: Sessions in the runtime's worker, then in the thread that asks.
+#: Sessions in the runtime's worker, then in the current thread.
 BOTH = f"""import * as ort from 'py-ort-web';
 {PAGE}
 const both = async () => {{
@@ -49,7 +49,7 @@ def visit_all(served: StaticSite, times: int = 4) -> None:
 def test_webpack(
     project: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path], url: bool | str
 ) -> None:
-    """Next.js has it make paths of the URLs of files, which have no origin."""
+    """Next.js makes it turn the URLs of files into paths, which have no origin."""
     write_sources(project)
     config = {
         "mode": "production",
@@ -73,7 +73,7 @@ def test_webpack(
 
 
 def test_rollup(project: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path]) -> None:
-    """It copies no files: they are put beside the bundle, as the README says."""
+    """It copies no files: they are put next to the bundle, as the README says."""
     write_sources(project)
     resolve = of_npm("@rollup/plugin-node-resolve", RESOLVE)
     script = f"""
@@ -93,7 +93,7 @@ def test_rollup(project: Path, site: Callable[..., StaticSite], of_npm: Callable
 def test_next(
     project: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path], flag: list[str]
 ) -> None:
-    """Its app router prerenders the page in Node, and makes paths of the URLs of files."""
+    """Its app router prerenders the page in Node, and turns the URLs of files into paths."""
     shutil.copytree(of_npm("next", NEXT).parent, project / "node_modules", dirs_exist_ok=True, symlinks=True)
     (project / "package.json").write_text('{ "private": true }')
     (project / "next.config.mjs").write_text("export default { output: 'export' };")
@@ -125,7 +125,7 @@ def test_next(
 def test_vite_under_a_policy(
     project: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path]
 ) -> None:
-    """Threads are workers of the site, not of a data: URL: Vite makes those of small files."""
+    """Threads are workers of the site, not of a data: URL, into which Vite turns small files."""
     (project / "main.js").write_text(f"import * as ort from 'py-ort-web';\n{PAGE} start(ort, 'wasm');")
     policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'"
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'

@@ -130,7 +130,7 @@ def test_rollup_builds(app: Path, of_npm: Callable[[str, str], Path]) -> None:
 
 
 def plugin(app: Path, options: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Load the model by the plugin alone, as Rollup does."""
+    """Load the model by the plugin alone, like Rollup."""
     (app / "load.mjs").write_text(
         "import pyOrt from 'py-ort-web/vite';\n"
         "const context = { addWatchFile() {}, info: console.log, emitFile: ({ name }) => name };\n"
@@ -140,7 +140,7 @@ def plugin(app: Path, options: str = "", **environment: str) -> subprocess.Compl
 
 
 def command_file(folder: Path, name: str, *, drop: int = 0, status: int = 0) -> None:
-    """Write a command that is `py-ort`, less its first arguments; or that fails."""
+    """Write a command that calls `py-ort` without its first arguments; or one that fails."""
     folder.mkdir(exist_ok=True)
     run = f'shift {drop}\nexec {shlex.join(OURS)} "$@"' if not status else f"exit {status}"
     (folder / name).write_text(f"#!/bin/sh\n{run}\n")
@@ -148,14 +148,14 @@ def command_file(folder: Path, name: str, *, drop: int = 0, status: int = 0) -> 
 
 
 def test_where_py_ort_is_not_installed(app: Path, tmp_path: Path) -> None:
-    """uvx or pipx fetch it, of the version of the package, and the build says so; without either it says what to do."""
+    """uvx or pipx fetch the package's version, and the build says so; without either it gives advice."""
     tools = tmp_path / "tools"
     tools.mkdir()
     node = Path(subprocess.run(["which", "node"], capture_output=True, text=True, check=True).stdout.strip())
     (tools / "node").symlink_to(node)
     done = plugin(app, PATH=str(tools))
     assert f"pip install py_ort=={py_ort.__version__}" in done.stderr and done.returncode
-    command_file(tools, "py-ort", status=3)  # there, and of no use
+    command_file(tools, "py-ort", status=3)  # present, but broken
     command_file(tools, "uvx", drop=3)
     path = f"{tools}:/bin:/usr/bin"
     done = plugin(app, PATH=path)
@@ -170,7 +170,7 @@ def test_a_model_that_cannot_be_compiled_fails_the_build(app: Path) -> None:
 
 
 def of_another_version(file: Path) -> None:
-    """Have a file say that its plans are of another version."""
+    """Change a file's plans to another version."""
     from py_ort.compiler.package.format import read_header
 
     data = file.read_bytes()
@@ -194,7 +194,7 @@ def test_files_and_runtime_must_fit(app: Path) -> None:
     done = built([*command, "check", "public"], app)
     assert done.returncode == 1 and "copy it again" in done.stderr
     assert built(command, app).returncode == 2
-    # The plugin looks at what the command wrote.
+    # The plugin checks the files that the command wrote.
     plugin(app, OPTIONS)
     (file,) = (app / "node_modules/.cache/py-ort").rglob("add.pyort")
     of_another_version(file)

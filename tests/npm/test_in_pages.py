@@ -1,6 +1,6 @@
 """The npm package in pages: by script tag, as a module, bundled by esbuild and by Vite, and Vite's own server.
 
-In each its worker, its wasm and the file of `generate` are found, and nothing is said on the console.
+Each finds its worker, its wasm and the file of `generate`, and prints nothing on the console.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_module(project: Path, site: Callable[..., StaticSite], flavor: str, pro
 def test_sessions_on_wasm_load_no_shaders(
     project: Path, site: Callable[..., StaticSite], order: list[str], scripts: list[str]
 ) -> None:
-    """Unless a worker that has them runs already. Values go from one worker's sessions to the other's."""
+    """Unless a worker that has them is running. Values go from one worker's sessions to the other's."""
     script = "import { InferenceSession, Tensor } from './node_modules/py-ort-web/dist/py_ort.mjs';\n"
     script += "const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });\n"
     script += "let y = new Tensor('float32', [1, 2, 3], [1, 3]);\n"
@@ -82,7 +82,7 @@ def test_sessions_on_wasm_load_no_shaders(
 
 @pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
 def test_modules_are_held_against_their_hashes(project: Path, site: Callable[..., StaticSite], right: bool) -> None:
-    """By an import map, which has those of parts that modules import, too."""
+    """By an import map, which includes parts that modules import."""
     dist = "./node_modules/py-ort-web/dist"
     hashes = json.loads((project / dist / "integrity.json").read_text())
     (part, *_) = re.findall(r'from ?"\./([\w.-]+)"', (project / dist / "py_ort.mjs").read_text())
@@ -99,7 +99,7 @@ def test_modules_are_held_against_their_hashes(project: Path, site: Callable[...
         assert served.told().startswith("runs" if right else "fails: TypeError")
 
 
-#: With the providers in order; the page tells which one ran, and what the console said.
+#: With the providers in order; the page reports which one ran, and the console's messages.
 ORDERED = """
 const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
 const said = [];
@@ -130,7 +130,7 @@ WITHOUT_WEBGPU = {"webgpu": "off", "flags": ("--enable-unsafe-swiftshader",)}
 def test_the_first_provider_with_a_device_runs(
     project: Path, site: Callable[..., StaticSite], options: dict[str, Any], first: str, skipped: list[str], proxy: str
 ) -> None:
-    """WebGL comes in a file of its own, which pages with WebGPU do not download; on wasm the file is missing."""
+    """WebGL is in a separate file, which pages with WebGPU do not download; on wasm the file is missing."""
     dist = "node_modules/py-ort-web/dist"
     (project / "index.html").write_text(page(f"import * as ort from './{dist}/py_ort.mjs'; {proxy} {ORDERED}"))
     if first == "wasm":
@@ -162,7 +162,7 @@ def test_a_signal_ends_the_wait_for_a_silent_server(project: Path, site: Callabl
 
 
 def test_the_page_of_the_readme(package: Path, project: Path, site: Callable[..., StaticSite]) -> None:
-    """As it stands there, but for the model's size."""
+    """Unchanged, except for the model's size."""
     text = (package / "README.md").read_text()
     (html,) = re.findall(r"```html\n(.*?)```", text, re.DOTALL)
     html = html.replace("3 * 224 * 224", "12").replace("[1, 3, 224, 224]", "[3, 4]")
@@ -183,7 +183,7 @@ def test_the_page_of_the_readme(package: Path, project: Path, site: Callable[...
 
 @pytest.mark.parametrize("where", ["beside", "elsewhere"])
 def test_esbuild(project: Path, site: Callable[..., StaticSite], where: str) -> None:
-    """The files are copied beside the bundle, or anywhere else, as wasmPaths says."""
+    """The files are copied next to the bundle, or to the folder of wasmPaths."""
     paths = "" if where == "beside" else "ort.env.wasm.wasmPaths = '/ort/';"
     (project / "main.js").write_text(f"import * as ort from 'py-ort-web'; {paths} {PAGE} start(ort, 'webgpu');")
     public = project / "public"
@@ -201,7 +201,7 @@ def test_esbuild(project: Path, site: Callable[..., StaticSite], where: str) -> 
 
 
 def vite_project(project: Path, of_npm: Callable[[str, str], Path]) -> list[str]:
-    """Write a project and return the command that is Vite."""
+    """Write a project and return the command of Vite."""
     vite = of_npm("vite", VITE)
     (project / "main.js").write_text(f"import * as ort from 'py-ort-web'; {PAGE} start(ort, 'webgpu');")
     (project / "index.html").write_text(page("import './main.js';"))
@@ -222,7 +222,7 @@ def test_vite_builds(project: Path, site: Callable[..., StaticSite], of_npm: Cal
 
 
 def test_vite_serves(project: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path]) -> None:
-    """Its development server, whose page tells by a proxy."""
+    """Its development server, whose page reports through a proxy."""
     vite = vite_project(project, of_npm)
     told = site()
     proxy = f"server: {{ proxy: {{ '/told': '{told.origin}' }} }}"

@@ -20,7 +20,7 @@ FLAVORS = pytest.mark.parametrize(("flavor", "provider"), [("", "webgpu"), (".wa
 
 
 def loading(kind: str, flavor: str, at: str = DIST) -> str:
-    """The line of a worker's script that loads the API, whole."""
+    """The line of a worker's script that loads the whole API."""
     if kind == "classic":
         return f"importScripts('{at}/py_ort{flavor}.min.js');\n"
     return f"import * as ort from '{at}/py_ort{flavor}.bundle.mjs';\n"
@@ -49,7 +49,7 @@ def test_shared_workers(project: Path, site: Callable[..., StaticSite]) -> None:
 
 @pytest.mark.parametrize("inside", [False, True], ids=["loaded", "inside"])
 def test_workers_made_of_text(project: Path, site: Callable[..., StaticSite], inside: bool) -> None:
-    """A blob: URL is no base for others: the API knows its own, or is told where its files are."""
+    """A blob: URL is no base for other URLs: the API knows its own, or receives the places of its files."""
     script = f"""
     const dist = new URL('{DIST}/', location.href);
     const api = {str(inside).lower()}
@@ -135,7 +135,7 @@ def test_worklets(project: Path, site: Callable[..., StaticSite]) -> None:
 
 @KINDS
 def test_background_of_an_extension(project: Path, site: Callable[..., StaticSite], kind: str, tmp_path: Path) -> None:
-    """Manifest V3: the background is a service worker, and all that it loads is in the extension."""
+    """Manifest V3: the background is a service worker, and everything that it loads is in the extension."""
     from playwright.sync_api import sync_playwright
 
     served = site(headers=CORS)

@@ -28,9 +28,9 @@ from py_ort.testing.results import expectations_of
 from py_ort.testing.sources import onnx_node
 
 WEBGPU = "0.6.2"
-#: One of so many of ONNX's cases.
+#: One in this number of ONNX's cases.
 PART = 17
-#: Types in JavaScript's words, of those that numpy has itself.
+#: JavaScript's names of numpy's own types.
 TYPES = {
     "bool": "bool",
     **{name: name for name in ("float32", "float64", "float16")},
@@ -46,7 +46,7 @@ def are_arrays(case: Case) -> bool:
 
 
 def drawn(known: Mapping[str, Any]) -> list[Case]:
-    """A part of what is known to pass, drawn by name."""
+    """A part of the cases known to pass, drawn by name."""
     return [
         case
         for case in onnx_node.cases()
@@ -73,7 +73,7 @@ def write(cases: list[Case], folder: Path, provider: str) -> None:
 
 
 def node(project: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """Run a script of the project; return what it printed."""
+    """Run a script of the project; return its output."""
     done = subprocess.run(
         ["node", *arguments],
         cwd=project,
@@ -88,7 +88,7 @@ def node(project: Path, *arguments: str, env: Mapping[str, str] | None = None) -
 
 
 def answers(project: Path, cases: list[Case], provider: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Run the cases, hold their outputs against ONNX's, and return what was told of each."""
+    """Run the cases, compare their outputs with ONNX's, and return the report of each."""
     folder = project / "cases"
     write(cases, folder, provider)
     shutil.copy(Path(__file__).with_name("node_cases.mjs"), project)
@@ -119,7 +119,7 @@ def webgpu(project: Path, of_npm: Callable[[str, str], Path]) -> dict[str, str]:
     for dependency in package.parent.iterdir():
         if not dependency.name.startswith("."):
             (project / "node_modules" / dependency.name).symlink_to(dependency)
-    # Chromium's own loader of Vulkan, where the system has none.
+    # Chromium's own Vulkan loader, if the system has none.
     return {"VK_ICD_FILENAMES": str(SWIFTSHADER), "LD_LIBRARY_PATH": str(SWIFTSHADER.parent)}
 
 
@@ -131,7 +131,7 @@ def test_cases_on_wasm(project: Path) -> None:
 
 
 def test_cases_on_webgpu(project: Path, webgpu: dict[str, str]) -> None:
-    """No node of theirs is on wasm, and but for views each launches kernels."""
+    """None of their nodes is on wasm, and each one except views dispatches kernels."""
     cases = drawn(expectations_of("onnx-node", "webgpu", fallback=False))
     assert 60 <= len(cases) <= 120
     told = answers(project, cases, "webgpu", webgpu)
@@ -145,7 +145,7 @@ def test_cases_on_webgpu(project: Path, webgpu: dict[str, str]) -> None:
 
 
 def test_pictures(project: Path) -> None:
-    """Node decodes what we have decoders of, and says what it has none of."""
+    """Node decodes pictures for which we have decoders, and reports the others."""
     cases = [case for case in onnx_node.cases() if case.id.startswith("test_image_decoder_decode_")]
     ours = [case for case in cases if any(name in case.id for name in ("png", "bmp", "pnm"))]
     assert len(ours) == 3
@@ -199,7 +199,7 @@ def printed(project: Path, script: str, env: Mapping[str, str] | None = None) ->
 @pytest.mark.parametrize("proxy", ["false", "true"], ids=["here", "worker"])
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_in_a_worker_and_not(model: Path, provider: str, proxy: str, request: pytest.FixtureRequest) -> None:
-    """And the process ends by itself, whether the session was released or not."""
+    """The process ends by itself, whether the session was released or not."""
     env = request.getfixturevalue("webgpu") if provider == "webgpu" else {}
     script = SESSION % (f"ort.env.wasm.proxy = {proxy};", f", {{ executionProviders: ['{provider}'] }}")
     told = printed(model, script + PRINT % "", env)
@@ -215,7 +215,7 @@ def test_generate(project: Path, proxy: str) -> None:
     assert told == native_greedy(decoder, [3, 1, 4], 4)
 
 
-#: A session on three threads; tells which were started, and which ended.
+#: A session on three threads; reports the started and the ended ones.
 THREADS = (
     """
 import worker_threads from 'node:worker_threads';
@@ -246,7 +246,7 @@ def test_threads(model: Path) -> None:
 
 
 def test_threads_end_with_a_core_that_crashed(model: Path) -> None:
-    """They hold its memory. The session comes back, with threads of the next core."""
+    """They hold its memory. The session continues, with threads of the next core."""
     crash = f"""
     ({crashes.CRASH})(['trap', 'walk']);
     const {{ code }} = await session.run({{ x }}).catch((error) => error);
@@ -260,7 +260,7 @@ def test_threads_end_with_a_core_that_crashed(model: Path) -> None:
 
 
 def test_without_the_package_webgpu(model: Path) -> None:
-    """The next provider does it, with a word."""
+    """The next provider runs it, with a warning."""
     script = "const said = []; console.warn = (text) => said.push(text);\n" + SESSION
     providers = ", { executionProviders: ['webgpu', 'wasm'] }"
     told = printed(model, (script % ("", providers)) + PRINT % "said")

@@ -1,4 +1,4 @@
-"""Every name that onnxruntime-web declares is here, or in surface.toml with a reason, as docs/npm.md shows."""
+"""Every name that onnxruntime-web declares exists here, or is in surface.toml with a reason, as docs/npm.md shows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_each_is_here_or_has_a_reason(names: dict[str, str], project: Path) -> N
 
 
 def test_what_is_declared_is_there(names: dict[str, str], project: Path) -> None:
-    """Values, and members of instances, when it runs."""
+    """Values, and members of instances, at run time."""
     script = """
     import * as ort from 'py-ort-web';
     const own = (object) =>

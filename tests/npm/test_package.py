@@ -115,9 +115,9 @@ def test_files_are_there_by_brotli_with_their_hashes(package: Path) -> None:
 
 
 def test_loops_of_decoders_are_in_one_file(package: Path) -> None:
-    """The API says what is wrong with options; all else of `generate` is loaded when it is used.
+    """The API checks options; the rest of `generate` is loaded when it is used.
 
-    Bundles have it inside, for places without `import()`.
+    Bundles include it, for environments without `import()`.
     """
     files = [file for file in (package / "dist").glob("*.*js") if "topP is above 0" in file.read_text()]
     assert [file.name for file in files if not re.search(r"\.(bundle\.mjs|min\.js)$", file.name)] == ["generate.mjs"]
@@ -127,7 +127,7 @@ USAGES = sorted((Path(__file__).parent / "usage").glob("*.ts"))
 
 
 def type_checked(folder: Path, usage: str, resolution: tuple[str, str] = ("esnext", "bundler")) -> str:
-    """Write a file and return what TypeScript says of it."""
+    """Write a file and return TypeScript's messages on it."""
     (folder / "usage.ts").write_text(usage)
     module, how = resolution
     arguments = ["--noEmit", "--strict", "--module", module, "--moduleResolution", how, "--target", "es2022"]

@@ -1,4 +1,4 @@
-"""MLContexts and MLTensors of the page's own, by the npm package in a Chromium that has WebNN (`make webnn`)."""
+"""The page's own MLContexts and MLTensors, by the npm package in a Chromium that has WebNN (`make webnn`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A user's usual script with the npm package, in a page or a worker, and its results.
 
-The script makes two sessions, runs one and generates with the other, and tells the site what came out and what the
-console got. `ort` is the API.
+The script makes two sessions, runs one and generates with the other, and reports the results and the console's messages
+to the site. `ort` is the API.
 """
 
 from __future__ import annotations

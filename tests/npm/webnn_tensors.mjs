@@ -33,7 +33,7 @@ const scale = new Tensor('float32', [10, 20, 30], [3]);
 const x = () => new Tensor('float32', [1, 2, 3], [1, 3]);
 const scaleMatrix = () => new Tensor('float32', [2, 0, 0, 3], [2, 2]);
 
-/** How often `work` has the context's methods called. */
+/** The number of calls of the context's methods by `work`. */
 async function calls(own, work) {
   const counts = { writeTensor: 0, readTensor: 0, createTensor: 0, dispatch: 0 };
   for (const name of Object.keys(counts))
@@ -119,7 +119,7 @@ const cases = {
       equal([readTensor], [0]);
       equal(await read(mine), [11 + more, 22, 33]);
     }
-    // And what came out goes in.
+    // An output is the next input.
     equal((await session.run({ x: target, scale })).y.data, [23, 42, 63]);
     const wrong = from(await tensorOn(context, [3]));
     await failsWith(
@@ -275,7 +275,7 @@ const cases = {
     await failsWith(ErrorCode.invalid_argument, () => session.run({ x: y, scale }), 'take it to the CPU first');
     y.dispose();
     await elsewhere.release();
-    // It stays the page's.
+    // It remains the page's.
     equal(await read(strange, other), [1, 2, 3]);
     const gone = await tensorOn(context, [1, 3], [1, 2, 3]);
     gone.destroy();
@@ -300,7 +300,7 @@ const cases = {
       equal(await read(y.mlTensor), [11, 22, 33]);
       y.dispose();
       await session.release();
-      // Without a context of the page's it is in a worker, whose tensors have no MLTensor here.
+      // Without the page's own context it is in a worker, whose tensors have no MLTensor here.
       const away = await InferenceSession.create('add.pyort', { executionProviders: ['webnn'], ...LEFT });
       const { y: there } = await away.run({ x: x(), scale });
       equal([there.location], ['ml-tensor']);
@@ -380,12 +380,12 @@ const cases = {
       () => create({}, 'add.pyort', newContext()),
       'no MLContext: .*await navigator.ml.createContext',
     );
-    // Options that a context of one's own has already are as good as left out.
+    // Options that the page's own context already has are ignored.
     const given = { ...webnn(context), deviceType: 'gpu', powerPreference: 'low-power', numThreads: 2 };
     const session = await InferenceSession.create('add.pyort', { executionProviders: [given] });
     equal((await session.run({ x: x(), scale })).y.data, [11, 22, 33]);
     await session.release();
-    // The context stays the page's.
+    // The context remains the page's.
     await tensorOn(context, [1]);
   },
 };
