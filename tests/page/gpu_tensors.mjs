@@ -4,7 +4,7 @@ import { equal, fails, outcomesOf } from './javascript_checks.mjs';
 const query = new URL(location).searchParams;
 const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
 const { env, InferenceSession, Tensor } = await import(new URL(query.get('module'), location.href));
-// The page and its sessions share a device: as it is with onnxruntime-web by default.
+// The page and its sessions share a device, the default of onnxruntime-web.
 env.wasm.proxy = false;
 env.wasm.numThreads = 1;
 
@@ -12,7 +12,7 @@ const create = (options) => InferenceSession.create(query.get('model'), { execut
 const scale = new Tensor('float32', [10, 20, 30], [3]);
 const x = () => new Tensor('float32', [1, 2, 3], [1, 3]);
 
-/** A buffer as the documentation wants it: these usages, its size in steps of 16 bytes. */
+/** A buffer as the documentation requires: these usages, its size in steps of 16 bytes. */
 function bufferOn(device, values, bytes = 4 * values.length) {
   const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage;
   const buffer = device.createBuffer({ size: Math.ceil(bytes / 16) * 16, usage: STORAGE | COPY_SRC | COPY_DST });
@@ -61,7 +61,7 @@ const cases = {
       equal([y.location, ...y.dims], ['gpu-buffer', 1, 3]);
       equal(await contentsOf(device, buffer, 3), [11, 22, 33]);
     }
-    // And what came out goes in.
+    // An output is the next input.
     const { y } = await session.run({ x: target, scale });
     equal(y.data, [21, 42, 63]);
     await session.release();
@@ -150,7 +150,7 @@ const cases = {
     await fails(() => y.gpuBuffer, '.');
     await fails(() => y.getData(), '.');
     await fails(() => session.run({ x: y, scale }), '.');
-    // The session is none the worse for it.
+    // The session still works.
     const { y: next } = await session.run({ x: x(), scale });
     equal(await next.getData(true), [11, 22, 33]);
     await session.release();

@@ -1,4 +1,4 @@
-// The cases of test_javascript_api.py: py_ort.mjs in a page of one's own.
+// The cases of test_javascript_api.py: py_ort.mjs in a page without Python.
 import { cases as errors } from './javascript_errors.mjs';
 import { cases as gpu } from './javascript_gpu.mjs';
 import { cases as sessions } from './javascript_sessions.mjs';
@@ -7,5 +7,5 @@ import { env } from './py_ort.mjs';
 
 export { env };
 
-/** Each is run twice: with sessions in a worker where they can be, and in the page. */
+/** Each is run twice: with sessions in a worker if possible, and in the page. */
 export const cases = { ...errors, ...gpu, ...sessions, ...strangers };

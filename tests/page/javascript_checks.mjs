@@ -5,7 +5,7 @@ export function equal(actual, expected) {
   throw new Error(`expected ${[...expected]}, got ${[...actual]}`);
 }
 
-/** `actual` may be off by `most`. */
+/** `actual` may differ by up to `most`. */
 export function near(actual, expected, most) {
   if (actual.length === expected.length && [...actual].every((value, i) => Math.abs(value - expected[i]) <= most))
     return;

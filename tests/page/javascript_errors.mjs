@@ -1,4 +1,4 @@
-// Cases of javascript_api.mjs: what pages are told: errors, reasons, warnings; and what they may give.
+// Cases of javascript_api.mjs: errors, reasons and warnings for pages; and accepted arguments.
 import { equal, fails } from './javascript_checks.mjs';
 import { create, listening, scale, x } from './javascript_parts.mjs';
 import { env, InferenceSession, RuntimeError, Tensor } from './py_ort.mjs';
@@ -94,7 +94,7 @@ export const cases = {
     const get = () => {
       throw new DOMException('no storage here', 'SecurityError');
     };
-    const real = Object.getOwnPropertyDescriptor(globalThis, 'caches'); // none where it is the prototype's
+    const real = Object.getOwnPropertyDescriptor(globalThis, 'caches'); // none if it is the prototype's
     Object.defineProperty(globalThis, 'caches', { get, configurable: true });
     try {
       const session = await create('add', { cache: true });
@@ -149,7 +149,7 @@ export const cases = {
   },
 
   'a provider without a device is said, wherever it stands': async () => {
-    env.wasm.proxy = false; // where the page's own navigator counts
+    env.wasm.proxy = false; // because the page's own navigator matters
     for (const executionProviders of [
       ['wasm', { name: 'webgpu', deviceId: 77 }],
       [{ name: 'webgpu', deviceId: 77 }, 'wasm'],

@@ -74,7 +74,7 @@ export const cases = {
       const count = [made.pipelines, made.buffers, made.bind_groups, made.walks];
       if (round > 1) equal([replayed, ...count], [true, 0, 0, 0, 0]);
     }
-    // Its own output is its next input: what was read is read before it is written.
+    // Its own output is its next input: all reads precede the writes.
     await session.run({ x: target, scale }, { y: target });
     const { y } = await session.run({ x: target, scale });
     equal(y.data, [31, 62, 93]);
@@ -98,11 +98,11 @@ export const cases = {
     await session.release();
     await Promise.all([other.release(), second.release()]);
     sibling.dispose();
-    // The page's device is still the page's.
+    // The page's device remains the page's.
     device.pushErrorScope('validation');
     make(16).destroy();
     if (await device.popErrorScope()) throw new Error('the device is gone');
-    // Lost, it cannot be had again.
+    // After it is lost, it cannot be used again.
     const last = await create('add', mine);
     device.destroy();
     await fails(() => last.run({ x, scale }), 'was lost.*could not be made again');
@@ -116,7 +116,7 @@ export const cases = {
       b: ['bool', Uint8Array.of(1, 0, 7)],
       i: ['int64', BigInt64Array.of(-5n, 3n, 2n)],
       u: ['uint64', BigUint64Array.of(1n, 4000000000n, 3n)],
-      c: ['int64', BigInt64Array.of(1n << 40n, -1n, 3n)], // read by the CPU alone, and whole
+      c: ['int64', BigInt64Array.of(1n << 40n, -1n, 3n)], // only the CPU reads it, whole
     };
     const own = (dataType, elements, dims = [3]) =>
       Tensor.fromGpuBuffer(bufferOn(device, elements), { dataType, dims });
@@ -166,7 +166,7 @@ export const cases = {
   'GPU tensors of one thread in sessions of another': async () => {
     const said = listening('warn');
     const [own, wasm] = [await create('add'), await create('add', { executionProviders: ['wasm'] })];
-    await (await create('parted')).release(); // others have buffers of the same numbers
+    await (await create('parted')).release(); // others have buffers with the same numbers
     const here = await create('add', { preferredOutputLocation: 'gpu-buffer' });
     const { proxy } = env.wasm;
     env.wasm.proxy = true;
@@ -242,7 +242,7 @@ export const cases = {
       return createBuffer.call(this, none ? { ...descriptor, size: 2 ** 52 } : descriptor);
     };
     const session = await create('add', { executionProviders: ['webgpu'] });
-    // Of a size that no buffer has that waits for a use.
+    // A size that no cached buffer has.
     const rows = 10000 + 1000 * triedWithoutMemory++;
     const many = new Tensor('float32', new Float32Array(rows * 3).fill(1), [rows, 3]);
     try {

@@ -1,14 +1,14 @@
 // Parts of the pages' cases.
 import { InferenceSession, Tensor } from './py_ort.mjs';
 
-/** The first of these that there is, as most of the cases want it. */
+/** The first available one, as most cases need it. */
 export const executionProviders = ['webgpu', 'wasm'];
 export const create = (name, options) =>
   InferenceSession.create(`${name}.pyort`, options === null ? null : { executionProviders, ...options });
 export const x = new Tensor('float32', [1, 2, 3], [1, 3]);
 export const scale = new Tensor('float32', [10, 20, 30]);
 
-/** A buffer with these elements, or with room for so many bytes. */
+/** A buffer with these elements, or with room for this number of bytes. */
 export function bufferOn(
   device,
   given,

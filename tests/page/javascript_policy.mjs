@@ -1,5 +1,5 @@
-// One run; ?runtime=URL is where the package is, ?page keeps the session out of a worker, ?provider= is not wasm,
-// ?threads= are those of all sessions, ?later= those of a further one.
+// One run; ?runtime=URL is the package, ?page keeps the session out of a worker, ?provider= replaces wasm, ?threads=
+// are those of all sessions, ?later= those of a further one.
 const query = new URL(location).searchParams;
 const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
 const said = { info: [], warn: [], error: [] };

@@ -1,4 +1,4 @@
-// Cases of javascript_api.mjs: sessions, their options, and what they say.
+// Cases of javascript_api.mjs: sessions, their options, and their messages.
 import { equal, fails } from './javascript_checks.mjs';
 import { create, executionProviders, listening, scale, x } from './javascript_parts.mjs';
 import { env, InferenceSession, Tensor } from './py_ort.mjs';
@@ -15,7 +15,7 @@ export const cases = {
     equal(Object.keys(outputs), ['toString', 'tag', 'signal']);
     equal(outputs.toString.data, [4, 6]);
     await fails(() => session.run({ ['__proto__']: two }), 'no feed for the input "constructor"');
-    // Outputs are called like options.
+    // Outputs have the names of options.
     equal(Object.keys(await session.run(feeds, { tag: 'a' })), ['toString', 'tag', 'signal']);
     equal(Object.keys(await session.run(feeds, { tag: null })), ['tag']);
     await fails(() => session.run(feeds, { tag: one, signal: 7 }), 'fetches: "signal" is a Tensor');
@@ -233,7 +233,7 @@ export const cases = {
     await (await create('add', { cache: true })).release();
     const url = new URL('add.pyort', location.href).href;
     const kept = await caches.open('py_ort');
-    while (!(await kept.match(url))) await new Promise((resolve) => setTimeout(resolve, 10)); // behind the session
+    while (!(await kept.match(url))) await new Promise((resolve) => setTimeout(resolve, 10)); // after the session
     await kept.put(url, await fetch('strings.pyort'));
     const other = await create('add', { cache: true });
     equal(other.inputNames, ['x', 's']);
@@ -358,7 +358,7 @@ export const cases = {
     );
     const bytes = new Uint8Array(await (await fetch('wasm.pyort')).arrayBuffer());
     const start = 16 + new DataView(bytes.buffer).getUint32(8, true);
-    bytes[start + 30] ^= 1; // in its only plan: a plan that is not taken is not read
+    bytes[start + 30] ^= 1; // in its only plan: another plan would not be read
     await fails(() => InferenceSession.create(bytes), 'the model is damaged: its .* bytes of data from 0 on');
   },
 };

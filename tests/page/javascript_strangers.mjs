@@ -1,5 +1,5 @@
-// Cases of javascript_api.mjs: files whose sums are right, and whose headers or plans are not. More of them are run by
-// tests/fuzz/mutated_files.py.
+// Cases of javascript_api.mjs: files with correct checksums, and wrong headers or plans. tests/fuzz/mutated_files.py
+// runs more of them.
 import { equal, fails, near } from './javascript_checks.mjs';
 import { create } from './javascript_parts.mjs';
 import { InferenceSession, Tensor } from './py_ort.mjs';
@@ -14,9 +14,9 @@ function crc32(bytes) {
 }
 
 /**
- * A .pyort file with another header and right sums.
+ * A .pyort file with another header and correct checksums.
  *
- * @param change given the header, and a function that takes a further content and tells its offset.
+ * @param change receives the header, and a function that appends a content and returns its offset.
  */
 function forged(bytes, change) {
   const start = 16 + new DataView(bytes.buffer).getUint32(8, true);
@@ -39,7 +39,7 @@ function forged(bytes, change) {
   return new Blob([prefix, told, ...data]);
 }
 
-/** Draws numbers below `count`, other ones with other seeds. */
+/** Draws numbers below `count`, different for each seed. */
 function drawing(seed) {
   let state = seed * 2654435761;
   return (count) => {
@@ -48,7 +48,7 @@ function drawing(seed) {
   };
 }
 
-/** Something else somewhere in the plain data of a header. */
+/** Replaces a random part of the plain data of a header. */
 function mutateHeader(data, draw) {
   const places = [];
   const walk = (within) => {
@@ -66,7 +66,7 @@ function mutateHeader(data, draw) {
   else delete within[key];
 }
 
-/** Another plan, in which up to three bits, bytes or words are others. */
+/** Another plan, with up to three changed bits, bytes or words. */
 function mutatedPlan(plan, draw) {
   const made = plan.slice();
   const words = new DataView(made.buffer);
@@ -89,17 +89,17 @@ const MUTATED = {
       plan.offset = add(mutatedPlan(data.slice(plan.offset, plan.offset + plan.size), draw));
   },
 };
-/** How a damaged file may end: by these errors, or by the signal, where its plan has become an endless loop. */
+/** Possible ends of a damaged file: these errors, or the signal if its plan has become an endless loop. */
 const CODES = 'invalid_graph|invalid_argument|not_implemented|no_adapter|runtime_exception|out_of_memory';
 const KINDS = new RegExp(`^(RuntimeError\\((${CODES})\\)|AbortError|TimeoutError)$`);
 const PATIENCE_MS = 30_000;
 
 /**
- * Makes and runs sessions of damaged files, beside one of the file as it is, whose numbers may not change.
+ * Makes and runs sessions of damaged files, together with one of the intact file, whose results may not change.
  *
  * @param kind a key of MUTATED.
  * @param model the stem of a file and of the JSON with its feeds and outputs.
- * @returns how many were refused, how many ran, and by seed what went wrong; a file that never ends is the last one.
+ * @returns the numbers of refused and of successful ones, and failures by seed; a file that never ends is the last one.
  */
 export async function mutants(kind, seeds, model, executionProviders) {
   const bytes = new Uint8Array(await (await fetch(`${model}.pyort`)).arrayBuffer());
@@ -140,7 +140,7 @@ export async function mutants(kind, seeds, model, executionProviders) {
 export const cases = {
   'headers of strangers': async () => {
     const bytes = new Uint8Array(await (await fetch('integer_products.pyort')).arrayBuffer());
-    /** Each plan's largest weight of the form lies elsewhere, as so many bytes and another form. */
+    /** Moves each plan's largest weight of the form elsewhere, with this number of bytes and another form. */
     const elsewhere = (of, size, form) => (header, add) => {
       for (const { weights } of header.plans) {
         const places = weights.filter((place) => of === undefined || place[2] === of);

@@ -1,4 +1,4 @@
-// The cases of test_javascript_tensor.py: tensors of every type, in buffers of the page's own, of images and back.
+// The cases of test_javascript_tensor.py: tensors of every type, in the page's own buffers, from images and back.
 import { equal, fails, near } from './javascript_checks.mjs';
 import { env, InferenceSession, Tensor } from './py_ort.mjs';
 
@@ -6,7 +6,7 @@ const create = (name, options) =>
   InferenceSession.create(`${name}.pyort`, { executionProviders: ['webgpu', 'wasm'], ...options });
 const peer = async () => (await import('./onnxruntime_web.mjs')).Tensor;
 
-/** Colors that differ in every channel; opaque unless told, since canvases keep no color of what cannot be seen. */
+/** Colors that differ in every channel; opaque by default, since canvases lose hidden colors. */
 function picture(width, height, opaque = true) {
   const image = new ImageData(width, height);
   for (let i = 0; i < image.data.length; i++) image.data[i] = i % 4 === 3 && opaque ? 255 : (i * 37 + 11) % 256;
@@ -43,7 +43,7 @@ const NORMS = [
   { mean: [1, 2, 3, 4], bias: [10, 20, 30, 40] },
 ];
 
-/** A type's values c ? x : z of Where: as they lie in a GPU buffer, and what they are. */
+/** Values c ? x : z of Where for each type: their form in a GPU buffer, and their numbers. */
 const IN_BUFFERS = {
   float32: [Float32Array.of(1.5, -2, 3, -4, 5), [1.5, -2, 3, -4, 5]],
   float16: [Uint16Array.of(0x3c00, 0xc000, 0x4200, 0xc400, 0x4500), [1, -2, 3, -4, 5]],
@@ -59,7 +59,7 @@ const IN_BUFFERS = {
   bool: [Uint8Array.of(1, 0, 1, 0, 1), [1, 0, 1, 0, 1]],
 };
 
-/** The bits of five elements of each type that only the CPU knows, and what they are. */
+/** The bits of five elements of each type that only the CPU supports, and their numbers. */
 const AS_BITS = {
   int4: [Int8Array.of(0x21, 0x43, 0x0f), [1, 2, 3, 4, -1]],
   uint4: [Uint8Array.of(0x21, 0x43, 0x0f), [1, 2, 3, 4, 15]],
@@ -120,7 +120,7 @@ export const cases = {
     const c = on(make(picks), 'bool');
     for (const [type, [x, values]] of Object.entries(IN_BUFFERS)) {
       const session = await create(`where_${type}`, { executionProviders: [{ name: 'webgpu', device }] });
-      // The same elements, turned round.
+      // The same elements in reverse.
       const [z, others] = [x.slice().reverse(), [...values].reverse()];
       const pick = (yes, no) => [...yes].map((value, i) => (picks[i] ? value : no[i]));
       const [yes, no] = [on(make(x), type), on(make(z), type)];
@@ -178,7 +178,7 @@ export const cases = {
     const url = canvasOf(image).toDataURL();
     for (const tensorFormat of [undefined, 'RGB', 'RGBA', 'BGR', 'RBG']) {
       for (const norm of NORMS) {
-        // It writes into what it is given.
+        // It writes into its argument.
         const options = () => ({ ...(tensorFormat && { tensorFormat }), ...(norm && { norm }) });
         for (const source of [image, bitmap, url])
           same(await Tensor.fromImage(source, options()), await Theirs.fromImage(source, options()));

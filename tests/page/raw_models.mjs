@@ -163,7 +163,7 @@ const cases = {
     check(stages.length > 0, 'no progress was told');
     const { requests_total: asked, uploads_total } = await metrics();
     check(asked > 0 && uploads_total === 0, `${asked} requests, ${uploads_total} uploads`);
-    // The next time it is in the browser's cache.
+    // The second time it is in the browser's cache.
     await adds(await InferenceSession.create(new URL('add.onnx', location), wasm), 'py_ort');
     await adds(await InferenceSession.create('older.pyort', wasm), 'py_ort');
     const { requests_total: then } = await metrics();

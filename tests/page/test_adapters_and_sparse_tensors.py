@@ -78,7 +78,7 @@ def test_a_sparse_input(new_session):
 @pytest.mark.parametrize("declared", [helper.make_sparse_tensor_value_info, helper.make_tensor_value_info])
 @pytest.mark.parametrize("by_node", [False, True])
 def test_a_sparse_output(new_session, declared, by_node):
-    """A sparse constant comes as it is, even where the model declares it dense; what is computed of it is dense."""
+    """A sparse constant stays sparse, even if the model declares it dense; values computed from it are dense."""
     values, places = (
         helper.make_tensor("s", TensorProto.FLOAT, [3], [1.5, 2.5, 3.5]),
         helper.make_tensor("i", TensorProto.INT64, [3], [2, 3, 5]),

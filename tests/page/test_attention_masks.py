@@ -1,4 +1,4 @@
-"""Masks whose sizes only a run knows: they broadcast to the scores, as natively, or are refused."""
+"""Masks whose sizes are known only in a run: they broadcast to the scores, as natively, or are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NUMBERS = {
     "low": np.float32(-1e4),
     "lower": np.float32(-3e4),
 }
-#: by how a mask is declared: its shapes that native runs, and those that it refuses
+#: by the form of a mask: shapes that native runs, and shapes that it refuses
 SHAPES: dict[str, tuple[list[tuple[int, ...]], list[tuple[int, ...]]]] = {
     "a,d": (
         [(QUERIES, KEYS), (QUERIES, 1), (1, KEYS), (1, 1)],

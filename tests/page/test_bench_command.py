@@ -1,4 +1,4 @@
-"""`py-ort bench`: its rows say where the model really ran, and compare what was measured together."""
+"""`py-ort bench`: its rows have the provider that ran the model, and compare simultaneous measurements."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_without_native_onnxruntime_the_error_is_told_against_the_peer(bench, mo
 def test_the_rows_of_onnxruntime_web(bench, onnxruntime_web):
     arguments = ("--webgpu", "software", "--provider", "webgpu", "--against", "onnxruntime-web")
     x, y = small_models.floats("x", [3, 3]), small_models.floats("y", [])
-    det = small_models.model([helper.make_node("Det", ["x"], ["y"])], [x], [y])  # not among its kernels of WebGPU
+    det = small_models.model([helper.make_node("Det", ["x"], ["y"])], [x], [y])  # WebGPU has no kernel for it
     for model, theirs in ((small_models.add(), "webgpu"), (det, "some wasm")):
         status, rows, said = bench(*arguments, model=model)
         assert status == 0, said
@@ -125,7 +125,7 @@ def test_the_ratio_is_to_our_row_of_the_same_measurement():
 
 
 def test_each_browser_has_a_row(bench, tmp_path):
-    """One that is not there, too, and the others go on."""
+    """Including one that is missing; the others continue."""
     status, rows, said = bench("--provider", "wasm", "--browser", "/no/browser", "--browser", "chromium")
     none, chromium = rows
     assert status == 1 and "BrowserNotFound" in none["error"] and none["browser"] == "/no/browser" in said
@@ -153,7 +153,7 @@ def test_earlier_rows(py_ort_command, tmp_path):
 
 
 def _dense() -> bytes:
-    """Two products with weights, which both ways of quantizing take."""
+    """Two products with weights, which both ways of quantizing accept."""
     rng = np.random.default_rng(0)
     weights = [numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), name) for name in "vw"]
     nodes = [helper.make_node("MatMul", ["x", "v"], ["between"]), helper.make_node("MatMul", ["between", "w"], ["y"])]
@@ -179,7 +179,7 @@ def test_quantized_models_have_rows_beside_the_float_one(bench, onnxruntime_web)
 
 
 def test_models_of_the_first_onnx_files_are_quantized(bench):
-    """Their weights are inputs too, those that a node makes apart."""
+    """Their weights are inputs too, even those of a separate node."""
     sizes = numpy_helper.from_array(np.array([4, 3, 3, 3], np.int64), "sizes")
     filled = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
     nodes = [

@@ -1,4 +1,4 @@
-"""`py-ort bench --decode`: prompts and words of random decoders, on both engines, are those of native onnxruntime."""
+"""`py-ort bench --decode`: prompts and tokens of random decoders, on both engines, equal native onnxruntime's."""
 
 from __future__ import annotations
 

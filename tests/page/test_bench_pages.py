@@ -38,7 +38,7 @@ def test_a_cold_and_a_warm_visit_on_each_provider(py_ort_command, exported):
     ]
     for row in rows:
         assert 0 < row["module_ms"] < row["created_ms"] < row["first_ms"] and row["steady_ms"] > 0
-        # The first visit fetches all, the second one nothing: the browser has it.
+        # The first visit fetches everything, the second one nothing: the browser has it.
         assert row["bytes"] > exported.stat().st_size if row["visit"] == "cold" else row["bytes"] == 0
 
 
@@ -106,5 +106,5 @@ def test_the_site_answers_at_once_on_connections_that_are_kept():
     finally:
         connection.close()
         site.close()
-    # Bodies that wait for a delayed acknowledgment of their headers come after 40 ms.
+    # Bodies that wait for a delayed acknowledgment of their headers arrive after 40 ms.
     assert statistics.median(seconds) < 0.03, seconds

@@ -17,7 +17,7 @@ native = pytest.importorskip("onnxruntime")
 TEXT = """<ir_version: 8, opset_import: ["" : 17]> g (float[3] x) => (float[3] y)
 { s = Add(x, x)  t = Mul(s, x)  y = MatMul(t, w) }"""
 X = np.arange(1, 4, dtype=np.float32)
-#: Steps of onnxruntime's own making of a session, and of its own capturing of graphs: nobody else calls them.
+#: Steps of onnxruntime's own creation of a session, and of its graph capture: only onnxruntime calls them.
 STEPS = {
     *("_captured_graph_bindings", "_register_ep_custom_ops", "_release_captured_graphs"),
     *("_validate_graph_capture_run_api", "_validate_ortvalue_ownership"),
@@ -156,7 +156,7 @@ def _session(*arguments, **keywords):
 
 
 def test_keywords_of_onnxruntime(caplog):
-    caplog.set_level(logging.WARNING, "py_ort")  # whatever severity others set
+    caplog.set_level(logging.WARNING, "py_ort")  # whatever severity other tests set
     with _session(_model(), disabled_optimizers=["ConstantFolding"], enable_fallback=1, nonsense=2) as session:
         assert session._enable_fallback
     assert "keywords without effect in a browser: disabled_optimizers, nonsense" in caplog.text
@@ -166,7 +166,7 @@ def test_keywords_of_onnxruntime(caplog):
 
 
 def test_warned_of_once_in_a_process(caplog):
-    caplog.set_level(logging.WARNING, "py_ort")  # whatever severity others set
+    caplog.set_level(logging.WARNING, "py_ort")  # whatever severity other tests set
     for _ in range(2):
         with _session(_model(), disabled_optimizers=["ConstantFolding"], once=1):
             pass
@@ -174,7 +174,7 @@ def test_warned_of_once_in_a_process(caplog):
 
 
 def test_who_disables_fusions_gets_a_file_without_them(caplog, tmp_path):
-    """As onnxruntime.transformers does, whose own fusions look for operators as exporters write them."""
+    """As in onnxruntime.transformers, whose own fusions look for exporters' operators."""
     options = py_ort.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
     with _session(_model(), options, disabled_optimizers=["ConstantSharing", "MatMulAddFusion"]):

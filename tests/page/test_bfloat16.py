@@ -70,7 +70,7 @@ MODELS: Mapping[str, tuple[str, dict[str, np.ndarray], Callable[..., Any], float
 
 
 def test_values_stay_on_the_gpu(new_session: NewSession) -> None:
-    """Two bytes each: left there by a session, fed to the next, written where a value is bound."""
+    """Two bytes each: left there by a session, fed to the next, written to a bound value."""
     model = parse("g (bfloat16[N] x, bfloat16[1] z) => (bfloat16[N] y) { y = Mul(x, z) }", opset=22).SerializeToString()
     x, z = _random(7), np.array([3], BFLOAT)
     for location in ("webgpu", {"y": "webgpu"}):
@@ -95,7 +95,7 @@ def test_values_stay_on_the_gpu(new_session: NewSession) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_on_the_gpu(name: str, new_session: NewSession) -> None:
-    """With no node on the CPU; to the last bit where there is one rounding only."""
+    """With no node on the CPU; to the last bit if there is only one rounding."""
     text, feeds, expected, tolerance = MODELS[name]
     model = parse(f"g {text}", opset=22)
     options = SessionOptions()

@@ -1,4 +1,4 @@
-"""`py-ort bench --bridge`: it measures what it says, and the bridge is not far from what the browser can do."""
+"""`py-ort bench --bridge`: it measures the right things, and the bridge is close to the browser's limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants of bool whose bytes are neither 0 nor 1: what is not 0 is true, as in onnxruntime."""
+"""Constants of bool whose bytes are neither 0 nor 1: nonzero is true, as in onnxruntime."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def model(path, how: str) -> str:
 def test_what_is_not_0_is_true(new_session, tmp_path, how, providers):
     native = pytest.importorskip("onnxruntime")
     session = new_session(model(tmp_path, how), providers=providers)
-    # Of a file it maps the bytes, and its kernels differ in what they make of them: what they make of raw data counts.
+    # It maps a file's bytes, and its kernels read them differently: their reading of raw data is the reference.
     expected = native.InferenceSession(model(tmp_path, "raw")).run(None, FEEDS)
     for name, found, wanted in zip(OPERATORS, session.run(None, FEEDS), expected, strict=True):
         assert found.tobytes() == wanted.tobytes(), name

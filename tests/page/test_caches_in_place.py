@@ -1,4 +1,4 @@
-"""A decoder that writes word by word: caches bound as inputs and outputs at once are written in place."""
+"""A decoder that generates token by token: caches bound as both inputs and outputs are written in place."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def decoder(dtype: Any, batch: int) -> bytes:
 
 
 def steps(dtype: Any, batch: int) -> list[dict[str, np.ndarray]]:
-    """The feeds of a prompt of three words and of five words after it; the last batch's prompt is shorter by one."""
+    """The feeds of a prompt of three tokens and of five tokens after it; the last batch's prompt is shorter by one."""
     rng, total, made = np.random.default_rng(6), 0, []
     for rows in (3, 1, 1, 1, 1, 1):
         total += rows
@@ -96,7 +96,7 @@ def test_caches_in_place_are_those_that_are_copied(new_session, dtype, batch):
         binding = bound(session, feeds, caches)
         session.run_with_iobinding(binding)
         counters = session.stats()["last_run"]["counters"]
-        # All but y stays where it is.
+        # Everything except y stays in its place.
         assert (counters["downloads"], counters["submits"]) == (1, 1)
         if step > 2:
             assert [counters[name] for name in MADE] == [0] * len(MADE), step
@@ -117,7 +117,7 @@ def test_caches_in_place_are_those_that_are_copied(new_session, dtype, batch):
 
 
 def from_a_mask(model: bytes) -> bytes:
-    """The same with lengths computed from a mask that grows with each word, as exporters write it."""
+    """The same with lengths computed from a mask that grows with each token, in exporters' form."""
     changed = onnx.load_from_string(model)
     graph = changed.graph
     before = [
@@ -160,10 +160,10 @@ def test_a_mask_that_grows_leaves_steps_as_they_are(new_session):
 
 
 def test_steps_are_told_by_what_is_new_and_texts_do_not_mix(new_session):
-    """Two texts, each with caches of its own, by turns: what each step says of itself is its word and its mask."""
+    """Two texts, each with its caches, alternately: a step sends only its token and its mask."""
     model = from_a_mask(decoder(np.float32, 1))
     options = SessionOptions()
-    options.add_session_config_entry("session.specialize_shapes", "0")  # plans for new lengths are told, too
+    options.add_session_config_entry("session.specialize_shapes", "0")  # plans for new lengths are messages, too
     session = new_session(model, options, providers=["webgpu"])
     native = native_session(model)
     start = np.zeros((1, KV_HEADS, CAPACITY, SIZE), np.float32)
@@ -182,7 +182,7 @@ def test_steps_are_told_by_what_is_new_and_texts_do_not_mix(new_session):
             theirs[text] = {f"past.{name}": value for name, value in zip(CACHES, presents, strict=True)}
             np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected, rtol=1e-4, atol=1e-5)
             told.append(after["sent"] - before["sent"] - sum(array.nbytes for array in feeds.values()))
-    # With what stats() itself takes; what all steps have in common is told once for each text.
+    # Includes stats() itself; the common part of all steps is sent once for each text.
     assert max(told[2:]) < 1000, told
 
 
@@ -204,14 +204,14 @@ def test_steps_beyond_the_caches_are_told_where_the_plan_is_not_walked(new_sessi
     with pytest.raises(PyOrtError, match=f"beyond the {CAPACITY} positions"):
         step(CAPACITY + 1)
     np.testing.assert_array_equal(step(1), first)
-    # A mask with a hole ends elsewhere: its contents count, not its length.
+    # A mask with a hole ends elsewhere: its contents matter, not its length.
     binding = bound(session, {"x": x, "mask": np.array([[0, 0, 1]])}, caches)
     session.run_with_iobinding(binding)
     np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], first)
 
 
 def test_masks_that_make_a_difference_on_the_gpu_keep_recordings_apart(new_session):
-    """Tensors that are made of what stays on the CPU: each length is recorded for itself, after one try to share."""
+    """Tensors made from values on the CPU: each length has its own recording, after one try to share."""
     nodes = [helper.make_node("Shape", ["mask"], ["n"]), helper.make_node("Expand", ["x", "n"], ["wide"])]
     nodes += [helper.make_node("Exp", ["wide"], ["e"]), helper.make_node("NonZero", ["mask"], ["where"])]
     inputs = [small_models.floats("x", [1]), small_models.floats("mask", ["n"])]
@@ -250,7 +250,7 @@ def test_caches_that_are_too_short_are_an_error(new_session):
 
 
 def test_a_cache_that_is_both_keys_and_values_is_not_written_in_place(new_session):
-    """One buffer in two places: all is read before anything is written."""
+    """One buffer in two places: all reads precede the writes."""
     session = new_session(decoder(np.float32, 1), providers=["webgpu"])
     start = np.zeros((1, KV_HEADS, CAPACITY, SIZE), np.float32)
     one = session.create_ortvalue_from_shape_and_type(start.shape, np.float32, "webgpu")
@@ -271,7 +271,7 @@ def test_a_cache_that_is_both_keys_and_values_is_not_written_in_place(new_sessio
 
 @pytest.mark.parametrize("mode", ["linear", "circular"])
 def test_tensor_scatter_writes_rows_in_place(new_session, mode):
-    """ONNX's own way: TensorScatter into the caches, then Attention over the keys that count."""
+    """ONNX's own way: TensorScatter into the caches, then Attention over the valid keys."""
     floats = small_models.floats
     nodes = [
         helper.make_node("TensorScatter", [f"past.{kind}", kind, "place"], [f"present.{kind}"], mode=mode)
@@ -309,7 +309,7 @@ def test_tensor_scatter_writes_rows_in_place(new_session, mode):
 
 @pytest.mark.parametrize("op_type", ["ScatterElements", "ScatterND"])
 def test_rows_scattered_into_a_cache_in_place(new_session, op_type):
-    """Places of their own, as nobody proves them to lie one behind the other."""
+    """Arbitrary places, since none is known to follow another."""
     ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["n"])
     cache, rows = [1, 2, 8, 4], [1, 2, "n", 4]
     if op_type == "ScatterND":

@@ -1,4 +1,4 @@
-"""Caches that become new, longer ones with each word: steps differ in sizes only, and make little anew."""
+"""Caches that are new and longer after each token: steps differ in sizes only, and make few new objects."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_steps_of_caches_that_grow(kind: str, new_session: Callable[..., Inferen
             np.testing.assert_allclose(logits.numpy(), expected, rtol=1e-3, atol=1e-4, err_msg=f"step {step}")
         for name, present in zip(CACHES, presents, strict=True):
             np.testing.assert_allclose(present.numpy(), theirs[f"past_key_values.{name}"], rtol=1e-3, atol=1e-4)
-        # Room lasts for some steps; until 16 lengths are remembered, each has uniforms of its own.
+        # Room lasts for some steps; up to 16 remembered lengths have uniforms of their own.
         assert sum(buffer > 0 for buffer in buffers[20:]) <= 6, str(buffers)
 
 
 class Text:
-    """A text of a decoder, here and by native onnxruntime, whose caches `feed` takes."""
+    """A text of a decoder, here and by native onnxruntime, whose caches are used by `feed`."""
 
     def __init__(self, new_session: Callable[..., InferenceSession], batch: int = 1, kind: str = "grouped") -> None:
         model = language_model(kind).SerializeToString()
@@ -65,14 +65,14 @@ class Text:
         self.empty = np.zeros((batch, KV_HEADS if kind == "grouped" else HEADS, 0, SIZE), np.float32)
 
     def begin(self, mask: np.ndarray) -> tuple[list[OrtValue], list[np.ndarray]]:
-        """Take a prompt in, as long as the mask."""
+        """Run a prompt, as long as the mask."""
         empty = OrtValue.ortvalue_from_numpy(self.empty)
         return self.step([empty] * len(CACHES), [self.empty] * len(CACHES), mask, mask.shape[1])
 
     def step(
         self, ours: list[OrtValue], theirs: list[np.ndarray], mask: np.ndarray, rows: int = 1
     ) -> tuple[list[OrtValue], list[np.ndarray]]:
-        """Take words in behind caches; return the caches."""
+        """Run tokens after caches; return the caches."""
         feeds = {"input_ids": self.rng.integers(0, 48, (self.batch, rows)), "attention_mask": mask}
         if self.kind == "growing":
             feeds["position_ids"] = np.maximum(np.cumsum(mask, axis=1) - 1, 0)[:, -rows:]
@@ -103,7 +103,7 @@ def check(ours: list[OrtValue], theirs: list[np.ndarray]) -> None:
 
 @pytest.mark.parametrize("kind", ["grouped", "growing"])
 def test_steps_within_room_are_replayed(kind: str, new_session: Callable[..., InferenceSession]) -> None:
-    """Room is for 256 rows: a step walks the plan when it is made, and when there is more of it."""
+    """There is room for 256 rows: a step walks the plan when the room is made, and when it grows."""
     text = Text(new_session, kind=kind)
     total = 240
     ours, theirs = text.begin(np.ones((1, total), np.int64))
@@ -122,7 +122,7 @@ def test_steps_within_room_are_replayed(kind: str, new_session: Callable[..., In
 
 @pytest.mark.parametrize("kind", ["grouped", "growing"])
 def test_caches_of_earlier_steps_stay_as_they_are(kind: str, new_session: Callable[..., InferenceSession]) -> None:
-    """Texts part: whoever goes on from an earlier step finds what was there, and disturbs nobody."""
+    """Texts that branch: continuing from an earlier step finds its caches, and affects no other text."""
     text = Text(new_session, kind=kind)
     mask = [np.ones((1, total), np.int64) for total in range(20)]
     first = text.step(*text.begin(mask[9]), mask[10])
@@ -142,7 +142,7 @@ def test_caches_of_earlier_steps_stay_as_they_are(kind: str, new_session: Callab
 
 
 def test_rows_of_unequal_lengths_are_not_appended(new_session: Callable[..., InferenceSession]) -> None:
-    """They belong before the end of the caches: the values that were fed stay as they were."""
+    """They belong before the end of the caches: the feeds stay unchanged."""
     text = Text(new_session, batch=2)
     mask = np.ones((2, 9), np.int64)
     ours, theirs = text.begin(mask)
@@ -155,7 +155,7 @@ def test_rows_of_unequal_lengths_are_not_appended(new_session: Callable[..., Inf
 
 
 def test_padded_rows_of_concatenated_caches_are_replayed(new_session: Callable[..., InferenceSession]) -> None:
-    """Each row of a batch has a mask of its own, and a prompt may come behind steps."""
+    """Each row of a batch has its own mask, and a prompt may follow steps."""
     text = Text(new_session, batch=2, kind="growing")
     mask = np.ones((2, 12), np.int64)
     mask[1, :5] = 0

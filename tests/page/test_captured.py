@@ -1,4 +1,4 @@
-"""Captured browsers: pages of a Chromium that open the one URL by hand, leave, and return."""
+"""Captured browsers: pages of a Chromium that open the URL by hand, leave, and return."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ URL = re.compile(r"http://127\.0\.0\.1:\d+/index\.html\?\S+")
 
 
 class Tabs:
-    """A browser that py_ort does not know, and the tabs in it. All is done in the thread that Playwright is in."""
+    """A browser that py_ort did not start, and its tabs. Everything runs in Playwright's thread."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
@@ -50,7 +50,7 @@ class Tabs:
         self._browser = self._playwright.chromium.launch(executable_path=str(find.binary()), args=flags)
 
     def open(self, url: str) -> Callable[..., Any]:
-        """Open a tab; return what calls a method of Playwright's page of it."""
+        """Open a tab; return a function that calls a method of its Playwright page."""
         page = self._thread.submit(lambda: self._browser.new_page()).result()
 
         def call(method: str, *arguments: Any) -> Any:
@@ -83,14 +83,14 @@ def tabs(other_browser: Tabs) -> Iterator[Tabs]:
 
 @pytest.fixture
 def announced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that people are shown."""
+    """The texts for people."""
     texts: list[str] = []
     monkeypatch.setattr(captured, "announce", lambda text, url, elsewhere: texts.append(text))
     return texts
 
 
 def until(condition: Callable[[], Any]) -> Any:
-    """Wait until something is true, and return it."""
+    """Wait until the condition is true, and return its value."""
     limit = time.monotonic() + 60
     while not (found := condition()):
         assert time.monotonic() < limit
@@ -99,12 +99,12 @@ def until(condition: Callable[[], Any]) -> Any:
 
 
 def url_of(announced: list[str]) -> str:
-    """Return the URL that people are shown, once they are."""
+    """Return the announced URL, once it is there."""
     return until(lambda: URL.search(" ".join(announced)))[0]
 
 
 def test_two_share_the_cases_and_may_leave(tabs: Tabs, announced: list[str]) -> None:
-    """One is closed in the middle and one reloaded: what they were at is run again, and the URL stays."""
+    """One is closed meanwhile and one reloaded: their cases run again, and the URL stays."""
     cases = sampled(load_cases("onnx-node"), 15)
     done: list[int] = []
     with ThreadPoolExecutor(1) as thread:
@@ -146,7 +146,7 @@ def test_it_takes_one_session_after_the_other(tabs: Tabs, announced: list[str]) 
 
 
 def test_nobody_comes(announced: list[str], tmp_path: Path) -> None:
-    """One message for each session or run that waits, and an error in time."""
+    """One message for each waiting session or run, and an error in time."""
     soon = BrowserOptions(browser="capture", launch_timeout=1)
     wanted = r"no browser was captured within 1 s.*launch_timeout"
     with pytest.raises(Timeout, match=wanted):
@@ -216,7 +216,7 @@ COMMANDS = (
 
 
 def test_commands(tabs: Tabs, tmp_path: Path) -> None:
-    """Each shows the URL once, and runs all that it has to in a browser that opens it; all of them at once."""
+    """Each shows the URL once, and runs all its work in a browser that opens it; all at the same time."""
     with ThreadPoolExecutor(len(COMMANDS)) as threads:
         for _ in threads.map(lambda each: run_captured(*each, tabs, tmp_path / each[0].__name__), COMMANDS):
             pass

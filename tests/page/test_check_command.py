@@ -1,4 +1,4 @@
-"""`py-ort check`: it says what a session then does, and lists all that is missing."""
+"""`py-ort check`: it predicts a session's result, and lists everything missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from py_ort.testing.sources import onnx_node
 sys.path.insert(0, str(Path(__file__).parents[1] / "fuzz"))
 from mutations import mutated
 
-#: One of so many of ONNX's node cases.
+#: One in this number of ONNX's node cases.
 PART = 40
 CASES = [case for case in onnx_node.cases() if zlib.crc32(case.id.encode()) % PART == 3]
 WAYS = {"webgpu": (("webgpu",), "0"), "wasm": (("wasm",), "0"), "alone": (("webgpu",), "1")}
@@ -86,7 +86,7 @@ def test_all_that_is_missing_is_listed():
     assert {name: len(each.nodes) for name, each in missing.items()} == {
         "com.microsoft::Frobnicate": 1,
         "my::Frobnicate": 2,
-        "ai.onnx.preview.training::Gradient": 1,  # which is no kernel's, either
+        "ai.onnx.preview.training::Gradient": 1,  # no kernel has it, either
     }
     with pytest.raises(NotImplemented) as caught:
         InferenceSession(model, providers=["wasm"], browser=BROWSER)
@@ -120,7 +120,7 @@ def check(py_ort_command, tmp_path):
 
 
 def test_what_stands_in(check):
-    """Kernels, other providers, other operators, functions of the model, and what is gone or fused."""
+    """Kernels, other providers, other operators, functions of the model, and removed or fused nodes."""
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 17, "own": 1]>
         g (double[2,2] d, float[2,2] x) => (double[2,2] y, float[2,2] z) {
@@ -160,7 +160,7 @@ def test_sizes_and_memory(check):
 
 
 def test_memory_that_no_page_has(check):
-    """A tensor of more than 4 GiB is nowhere; much in all only on a device; what few adapters bind is a caution."""
+    """A tensor of more than 4 GiB fits nowhere, a large total only a device; large bindings are a warning."""
     weight = numpy_helper.from_array(np.ones((64, 3, 3, 3), np.float32), "w")
     images, maps = small_models.floats("x", ["batch", 3, "size", "size"]), small_models.floats("y", None)
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="wide")]
@@ -175,7 +175,7 @@ def test_memory_that_no_page_has(check):
 
 
 def test_several_models_on_a_page(py_ort_command, tmp_path):
-    """Sizes are for those models that have them; one that cannot be read is a row; the status is that of the worst."""
+    """Sizes apply to models that have them; an unreadable model is a row; the status is the worst one."""
     files = {
         "add": small_models.add(),
         "doubles": small_models.add(TensorProto.DOUBLE),

@@ -16,7 +16,7 @@ from py_ort.user_kernels import UserKernel
 
 pytestmark = pytest.mark.browser
 
-#: Writes what it finds in workgroup memory that nobody wrote.
+#: Writes the contents of workgroup memory that was not written before.
 FOUND = """
 var<workgroup> held: array<f32, COUNT>;
 @compute @workgroup_size(64)
@@ -41,7 +41,7 @@ def seconds_with(count: int) -> float:
 
 
 def test_workgroup_memory_is_zeros_and_compiles_at_once():
-    """A store for each element of 16 KiB takes SwiftShader seconds."""
+    """A store for each element of 16 KiB would take SwiftShader seconds."""
     seconds_with(32)
     assert seconds_with(4096) < 5 * seconds_with(64) + 0.2
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit/passes"))
 
 from test_columns import CASES, network
 
-#: Cases of the unit test, and the launches that are left of them.
+#: Cases of the unit test, and their remaining dispatches.
 RUN = {
     "halves, one of which goes on": 8,
     "pools of pools": 7,
@@ -41,7 +41,7 @@ def test_equals_onnxruntime(new_session, case: str) -> None:
     assert session.stats()["last_run"]["counters"]["dispatches"] == RUN[case]
 
 
-#: Of them, on wasm, where only convolutions and Concat work on columns, the Concats, Splits and Slices that are left.
+#: On wasm, where only convolutions and Concat support columns, the remaining Concats, Splits and Slices.
 ON_WASM = dict.fromkeys(RUN, 0) | dict.fromkeys(["pools of pools", "a skip connection", "what was enlarged"], 1)
 ON_WASM["two of four are made elsewhere"] = 1
 
@@ -67,7 +67,7 @@ def test_equals_onnxruntime_on_wasm(new_session, case: str, dtype: str) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("seed", range(300, 306))
 def test_random_networks_on_wasm(new_session, seed: int) -> None:
-    """Images that Winograd's way takes, too, and threads."""
+    """With images for Winograd's algorithm, and threads."""
     nodes, constants = network(seed)
     model = parse(f"g (float[1,4,24,20] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
     options = SessionOptions()
@@ -82,7 +82,7 @@ def test_random_networks_on_wasm(new_session, seed: int) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 def test_what_is_given_out(new_session, provider: str) -> None:
-    """Outputs that are tensors which several nodes write into, and for which sizes change from run to run."""
+    """Outputs that are tensors which several nodes write, with sizes that change between runs."""
     text = "a = Conv(x, w)  b = Conv(x, u)  j = Concat<axis=1>(a, b)  y = Transpose<perm=[0,2,3,1]>(j)  c = Conv(j, v)"
     rng = np.random.default_rng(1)
     constants = {

@@ -29,7 +29,7 @@ def py_ort(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[s
 
 
 def test_run(model, tmp_path):
-    """In a process of its own, as the first error below: the others run in this one, with its browsers."""
+    """In a separate process, like the first error below: the others run in this one, with its browsers."""
     np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
     done = py_ort(
         *("run", model, "--input", f"x={tmp_path / 'x.npy'}", "--random", "--json", "-"),
@@ -134,7 +134,7 @@ def test_a_missing_feed(py_ort_command, model):
 
 
 def test_where_it_did_not_run(py_ort_command, model):
-    """Without WebGPU there is no run on it; as one of two it is left out, and the result says so."""
+    """Without WebGPU there is no run on it; as one of two it is skipped, and the result says so."""
     status, out, err = py_ort_command("run", model, "--random", "--provider", "webgpu", "--webgpu", "off")
     assert status == 1 and "NoAdapter" in err and not out
     status, out, _ = py_ort_command("run", model, "--random", "--webgpu", "off", "--json", "-")
@@ -239,7 +239,7 @@ def test_kernel(py_ort_command, tmp_path, text, webgpu, status, said):
 
 
 def test_run_of_what_gives_sequences_of_maps_and_strings(py_ort_command, tmp_path):
-    """As classifiers of scikit-learn do: their type, their length, and a file that can be read."""
+    """Like scikit-learn's classifiers: their type, their length, and a readable file."""
     maps, texts = onnx.TypeProto(), helper.make_tensor_value_info("name", TensorProto.STRING, [3])
     number = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
     maps.sequence_type.elem_type.map_type.key_type = TensorProto.INT64
@@ -262,7 +262,7 @@ def test_run_of_what_gives_sequences_of_maps_and_strings(py_ort_command, tmp_pat
 
 
 def test_run_in_each_browser_on_each_provider(py_ort_command, model, tmp_path):
-    """One that is not there is a row that says so; outputs of the others are compared, and written side by side."""
+    """A missing one is a row that says so; outputs of the others are compared, and written side by side."""
     where = ("--browser", "chromium", "--browser", "/no/browser", "--provider", "webgpu", "--provider", "wasm")
     arguments = ("run", model, "--random", "--webgpu", "software", *where)
     status, out, said = py_ort_command(*arguments, "--json", "-", "--output-dir", tmp_path / "out")

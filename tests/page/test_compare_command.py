@@ -1,4 +1,4 @@
-"""`py-ort compare`: every value, the first that differs, and the largest errors."""
+"""`py-ort compare`: every value, the first difference, and the largest errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEBGPU = ("--provider", "webgpu", "--webgpu", "software")
 
 
 def network(**more: object) -> onnx.ModelProto:
-    """Two branches of a product, with a fusion in one, integers, and more values than are taken at a time."""
+    """Two branches of a product, with a fusion in one, integers, and more values than are fetched at a time."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["product"], "the_product"),
         helper.make_node("Relu", ["product"], ["positive"], "the_relu"),
@@ -38,7 +38,7 @@ def network(**more: object) -> onnx.ModelProto:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """With its weights elsewhere."""
+    """With external weights."""
     file = tmp_path / "network.onnx"
     onnx.save(network(), file, save_as_external_data=True, location="w.bin", size_threshold=0)
     return file
@@ -105,7 +105,7 @@ def test_what_fails_and_what_is_behind_it(model):
 
 
 def test_what_differs_only_where_it_is_fused(model):
-    """A value that is an output keeps its node from being fused with the next one."""
+    """A value that is an output prevents fusing its node with the next one."""
 
     def change(proto):
         shown = {output.name for output in proto.graph.output}
@@ -118,7 +118,7 @@ def test_what_differs_only_where_it_is_fused(model):
 
 
 def test_tolerance_and_integers(model):
-    """Nothing is nearer than equal."""
+    """Equal values have the smallest difference."""
     x = {"x": X}
     assert compare(model, x, InBrowser("wasm", options={"browser": BROWSER}), Native(), tolerance=0).first.op_type in (
         "MatMul",
@@ -134,7 +134,7 @@ def test_tolerance_and_integers(model):
 
 
 def test_the_runtime_that_others_ship(model, py_ort_command):
-    """Its own values, with weights in another file, against native onnxruntime and against py_ort."""
+    """Its own values, with weights in another file, compared with native onnxruntime and with py_ort."""
     try:
         find_dist()
     except EngineError as e:

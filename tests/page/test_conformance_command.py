@@ -1,4 +1,4 @@
-"""`py-ort conformance` on a folder of its own: what makes it fail, and what it writes."""
+"""`py-ort conformance` on a folder: reasons for a failure, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cases(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def conformance(py_ort_command):
-    """Return the command's status and what it printed."""
+    """Return the command's status and output."""
 
     def run(*arguments: object) -> tuple[int, str]:
         status, out, err = py_ort_command("conformance", *arguments)
@@ -56,14 +56,14 @@ def test_expectations_are_to_be_right(cases, conformance, tmp_path):
     assert status == 1 and "wrong failed: wrong output: y" in said
     status, said = conformance(cases, *wasm, *expectations(tmp_path, "wrong", "gone"))
     assert status == 1 and "gone is listed" in said
-    # A filter leaves entries out as it does cases.
+    # A filter skips expectations as it skips cases.
     assert conformance(cases, *wasm, *expectations(tmp_path, "wrong", "gone"), "--filter", "r")[0] == 0
 
 
 def test_without_webgpu_nothing_passes_as_webgpu(cases, conformance, tmp_path):
     status, said = conformance(cases, *WITHOUT)
     assert status == 1 and "NoAdapter" in said and "What helps" in said and "passed" not in said
-    # It does not fail as expected either.
+    # It does not fail as expected, either.
     status, said = conformance(cases, *WITHOUT, *expectations(tmp_path, "wrong"), "--filter", "wrong")
     assert status == 1 and "NoAdapter" in said
     status, said = conformance(cases, "--provider", "webnn")
@@ -108,7 +108,7 @@ def test_nothing_to_run_is_an_error(cases, conformance):
         assert status != 0 and said in printed
     (cases / "right/test_data_set_0/input_0.pb").parent.rename(cases / "elsewhere")
     (cases / "right/test_data_set_0").mkdir()
-    assert conformance(cases, "--provider", "wasm", "--filter", "right")[0] == 1  # no data, nothing compared
+    assert conformance(cases, "--provider", "wasm", "--filter", "right")[0] == 1  # no data, so no comparison
 
 
 def test_models_of_one_folder_are_cases_of_their_own(tmp_path, conformance):
@@ -129,7 +129,7 @@ def test_the_terminal_names_cases_and_prints_no_empty_table(cases, conformance):
 
 
 def test_our_own_expectations_are_the_default(conformance):
-    """Of cases that are known to fail, and whether they do."""
+    """For cases that are known to fail, expected or not."""
     known = expectations_of("onnx-node", "wasm")
     name = next(name for name in known if name.endswith("_bf16"))
     status, said = conformance("onnx-node", "--provider", "wasm", "--filter", f"^({name}|test_relu)$", "--jobs", 1)
@@ -152,7 +152,7 @@ def test_sizes_and_files(tmp_path, conformance):
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_ends_it(tmp_path, jobs):
-    """With several processes, too, and whatever these are at."""
+    """With several processes, too, whatever they are doing."""
     for number in range(300):
         write(tmp_path / f"{number}", np.maximum(X, 0))
     command = [sys.executable, "-m", "py_ort.cli", "conformance", str(tmp_path), "--provider", "wasm"]

@@ -23,7 +23,7 @@ def cases(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def conformance(py_ort_command, tmp_path):
-    """Return the command's status, its JSON and what it printed."""
+    """Return the command's status, its JSON and its output."""
 
     def run(*arguments: object) -> tuple[int, dict, str]:
         file = tmp_path / "results.json"
@@ -34,7 +34,7 @@ def conformance(py_ort_command, tmp_path):
 
 
 def test_each_browser_and_provider_is_a_run(cases, conformance):
-    """Of these only one browser is there: the others go on."""
+    """Only one of these browsers exists: the others continue."""
     status, results, said = conformance(cases, "--browser", "chromium", "--browser", "/no/browser", *BOTH)
     runs = results["runs"]
     assert [(run["browser"], run["provider"], run["engine"]) for run in runs] == [
@@ -184,7 +184,7 @@ def test_junit(cases, tmp_path, conformance):
 
 
 def test_a_model_with_its_data_elsewhere_is_run_from_its_file(tmp_path, conformance):
-    """So that its size does not matter: nobody puts it into one piece."""
+    """So that its size does not matter: it is never assembled in memory."""
     import onnx
     from onnx import helper, numpy_helper
 

@@ -1,4 +1,4 @@
-"""The lesser operators of com.microsoft that native onnxruntime has on the CPU, on both providers."""
+"""The less common operators of com.microsoft that native onnxruntime has on the CPU, on both providers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _bnb4(name: str, rows: tuple[int, ...], k: int, n: int, block: int, kind: in
 
 
 def _looked_up(k: int, n: int, block: int) -> Any:
-    """In plain numpy, of NF4: with transB=0 native leaves most of its result as the memory was."""
+    """In plain numpy, for NF4: with transB=0 native leaves most of its result uninitialized."""
 
     def run(a: Any, packed: Any, largest: Any) -> Any:
         values = np.array(NF4, np.float32)[np.stack([packed >> 4, packed & 15], -1).reshape(-1)]
@@ -116,7 +116,7 @@ def _fp_q4(name: str, rows: tuple[int, ...], k: int, n: int, kind: int) -> Case:
 
 
 def _fp_q4_product(a: Any, packed: Any, shape: Any) -> Any:
-    """In plain numpy: native has it on CPUs with AVX-512 alone. A block's second half lies in the high bits."""
+    """In plain numpy: native has it only on CPUs with AVX-512. A block's second half is in the high bits."""
     k, n = shape
     blocks = packed.reshape(n, -(-k // 32), -1)
     scales = np.ascontiguousarray(blocks[..., :4]).view(np.float32)
@@ -336,13 +336,13 @@ ON_THE_CPU = [
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("case", ON_THE_CPU, ids=str)
 def test_equals_native_on_the_cpu(case: Case, new_session: NewSession, provider: str) -> None:
-    """The GPU has no kernel of these: they run on wasm, and placements say so."""
+    """The GPU has no kernel for these: they run on wasm, and placements say so."""
     check(case, new_session, provider, whole=False)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_words_without_characters(new_session: NewSession, provider: str) -> None:
-    """They are zeros, whatever follows a first character that is none; native leaves them as the memory was."""
+    """They are zeros, even if valid characters follow an invalid first one; native leaves them uninitialized."""
     case = _words("", 3)
     words = WORDS.copy()
     words[1] = words[3, 0] = 0

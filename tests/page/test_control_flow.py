@@ -68,7 +68,7 @@ def test_bodies_run_on_the_gpu(new_session, name, conditions):
 
 
 def test_a_session_of_an_endless_loop_is_made(new_session):
-    """Shapes are known, so the plan is walked before any run; what else is in the page goes on."""
+    """Shapes are known, so the plan is walked before any run; other work in the page continues."""
     new_session(small_models.endless_loop())
     other = new_session(parse("g (float[2] x) => (float[2] y) { y = Neg(x) }").SerializeToString())
     np.testing.assert_array_equal(other.run(None, {"x": np.float32([1, 2])})[0], [-1, -2])

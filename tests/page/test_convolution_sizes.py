@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.testing.native_model import NativeModel
 
-#: Of X and of the weights, in the order of runs: one of them changes, or both do, and come back.
+#: Sizes of X and of the weights, in the order of runs: one of them changes, or both do, and return.
 _RUNS = (
     ((1, 4, 9, 8), (6, 4, 3, 3)),
     ((2, 4, 5, 11), (6, 4, 3, 3)),

@@ -1,4 +1,4 @@
-"""Operators whose result's shape depends on data, on the GPU: counted there, and only the count comes back."""
+"""Operators whose result's shape depends on data, on the GPU: counted there, and only the count is downloaded."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ MODELS: Mapping[str, tuple[str, list[dict[str, np.ndarray]]]] = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_equals_native(name: str, new_session: NewSession) -> None:
-    """One session, fed again and again with contents that give other shapes."""
+    """One session, fed repeatedly with contents that yield other shapes."""
     text, feeds = MODELS[name]
     model = parse(text)
     options = SessionOptions()
@@ -129,7 +129,7 @@ CONSTANTS = {"axes": np.array([1]), "bound": np.array(0, np.float32)}
 
 
 def test_what_follows_stays_on_the_gpu(new_session: NewSession) -> None:
-    """Between nodes on the GPU, a count is all that comes back: 4 bytes, and what the user asks for."""
+    """Between nodes on the GPU, only the count is downloaded, 4 bytes, besides the user's outputs."""
     model = parse(CHAIN, CONSTANTS)
     session = new_session(model.SerializeToString(), providers=["webgpu", "wasm"])
     assert session.placement().counts()["wasm"] == 0
@@ -154,13 +154,13 @@ SUPPRESSION, _ = MODELS["NonMaxSuppression"]
     ids=["of what the GPU made", "of what is fed", "Unique", "NonMaxSuppression", "of a shape"],
 )
 def test_placement(model: onnx.ModelProto, node: str, place: str) -> None:
-    """Where the CPU has the data already, or is as quick, nothing goes to the GPU."""
+    """If the CPU already has the data, or is as fast, nothing goes to the GPU."""
     result = compile_model(model.SerializeToString(), providers=["webgpu", "wasm"])
     assert {n.op_type: n.provider for n in result.placement.nodes}[node] == place
 
 
 def test_teams_pick_the_same_boxes() -> None:
-    """On hardware a workgroup works on each class; on software adapters, a thread."""
+    """On hardware a workgroup handles each class; on software adapters, a thread."""
     _, feeds = _suppression(2, 3, 700)
     limits = [np.array([40]), np.array([0.3], np.float32), np.array([0.1], np.float32)]
     inputs = [feeds[0]["b"], feeds[0]["p"], *limits]

@@ -1,4 +1,4 @@
-"""GroupQueryAttention with caches that are quantized, or slide, against onnxruntime, on both providers."""
+"""GroupQueryAttention with quantized or sliding caches, compared with onnxruntime, on both providers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def f32(*shape: int) -> np.ndarray:
 
 @dataclass
 class Step:
-    """New rows behind `before` rows of each batch, in caches of `capacity` rows; `filled` says how many count."""
+    """New rows after `before` rows of each batch, in caches of `capacity` rows, of which `filled` are valid."""
 
     name: str
     rows: int
@@ -145,7 +145,7 @@ QUANTIZED = [
 
 
 def _left(capacity: int, window: int) -> Callable[[int], int]:
-    """How many rows a cache that slides has after so many."""
+    """The number of rows in a sliding cache after this number."""
     step = capacity - window + 1
     return lambda end: end if end <= capacity else end - step * -(-(end - capacity) // step)
 
@@ -177,7 +177,7 @@ SLIDING = [
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 @pytest.mark.parametrize("step", [*QUANTIZED, *SLIDING], ids=str)
 def test_equals_native(step: Step, provider: str, new_session: NewSession) -> None:
-    """Rows that count are the same, quantized ones to the last bit."""
+    """Valid rows are equal, quantized ones to the last bit."""
     feeds = step.feeds()
     model = step.model(feeds)
     options = SessionOptions()

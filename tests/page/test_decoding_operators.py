@@ -50,7 +50,7 @@ def test_equals_native(case: Case, provider: str, new_session: NewSession) -> No
     ids=["packed", "caches that grow"],
 )
 def test_what_native_refuses(inputs: list[np.ndarray | None], new_session: NewSession) -> None:
-    """Forms that onnxruntime has on GPUs only."""
+    """Forms that onnxruntime has only on GPUs."""
     model, _ = Case("", _ONE, inputs, {"num_heads": 3}, outputs=3, fed=9).model()
     with pytest.raises(NotImplemented, match=_ONE):
         new_session(model.SerializeToString(), providers=["webgpu", "wasm"])
@@ -58,7 +58,7 @@ def test_what_native_refuses(inputs: list[np.ndarray | None], new_session: NewSe
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_outputs_without_names(provider: str, new_session: NewSession) -> None:
-    """They are not wanted, as if they were not there."""
+    """They are unwanted, as if they were missing."""
     case = CASES[-2]
     model, feeds = case.model()
     model.graph.node[0].output.extend(["", ""])
@@ -78,7 +78,7 @@ def test_scores_of_cross_attention(case: Case, provider: str, new_session: NewSe
         node = model.graph.node[0]
         node.output[:] = [node.output[0], "", "", node.output[3]]
         del model.graph.output[1:3]
-        model.graph.output[1].type.tensor_type.elem_type = 1  # native infers another
+        model.graph.output[1].type.tensor_type.elem_type = 1  # native infers another type
         source = model.SerializeToString()
         wanted = native_session(source).run(None, feeds)
         found = new_session(source, providers=[provider]).run(None, feeds)
@@ -88,9 +88,9 @@ def test_scores_of_cross_attention(case: Case, provider: str, new_session: NewSe
 
 @pytest.mark.parametrize("case", CASES[1:4], ids=str)
 def test_scores_of_self_attention(case: Case, new_session: NewSession) -> None:
-    """The CPU kernel of MultiHeadAttention gives them."""
+    """The CPU kernel of MultiHeadAttention returns them."""
     model, feeds = Case(case.name, case.op, case.inputs, {**case.attributes, "output_qk": 1}, 4, fed=case.fed).model()
-    model.graph.output[3].type.tensor_type.elem_type = 1  # native infers another
+    model.graph.output[3].type.tensor_type.elem_type = 1  # native infers another type
     source = model.SerializeToString()
     found = new_session(source, providers=["wasm"]).run(None, feeds)
     for a, b in zip(found, native_session(source).run(None, feeds), strict=True):

@@ -1,4 +1,4 @@
-"""The documentation as a site: read from a folder, as `make docs` leaves it, without a server and without a network."""
+"""The documentation as a site: read from a folder, as `make docs` writes it, without a server and a network."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_search_from_a_folder(site: Path, page: str) -> None:
         tab.goto((site / page).as_uri())
         tab.click(".md-search__input")
         found = tab.locator(".md-search-result__link")
-        for _ in range(20):  # what is typed before the index was read is not looked for
+        for _ in range(20):  # text typed before the index is loaded is not searched
             tab.fill(".md-search__input", "")
             tab.type(".md-search__input", "sandbox")
             if found.count():

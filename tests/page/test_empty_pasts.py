@@ -1,4 +1,4 @@
-"""A cache of no rows may be of no batches as well, and transformers.js begins with it: native's Concat takes it."""
+"""A cache without rows may also have no batches, and transformers.js begins with it: native's Concat accepts it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def heads(name: str) -> str:
                {name}2 = Transpose<perm=[0,2,1,3]>({name}1)  """
 
 
-#: Attention with its caches, and what each joins
+#: Attention with its caches, and the inputs joined to each
 GROWING = f"""{heads("q")} {heads("k")} {heads("v")} k = Concat<axis=2>(pk, k2)  v = Concat<axis=2>(pv, v2)
     t = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q2, t)  m = Mul(s, scale)  p = Softmax<axis=-1>(m)
     a = MatMul(p, v)  c = Transpose<perm=[0,2,1,3]>(a)  y = Reshape(c, flat)"""
@@ -50,7 +50,7 @@ def test_a_decoder(new_session: Any, provider: str, batch: str) -> None:
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 def test_a_constant(new_session: Any, provider: str) -> None:
-    """Nobody takes the output's batch from it."""
+    """The output's batch does not come from it."""
     model = parse(
         "g (float[b,4,s,8] x) => (float[i,4,k,8] y, int64[4] z) { y = Concat<axis=2>(nothing, x) z = Shape(y) }",
         {"nothing": np.zeros((0, 4, 0, 8), np.float32)},
@@ -62,7 +62,7 @@ def test_a_constant(new_session: Any, provider: str) -> None:
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 def test_rows_that_nobody_has(new_session: Any, provider: str) -> None:
-    """Native leaves them as memory was; that is refused."""
+    """Native leaves them uninitialized; that is refused."""
     model = parse("g (float[a,p] x, float[b,s] z) => (float[i,k] y) { y = Concat<axis=1>(x, z) }")
     session = new_session(model.SerializeToString(), providers=[provider])
     with pytest.raises(RuntimeException, match="Concat along axis 1"):

@@ -1,4 +1,4 @@
-"""`.pyort` files where ONNX files may be given: sessions, and the commands that run models."""
+"""`.pyort` files in place of ONNX files: sessions, and the commands that run models."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_conformance(exported: Path, tmp_path: Path) -> None:
 
 
 def test_damaged(tmp_path: Path) -> None:
-    """A weight that is read when the page asks for it."""
+    """A weight that is read when the page requests it."""
     weight = np.random.default_rng(2).standard_normal((200, 200)).astype(np.float32)
     model = small_models.model(
         [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],

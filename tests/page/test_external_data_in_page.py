@@ -1,4 +1,4 @@
-"""External data in real sessions: as native onnxruntime reads it, and what is said where it cannot be served."""
+"""External data in real sessions: read as in native onnxruntime, and errors if it cannot be served."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_values_for_initializers_without_a_file(new_session) -> None:
 
 
 def with_weights(operator: str, size: int) -> tuple[ModelProto, np.ndarray]:
-    """A model of weights of so many bytes, served as they are (Add) or packed on demand (MatMul)."""
+    """A model with this number of bytes of weights, served directly (Add) or packed on demand (MatMul)."""
     columns = size // 4 // 64
     weights = np.random.default_rng(size).standard_normal((64, columns)).astype(np.float32)
     made = parse(f"g (float[64,64] x) => (float[64,{columns}] y) {{ y = MatMul(x, w) }}")
@@ -86,7 +86,7 @@ def test_the_cache_of_hugging_face(new_session, tmp_path: Path, operator: str, s
     np.testing.assert_allclose(session.run(None, {"x": x})[0], run_native(str(path), {"x": x})[0], rtol=1e-4, atol=1e-4)
 
 
-# --- what cannot be served
+# --- data that cannot be served
 
 
 def _fails() -> memoryview:
@@ -95,7 +95,7 @@ def _fails() -> memoryview:
 
 @pytest.mark.parametrize("place", ["the first part", "a later part", "the last part"])
 def test_what_fails_in_the_server_is_in_the_exception(new_session, tmp_path: Path, place: str, caplog) -> None:
-    """The page says what Python knows, instead of a network error."""
+    """The page reports Python's reason, instead of a network error."""
     size = 5 << 20
     path = hugging_face(tmp_path, *with_weights("Add", size))
     session = new_session(path, providers=["wasm"])
@@ -106,4 +106,4 @@ def test_what_fails_in_the_server_is_in_the_exception(new_session, tmp_path: Pat
     with caplog.at_level(logging.CRITICAL, "py_ort"), pytest.raises(Fail, match="ValueError: the disk went away"):
         session._opened.runtime.load(compiled.plan, parts, {"threads": 0, "trace": False}, None, timeout=60).result()
     x = np.ones((1, size // 256), np.float32)
-    assert session.run(None, {"x": x})[0].shape == (64, size // 256)  # the page goes on
+    assert session.run(None, {"x": x})[0].shape == (64, size // 256)  # the page still works

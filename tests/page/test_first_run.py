@@ -24,7 +24,7 @@ OPTIMIZING = "wasm.TopTierCompilation"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[StaticSite]:
-    """Keeps the model back."""
+    """Holds the model back."""
     copy_runtime(tmp_path)
     py_ort.export(small_models.two_products(), tmp_path / MODEL[1:], providers=["wasm"])
     (tmp_path / "index.html").write_text("<!doctype html><title>Waiting</title>")
@@ -36,7 +36,7 @@ def site(tmp_path: Path) -> Iterator[StaticSite]:
 
 
 def traced(browser: Any, site: StaticSite, seconds: float) -> set[str]:
-    """The names of what V8 did with WebAssembly in this time, in a page that waits for its model."""
+    """The names of V8's work on WebAssembly in this time, in a page that waits for its model."""
     page = browser.new_context().new_page()
     page.goto(f"{site.origin}/index.html")
     browser.start_tracing(page=page, categories=["v8.wasm", "disabled-by-default-v8.wasm"])
@@ -55,7 +55,7 @@ def test_the_product_is_optimized_while_the_model_is_on_its_way(site: StaticSite
     with sync_playwright() as playwright:
         path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         browser = playwright.chromium.launch(executable_path=path, args=[NO_SANDBOX])
-        # More time where a machine has none.
+        # More time on a busy machine.
         seen = next((seen for time in (3, 10, 30) if OPTIMIZING in (seen := traced(browser, site, time))), set())
         browser.close()
     assert {MODEL, "/core.wasm"} <= set(site.asked)

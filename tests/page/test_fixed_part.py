@@ -21,7 +21,7 @@ WIDTH = 3
 
 
 def options(**entries: Any) -> SessionOptions:
-    """Plans stay open: with one for the very shapes nothing would be left to do once."""
+    """Plans stay general: one for the exact shapes would leave nothing to compute once."""
     made = SessionOptions()
     made.add_session_config_entry("session.specialize_shapes", "0")
     for name, value in entries.items():
@@ -37,7 +37,7 @@ def constant(name: str, value: Any, dtype: Any = np.int64) -> Any:
     return numpy_helper.from_array(np.array(value, dtype), name)
 
 
-#: A grid [N, 3] for x of [N, 3], of the roots of the rows' numbers: a column of the CPU's, which the GPU expands.
+#: A grid [N, 3] for x of [N, 3], from the roots of the rows' numbers: a column from the CPU, which the GPU expands.
 GRID = [
     node("Shape", ["x"], ["shape"]),
     node("Gather", ["shape", "zero"], ["rows"]),
@@ -51,7 +51,7 @@ CONSTANTS = [constant("zero", 0), constant("one", 1), constant("last", [1])]
 
 
 def grid_model(rows: Any = "N") -> bytes:
-    """y = exp(x) * grid, and -grid: one dispatch in each run, and two in the first one only."""
+    """y = exp(x) * grid, and -grid: one dispatch in each run, and two only in the first one."""
     nodes = [*GRID, node("Exp", ["x"], ["e"]), node("Mul", ["e", "grid"], ["y"]), node("Neg", ["grid"], ["fixed"])]
     outputs = [small_models.floats(name, [rows, WIDTH]) for name in ("y", "fixed")]
     return small_models.model(nodes, [small_models.floats("x", [rows, WIDTH])], outputs, CONSTANTS)
@@ -78,7 +78,7 @@ def check(session: Any, rows: int, seed: int) -> None:
 
 @pytest.mark.parametrize("captured", [False, True])
 def test_shapes_in_turns(new_session, captured):
-    """Each set of shapes has its own results, which other shapes' runs leave alone."""
+    """Each set of shapes has its own results, which runs of other shapes do not change."""
     session = new_session(grid_model(), options(), providers=[("webgpu", {"enableGraphCapture": captured}), "wasm"])
     seen: set[int] = set()
     for seed, rows in enumerate([5, 5, 70, 5, 70, 5, 1, 70, 1, 5]):
@@ -90,7 +90,7 @@ def test_shapes_in_turns(new_session, captured):
 
 
 def test_two_sessions_in_turns(new_session):
-    """They share weights and the buffers that the other one gave back, and nothing else."""
+    """They share weights and the buffers that the other one released, and nothing else."""
     sessions = [new_session(grid_model(), options(), providers=["webgpu", "wasm"]) for _ in range(2)]
     for seed in range(4):
         for session, rows in zip(sessions, (5, 9 + seed % 2), strict=True):
@@ -101,7 +101,7 @@ def test_two_sessions_in_turns(new_session):
 
 
 def test_runs_in_flight(new_session):
-    """Only what a run that has ended did is not done again: those that begin before that do all of it."""
+    """Only the work of a run that has ended is not repeated: runs that begin earlier do all of it."""
     session = new_session(grid_model(), options(), providers=["webgpu", "wasm"])
     asked = [(5, 0), (5, 1), (8, 2), (5, 3), (8, 4), (2, 5)]
 
@@ -132,7 +132,7 @@ def test_fixed_outputs_bound_to_buffers(new_session):
         np.testing.assert_allclose(fixed.numpy(), -grid_of(5), rtol=1e-5)
         np.testing.assert_allclose(binding.get_outputs()[1].numpy(), np.exp(x_of(5, seed)) * grid_of(5), rtol=1e-4)
     assert counters(session)["dispatches"] == 1
-    # A feed on the GPU is written by others: what is made of it is made anew.
+    # Others write to a feed on the GPU: values derived from it are computed again.
     twice = session.io_binding()
     twice.bind_ortvalue_input("x", fixed)
     twice.bind_output("y", "cpu")
@@ -155,7 +155,7 @@ def test_a_profile_has_what_was_done(new_session, tmp_path: Path):
 
 
 def test_what_is_made_of_weights_alone(new_session):
-    """Nothing is folded at this level. What is too large to be kept is made in every run, of what is kept instead."""
+    """Nothing is folded at this level. Results that are too large to keep are computed in every run, from kept ones."""
     rng = np.random.default_rng(0)
     w = rng.standard_normal((64, 1)).astype(np.float32)
     nodes = [
@@ -186,7 +186,7 @@ def test_what_is_made_of_weights_alone(new_session):
 
 
 def test_runs_that_wait_for_the_gpu(new_session):
-    """The second of two segments begins when the CPU knows how many numbers are not 0: all but the first row."""
+    """The second of two segments begins when the CPU knows the number of nonzero elements: all but the first row."""
     nodes = [
         *GRID,
         node("CumSum", ["grid", "one"], ["sums"]),
@@ -209,7 +209,7 @@ def test_runs_that_wait_for_the_gpu(new_session):
 
 
 def test_shapes_of_what_stays_on_the_cpu(new_session):
-    """Their recording is borrowed from other shapes that the GPU never sees; what follows from these is sent anew."""
+    """A recording borrowed from other shapes that the GPU never sees; values that follow from these are sent again."""
     nodes = [
         node("Size", ["mask"], ["count"]),
         node("Cast", ["count"], ["scale"], to=TensorProto.FLOAT),

@@ -51,11 +51,11 @@ def test_a_playwright_server(tmp_path: Path) -> None:
             assert session.placement().counts()["webgpu"] == 1
             lines = processes.command_lines()
             pages = [lines[pid][1] for pid in processes.children(flag, "renderer")]
-            assert pages and not [line for line in pages if "webui" in line]  # as of one that is started here
+            assert pages and not [line for line in pages if "webui" in line]  # like one that is started here
 
 
 def test_what_opens_a_fleet_starts_ahead(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """In the process that opens it, and without a word to its browsers."""
+    """In the process that opens it, and without an effect on its browsers."""
     caplog.set_level("WARNING", "py_ort")
 
     def listening() -> int:
@@ -94,7 +94,7 @@ def test_a_webdriver(chromedriver: tuple[str, Machine], monkeypatch: pytest.Monk
     options = elsewhere(browser, machine, idle_timeout=0)
     with py_ort.InferenceSession(small_models.add(), providers=["webgpu", "wasm"], browser=options) as session:
         assert session.placement().counts()["webgpu"] == 1 and "chrome 1" in repr(session)
-        time.sleep(0.3)  # it is asked now and then whether it is there
+        time.sleep(0.3)  # its presence is checked regularly
         assert session.run(None, FEEDS)[0].tolist() == SUM
         launcher = session._opened.runtime.lease.launcher
         assert launcher.system == "linux"
@@ -108,7 +108,7 @@ def test_a_webdriver(chromedriver: tuple[str, Machine], monkeypatch: pytest.Monk
 
 
 def test_workers_of_pytest_share_a_fleet(tmp_path: Path, pytester: pytest.Pytester) -> None:
-    """Of three browsers one is not there: its worker takes the next."""
+    """One of three browsers is missing: its worker uses the next."""
     (pytester.path / "add.onnx").write_bytes(small_models.add())
     pytester.makepyfile("""
         import numpy as np, pytest
@@ -144,7 +144,7 @@ SAME_TIME = """
 
 
 def test_browsers_that_start_at_the_same_time(tmp_path: Path) -> None:
-    """The first of a process: they have one server."""
+    """The first ones of a process: they share one server."""
     (tmp_path / "m.onnx").write_bytes(small_models.add())
     command = [sys.executable, "-c", textwrap.dedent(SAME_TIME), str(tmp_path / "m.onnx")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
@@ -196,7 +196,7 @@ def test_cases_of_a_browser_that_dies_are_run_elsewhere(tmp_path: Path, py_ort_c
 
 
 def test_cases_run_before_all_browsers_are_there(tmp_path: Path) -> None:
-    """One that takes connections and says nothing is gone only after the last case."""
+    """One that accepts connections without an answer counts as missing only after the last case."""
     for number in range(3):
         write(tmp_path / f"c{number}", np.maximum(X, 0))
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -209,7 +209,7 @@ def test_cases_run_before_all_browsers_are_there(tmp_path: Path) -> None:
     assert "no WebDriver server answers" in gone["error"], gone  # and not that it took too long
 
 
-#: A table of cases, which waits for a browser of the fleet to be asked for.
+#: A table of cases, which waits until a browser of the fleet is requested.
 WAITING = """
     import os, socket
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""float16 against native onnxruntime. On WebGPU as f16 where the adapter has it, as f32 elsewhere (SwiftShader)."""
+"""float16 compared with native onnxruntime. On WebGPU as f16 if the adapter has it, otherwise as f32 (SwiftShader)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def providers(on_cpu: str = "") -> list:
 
 @pytest.mark.parametrize("on_cpu", ["", "relu", "gemm"])
 def test_a_model(new_session, on_cpu):
-    """With a node on the CPU in the middle it is the core that widens and narrows."""
+    """With a node on the CPU in the middle the core widens and narrows."""
     model = classifier()
     session = new_session(model, providers=providers(on_cpu))
     assert session.placement().counts()["wasm"] == (1 if on_cpu else 0), str(session.placement())
@@ -64,7 +64,7 @@ def test_a_model(new_session, on_cpu):
 
 
 def test_numbers_that_float16_cannot_hold(new_session):
-    """Sums beyond the largest float16 are infinite when they come back, and when Cast says so on the way."""
+    """Sums beyond the largest float16 are infinite when they are downloaded, and when Cast converts them."""
     single = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N"])
     model = small_models.model(
         [
@@ -87,7 +87,7 @@ def test_numbers_that_float16_cannot_hold(new_session):
 
 
 def test_values_on_the_gpu(new_session):
-    """An output stays there and is read again, by another session and by numpy."""
+    """An output stays there and is read by another session and by numpy."""
     model = small_models.model([helper.make_node("Neg", ["x"], ["y"])], [half("x", "N")], [half("y", "N")])
     session, x = new_session(model, providers=["webgpu"]), np.array([1.5, -2, 1e-7, 65504], np.float16)
     binding = session.io_binding()
@@ -100,7 +100,7 @@ def test_values_on_the_gpu(new_session):
     np.testing.assert_array_equal(session.run(None, {"x": negated})[0], x)
 
 
-#: Chains of float16, float32 and truths: what is of float32 holds more than 65504, what is of float16 does not.
+#: Chains of float16, float32 and bools: float32 holds more than 65504, float16 does not.
 MIXED = {
     "count of truths": "g = Greater(h, k)  c = Cast<to=1>(g)  m = Mul(c, million)  y = ReduceSum<keepdims=1>(m, last)",
     "float32 chosen by float16": "n = Neg(h)  g = Less(n, k)  w = Where(g, f, million)  y = Sub(w, million)",

@@ -1,4 +1,4 @@
-"""Gates, norms of branches and streams, which com.microsoft has as one operator each."""
+"""Gates, norms of branches and streams, each a single operator in com.microsoft."""
 
 from __future__ import annotations
 

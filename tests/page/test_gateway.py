@@ -30,7 +30,7 @@ FEEDS = {"x": X, "scale": np.ones(3, np.float32)}
 
 
 def elsewhere(**options: object) -> py_ort.BrowserOptions:
-    """Options of a browser that reaches us as one of another machine would."""
+    """Options of a browser that connects like one on another machine."""
     given = {"host": "0.0.0.0", "certificate": CERTIFICATE, "webgpu": "software", **options}
     return py_ort.BrowserOptions(**given)  # type: ignore[arg-type]
 
@@ -52,7 +52,7 @@ def test_a_session_through_the_gateway(provider: str, caplog: pytest.LogCaptureF
     with py_ort.InferenceSession(small_models.add(), providers=[provider], browser=elsewhere()) as session:
         assert session.run(None, FEEDS)[0].tolist() == (X + 1).tolist()
         assert session.placement().counts()[provider] == 1
-        large = np.ones((1 << 21, 3), np.float32)  # 25 MB: fetched by the page, as weights are
+        large = np.ones((1 << 21, 3), np.float32)  # 25 MB: fetched by the page, like weights
         np.testing.assert_array_equal(session.run(None, {**FEEDS, "x": large})[0], large + 1)
         if provider == "wasm":
             assert session.stats()["created"]["wasm"]["threads"] >= 1
@@ -74,7 +74,7 @@ def test_the_other_engine_through_the_gateway(provider: str) -> None:
 
 @pytest.fixture
 def other_machine(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """Our address as another machine sees it, and a Chromium there."""
+    """Our address from another machine, and a Chromium there."""
     with other_machines(1) as (machine,):
         yield machine.ours, machine.script(tmp_path / "chromium-elsewhere", find.binary())
 
@@ -85,7 +85,7 @@ def test_a_browser_of_another_machine(other_machine: tuple[str, Path]) -> None:
     with py_ort.InferenceSession(small_models.add(), providers=["webgpu", "wasm"], browser=options) as session:
         assert session.run(None, FEEDS)[0].tolist() == (X + 1).tolist()
         assert session.placement().counts()["webgpu"] == 1
-    with pytest.raises(BrowserError):  # on loopback it is not reached
+    with pytest.raises(BrowserError):  # not reachable on loopback
         py_ort.InferenceSession(
             small_models.add(), browser=py_ort.BrowserOptions(browser=str(browser), launch_timeout=10)
         )
@@ -103,7 +103,7 @@ def test_two_browsers_share_it() -> None:
 
 @pytest.fixture
 def gateway(in_a_network: None, capfd: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    """The origin of one that listens, and the first part of its paths."""
+    """The origin of a listening gateway, and the first part of its paths."""
     options = elsewhere(browser="capture", launch_timeout=3)
     with pytest.raises(BrowserError):
         py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=options)
@@ -115,7 +115,7 @@ def gateway(in_a_network: None, capfd: pytest.CaptureFixture[str]) -> tuple[str,
 
 
 def fetch(url: str, **headers: str) -> tuple[int, str, bytes]:
-    """Return the status of an answer, how it is encoded, and its bytes."""
+    """Return the status of an answer, its encoding, and its bytes."""
     request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})
     try:
         with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=20) as answer:
@@ -166,7 +166,7 @@ def test_head_tells_what_get_would(gateway: tuple[str, str], encoding: str) -> N
 
 @pytest.mark.usefixtures("in_a_network")
 def test_other_spellings_of_a_public_url(capfd: pytest.CaptureFixture[str]) -> None:
-    """Browsers tell the origin of a page as they spell it, and a websocket is for that only."""
+    """Browsers normalize the origin of a page, and a websocket accepts only this origin."""
     url = "https://TESTS.example:443/"
     options = elsewhere(browser="capture", launch_timeout=1, public_url=url)
     with pytest.raises(BrowserError):

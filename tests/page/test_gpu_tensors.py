@@ -1,4 +1,4 @@
-"""GPU tensors as onnxruntime-web documents them, on both engines: what holds there holds here."""
+"""GPU tensors as onnxruntime-web documents them, on both engines, with the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values on the GPU, from run to run and from session to session: where they go, whose they are, what cannot be."""
+"""Values on the GPU, between runs and between sessions: their places, their owners, and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def preferring(location: Any) -> SessionOptions:
 
 
 def test_a_chain_of_sessions_moves_no_tensor_over_the_websocket(new_session):
-    """Two sessions, the output of one the input of the other: what crosses are commands of some hundred bytes."""
+    """Two sessions, the output of one the input of the other: only commands of some hundred bytes are sent."""
     one, two = (new_session(small_models.add(), preferring("webgpu"), providers=["webgpu"]) for _ in range(2))
     x, scale = at(one, X), at(one, SCALE)
     for step in range(4):
@@ -74,7 +74,7 @@ def two_outputs() -> bytes:
 
 
 FEEDS = {"x": np.array([1, -2], np.float32), "s": np.array(["a", "b"])}
-#: preferred_output_location -> where y is.
+#: preferred_output_location -> the place of y.
 LOCATIONS = {"cpu": "cpu", "gpu-buffer": "webgpu", "webgpu": "webgpu"}
 
 
@@ -91,7 +91,7 @@ def test_preferred_output_location(new_session, location, place):
         assert [value.device_name() for value in values] == [place]
         for value in (y, *values):
             np.testing.assert_array_equal(np.asarray(value), [-1, 2])
-    binding = session.io_binding()  # says itself where its outputs go
+    binding = session.io_binding()  # selects the places of its outputs itself
     for name, array in FEEDS.items():
         binding.bind_cpu_input(name, array)
     binding.bind_output("y")
@@ -138,7 +138,7 @@ def test_outputs_that_cannot_be_on_the_gpu(new_session, dtype):
 
 
 def test_values_for_sessions_without_a_gpu(new_session):
-    """A value on the GPU of the same page is read by the page itself, and an output is copied into one."""
+    """A session on the CPU reads a value on the GPU of the same page in the page, and copies an output into one."""
     on_gpu, on_cpu = (new_session(small_models.add(), providers=[name]) for name in ("webgpu", "wasm"))
     (y,) = on_cpu.run(None, {"x": at(on_gpu, X), "scale": SCALE})
     np.testing.assert_array_equal(y, X + SCALE)
@@ -191,7 +191,7 @@ def test_after_release(new_session):
     binding.bind_cpu_input("scale", SCALE)
     binding.bind_ortvalue_output("y", value)
     value.release()
-    value.release()  # nothing is left to release
+    value.release()  # nothing remains to release
     for use in (
         value.numpy,
         lambda: value.update_inplace(X[:2]),

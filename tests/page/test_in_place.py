@@ -1,4 +1,4 @@
-"""Outputs that lie where an input did: the numbers are right, run after run, and a tensor less is needed."""
+"""Outputs in the place of an input: the results are right in each run, and one tensor less is needed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _conv(x: str, w: str, y: str, kernel: int = 1, group: int = 1) -> onnx.NodeP
 
 
 _node = helper.make_node
-#: Nodes, weights, outputs, and how many tensors are needed at one time.
+#: Nodes, weights, outputs, and the number of tensors needed at one time.
 CASES: dict[str, tuple[list[onnx.NodeProto], dict[str, tuple[int, ...]], list[str], int]] = {
     "elementwise": (
         [_node("CumSum", ["x", "axis"], ["a"]), _node("Softplus", ["a"], ["b"]), _node("Mul", ["b", "x"], ["y"])],

@@ -1,4 +1,4 @@
-"""The wheel, installed without the repository: the example of CI runs from it, as its workflow says."""
+"""The wheel, installed without the repository: the example of CI runs from it, by its workflow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLE = ROOT / "examples/ci"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel in it; what it depends on comes from where the tests run."""
+    """A folder with the wheel in it; its dependencies are those of the tests."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
     subprocess.run([*pip, "wheel", "--no-deps", "-w", folder / "dist", ROOT], check=True, timeout=240)
@@ -57,7 +57,7 @@ def test_the_example_runs_from_the_wheel(installed: Path, tmp_path: Path) -> Non
 
 
 def test_what_the_wheel_says_of_itself(installed: Path) -> None:
-    """pip's metadata: the license, and the notices of what is compiled in."""
+    """pip's metadata: the license, and the notices of compiled-in code."""
     (info,) = installed.glob("py_ort-*.dist-info")
     metadata = (info / "METADATA").read_text(encoding="utf-8")
     assert "License-Expression: MIT" in metadata and "Requires-Python: >=3.11" in metadata

@@ -1,4 +1,4 @@
-"""Integers of 64 bits on webgpu: exact, on whichever provider, or refused; never cut off."""
+"""Integers of 64 bits on webgpu: exact, on either provider, or refused; never truncated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LARGE = np.array([[1 << 40, -(1 << 40), 5], [(1 << 62) + 1, -7, (1 << 33) + 3]],
 SMALL = np.array([[3, -4, 5], [6, -7, 1 << 20]], np.int64)
 REASON = "is not known to fit the 32 bits"
 
-#: Model, feeds, and what numpy makes of them.
+#: Model, feeds, and numpy's results.
 CASES = {
     "adds feeds": ("(int64[2,3] x) => (int64[2,3] y) { y = Add(x, x) }", LARGE, LARGE + LARGE),
     "multiplies large products": (

@@ -1,4 +1,4 @@
-"""py_ort.mjs in a page without Python: tensors on the GPU in and out, as onnxruntime-web has them."""
+"""py_ort.mjs in a page without Python: tensors on the GPU in and out, as in onnxruntime-web."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import py_ort
 from py_ort.schema.gen.ErrorCode import ErrorCode
 
 pytestmark = pytest.mark.browser
-#: Begins runs at once, of sessions that stay in `globalThis`; tells outputs, or what failed.
+#: Begins runs of sessions that stay in `globalThis`, all at once; reports outputs, or errors.
 RUNS = """async ([proxy, names]) => {
     const { env, InferenceSession, Tensor } = await import('./py_ort.mjs');
     env.wasm.proxy = proxy;
@@ -34,7 +34,7 @@ RUNS = """async ([proxy, names]) => {
     return runs.map(({ reason, value }) =>
         reason ? { message: reason.message, code: reason.code, place: reason.place } : { y: [...value.y.data] });
 }"""
-#: Makes an output of `add` that is left on the GPU what it is fed from then on.
+#: Makes an output of `add` left on the GPU its feed from then on.
 KEEP = """async () => {
     const { InferenceSession, Tensor } = await import('./py_ort.mjs');
     const options = { executionProviders: ['webgpu'], preferredOutputLocation: 'gpu-buffer' };
@@ -47,7 +47,7 @@ JOINED, WASM = {"y": [*range(1024), *range(1024)]}, {"y": [11, 22, 33]}
 
 @pytest.fixture
 def plain_page() -> Iterator[Any]:
-    """One of its own: sessions of the API share a worker as long as the page lives."""
+    """A separate page: sessions of the API share a worker as long as the page lives."""
     from plain_page import PlainPage
 
     page = PlainPage()
@@ -79,7 +79,7 @@ def test_sessions_come_back(plain_page: Any, proxy: bool | None, how: str) -> No
 
 
 def test_tensors_on_the_gpu_stay(plain_page: Any) -> None:
-    """They are the device's, which knows nothing of the core."""
+    """They belong to the device, which is independent of the core."""
     page = plain_page._page
     assert page.evaluate(RUNS, [False, ["joined", "add"]]) == [JOINED, WASM]
     page.evaluate(KEEP)
@@ -111,7 +111,7 @@ def test_a_session_beneath_the_api_says_what_to_do(plain_page: Any) -> None:
 
 
 def test_a_run_that_waits_for_the_gpu_is_told_at_once(plain_page: Any) -> None:
-    """Of a crash in another call, as that of a session that is made: its own may never come to an end."""
+    """A crash in another call, such as the creation of a session: the run itself may never end."""
     script = """async ([id, feeds]) => {
         const { mapAsync } = GPUBuffer.prototype;
         const waits = new Promise((resolve) => {

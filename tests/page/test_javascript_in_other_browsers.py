@@ -1,4 +1,4 @@
-"""The cases of javascript_api.mjs in Firefox and WebKitGTK: a browser that is given a URL, and a plain file server."""
+"""The cases of javascript_api.mjs in Firefox and WebKitGTK: a browser with a URL, and a plain file server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""py_ort.mjs in pages of others' making: policies, servers, origins."""
+"""py_ort.mjs in other pages: policies, servers, origins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., StaticSite]]:
-    """Serves folders until the test is over."""
+    """Serves folders until the test ends."""
     sites: list[StaticSite] = []
 
     def start(*args: Any) -> StaticSite:
@@ -70,7 +70,7 @@ def test_a_content_security_policy(folder, serve, query, isolated):
 @pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
 @pytest.mark.parametrize("isolated", [False, True], ids=["alone", "isolated"])
 def test_from_another_origin(folder, serve, tmp_path, query, isolated):
-    """As from a CDN, which sends CORS headers, but knows nothing of the page's isolation."""
+    """As from a CDN, which sends CORS headers, but not those of the page's isolation."""
     for pattern in RUNTIME:
         for file in folder.glob(pattern):
             shutil.copy(file, tmp_path)
@@ -107,7 +107,7 @@ def test_the_core_does_not_wait_for_the_model(folder, serve, query):
 
 @pytest.mark.parametrize("isolated", [False, True], ids=["alone", "isolated"])
 def test_the_core_does_not_wait_for_the_worker(folder, serve, isolated):
-    """The page fetches and compiles it, and the worker takes it as it is."""
+    """The page fetches and compiles it, and the worker uses it."""
     site = serve(folder, ISOLATED if isolated else {})
     site.held["/session_worker.wasm.mjs"] = threading.Event()
     modules = {"/core.wasm", "/relaxed_simd.wasm"}
@@ -122,7 +122,7 @@ def test_the_core_does_not_wait_for_the_worker(folder, serve, isolated):
 
 
 def test_one_thread_from_the_beginning(folder, serve):
-    """Memory that nobody shares: then browsers compile the core while it comes, and keep what they made of it."""
+    """Unshared memory: browsers then compile the core while it is being fetched, and cache the result."""
     modules = ["/core.wasm", "/relaxed_simd.wasm"]
     site = serve(folder, ISOLATED)
     assert visit(site)["streamed"] == []

@@ -1,4 +1,4 @@
-"""Tensor of py_ort.mjs: every type, GPU buffers filled by hand, images; against onnxruntime-web in the same page."""
+"""Tensor of py_ort.mjs: every type, GPU buffers filled by hand, images; compared with onnxruntime-web."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def five(name: str, elem_type: int) -> object:
 
 
 def type_of(name: str) -> int:
-    """ONNX's number of one of JavaScript's types."""
+    """ONNX's number of a JavaScript type."""
     return TensorProto.DataType.Value({"float32": "FLOAT"}.get(name, name.upper()))
 
 

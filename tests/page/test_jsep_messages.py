@@ -38,7 +38,7 @@ def test_bytes_go_to_the_gpu_and_come_back(backend: JsepBackend) -> None:
 
 
 def test_new_buffers_are_zeros(backend: JsepBackend) -> None:
-    """Also those that come from a cache."""
+    """Including those from a cache."""
     for _ in range(2):
         buffer = backend.alloc(1000)
         assert backend.copy_async(buffer, 1000).result() == bytes(1000)
@@ -58,7 +58,7 @@ def test_one_kernel_with_attributes_and_a_host_input(backend: JsepBackend) -> No
 
 
 def test_kernels_in_a_row(backend: JsepBackend) -> None:
-    """An output is read where it is, by the next kernel and by a session of the same page."""
+    """The next kernel, and a session of the same page, read an output in place."""
     split, add = backend.create_kernel("Split", {"axis": 1}), backend.create_kernel("Add")
     x = np.arange(12, dtype=np.int64).reshape(3, 4)
     left, right = backend.run(split, [x, np.array([1, 3])], outputs=2)
@@ -114,7 +114,7 @@ def test_what_cannot_be(backend: JsepBackend) -> None:
 
 
 def test_closing_frees_what_was_made(new_session) -> None:
-    """Buffers and the device of a context above 0 go; values that were handed out stay until they are released."""
+    """Buffers and the device of a context above 0 are freed; values that were returned stay until they are released."""
     session = new_session(small_models.add(), providers=["webgpu"])
     with JsepBackend({"deviceId": 5}, browser=BROWSER) as own:
         own.alloc(5000)

@@ -42,7 +42,7 @@ def karma() -> Path:
 
 @pytest.fixture
 def run(karma: Path, tmp_path: Path):
-    """Run Karma on an operator's cases whose output is this; return its status and what it printed."""
+    """Run Karma on an operator's cases with this output; return its status and output."""
 
     def once(output: str, *backends: str) -> tuple[int, str]:
         (tmp_path / "ops").mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Models that native onnxruntime loads although they are odd: the page gives what it gives."""
+"""Odd models that native onnxruntime loads: the page returns the same results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BEYOND = np.array([np.nan, np.inf, -np.inf, 1e30, -3e9, 2147483520, -2147483648,
 
 @dataclass(frozen=True)
 class Case:
-    """A graph, its opset, what is fed, and constants of the model."""
+    """A graph, its opset, its feeds, and constants of the model."""
 
     text: str
     feeds: Mapping[str, np.ndarray]
@@ -230,7 +230,7 @@ def test_scales_of_no_axes_fail_in_the_run(new_session: Callable[..., InferenceS
 def test_a_label_that_is_no_number(
     new_session: Callable[..., InferenceSession], values: dict[str, Any], opset: int
 ) -> None:
-    """Before opset 4 a NaN among the keys stood for nothing."""
+    """Before opset 4 a NaN among the keys had no meaning."""
     keys = [float("nan"), 1.0, 2.0]
     node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_floats=keys, **values)
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])]

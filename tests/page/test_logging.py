@@ -1,4 +1,4 @@
-"""Messages of the page and of the core in Python's logging, at the levels of the sessions they are for."""
+"""Messages of the page and of the core in Python's logging, at the levels of their sessions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [f"{r.name} {r.levelname}: {r.getMessage()}" for r in caplog.records if r.name.startswith("py_ort.page")]
 
 
-#: A page's lines are shown when one of its sessions wants them: here none but the test's own may be open.
+#: A page's lines are shown if one of its sessions requests them: only the test's own may be open here.
 OWN = BrowserOptions(webgpu="software", env={"PY_ORT_TEST": "logging"}, idle_timeout=5)
 
 
@@ -51,7 +51,7 @@ def test_levels(
     options.log_severity_level, options.logid = severity, "mine"
     logger = logging.getLogger("py_ort")
     before = logger.level
-    logger.setLevel(level)  # not that of the handler, as caplog.at_level would do
+    logger.setLevel(level)  # not the handler's level, as caplog.at_level would set it
     try:
         session = new_session(model(), options, providers=["webgpu"], browser=OWN)
         session.run(None, {"x": np.ones((2, 3), np.float32)})

@@ -1,4 +1,4 @@
-"""If, Loop and Scan on webgpu against native onnxruntime: what stays on the GPU, and what is waited for."""
+"""If, Loop and Scan on webgpu compared with native onnxruntime: values that stay on the GPU, and waits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _random(*shape: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Case:
-    """A graph and its feeds; how often a run waits before its end, what goes up, and whether it is replayed."""
+    """A graph and its feeds; the number of waits before a run's end, its uploads, and whether it is replayed."""
 
     name: str
     graph: str
@@ -27,8 +27,8 @@ class Case:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     waits: int = 0
     uploads: int = 1
-    replayed: bool = True  # without asking the core
-    wanted: tuple[np.ndarray, ...] | None = None  # where native onnxruntime fails
+    replayed: bool = True  # without a walk of the core
+    wanted: tuple[np.ndarray, ...] | None = None  # set if native onnxruntime fails
     tolerance: float = 1e-5
 
     def __str__(self) -> str:
@@ -226,7 +226,7 @@ def test_as_native_and_without_waiting(case: Case, new_session) -> None:
 
 
 def test_a_loop_is_captured(new_session) -> None:
-    """enableGraphCapture takes a model whose loops ask nothing of the feeds."""
+    """enableGraphCapture accepts a model whose loops read nothing of the feeds."""
     case = next(case for case in CASES if case.name == "loop_counted")
     model = parse("g " + case.graph, case.constants).SerializeToString()
     session = new_session(model, providers=[("webgpu", {"enableGraphCapture": "1"})])

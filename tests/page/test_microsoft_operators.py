@@ -1,4 +1,4 @@
-"""Operators of com.microsoft that have no WebGPU kernel of their own, on the GPU in their parts."""
+"""Operators of com.microsoft without a WebGPU kernel, on the GPU in parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 
 def _groups(groups: int, last: bool, silu: bool) -> Callable[..., Any]:
-    """In plain numpy: no provider of onnxruntime for the CPU has it."""
+    """In plain numpy: no CPU provider of onnxruntime has it."""
 
     def run(x: Any, scale: Any, bias: Any, skip: Any = None, more: Any = None) -> Any:
         first = np.moveaxis(x, -1, 1) if last else x

@@ -32,7 +32,7 @@ def _moe(
 
 
 def _expected(attributes: dict[str, Any]) -> Callable[..., Any]:
-    """In plain numpy: native has no third layer, and SwiGLU of interleaved columns only."""
+    """In plain numpy: native has no third layer, and SwiGLU only of interleaved columns."""
 
     def run(x: Any, scores: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any = None, b3: Any = None) -> Any:
         y = np.zeros_like(x)
@@ -54,7 +54,7 @@ def _expected(attributes: dict[str, Any]) -> Callable[..., Any]:
 
 
 def _packed(values: np.ndarray, bits: int) -> np.ndarray:
-    """Along the last axis, the lowest bits first; what is missing of the last byte is zero."""
+    """Along the last axis, the lowest bits first; missing bits of the last byte are zero."""
     each = 8 // bits
     values = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, -values.shape[-1] % each)])
     parts = values.reshape(*values.shape[:-1], -1, each)
@@ -96,7 +96,7 @@ def _qmoe(
 
 
 def _tied(case: Case) -> Case:
-    """Scores that are the same: which experts are taken then?"""
+    """Equal scores: which experts are chosen?"""
     case.inputs[1][:, :3] = 2
     case.inputs[1][0] = 0
     return case
@@ -145,12 +145,12 @@ def test_equals_native(case: Case, new_session: NewSession, provider: str) -> No
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("block", [16, 32])
 def test_rows_are_rounded_for_bytes_in_blocks_as_natively(new_session: NewSession, block: int, zeros: bool) -> None:
-    """Of WebGPU the products are of floats."""
+    """WebGPU multiplies floats."""
     check(_qmoe(f"8 bits, blocks of {block}", 8, block, zeros, k=3), new_session, "wasm")
 
 
 def test_other_weights_are_refused(new_session: NewSession) -> None:
-    """Weights of fp8 look like those of 8 bits."""
+    """Weights of fp8 have the same form as those of 8 bits."""
     model, _ = _qmoe("fp8", 8, quant_type="fp8").model()
     with pytest.raises(NotImplemented, match="quant_type 'fp8'"):
         new_session(model.SerializeToString(), providers=["wasm"])

@@ -1,4 +1,4 @@
-"""MRotaryEmbedding, of vision-language models."""
+"""MRotaryEmbedding, for vision-language models."""
 
 from __future__ import annotations
 

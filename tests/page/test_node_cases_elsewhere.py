@@ -36,7 +36,7 @@ def test_on_wasm(browser: str) -> None:
 
 
 def run(cases: list[Case], options: RunnerOptions) -> int:
-    """Run cases, of which those fail that are known to; return how many passed."""
+    """Run cases, of which the known failures must fail; return the number of passed ones."""
     results = run_cases(cases, options)
     ids = {case.id for case in cases}
     known = expectations_of("onnx-node", options.providers[0], options.fallback)
@@ -53,7 +53,7 @@ def firefox() -> BrowserOptions:
 
 @pytest.fixture(scope="module", params=["firefox", "chromium"])
 def with_float16(request: pytest.FixtureRequest) -> BrowserOptions:
-    """A browser whose shaders have float16 as such; Chromium stands in where Firefox is not."""
+    """A browser whose shaders have float16; Chromium replaces a missing Firefox."""
     if request.param == "firefox":
         options = with_webgpu("firefox")
     elif find.installed("firefox") and not WHOLE:
@@ -65,7 +65,7 @@ def with_float16(request: pytest.FixtureRequest) -> BrowserOptions:
             pytest.skip(f"no adapter in software that has float16 in shaders: {e}")
         options = BrowserOptions(webgpu="software", env=env, idle_timeout=600)
     found = probe(options)
-    assert found["adapter"], found["no_adapter"]  # a driver is there, so there is one
+    assert found["adapter"], found["no_adapter"]  # there is a driver, so there must be an adapter
     if "shader-f16" not in found["features"]:
         pytest.skip(f"no float16 in shaders: {found['adapter']}")
     return options
@@ -106,7 +106,7 @@ def test_on_webgl(browser: str) -> None:
 
 @pytest.mark.timeout(1800)
 def test_float16_in_shaders(with_float16: BrowserOptions) -> None:
-    """Shaders compute float16 as such; what has no kernel of these cases runs on wasm."""
+    """Shaders compute float16; nodes of these cases without a kernel run on wasm."""
     cases = [case for case in load_cases("onnx-node") if has_float16(case)]
     chosen = sampled(cases, 1 if WHOLE else 12)
     passed = run(chosen, RunnerOptions(("webgpu",), browser=with_float16, jobs=0 if WHOLE else 1))

@@ -22,7 +22,7 @@ W = np.array([1, 2, 3], np.float32)
 
 
 def model(text: str, **initializers: np.ndarray) -> onnx.ModelProto:
-    """A model of ONNX's text form, with initializers."""
+    """A model from ONNX's text form, with initializers."""
     made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
     made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in initializers.items())
     return made
@@ -55,7 +55,7 @@ def test_before_ir_4_initializers_are_constants_though_they_are_inputs(new_sessi
 
 
 def test_only_the_path_to_what_is_fetched(new_session):
-    """Integer division by zero fails in its kernel; a run that does not ask for its result need not compute it."""
+    """Integer division by zero fails in its kernel; a run that does not fetch its result need not compute it."""
     session = new_session(add(), providers=["wasm"])
     options = RunOptions()
     options.only_execute_path_to_fetches = True
@@ -201,14 +201,14 @@ def test_a_flag_ends_the_making_of_a_session(new_session):
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 def test_large_outputs_that_are_kept_stay_what_they_are(new_session, provider):
-    """Feeds are fetched, and memory is used again: only what nobody holds any more."""
+    """Feeds are fetched, and memory is reused: only memory that is not referenced any more."""
     text = "g (float[N] x) => (float[N] y, float[N] z) { y = Neg(x) z = Identity(x) }"
     session = new_session(model(text).SerializeToString(), providers=[provider])
     feeds = [np.full(1_500_000 + 7 * i, i + 0.5, np.float32) for i in range(4)]
     kept = []
     for x in feeds:
         session.run(None, {"x": x + 100})
-        kept.append(session.run(None, {"x": x})[0][3:])  # a view holds the whole
+        kept.append(session.run(None, {"x": x})[0][3:])  # a view references the whole
     threads = [threading.Thread(target=lambda x=x: kept.append(session.run(["y"], {"x": x})[0][3:])) for x in feeds]
     for thread in threads:
         thread.start()
@@ -292,7 +292,7 @@ def test_the_asyncio_twin():
     asyncio.run(main())
 
 
-#: A browser of their own: nobody else's sessions are in its pages.
+#: A separate browser: no other sessions are in its pages.
 TWO_PAGES = BrowserOptions(webgpu="off", flags=("--lang=en",), pages=2)
 
 
@@ -322,7 +322,7 @@ def test_terminate_ends_a_run_that_is_just_starting(new_session, monkeypatch):
 
 
 def test_two_pages_run_at_the_same_time(new_session):
-    """A quick run is done while a slow one is under way in the other page; in one page it would wait."""
+    """A short run ends while a long one is running in the other page; in one page it would wait."""
     slow_one, quick = (new_session(made, providers=["wasm"], browser=TWO_PAGES) for made in (slow(), add()))
     assert quick._opened.runtime.lease.page is not slow_one._opened.runtime.lease.page
     options = RunOptions()
@@ -390,7 +390,7 @@ def test_a_file_in_onnxruntimes_own_format(new_session, tmp_path, provider):
 
 @pytest.mark.parametrize("names", [None, "", []], ids=repr)
 def test_no_names_are_all_outputs(new_session, names):
-    """As natively, whatever is false."""
+    """As natively, for any false value."""
     session = new_session(
         model("g (float[1] x) => (float[1] y, float[1] z) { y = Neg(x)  z = Abs(x) }").SerializeToString()
     )

@@ -1,5 +1,7 @@
-"""Operands that do not fit are refused in the run; numbers out of range, which a GPU cannot refuse, read and write none
-but their own tensors' elements."""
+"""Operands that do not fit are refused in the run.
+
+A GPU cannot refuse numbers out of range: they only access elements of their own tensors.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ g (float[4,3] x, int64[n] rows, int64[1,3] places, float[n,3] new, float[1,2,3,4
 
 
 def test_numbers_out_of_range_on_the_gpu(new_session: Any) -> None:
-    """They are the nearest that there are; nothing is scattered by them."""
+    """They become the nearest valid ones; nothing is scattered by them."""
     model = parse(_MIXED, {"one": np.array([1]), "size": np.array([1, 3])})
     session = new_session(model.SerializeToString(), providers=["webgpu"])
     shapes = {"x": (4, 3), "heads": (1, 2, 3, 4), "cos": (5, 2), "new": (4, 3)}

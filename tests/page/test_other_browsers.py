@@ -79,7 +79,7 @@ def test_webgl(other, monkeypatch):
 
 
 def test_where_there_is_no_webgpu(other):
-    """WebKitGTK and QtWebEngine have none, Firefox none without a driver: an error that says what helps there."""
+    """WebKitGTK and QtWebEngine have none, Firefox none without a driver: an error with the advice for that browser."""
     options = BrowserOptions(browser=other.browser, env={"VK_DRIVER_FILES": "/none", "VK_ICD_FILENAMES": "/none"})
     with pytest.raises(NoAdapter, match="What helps") as caught:
         InferenceSession(small_models.add(), providers=["webgpu"], browser=options)
@@ -100,7 +100,7 @@ def test_a_browser_that_is_killed(other):
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
         processes.kill([program_of(session)])
         with pytest.raises(PyOrtError, match="new InferenceSession"):
-            for _ in range(300):  # a process that is killed may answer for a moment
+            for _ in range(300):  # a killed process may answer for a moment
                 session.run(None, FEEDS)
                 time.sleep(0.1)
 
@@ -164,14 +164,14 @@ def test_the_virtual_display_is_ours_alone(other, monkeypatch):
         ):
             with socket.socket(socket.AF_UNIX) as display:
                 display.connect(f"/tmp/.X11-unix/X{environment['DISPLAY'].removeprefix(':')}")
-                # In one piece: a display that refuses the first of two does not take the second.
+                # In one piece: a display that refuses the first of two does not read the second.
                 hello = struct.pack("<BxHHHHxx", ord("l"), 11, 0, len(name), len(data))
                 display.sendall(hello + name + bytes(-len(name) % 4) + data)
                 assert display.recv(1)[0] == expected
 
 
 def _renderers(session, kind):
-    """Return the processes of the session's browser with this in their command lines; of zygotes: those they made."""
+    """Return the processes of the session's browser with this in their command lines; for zygotes, their children."""
     ours = program_of(session)
     lines = processes.command_lines()
 

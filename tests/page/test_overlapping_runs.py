@@ -1,4 +1,4 @@
-"""Runs of several threads overlap on one device: the next one's feeds go up while the GPU works on this one."""
+"""Runs of several threads overlap on one device: the next one's feeds are uploaded while the GPU runs this one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUNS = 5
 def test_uploads_go_on_while_the_gpu_works(
     size: int, tmp_path: Path, new_session: Callable[..., InferenceSession]
 ) -> None:
-    # A product of hundreds of milliseconds in software: preparing the next feeds takes less, on a busy machine, too.
+    # A product of hundreds of milliseconds in software: preparing the next feeds is faster, on a busy machine, too.
     text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[{size}, {size}] x) => (float[{size}, 1] y)
         {{ a = Sin(x) b = MatMul(a, a) c = Tanh(b) d = Softmax(c) y = ReduceMax<axes = [1]>(d) }}"""
     options = SessionOptions()

@@ -1,4 +1,4 @@
-"""8-bit weights that Python packs for the CPU: every operator that reads them, against native onnxruntime."""
+"""8-bit weights that Python packs for the CPU: every operator that reads them, compared with native onnxruntime."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from py_ort.compiler import compile_model
 pytestmark = pytest.mark.browser
 RNG = np.random.default_rng(11)
 TYPES = {np.uint8: TensorProto.UINT8, np.int8: TensorProto.INT8}
-#: (what B is, whether it has a zero point: none, one, one a column)
+#: (type of B, its zero points: none, one, one per column)
 WEIGHTS = [(np.uint8, None), (np.uint8, ()), (np.uint8, (19,)), (np.int8, ()), (np.int8, (19,))]
 
 

@@ -1,4 +1,4 @@
-"""Narrow elements on the GPU: models take there what they take in the file, and compute what onnxruntime does."""
+"""Narrow elements on the GPU: models have the size of their file there, and onnxruntime's results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Graph:
         return f"w{len(self.weights) - 1}"
 
     def model(self, inputs: Sequence[Any], output: str, dtype: int, rank: int) -> bytes:
-        """Return it with an output of so many axes of unknown size."""
+        """Return it with an output of this number of axes of unknown size."""
         tensors = [*self.tensors, *(numpy_helper.from_array(value, name) for name, value in self.weights.items())]
         made = helper.make_tensor_value_info(output, dtype, [None] * rank)
         return small_models.model(self.nodes, inputs, [made], tensors, opset=21, domains=["com.microsoft"])
@@ -75,7 +75,7 @@ def half_network() -> tuple[bytes, dict[str, np.ndarray]]:
 
 
 def half_block() -> tuple[bytes, dict[str, np.ndarray]]:
-    """A block of BERT, from its words on."""
+    """A block of BERT, from its tokens on."""
     g, width, heads = Graph(), 64, 4
     x = g.add("LayerNormalization", g.add("Gather", halves(300, width), "ids"), halves(width), halves(width))
 
@@ -121,7 +121,7 @@ def integer_network() -> tuple[bytes, dict[str, np.ndarray]]:
 
 
 def dequantized_weights(dtype: int) -> tuple[bytes, dict[str, np.ndarray]]:
-    """Bytes with a scale for each column, or 4 bits in blocks, taken to floats in the model; and a bias."""
+    """Bytes with a scale for each column, or 4 bits in blocks, dequantized in the model; and a bias."""
     g, k, n = Graph(), 512, 520
     if dtype == TensorProto.INT8:
         scales = (RNG.random(n) * 0.002).astype(np.float32)
@@ -161,7 +161,7 @@ def byte_table() -> tuple[bytes, dict[str, np.ndarray]]:
 
 
 Case = tuple[Callable[[], tuple[bytes, dict[str, np.ndarray]]], float]
-#: The model, and how far off its results may be.
+#: The model, and the permitted error of its results.
 CASES: dict[str, Case] = {
     "float16-network": (half_network, 4e-3),
     "float16-block": (half_block, 2e-2),
@@ -195,7 +195,7 @@ def test_weights_take_what_they_take_in_the_file(new_session, name):
 
 
 def test_what_lies_between_nodes_is_packed(new_session):
-    """Half of what the same network takes in float32."""
+    """Half the memory of the same network in float32."""
     arenas = []
     for dtype, onnx_dtype in ((np.float16, TensorProto.FLOAT16), (np.float32, TensorProto.FLOAT)):
         g = Graph()

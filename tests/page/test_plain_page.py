@@ -1,4 +1,4 @@
-"""Resolve, commit and replay in a plain page: correct again and again, and nothing made twice."""
+"""Resolve, commit and replay in a plain page: correct each time, without making anything twice."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_memory_is_shared_along_a_chain(plain_page: PlainPage) -> None:
     x = randn(256, 256)
     assert_array_equal(session.run({"t0": x}).outputs["t12"], x)
     arena = plain_page.call("stats")["sessions"][str(session.id)]["arena_bytes"]
-    assert arena == x.nbytes  # each output takes the place of its input
+    assert arena == x.nbytes  # each output is in the place of its input
     session.release()
 
 

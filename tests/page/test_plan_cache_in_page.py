@@ -1,4 +1,4 @@
-"""Plans from the cache that the page refuses."""
+"""Cached plans that the page refuses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_forged_plan_that_comes_back(new_session, cache, monkeypatch) -> None:
     forge(entry.path, plan=PLANS["zeros"])
     copy = entry.path.with_name("copy")
     shutil.copy(entry.path, copy)
-    # As if another process wrote it again, or the folder were for reading only (which it never is for root).
+    # As if another process wrote it again, or the folder were read-only (which it never is for root).
     remove = PlanCache.reject
 
     def put_back(self: PlanCache, path: Path, why: Exception) -> None:
@@ -72,7 +72,7 @@ def test_a_forged_plan_that_comes_back(new_session, cache, monkeypatch) -> None:
 
 
 def test_a_plan_that_cannot_be_captured_stays_in_the_cache(new_session, cache, caplog) -> None:
-    """Not the plan is to blame, but an option of the session."""
+    """The cause is an option of the session, not the plan."""
     ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [2])
     node = helper.make_node("Reshape", ["x", "ids"], ["y"])
     model = small_models.model([node], [small_models.floats("x", [6]), ids], [small_models.floats("y", [None, None])])

@@ -127,7 +127,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Somebody's site, with a model that py_ort exported."""
+    """Another site, with a model that py_ort exported."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "add.onnx").write_bytes(small_models.add())
     py_ort.export(folder / "add.onnx", folder, page=True)
@@ -158,7 +158,7 @@ def test_sessions_in_playwrights_fixtures(project: pytest.Pytester) -> None:
 
 
 def test_playwrights_options_are_for_them_too(project: pytest.Pytester) -> None:
-    """A trace of the test's context, with the page that our sessions are in."""
+    """A trace of the test's context, with the page of our sessions."""
     result = project.runpytest_subprocess("-p", "no:cacheprovider", "--tracing", "on", "-k", "test_context")
     result.assert_outcomes(passed=1, deselected=8)
     (trace,) = project.path.glob("test-results/*/trace.zip")

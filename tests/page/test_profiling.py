@@ -1,4 +1,4 @@
-"""Profiles of real runs: what is in them, and that all of it lies where it can."""
+"""Profiles of real runs: their contents, and plausible times."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_one_clock(new_session: Callable[..., InferenceSession], tmp_path: Path)
         run = runs.get(event["args"].get("run"))
         if run is None:
             continue
-        # A ping is never off by more than its half; 5 ms is far more than one takes.
+        # A ping is off by at most its half; 5 ms is far more than a ping takes.
         assert event["ts"] >= run["ts"] - 5000
         assert event["ts"] + event["dur"] <= run["ts"] + run["dur"] + 5000
     order = ("feeds to the page", "SequentialExecutor::Execute", "outputs to Python")
@@ -191,7 +191,7 @@ def test_command(tmp_path: Path) -> None:
     assert "mul__elementwise" in html and "src=" not in html
     trace = Trace.load(files["trace"])
     assert list(trace.spans("Kernel"))
-    # Each run that counts follows one that is timed as a whole.
+    # Each counted run follows one that is timed as a whole.
     whole = [e for e in trace.spans("Session") if "gpu_ms" in e["args"]]
     assert [(e["args"]["run"], e["args"]["gpu_passes"]) for e in whole] == [(2, 1), (4, 1)]
     assert all(0 < e["args"]["gpu_ms"] <= e["dur"] / 1000 for e in whole)

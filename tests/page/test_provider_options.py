@@ -1,4 +1,4 @@
-"""Options of the WebGPU provider have an effect: devices of their own, buffer caches, validation, layout."""
+"""Effects of the WebGPU provider's options: separate devices, buffer caches, validation, layout."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def feeds(rows: int) -> dict[str, np.ndarray]:
     return {"x": np.full((rows, 3), rows, np.float32), "scale": SCALE}
 
 
-# --- given and told
+# --- given options and reports
 
 
 def test_options_are_told_with_their_defaults(new_session):
@@ -85,7 +85,7 @@ def test_sessions_of_one_id_share_a_device(new_session):
     np.testing.assert_array_equal(other.run(None, feeds(1))[0], feeds(1)["x"] + SCALE)
     value.release()
     one.close()
-    assert "21" in other.stats()["page"]["devices"]  # the second session is still there
+    assert "21" in other.stats()["page"]["devices"]  # the second session still exists
     two.close()
     assert "21" not in other.stats()["page"]["devices"]
     again = new_session(small_models.add(), providers=webgpu(deviceId=21))
@@ -112,14 +112,14 @@ def test_adapters_of_ones_own(new_session):
     options = {"deviceId": 24, "forceFallbackAdapter": "1", "powerPreference": "low-power"}
     session = new_session(small_models.add(), providers=webgpu(**options))
     assert "swiftshader" in session.adapter
-    new_session(small_models.add(), providers=webgpu(deviceId=24))  # takes what there is
+    new_session(small_models.add(), providers=webgpu(deviceId=24))  # uses an existing device
     with pytest.raises(InvalidArgument, match="device 24 was opened with powerPreference low-power"):
         new_session(small_models.add(), providers=webgpu(deviceId=24, powerPreference="high-performance"))
 
 
 # --- caches
 
-#: Mode -> buffers kept after three freed outputs of one size; hits of such outputs; hits of one a little larger.
+#: Mode -> buffers kept after three freed outputs of one size; hits of such outputs; hits of slightly larger ones.
 STORAGE = {"disabled": (0, 0, 0), "lazyRelease": (1, 0, 0), "simple": (1, 2, 0), "bucket": (1, 2, 1)}
 
 
@@ -134,7 +134,7 @@ def test_storage_buffers(new_session, mode):
     binding.bind_output("y", "webgpu")
 
     def freed(rows: int) -> dict[str, Any]:
-        """Run, free the output, and wait until the page knows."""
+        """Run, free the output, and wait until the page has released it."""
         binding.bind_cpu_input("x", feeds(rows)["x"])
         session.run_with_iobinding(binding)
         (y,) = binding.get_outputs()
@@ -148,7 +148,7 @@ def test_storage_buffers(new_session, mode):
     assert cache["mode"] == mode
     assert cache["hits"] - before["hits"] == same
     assert cache["buffers"] == kept and cache["bytes"] == (kept and pytest.approx(12_000, rel=0.25))
-    session.run(None, feeds(1000))  # the end of a run frees what was to be released lazily
+    session.run(None, feeds(1000))  # the end of a run frees lazily released buffers
     assert session.stats()["session"]["buffer_caches"]["storage"]["buffers"] == (0 if mode == "lazyRelease" else kept)
     session.run(None, feeds(1010))  # its own memory is made now, and not counted below
     hits = session.stats()["session"]["buffer_caches"]["storage"]["hits"]
@@ -156,7 +156,7 @@ def test_storage_buffers(new_session, mode):
 
 
 def test_uniform_buffers(new_session):
-    """A recording that is dropped leaves its uniforms to the next one, in the modes that keep them."""
+    """A dropped recording leaves its uniforms to the next one, in the modes that keep them."""
     for device_id, (mode, hits) in enumerate({"disabled": 0, "lazyRelease": 0, "simple": 4, "bucket": 4}.items(), 41):
         options = {"deviceId": device_id, "uniformBufferCacheMode": mode}
         session = new_session(small_models.add(), providers=webgpu(**options))

@@ -1,4 +1,4 @@
-"""The pytest plugin, in a pytest of its own."""
+"""The pytest plugin, in a separate pytest."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from py_ort.exceptions import EngineError
 from py_ort.folders import user_caches
 from py_ort.testing.compare import InBrowser, Native, compare
 
-#: pytester gives each test a home of its own.
+#: pytester gives each test a separate home.
 CACHES = user_caches()
 
 MODULE = """
@@ -113,7 +113,7 @@ def doubles(pytester):
 
 
 def run(project, *flags):
-    # Plugins that are not needed take a third of a second to import.
+    # Importing unneeded plugins takes a third of a second.
     alone = [f"-pno:{plugin}" for plugin in ("cacheprovider", "hypothesispytest", "playwright", "xdist")]
     return project.runpytest_subprocess(*alone, "-v", *flags)
 
@@ -202,13 +202,13 @@ def test_webgl(project):
 
 def test_no_fallback_for_all(doubles):
     result = run(doubles, "--ort-webgpu", "software", "--ort-no-fallback", "-k", "plain or own_choice")
-    result.assert_outcomes(passed=3, failed=1, deselected=6)  # on wasm nothing falls back
+    result.assert_outcomes(passed=3, failed=1, deselected=6)  # on wasm no node falls back
 
 
 def test_outputs_are_compared_with_native_onnxruntime(pytester):
     pytester.makepyfile(test_reference=REFERENCE)
     (pytester.path / "add.onnx").write_bytes(small_models.add())
-    drawn = helper.make_node("RandomUniformLike", ["x"], ["y"])  # one of 8 may come near by chance
+    drawn = helper.make_node("RandomUniformLike", ["x"], ["y"])  # one of 8 may be close by chance
     ends = [small_models.floats("x", [8])], [small_models.floats("y", [8])]
     (pytester.path / "random.onnx").write_bytes(small_models.model([drawn], *ends))
     result = run(pytester, "--ort-provider", "wasm")
@@ -223,7 +223,7 @@ def test_outputs_are_compared_with_native_onnxruntime(pytester):
 
 
 def test_the_engine_that_others_ship(project, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(CACHES))  # where it is fetched once
+    monkeypatch.setenv("XDG_CACHE_HOME", str(CACHES))  # it is fetched there once
     try:
         find_dist()
     except EngineError as e:
@@ -294,7 +294,7 @@ FAILING = """
 
 @pytest.fixture
 def failing(project):
-    """Tests that fail in all ways; `many.onnx` has twenty outputs, all of them random."""
+    """Tests that fail in all possible ways; `many.onnx` has twenty outputs, all of them random."""
     project.makepyfile(test_failing=FAILING)
     names = [f"y{number}" for number in range(20)]
     nodes = [helper.make_node("RandomUniformLike", ["x"], [name], name=f"draw {name}") for name in names]
@@ -304,7 +304,7 @@ def failing(project):
 
 
 def test_a_failure_is_told_in_25_lines(failing):
-    """The test's line, the error or the difference, the first node that differs; without py_ort's own frames."""
+    """The test's line, the error or the difference, the first differing node; without py_ort's own frames."""
     options = ("test_failing.py", "--ort-provider", "wasm", "-k", "not fine", "--show-capture=no")
     text = str(run(failing, *options).stdout)
     told = dict(re.findall(r"\n_+ (test_\w+)\S* _+\n(.*?)(?=\n_+ test_|\n=+ short)", text, re.DOTALL))
@@ -321,7 +321,7 @@ def test_a_failure_is_told_in_25_lines(failing):
 
 @pytest.mark.parametrize("spread", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_the_page_of_a_run(failing, spread):
-    """Tests are rows, targets columns, with reasons, adapters and nodes; of the controller's, not of each worker's."""
+    """Tests are rows, targets columns, with reasons, adapters and nodes; the controller writes it, not each worker."""
     command = ("-pno:cacheprovider", "-pno:hypothesispytest", "-pno:playwright", "--ort-webgpu", "software", *spread)
     targets = ("-k", "missing or fine", "--ort-html", "build/run.html")
     failing.runpytest_subprocess(*command, *targets, "test_failing.py").assert_outcomes(passed=4, failed=2)

@@ -1,4 +1,4 @@
-"""The page that Python opens: what a browser asks for until it is there, and what its errors tell."""
+"""The page that Python opens: a browser's requests until it is ready, and its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEEDS = {"x": X, "scale": np.ones(3, np.float32)}
 
 
 def test_the_worker_is_the_second_script(new_session, monkeypatch):
-    """Each script that waits for another is one more way to a browser elsewhere, and back."""
+    """Each script that waits for another costs a round trip to a distant browser."""
     asked: list[str] = []
     answer = http_server._Handler.do_GET
 
@@ -35,7 +35,7 @@ def test_the_worker_is_the_second_script(new_session, monkeypatch):
 
 
 def test_a_worker_that_fails_to_load_is_loaded_again(new_session, monkeypatch):
-    """As when a network changes while its script is under way."""
+    """As when a network changes while its script is being fetched."""
     answer, failed = http_server._Handler.do_GET, []
 
     def do_get(handler: http_server._Handler) -> None:

@@ -1,4 +1,4 @@
-"""DynamicQuantizeLSTM, which onnxruntime's dynamic quantization makes of each LSTM."""
+"""DynamicQuantizeLSTM, into which onnxruntime's dynamic quantization turns each LSTM."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_what_quantize_dynamic_makes(tmp_path: Path, new_session: NewSession, pr
 
 
 def test_many_units_where_pairs_saturate() -> None:
-    """On x86 without VNNI what is too much for 16 bits is multiplied apart, in memory of its own for each step."""
+    """On x86 without VNNI the excess over 16 bits is multiplied separately, with memory of its own for each step."""
     hidden = 1200
     weights = [
         np.round(RNG.normal(0, 36, (1, size, 4 * hidden)).clip(-127, 127)).astype(np.int8) for size in (4, hidden)

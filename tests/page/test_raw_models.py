@@ -41,7 +41,7 @@ ENDLESS = "endless (float[3] x) => (float[3] y) { y = Identity(x) }"
 
 
 def as_version(file: Path, step: int) -> bytes:
-    """Return a file that says that its plans are of another version."""
+    """Return a file that claims another version of its plans."""
     data = file.read_bytes()
     header, start = read_header(data)
     return replace(header, plan_version=header.plan_version + step).tobytes() + data[start:]
@@ -75,7 +75,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticSite]:
 
 @pytest.fixture
 def compiler(site: StaticSite, tmp_path: Path) -> Iterator[str]:
-    """The URL of a compile server that fetches models of the site."""
+    """The URL of a compile server that fetches the site's models."""
     command = [sys.executable, "-m", "py_ort.cli", "compile-server", str(tmp_path / "store"), "--port", "0"]
     more = ["--provider", "wasm", "--source", site.origin, "--cors", site.origin]
     server = subprocess.Popen([*command, *more], stdout=subprocess.PIPE, text=True)

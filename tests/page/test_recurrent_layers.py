@@ -1,4 +1,4 @@
-"""Recurrent layers: sequences of no steps, and activations whose numbers a model leaves to its engine."""
+"""Recurrent layers: sequences of no steps, and activations whose numbers the model omits."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def _model(op_type: str, initial: bool, **attributes: Any) -> bytes:
 @pytest.mark.parametrize("initial", [False, True], ids=["zeros", "initial"])
 @pytest.mark.parametrize("op_type", GATES)
 def test_no_steps(new_session, op_type, initial, provider):
-    """Its last states are zeros, and neither the initial ones nor what another run left there."""
+    """Its last states are zeros, and neither the initial ones nor another run's."""
     session = new_session(_model(op_type, initial), providers=[provider])
     x = np.random.default_rng(5).standard_normal((4, 3, 2)).astype(np.float32)
     session.run(None, {"x": x, "lengths": np.array([4, 3, 2], np.int32)})

@@ -1,4 +1,4 @@
-"""Weights that a graph reshapes in each run: what kernels keep of a constant is that of its shape."""
+"""Weights that a graph reshapes in each run: values that kernels derive from a constant depend on its shape."""
 
 from __future__ import annotations
 

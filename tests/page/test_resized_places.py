@@ -1,4 +1,4 @@
-"""Resize takes the elements that native onnxruntime takes, also where places lie between two or are whole numbers."""
+"""Resize selects native onnxruntime's elements, also for places between two elements or at whole numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASES = [(each, by) for each in COORDINATES for by in ("sizes", "scales")]
 
 
 def _model(coordinates: str, by: str) -> onnx.ModelProto:
-    """x to [b, b] for every b, by sizes, or by scales that are fed."""
+    """x to [b, b] for every b, by sizes, or by fed scales."""
     roi = [0.1, -0.2, 0.8, 1.1] if coordinates == "tf_crop_and_resize" else []
     constants = {"roi": np.array(roi, np.float32), "none": np.array([], np.float32)}
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["h", "w"])]
@@ -44,7 +44,7 @@ def _model(coordinates: str, by: str) -> onnx.ModelProto:
             names = ["x", "roi", *(["none"] if by == "sizes" else []), f"n{b}"]
             how = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding, "extrapolation_value": -1.0}
             nodes.append(helper.make_node("Resize", names, outputs[-1:], mode="nearest", **how))
-    opset = 11 if coordinates == "tf_half_pixel_for_nn" else 19  # 13 has no longer the former
+    opset = 11 if coordinates == "tf_half_pixel_for_nn" else 19  # 13 no longer has the former
     graph = helper.make_graph(
         nodes,
         "g",
@@ -108,7 +108,7 @@ def test_a_roi_has_two_numbers_for_each_axis(new_session: Any, provider: str) ->
     assert session.run(None, {**feeds, "roi": np.array([0, 0, 1, 1], np.float32)})[0].shape == (8, 8)
 
 
-#: Rows and columns of the images, and of what becomes of them.
+#: Rows and columns of the images, and of the results.
 FROM = [(1, 1), (1, 3), (2, 7), (5, 11), (12, 4)]
 TO = [(1, 1), (1, 6), (2, 5), (7, 13), (9, 14)]
 
@@ -139,7 +139,7 @@ def _compared(session: Any, model: bytes, dtype: str, rank: int) -> list[tuple[n
 @pytest.mark.parametrize("coordinates", [each for each in COORDINATES if each != "tf_half_pixel_for_nn"])
 @pytest.mark.parametrize("rank", [3, 4])
 def test_linear_interpolation(new_session: Any, coordinates: str, provider: str, dtype: str, rank: int) -> None:
-    """The fractions of integers are cut off: the last bit of a sum decides."""
+    """Fractions of integers are truncated: the last bit of a sum matters."""
     how = {"mode": "linear", "coordinate_transformation_mode": coordinates, "extrapolation_value": 7.0}
     model = _interpolated(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), rank, **how)
     for found, wanted in _compared(new_session(model, providers=[provider]), model, dtype, rank):

@@ -1,4 +1,4 @@
-"""Queries whose mask hides every key: a Softmax gives NaN then, unless the model guards against it."""
+"""Queries whose mask hides every key: a Softmax then returns NaN, unless the model prevents it."""
 
 from __future__ import annotations
 

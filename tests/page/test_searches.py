@@ -1,4 +1,4 @@
-"""GreedySearch and BeamSearch with their decoder inside, against onnxruntime, on both providers."""
+"""GreedySearch and BeamSearch with their decoder inside, compared with onnxruntime, on both providers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BEAMS: dict[str, Any] = {
 
 
 def some(*shape: int) -> np.ndarray:
-    """A mask that leaves a part of the vocabulary."""
+    """A mask that keeps a part of the vocabulary."""
     return RNG.integers(0, 2, shape).astype(np.int32)
 
 
@@ -70,7 +70,7 @@ BEAM_VARIANTS = {
 def search(
     op: str, feeds: dict[str, np.ndarray], attributes: dict[str, Any], seed: int, count: int | None = None
 ) -> onnx.ModelProto:
-    """A search with `count` outputs, if not with all that tests compare."""
+    """A search with `count` outputs, by default all that tests compare."""
     outputs = ["sequences", "sequences_scores", "scores"]
     outputs = outputs[: (1 if op in ("GreedySearch", "Sampling") else 2) if count is None else count]
     names = [name if name in feeds else "" for name in ORDER[op]]
@@ -113,7 +113,7 @@ def _on(provider: str, variants: Iterable[str]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("variant", "provider"), [*_on("wasm", VARIANTS), *_on("webgpu", ("pairs", "first word"))])
 def test_greedy(variant: str, provider: str, new_session: NewSession) -> None:
-    """The same tokens; onnxruntime leaves what is behind the last one of all rows undefined."""
+    """The same tokens; onnxruntime leaves those after the last one of all rows undefined."""
     feeds, attributes = feeds_of("GreedySearch", variant)
     model = search("GreedySearch", feeds, attributes, 0)
     with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
@@ -125,7 +125,7 @@ def test_greedy(variant: str, provider: str, new_session: NewSession) -> None:
 
 
 def _length(sequences: np.ndarray) -> int:
-    """How many columns there are before those that are padding in all rows."""
+    """The number of columns before those that are padding in all rows."""
     written = np.flatnonzero((sequences != PAD).any(0))
     return int(written[-1]) + 1
 
@@ -152,7 +152,7 @@ SAMPLING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("variant", "provider"), [*_on("wasm", SAMPLING), *_on("webgpu", ("likely",))])
 def test_sampling(variant: str, provider: str, new_session: NewSession) -> None:
-    """The very tokens that onnxruntime draws."""
+    """Exactly the tokens that onnxruntime draws."""
     inputs, attributes = SAMPLING[variant]
     feeds = {"input_ids": PROMPTS, "max_length": np.array([LENGTH], np.int32), "seed": np.array([5], np.int32)}
     feeds = {name: x for name, x in {**feeds, **inputs}.items() if x is not None}
@@ -167,7 +167,7 @@ def test_sampling(variant: str, provider: str, new_session: NewSession) -> None:
 
 
 def test_presence(new_session: NewSession) -> None:
-    """The penalty is that of the tokens of the mask (onnxruntime's CPU takes all of it from the first token)."""
+    """The penalty is that of the mask's tokens (onnxruntime's CPU uses the first token's for all)."""
     feeds = {"input_ids": PROMPTS, "max_length": np.array([LENGTH], np.int32)}
     feeds["presence_mask"] = np.tile((np.arange(VOCABULARY) >= 5).astype(np.int32), (3, 1))
     model = search("Sampling", feeds, {"top_p": 1.0, "presence_penalty": 100.0}, 0)
@@ -192,7 +192,7 @@ def test_another_decoder_first(op: str, new_session: NewSession) -> None:
 
 @pytest.mark.parametrize("attributes", [{}, {"init_decoder": small_decoder(1)}], ids=["", "another decoder first"])
 def test_scores_of_each_turn(attributes: dict[str, Any], new_session: NewSession) -> None:
-    """Of each token behind each beam, as far as there were turns; then zeros."""
+    """Scores of each token after each beam, for the steps that ran; then zeros."""
     feeds, _ = feeds_of("BeamSearch", "plain")
     feeds["input_ids"] = PROMPTS[1:2]
     model = search("BeamSearch", feeds, {**attributes, "early_stopping": 1}, 0, 3)
@@ -221,7 +221,7 @@ def test_beams(variant: str, provider: str, early: int, new_session: NewSession)
 
 
 def _as_alone(model: onnx.ModelProto, feeds: dict[str, np.ndarray], found: list[np.ndarray]) -> None:
-    """Each text of the batch is what onnxruntime finds for it alone."""
+    """Each text of the batch has onnxruntime's result for it alone."""
     texts, scores = found
     for i in range(len(PROMPTS)):
         alone = {name: x[i : i + 1] if x.ndim > 1 and len(x) == len(PROMPTS) else x for name, x in feeds.items()}
@@ -251,7 +251,7 @@ T5_CASES = [
 @pytest.mark.parametrize("early", [0, 1])
 @pytest.mark.parametrize(("provider", "form", "variant"), T5_CASES)
 def test_t5(provider: str, form: str, variant: str, early: int, new_session: NewSession) -> None:
-    """With an encoder, whichever of the graphs does the decoder's first turn; each text as it is alone."""
+    """With an encoder, whichever graph runs the decoder's first step; each text as it is alone."""
     feeds, attributes = feeds_of("BeamSearch", variant)
     given = {**attributes, **T5[form], **T5_ATTRIBUTES, "early_stopping": early}
     model = search("BeamSearch", feeds, given, 0)
@@ -261,7 +261,7 @@ def test_t5(provider: str, form: str, variant: str, early: int, new_session: New
 
 
 def test_whole_texts(new_session: NewSession) -> None:
-    """A decoder whose input_ids may be of any length gets all tokens of the text; here it reads the last one."""
+    """A decoder whose input_ids may be of any length receives all tokens of the text; here it reads the last one."""
     feeds, _ = feeds_of("BeamSearch", "plain")
     graphs = {name: onnx.GraphProto.FromString(graph.SerializeToString()) for name, graph in small_t5().items()}
     decoder = graphs["decoder"]
@@ -288,7 +288,7 @@ WHISPER_CASES = [
 
 @pytest.mark.parametrize(("provider", "op", "states", "variant"), WHISPER_CASES)
 def test_whisper(provider: str, op: str, states: bool, variant: str, new_session: NewSession) -> None:
-    """Of sound, with the tokens that a text begins with; each text as it is alone."""
+    """For sound, with the initial tokens of a text; each text as it is alone."""
     feeds, attributes = feeds_of("BeamSearch", "plain" if variant == "cooler" else variant)
     feeds |= {"input_ids": SOUND, "decoder_input_ids": BEGUN}
     feeds |= {"temperature": np.array([0.4], np.float32)} if variant == "cooler" else {}
@@ -300,7 +300,7 @@ def test_whisper(provider: str, op: str, states: bool, variant: str, new_session
 
 
 def test_processors_of_scores(new_session: NewSession) -> None:
-    """Whisper's rules for times are not known."""
+    """Whisper's rules for times are not supported."""
     feeds, _ = feeds_of("BeamSearch", "plain")
     feeds |= {"input_ids": SOUND, "decoder_input_ids": BEGUN, "logits_processor": np.array([1], np.int32)}
     given = {"model_type": 2, "decoder_start_token_id": 2, **small_whisper()}
@@ -309,7 +309,7 @@ def test_processors_of_scores(new_session: NewSession) -> None:
 
 
 def test_on_the_gpu(new_session: NewSession) -> None:
-    """The decoder runs there, shapes and the loop apart."""
+    """The decoder runs there, except shapes and the loop."""
     feeds, attributes = feeds_of("BeamSearch", "pairs")
     model = search("BeamSearch", feeds, attributes, 0)
     session = new_session(model.SerializeToString(), providers=["webgpu", "wasm"])

@@ -1,4 +1,4 @@
-"""Sequences and optionals in a real page: as feeds, as outputs, and inputs that are not fed."""
+"""Sequences and optionals in a real page: as feeds, as outputs, and as omitted inputs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_optional_sequence(new_session):
 
 
 def test_an_optional_tensor_has_a_shape(new_session):
-    """Declared as [n, 3]: sessions say so, and feeds must fit."""
+    """Declared as [n, 3]: sessions show it, and feeds must fit."""
     maybe = helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, ["n", 3]))
     floats = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
     made = model([("OptionalGetElement", ["o"], ["x"])], {"o": maybe}, {"x": floats})

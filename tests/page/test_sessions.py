@@ -85,7 +85,7 @@ def test_run_async_with_a_callback(new_session):
 @pytest.mark.parametrize("shape", [(1, 3), (0, 3), (700_000, 3)], ids=str)
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_sizes(new_session, provider, shape):
-    """From nothing to messages of several frames."""
+    """From no elements to messages of several frames."""
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     (y,) = new_session(small_models.add(), providers=[provider]).run(None, {"x": x, "scale": SCALE})
     assert y.dtype == np.float32 and y.flags.writeable
@@ -103,7 +103,7 @@ def test_any_byte_but_0_is_true(new_session, provider):
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_conditions_behind_the_end_of_an_axis(new_session, provider):
-    """Native onnxruntime does not look at them."""
+    """Native onnxruntime ignores them."""
     text = "g (float[3] x, bool[n] c) => (float[k] y) { y = Compress<axis=0>(x, c) }"
     session = new_session(parse(text).SerializeToString(), providers=[provider])
     (y,) = session.run(None, {"x": np.float32([1, 2, 3]), "c": np.array([True, False, True, True])})
@@ -125,7 +125,7 @@ def test_operands_are_checked_whenever_their_sizes_change(new_session, provider)
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_more_rows_than_there_are_positions(new_session, provider):
-    """Fused or not, a sum that does not broadcast is an error of the run; the session goes on."""
+    """Fused or not, a sum that does not broadcast is an error of the run; the session still works."""
     positions, scale = np.random.default_rng(0).standard_normal((1, 8, 4), np.float32), np.ones(4, np.float32)
     model = parse(
         "g (float[n,p,4] x) => (float[n,p,4] y) { h = Shape<start=1,end=2>(x)  "
@@ -194,7 +194,7 @@ def test_values_that_cannot_be_on_the_gpu():
 
 
 def test_a_chain_of_sessions_on_the_gpu(new_session):
-    """The second session reads the first one's output where it is; nothing of it crosses the websocket."""
+    """The second session reads the first one's output in place; none of it is sent over the websocket."""
     one, two = (new_session(small_models.add(), providers=["webgpu"]) for _ in range(2))
     binding = one.io_binding()
     binding.bind_cpu_input("x", X)
@@ -239,7 +239,7 @@ def test_initializers_may_be_replaced(new_session):
 
 
 def test_the_model_is_that_of_the_beginning(new_session, tmp_path, monkeypatch):
-    """Other outputs are another plan, of the file that was meant when the session was made."""
+    """Other outputs need another plan, of the file that existed when the session was made."""
     for folder, op_type in (("a", "Neg"), ("b", "Abs")):
         (tmp_path / folder).mkdir()
         ends = [small_models.floats(name, [1]) for name in "xyz"]
@@ -303,7 +303,7 @@ def test_the_process_launcher(new_session):
 
 
 def test_cdp(new_session, tmp_path):
-    """A session in a browser that somebody else started, and that goes on after it."""
+    """A session in a browser that py_ort did not start, and that stays open after it."""
     with chromium_with_devtools(tmp_path) as (websocket, process):
         browser = BrowserOptions(browser=f"cdp:http://{websocket.split('/')[2]}", idle_timeout=0)
         session = new_session(small_models.add(), providers=["webgpu"], browser=browser)
@@ -330,7 +330,7 @@ def test_a_plain_script_ends_by_itself(tmp_path):
     model = tmp_path / "add.onnx"
     model.write_bytes(small_models.add())
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(model)]
-    trusted = {**os.environ, "PY_ORT_SANDBOX": "0"}  # root is warned otherwise
+    trusted = {**os.environ, "PY_ORT_SANDBOX": "0"}  # otherwise root gets a warning
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=trusted)
     said = json.loads(done.stdout)
     assert said["y"] == [[2, 2, 2]] and said["heavy"] == [] and said["imported"] < 0.2

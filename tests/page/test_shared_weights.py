@@ -20,7 +20,7 @@ WEIGHTS = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
 
 
 def open_model() -> bytes:
-    """y = relu(x · w) of [N, 64], after a copy of x's rows by their numbers: the page is asked for N."""
+    """y = relu(x · w) of [N, 64], after a copy of x's rows by their numbers: N is known only in the page."""
     constants = {"w": WEIGHTS, "axis": np.array([0], np.int64), "zero": np.int64(0), "one": np.int64(1)}
     nodes = [
         helper.make_node("Shape", ["x"], ["shape"], end=1, name="shape"),
@@ -116,7 +116,7 @@ def test_no_storm_of_plans(new_session):
 
 
 def test_no_plans_for_what_grows_from_run_to_run(new_session):
-    """Texts of many lengths: each length comes again with the next text, behind more others than plans are kept."""
+    """Texts of many lengths: each length returns with the next text, after more others than plans are kept."""
     session = new_session(open_model(), providers=["wasm"])
     plans = session._opened.shape_plans
     for _ in range(3):
@@ -176,7 +176,7 @@ def test_memory_of_plans_for_shapes_is_the_sessions_too(new_session, provider):
 
 
 def test_what_kernels_make_of_weights_is_weights(new_session):
-    """Convolutions by Winograd keep their weights transformed, sixteen numbers for nine."""
+    """Winograd's convolutions keep transformed weights, sixteen numbers for nine."""
     weights = np.ones((64, 64, 3, 3), np.float32)
     model = small_models.model(
         [helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])],
@@ -196,7 +196,7 @@ def test_what_kernels_make_of_weights_is_weights(new_session):
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_file_that_claims_the_weights_of_another(new_session, provider, tmp_path):
-    """Sessions of one file share its weights; the plan of another may say what it likes."""
+    """Sessions of one file share its weights; another file's plan cannot claim them."""
     model = small_models.model(
         [helper.make_node("Add", ["x", "w"], ["y"])],
         [small_models.floats("x", [64, 64])],

@@ -1,5 +1,7 @@
-"""Sizes and numbers that no memory, no number of 64 bits, no shader or no array of numpy has room for: typed errors, at
-once; and windows and regions beyond the image, which are as quick as their part inside of it."""
+"""Sizes and numbers beyond memory, 64 bits, shaders or numpy's arrays are typed errors, at once.
+
+Windows and regions beyond the image take only the time of their part inside it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from py_ort.exceptions import NotImplemented, OutOfMemory, RuntimeException
 
 PROVIDERS = ["webgpu", "wasm"]
 
-#: Nodes that make more of x (float[1,2,3]) than there is memory, by a fed size s (int64[1]).
+#: Nodes that make more of x (float[1,2,3]) than memory holds, by a fed size s (int64[1]).
 HUGE = {
     "Pad": "p = Concat<axis=0>(five, s)  t = Pad(x, p)",
     "Pad, edge": "p = Concat<axis=0>(five, s)  t = Pad<mode='edge'>(x, p)",
@@ -49,7 +51,7 @@ def test_sizes_beyond_all_memory(new_session, provider, nodes, size):
 
 
 def test_tables_beyond_all_memory(new_session):
-    """Pad has eight bytes of a table for each byte of this output, which fits."""
+    """Pad needs eight bytes of a table for each byte of this output, which fits."""
     text = "g (uint8[2] x, int64[2] p) => (int64[1] y) { t = Pad(x, p)  y = Shape(t) }"
     session = new_session(parse(text).SerializeToString(), providers=["wasm"])
     with pytest.raises(OutOfMemory):
@@ -136,14 +138,14 @@ def _products(size):
     ids=["RoiAlign", "Einsum"],
 )
 def test_dispatches_that_never_end(new_session, model, feeds):
-    """They would take the GPU from all that is in the browser, until the browser is replaced."""
+    """They would block the GPU for everything in the browser, until the browser is replaced."""
     session = new_session(model.SerializeToString(), providers=["webgpu"])
     with pytest.raises(RuntimeException, match="would not end"):
         session.run(None, feeds, SOON)
 
 
 def test_loops_that_never_end(new_session):
-    """By their trips, which are known before anything is recorded."""
+    """By their trips, which are known before recording."""
     text = """g (float[2] x, int64 t) => (float[2] y) {
         y = Loop (t, , x) <body = turn (int64 i, bool go, float[2] s) => (bool again, float[2] next)
             { again = Identity(go)  next = Sin(s) }> }"""

@@ -1,4 +1,4 @@
-"""SparseAttention against onnxruntime, whose caches must be one buffer each, on both providers."""
+"""SparseAttention compared with onnxruntime, whose caches must be one buffer each, on both providers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INPUTS = (
 
 
 def listed(layouts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each row's columns begin, and the columns, padded by -1."""
+    """The start of each row's columns, and the columns, padded by -1."""
     rows = np.concatenate([np.zeros((len(layouts), 1), int), layouts.sum(2).cumsum(1)], 1)
     columns = np.full((len(layouts), rows.max()), -1)
     for i, layout in enumerate(layouts):
@@ -45,7 +45,7 @@ def listed(layouts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Step:
-    """New rows of texts that have then so many; with a layout for each head by turns."""
+    """New rows of texts with these lengths afterwards; heads alternate between the layouts."""
 
     name: str
     rows: int
@@ -127,7 +127,7 @@ STEPS = [
 def test_equals_native(step: Step, provider: str, new_session: NewSession) -> None:
     """Each text as it is alone: onnxruntime's sums are wrong for texts that are shorter than others of the batch.
 
-    Rows of caches behind a text are nobody's: native leaves what was there.
+    Rows of caches after a text are undefined: native leaves the old ones.
     """
     feeds = step.feeds()
     model = step.model(feeds)

@@ -1,4 +1,4 @@
-"""Strings: as feeds, as constants, and what no text can be."""
+"""Strings: as feeds, as constants, and invalid text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_strings_of_every_kind_of_array(new_session):
 
 
 def test_half_a_surrogate_pair_is_no_text(new_session):
-    """JSON of browsers may have it; UTF-8 has not."""
+    """Browsers' JSON may contain it; UTF-8 cannot."""
     session = new_session(parse("g (string[1] x) => (string[1] y) { y = Identity(x) }").SerializeToString())
     with pytest.raises(InvalidArgument, match="half a surrogate pair"):
         session.run(None, {"x": np.array(["a\ud800"], object)})

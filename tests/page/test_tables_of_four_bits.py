@@ -1,4 +1,4 @@
-"""GatherBlockQuantized with tables of int4 and uint4, as onnxruntime's MatMulNBitsQuantizer writes embeddings."""
+"""GatherBlockQuantized with tables of int4 and uint4, the form of embeddings by onnxruntime's MatMulNBitsQuantizer."""
 
 from __future__ import annotations
 

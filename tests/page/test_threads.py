@@ -1,4 +1,4 @@
-"""Threads of the CPU provider: they change no result, and where there are none a session says so."""
+"""Threads of the CPU provider: they change no result, and a session without any says so."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _product():
 
 
 def _few_rows():
-    """Fewer rows than tiles for all: columns are shared, too."""
+    """Fewer rows than tiles for all: columns are divided, too."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
     return nodes, [6, 500], [6, 900], [_weights("w", 500, 900)]
 
@@ -50,13 +50,13 @@ def _convolutions():
 
 
 def _more_rows():
-    """So few rows, although more than columns, that these are shared as well."""
+    """So few rows, although more than columns, that columns are divided as well."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
     return nodes, [200, 260], [200, 90], [_weights("w", 260, 90)]
 
 
 def _few_tiles():
-    """Output channels are shared, of which the last panel is no whole one."""
+    """Output channels are divided, of which the last panel is incomplete."""
     nodes = [helper.make_node("Conv", ["x", "w", "b"], ["y"], name="winograd", pads=[1, 1, 1, 1])]
     return nodes, [1, 40, 13, 14], [1, 100, 13, 14], [_weights("w", 100, 40, 3, 3), _weights("b", 100)]
 
@@ -74,7 +74,7 @@ def _bytes():
 
 
 def _few_pixels():
-    """Columns are shared here too, and each piece gathers the pixels anew."""
+    """Columns are divided here too, and each piece gathers the pixels again."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="strided", pads=[1, 1, 1, 1], strides=[2, 2])]
     return nodes, [1, 10, 11, 9], [1, 500, 6, 5], [_weights("w", 500, 10, 3, 3)]
 
@@ -88,7 +88,7 @@ def _rows():
 
 
 def _functions():
-    """Blocks of elements, the last of which is no whole one."""
+    """Blocks of elements, the last of which is incomplete."""
     return [helper.make_node("Gelu", ["x"], ["y"], name="function")], [37, 4001], [37, 4001], []
 
 
@@ -102,7 +102,7 @@ def _attention(**attributes):
 
 
 def _decoded():
-    """So few rows that keys and values are read as they are."""
+    """So few rows that keys and values are read unpacked."""
     nodes = [helper.make_node("Attention", ["x", "k", "v"], ["y"], name="attention")]
     return nodes, [2, 8, 2, 48], [2, 8, 2, 48], [_weights(name, 2, 4, 700, 48) for name in "kv"]
 
@@ -172,7 +172,7 @@ def test_zero_is_what_the_machine_has(new_session):
 
 
 def test_a_page_itself_has_none_and_says_so(plain_page):
-    """Its own thread must not wait for others. Without a GPU, all cores are wanted."""
+    """Its own thread must not wait for others. Without a GPU, all cores are used."""
     means = plain_page.load_compiled(compile_model(small_models.two_products(), providers=["wasm"])).info["wasm"]
     assert means["threads"] == 1
     if (os.cpu_count() or 1) > 1:

@@ -1,4 +1,4 @@
-"""Tables of tiles: what `py-ort tune` measures on a device, and sessions there take."""
+"""Tables of tiles: `py-ort tune` measures them on a device, and sessions there use them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def model() -> bytes:
 
 @pytest.fixture
 def launched(tmp_path: Path, model: bytes, new_session: NewSession) -> Callable[..., set[str]]:
-    """Runs the model, compares with native onnxruntime, and gives the shaders' names."""
+    """Runs the model, compares with native onnxruntime, and returns the shaders' names."""
 
     def run(**entries: str) -> set[str]:
         options = SessionOptions()
@@ -91,7 +91,7 @@ def test_a_planted_table_decides(tables: TileTables, device: TunedDevice, launch
     assert "gemm__sw_4x4" not in usual and "conv__sw_8x8_shared" not in usual
     tables.add(device, planted("4x4_columns", "8x8_rows"))
     assert {"gemm__sw_4x4", "conv__sw_8x8_shared"} <= launched()
-    # Others are as they were, and so is everything without tables or a cache.
+    # Others are unchanged, as is everything without tables or a cache.
     assert launched(tiles="0") == launched(plan_cache="0") == usual
     tables.add(device, {PRODUCT: Measured("1x4_columns", 1, "8x16_rows", 2)})
     assert {"gemm__sw_1x4", "conv__sw_8x8_shared"} <= launched()
@@ -144,7 +144,7 @@ def test_a_wrong_entry_costs_no_plan(
     file = tmp_path / "model.onnx"
     file.write_bytes(model)
     new_session(file, providers=["webgpu"])
-    deadline = time.monotonic() + 30  # plans are written by the way
+    deadline = time.monotonic() + 30  # plans are written in the background
     while not (plans := list(tables.folder.glob("*.plan"))) and time.monotonic() < deadline:
         time.sleep(0.05)
     options = SessionOptions()
@@ -186,7 +186,7 @@ def test_tune_with_subgroup_matrices(tmp_path: Path, model: bytes, tables: TileT
     """No software adapter has them: the session says so, and the other tiles are measured."""
     file = tmp_path / "model.onnx"
     file.write_bytes(model)
-    # In a process, and so in a page, of its own: a device that is open stays as it is.
+    # In a separate process, and so in a separate page: an open device keeps its features.
     command = [sys.executable, "-m", "py_ort.cli", "tune", str(file), "--runs", "1", "--subgroup-matrix"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert "subgroupMatrix has no effect" in done.stderr
@@ -194,7 +194,7 @@ def test_tune_with_subgroup_matrices(tmp_path: Path, model: bytes, tables: TileT
 
 
 def test_timing_each_launch_is_not_counted() -> None:
-    """Two launches of 7 us that take 9 together cost 2.5 us each for being timed."""
+    """Two dispatches of 7 us that take 9 together cost 2.5 us each for being timed."""
     tiling = {"product": "p", "tile": "t", "choices": ["t"]}
     events = []
     for run in range(6):
@@ -220,7 +220,7 @@ def test_nowhere_to_keep_it(tmp_path: Path, model: bytes, monkeypatch: pytest.Mo
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told before anything is measured."""
+    """The error occurs before anything is measured."""
     file = tmp_path / "model.onnx"
     file.write_bytes(model)
     monkeypatch.setenv("PY_ORT_CACHE_DIR", str(file / "plans"))

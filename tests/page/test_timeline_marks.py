@@ -30,7 +30,7 @@ def devtools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def traced(devtools: str, work: Callable[[], None]) -> dict[str, dict[str, Any]]:
-    """Return the measures that the browser's tracing sees meanwhile: name -> details for DevTools."""
+    """Return the measures that the browser's tracing records meanwhile: name -> details for DevTools."""
     with websockets.sync.client.connect(devtools, max_size=None) as connection:
 
         def ask(method: str, **params: Any) -> None:

@@ -1,4 +1,4 @@
-"""transformers.js 4 as npm has it, on py_ort: an import map instead of onnxruntime-web, and no Python in the run."""
+"""transformers.js 4 from npm, on py_ort: an import map instead of onnxruntime-web, and no Python in the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 VERSION = "4.3.1"
 NEW_WORDS = 12
 MODELS = ("features", "classes", "words")
-#: Folders of models, with those that nobody exported. In the last one those of the library itself are raw, too.
+#: Folders of models, with those that are not exported. In the last one the library's own are raw, too.
 RAW = {"half": ["classes", "words"], "raw": list(MODELS)}
 
 
@@ -100,7 +100,7 @@ def test_text_classification(told, models):
 
 
 def test_text_generation(told, models):
-    """The same words with a growing cache as native onnxruntime finds without one."""
+    """The same tokens with a growing cache as native onnxruntime finds without one."""
     ids = list(told["prompt"])
     end = hub_models.VOCABULARY.index("[SEP]")
     for _ in range(NEW_WORDS):

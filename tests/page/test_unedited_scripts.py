@@ -1,4 +1,4 @@
-"""Programs that know nothing of py_ort: `python -m py_ort SCRIPT`, and PY_ORT_INSTALL."""
+"""Programs without any mention of py_ort: `python -m py_ort SCRIPT`, and PY_ORT_INSTALL."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_script_that_is_not_there(tmp_path):
     ],
 )
 def test_the_variable_is_for_a_whole_process(script, tmp_path, value, expected):
-    """`site` reads the line from any folder of packages, here one that PYTHONPATH's sitecustomize names."""
+    """`site` reads the line from any folder of packages, here one added by PYTHONPATH's sitecustomize."""
     (tmp_path / PTH.name).write_text(PTH.read_text())
     (tmp_path / "sitecustomize.py").write_text(f"import site; site.addsitedir({str(tmp_path)!r})")
     said = _run(str(script), PY_ORT_INSTALL=value, PYTHONPATH=_path(tmp_path))
@@ -67,7 +67,7 @@ def test_the_variable_is_for_a_whole_process(script, tmp_path, value, expected):
 
 
 def test_a_search_for_it_is_no_import(script):
-    """Libraries search first, to know whether they can import it."""
+    """Libraries search first, to find out if they can import it."""
     script.write_text("import importlib.util; assert importlib.util.find_spec('onnxruntime')\n" + PROGRAM)
     assert "py_ort.runtime.session" in _run("-m", "py_ort", "--providers", "wasm", str(script))
 

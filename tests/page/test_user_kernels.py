@@ -1,4 +1,4 @@
-"""User kernels in the page: results, shapes that change, replay, errors, the writer's loop, the sample."""
+"""User kernels in the page: results, changing shapes, replay, errors, the loop for authors, the sample."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _gather_add(x: np.ndarray, index: np.ndarray, bias: np.ndarray | None = None
     return x[index] + (0 if bias is None else bias)
 
 
-#: Rows by index, and a bias where there is one.
+#: Rows by index, plus an optional bias.
 GATHER_ADD = UserKernel(
     name="t::GatherAdd",
     inputs=["x", "index", "bias?"],
@@ -243,7 +243,7 @@ def test_shapes_that_change_make_no_new_pipelines(new_session: Callable[..., Inf
         made.append((run["counters"]["pipelines"] > 0, run["replayed"]))
     assert made[0] == (True, False)
     assert made[2] == (False, True)
-    # The user's kernels take sizes as uniforms: what is new at other shapes are the product's variants.
+    # The user's kernels read sizes as uniforms: other shapes only need new variants of the product.
     second = session.stats()
     assert second["session"]["recordings"] == 2
 
@@ -260,7 +260,7 @@ def test_error_of_the_compiler(page_errors: list[str]) -> None:
 def test_error_of_a_size_at_run_time(new_session: Callable[..., InferenceSession]) -> None:
     register_kernel("t::Third", body="y[i] = x[i];", shape="[x.shape[2]]")
     tensor = onnx.TensorProto
-    # Python does not know the rank, so the page finds out.
+    # Python does not know the rank; the page finds it.
     nodes = [
         helper.make_node("Reshape", ["x", "to"], ["a"]),
         helper.make_node("Third", ["a"], ["y"], name="third", domain="t"),
@@ -297,7 +297,7 @@ def test_a_formula_between_convolutions_stays_in_their_layout(new_session: Calla
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
     session = new_session(model.SerializeToString(), providers=["webgpu"])
     moves = [node for node in session.placement().nodes if node.op_type == "Transpose"]
-    assert len(moves) <= 2  # in and out
+    assert len(moves) <= 2  # input and output
     x = floats(1, 3, 9, 7)
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
@@ -307,7 +307,7 @@ def test_a_formula_between_convolutions_stays_in_their_layout(new_session: Calla
 
 
 def test_a_plan_carries_them(plain_page: Any) -> None:
-    """In a page without Python the kernels come with the plan."""
+    """In a page without Python the kernels are in the plan."""
     for kernel in (sample.swoosh, sample.spread):
         register_kernel(kernel)
     session = plain_page.load(onnx.load_from_string(sample.model()))

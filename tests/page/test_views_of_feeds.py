@@ -1,4 +1,4 @@
-"""Values that are read on the CPU, behind views of feeds: each run reads its own, and repeats no earlier run."""
+"""Values read on the CPU through views of feeds: each run reads its own, and repeats no earlier run."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ READERS = {
 
 
 def drawn_views(reader: Reader, rng: np.random.Generator) -> tuple[list[onnx.NodeProto], list[int]]:
-    """Views that lead from a feed to `v`, and the shape of the feed. Drawn backwards: the last one first."""
+    """Views from a feed to `v`, and the shape of the feed. Drawn backwards: the last one first."""
     nodes: list[onnx.NodeProto] = []
     shape, value = list(reader.shape), "v"
     for step in range(int(rng.integers(1, 4))):
         kind = rng.choice(["Identity", "Reshape", "Squeeze", *["Unsqueeze"] * (1 in shape)])
         before = f"v{step}"
-        if kind == "Squeeze":  # of an axis that the feed has more
+        if kind == "Squeeze":  # of an additional axis of the feed
             axis = int(rng.integers(0, len(shape) + 1))
             nodes.append(node("Squeeze", [before, f"axis{axis}"], [value]))
             shape.insert(axis, 1)

@@ -1,4 +1,4 @@
-"""Options of the CPU provider in a page: which instructions its inner loops use."""
+"""Options of the CPU provider in a page: the instructions of its inner loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ A, B = np.float32(1 + 2**-12), np.float32(1 + 2**-11)
 
 
 def _difference(new_session, simd: str):
-    """a * a - b, by a product of matrices."""
+    """a * a - b, by a matrix product."""
     weight = numpy_helper.from_array(np.array([[1], [A]], np.float32), "w")
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
     x, y = small_models.floats("x", [1, 2]), small_models.floats("y", [1, 1])
@@ -35,7 +35,7 @@ def test_relaxed_is_used_where_it_is_there(new_session):
     session, difference = _difference(new_session, "auto")
     simd = session.stats()["created"]["wasm"]["simd"]
     assert simd in ("relaxed", "fixed")
-    # Relaxed: fused or not, as the processor is.
+    # Relaxed: fused or not, depending on the processor.
     assert difference in ((0, 2**-24) if simd == "relaxed" else (0,))
     if simd == "fixed":
         with pytest.raises(NotImplemented, match="simd=relaxed"):
@@ -45,14 +45,14 @@ def test_relaxed_is_used_where_it_is_there(new_session):
 
 
 def test_sessions_of_one_page_differ(new_session):
-    """The inner loops are the run's, whichever session was made or ran last."""
+    """The inner loops are the run's, whatever session was made or ran last."""
     fixed, _ = _difference(new_session, "fixed")
     _difference(new_session, "auto")
     assert fixed.run(None, {"x": np.array([[-B, A]], np.float32)})[0].item() == 0
 
 
 def test_nodes_without_loops_have_none(new_session):
-    """No micro-kernels are fetched for them, unless they are asked for."""
+    """No micro-kernels are fetched for them, unless requested."""
     means = new_session(small_models.add(), providers=["wasm"]).stats()["created"]["wasm"]
     assert means == {"threads": 1}
     asked = new_session(small_models.add(), providers=[("wasm", {"simd": "fixed"})])

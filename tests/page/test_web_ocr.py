@@ -29,7 +29,7 @@ LINES = ["Models run in browsers", "Order No. 4171", "12 brass hinges", "Sum 1,2
 
 @pytest.fixture(scope="module")
 def prepare() -> Any:
-    """The script that puts the site together."""
+    """The script that assembles the site."""
     sys.path.insert(0, str(ROOT / "samples/web/ocr"))
     import prepare
 
@@ -57,7 +57,7 @@ def array(tensor: dict[str, Any]) -> np.ndarray:
     ("browser", "provider"), [("chromium", "wasm"), ("chromium", "webgpu"), ("firefox", "wasm"), ("webkit", "wasm")]
 )
 def test_reading_the_sample(site, prepare, browser, provider):
-    """Boxes and text; and each model gives what it gives in native onnxruntime of the same pixels."""
+    """Boxes and text; and each model returns native onnxruntime's results for the same pixels."""
     if not find.installed(browser):
         pytest.skip(f"{browser} is not installed")
     if browser == "webkit" and not shutil.which("Xvfb"):

@@ -1,4 +1,4 @@
-"""samples/web: each runs from a plain file server as it stands, and gives what native onnxruntime gives."""
+"""samples/web: each runs unchanged from a plain file server, and returns native onnxruntime's results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def serve(tmp_path) -> Iterator[Callable[[Path], StaticSite]]:
-    """Serves a folder until the test is over."""
+    """Serves a folder until the test ends."""
     sites: list[StaticSite] = []
 
     def start(folder: Path) -> StaticSite:
@@ -55,7 +55,7 @@ def serve(tmp_path) -> Iterator[Callable[[Path], StaticSite]]:
 
 
 def lay_out(folder: Path, sample: str, runtime: str) -> None:
-    """A sample with its model and, in a folder beside or in it, the runtime."""
+    """A sample with its model and the runtime in a folder next to it or in it."""
     shutil.copytree(SAMPLES / sample, folder / sample)
     py_ort.export(small_models.two_products(), folder / sample / "model.pyort")
     copy_runtime(folder / runtime)
@@ -82,7 +82,7 @@ def test_plain_modules(chromium, serve, tmp_path, sample):
 
 
 def test_offline(chromium, serve, tmp_path):
-    """Once it was there, it needs its server no more."""
+    """After the first visit, it does not need its server."""
     lay_out(tmp_path, "offline", "offline/runtime")
     site = serve(tmp_path)
     page = chromium.new_page()
@@ -99,7 +99,7 @@ _OPEN_DECODER = """import('./runtime/py_ort.mjs').then(({ InferenceSession }) =>
 
 
 def test_generate_offline(chromium, serve, tmp_path):
-    """Its file is loaded when it is first used: by then there may be no network."""
+    """Its file is loaded on first use: by then there may be no network."""
     lay_out(tmp_path, "offline", "offline/runtime")
     decoder = language_model("growing")
     py_ort.export(decoder.SerializeToString(), tmp_path / "offline/decoder.pyort", providers=["wasm"])

@@ -1,4 +1,4 @@
-"""`get_available_providers` and its kin say what a browser gives, which is asked once."""
+"""`get_available_providers` and similar functions return a browser's providers, which is asked once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOTH, CPU = ["WebGpuExecutionProvider", "CPUExecutionProvider"], ["CPUExecutionP
 
 @pytest.fixture
 def probes(monkeypatch: pytest.MonkeyPatch) -> list[BrowserOptions]:
-    """The browsers that were asked."""
+    """The browsers that were probed."""
     asked = []
 
     def probe(options: BrowserOptions, **more: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def model(tmp_path):
 
 @pytest.mark.parametrize("command", sorted(set(cli.commands) - {"browsers", "cache"}))
 def test_every_option_with_wrong_values(py_ort_command, tmp_path, monkeypatch, command):
-    """Whatever an option is given: it is refused, or the model that is not there is, before a browser starts."""
+    """Any value of an option is refused, or the missing model is, before a browser starts."""
     monkeypatch.chdir(tmp_path)
     for parameter in cli.commands[command].params:
         if parameter.name in LEFT_OUT or parameter.param_type_name == "argument":

@@ -1,5 +1,5 @@
-// Generations of test_generate_file.py. ?runtime=URL is where the runtime is, ?generate=URL where its file of generate
-// is, ?paths where all but the module is, ?page keeps the session out of a worker, ?release gives it back too early.
+// Generations of test_generate_file.py. ?runtime=URL is the runtime, ?generate=URL its file of generate, ?paths all but
+// the module; ?page keeps the session out of a worker, ?release releases it too early.
 const query = new URL(location).searchParams;
 const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
 const refused = [];

@@ -7,7 +7,7 @@ export { env };
 const PROMPT = [3, 1, 4, 1, 5];
 const create = (kind, provider) => InferenceSession.create(`${kind}.pyort`, { executionProviders: [provider] });
 
-/** Each is given a session, what native onnxruntime makes of the prompt, and its beams. */
+/** Each receives a session, native onnxruntime's result for the prompt, and its beams. */
 export const cases = {
   'tokens as they come': async (session, wanted) => {
     const told = [];
@@ -159,7 +159,7 @@ export const cases = {
   },
 };
 
-/** A loop of one's own, which feeds the caches that it was left on the GPU: steps after the first ones are replays. */
+/** The page's own loop, which feeds the caches left on the GPU: all later steps are replays. */
 export async function loop(kind, wanted) {
   const names = [0, 1].flatMap((layer) => ['key', 'value'].map((part) => `${layer}.${part}`));
   const session = await InferenceSession.create(`${kind}.pyort`, {

@@ -1,4 +1,4 @@
-"""Beam search finds the sequences that transformers' finds (`native_beams`), on both providers."""
+"""Beam search finds the same sequences as transformers' (`native_beams`), on both providers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_sequences_and_scores(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_prompts_of_unequal_length(kind: str, provider: str, new_session: NewSession) -> None:
-    """Each is a search of its own, whose end the others do not wait for."""
+    """Each is a separate search; the others do not wait for its end."""
     model = language_model(kind)
     session = new_session(model.SerializeToString(), providers=[provider])
     prompts = [PROMPT, PROMPT[:3], [17] * 5]
@@ -90,7 +90,7 @@ def test_caches_of_one_length_and_half_precision(provider: str, new_session: New
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_stays_on_the_gpu(kind: str, new_session: NewSession) -> None:
-    """No run brings logits or caches down: these follow their beams where they lie."""
+    """No run downloads logits or caches: these follow their beams in place."""
     session = new_session(language_model(kind).SerializeToString(), providers=["webgpu"])
     found = session.generate(PROMPT, max_new_tokens=COUNT, num_beams=3)
     found.result()
@@ -111,7 +111,7 @@ def test_the_prompt_that_the_caches_hold(provider: str, new_session: NewSession)
 
 
 def of_scores(*scores: float) -> bytes:
-    """A model whose logits are these whatever it is given."""
+    """A model with these logits for any input."""
     model = onnx.ModelProto()
     model.CopyFrom(language_model("growing"))
     graph = model.graph
@@ -181,7 +181,7 @@ def test_several_draws_of_a_prompt(provider: str, new_session: NewSession) -> No
 
 
 def test_cancelled(provider: str, new_session: NewSession) -> None:
-    """Before anything is known; and the session goes on."""
+    """Before anything is known; and the session continues to work."""
     model = language_model("grouped")
     session = new_session(model.SerializeToString(), providers=[provider])
     search = session.generate(PROMPT, max_new_tokens=4000, num_beams=3)

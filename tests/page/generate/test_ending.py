@@ -1,4 +1,4 @@
-"""How a generation ends: by tokens, by whoever asked for it, by errors; and that the session goes on."""
+"""Ends of a generation: by tokens, by the caller, by errors; and the session continues to work."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_no_end_before_so_many_tokens(session: InferenceSession, model: onnx.Mod
 
 
 def test_an_end_that_the_model_has_no_logits_for(session: InferenceSession, model: onnx.ModelProto) -> None:
-    """It bars nothing: not that token of another row that would lie there."""
+    """It bars no token: not that of another row that would be there."""
     wanted = native_greedy(model, PROMPT, 3)
     end = VOCABULARY + wanted[0]
     generation = session.generate([PROMPT, PROMPT], max_new_tokens=3, eos_token_id=end, min_new_tokens=3)
@@ -80,7 +80,7 @@ def test_an_end_that_the_model_has_no_logits_for(session: InferenceSession, mode
 
 
 def spoiled(model: onnx.ModelProto, token: int, value: float) -> bytes:
-    """The same with `value` added to all logits behind a token."""
+    """The same with `value` added to all logits after a token."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     graph = changed.graph
@@ -111,13 +111,13 @@ def test_logits_that_give_no_token(
         for token in generation:
             tokens.append(token)
     assert tokens == wanted[: end + 1]
-    # Rows that are over may break, and those beside one that breaks are named.
+    # Rows that have ended may break, and errors name those that break besides them.
     both = session.generate([PROMPT, PROMPT[:3]], max_new_tokens=end + 1, eos_token_id=wanted[end], **sample)
     assert both.result()[0] == wanted[: end + 1]
-    if not sample:  # each row draws for itself
+    if not sample:  # each row draws separately
         with pytest.raises(RuntimeException, match=f"step {end + 2}, row 1, has"):
             session.generate([PROMPT[:1], PROMPT], max_new_tokens=end + 4).result()
-    # A session goes on.
+    # A session continues to work.
     assert session.generate(PROMPT, max_new_tokens=end, **sample).result() == wanted[:end]
 
 
@@ -141,7 +141,7 @@ def test_nobody_has_it_any_more(session: InferenceSession, model: onnx.ModelProt
 
 
 def test_nobody_has_the_session_any_more(provider: str, model: onnx.ModelProto) -> None:
-    """It stays as long as the generation goes on."""
+    """It stays as long as the generation continues."""
 
     def generation() -> tuple[Any, weakref.ref[InferenceSession]]:
         session = InferenceSession(model.SerializeToString(), providers=[provider])
@@ -220,7 +220,7 @@ def test_several_threads_wait_for_one(session: InferenceSession, model: onnx.Mod
 
 
 def test_an_error_on_the_way(new_session: NewSession) -> None:
-    """A place behind the last one of the model's table."""
+    """A place past the last one of the model's table."""
     model = language_model("growing")
     for weight in model.graph.initializer:
         if weight.name == "places":
@@ -289,7 +289,7 @@ def test_wrong_prompts(new_session: NewSession, prompt: Any, kind: type) -> None
 
 
 def test_logits_of_the_last_place_only(session: InferenceSession, provider: str, new_session: NewSession) -> None:
-    """With rows that are filled up behind: the shorter ones' last tokens have none."""
+    """With rows padded at the end: the shorter ones' last tokens have none."""
     model = language_model("grouped")
     last = next(node for node in model.graph.node if node.output[0] == "logits")
     bounds = {"from": [-1], "to": [2**31 - 1], "along": [1]}

@@ -1,4 +1,4 @@
-"""examples/generate prints what native onnxruntime would say."""
+"""examples/generate prints native onnxruntime's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops of decoders are a file of their own, which the first generation of a page loads."""
+"""The loops of decoders are a separate file, which the first generation of a page loads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(laid_out: Path, tmp_path: Path) -> Path:
-    """A site of the test's own."""
+    """A site for this test."""
     return Path(shutil.copytree(laid_out, tmp_path / "site"))
 
 
@@ -61,7 +61,7 @@ def check(told: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
 def test_it_is_loaded_when_it_is_used(site: StaticSite, query: str) -> None:
-    """Once, and not before; by a page whose policy allows its own scripts alone."""
+    """Once, and not before; by a page whose policy only allows its own scripts."""
     check(visit(site, query))
     assert site.asked.count(FILE) == 1
     assert site.asked.index("/before") < site.asked.index(FILE) < site.asked.index("/between")
@@ -79,7 +79,7 @@ def test_in_other_browsers(site: StaticSite, query: str, browser: str) -> None:
 @pytest.mark.parametrize("way", ["runtime", "paths", "generate"])
 @pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
 def test_from_another_origin(folder: Path, tmp_path: Path, way: str, query: str) -> None:
-    """All that is loaded, all but the module, or that file alone."""
+    """Everything is loaded from there, everything but the module, or only that file."""
     shutil.copytree(folder, tmp_path / "cdn")
     (folder / "generate.mjs").unlink()
     cdn, site = StaticSite(tmp_path / "cdn", CORS), StaticSite(folder)
@@ -95,7 +95,7 @@ def test_from_another_origin(folder: Path, tmp_path: Path, way: str, query: str)
 
 @pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
 def test_where_it_is_missing(site: StaticSite, query: str) -> None:
-    """A typed error that says where it was looked for and what to do; the session runs on."""
+    """A typed error with the URL and the next step; the session still runs."""
     (site.folder / "generate.mjs").unlink()
     told = visit(site, query)
     for error in (*told["rows"], told["last"]):
@@ -107,7 +107,7 @@ def test_where_it_is_missing(site: StaticSite, query: str) -> None:
 
 @pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
 def test_a_session_that_is_released_meanwhile(site: StaticSite, query: str) -> None:
-    """Nothing is made that nobody would free."""
+    """Nothing is made that would not be freed."""
     site.held[FILE] = threading.Event()
     with browsing("chromium", f"{site.origin}/generate_file.html?release{query}"):
         deadline = time.monotonic() + 60

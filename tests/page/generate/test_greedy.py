@@ -1,4 +1,4 @@
-"""`generate` chooses the tokens that a loop over native onnxruntime chooses, on both providers."""
+"""`generate` chooses the same tokens as a loop over native onnxruntime, on both providers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_next_prompt_goes_on_where_it_begins_alike(kind: str, provider: str,
     prompt = [*PROMPT, *first.result(), 7, 8]
     longer = session.generate(prompt, max_new_tokens=4)
     assert longer.result() == native_greedy(model, prompt, 4)
-    # All but the last token chosen, which no step has run: those of the prompt, and three.
+    # All but the last chosen token, which no step has run: those of the prompt, and three.
     assert longer.info["reused"] == len(PROMPT) + 3
     other = [*PROMPT[:5], 11, 12, 13]
     shorter = session.generate(other, max_new_tokens=4)
@@ -94,7 +94,7 @@ def test_a_batch_of_prompts_of_unequal_length(kind: str, provider: str, new_sess
 
 
 def test_caches_that_must_become_larger(provider: str, new_session: NewSession) -> None:
-    """With what they hold: the buffers for a first, short text are too small for the second."""
+    """With their contents: the buffers for a first, short text are too small for the second."""
     model = language_model("grouped")
     session = new_session(model.SerializeToString(), providers=[provider])
     first = session.generate(PROMPT, max_new_tokens=4).result()

@@ -1,4 +1,4 @@
-"""`generate` of py_ort.mjs: in a page without Python, with the session in a worker or in the page's own thread."""
+"""`generate` of py_ort.mjs: in a page without Python, with the session in a worker or in the page's thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROMPT = [3, 1, 4, 1, 5]
 
 @pytest.fixture(scope="module")
 def javascript() -> Iterator[Any]:
-    """Runs a case of javascript_generate.mjs, or its loop where there is no name."""
+    """Runs a case of javascript_generate.mjs, or its loop without a name."""
     from plain_page import PlainPage
 
     opened = PlainPage()
@@ -61,5 +61,5 @@ def test_generate_in_javascript(javascript: Any, case: str, kind: str, provider:
 @pytest.mark.parametrize("proxy", [None, False], ids=["worker", "page"])
 @pytest.mark.parametrize("kind", ["growing", "grouped"])
 def test_loop_of_ones_own(javascript: Any, kind: str, proxy: bool | None) -> None:
-    """Caches that were left on the GPU and are fed again cost neither walks nor bind groups."""
+    """Feeding caches left on the GPU costs neither walks nor bind groups."""
     javascript(None, kind, "webgpu", proxy)

@@ -1,4 +1,4 @@
-"""Folders of onnxruntime-genai and of optimum: what stands beside a model says what it is called and how to draw."""
+"""Folders of onnxruntime-genai and of optimum: files next to a model contain its names and options for drawing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write(folder: Path, name: str, config: Any) -> None:
 
 
 def genai(folder: Path, model: onnx.ModelProto, **search: Any) -> None:
-    """As the model builder writes them, with names of its own for what goes in."""
+    """In the model builder's form, with other names of inputs."""
     text = model.SerializeToString().replace(b"input_ids", b"token_in_").replace(b"present.", b"becomes.")
     (folder / "decoder.onnx").write_bytes(text)
     decoder = {
@@ -87,7 +87,7 @@ def test_a_folder_of_optimum(tmp_path: Path, new_session: NewSession) -> None:
 def test_what_is_off_and_what_is_not_done(
     tmp_path: Path, name: str, new_session: NewSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """0 is off, as onnxruntime-genai has it; and what is not done is named."""
+    """0 means off, as in onnxruntime-genai; and unsupported options are named."""
     model = language_model("growing")
     onnx.save(model, tmp_path / "model.onnx")
     said = {"temperature": 0.0, "top_p": 0.0, "repetition_penalty": 0, "num_beams": 1, "min_p": 0.1}

@@ -1,4 +1,4 @@
-"""Tokens that are drawn: as often as their probabilities say, and the same on both providers for the same seed."""
+"""Drawn tokens: as frequent as their probabilities, and the same on both providers for the same seed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
 PROMPT = [3, 1, 4, 1, 5]
 DRAWS = 3000
-#: Scores of a model that says the same whatever it is given. Some are as large as others.
+#: Scores of a model that are the same for any input. Some are equal.
 SCORES = np.array([2.0, 0.5, 1.0, -1.0, 0.0, 1.5, -30.0, 0.5, -100.0, 1.0, -2.0, 1.7], np.float32)
 
 
 @cache
 def of_one_distribution() -> bytes:
-    """A model of a cache of nothing worth, and of the same logits at each place."""
+    """A model with an unused cache, and the same logits at each place."""
     text = """<ir_version: 8, opset_import: ["": 17]> g () => () {
         rows = Shape(input_ids)  wide = Concat<axis = 0>(rows, size)  logits = Expand(scores, wide)
         zero = Constant<value_ints = [0]>()  shape = Concat<axis = 0>(rows, one, one)
@@ -77,7 +77,7 @@ def chances(temperature: float = 1, top_k: int = 0, top_p: float = 1) -> np.ndar
 def test_each_token_comes_as_often_as_it_should(
     settings: dict[str, Any], provider: str, new_session: NewSession
 ) -> None:
-    """Chi square: far below what one in a million samples of the very distribution has."""
+    """Chi square: far below that of one in a million samples of the exact distribution."""
     rows, steps = DRAWS // 4, 4
     session = new_session(of_one_distribution(), providers=[provider])
     generation = session.generate([PROMPT] * rows, max_new_tokens=steps, do_sample=True, seed=11, **settings)
@@ -91,7 +91,7 @@ def test_each_token_comes_as_often_as_it_should(
 
 
 def test_neighboring_draws_have_nothing_to_do_with_each_other(new_session: NewSession) -> None:
-    """Pairs of tokens, one after the other in a row and of rows side by side, as often as their product says."""
+    """Pairs of tokens, one after the other in a row and of rows side by side, as frequent as their product."""
     session = new_session(of_one_distribution(), providers=["wasm"])
     drawn = np.array(session.generate([PROMPT] * 60, max_new_tokens=60, do_sample=True, seed=3, top_k=4).result())
     likely = np.flatnonzero(chances(top_k=4))
@@ -128,7 +128,7 @@ def test_a_seed_gives_the_same_tokens_everywhere(kind: str, new_session: NewSess
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_next_to_no_temperature(provider: str, new_session: NewSession) -> None:
-    """Always the likeliest; also where the inverse is beyond float32."""
+    """Always the likeliest; even if the inverse is beyond float32."""
     session = new_session(of_one_distribution(), providers=[provider])
     for temperature in (1e-6, 1e-30, 1e-40):
         drawn = session.generate(PROMPT, max_new_tokens=4, do_sample=True, temperature=temperature).result()
